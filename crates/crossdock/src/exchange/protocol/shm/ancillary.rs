@@ -1,34 +1,36 @@
-//! Bytes through a Unix socket with descriptors beside them (`SCM_RIGHTS`). Source: `unix(7)`, `cmsg(3)`.
+//! Sends and receives bytes on a Unix socket together with descriptors (`SCM_RIGHTS`). Source:
+//! `unix(7)`, `cmsg(3)`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Room for the control messages of one call: ours, and those that the owner of the socket may have asked for (credentials). What
-/// does not fit, descriptors among it, the system drops and says so.
+/// Room for the control messages of one call: those of this library, and those that the owner of
+/// the socket may have enabled (credentials). The kernel drops what does not fit, descriptors
+/// included, and reports that.
 const CONTROL_NBYTES: usize = 256;
 
-/// The pid descriptor that comes beside bytes where the owner of the socket asked for it.
+/// The control message with a pid descriptor, if the owner of the socket enabled it.
 const SCM_PIDFD: i32 = 4;
 
-/// Where control messages lie: aligned for their headers.
+/// A buffer for control messages, aligned for their headers.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_NBYTES]);
 
 const _: () = assert!(align_of::<libc::cmsghdr>() <= 8);
 
-/// What came beside bytes.
+/// The descriptors received with bytes.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     /// The first descriptor.
     pub(super) fd: Option<OwnedFd>,
-    /// How many more there were, which are closed already.
+    /// The number of further ones, which are closed already.
     pub(super) surplus: usize,
-    /// Whether the system dropped some.
+    /// Whether the kernel dropped some.
     pub(super) truncated: bool,
 }
 
-/// Sends bytes, with a descriptor beside the first of them, and tells how many went out. A peer that is gone is an error, and no
-/// `SIGPIPE`.
+/// Sends bytes, with a descriptor attached to the first of them, and returns the number of bytes
+/// sent. A closed peer is an error and raises no `SIGPIPE`.
 pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<usize> {
     let mut vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut control = Control([0; CONTROL_NBYTES]);
@@ -38,20 +40,22 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'
     };
     let header = header(&mut vector, &mut control, control_nbytes);
     retry(|| {
-        // SAFETY: the header points to one vector, which describes `bytes`, and to so many bytes of control messages; all of them
-        // outlive the call, which only reads them.
+        // SAFETY: the header points to one vector, which describes `bytes`, and to `control_nbytes`
+        // bytes of `control`; all of them outlive the call, which only reads them.
         unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) }
     })
 }
 
-/// Receives at most as many bytes as there is room for, none at the end of the stream, and what is beside them. Descriptors are closed
-/// when this process executes another program.
+/// Receives at most `room.len()` bytes, none at the end of the stream, and the attached
+/// descriptors. Those are closed when this process executes another program.
 pub(super) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(usize, Beside)> {
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let mut control = Control([0; CONTROL_NBYTES]);
     let mut header = header(&mut vector, &mut control, CONTROL_NBYTES);
     let nbytes = retry(|| {
-        // SAFETY: as in `send`; the call writes into the room, the control messages, and the header.
+        // SAFETY: the header points to one vector, which describes `room`, and to all bytes of
+        // `control`; this function borrows both alone, and the call writes no more than their
+        // lengths and the header.
         unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_CMSG_CLOEXEC) }
     })?;
     let written = header.msg_controllen.min(CONTROL_NBYTES);
@@ -61,7 +65,8 @@ pub(super) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(us
 }
 
 fn header(vector: &mut libc::iovec, control: &mut Control, control_nbytes: usize) -> libc::msghdr {
-    // SAFETY: a record of numbers and pointers, for which zero is a value.
+    // SAFETY: `msghdr` consists of integers and raw pointers, for which zero bytes are valid
+    // values.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     header.msg_iov = vector;
     header.msg_iovlen = 1;
@@ -72,25 +77,27 @@ fn header(vector: &mut libc::iovec, control: &mut Control, control_nbytes: usize
     header
 }
 
-/// Writes the control message that carries one descriptor, and tells how long it is with what fills it up.
+/// Writes the control message with one descriptor, and returns its length with padding.
 fn write_rights(control: &mut [u8], fd: BorrowedFd<'_>) -> usize {
     const HEAD: usize = size_of::<libc::cmsghdr>();
     let len = HEAD + size_of::<i32>();
     let header =
         libc::cmsghdr { cmsg_len: len as _, cmsg_level: libc::SOL_SOCKET, cmsg_type: libc::SCM_RIGHTS };
     let head: &mut [u8; HEAD] = control.first_chunk_mut().expect("there is room for more than one message");
-    // SAFETY: as many bytes, of any alignment.
+    // SAFETY: `head` has `HEAD` bytes, the size of a `cmsghdr`, and an unaligned write needs no
+    // alignment.
     unsafe { head.as_mut_ptr().cast::<libc::cmsghdr>().write_unaligned(header) };
     control[HEAD..len].copy_from_slice(&fd.as_raw_fd().to_ne_bytes());
     len.next_multiple_of(size_of::<usize>())
 }
 
-/// Takes what the system put beside bytes.
+/// Takes ownership of the descriptors in control messages.
 fn read_rights(control: &[u8]) -> Beside {
     const HEAD: usize = size_of::<libc::cmsghdr>();
     let (mut beside, mut rest) = (Beside::default(), control);
     while let Some(head) = rest.first_chunk::<HEAD>() {
-        // SAFETY: as many bytes, of any alignment; a record of numbers.
+        // SAFETY: `head` has `HEAD` bytes, the size of a `cmsghdr`, which consists of integers; an
+        // unaligned read needs no alignment.
         let header = unsafe { head.as_ptr().cast::<libc::cmsghdr>().read_unaligned() };
         let len = header.cmsg_len;
         let Some(data) = rest.get(HEAD..len) else { break };
@@ -100,7 +107,8 @@ fn read_rights(control: &[u8]) -> Beside {
                 if number < 0 {
                     continue;
                 }
-                // SAFETY: the system opened it for this call and told nobody else of it.
+                // SAFETY: the kernel opened this descriptor in the `recvmsg` that wrote this
+                // control message, which is read once, so no other code owns it.
                 let fd = unsafe { OwnedFd::from_raw_fd(number) };
                 match header.cmsg_type {
                     SCM_PIDFD => drop(fd),
@@ -114,7 +122,7 @@ fn read_rights(control: &[u8]) -> Beside {
     beside
 }
 
-/// Once more, whenever a signal came in between.
+/// Repeats the call while signals interrupt it.
 fn retry(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {

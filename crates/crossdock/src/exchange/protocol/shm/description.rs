@@ -1,4 +1,4 @@
-//! What an array is, and where behind a descriptor it lies.
+//! The description of an array in the memory of a descriptor.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::layout::Layout;
 /// # Invariants
 ///
 /// 1. The layout has the itemsize of the dtype.
-/// 2. `offset` plus either end of the layout's span is a number of 64 bits that is not negative.
+/// 2. `offset` plus either end of the layout's span is in the range of `u64`.
 #[derive(Clone, Debug)]
 pub struct Description {
     dtype: DType,
@@ -21,12 +21,13 @@ pub struct Description {
 }
 
 impl Description {
-    /// An array of this shape and these strides (in bytes), whose element 0 lies at byte `offset` of the descriptor.
+    /// An array of this shape and these strides (in bytes), with element 0 at byte `offset` of the
+    /// descriptor.
     ///
     /// # Errors
     ///
-    /// `is_shape` where shape and strides differ in number, `is_overflow`, and `is_bounds` where the elements would begin in
-    /// front of byte 0.
+    /// `is_shape` if shape and strides differ in number; `is_overflow`; `is_bounds` if elements
+    /// would begin before byte 0.
     pub fn new(
         dtype: DType,
         shape: &[usize],
@@ -65,17 +66,17 @@ impl Description {
         &self.layout
     }
 
-    /// The byte of the descriptor at which element `[0, 0, …]` lies.
+    /// The byte of the descriptor where element `[0, 0, …]` begins.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The bytes of the descriptor from the lowest to the highest that the elements touch, gaps included. It begins in front of
-    /// [`offset`](Self::offset) where a stride is negative.
+    /// The bytes of the descriptor from the lowest to the highest of the elements, gaps included.
+    /// If a stride is negative, the range begins before [`offset`](Self::offset).
     #[doc(hidden)]
     pub fn span(&self) -> Range<u64> {
         let span = self.layout.span();
-        // Neither wraps (Description 2).
+        // Neither sum wraps (Description 2).
         let at = |end: isize| self.offset.wrapping_add_signed(end as i64);
         at(span.low())..at(span.high())
     }

@@ -1,4 +1,4 @@
-//! From an array to a descriptor.
+//! Exports an array as a descriptor.
 
 use std::fmt;
 use std::fs::File;
@@ -10,13 +10,14 @@ use crate::exchange::protocol::shm::description::Description;
 use crate::memory::{Backing, Birth, Lease, LeaseKind, Protocols};
 use crate::view::{Access, Copied, Copies, Reason, Refusal, Request, Terms, negotiate};
 
-/// An array on loan to another process.
+/// An array exported to another process.
 ///
-/// While this lives, so do the memory and the lease: nobody here can seal the memory, partition it, or have it alone. When it is
-/// dropped, the lease is given back, and the other process keeps what it has mapped, or what is on its way to it: the system frees the
-/// memory when nobody has it any more. Whether to wait for the other process before that is up to the caller.
+/// While this lives, so do the memory and the lease: no code in this process can seal the memory,
+/// partition it, or get exclusive access to it. Dropping this ends the lease. The other process
+/// keeps what it has mapped, and a message in flight keeps the memory: the kernel frees it after
+/// its last user. The caller decides whether to wait for the other process before the drop.
 pub struct Exported {
-    // Kept for its drop, which gives the lease back, and for the memory.
+    // Ends the lease when it is dropped, and keeps the memory until then.
     lease: Lease,
     fd: OwnedFd,
     description: Description,
@@ -25,43 +26,44 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// The descriptor, of our own, which a child does not inherit unless told to. It is open for writing only if
-    /// [`Description::is_writable`].
+    /// The descriptor, a duplicate, which child processes do not inherit unless the caller arranges
+    /// that. It is open for writing only if [`Description::is_writable`].
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// What lies behind the descriptor.
+    /// The array behind the descriptor.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// What stands behind the descriptor: shared memory, or a file, which can shrink.
+    /// The kind of memory behind the descriptor: shared memory, or a file, which can shrink.
     #[doc(hidden)]
     pub fn backing(&self) -> Backing {
         self.backing
     }
 
-    /// How many bytes were copied for this hand-over.
+    /// The number of bytes that this export copied.
     pub fn copied_nbytes(&self) -> usize {
         self.copied.nbytes()
     }
 
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
-    /// asked for.
+    /// The reason why the export copied: the refusal without permission to copy. `None` if nothing
+    /// was copied, or if the copy was requested.
     pub fn copied_because(&self) -> Option<&Refusal> {
         self.copied.because()
     }
 }
 
-/// Lends an array to another process, as the request asks: under Pin for reading, under Share for writing too, under Read for
-/// reading what nobody can write any more (sealed memory). O(rank), and a system call, in place; a copy, where the request permits
-/// one, lands in shared memory.
+/// Exports an array to another process under the requested lease: Pin for reading, Share for
+/// reading and writing, Read for memory that no process can write any more (sealed memory).
+/// Zero-copy in O(rank), with a system call. If the request permits a copy, the copy is in shared
+/// memory.
 ///
 /// # Errors
 ///
-/// A [`Refusal`]: another dtype, order or place than was asked for, memory that no descriptor names, a lease that cannot be had,
-/// Share of memory that takes no new writers, Read of memory that is not sealed.
+/// A [`Refusal`]: a dtype, order or place other than requested, memory without a descriptor, a
+/// lease that conflicts, Share of memory closed to new writers, Read of memory that is not sealed.
 pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
     let reaches = match request.lease() {
         LeaseKind::Pin | LeaseKind::Share => true,
@@ -94,7 +96,8 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
     Ok(Exported { copied, ..exported })
 }
 
-/// A descriptor of our own on the array's memory, open for what is permitted, and the byte of it at which element 0 lies.
+/// A descriptor of this export's own on the array's memory, opened with the permitted access, and
+/// the byte where element 0 begins.
 fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> {
     let (buffer, within) = array.buffer().map_err(|error| match error.is_layout() {
         true => Reason::Layout(error.to_string()),
@@ -108,7 +111,8 @@ fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> 
         let text = "the shared memory takes no new writers: it was closed to them";
         return Err(Reason::Lease(Error::new(Kind::ReadOnly, text)));
     }
-    // The same open file; or another opening of it that cannot write, which duplicating does not give.
+    // A duplicate shares the open file, and so its write access; a read-only descriptor needs
+    // another opening of the file.
     let opened = if writable || !buffer.is_descriptor_writable() {
         fd.try_clone_to_owned()
     } else {
@@ -213,7 +217,8 @@ mod tests {
     fn the_loan_is_a_lease() {
         let array = sample().to_shared(Order::RowMajor).unwrap();
         let (buffer, _) = array.buffer().unwrap();
-        // SAFETY: nobody else maps it: the loan below stays in this process.
+        // SAFETY: `to_shared` created the memory above, and no other process gets its descriptor:
+        // the export below stays in this process.
         let sole = unsafe { buffer.assume_sole() };
         let array = DArray::from_buffer(sole, DType::I32, array.layout().clone(), 0).unwrap();
         let exported = export(&array, &Request::pin()).unwrap();

@@ -1,4 +1,4 @@
-//! Arrays as bytes, for where no memory is shared: a pickle, a message through a network.
+//! Arrays as bytes, for transports without shared memory: a pickle, a network message.
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
@@ -7,20 +7,22 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 use crate::layout::{AxisSlice, Layout, Order};
 
-/// A view goes with the bytes between its elements if it covers at most so many times as many bytes as its elements have.
+/// A view is framed with its gaps if it covers at most this many times the bytes of its elements.
 const MOST_GAPS: usize = 2;
 
-/// The bytes that say all of an array, and where in them its elements lie.
+/// The bytes of an array, and the description of its elements in them.
 pub struct Frame {
     bytes: Buffer,
     description: Description,
 }
 
 impl Frame {
-    /// The bytes from the lowest to the highest that the array covers, in place: those between its elements go along.
+    /// Frames the bytes from the lowest to the highest that the array covers, zero-copy and gaps
+    /// included.
     ///
-    /// Where they would be more than twice as many as the elements have, and for rows behind pointers, it is a copy of the elements in
-    /// row-major order. What an axis repeats (of stride 0) counts once, and is copied once.
+    /// If they would be more than twice the bytes of the elements, and for indirect arrays, the
+    /// frame holds a row-major copy of the elements. An axis of stride 0 counts once, and is copied
+    /// once.
     ///
     /// ```
     /// use crossdock::bindings::shm::Frame;
@@ -38,14 +40,14 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// `is_place` for memory that the processor does not reach, where it would have to be copied; `is_conflict` while somebody holds
-    /// Write, `is_out_of_memory`, where it is copied.
+    /// `is_place` for memory that is not accessible from the CPU and would have to be copied; for a
+    /// copy also `is_conflict` while another party holds Write, and `is_out_of_memory`.
     pub fn new(array: &DArray) -> Result<Self> {
         Self::with_at_most(MOST_GAPS, array)
     }
 
-    /// As [`Frame::new`], but whatever has bytes between its elements is copied: for bytes that are copied again on their way, so that gaps
-    /// would cost more than they save.
+    /// As [`Frame::new`], but copies every array with gaps: for bytes that are copied again on
+    /// their way, where gaps would cost more than they save.
     ///
     /// # Errors
     ///
@@ -54,7 +56,7 @@ impl Frame {
         Self::with_at_most(1, array)
     }
 
-    /// In place, unless it would be more than so many times the bytes of the elements.
+    /// Zero-copy, unless the array covers more than `times` times the bytes of its elements.
     fn with_at_most(times: usize, array: &DArray) -> Result<Self> {
         let once = without_repeats(array)?;
         if array.layout().suboffsets().is_none()
@@ -73,36 +75,36 @@ impl Frame {
         Ok(Self { bytes, description })
     }
 
-    /// Bytes that came from elsewhere with a description of which nothing is known to be true.
+    /// Received bytes, with a description that is not checked yet.
     pub fn from_parts(bytes: Buffer, description: Description) -> Self {
         Self { bytes, description }
     }
 
-    /// The bytes as an array of their own.
+    /// The bytes as an array of `uint8`.
     ///
     /// # Errors
     ///
-    /// `is_exhausted` where there are as many handles on the memory as can be counted.
+    /// `is_exhausted` if the count of handles on the memory would overflow.
     pub fn bytes(&self) -> Result<DArray> {
         let layout = Layout::contiguous(&[self.nbytes()], 1, Order::RowMajor)?;
         DArray::from_buffer(self.bytes.try_clone()?, DType::U8, layout, 0)
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn nbytes(&self) -> usize {
         self.bytes.nbytes()
     }
 
-    /// What lies in them.
+    /// The array in them.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// The array that they are, in place. It is read-only if the description says so, or if the bytes are. O(rank).
+    /// The framed array, zero-copy. It is read-only if the description or the bytes are. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the array reaches beyond the bytes.
+    /// `is_bounds` if the array reaches beyond the bytes.
     pub fn into_array(self) -> Result<DArray> {
         let Self { bytes, description } = self;
         let offset = usize::try_from(description.offset()).map_err(|_| {
@@ -114,7 +116,7 @@ impl Frame {
     }
 }
 
-/// The first along each axis that has the same elements again and again.
+/// The array with length 1 instead on each axis that repeats its elements.
 fn without_repeats(array: &DArray) -> Result<DArray> {
     let axes = array.shape().iter().zip(array.strides());
     let slices: Vec<AxisSlice> = axes
@@ -141,7 +143,7 @@ mod tests {
         array.export(&Request::pin().indirect()).unwrap().to_bytes().unwrap()
     }
 
-    /// What arrives in another process.
+    /// The array as another process receives it.
     fn travel(frame: &Frame) -> DArray {
         let text = frame.description().to_portable_text().unwrap();
         let arrived = Buffer::copy_from_slice(&bytes(&frame.bytes().unwrap())).unwrap();

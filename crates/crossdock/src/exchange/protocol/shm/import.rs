@@ -1,4 +1,4 @@
-//! From a descriptor to an array.
+//! Imports an array from a descriptor.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -9,24 +9,24 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 use crate::memory::MapOptions;
 
-/// Maps the array that another process described, in place. O(rank).
+/// Maps the array that another process described, zero-copy. O(rank).
 ///
-/// Memory that is sealed against writing is constant: Read and Pin leases can be had. All other is aliased: Share (if the
-/// description says writable) and Pin.
+/// Memory that is sealed against writing is constant: Read and Pin leases can be taken. All other
+/// memory is aliased: Share (if the description is writable) and Pin.
 ///
-/// Nothing that the description says is believed: all of its bytes must be there.
+/// Nothing in the description is trusted: all of its bytes must exist.
 ///
 /// # Errors
 ///
-/// `is_bounds` where the descriptor has fewer bytes than the array touches, `is_io` where it cannot be mapped so,
-/// `is_read_only` where writing is described of memory that is sealed against it, `is_unsupported` where it is neither a file nor
-/// shared memory.
+/// `is_bounds` if the descriptor has fewer bytes than the array covers; `is_io` if it cannot be
+/// mapped with this access; `is_read_only` for a writable description of memory that is sealed
+/// against writing; `is_unsupported` if it is neither a file nor shared memory.
 pub fn import(fd: OwnedFd, description: &Description) -> Result<DArray> {
     let twin = fd.try_clone().map_err(|error| {
         Error::caused(Kind::Io, format!("the descriptor could not be duplicated: {error}"), error)
     })?;
     match import_sealed(twin, description) {
-        // Not sealed against shrinking, as a file is not.
+        // Not sealed against shrinking: a file, for example.
         Err(error) if error.is_unsupported() => {
             let (start, nbytes) = extent(description)?;
             let options = MapOptions::new().range(start, nbytes).writable(description.is_writable());
@@ -36,18 +36,18 @@ pub fn import(fd: OwnedFd, description: &Description) -> Result<DArray> {
     }
 }
 
-/// As [`import`], but only memory that nobody can shrink under its map.
+/// As [`import`], but only for memory that no process can shrink under its map.
 ///
 /// # Errors
 ///
-/// As [`import`], and `is_unsupported` for all other memory; `is_read_only` where writing is described of memory that is sealed
-/// against it.
+/// As [`import`], and `is_unsupported` for all other memory; `is_read_only` for a writable
+/// description of memory that is sealed against writing.
 pub(super) fn import_sealed(fd: OwnedFd, description: &Description) -> Result<DArray> {
     let (start, nbytes) = extent(description)?;
     array(Buffer::map_shared(fd, start, nbytes, description.is_writable())?, description)
 }
 
-/// Where the bytes that the array touches begin, and how many there are.
+/// The first byte that the array covers, and the number of bytes.
 fn extent(description: &Description) -> Result<(u64, usize)> {
     let span = description.span();
     let nbytes = usize::try_from(span.end - span.start).map_err(|_| {

@@ -1,20 +1,21 @@
-//! The frame in which a description travels. Beside its first byte travels the descriptor.
+//! The format of a message with a description. Its first byte carries the descriptor.
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
 //! | 0..8 | `XDOCKSHM` |
 //! | 8..12 | the version, 1 |
-//! | 12..16 | how many bytes follow, 1 to [`MOST_TEXT_NBYTES`] |
+//! | 12..16 | the number of bytes that follow, 1 to [`MOST_TEXT_NBYTES`] |
 //! | 16.. | the description's text, UTF-8 |
 //!
 //! Numbers are little-endian.
 
 use crate::error::{Error, Kind, Result};
 
-/// The bytes in front of the text.
+/// The bytes before the text.
 pub(super) const HEAD_NBYTES: usize = 16;
 
-/// No more is read, or memory taken, for what another process says. A record of some ten thousand fields fits.
+/// The limit of what is read, and allocated, for another process's message. A record of some ten
+/// thousand fields fits.
 pub(super) const MOST_TEXT_NBYTES: usize = 1 << 20;
 
 const MAGIC: [u8; 8] = *b"XDOCKSHM";
@@ -24,7 +25,7 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a text that no receiver would take.
+/// `is_unsupported` for a text that no receiver would accept.
 pub(super) fn write(text: &str) -> Result<Vec<u8>> {
     if text.len() > MOST_TEXT_NBYTES {
         return Err(Error::new(
@@ -43,11 +44,11 @@ pub(super) fn write(text: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How many bytes of text follow the head.
+/// The number of bytes of text that follow the head.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what is no head, `is_unsupported` for a version that is not ours.
+/// `is_malformed` for bytes that are not a head, `is_unsupported` for another version.
 pub(super) fn read_head(head: &[u8; HEAD_NBYTES]) -> Result<usize> {
     let [magic, numbers] = [&head[..8], &head[8..]];
     if magic != MAGIC {

@@ -1,4 +1,5 @@
-//! Arrays for other processes: a descriptor of a file or of shared memory, and where in it the elements lie.
+//! Arrays for other processes: a descriptor of a file or of shared memory, and the place of the
+//! elements in it.
 //!
 //! ```text
 //!   this process                                                       another process
@@ -6,48 +7,49 @@
 //!                            │ holds a lease until it is dropped ── inherited ── import ──────> (the same pages)
 //! ```
 //!
-//! Nothing is copied: both processes map the same pages. Memory that no descriptor names (the heap) is refused, or copied into shared
-//! memory where the request permits it. The descriptor leads to the whole file or memory, of which the array may be a part: the other
-//! process can map the rest of it, too. Bytes without a layout are an array of bytes, `Array::<u8, 1>::from_buffer`, and
-//! [`DArray::buffer`](crate::DArray::buffer) of what arrives.
+//! Nothing is copied: both processes map the same pages. Memory without a descriptor (the heap) is
+//! refused, or copied into shared memory if the request permits it. The descriptor leads to the
+//! whole file or memory, of which the array may be a part: the other process can map the rest of
+//! it, too. Bytes without a layout are an array of bytes, `Array::<u8, 1>::from_buffer`, and
+//! [`DArray::buffer`](crate::DArray::buffer) of the received array.
 //!
-//! # What binds whom
+//! # Guarantees
 //!
-//! | lent under | the descriptor | the other process | this process |
+//! | exported under | the descriptor | the other process | this process |
 //! |---|---|---|---|
 //! | Share | can be mapped for writing | may write, at any time | may write, at any time |
-//! | Pin | for reading only | is held to reading by the system, *if it keeps to the descriptor* | may write, at any time |
-//! | Pin, after [`Buffer::deny_new_writers`] | for reading only | is held to reading by the system | may write through the map that it has |
-//! | Read, after [`Buffer::into_sealed`] | for reading only | is held to reading by the system | as the other |
+//! | Pin | read-only | can only read, *by this descriptor* | may write, at any time |
+//! | Pin, after [`Buffer::deny_new_writers`] | read-only | can only read | may write by its own map |
+//! | Read, after [`Buffer::into_sealed`] | read-only | can only read | can only read |
 //!
 //! The third row is for untrusted readers: through `/proc/self/fd`, any descriptor of shared memory
 //! can be reopened for writing, and only a seal on the memory itself prevents writes after that.
-//! Seals cannot be removed, and bind every process that has the memory: to lend it to writers as
-//! well, lend it to them before sealing. Under the last row the memory is constant: the receiver
-//! checks the seal instead of trusting the sender, and can take Read leases, `&[T]` among them. A
-//! receiver may rely on nothing else: under the other rows the bytes can change, but never vanish,
-//! since the size is sealed. (Memory of huge pages is refused: there, a hole faults in spite of the
-//! seal. On systems that refuse to overcommit, `vm.overcommit_memory` 2, a page that was never
-//! written can fault, too, when memory is exhausted.)
+//! Seals cannot be removed, and bind every process that has the memory: export it to writers before
+//! sealing. Under the last row the memory is constant: the receiver checks the seal instead of
+//! trusting the sender, and can take Read leases, `&[T]` among them. A receiver may rely on nothing
+//! else: under the other rows the bytes can change, but never vanish, since the size is sealed.
+//! (Memory of huge pages is refused: there, a hole faults in spite of the seal. On systems that
+//! refuse to overcommit, `vm.overcommit_memory` 2, a page that was never written can fault, too,
+//! when memory is exhausted.)
 //!
-//! # How it travels
+//! # Transports
 //!
-//! - Through a Unix stream socket: [`send`] and [`receive`], for shared memory. The receiver checks
+//! - By a Unix stream socket: [`send`] and [`receive`], for shared memory. The receiver checks
 //!   everything that the peer sends, and [`receive_with`] limits how much memory one message can
-//!   cost. A message consists of 16 bytes, the text of the description, and one descriptor beside
-//!   them.
-//! - Where memory cannot be shared (a pickle, a network), our bindings send the bytes that an array
-//!   covers and the text of its description.
+//!   cost. A message consists of 16 bytes, the text of the description, and one descriptor.
+//! - Without shared memory (a pickle, a network): the bindings send the bytes that an array covers,
+//!   and the text of its description.
 //! - By inheritance, or by any other transport of descriptors: [`Exported::fd`] and
 //!   [`Description::to_text`], `parse` and [`import`], for file maps as well. (The command
 //!   `crossdock lend` passes the same description to programs in other languages, as JSON.)
 //!
-//! # Who keeps the memory
+//! # Lifetime of the memory
 //!
-//! The system, for as long as any process has it mapped or open, or it is on its way through a socket that is not closed. So either side
-//! may end, or be killed, at any moment: the other one keeps what it has mapped, gets an error or the end of the stream from the
-//! socket, and nothing is left behind, since neither memory nor descriptor has a name. [`Exported`] keeps a lease in this process,
-//! and no more: while it lives, nobody here can seal the memory or have it alone.
+//! The kernel keeps the memory for as long as any process has it mapped or open, or a message in an
+//! open socket carries it. So either process may exit, or be killed, at any moment. The other one
+//! keeps what it has mapped, and gets an error or the end of the stream from the socket. Nothing is
+//! left behind, since neither memory nor descriptor has a name. [`Exported`] only keeps a lease in
+//! this process: while it lives, no code here can seal the memory or get exclusive access to it.
 //!
 //! ```
 //! use crossdock::exchange::protocol::shm;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 
-/// What [`receive_with`](super::receive_with) accepts from a peer.
+/// The limits of [`receive_with`](super::receive_with) for a peer's messages.
 ///
 /// A `memfd` of 1 TiB costs its sender nothing as long as no page is written: each page is
 /// allocated, and charged to the process that touches it, when it is first read. The limit bounds
@@ -31,7 +31,7 @@ impl ReceiveOptions {
     #[doc(hidden)]
     pub const MOST_NBYTES: u64 = 16 << 30;
 
-    /// Arrays that cover up to 16 GiB.
+    /// Accepts arrays that cover up to 16 GiB.
     pub fn new() -> Self {
         Self { most_nbytes: Self::MOST_NBYTES }
     }

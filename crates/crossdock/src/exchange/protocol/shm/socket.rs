@@ -1,4 +1,4 @@
-//! From one process to another, through a Unix stream socket.
+//! Sends arrays from one process to another on a Unix stream socket.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,18 +14,21 @@ use crate::exchange::protocol::shm::message::{self, HEAD_NBYTES};
 use crate::exchange::protocol::shm::options::ReceiveOptions;
 use crate::memory::Backing;
 
-/// Sends an array: its description, and the descriptor beside it. No element is copied. O(rank), and a system call.
+/// Sends an array: its description, with the descriptor attached. No element is copied. O(rank),
+/// and a system call.
 ///
-/// From then on the system keeps the memory until the receiver has let go of it, or the socket is closed before it was received;
-/// [`Exported`] may be dropped before that, which only gives the lease back.
+/// From then on the kernel keeps the memory until the receiver has released it, or until the socket
+/// is closed before the message is received. [`Exported`] may be dropped before that, which only
+/// ends the lease.
 ///
-/// Blocks while the socket is full, as the stream's `set_write_timeout` says. The receiver reads by [`receive`].
+/// Blocks while the socket is full, up to the stream's `set_write_timeout`. The receiver calls
+/// [`receive`].
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a file map, which could shrink under the receiver, and for a dtype that no text spells; nothing was sent
-/// then. `is_io` where the socket fails (a peer that is gone, a timeout): a part of the message may be on its way, so that the stream is
-/// to be closed. `SIGPIPE` is not raised.
+/// `is_unsupported` for a file map, which could shrink under the receiver, and for a dtype without
+/// a text; nothing was sent then. `is_io` if the socket fails (a closed peer, a timeout): part of
+/// the message may be sent, so the stream must be closed. `SIGPIPE` is not raised.
 pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
     if exported.backing() != Backing::Shared {
         let text = format!(
@@ -47,8 +50,8 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
     Ok(())
 }
 
-/// Receives the next array that the peer has sent, and maps it in place; `None` where the peer closed the stream before another one.
-/// No element is copied. O(rank), and a few system calls.
+/// Receives the next array that the peer sent, and maps it zero-copy; `None` if the peer closed the
+/// stream instead. No element is copied. O(rank), and a few system calls.
 ///
 /// Everything that the peer sends is checked, as by [`import`](super::import). In addition, only
 /// shared memory whose size is sealed is accepted, so no process can shrink it under the map. A
@@ -59,7 +62,8 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
 /// An array may cover at most 16 GiB; [`receive_with`] sets another
 /// limit.
 ///
-/// Blocks until the peer sends or goes; the stream's `set_read_timeout` bounds the wait for each piece of a message.
+/// Blocks until the peer sends or closes the stream; the stream's `set_read_timeout` bounds the
+/// wait for each piece of a message.
 ///
 /// # Errors
 ///
@@ -73,7 +77,8 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
 /// - `is_io`: the socket failed, the timeout expired, the peer closed it in the middle of a
 ///   message, or this process cannot open more descriptors; `is_out_of_memory`.
 ///
-/// Whatever came is closed then. The stream may be amid a message, so that it is to be closed, too.
+/// On an error, everything received is closed. The stream may be in the middle of a message, so it
+/// must be closed, too.
 pub fn receive(socket: &UnixStream) -> Result<Option<DArray>> {
     receive_with(socket, &ReceiveOptions::new())
 }
@@ -123,15 +128,16 @@ pub fn receive_with(socket: &UnixStream, options: &ReceiveOptions) -> Result<Opt
     Ok(Some(array))
 }
 
-/// A message on its way in.
+/// A message while it is received.
 struct Incoming<'a> {
     socket: &'a UnixStream,
-    /// The one descriptor that may come with it.
+    /// The descriptor of the message, once it is received.
     fd: Option<OwnedFd>,
 }
 
 impl Incoming<'_> {
-    /// Fills the room with the next bytes of the message, of which `before` have come. `false`: the stream ended before the first.
+    /// Fills the room with the next bytes of the message, after `before` bytes. Returns `false` if
+    /// the stream ended before the first.
     fn fill(&mut self, room: &mut [u8], before: usize) -> Result<bool> {
         let mut filled = 0;
         while filled < room.len() {
@@ -167,7 +173,7 @@ impl Incoming<'_> {
     }
 }
 
-/// The socket failed amid, or in front of, a message.
+/// The socket failed during or before a message.
 #[cold]
 fn interrupted(done: usize, all: usize, what: &str, error: io::Error) -> Error {
     let text = format!("the socket failed after {done} of {all} bytes of a message were {what}: {error}");

@@ -1,4 +1,4 @@
-//! A description as one line of text: what goes through a socket, an argument or the environment.
+//! A description as one line of text: for a socket, an argument or the environment.
 //!
 //! ```text
 //! offset=8; access=read; shape=2,3; strides=-24,8; dtype=>f8
@@ -12,13 +12,14 @@ use crate::element::{DType, DTypeKind, Scalar};
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::shm::description::Description;
 
-/// The names of the parts, in their order. The dtype comes last, since it may have any character in it.
+/// The names of the parts, in their order. The dtype is last, since it may contain any character.
 const PARTS: [&str; 5] = ["offset", "access", "shape", "strides", "dtype"];
 
 impl Description {
-    /// One line of text, from which [`Description::from_str`] makes the same description again. All numbers but those of the shape
-    /// are bytes. The dtype is spelt as [`DType::from_str`](crate::element::DType) reads it: a scalar by its name, all else as
-    /// [`typestr`] has it.
+    /// One line of text, from which [`Description::from_str`] makes the same description again. All
+    /// numbers but those of the shape count bytes. The dtype is spelt as
+    /// [`DType::from_str`](crate::element::DType) reads it: a scalar by its name, others as in
+    /// [`typestr`].
     ///
     /// ```
     /// use crossdock::element::DType;
@@ -33,12 +34,14 @@ impl Description {
     ///
     /// # Errors
     ///
-    /// `is_unsupported`, naming the part, where the dtype has no spelling: a record with a `bfloat16` in it.
+    /// `is_unsupported`, naming the part, if the dtype has no text: a record with a `bfloat16`
+    /// field.
     pub fn to_text(&self) -> Result<String> {
         self.spelt(|scalar| scalar.to_string())
     }
 
-    /// As [`Description::to_text`], with the byte order of every element, so that another machine reads the same.
+    /// As [`Description::to_text`], with the byte order of every element, so that another machine
+    /// reads the same values.
     ///
     /// ```
     /// use crossdock::element::DType;
@@ -83,8 +86,8 @@ impl FromStr for Description {
     ///
     /// # Errors
     ///
-    /// `is_malformed` where the text is not in this form; as [`Description::new`] and
-    /// [`typestr::parse`](crate::element::dialect::typestr::parse) where what it says cannot be.
+    /// `is_malformed` if the text is not in this form; as [`Description::new`] and
+    /// [`typestr::parse`](crate::element::dialect::typestr::parse) for impossible values.
     fn from_str(text: &str) -> Result<Self> {
         let mut parts = text.splitn(PARTS.len(), "; ");
         let mut next = |name: &str| {
