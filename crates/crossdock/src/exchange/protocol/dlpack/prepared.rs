@@ -69,7 +69,7 @@ impl Prepared {
         let numbers = Box::into_raw(numbers) as *mut [i64];
         tensor.shape = numbers.cast();
         tensor.strides = tensor.shape.wrapping_add(array.rank());
-        // SAFETY: `Box::into_raw`, three lines above, never returns null.
+        // SAFETY: `numbers` comes from `Box::into_raw` above, which never returns null.
         let numbers = unsafe { NonNull::new_unchecked(numbers) };
         Ok(Self { tensor, flags: words.flags, numbers })
     }
