@@ -51,8 +51,8 @@ use crate::memory::{Birth, DeviceKind, Place};
 /// 4. Until the deleter is called, all elements that shape and strides reach are memory of the
 ///    device. On the host they are initialised, valid for reads and, unless `READ_ONLY` is set, for
 ///    writes.
-/// 5. Until then, other code writes the elements only atomically or in ways that this program's memory
-///    model does not see. With `IS_COPIED`, no other code accesses them.
+/// 5. Until then, other code writes the elements only atomically or in ways that this program's
+///    memory model does not see. With `IS_COPIED`, no other code accesses them.
 /// 6. The deleter may be called on any thread.
 ///
 /// ```

@@ -36,8 +36,8 @@ impl Foreign {
     /// # Safety
     ///
     /// 1. A producer filled in `lent`, and exports what it describes until its `release` is called.
-    /// 2. Until then, `shape`, `strides` and `sub_offsets` are each null or point to `ndim` numbers,
-    ///    and `format` is null or a C string.
+    /// 2. Until then, `shape`, `strides` and `sub_offsets` are each null or point to `ndim`
+    ///    numbers, and `format` is null or a C string.
     #[inline(always)]
     pub(super) unsafe fn read(lent: &View) -> Self {
         macro_rules! read {

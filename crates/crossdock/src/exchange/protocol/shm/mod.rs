@@ -18,9 +18,9 @@
 //! | exported under | the descriptor | the other process | this process |
 //! |---|---|---|---|
 //! | Share | can be mapped for writing | may write, at any time | may write, at any time |
-//! | Pin | read-only | can only read, *by this descriptor* | may write, at any time |
-//! | Pin, after [`Buffer::deny_new_writers`] | read-only | can only read | may write by its own map |
-//! | Read, after [`Buffer::into_sealed`] | read-only | can only read | can only read |
+//! | Pin | read-only | only reads, *by this descriptor* | may write, at any time |
+//! | Pin, after [`Buffer::deny_new_writers`] | read-only | only reads | may write by its map |
+//! | Read, after [`Buffer::into_sealed`] | read-only | only reads | only reads |
 //!
 //! The third row is for untrusted readers: through `/proc/self/fd`, any descriptor of shared memory
 //! can be reopened for writing, and only a seal on the memory itself prevents writes after that.
