@@ -1,17 +1,18 @@
-//! `candle`: tensors on the processor are seen in place, vectors become tensors. Nothing is copied.
+//! `candle`: views of tensors on the CPU are zero-copy, and vectors become tensors without a copy.
 //!
 //! | from | to | |
 //! |---|---|---|
 //! | `(&Storage, &Layout)`, `(&CpuStorage, &Layout)` | [`ArrayView`] | same elements, any strides |
 //! | `(&mut CpuStorage, &Layout)` | [`ArrayViewMut`] | same elements; refused where they overlap |
-//! | [`Array`] | `Tensor` | adopts the array's vector; refused where it has none of its own, row-major |
+//! | [`Array`] | `Tensor` | adopts the array's vector; row-major arrays that own a vector only |
 //!
-//! A tensor keeps a vector behind a lock, and may put another one in its place. So it is seen only as long as its guard
-//! (`Tensor::storage_and_layout`) is held, as a borrowed view; what is to be kept is copied. The second and third forms are what a
-//! custom operation is given (`CustomOp1::cpu_fwd`, `InplaceOp1::cpu_fwd`), so that it can be written on views.
+//! A tensor holds its vector behind a lock and may replace it. A view therefore borrows the guard
+//! (`Tensor::storage_and_layout`); to keep the elements longer, copy them. The second and third
+//! forms are the arguments of a custom operation (`CustomOp1::cpu_fwd`, `InplaceOp1::cpu_fwd`),
+//! which can be written on views.
 //!
-//! The elements are `u8`, `u32`, `i16`, `i32`, `i64`, `f32` and `f64`, and with the feature
-//! `half-2` its two floats, too.
+//! The elements are `u8`, `u32`, `i16`, `i32`, `i64`, `f32` and `f64`; the feature `half-2` adds
+//! its two floats.
 //!
 //! ```
 //! use candle_core::{Device, Tensor};
@@ -28,7 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A tensor wants a vector. Memory of a pool is none, and is copied into one by the crate's own `Tensor::from_slice`, from
+//! A tensor needs a vector. Memory from a pool is copied into one by `Tensor::from_slice`, from
 //! [`ArrayRead::as_slice`](crate::array::ArrayRead::as_slice).
 
 use std::any::Any;
@@ -51,8 +52,8 @@ impl<'a, T: Element + WithDType, const D: usize> TryFrom<(&'a CpuStorage, &'a La
     ///
     /// # Errors
     ///
-    /// `is_dtype` and `is_shape` where the elements or the rank are others; `is_bounds` and `is_overflow` where the layout is not
-    /// that of this storage.
+    /// `is_dtype` and `is_shape` for another element type or rank; `is_bounds` and `is_overflow` if
+    /// the layout does not fit this storage.
     fn try_from((storage, layout): (&'a CpuStorage, &'a Layout)) -> Result<Self> {
         let (layout, offset) = place_of::<T, D>(layout)?;
         Self::from_slice_with_layout(elements(storage)?, layout, offset)
@@ -66,7 +67,7 @@ impl<'a, T: Element + WithDType, const D: usize> TryFrom<(&'a Storage, &'a Layou
     ///
     /// # Errors
     ///
-    /// `is_place` where they are not on the processor; otherwise as for its storage there.
+    /// `is_place` if the storage is not on the CPU; otherwise as for a [`CpuStorage`].
     fn try_from((storage, layout): (&'a Storage, &'a Layout)) -> Result<Self> {
         match storage {
             Storage::Cpu(storage) => (storage, layout).try_into(),
@@ -95,11 +96,11 @@ impl<'a, T: Element + WithDType, const D: usize> TryFrom<(&'a mut CpuStorage, &'
 impl<T: Element + WithDType, const D: usize> TryFrom<Array<T, D>> for Tensor {
     type Error = Rejected<Array<T, D>>;
 
-    /// Adopts the array's vector, as a tensor on the processor. O(`D`), with a few small heap blocks.
+    /// Adopts the array's vector, as a tensor on the CPU. O(`D`), with a few small heap blocks.
     ///
     /// # Errors
     ///
-    /// As [`Array::try_into_vec`]; the array comes back with the error.
+    /// As [`Array::try_into_vec`]; the error returns the array.
     fn try_from(array: Array<T, D>) -> Result<Self, Rejected<Array<T, D>>> {
         let shape = *array.shape();
         let storage = Storage::Cpu(T::to_cpu_storage_owned(array.try_into_vec()?));
@@ -107,7 +108,7 @@ impl<T: Element + WithDType, const D: usize> TryFrom<Array<T, D>> for Tensor {
     }
 }
 
-/// Shape and strides in bytes, and where element 0 lies, in bytes.
+/// Shape and strides in bytes, and the offset of element 0 in bytes.
 fn place_of<T: Element, const D: usize>(layout: &Layout) -> Result<(FixedLayout<D>, usize)> {
     let (dims, strides) = (layout.dims(), layout.stride());
     let (Ok(shape), Ok(strides)) = (<[usize; D]>::try_from(dims), <[usize; D]>::try_from(strides)) else {
@@ -119,7 +120,7 @@ fn place_of<T: Element, const D: usize>(layout: &Layout) -> Result<(FixedLayout<
     for (in_bytes, &stride) in in_bytes.iter_mut().zip(&strides) {
         *in_bytes = nbytes(stride).ok_or_else(|| too_far(layout))? as isize;
     }
-    // Without elements, none is where the tensor begins.
+    // An empty tensor reads no element, so its offset does not matter.
     let start = if shape.contains(&0) { 0 } else { layout.start_offset() };
     let offset = nbytes(start).ok_or_else(|| too_far(layout))?;
     Ok((FixedLayout::new(shape, in_bytes, size_of::<T>())?, offset))
@@ -131,7 +132,7 @@ fn elements<T: WithDType>(storage: &CpuStorage) -> Result<&[T]> {
 
 fn elements_mut<T: WithDType>(storage: &mut CpuStorage) -> Result<&mut [T]> {
     let dtype = storage.dtype();
-    // There is no method that would give them.
+    // `CpuStorage` has no method that returns the vector by element type.
     let vec: Option<&mut dyn Any> = match storage {
         CpuStorage::U8(vec) => Some(vec),
         CpuStorage::U32(vec) => Some(vec),
@@ -190,7 +191,7 @@ mod tests {
 
     // ===== views
 
-    /// The elements of a view are those that the crate itself copies out, and lie where its storage has them.
+    /// The view has the elements that candle itself copies out, and the address of the storage.
     #[track_caller]
     fn is_seen<const D: usize>(tensor: &Tensor) {
         let expected = tensor.flatten_all().unwrap().to_vec1::<i64>().unwrap();
@@ -268,7 +269,7 @@ mod tests {
         }
     }
 
-    // ===== views to be written
+    // ===== mutable views
 
     /// Adds to each element ten times the sum of its indices.
     struct Shade;
@@ -310,7 +311,7 @@ mod tests {
         written!(U8(1u8), U32(1u32), I16(1i16), I32(1i32), I64(1i64), F32(1f32), F64(1f64));
         #[cfg(feature = "half-2")]
         written!(F16(half::f16::ONE), BF16(half::bf16::ONE));
-        // Elements of 4 bits lie in a vector of bytes, which they are not.
+        // 4-bit elements are stored in a `Vec<u8>`, but they are not `u8`.
         for mut storage in [CpuStorage::F4(vec![0; 2]), CpuStorage::U32(vec![0; 2])] {
             let error = ArrayViewMut::<u8, 1>::try_from((&mut storage, &Layout::contiguous(2))).unwrap_err();
             assert!(error.is_dtype() && error.to_string().contains("not u8"), "{error}");

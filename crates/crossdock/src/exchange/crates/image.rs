@@ -1,5 +1,5 @@
-//! The crate `image`: buffers are adopted as arrays of height × width × channels, arrays are seen as images. Nothing is
-//! copied.
+//! The crate `image`: its buffers are adopted as arrays of height × width × channels, and arrays
+//! become views of samples. Nothing is copied.
 //!
 //! | from | to | |
 //! |---|---|---|
@@ -7,7 +7,7 @@
 //! | `DynamicImage` | [`DArray`] of rank 3 | adopts its vector; sole |
 //! | [`ArrayRead`] of rank 3 | `FlatSamples` | same samples, any strides that are not negative |
 //!
-//! `FlatSamples::as_view` gives the `GenericImageView` that the crate's functions take.
+//! `FlatSamples::as_view` returns the `GenericImageView` that the crate's functions accept.
 
 use image::flat::{FlatSamples, SampleLayout};
 use image::{DynamicImage, ImageBuffer, Pixel};
@@ -26,7 +26,7 @@ where
     fn try_from(image: ImageBuffer<P, Vec<P::Subpixel>>) -> Result<Self> {
         let shape = [image.height() as usize, image.width() as usize, usize::from(P::CHANNEL_COUNT)];
         let mut samples = image.into_raw();
-        // The crate permits a vector that is longer than the image.
+        // The crate permits a vector longer than the image.
         samples.truncate(shape.iter().product());
         Self::from_vec(samples, shape)
     }
@@ -35,11 +35,12 @@ where
 impl TryFrom<DynamicImage> for DArray {
     type Error = Error;
 
-    /// Adopts the image's vector: height × width × channels, of 8-bit, 16-bit or float samples. O(1).
+    /// Adopts the image's vector: height × width × channels, of 8-bit, 16-bit or float samples.
+    /// O(1).
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for a kind of image that the crate has added since.
+    /// `is_unsupported` for a kind of image that a later version of the crate added.
     fn try_from(image: DynamicImage) -> Result<Self> {
         Ok(match image {
             DynamicImage::ImageLuma8(image) => Array::try_from(image)?.into(),
@@ -69,8 +70,8 @@ impl<'a, T: Element> TryFrom<&'a ArrayRead<T, 3>> for FlatSamples<&'a [T]> {
     ///
     /// # Errors
     ///
-    /// `is_layout` where a stride is negative or no whole number of samples, `is_overflow` for more than 255 channels or
-    /// 2³²-1 pixels along an axis.
+    /// `is_layout` if a stride is negative or not a multiple of the sample size; `is_overflow` for
+    /// more than 255 channels or 2³²-1 pixels along an axis.
     fn try_from(array: &'a ArrayRead<T, 3>) -> Result<Self> {
         let &[height, width, channels] = array.shape();
         let Some(samples) = array.as_covering_slice() else {
@@ -90,7 +91,7 @@ impl<'a, T: Element> TryFrom<&'a ArrayRead<T, 3>> for FlatSamples<&'a [T]> {
                 format!("{height} × {width} pixels of {channels} channels are more than an image can have"),
             )
         };
-        // Strides of axes of length 1 or 0 may be anything, and are never used.
+        // The stride of an axis of length 0 or 1 is never used and may have any value.
         let stride = |axis: usize| array.strides()[axis].unsigned_abs() / size_of::<T>().max(1);
         let layout = SampleLayout {
             channels: channels.try_into().map_err(|_| too_large())?,

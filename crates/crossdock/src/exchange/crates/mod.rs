@@ -1,4 +1,5 @@
-//! Arrays of other Rust crates, in both directions: by `From` and `TryFrom`, each behind the feature named like the crate.
+//! Conversions to and from arrays of other Rust crates, by `From` and `TryFrom`. Each crate has a
+//! feature of its name.
 
 #[cfg(feature = "arrow-60")]
 mod arrow;

@@ -1,12 +1,20 @@
-//! `nalgebra`: matrices on the heap are adopted and given back, views are views. Nothing is copied.
+//! `nalgebra`: matrices on the heap are adopted and released, views stay views. Nothing is copied.
 //!
 //! | from | to | |
 //! |---|---|---|
-//! | `DMatrix`, and whatever else has its elements in a vector | [`Array`] of rank 2 | adopts the vector; sole, column-major |
+//! | `DMatrix`, others on a vector | [`Array`] of rank 2 | adopts the vector; sole, column-major |
 //! | `DVector` | [`Array`] of rank 1 | adopts the vector; sole |
-//! | [`Array`] of rank 2, 1 | `DMatrix`, `DVector` | gives its vector up; refused, and given back, where it has none, is not column-major without gaps, or is not the only handle |
-//! | `MatrixView`, `&Matrix` (an `SMatrix`, too), and mutably | [`ArrayView`], [`ArrayViewMut`] of rank 2, of one column also of rank 1 | same elements; mutable ones that may overlap are refused |
-//! | [`ArrayView`], [`ArrayViewMut`] of rank 2, 1 | `MatrixView` (with strides of any length, `DMatrixView<T, Dyn, Dyn>`), `VectorView`, and mutably | same elements; refused where a stride is negative or no whole number of elements, where the rows repeat one element, and where lengths or strides are other ones than the type says |
+//! | [`Array`] of rank 2, 1 | `DMatrix`, `DVector` | releases its vector |
+//! | `MatrixView`, `&Matrix` | [`ArrayView`] of rank 2, one column also of rank 1 | same elements |
+//! | `MatrixViewMut`, `&mut Matrix` | [`ArrayViewMut`], likewise | same elements |
+//! | [`ArrayView`] of rank 2, 1 | `MatrixView`, `VectorView` | same elements |
+//! | [`ArrayViewMut`] of rank 2, 1 | `MatrixViewMut`, `VectorViewMut` | same elements |
+//!
+//! An array releases its vector if it owns one, is column-major without gaps, and has no other
+//! handle; otherwise the error returns the array. Mutable views whose elements may overlap are
+//! refused. A view becomes one of `nalgebra` unless a stride is negative or not a multiple of the
+//! element size, the rows repeat one element, or the type requires other lengths or strides;
+//! `DMatrixView<T, Dyn, Dyn>` accepts strides of any length.
 //!
 //! ```
 //! use crossdock::{Array, array::ArrayView, memory::copied_bytes};
@@ -28,13 +36,14 @@
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 //!
-//! A matrix with dimensions known to the compiler lies where its variable does, so that an [`Array`] of it, which has to own its elements, is
-//! a copy or has the matrix in a box: `Array::from_owner(Box::new(matrix), [columns, rows])?.transpose()`, and likewise for an `Arc`
-//! of any matrix without gaps.
+//! A matrix with dimensions known to the compiler is stored in its variable. An [`Array`] owns its
+//! elements, so it holds a copy or a boxed matrix:
+//! `Array::from_owner(Box::new(matrix), [columns, rows])?.transpose()`, and likewise an `Arc` of
+//! any matrix without gaps.
 //!
-//! `nalgebra` counts strides in elements and forwards. Its iterators tell the end of a column by the address behind it, so that a
-//! column whose rows all lie at one address (a broadcast vector, say) has no end: such views are refused. Columns that repeat one
-//! another are fine.
+//! `nalgebra` counts strides in elements, without sign. Its iterators find the end of a column by
+//! the address behind it, so a column whose rows share one address (a broadcast vector, for
+//! example) has no end: such views are refused. Columns that repeat one another are accepted.
 
 use std::ptr::NonNull;
 
@@ -49,7 +58,7 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::exchange::crates::steps;
 use crate::layout::{FixedLayout, Order};
 
-/// The first `D` axes of a matrix, of `nalgebra`'s strides in elements, as ours in bytes.
+/// The first `D` axes of a matrix, as a layout with strides in bytes.
 fn layout_of<T, R: Dim, C: Dim, S: RawStorage<T, R, C>, const D: usize>(
     storage: &S,
 ) -> Result<FixedLayout<D>> {
@@ -61,10 +70,10 @@ fn layout_of<T, R: Dim, C: Dim, S: RawStorage<T, R, C>, const D: usize>(
     )
 }
 
-/// Shape and strides, in elements, of what `nalgebra` is to see: of rank 1, one column.
+/// Shape and strides, in elements, for `nalgebra`: rank 1 becomes one column.
 struct Steps {
     shape: [usize; 2],
-    /// `None` for axes that are never walked.
+    /// `None` for an axis that is never stepped along.
     strides: [Option<usize>; 2],
 }
 
@@ -84,9 +93,9 @@ impl Steps {
         Ok((length(0, self.shape[0])?, length(1, self.shape[1])?))
     }
 
-    /// Where an axis is never walked, as if there were no gaps.
+    /// An axis that is never stepped along gets the stride of a matrix without gaps.
     fn strides<R: Dim, C: Dim>(&self) -> Result<(R, C)> {
-        // One row, or else it is another stride than that of the rows.
+        // A type with a row stride of 0 fits no row stride that is used, and not even a single row.
         if R::try_to_usize() == Some(0) && !self.shape.contains(&0) {
             let text = "the type of the matrix has a stride of 0 elements for axis 0, at which `nalgebra` finds no end of a column: ask \
                         for one with a stride of 1, or of any length (`Dyn`)";
@@ -95,13 +104,13 @@ impl Steps {
         Ok((step(0, self.strides[0], 1)?, step(1, self.strides[1], self.shape[0])?))
     }
 
-    /// Element 0. A view without elements may be anywhere, but for `nalgebra` it must be aligned.
+    /// Element 0; for an empty view a dangling pointer, since `nalgebra` requires alignment.
     fn first<T>(&self, first: *mut T) -> *mut T {
         if self.shape.contains(&0) { NonNull::dangling().as_ptr() } else { first }
     }
 }
 
-/// The length of an axis, where the compiler knows none or this one.
+/// The length of an axis; an error if the type fixes another one.
 fn length<N: Dim>(axis: usize, len: usize) -> Result<N> {
     match N::try_to_usize() {
         Some(known) if known != len => Err(Error::new(
@@ -112,7 +121,8 @@ fn length<N: Dim>(axis: usize, len: usize) -> Result<N> {
     }
 }
 
-/// The stride of an axis, in elements, where the compiler knows none or this one. One that is never used is what the compiler knows.
+/// The stride of an axis, in elements; an error if the type fixes another one. A stride that is
+/// never used becomes the one that the type fixes.
 fn step<N: Dim>(axis: usize, step: Option<usize>, unused: usize) -> Result<N> {
     match (N::try_to_usize(), step) {
         (Some(known), Some(step)) if known != step => Err(Error::new(
@@ -126,7 +136,7 @@ fn step<N: Dim>(axis: usize, step: Option<usize>, unused: usize) -> Result<N> {
     }
 }
 
-/// The stride of an axis of more than one element, in elements.
+/// The stride, in elements, of an axis with more than one element.
 fn forwards<T: Element>(axis: usize, stride: isize) -> Result<usize> {
     let why = match usize::try_from(steps::in_elements::<T>(axis, stride, "nalgebra")?) {
         Err(_) => "negative, and `nalgebra` counts forwards",
@@ -147,8 +157,8 @@ where
 {
     type Error = Error;
 
-    /// Adopts the matrix's vector: column-major. O(1). Fails only where there is no memory for a header, and for a matrix without
-    /// elements whose dimensions are beyond `isize::MAX`.
+    /// Adopts the matrix's vector: column-major. O(1). Fails only if the header cannot be
+    /// allocated, or for a matrix without elements that has a dimension beyond `isize::MAX`.
     fn try_from(matrix: Matrix<T, R, C, VecStorage<T, R, C>>) -> Result<Self> {
         let (rows, columns) = matrix.shape();
         Self::from_vec_in_order(matrix.data.into(), [rows, columns], Order::ColumnMajor)
@@ -158,7 +168,7 @@ where
 impl<T: Element + Scalar> TryFrom<DVector<T>> for Array<T, 1> {
     type Error = Error;
 
-    /// Adopts the vector's vector. O(1). Fails only where there is no memory for a header.
+    /// Adopts the vector's `Vec`. O(1). Fails only if the header cannot be allocated.
     fn try_from(vector: DVector<T>) -> Result<Self> {
         let len = vector.len();
         Self::from_vec(vector.data.into(), [len])
@@ -168,14 +178,14 @@ impl<T: Element + Scalar> TryFrom<DVector<T>> for Array<T, 1> {
 impl<T: Element + Scalar> TryFrom<Array<T, 2>> for DMatrix<T> {
     type Error = Rejected<Array<T, 2>>;
 
-    /// Gives the array's vector up to the matrix. O(1). Otherwise the array comes back with the reason: a view of it (`DMatrixView`) can
-    /// be had all the same, and copied.
+    /// Moves the array's vector into the matrix. O(1). On failure, the error returns the array and
+    /// the reason: a view of it (`DMatrixView`) can still be created and copied.
     ///
     /// # Errors
     ///
-    /// `is_layout` where the elements do not lie column-major without gaps; otherwise as
-    /// [`try_into_vec`](Array::try_into_vec): `is_conflict` where there is another handle, `is_unsupported` where the memory is no
-    /// vector's, as new arrays of pools, …
+    /// `is_layout` if the array is not column-major without gaps; otherwise as
+    /// [`try_into_vec`](Array::try_into_vec): `is_conflict` if another handle exists,
+    /// `is_unsupported` if the memory is not that of a vector, such as a pool's.
     fn try_from(array: Array<T, 2>) -> Result<Self, Rejected<Array<T, 2>>> {
         let [rows, columns] = *array.shape();
         let vec = array.try_into_vec_in_order(Order::ColumnMajor)?;
@@ -186,7 +196,8 @@ impl<T: Element + Scalar> TryFrom<Array<T, 2>> for DMatrix<T> {
 impl<T: Element + Scalar> TryFrom<Array<T, 1>> for DVector<T> {
     type Error = Rejected<Array<T, 1>>;
 
-    /// Gives the array's vector up. O(1). Otherwise the array comes back with the reason.
+    /// Moves the array's vector into the `DVector`. O(1). On failure, the error returns the array
+    /// and the reason.
     ///
     /// # Errors
     ///
@@ -205,13 +216,15 @@ macro_rules! from_views {
         {
             type Error = Error;
 
-            /// The same elements. O(1). Fails only for a matrix without elements whose dimensions are beyond `isize::MAX`.
+            /// The same elements. O(1). Fails only for a matrix without elements that has a
+            /// dimension beyond `isize::MAX`.
             fn try_from(
                 view: Matrix<T, R, $c, ViewStorage<'a, T, R, $c, RStride, CStride>>,
             ) -> Result<Self> {
                 let layout = layout_of(&view.data)?;
                 let ptr = NonNull::new(view.data.ptr().cast_mut()).unwrap_or(NonNull::dangling());
-                // SAFETY: what `nalgebra` vouches for: initialised, aligned elements at these strides, constant for `'a`.
+                // SAFETY: the contract of `ViewStorage` is ArrayView 1: at these strides it reaches
+                // initialised, aligned elements, which are constant while it borrows them for `'a`.
                 Ok(unsafe { Self::new(ptr.cast(), layout) })
             }
         }
@@ -221,12 +234,14 @@ macro_rules! from_views {
         {
             type Error = Error;
 
-            /// The same elements. O(1). Fails only for a matrix without elements whose dimensions are beyond `isize::MAX`.
+            /// The same elements. O(1). Fails only for a matrix without elements that has a
+            /// dimension beyond `isize::MAX`.
             fn try_from(matrix: &'a Matrix<T, R, $c, S>) -> Result<Self> {
                 let layout = layout_of(&matrix.data)?;
                 let ptr = NonNull::new(matrix.data.ptr().cast_mut()).unwrap_or(NonNull::dangling());
-                // SAFETY: what `Storage` promises: initialised, aligned elements at these strides; constant while the matrix is
-                // borrowed.
+                // SAFETY: the unsafe trait `Storage` promises initialised, aligned elements at its
+                // strides; the shared borrow of the matrix keeps them constant for `'a`
+                // (ArrayView 1).
                 Ok(unsafe { Self::new(ptr.cast(), layout) })
             }
         }
@@ -241,14 +256,15 @@ macro_rules! from_views {
             ///
             /// # Errors
             ///
-            /// `is_layout` where they may overlap: where neither stride is beyond the extent of the other axis.
+            /// `is_layout` if elements may overlap: if neither stride is beyond the extent of the
+            /// other axis.
             fn try_from(
                 mut view: Matrix<T, R, $c, ViewStorageMut<'a, T, R, $c, RStride, CStride>>,
             ) -> Result<Self> {
                 let layout = layout_of(&view.data)?;
                 let ptr = NonNull::new(view.data.ptr_mut()).unwrap_or(NonNull::dangling());
-                // SAFETY: what `nalgebra` vouches for: initialised, aligned elements at these strides, which nobody else reaches
-                // for `'a`.
+                // SAFETY: the contract of `ViewStorageMut` is ArrayViewMut 1: at these strides it
+                // reaches initialised, aligned elements, and it borrows them exclusively for `'a`.
                 unsafe { Self::new(ptr.cast(), layout) }
             }
         }
@@ -262,12 +278,13 @@ macro_rules! from_views {
             ///
             /// # Errors
             ///
-            /// `is_layout` where they may overlap, as those of a view may.
+            /// `is_layout` if elements may overlap, as in a view.
             fn try_from(matrix: &'a mut Matrix<T, R, $c, S>) -> Result<Self> {
                 let layout = layout_of(&matrix.data)?;
                 let ptr = NonNull::new(matrix.data.ptr_mut()).unwrap_or(NonNull::dangling());
-                // SAFETY: what `StorageMut` promises: initialised, aligned elements at these strides; nobody else reaches them
-                // while the matrix is borrowed.
+                // SAFETY: the unsafe trait `StorageMut` promises initialised, aligned elements at
+                // its strides; the exclusive borrow of the matrix makes this view the only access
+                // for `'a` (ArrayViewMut 1).
                 unsafe { Self::new(ptr.cast(), layout) }
             }
         }
@@ -288,13 +305,15 @@ macro_rules! to_views {
             ///
             /// # Errors
             ///
-            /// `is_layout` where a stride is negative or no whole number of elements, that of the rows is 0, or it is another one than
-            /// the type says; `is_shape` where the type has another length.
+            /// `is_layout` if a stride is negative or not a multiple of the element size, if that
+            /// of the rows is 0, or if the type requires another one; `is_shape` if the type
+            /// requires another length.
             fn try_from(view: ArrayView<'a, T, $rank>) -> Result<Self> {
                 let steps = Steps::new::<T, $rank>(view.layout())?;
                 let (shape, strides) = (steps.shape()?, steps.strides()?);
                 let first = steps.first(view.as_ptr().cast_mut());
-                // SAFETY: these strides reach just the elements of the view, which are initialised, aligned and constant for `'a`
+                // SAFETY: shape and strides are those of the view, or of an empty matrix at an
+                // aligned address; its elements are initialised, aligned and constant for `'a`
                 // (ArrayView 1).
                 Ok(Self::from_data(unsafe { ViewStorage::from_raw_parts(first, shape, strides) }))
             }
@@ -310,14 +329,15 @@ macro_rules! to_views {
             ///
             /// # Errors
             ///
-            /// `is_layout` where a stride is negative or no whole number of elements, or another one than the type says; `is_shape`
-            /// where the type has another length.
+            /// `is_layout` if a stride is negative or not a multiple of the element size, or if the
+            /// type requires another one; `is_shape` if the type requires another length.
             fn try_from(mut view: ArrayViewMut<'a, T, $rank>) -> Result<Self> {
                 let steps = Steps::new::<T, $rank>(view.layout())?;
                 let (shape, strides) = (steps.shape()?, steps.strides()?);
                 let first = steps.first(view.as_mut_ptr());
-                // SAFETY: these strides reach just the elements of the view, each by one index, which are initialised, aligned and
-                // reached by nobody else for `'a` (ArrayViewMut 1 and 2).
+                // SAFETY: shape and strides are those of the view, or of an empty matrix at an
+                // aligned address. Only this view reaches the initialised, aligned elements for
+                // `'a` (ArrayViewMut 1), each by one index (ArrayViewMut 2).
                 Ok(Self::from_data(unsafe { ViewStorageMut::from_raw_parts(first, shape, strides) }))
             }
         }
@@ -349,7 +369,7 @@ mod tests {
         DMatrix::from_fn(rows, columns, number)
     }
 
-    /// Every element of both, by index; and by iterator, which walks by columns.
+    /// Compares every element by index, and by iterator, which goes column by column.
     #[track_caller]
     fn assert_same(ours: ArrayView<'_, i32, 2>, theirs: View<'_, i32>) {
         let &[rows, columns] = ours.shape();
@@ -470,7 +490,8 @@ mod tests {
             let ours = guard.view().slice(s![rows, columns]).unwrap();
             let theirs = View::<i32>::try_from(ours).unwrap();
             assert!(theirs.data.is_contiguous(), "{:?} {:?}", ours.shape(), theirs.strides());
-            // SAFETY: contiguous, as just checked.
+            // SAFETY: `is_contiguous` was asserted one line above, so the elements of the view are
+            // one slice without gaps.
             assert!(unsafe { theirs.data.as_slice_unchecked() }.iter().eq(ours.transpose().iter()));
         }
         let rows = View::<i32>::try_from(guard.view().slice(s![..1, ..]).unwrap()).unwrap();
@@ -492,12 +513,12 @@ mod tests {
         let rows = all.slice(s![..;2, ..]).unwrap();
         let error = DMatrixView::<i32, U1, Dyn>::try_from(rows).unwrap_err();
         assert!(error.is_layout() && error.to_string().contains("axis 0 is 2 elements"), "{error}");
-        // A stride that is never walked is whatever the type says.
+        // The type may fix any stride for an axis that is never stepped along.
         assert_eq!(
             DMatrixView::<i32, U3, U5>::try_from(all.slice(s![1..2, 1..2]).unwrap()).unwrap().sum(),
             101
         );
-        // But for 0: the iterator would not even see the end of the one row, and go on behind the memory.
+        // Except 0: the iterator would miss the end of the single row and read beyond the memory.
         let row = all.slice(s![2.., ..]).unwrap();
         let error = DMatrixView::<i32, U0, U3>::try_from(row).unwrap_err();
         assert!(error.is_layout() && error.to_string().contains("0 elements for axis 0"), "{error}");
@@ -594,7 +615,7 @@ mod tests {
         let one = array.slice(s![1..2]).unwrap().broadcast_to([5]).unwrap();
         let guard = one.read().unwrap();
         assert!(Column::<i32>::try_from(guard.view()).unwrap_err().is_layout());
-        // A stride of 0 that is never walked is none.
+        // A stride of 0 that is never used is accepted.
         let single = one.slice(s![..1]).unwrap().read().unwrap();
         assert_eq!(Column::<i32>::try_from(single.view()).unwrap().sum(), 2);
     }
@@ -609,7 +630,7 @@ mod tests {
             assert!(error.is_layout() && error.to_string().contains(number), "{error}");
             assert!(error.to_string().contains("copy"), "{error}");
         }
-        // What is never walked runs in no direction.
+        // A negative stride that is never used is accepted.
         let column = guard.view().slice(s![.., 2..;-1]).unwrap();
         assert_same(column, View::try_from(column).unwrap());
         drop(guard);
@@ -638,7 +659,8 @@ mod tests {
         assert_eq!(ours.to_vec(), [1, 2, 3, 1, 2, 3]);
         for (rows, columns, numbers) in [(1, 1, "[4, 4]"), (0, 1, "[0, 4]"), (1, 0, "[4, 0]")] {
             let (shape, strides) = ((Dyn(2), Dyn(2)), (Dyn(rows), Dyn(columns)));
-            // SAFETY: all of it lies within the data; nothing is read or written.
+            // SAFETY: 2 × 2 indices with strides of at most 1 element stay within the 4 elements of
+            // `data`; the overlapping view is refused before any element is accessed.
             let storage = unsafe { ViewStorageMut::from_raw_parts(data.as_mut_ptr(), shape, strides) };
             let mut theirs = DMatrixViewMut::<i32, Dyn, Dyn>::from_data(storage);
             let error = ArrayViewMut::<i32, 2>::try_from(&mut theirs).unwrap_err();

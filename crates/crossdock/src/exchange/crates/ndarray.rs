@@ -1,20 +1,21 @@
-//! `ndarray`: owned arrays are adopted, views are views. Nothing is copied.
+//! `ndarray`: owned arrays are adopted, views stay views. Nothing is copied.
 //!
 //! | from | to | |
 //! |---|---|---|
 //! | `ndarray::Array` | [`Array`] | adopts its vector; sole |
 //! | `ndarray::ArcArray` | [`Array`] | keeps it; read-only |
-//! | [`Array`] | `ndarray::Array` | gives its vector up; refused where it has none of its own, or others have it, too |
+//! | [`Array`] | `ndarray::Array` | releases its vector; sole owners of a vector only |
 //! | `ndarray::ArrayView` | [`ArrayView`] | same elements |
-//! | [`ArrayView`] | `ndarray::ArrayView` | same elements; refused where a stride is no whole number of elements |
+//! | [`ArrayView`] | `ndarray::ArrayView` | same elements; strides of whole elements only |
 //! | [`ArrayViewMut`] | `ndarray::ArrayViewMut` | same elements; refused likewise |
-//! | [`ArrayPin`], [`ArrayShare`] | `ndarray::ArrayView` of [`Pinned`], [`Shared`] cells | same elements, which others may write; refused likewise, and where they are unaligned |
+//! | [`ArrayPin`], [`ArrayShare`] | `ndarray::ArrayView` of [`Pinned`], [`Shared`] | cells |
 //!
-//! The last is how a mapped file or shared memory goes to `ndarray` without a copy: each element is a cell that is loaded by
-//! value.
+//! The last conversion passes a mapped file or shared memory to `ndarray` without a copy, although
+//! another process may write it: each element is a cell that is loaded by value. Strides that are
+//! not multiples of the element size are refused, and so are unaligned elements.
 //!
-//! `ndarray` counts strides in elements and takes no negative ones when a view is made, so a reversed axis is handed over
-//! forwards and then inverted there.
+//! `ndarray` counts strides in elements and accepts no negative ones when a view is created, so a
+//! reversed axis is exported forwards and then inverted.
 
 use std::ptr::NonNull;
 
@@ -29,7 +30,7 @@ use crate::layout::{FixedLayout, Order};
 use crate::memory::racy::{Pinned, Shared};
 use crate::memory::{Birth, Place};
 
-/// `ndarray`'s strides, in elements, as ours, in bytes.
+/// `ndarray`'s strides, in elements, as a layout with strides in bytes.
 fn layout_of<T: Element, const D: usize>(shape: &[usize], strides: &[isize]) -> Result<FixedLayout<D>> {
     steps::layout_of::<T, D>(
         std::array::from_fn(|axis| shape[axis]),
@@ -37,7 +38,7 @@ fn layout_of<T: Element, const D: usize>(shape: &[usize], strides: &[isize]) -> 
     )
 }
 
-/// How far into the memory element 0 lies, in bytes: the extent of the axes that run backwards.
+/// The offset of element 0 within the memory, in bytes: the extent of the reversed axes.
 fn first_element<const D: usize>(layout: &FixedLayout<D>, itemsize: usize) -> usize {
     layout.span(itemsize).low().unsigned_abs()
 }
@@ -48,7 +49,7 @@ where
 {
     type Error = Error;
 
-    /// Adopts the array's vector. O(`D`). Fails only where there is no memory for a header.
+    /// Adopts the array's vector. O(`D`). Fails only if the header cannot be allocated.
     fn try_from(array: ndarray::Array<T, Dim<[usize; D]>>) -> Result<Self> {
         let layout = layout_of::<T, D>(array.shape(), array.strides())?;
         let (vec, offset) = array.into_raw_vec_and_offset();
@@ -64,19 +65,22 @@ where
 {
     type Error = Rejected<Array<T, D>>;
 
-    /// Gives the array's vector up, of elements in either order. O(`D`). Otherwise the array comes back with the reason: a view of it
-    /// (`ndarray::ArrayView`) can be had all the same, and copied.
+    /// Moves the array's vector, of elements in either order, into the result. O(`D`). On failure,
+    /// the error returns the array and the reason: a view of it (`ndarray::ArrayView`) can still be
+    /// created and copied.
     ///
     /// # Errors
     ///
-    /// `is_layout` where the elements lie in neither order without gaps; otherwise as [`try_into_vec`](Array::try_into_vec):
-    /// `is_conflict` where there is another handle, `is_unsupported` where the memory is no vector's, as new arrays of pools, …
+    /// `is_layout` if the array is contiguous in neither order; otherwise as
+    /// [`try_into_vec`](Array::try_into_vec): `is_conflict` if another handle exists,
+    /// `is_unsupported` if the memory is not that of a vector, such as a pool's.
     fn try_from(array: Array<T, D>) -> Result<Self, Rejected<Array<T, D>>> {
         let shape = Dim(*array.shape());
         let order = array.layout().order(size_of::<T>()).unwrap_or(Order::RowMajor);
         let vec = array.try_into_vec_in_order(order)?;
         let shape = shape.set_f(order == Order::ColumnMajor);
-        // SAFETY: the vector has just the elements of the shape, in that order.
+        // SAFETY: `try_into_vec_in_order` returned exactly the elements of this shape, in the order
+        // that `set_f` passes to `ndarray`.
         Ok(unsafe { Self::from_shape_vec_unchecked(shape, vec) })
     }
 }
@@ -87,17 +91,18 @@ where
 {
     type Error = Error;
 
-    /// Keeps the shared array. O(`D`). Read-only: others may have it, too. (While it is kept, they cannot change it
-    /// either: `ndarray` copies on writing to what is shared.)
+    /// Keeps the shared array, read-only, since other handles of it may exist. O(`D`). They cannot
+    /// change the elements either: `ndarray` copies a shared array before it writes.
     fn try_from(array: ArcArray<T, Dim<[usize; D]>>) -> Result<Self> {
         let layout = layout_of::<T, D>(array.shape(), array.strides())?;
         let span = layout.span(size_of::<T>());
         let first = first_element(&layout, size_of::<T>());
         let lowest = array.as_ptr().cast::<u8>().wrapping_sub(first).cast_mut();
         let release = move || drop(array);
-        // SAFETY: from its lowest to its highest element the array is one block of initialised, plain data (Pod 2), which the
-        // closure keeps alive. A shared array is written through nobody, since `ndarray` writes only to what it has
-        // alone, and we have it too.
+        // SAFETY: from its lowest to its highest element, the array is one block of initialised
+        // elements without padding (Pod 2), which the closure keeps alive. `ndarray` writes only to
+        // an array with a single handle, and the closure's handle makes every other one a second
+        // handle.
         let buffer =
             unsafe { Buffer::from_foreign(lowest, span.nbytes(), Place::CPU, Birth::Constant, release) }?;
         Self::from_buffer_with_layout(buffer, layout, first)
@@ -111,20 +116,22 @@ where
 {
     type Error = Error;
 
-    /// The same elements. O(`D`). Fails only where strides that are never used overflow.
+    /// The same elements. O(`D`). Fails only if strides that are never used overflow.
     fn try_from(view: ndarray::ArrayView<'a, T, Dim<[usize; D]>>) -> Result<Self> {
         let layout = layout_of::<T, D>(view.shape(), view.strides())?;
         let ptr = NonNull::new(view.as_ptr().cast_mut()).unwrap_or(NonNull::dangling());
-        // SAFETY: what `ndarray` vouches for: initialised, aligned elements at these strides, constant for `'a`.
+        // SAFETY: the contract of `ndarray::ArrayView` is ArrayView 1: at these strides it reaches
+        // initialised, aligned elements, which are constant for `'a`.
         Ok(unsafe { Self::new(ptr.cast(), layout) })
     }
 }
 
-/// What `ndarray` needs to make a view: strides forwards, the lowest address, and which axes to invert afterwards.
+/// The arguments of `ndarray`'s constructors: positive strides, the lowest address, and the axes to
+/// invert afterwards.
 struct Forwards<const D: usize> {
     strides: [usize; D],
     inverted: [bool; D],
-    /// From element 0 to the lowest one, in bytes; not positive.
+    /// The distance from element 0 to the lowest element, in bytes; never positive.
     offset: isize,
 }
 
@@ -132,7 +139,8 @@ impl<const D: usize> Forwards<D> {
     fn new<T: Element>(shape: &[usize; D], strides: &[isize; D]) -> Result<Self> {
         let mut forwards = Self { strides: [0; D], inverted: [false; D], offset: 0 };
         if shape.contains(&0) {
-            // Nothing is reached. `ndarray` wants strides by which each element would be reached once.
+            // No element exists. `ndarray` still requires strides at which elements would not
+            // overlap.
             let mut stride = 1;
             for axis in (0..D).rev() {
                 forwards.strides[axis] = stride;
@@ -154,7 +162,8 @@ impl<const D: usize> Forwards<D> {
         Ok(forwards)
     }
 
-    /// The lowest element. A view without elements may be anywhere, but for `ndarray` it must be aligned.
+    /// The lowest element; for an empty view a dangling pointer, since `ndarray` requires
+    /// alignment.
     fn lowest<T>(&self, first: *mut T, empty: bool) -> *mut T {
         if empty { NonNull::dangling().as_ptr() } else { first.wrapping_byte_offset(self.offset) }
     }
@@ -172,13 +181,14 @@ where
     ///
     /// # Errors
     ///
-    /// `is_layout` where a stride is no whole number of elements.
+    /// `is_layout` if a stride is not a multiple of the element size.
     fn try_from(view: ArrayView<'a, T, D>) -> Result<Self> {
         let forwards = Forwards::new::<T>(view.shape(), view.strides())?;
         let shape = Dim(*view.shape()).strides(Dim(forwards.strides));
         let lowest = forwards.lowest(view.as_ptr().cast_mut(), view.is_empty());
-        // SAFETY: from the lowest element on, these strides reach just the elements of the view, which are initialised,
-        // aligned and constant for `'a` (ArrayView 1).
+        // SAFETY: from the lowest element on, these strides reach exactly the elements of the view
+        // (none if it is empty), which are initialised, aligned and constant for `'a`
+        // (ArrayView 1).
         let mut view = unsafe { Self::from_shape_ptr(shape, lowest) };
         for axis in (0..D).filter(|&axis| forwards.inverted[axis]) {
             view.invert_axis(Axis(axis));
@@ -199,13 +209,14 @@ where
     ///
     /// # Errors
     ///
-    /// `is_layout` where a stride is no whole number of elements.
+    /// `is_layout` if a stride is not a multiple of the element size.
     fn try_from(mut view: ArrayViewMut<'a, T, D>) -> Result<Self> {
         let forwards = Forwards::new::<T>(view.shape(), view.strides())?;
         let shape = Dim(*view.shape()).strides(Dim(forwards.strides));
         let lowest = forwards.lowest(view.as_mut_ptr(), view.is_empty());
-        // SAFETY: from the lowest element on, these strides reach just the elements of the view, each by one index, which are
-        // initialised, aligned and reached by nobody else for `'a` (ArrayViewMut 1 and 2).
+        // SAFETY: from the lowest element on, these strides reach exactly the elements of the view
+        // (none if it is empty), each by one index (ArrayViewMut 2). They are initialised and
+        // aligned, and for `'a` only this view reaches them (ArrayViewMut 1).
         let mut view = unsafe { Self::from_shape_ptr(shape, lowest) };
         for axis in (0..D).filter(|&axis| forwards.inverted[axis]) {
             view.invert_axis(Axis(axis));
@@ -228,15 +239,17 @@ macro_rules! cells {
             ///
             /// # Errors
             ///
-            /// `is_layout` where a stride is no whole number of elements, `is_alignment` where they are unaligned.
+            /// `is_layout` if a stride is not a multiple of the element size; `is_alignment` if
+            /// elements are unaligned.
             fn try_from(array: &'a $guard<T, D>) -> Result<Self> {
                 check_aligned::<T, D>(array.as_ptr().addr(), array.layout())?;
                 let forwards = Forwards::new::<T>(array.shape(), array.strides())?;
                 let shape = Dim(*array.shape()).strides(Dim(forwards.strides));
                 let lowest = forwards.lowest(array.as_ptr().cast_mut(), array.is_empty()).cast::<$cell<T>>();
-                // SAFETY: from the lowest element on, these strides reach just the elements of the array, which are
-                // initialised and aligned (checked), and which the guard's lease covers for `'a`. A cell is transparent,
-                // and permits others to write.
+                // SAFETY: from the lowest element on, these strides reach exactly the elements of
+                // the array, which are initialised, and aligned as `check_aligned` checked. The
+                // borrow of the guard keeps its lease for `'a`. The cell is `repr(transparent)`,
+                // and its `UnsafeCell` permits concurrent writes.
                 let mut view = unsafe { Self::from_shape_ptr(shape, lowest) };
                 for axis in (0..D).filter(|&axis| forwards.inverted[axis]) {
                     view.invert_axis(Axis(axis));

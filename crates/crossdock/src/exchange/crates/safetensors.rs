@@ -1,17 +1,21 @@
-//! The crate `safetensors`: its tensors are views and arrays in place, and arrays are its tensors, to be written. Nothing is copied.
+//! The crate `safetensors`: its tensors become views and arrays, and arrays become tensors that it
+//! writes. Nothing is copied.
 //!
 //! | from | to | |
 //! |---|---|---|
-//! | `TensorView` | [`ArrayView`] | same elements; refused where dtype or rank are others, or where they are unaligned |
-//! | `TensorView` of the bytes of a [`Buffer`], with that buffer | [`DArray`] | same elements, at any alignment; keeps the buffer |
-//! | [`ArrayView`] | `TensorView` | same elements; refused where they are not row-major without gaps |
-//! | [`MemoryView`], or an array by [`LeasedTensor::new`] | [`LeasedTensor`], which is a `View` of the crate | same elements, and the lease; refused likewise |
+//! | `TensorView` | [`ArrayView`] | same elements, aligned; same dtype and rank |
+//! | a [`Buffer`], a `TensorView` of it | [`DArray`] | same elements, at any alignment; keeps it |
+//! | [`ArrayView`] | `TensorView` | same elements, C-contiguous |
+//! | [`MemoryView`] | [`LeasedTensor`], a `View` | same elements, C-contiguous; keeps the lease |
 //!
-//! What the crate calls `F4`, `F6_E2M3` and `F6_E3M2` lies several elements to a byte, and is refused by name:
-//! `exchange::files::safetensors` unpacks it.
+//! [`LeasedTensor::new`] takes the lease of an array.
 //!
-//! A mapped file stays where it is. The crate takes `&[u8]`, which takes the caller's word that nobody writes the file
-//! (`exchange::files::safetensors`, which needs no such word, reads a header by itself):
+//! `F4`, `F6_E2M3` and `F6_E3M2` store several elements in a byte, and are refused by name:
+//! `exchange::files::safetensors` unpacks them.
+//!
+//! A mapped file is read in place. The crate takes `&[u8]`, so the caller must guarantee that no
+//! process writes the file (`exchange::files::safetensors` reads the header itself and needs no
+//! such guarantee):
 //!
 //! ```
 //! use crossdock::DArray;
@@ -59,7 +63,7 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::layout::{Layout, Order};
 use crate::view::{MemoryView, Producer, Request, view};
 
-/// What the crate calls so, where an element has bytes of its own.
+/// The dtype for the crate's type, if each element has bytes of its own.
 fn dtype_of(theirs: Dtype) -> Result<DType> {
     let stored = Stored::named(&theirs.to_string())?;
     if stored.is_packed() {
@@ -74,7 +78,7 @@ fn dtype_of(theirs: Dtype) -> Result<DType> {
     Ok(stored.dtype)
 }
 
-/// What the crate calls a dtype whose bytes are those of the format.
+/// The crate's type for a dtype that the format stores unchanged.
 fn their_dtype(ours: &DType) -> Result<Dtype> {
     let Stored { name, dtype, bits } = Stored::of(ours)?;
     if dtype != *ours {
@@ -113,8 +117,9 @@ impl<'a, T: Element, const D: usize> TryFrom<&TensorView<'a>> for ArrayView<'a, 
     ///
     /// # Errors
     ///
-    /// `is_dtype`, `is_shape` for another rank; `is_alignment`, as the format promises none (a type of alignment 1, as `Le<f32>`, has the
-    /// same dtype and takes them anywhere); `is_unsupported` for elements that share bytes, and those that are not known here.
+    /// `is_dtype`; `is_shape` for another rank; `is_alignment`, since the format guarantees none (a
+    /// type of alignment 1, such as `Le<f32>`, has the same dtype and fits any address);
+    /// `is_unsupported` for elements that share bytes and for types without a dtype.
     fn try_from(tensor: &TensorView<'a>) -> Result<Self> {
         let (given, wanted) = (dtype_of(tensor.dtype())?, T::dtype());
         if given != wanted {
@@ -133,7 +138,7 @@ impl<'a, T: Element, const D: usize> TryFrom<&TensorView<'a>> for ArrayView<'a, 
 impl<'a, T: Element, const D: usize> TryFrom<TensorView<'a>> for ArrayView<'a, T, D> {
     type Error = Error;
 
-    /// The same elements. O(`D`). Errors: as of a reference to the tensor.
+    /// The same elements. O(`D`). Errors: as for a reference to the tensor.
     fn try_from(tensor: TensorView<'a>) -> Result<Self> {
         Self::try_from(&tensor)
     }
@@ -142,12 +147,14 @@ impl<'a, T: Element, const D: usize> TryFrom<TensorView<'a>> for ArrayView<'a, T
 impl TryFrom<(&Buffer, &TensorView<'_>)> for DArray {
     type Error = Error;
 
-    /// The elements of a tensor that lies within the buffer, in place: the array keeps the memory, and has the rights of the buffer. O(rank).
+    /// The elements of a tensor within the buffer, in place: the array keeps the memory alive, and
+    /// is read-only if the buffer is. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the tensor lies elsewhere; `is_unsupported` for elements that share bytes, for those that are not known here, and for
-    /// more than 64 dimensions; `is_malformed` where the shape has not so many bytes.
+    /// `is_bounds` if the tensor is outside the buffer; `is_unsupported` for elements that share
+    /// bytes, for types without a dtype, and for more than 64 dimensions; `is_malformed` if the
+    /// shape does not match the number of bytes.
     fn try_from((buffer, tensor): (&Buffer, &TensorView<'_>)) -> Result<Self> {
         let dtype = dtype_of(tensor.dtype())?;
         let layout = Layout::contiguous(tensor.shape(), dtype.itemsize(), Order::RowMajor)?;
@@ -162,7 +169,7 @@ impl TryFrom<(&Buffer, &TensorView<'_>)> for DArray {
                 ),
             ));
         }
-        // No bytes may be anywhere.
+        // An empty tensor can have any address.
         let at = if nbytes == 0 { 0 } else { data.as_ptr().addr().wrapping_sub(buffer.address()) };
         let part = buffer.slice(at..at.saturating_add(nbytes)).map_err(|_| {
             Error::new(
@@ -185,12 +192,12 @@ impl TryFrom<(&Buffer, &TensorView<'_>)> for DArray {
 impl<'a, T: Element, const D: usize> TryFrom<ArrayView<'a, T, D>> for TensorView<'a> {
     type Error = Error;
 
-    /// The same elements, to be written by the crate. O(`D`).
+    /// The same elements, for the crate to write. O(`D`).
     ///
     /// # Errors
     ///
-    /// `is_layout` where they are not row-major without gaps; `is_unsupported` for a dtype that the format has not, or in another byte
-    /// order.
+    /// `is_layout` if the view is not C-contiguous (row-major); `is_unsupported` for a dtype that
+    /// the format does not have, or non-native byte order.
     fn try_from(view: ArrayView<'a, T, D>) -> Result<Self> {
         let dtype = their_dtype(&T::dtype())?;
         let slice = view.as_slice().ok_or_else(|| {
@@ -208,12 +215,13 @@ impl<'a, T: Element, const D: usize> TryFrom<ArrayView<'a, T, D>> for TensorView
     }
 }
 
-/// An array under a lease, as a tensor that the crate `safetensors` writes (feature
-/// `safetensors-types-0_8`): row-major, in place.
+/// A row-major array under a lease, as a tensor that the crate `safetensors` writes in place
+/// (feature `safetensors-types-0_8`).
 ///
-/// It is a `View` of that crate: `safetensors::serialize` takes arrays of any dtypes and ranks by it, and writes them from where they lie.
-/// What does not lie so is refused when it is made, or copied (and counted) then, where that is permitted: the crate
-/// asks for the bytes later, when nothing can be refused any more.
+/// It implements the crate's trait `View`: `safetensors::serialize` accepts arrays of any dtypes
+/// and ranks by it, and writes their bytes from where they are. An array that cannot be written in
+/// place is refused by [`LeasedTensor::new`], or copied there (and counted) if the policy permits
+/// it: the crate requests the bytes later, when an error is no longer possible.
 ///
 /// ```
 /// use crossdock::array::{Array, CopyPolicy};
@@ -233,24 +241,26 @@ impl<'a, T: Element, const D: usize> TryFrom<ArrayView<'a, T, D>> for TensorView
 ///
 /// # Invariants
 ///
-/// 1. The view is row-major without gaps, under a lease by which nobody writes meanwhile.
+/// 1. The view is C-contiguous, under a lease that excludes writes.
 pub struct LeasedTensor {
     view: MemoryView,
     dtype: Dtype,
 }
 
 impl LeasedTensor {
-    /// Takes a Read lease of an array, or of whatever else lends one, until this is dropped. In place, O(rank); or, where the policy permits it
-    /// and the elements lie otherwise, or may be written by others (as in a mapped file), of a copy, which is counted.
+    /// Takes a Read lease of an array, or from another producer, until the tensor is dropped. In
+    /// place, O(rank). If the policy permits it, copies (and counts) elements that are not
+    /// C-contiguous or that another process may write (a mapped file).
     ///
     /// # Errors
     ///
-    /// `is_refused`, with the reason why they cannot be had in place, or be read at all; `is_unsupported` for a dtype that the
-    /// format has not, or in another byte order.
+    /// `is_refused`, with the reason why the elements are not available in place, or not readable
+    /// at all; `is_unsupported` for a dtype that the format does not have, or non-native byte
+    /// order.
     pub fn new<P: Producer + ?Sized>(producer: &P, copy: CopyPolicy) -> Result<Self> {
         let request = Request::read().order(Order::RowMajor);
         let in_place = view(producer, request.clone());
-        // Nothing is copied that has no dtype in the format.
+        // An array whose dtype the format does not have is refused before it is copied.
         let dtype = match &in_place {
             Ok(view) => Some(view.dtype()),
             Err(refusal) => refusal.offer().map(|offer| &offer.dtype),
@@ -264,12 +274,12 @@ impl LeasedTensor {
         Ok(Self::try_from(view)?)
     }
 
-    /// The array, in its lease.
+    /// The array under its lease.
     pub fn view(&self) -> &MemoryView {
         &self.view
     }
 
-    /// Gives the array back, in its lease.
+    /// Returns the array under its lease.
     pub fn into_view(self) -> MemoryView {
         self.view
     }
@@ -278,12 +288,13 @@ impl LeasedTensor {
 impl TryFrom<MemoryView> for LeasedTensor {
     type Error = Rejected<MemoryView>;
 
-    /// The same elements, under the same lease. O(rank). Otherwise the view comes back with the reason.
+    /// The same elements, under the same lease. O(rank). On failure, the error returns the view and
+    /// the reason.
     ///
     /// # Errors
     ///
-    /// `is_layout` where they are not row-major without gaps; `is_conflict` under a Share or Pin lease; `is_unsupported` for a dtype
-    /// that the format has not, or in another byte order.
+    /// `is_layout` if the view is not C-contiguous (row-major); `is_conflict` under a Share or Pin
+    /// lease; `is_unsupported` for a dtype that the format does not have, or non-native byte order.
     fn try_from(view: MemoryView) -> Result<Self, Rejected<MemoryView>> {
         match view.as_bytes().and_then(|_| their_dtype(view.dtype())) {
             Ok(dtype) => Ok(Self { view, dtype }),
@@ -301,7 +312,7 @@ impl View for LeasedTensor {
         self.view.shape()
     }
 
-    /// The bytes, in place: borrowed always.
+    /// The bytes, always borrowed.
     fn data(&self) -> Cow<'_, [u8]> {
         Cow::Borrowed(self.view.as_bytes().expect("so it was when this was made (LeasedTensor 1)"))
     }
@@ -344,7 +355,7 @@ mod tests {
     use crate::s;
     use safetensors::SafeTensors;
 
-    /// The crate's dtypes, and how many bits an element has.
+    /// The crate's types, each with the number of bits of an element.
     const DTYPES: [Dtype; 22] = [
         Dtype::BOOL,
         Dtype::F4,
@@ -445,7 +456,7 @@ mod tests {
         assert!(ArrayView::<u8, 2>::try_from(&endless).unwrap_err().is_overflow());
     }
 
-    /// A file in memory: an `f32` matrix, an `u8` that puts it off its alignment, and nothing.
+    /// A file in memory: an `f32` matrix, a `u8` that misaligns it, and an empty tensor.
     fn file() -> Buffer {
         let (weights, nothing) = ([0.5f32, 1.5, 2.5, 3.5, 4.5, 5.5], [0u16; 0]);
         let tensors = [
@@ -560,7 +571,8 @@ mod tests {
         let always = LeasedTensor::new(&columns.transpose(), CopyPolicy::Always).unwrap();
         assert_eq!(always.view().grant().copied_nbytes(), 12);
 
-        // What has no dtype in the format is refused for that, and not copied first.
+        // An array whose dtype the format does not have is refused for that reason, and not copied
+        // first.
         let big = Array::from_vec((0..6).map(Be::<u16>::new).collect(), [2, 3]).unwrap();
         for copy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
             for array in [&big, &big.transpose()] {
@@ -590,7 +602,7 @@ mod tests {
         assert!(rows.read().is_ok());
     }
 
-    /// The crate is the reference of the format: what either writes, the other reads.
+    /// The crate is the reference of the format: each implementation reads the files of the other.
     #[cfg(feature = "safetensors")]
     #[test]
     fn files_of_the_crate_and_ours_are_read_by_each_other() {

@@ -1,20 +1,21 @@
-//! Strides of crates that count them in elements: one rule for both directions.
+//! Conversion of strides for crates that count them in elements, in both directions.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::FixedLayout;
 
-/// A layout of theirs as ours, in bytes.
+/// A layout of another crate, with strides in bytes.
 pub(super) fn layout_of<T, const D: usize>(shape: [usize; D], steps: [isize; D]) -> Result<FixedLayout<D>> {
-    // Wherever a stride is ever multiplied by more than 0, the product is an extent of the crate's own memory.
+    // A product that is ever multiplied by more than 0 is an extent of the crate's own memory, so
+    // it does not wrap.
     let strides = steps.map(|step| step.wrapping_mul(size_of::<T>() as isize));
     FixedLayout::new(shape, strides, size_of::<T>())
 }
 
-/// Our stride of an axis of more than one element, as that crate counts.
+/// The stride, in elements, of an axis with more than one element.
 ///
 /// # Errors
 ///
-/// `is_layout` where it is no whole number of elements.
+/// `is_layout` if the stride is not a multiple of the element size.
 pub(super) fn in_elements<T>(axis: usize, stride: isize, their_crate: &str) -> Result<isize> {
     let size = size_of::<T>() as isize;
     match stride.checked_rem(size) {

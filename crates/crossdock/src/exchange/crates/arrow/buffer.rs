@@ -15,11 +15,12 @@ use crate::memory::{Birth, Lease, LeaseKind, Place, Protocols, lease};
 impl TryFrom<MutableBuffer> for Buffer {
     type Error = Error;
 
-    /// Adopts it: sole, as long as it is, with no room behind. O(1). Fails only where there is no memory for a header.
+    /// Adopts the buffer: sole, with its length as the whole capacity. O(1). Fails only if the
+    /// header cannot be allocated.
     fn try_from(mut theirs: MutableBuffer) -> Result<Self> {
         let (ptr, nbytes) = (theirs.as_mut_ptr(), theirs.len());
-        // SAFETY: the bytes up to its length are initialised, and nobody else has them: the closure keeps the buffer, and touches it
-        // only to drop it.
+        // SAFETY: `MutableBuffer` initialises its first `len` bytes and owns them alone; the
+        // closure keeps it alive and only drops it.
         unsafe { Self::from_foreign(ptr, nbytes, Place::CPU, Birth::Sole, move || drop(theirs)) }
     }
 }
@@ -27,17 +28,19 @@ impl TryFrom<MutableBuffer> for Buffer {
 impl TryFrom<arrow_buffer::Buffer> for Buffer {
     type Error = Error;
 
-    /// Adopts it where nobody else has it, Arrow allocated it (or adopted a vector), and it begins with its block: sole. Otherwise
-    /// keeps it, read-only. O(1). Fails only where there is no memory for a header.
+    /// Adopts the buffer, which is then sole, if Arrow allocated it or adopted it from a vector, no
+    /// other handle exists, and it begins at the start of its allocation. Otherwise keeps it,
+    /// read-only. O(1). Fails only if the header cannot be allocated.
     ///
-    /// To have it read-only in any case, see [`Buffer::into_readonly`].
+    /// [`Buffer::into_readonly`] makes the result read-only in either case.
     fn try_from(theirs: arrow_buffer::Buffer) -> Result<Self> {
         let theirs = match theirs.into_mutable() {
             Ok(mutable) => return mutable.try_into(),
             Err(theirs) => theirs,
         };
         let (ptr, nbytes) = (theirs.as_ptr().cast_mut(), theirs.len());
-        // SAFETY: Arrow's buffers are initialised and constant, and the closure keeps this one alive.
+        // SAFETY: a `Buffer` of Arrow is initialised and constant by its contract, and the closure
+        // keeps this one alive until the release.
         unsafe { Self::from_foreign(ptr, nbytes, Place::CPU, Birth::Constant, move || drop(theirs)) }
     }
 }
@@ -45,15 +48,18 @@ impl TryFrom<arrow_buffer::Buffer> for Buffer {
 impl TryFrom<&Buffer> for arrow_buffer::Buffer {
     type Error = Error;
 
-    /// The same bytes, under a Read lease, which its last clone gives back. O(1), with two small heap blocks.
+    /// The same bytes, under a Read lease that ends when the last clone is dropped. O(1), with two
+    /// small heap blocks.
     ///
     /// # Errors
     ///
-    /// As [`Buffer::read`]: `is_conflict` while somebody holds Share or Write, and where the memory may be written by others;
-    /// `is_place` on a device.
+    /// As [`Buffer::read`]: `is_conflict` while another party holds Share or Write, and if another
+    /// process or library may write the memory; `is_place` on a device.
     fn try_from(ours: &Buffer) -> Result<Self> {
         let lease = lease(ours.handle(), ours.is_readonly(), LeaseKind::Read)?;
-        // SAFETY: a Read lease for the processor, of the region in which the buffer lies (Buffer 1).
+        // SAFETY: clause 1 of `lend`: `lease` returned a Read lease for CPU access. Clause 2:
+        // `start` and `nbytes` are a window of the leased region (Buffer 1), which is initialised
+        // on the host (Header 3).
         Ok(unsafe { lend(lease, ours.start(), ours.nbytes()) })
     }
 }
@@ -61,7 +67,8 @@ impl TryFrom<&Buffer> for arrow_buffer::Buffer {
 impl<T: Element + ArrowNativeType> TryFrom<ScalarBuffer<T>> for Array<T, 1> {
     type Error = Error;
 
-    /// Adopts or keeps the elements, as the buffer of bytes. O(1). Fails only where there is no memory for a header.
+    /// Adopts or keeps the elements, like the conversion of the buffer of bytes. O(1). Fails only
+    /// if the header cannot be allocated.
     fn try_from(theirs: ScalarBuffer<T>) -> Result<Self> {
         let len = theirs.len();
         Self::from_buffer(Buffer::try_from(theirs.into_inner())?, [len])
@@ -71,12 +78,13 @@ impl<T: Element + ArrowNativeType> TryFrom<ScalarBuffer<T>> for Array<T, 1> {
 impl<T: Element + ArrowNativeType> TryFrom<&Array<T, 1>> for ScalarBuffer<T> {
     type Error = Error;
 
-    /// The same elements, under a Read lease, which its last clone gives back. O(1), with two small heap blocks.
+    /// The same elements, under a Read lease that ends when the last clone is dropped. O(1), with
+    /// two small heap blocks.
     ///
     /// # Errors
     ///
-    /// `is_layout` where there are gaps between the elements, or they run backwards; `is_alignment`; otherwise as
-    /// [`Array::read`].
+    /// `is_layout` if the elements are reversed or have gaps between them; `is_alignment`;
+    /// otherwise as [`Array::read`].
     fn try_from(ours: &Array<T, 1>) -> Result<Self> {
         let [stride] = *ours.strides();
         if !ours.is_contiguous(Order::RowMajor) {
@@ -88,12 +96,14 @@ impl<T: Element + ArrowNativeType> TryFrom<&Array<T, 1>> for ScalarBuffer<T> {
                 ),
             ));
         }
-        // SAFETY: without gaps, so as many bytes as the elements have.
+        // SAFETY: the array is C-contiguous, as checked above, so its elements take the `nbytes`
+        // bytes from element 0 on.
         Ok(unsafe { lend_elements(ours.raw(), ours.nbytes(), align_of::<T>()) }?.into())
     }
 }
 
-/// An array without gaps as a buffer of Arrow's, at a multiple of `align`: Arrow asserts that, even of empty ones.
+/// Exports a contiguous array as an Arrow buffer at a multiple of `align`: Arrow asserts the
+/// alignment, even of empty buffers.
 ///
 /// # Errors
 ///
@@ -101,7 +111,7 @@ impl<T: Element + ArrowNativeType> TryFrom<&Array<T, 1>> for ScalarBuffer<T> {
 ///
 /// # Safety
 ///
-/// The `nbytes` bytes from element 0 on are the array's.
+/// The `nbytes` bytes from element 0 on belong to elements of the array.
 pub(super) unsafe fn lend_elements(
     ours: &RawArray,
     nbytes: usize,
@@ -120,17 +130,20 @@ pub(super) unsafe fn lend_elements(
             ),
         ));
     }
-    // SAFETY: the caller's word, and RawArray 1.
+    // SAFETY: clause 1 of `lend`: `RawArray::lease` returned a Read lease for CPU access. Clause 2:
+    // `# Safety` says that the bytes are elements of the array, which the lease covers (RawArray 1)
+    // and which are initialised (Header 3).
     Ok(unsafe { lend(lease, ours.ptr(), nbytes) })
 }
 
 /// # Safety
 ///
-/// A Read lease for access by the processor, which covers the bytes.
+/// 1. `lease` is a Read lease for CPU access.
+/// 2. The lease covers the `nbytes` bytes at `ptr`, and they are initialised.
 unsafe fn lend(lease: Lease, ptr: NonNull<u8>, nbytes: usize) -> arrow_buffer::Buffer {
     lease.mark_exported(Protocols::CRATE);
-    // SAFETY: the bytes are initialised (Header 3), and while the lease is held, which goes with the owner, they are alive (Header 1)
-    // and constant (Header 5).
+    // SAFETY: clause 2 of `# Safety`: the bytes are initialised. The owner holds the lease, under
+    // which they stay alive (Header 1) and constant (clause 1, Header 5).
     unsafe { arrow_buffer::Buffer::from_custom_allocation(ptr, nbytes, Arc::new(lease)) }
 }
 
@@ -143,7 +156,7 @@ mod tests {
     use crate::memory::copied_bytes_here;
     use crate::s;
 
-    // ===== theirs to ours
+    // ===== import
 
     #[test]
     fn what_nobody_else_has_is_adopted() {
@@ -212,13 +225,13 @@ mod tests {
         let ours = Array::<i64, 1>::try_from(theirs).unwrap();
         ours.set([3], 40).unwrap();
         assert_eq!((ours.as_ptr(), ours.get([3]).unwrap()), (address, 40));
-        // Of bytes that are no whole number of elements, the elements come.
+        // A buffer whose length is not a multiple of the element size yields the whole elements.
         let ragged =
             ScalarBuffer::<u16>::from(arrow_buffer::Buffer::from(vec![1u16, 2]).slice_with_length(0, 3));
         assert_eq!(Array::<u16, 1>::try_from(ragged).unwrap().read().unwrap().as_slice(), Some(&[1][..]));
     }
 
-    // ===== ours to theirs
+    // ===== export
 
     #[test]
     fn bytes_are_lent_under_a_read_lease() {

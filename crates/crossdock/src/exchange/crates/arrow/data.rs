@@ -1,4 +1,4 @@
-//! Columns: `ArrayData` of one fixed width, and lists of a fixed size of them.
+//! Columns: `ArrayData` of a fixed-width type, and fixed-size lists of such columns.
 
 use std::sync::Arc;
 
@@ -18,43 +18,45 @@ use crate::memory::count_copied;
 impl TryFrom<&ArrayData> for DArray {
     type Error = Error;
 
-    /// The same elements, kept, read-only: lists of a fixed size are further axes. O(rank), and the bitmap is counted where there are
-    /// nulls.
+    /// Keeps the elements, read-only. Each level of fixed-size lists becomes a further axis.
+    /// O(rank); if the column has nulls, their bitmap is counted.
     ///
-    /// Timestamps, dates in milliseconds, and durations are counts as they are there; the least count, which Arrow takes for a moment, is
-    /// "not a time" here, and may be null there.
+    /// Timestamps, dates in milliseconds and durations keep their integer values. The least
+    /// integer, which is a valid time in Arrow, is NaT here, and a null of that value is accepted.
     ///
-    /// Who wants elements that can be written takes the column apart (`ArrayData::into_parts`), and makes a [`Buffer`] of its buffer.
+    /// To obtain writable elements, take the column apart (`ArrayData::into_parts`) and convert its
+    /// buffer to a [`Buffer`].
     ///
     /// # Errors
     ///
-    /// `is_value` where elements are null, with their number; `is_unsupported` for other than fixed widths, truth values, and what no
-    /// dtype says; `is_malformed` and `is_bounds` where the parts contradict each other; `is_out_of_memory`.
+    /// `is_value` for null elements, with their number; `is_unsupported` for types without a fixed
+    /// width, booleans, and types without a dtype; `is_malformed` and `is_bounds` if the parts
+    /// contradict each other; `is_out_of_memory`.
     fn try_from(theirs: &ArrayData) -> Result<Self> {
         let Values { buffer, dtype, shape, start } = Values::of(theirs)?;
         let layout = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?;
-        // Without elements, none is at the start.
+        // An empty layout reads no element, so its offset does not matter.
         let offset = if layout.is_empty() { Some(0) } else { start.checked_mul(dtype.itemsize()) };
         let offset = offset.ok_or_else(|| too_long(theirs))?;
-        // The column has the buffer, too, so that it is kept, and not adopted.
+        // `ArrayData` shares the buffer, so `try_from` keeps it instead of adopting it.
         Self::from_buffer(Buffer::try_from(buffer.clone())?, dtype, layout, offset)
     }
 }
 
-/// The values at the bottom of nested lists.
+/// The values at the innermost level of nested lists.
 struct Values<'a> {
     buffer: &'a arrow_buffer::Buffer,
     dtype: DType,
-    /// Of the column, and of the lists in it.
+    /// The length of the column and of each level of lists.
     shape: Vec<usize>,
-    /// The first of them, in elements.
+    /// The index of the first value.
     start: usize,
 }
 
 impl<'a> Values<'a> {
     fn of(column: &'a ArrayData) -> Result<Self> {
         let mut shape = vec![column.len()];
-        // Which elements of `data` are meant, beside its own offset.
+        // The range of elements of `data` that the column uses, not counting `data`'s own offset.
         let (mut data, mut start, mut len) = (column, 0, column.len());
         while let DataType::FixedSizeList(_, size) = data.data_type() {
             check_nulls(data, start, len)?;
@@ -90,7 +92,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Asks the bitmap, if there is one, of the elements that are meant.
+/// Refuses null elements within the range that the column uses.
 fn check_nulls(data: &ArrayData, start: usize, len: usize) -> Result<()> {
     let Some(nulls) = data.nulls() else { return Ok(()) };
     if start.checked_add(len).is_none_or(|end| end > nulls.len()) {
@@ -106,7 +108,7 @@ fn check_nulls(data: &ArrayData, start: usize, len: usize) -> Result<()> {
     }
 }
 
-/// Whether every date or duration that is null is no time as a number, too.
+/// Whether every null date or duration also has the integer value of NaT.
 fn nulls_are_no_times(data: &ArrayData, counts: &[u8], start: usize, len: usize) -> bool {
     let (counts, _) = counts.as_chunks::<8>();
     let Some(nulls) =
@@ -133,17 +135,17 @@ fn too_long(column: &ArrayData) -> Error {
 impl TryFrom<&DArray> for ArrayData {
     type Error = Error;
 
-    /// The same elements, under a Read lease, which its last clone gives back: axis 0 is the
-    /// column, and each further axis, those of sub-arrays included, a list of a fixed size, of
-    /// elements that are not null. O(rank²), with a few small heap blocks for each axis. Dates and
-    /// durations are read once: those that are not a time are null, by a bitmap that is made only
-    /// if there is one.
+    /// The same elements, under a Read lease that ends when the last clone is dropped: axis 0 is
+    /// the column, and each further axis, including those of sub-arrays, a fixed-size list of
+    /// elements that are not null. O(rank²), with a few small heap blocks per axis. Dates and
+    /// durations are read once: a NaT becomes a null, in a bitmap that is allocated only if there
+    /// is one.
     ///
     /// # Errors
     ///
-    /// `is_layout` where the elements do not lie row-major without gaps; `is_alignment`; `is_shape` for rank 0; `is_unsupported` for a
-    /// dtype that Arrow has no word for; `is_overflow` for lists of more than 2³¹ - 1 elements; otherwise as
-    /// [`Array::read`](crate::Array::read).
+    /// `is_layout` if the array is not C-contiguous (row-major); `is_alignment`; `is_shape` for
+    /// rank 0; `is_unsupported` for a dtype that Arrow does not have; `is_overflow` for lists of
+    /// 2³¹ or more elements; otherwise as [`Array::read`](crate::Array::read).
     fn try_from(ours: &DArray) -> Result<Self> {
         let (dtype, inner) = match ours.dtype().as_subarray() {
             Some(subarray) => (subarray.base(), subarray.shape()),
@@ -165,9 +167,10 @@ impl TryFrom<&DArray> for ArrayData {
                 Error::new(Kind::Overflow, format!("shape {:?} of {}", ours.shape(), ours.dtype().brief()))
             })?;
         }
-        // SAFETY: without gaps, as just checked, so as many bytes as the elements have.
+        // SAFETY: the array is C-contiguous, as checked above, so its elements take the `nbytes`
+        // bytes from element 0 on.
         let buffer = unsafe { lend_elements(ours.raw(), ours.nbytes(), dtype.alignment()) }?;
-        // Arrow has no number that stands for no time.
+        // Arrow has no integer value for NaT, so a bitmap marks them as nulls.
         let nulls = match is_moment(dtype) {
             true => times(&buffer),
             false => None,
@@ -190,8 +193,8 @@ fn is_moment(dtype: &DType) -> bool {
     matches!(kind, Some(ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)))
 }
 
-/// The bitmap of dates or durations, of which those that are not a time are null; `None` where
-/// there is none. It is counted as copied.
+/// A validity bitmap in which each NaT is null; `None` without any NaT. The bitmap counts as copied
+/// bytes.
 fn times(counts: &[u8]) -> Option<NullBuffer> {
     let (counts, _) = counts.as_chunks::<8>();
     let is_time = |count: &[u8; 8]| i64::from_ne_bytes(*count) != NAT;
@@ -258,7 +261,7 @@ mod tests {
         column(DataType::Int32, 24, (0..24).collect::<Vec<i32>>().into())
     }
 
-    // ===== theirs to ours
+    // ===== import
 
     #[test]
     fn a_column_is_kept_read_only_where_it_lies() {
@@ -288,7 +291,8 @@ mod tests {
 
     #[test]
     fn lists_of_a_fixed_size_are_axes_and_every_offset_counts() {
-        // 24 numbers, of which a slice leaves 20; as 10 pairs, of which a slice leaves 8; as 4 rows of 2, and the last 2 of these.
+        // 24 numbers, of which a slice keeps 20; as 10 pairs, of which a slice keeps 8; as 4 rows
+        // of 2, of which a slice keeps 2.
         let pairs = lists(2, 10, counted().slice(4, 20)).slice(2, 8);
         let rows = lists(2, 4, pairs).slice(2, 2);
         let ours = DArray::try_from(&rows).unwrap();
@@ -327,7 +331,7 @@ mod tests {
             (back.as_ptr(), DArray::try_from(&theirs.slice(2, 1)).unwrap().shape()),
             (ours.as_ptr(), &[1, 2][..])
         );
-        // A null that is a time as a number is refused.
+        // A null is refused if its integer value is a valid time.
         let millis = DataType::Timestamp(arrow_schema::TimeUnit::Millisecond, None);
         let theirs = column(millis, 2, vec![0i64, NAT].into());
         for (valid, is_taken) in [([true, false], true), ([false, true], false)] {
@@ -362,13 +366,13 @@ mod tests {
         assert!(error.is_value() && error.to_string().contains("2 of 4"), "{error}");
         assert!(DArray::try_from(&theirs.slice(3, 1)).is_ok(), "this one is not null");
         assert!(DArray::try_from(&with(vec![true; 4])).is_ok());
-        // Of the elements of lists, those count that the lists have.
+        // Only elements within the lists count.
         let pairs = lists(2, 2, theirs);
         let error = DArray::try_from(&pairs.slice(1, 1)).unwrap_err();
         assert!(error.to_string().contains("1 of 2"), "{error}");
         let singles = lists(1, 4, with(vec![true, false, false, true]));
         assert!(DArray::try_from(&singles.slice(3, 1)).is_ok());
-        // And the lists themselves.
+        // Null lists are refused, too.
         let none =
             lists(2, 2, counted()).into_builder().nulls(Some(NullBuffer::new_null(2))).build().unwrap();
         assert!(DArray::try_from(&none).unwrap_err().to_string().contains("2 of 2"));
@@ -394,9 +398,10 @@ mod tests {
 
     #[test]
     fn parts_that_contradict_each_other_are_refused() {
-        // What the crate's own checks would not let through, by the functions that leave them out.
+        // Invalid data that `ArrayData`'s own checks would reject.
         let unchecked = |builder: arrow_data::ArrayDataBuilder| {
-            // SAFETY: nothing but what is under test looks at it.
+            // SAFETY: only `DArray::try_from`, which checks each part before it reads, uses the
+            // data; Arrow reads none of it.
             unsafe { builder.build_unchecked() }
         };
         let int = || ArrayData::builder(DataType::Int32);
@@ -424,7 +429,7 @@ mod tests {
         }
     }
 
-    // ===== ours to theirs
+    // ===== export
 
     #[test]
     fn an_array_goes_out_as_lists_and_comes_back() {
@@ -457,7 +462,7 @@ mod tests {
         assert!(ours.exported().contains(Protocols::CRATE));
         drop(slice);
         ours.set(&[0], &9u16.into()).unwrap();
-        // And the other way round: the lease keeps the memory.
+        // The lease keeps the memory alive in the other direction, too.
         let theirs = ArrayData::try_from(&ours).unwrap();
         drop(ours);
         assert_eq!(theirs.buffer::<u16>(0), [9, 2, 3]);

@@ -1,5 +1,6 @@
-//! Arrow's data types as dtypes, and back, by the format strings that both have
-//! ([`dialect::arrow`](crate::element::dialect::arrow)). What one side cannot say is refused and named: nothing is approximated.
+//! Converts Arrow's data types to dtypes and back, by the format strings that both have
+//! ([`dialect::arrow`](crate::element::dialect::arrow)). A type that the target cannot express is
+//! refused by name; nothing is approximated.
 
 use arrow_schema::{DataType, TimeUnit as Unit};
 
@@ -7,7 +8,7 @@ use crate::element::dialect::arrow::{Format, to_format};
 use crate::element::{DType, ScalarKind};
 use crate::error::{Error, Kind, Result};
 
-/// The types that have no parameter, and what they are called in C.
+/// The types without parameters, and their format strings.
 static TABLE: [(DataType, &str); 20] = [
     (DataType::Int8, "c"),
     (DataType::Int16, "s"),
@@ -31,11 +32,12 @@ static TABLE: [(DataType, &str); 20] = [
     (DataType::Duration(Unit::Nanosecond), "tDn"),
 ];
 
-/// The dtype of a column that is not a list of others.
+/// The dtype of a column that is not a list.
 ///
 /// # Errors
 ///
-/// `is_malformed` for a negative width, `is_unsupported` for what no dtype says, with the way around.
+/// `is_malformed` for a negative width; `is_unsupported` for a type without a dtype, with the
+/// alternative.
 pub(super) fn from_arrow(theirs: &DataType) -> Result<DType> {
     if let DataType::FixedSizeBinary(width) = theirs {
         let negative = |_| Error::new(Kind::Malformed, format!("elements of {width} bytes cannot be"));
@@ -72,7 +74,7 @@ fn why_not(theirs: &DataType) -> String {
         }
         Interval(_) => format!("{theirs} counts in several units at once, which no dtype does"),
         _ => {
-            // The type may be a tree of any size.
+            // The text of a nested type can have any length.
             let name = theirs.to_string();
             let name = name.split('(').next().unwrap_or_default();
             format!("elements of the Arrow type {name} do not lie one after the other in equal widths: no strides lead to them")
@@ -80,14 +82,14 @@ fn why_not(theirs: &DataType) -> String {
     }
 }
 
-/// What Arrow calls a dtype without parts.
+/// Arrow's type for a dtype without parts.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming what Arrow cannot say.
+/// `is_unsupported`, naming what Arrow cannot express.
 pub(super) fn to_arrow(ours: &DType) -> Result<DataType> {
     let format = to_format(ours)?;
-    // No wider than 2³¹ - 1 (Scalar 1).
+    // Scalar 1: the width is at most 2³¹-1.
     if let Some(ScalarKind::Void(width)) = ours.as_scalar().map(|scalar| scalar.kind()) {
         return Ok(DataType::FixedSizeBinary(width as i32));
     }

@@ -1,19 +1,21 @@
-//! Apache Arrow, by the crates `arrow-buffer`, `arrow-data` and `arrow-schema`: buffers and columns, in place.
+//! Apache Arrow's crates `arrow-buffer`, `arrow-data` and `arrow-schema`: buffers and columns,
+//! zero-copy.
 //!
 //! | from | to | |
 //! |---|---|---|
 //! | `MutableBuffer` | [`Buffer`] | adopted; sole |
-//! | `arrow_buffer::Buffer` | [`Buffer`] | adopted where nobody else has it and Arrow allocated it; otherwise kept, read-only |
+//! | `arrow_buffer::Buffer` | [`Buffer`] | adopted if it is Arrow's own; else kept, read-only |
 //! | `ScalarBuffer<T>` | [`Array`] of rank 1 | likewise |
 //! | `&ArrayData` | [`DArray`] | kept, read-only; lists of a fixed size are further axes |
 //! | [`&Buffer`](Buffer) | `arrow_buffer::Buffer` | same bytes, under a Read lease |
-//! | [`&Array`](Array) of rank 1 | `ScalarBuffer<T>` | same elements, under a Read lease; refused with gaps, and unaligned |
-//! | [`&DArray`](DArray) | `ArrayData` | likewise, row-major of any rank but 0 |
+//! | [`&Array`](Array) of rank 1 | `ScalarBuffer<T>` | likewise, if aligned and without gaps |
+//! | [`&DArray`](DArray) | `ArrayData` | likewise, if row-major, of any rank but 0 |
 //!
-//! Arrow's buffers are constant by contract. So what goes there is lent under a Read lease, which goes back with the last of Arrow's
-//! clones: until then nobody writes the memory. Memory that others may write at any time (shared memory, mapped files, what came by
-//! DLPack) has no such lease, and is refused, as is memory on a device. A lease keeps the memory alive by itself, so everything here
-//! that lends takes a reference, and nothing is lost where it refuses.
+//! Arrow's buffers are constant by contract. An export therefore holds a Read lease until the last
+//! of Arrow's clones is dropped, and the memory cannot be written until then. Memory that another
+//! process or library may write at any time (shared memory, mapped files, DLPack imports) has no
+//! Read lease and is refused, as is memory on a device. A lease keeps the memory alive by itself,
+//! so exports take a reference, and a refusal loses nothing.
 //!
 //! ```
 //! use arrow_buffer::ScalarBuffer;
@@ -36,8 +38,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What goes out as an array of elements is aligned for them; a buffer of bytes is at whatever address it has, and where that is none
-//! for the elements that are then made of it (`ScalarBuffer::new`), Arrow panics.
+//! An exported array is aligned for its elements. A buffer of bytes keeps its address:
+//! `ScalarBuffer::new` panics if that is not aligned for the element type.
 //!
 //! [`Buffer`]: crate::buffer::Buffer
 //! [`Array`]: crate::Array
