@@ -13,7 +13,7 @@ pub(super) fn numpy_reads(format: &str) -> bool {
     rest.is_empty() && !format.is_empty()
 }
 
-/// The bytes of the first token.
+/// The number of bytes of the first token.
 fn token(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     let digits = |text: &str| text.len() - text.trim_start_matches(|it: char| it.is_ascii_digit()).len();

@@ -1,11 +1,10 @@
-//! Elements that consumers of a protocol read as something else, though the protocol has a word for
-//! them. The exporters of Python do not offer them by that protocol.
+//! Elements that consumers of a protocol misread, although the protocol can express them. The
+//! exporters for Python do not offer them by that protocol.
 
 use crate::element::dialect::pep3118;
 use crate::element::{DType, ScalarKind};
 
-/// Why readers of PEP 3118 take elements of this dtype for something else; `None` where they do
-/// not.
+/// Why readers of PEP 3118 misread elements of this dtype; `None` if they read them correctly.
 pub fn misread_format(dtype: &DType) -> Option<&'static str> {
     if let Some(scalar) = dtype.as_scalar() {
         let is_opaque = matches!(scalar.kind(), ScalarKind::Void(_));
@@ -25,13 +24,13 @@ fn has_title(dtype: &DType) -> bool {
     }
 }
 
-/// Whether NumPy would read the array interface of this dtype, and take its padding for fields:
-/// there is no format that it reads instead.
+/// Whether NumPy would read the array interface of this dtype and mistake its padding for fields,
+/// without a format to read instead.
 pub fn misread_interface(dtype: &DType) -> bool {
     !is_packed(dtype) && (misread_format(dtype).is_some() || pep3118::print(dtype).is_err())
 }
 
-/// Whether the fields of all records in a dtype follow one another without gaps.
+/// Whether the fields of all records in a dtype are adjacent, without gaps.
 fn is_packed(dtype: &DType) -> bool {
     match (dtype.as_record(), dtype.as_subarray()) {
         (Some(record), _) => {

@@ -1,15 +1,15 @@
-//! Who takes an array in place, and why not: by which protocols this library exports it, and what
-//! known consumers of other libraries do with it.
+//! Explains which protocols export an array in place, and what known consumers in other libraries
+//! do with it.
 //!
 //! | file | |
 //! |---|---|
-//! | `offers.rs` | calls each exporter, and says what it answered |
-//! | `subject.rs` | the description of an object: what it answers by each protocol |
-//! | `python.rs` | the description of an array of this library, as Python's libraries see it |
-//! | `profiles/` | tables: what each consumer asks for, and what it makes of the answers |
+//! | `offers.rs` | calls each exporter and reports its answer |
+//! | `subject.rs` | the description of an object: its answer by each protocol |
+//! | `python.rs` | the description of an array of this library, for Python's libraries |
+//! | `profiles/` | tables: what each consumer requests, and how it handles the answers |
 //! | `rule.rs` | evaluates a table over a description |
 //!
-//! A binding describes objects that are not arrays of this library, for only it can ask them.
+//! A binding describes objects of other libraries, since only it can call them.
 
 mod formats;
 pub(crate) mod misread;
@@ -41,17 +41,17 @@ pub struct Consumer {
     pub library: &'static str,
     /// The version whose behaviour this is.
     pub measured_on: &'static str,
-    /// What it does.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why, or what else matters; often empty where it works in place.
+    /// The reason, or another remark; often empty for an outcome in place.
     pub reason: String,
 }
 
 /// What the known functions of one library, or of all, do with an array that Python has as a
-/// `crossdock.Array`. The verdicts are those of profiles, which state what was measured on one
+/// `crossdock.Array`. The verdicts come from profiles, which state the behaviour measured on one
 /// version of each library; no other library is called.
 ///
-/// The exporters are called for the description, as by [`offers`].
+/// The description comes from calls of the exporters, as in [`offers`].
 ///
 /// ```
 /// use crossdock::exchange::{Outcome, explain};

@@ -1,4 +1,4 @@
-//! Whether the crate `ndarray` takes an array as a view of cells, which others may write.
+//! Whether the crate `ndarray` accepts an array as a view of cells, which another party may write.
 
 use ndarray::{ArrayView, Dim};
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::memory::racy::Pinned;
 use crate::view::{Reason, Refusal, Request};
 
-/// Asks for a view of `ndarray`'s, which has types for numbers, and here for up to 6 axes.
+/// Requests a view of `ndarray`, which has static types: here for numbers and up to 6 axes.
 pub(super) fn view(array: &DArray) -> Result<(), Refusal> {
     macro_rules! ask {
         ($($ty:ident)*) => {

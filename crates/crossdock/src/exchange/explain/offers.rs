@@ -1,4 +1,4 @@
-//! By which protocols an array goes out: each exporter is called, and what it gives is dropped.
+//! Which protocols export an array: calls each exporter, and drops its result.
 
 use crate::array::DArray;
 use crate::error::Error;
@@ -15,19 +15,19 @@ use crate::view::{Refusal, Request};
 pub struct Offered {
     /// The protocol, and in parentheses the lease or the flags that a consumer requests.
     pub protocol: &'static str,
-    /// Why it does not go out in place, in the exporter's words; `None` where it does.
+    /// Why it is not exported in place, in the exporter's words; `None` if it is.
     pub refusal: Option<String>,
-    /// The bytes of a copy that would go out; `None` where it goes out in place or a copy does not
-    /// help.
+    /// The size of the copy that would be exported; `None` if the array is exported in place, or if
+    /// a copy does not help.
     pub would_copy: Option<usize>,
 }
 
-/// Which protocols export an array in place, which by a copy, and which refuse, with the reason. A
-/// row for each protocol, and for each access that differs.
+/// Which protocols export an array in place, which as a copy, and which refuse it, with the reason.
+/// One row per protocol and kind of access.
 ///
-/// Each answer is that of the exporter itself: it holds its lease for the length of the call. It
-/// may therefore wait for in-flight work of a device, and reads dates and durations once (Arrow has
-/// null for those that are not a time). Nothing is copied.
+/// Each answer comes from the exporter itself, which holds its lease during the call. It may
+/// therefore wait for in-flight work of a device, and reads dates and durations once (Arrow has
+/// nulls for NaT). Nothing is copied.
 ///
 /// ```
 /// use crossdock::Array;
@@ -47,10 +47,12 @@ pub fn offers(array: &DArray) -> Vec<Offered> {
     let object = ArrayObject::approximated(array.clone());
     rows.extend(REQUESTS.iter().map(|&(protocol, flags)| {
         let mut view = View::EMPTY;
-        // SAFETY: `object` is alive, and `view` is an empty view that this function owns.
+        // SAFETY: `object` has the library's own class and lives until the end of this function;
+        // `view` is a local struct that may be written.
         let answer = unsafe { hub::get(object.as_ptr(), &mut view, flags) };
         if answer.is_ok() {
-            // SAFETY: `get` has filled in this view, and nothing has released it.
+            // SAFETY: `get` filled in `view`, a local struct, and no code uses or has kept what it
+            // leads to.
             _ = unsafe { hub::release(&mut view) };
         }
         Offered::failed(protocol, answer.err().as_ref(), array)
@@ -80,7 +82,7 @@ const EXPORTERS: &[(&str, Export)] = &[
     ("shared memory (Share)", |array| shm::export(array, &Request::share()).map(drop)),
 ];
 
-/// What consumers request of a MemoryView in C.
+/// The requests of typical consumers of MemoryView in C.
 const REQUESTS: &[(&str, memory_view::Flags)] = &[
     ("MemoryView in C (WRITABLE)", memory_view::Flags::WRITABLE),
     ("MemoryView in C (ROW_MAJOR)", memory_view::Flags::ROW_MAJOR),
@@ -89,7 +91,7 @@ const REQUESTS: &[(&str, memory_view::Flags)] = &[
     ("MemoryView in C (STRIDES)", memory_view::Flags::STRIDES),
 ];
 
-/// In-flight work does not matter for whether an array goes out.
+/// In-flight work does not affect whether an array is exported.
 fn tensor() -> dlpack::ExportOptions {
     dlpack::ExportOptions::new().ordered()
 }
@@ -103,8 +105,7 @@ impl Offered {
         }
     }
 
-    /// An exporter that knows no copies: one in row-major order, of memory that can be written,
-    /// goes out.
+    /// For an exporter that does not copy: a writable copy in row-major order would be exported.
     fn failed(protocol: &'static str, error: Option<&Error>, array: &DArray) -> Self {
         let helps = |error: &&Error| error.is_layout() || error.is_read_only();
         let would_copy = error.filter(helps).filter(|_| array.place().is_host());

@@ -1,4 +1,4 @@
-//! An array as the libraries of Python see it: what a `crossdock.Array` answers by each protocol.
+//! An array as Python's libraries see it: what a `crossdock.Array` answers by each protocol.
 
 use crate::array::DArray;
 use crate::element::dialect::{arrow::BOOL8, pep3118 as format, typestr};
@@ -31,7 +31,7 @@ pub fn subject(array: &DArray) -> Subject {
     answers.push((Protocol::Column, column(lent)));
     let lent = arrow::export_device(array, &options).map(|it| it.array().array.null_count);
     answers.push((Protocol::DeviceColumn, column(lent)));
-    // Where an interface cannot describe an array, a `crossdock.Array` does not have the attribute.
+    // If an interface cannot describe an array, a `crossdock.Array` does not have the attribute.
     if let Ok(words) = interface(array) {
         let has_strides = !array.is_contiguous(Order::RowMajor);
         let typestr = words.typestr().to_owned();
@@ -63,7 +63,7 @@ pub fn subject(array: &DArray) -> Subject {
     }
 }
 
-/// The format of a buffer that is lent by these flags.
+/// The format of a buffer that is exported with these flags.
 pub(super) fn buffer(array: &DArray, flags: pep3118::Flags) -> Result<String> {
     let given = flags.given(array.layout(), array.is_readonly())?;
     let dtype = array.dtype();
@@ -84,13 +84,13 @@ fn address(array: &DArray) -> i64 {
     array.as_ptr().addr().cast_signed() as i64
 }
 
-/// Whether every element lies where C would have it.
+/// Whether every element is aligned as C requires.
 fn is_aligned(array: &DArray) -> bool {
     let alignment = array.dtype().alignment();
     array.as_ptr().addr().is_multiple_of(alignment) && array.layout().is_aligned(alignment)
 }
 
-/// What NumPy's array interface calls the elements.
+/// The elements in the terms of NumPy's array interface.
 pub(super) fn interface(array: &DArray) -> Result<Words> {
     if !array.place().is_host() {
         let text = format!("the array interface names no device, and this array is on {}", array.place());
@@ -106,7 +106,7 @@ pub(super) fn interface(array: &DArray) -> Result<Words> {
     words(array)
 }
 
-/// What CUDA's array interface calls the elements.
+/// The elements in the terms of CUDA's array interface.
 pub(super) fn cuda_interface(array: &DArray) -> Result<Words> {
     if !array_interface::cuda::is_for(array.place()) {
         let text = format!("the array is on {}, and not on a device of CUDA", array.place());
@@ -124,15 +124,15 @@ fn words(array: &DArray) -> Result<Words> {
     array_interface::lend_ordered(array).map(|_| words)
 }
 
-/// Whether the struct of the array interface describes elements of this dtype: of text consumers
-/// read other letters, and of dates it has no unit.
+/// Whether the struct of the array interface describes elements of this dtype: consumers read other
+/// letters for text, and the struct has no unit for dates.
 fn has_struct(dtype: &DType) -> bool {
     dtype.as_scalar().is_some_and(|scalar| {
         !matches!(scalar.kind(), ScalarKind::Text(_) | ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_))
     })
 }
 
-/// What all protocols say of an array.
+/// The properties of an array that all protocols report.
 fn described(array: &DArray) -> Answer {
     let layout = array.layout().normalized();
     Answer {
@@ -174,7 +174,8 @@ fn buffer_answer(array: &DArray, described: &Answer) -> Answer {
 }
 
 fn tensor(array: &DArray, described: &Answer) -> Answer {
-    // SAFETY: the tensor is dropped here, so no consumer writes the elements.
+    // SAFETY: `export_versioned` below makes the only export with these options; its tensor is
+    // dropped in this function, so no consumer obtains or writes it.
     let options = unsafe { dlpack::ExportOptions::new().ordered().trust_readonly() };
     match dlpack::export_versioned(array, &options) {
         Ok(exported) => {
@@ -194,8 +195,7 @@ fn legacy_tensor(array: &DArray, described: &Answer) -> Answer {
     }
 }
 
-/// The names of Arrow's extension types that a column of this array has, of those that profiles
-/// know.
+/// The Arrow extension types of a column of this array, among those that profiles test for.
 fn extensions(array: &DArray) -> Vec<String> {
     if *array.dtype() == DType::BOOL { vec![BOOL8.to_owned()] } else { Vec::new() }
 }
@@ -226,7 +226,7 @@ fn element(dtype: &DType) -> ElementType {
         return opaque("u", format!("uint{}", itemsize * 8));
     }
     let name = dtype.to_string();
-    // NumPy's letter stands behind the byte order; what it has no letter for goes by its name.
+    // NumPy's letter follows the byte order; a type without a letter has its name.
     let letters = typestr::print(dtype).unwrap_or_default();
     let kind = letters.get(1..2).unwrap_or(&name).to_owned();
     let unit = match scalar.kind() {

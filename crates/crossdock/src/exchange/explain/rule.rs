@@ -1,4 +1,4 @@
-//! Profiles of consumers: tables of rules over a description, and the one function that reads them.
+//! Profiles of consumers: tables of rules over a description, and the function that evaluates them.
 
 use crate::error::shown;
 use crate::exchange::explain::subject::{Answer, Protocol, Subject};
@@ -7,13 +7,13 @@ use crate::exchange::explain::subject::{Answer, Protocol, Subject};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It works on the object's memory.
+    /// It uses the object's memory.
     InPlace,
-    /// It has the right elements in memory of its own.
+    /// It has the right elements in its own memory.
     Copies,
-    /// It raises.
+    /// It raises an error.
     Refuses,
-    /// It takes something else than was offered, breaks a rule of the protocol, or ends the
+    /// It reads other elements than those offered, breaks a rule of the protocol, or ends the
     /// process.
     Misreads,
 }
@@ -31,7 +31,7 @@ impl Outcome {
     }
 }
 
-/// What is known of a function that takes arrays: data alone.
+/// A function that accepts arrays, described by data alone.
 #[derive(Debug)]
 pub struct Profile {
     /// The function, such as `numpy.asarray`.
@@ -49,21 +49,21 @@ pub struct Profile {
 /// One step of a profile.
 #[derive(Debug)]
 pub(super) enum Rule {
-    /// Decides where all conditions hold.
+    /// Decides if all conditions hold.
     If(&'static [Is], Outcome, &'static str),
-    /// Looks at the first of these protocols by which the object offers its memory.
+    /// Continues with the first of these protocols by which the object offers its memory.
     By(&'static [Protocol], &'static [Rule]),
-    /// Looks at the first of these protocols that the object has, whether it refuses or not.
+    /// Continues with the first of these protocols that the object has, even if it refuses.
     Asks(&'static [Protocol], &'static [Rule]),
-    /// Reads a table where all conditions hold.
+    /// Continues with a table if all conditions hold.
     When(&'static [Is], &'static [Rule]),
 }
 
-/// A condition: on the object, or on the answer that [`Rule::By`] or [`Rule::Asks`] looks at.
+/// A condition on the object, or on the answer that [`Rule::By`] or [`Rule::Asks`] selected.
 #[derive(Debug)]
 pub(super) enum Is {
     Not(&'static Is),
-    // Of the object.
+    // Conditions on the object.
     Class(&'static [&'static str]),
     ClassBegins(&'static str),
     Sequence,
@@ -76,23 +76,23 @@ pub(super) enum Is {
     Has(Protocol),
     Given(Protocol),
     RefusedBy(Protocol),
-    /// Refused, as producers do that know no version.
+    /// Refused, as by producers that do not know a version.
     RefusesVersions(Protocol),
-    /// A refusal by an error of this name.
+    /// Refused with an error of this name.
     RefusedWith(Protocol, &'static str),
     OtherVersion(Protocol),
-    /// A buffer of bytes in row-major order is refused; in either order.
+    /// A buffer of bytes is refused in row-major order; or in either order.
     NoBytes,
     NoBytesInAnyOrder,
-    /// Several axes although a buffer without a shape was requested.
+    /// Several axes, although the request was for a buffer without a shape.
     BytesWithAxes,
     OnDevice,
-    // Of the answer.
+    // Conditions on the answer.
     Refused,
     Untyped,
     Kind(&'static [&'static str]),
     DType(&'static [&'static str]),
-    /// As `DType`, in either byte order.
+    /// Like `DType`, in either byte order.
     Type(&'static [&'static str]),
     Number,
     Itemsize(i64),
@@ -116,25 +116,25 @@ pub(super) enum Is {
     RankAbove(usize),
     FirstLength(i64),
     LastLength(i64),
-    /// An axis behind the first.
+    /// The length of an axis after the first.
     LaterLength(i64),
-    /// An axis of at most as many channels, with gaps between the pixels.
+    /// An axis of at most this many channels, with gaps between the pixels.
     PixelGaps(i64),
-    /// Lengths behind the first two axes (0: none) and the type string.
+    /// The number of channels (0: no such axis) and the type string.
     Pixels(&'static [(i64, &'static str)]),
     NullStrides,
     Format(&'static [&'static str]),
     FormatBegins(&'static str),
     FormatHas(&'static str),
     FormatLength(usize),
-    /// Behind any of the first characters, one of the letters stands alone.
+    /// One of the letters stands alone, after any of the first characters.
     FormatLetter(&'static str, &'static str),
-    /// Outside of the names of fields there are these characters alone.
+    /// Outside the names of fields there are only these characters.
     FormatOf(&'static str),
     FormatForNumPy,
     FormatIndexable,
     FormatForStruct,
-    /// The format stands for as many bytes as an item has.
+    /// The format describes as many bytes as an item has.
     FormatFits,
     ItemAsElement,
     Odd,
@@ -146,11 +146,11 @@ pub(super) enum Is {
     Bytes,
     Old,
     NoAddress,
-    /// At another address than the first protocol says.
+    /// At another address than the one of the first protocol.
     Elsewhere,
 }
 
-/// An object, and the answer that is looked at.
+/// An object, and the selected answer.
 #[derive(Clone, Copy)]
 struct Scene<'a> {
     subject: &'a Subject,
@@ -194,7 +194,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Conditions on the object; `None` for others.
+    /// Conditions on the object; `None` for other conditions.
     fn object_is(self, is: &Is) -> Option<bool> {
         let subject = self.subject;
         let answer = |&protocol: &Protocol| subject.answer(protocol);
@@ -234,7 +234,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Conditions on the answer that is looked at; `None` where there is none.
+    /// Conditions on the selected answer; `None` without one.
     fn answer_is(self, is: &Is) -> Option<bool> {
         let (_, it) = self.at?;
         let element = it.element.as_ref();
@@ -314,7 +314,7 @@ impl Scene<'_> {
         })
     }
 
-    /// A reason with its placeholders replaced, names of fields from outside among them.
+    /// Replaces the placeholders of a reason, including those for names of fields from outside.
     fn fill_in(self, reason: &str) -> String {
         let mut text = String::new();
         let mut rest = reason;

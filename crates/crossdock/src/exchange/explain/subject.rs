@@ -1,4 +1,4 @@
-//! A description of an object: what it answers by each protocol, and what else consumers look at.
+//! A description of an object: its answer by each protocol, and what else consumers test.
 
 /// A protocol by which an object of Python can offer its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All protocols with their names, in the order in which they are shown.
+    /// All protocols with their names, in display order.
     pub const NAMES: [(Self, &'static str); 12] = [
         (Self::Buffer, "PEP 3118"),
         (Self::Tensor, "DLPack"),
@@ -46,12 +46,12 @@ impl Protocol {
         (Self::Method, "__array__"),
     ];
 
-    /// The name that users read.
+    /// The name for users.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].1
     }
 
-    /// The protocol of a name.
+    /// The protocol of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, own)| *own == name).map(|(protocol, _)| *protocol)
     }
@@ -67,14 +67,14 @@ pub struct ElementType {
     pub itemsize: i64,
     /// Whether the bytes are in non-native order.
     pub is_swapped: bool,
-    /// The name that users read, such as `float64` or `>int32`.
+    /// The name for users, such as `float64` or `>int32`.
     pub name: String,
     /// The unit of dates and durations, such as `[ns]`.
     pub unit: String,
 }
 
 impl ElementType {
-    /// Whether NumPy has it as a number or truth value of at most C's `double`.
+    /// Whether NumPy has it as a number or boolean of at most the size of C's `double`.
     pub(super) fn is_number(&self) -> bool {
         let sizes: &[i64] = match self.kind.as_str() {
             "b" => &[1],
@@ -90,19 +90,19 @@ impl ElementType {
 /// What an object answers by one protocol. With a `refusal`, the rest may be empty.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The producer's words where it refuses.
+    /// The producer's words, if it refuses.
     pub refusal: Option<String>,
-    /// Where element 0 lies.
+    /// The address of element 0.
     pub address: Option<i64>,
     /// Lengths of the axes.
     pub shape: Option<Vec<i64>>,
-    /// Strides in bytes; `None` where the protocol's null stands for row-major order.
+    /// Strides in bytes; `None` if the protocol has a null for row-major order.
     pub strides: Option<Vec<i64>>,
-    /// The type of an element, where the protocol names one.
+    /// The type of an element, if the protocol names one.
     pub element: Option<ElementType>,
-    /// Whether the memory must not be written, where the protocol says.
+    /// Whether the memory is read-only, if the protocol says so.
     pub readonly: Option<bool>,
-    /// Whether pointers lead to the elements.
+    /// Whether the elements are reached through pointers.
     pub is_indirect: bool,
     /// The kind of the device, in DLPack's numbers.
     pub device: i32,
@@ -110,9 +110,10 @@ pub struct Answer {
     pub is_odd: bool,
     /// A buffer's format.
     pub format: String,
-    /// The bytes of an item that a buffer names beside its format.
+    /// The item size that a buffer names beside its format.
     pub item: i64,
-    /// The bytes that Python's module `struct` finds in the format; `None` where it cannot read it.
+    /// The bytes that Python's module `struct` finds in the format; `None` if it cannot read the
+    /// format.
     pub struct_size: Option<i64>,
     /// Whether Python's `memoryview` reads elements of the format.
     pub is_indexable: bool,
@@ -120,7 +121,7 @@ pub struct Answer {
     pub simple: Result<i64, String>,
     /// Likewise in row-major or column-major order.
     pub any_order: Result<i64, String>,
-    /// The version in a struct of DLPack's.
+    /// The version in a DLPack struct.
     pub version: Option<(u32, u32)>,
     /// A tensor's lanes.
     pub lanes: u32,
@@ -136,11 +137,12 @@ pub struct Answer {
     pub typestr: String,
     /// Whether an array interface names strides.
     pub has_strides: bool,
-    /// Whether the data of an array interface are bytes made for the consumer.
+    /// Whether the data of an array interface are bytes that were created for the consumer.
     pub is_bytes: bool,
-    /// Whether the producer follows an earlier version: a `TypeError` for a version or `copy`.
+    /// Whether the producer follows an earlier version: it raises a `TypeError` for a version or
+    /// `copy`.
     pub is_old: bool,
-    /// Whether the elements are aligned, where the producer knows better than address and strides.
+    /// Whether the elements are aligned, if the producer knows more than address and strides.
     pub is_aligned: Option<bool>,
 }
 
@@ -200,12 +202,12 @@ impl Answer {
         self.shape().contains(&0)
     }
 
-    /// Whether the processor addresses the memory: its own, pinned, and managed memory.
+    /// Whether the CPU can address the memory: host, pinned or managed memory.
     pub(super) fn is_on_host(&self) -> bool {
         matches!(self.device, 1 | 3 | 11 | 13)
     }
 
-    /// Length and stride of the axes along which there is a step to take.
+    /// Length and stride of each axis with more than one element.
     fn steps(&self) -> Vec<(i64, i64)> {
         let strides = self.strides.as_deref().filter(|_| !self.is_empty()).unwrap_or_default();
         let steps = self.shape().iter().copied().zip(strides.iter().copied());
@@ -222,12 +224,12 @@ impl Answer {
         steps.into_iter().all(follows) && !self.is_indirect
     }
 
-    /// Without gaps in row-major order.
+    /// C-contiguous (row-major).
     pub(super) fn is_row_major(&self) -> bool {
         self.strides.is_none() || self.follow_each_other(self.steps().into_iter().rev())
     }
 
-    /// Without gaps in some order of the axes.
+    /// Contiguous in some order of the axes.
     pub(super) fn is_dense(&self) -> bool {
         let mut steps = self.steps();
         steps.sort_by_key(|&(_, stride)| stride);
@@ -238,7 +240,7 @@ impl Answer {
         self.steps().iter().any(|&(_, stride)| stride < 0)
     }
 
-    /// Whether strides are whole numbers of elements.
+    /// Whether strides are multiples of the element size.
     pub(super) fn is_whole(&self) -> bool {
         let itemsize = self.itemsize().max(1);
         self.steps().iter().all(|&(_, stride)| stride % itemsize == 0)
@@ -263,8 +265,8 @@ impl Answer {
         self.is_aligned.unwrap_or_else(by_numbers)
     }
 
-    /// Whether the strides are those of an image: no axis steps backwards or by less than the next,
-    /// and the last steps from element to element.
+    /// Whether the strides are those of an image: the last axis steps from element to element, and
+    /// no other axis is reversed or steps by less than the next.
     pub(super) fn falls(&self) -> bool {
         let (shape, strides) = (self.shape(), self.strides.as_deref().unwrap_or_default());
         (0..shape.len().min(strides.len())).all(|axis| {
@@ -282,36 +284,36 @@ impl Answer {
 pub struct Subject {
     /// Its answers, in the order of [`Protocol`].
     pub answers: Vec<(Protocol, Answer)>,
-    /// Which of the classes it is that consumers treat apart, such as `numpy.ndarray`; empty for
+    /// The class, among those that consumers treat specially, such as `numpy.ndarray`; empty for
     /// others.
     pub class: String,
     /// Whether it has a length and items by position.
     pub is_sequence: bool,
-    /// The class of its first item; empty where there is none, `None` where it cannot be had.
+    /// The class of its first item; empty without items, `None` if it cannot be determined.
     pub item: Option<String>,
-    /// Whether `collections.abc.Sequence` knows its class.
+    /// Whether its class is registered with `collections.abc.Sequence`.
     pub is_registered: bool,
-    /// Names of the methods that it has of those that consumers look for.
+    /// The names of its methods, among those that consumers look for.
     pub methods: Vec<String>,
 }
 
 impl Subject {
-    /// What it answers by a protocol; `None` where it does not have it.
+    /// Its answer by a protocol; `None` if it does not have the protocol.
     pub(super) fn answer(&self, protocol: Protocol) -> Option<&Answer> {
         self.answers.iter().find(|(own, _)| *own == protocol).map(|(_, answer)| answer)
     }
 
-    /// What it offers by a protocol, which it does not refuse.
+    /// Its answer by a protocol, unless that is a refusal.
     pub(super) fn given(&self, protocol: Protocol) -> Option<&Answer> {
         self.answer(protocol).filter(|answer| answer.refusal.is_none())
     }
 
-    /// Where the elements are, by the first protocol that says so.
+    /// The address of element 0, by the first protocol that names it.
     pub(super) fn address(&self) -> Option<i64> {
         self.answers.iter().find_map(|(_, answer)| answer.address.filter(|&address| address != 0))
     }
 
-    /// Why there is nothing by a protocol.
+    /// Why a protocol offers nothing.
     pub(super) fn refusal(&self, protocol: Protocol) -> String {
         let refusal = self.answer(protocol).and_then(|answer| answer.refusal.clone());
         refusal.unwrap_or_else(|| format!("it offers no {}", protocol.name()))

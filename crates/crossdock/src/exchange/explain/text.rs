@@ -1,12 +1,11 @@
-//! Offers and consumers as text, for bindings that show them as they are.
+//! Offers and consumers as text, for bindings that display them unchanged.
 
 use std::fmt::Write as _;
 
 use crate::array::DArray;
 use crate::exchange::explain::{Offered, explain, offers};
 
-/// A line for each protocol, and for each consumer of one library, or of all: name, outcome,
-/// reason.
+/// A line for each protocol, and for each consumer in one library or in all: name, outcome, reason.
 pub fn text(array: &DArray, library: Option<&str>) -> String {
     let mut text = String::from("by protocol\n");
     for Offered { protocol, refusal, would_copy } in offers(array) {

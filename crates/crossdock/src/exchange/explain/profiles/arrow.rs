@@ -57,7 +57,7 @@ pub(super) const PROFILES: &[Profile] = &[
             If(&[], Refuses, "it offers no __array_interface__"),
         ],
     },
-    // By Arrow's capsules, or a buffer whose format `struct` reads.
+    // By Arrow's capsules, or by a buffer whose format `struct` reads.
     Profile {
         name: "nanoarrow.c_array",
         library: "nanoarrow",
@@ -97,7 +97,7 @@ pub(super) const PROFILES: &[Profile] = &[
             If(&[], Refuses, "neither a column nor a buffer (a sequence only with a schema)"),
         ],
     },
-    // By Arrow's capsule, or a buffer, whose axes become lists of one length.
+    // By Arrow's capsule, or by a buffer, whose axes become fixed-size lists.
     Profile {
         name: "arro3.core.Array",
         library: "arro3-core",
@@ -162,7 +162,7 @@ pub(super) const PROFILES: &[Profile] = &[
 const CAPSULE: &[Rule] =
     &[If(&[Refused], Refuses, "the producer refuses {protocol}"), If(&[], InPlace, "{nulls}")];
 
-/// `pyarrow.array` of an array of NumPy's.
+/// `pyarrow.array` of a NumPy array.
 const NUMPY: &[Rule] = &[
     If(&[Not(&Rank(1))], Refuses, "an array of {rank} axes is not a column"),
     If(&[Untyped], Refuses, "no type for elements of {dtype}"),
@@ -206,7 +206,7 @@ const ITEMS: &[Rule] = &[
     If(&[], Refuses, "items of {item} have no type in Arrow"),
 ];
 
-/// `polars.Series` of an array of NumPy's.
+/// `polars.Series` of a NumPy array.
 const POLARS_OF_NUMPY: &[Rule] = &[
     If(&[Rank(0)], Misreads, "an array without axes becomes a column of one value"),
     If(

@@ -1,4 +1,4 @@
-//! How compiled extensions take buffers: Cython's typed memoryviews and PyO3's `PyBuffer`.
+//! How compiled extensions use buffers: Cython's typed memoryviews and PyO3's `PyBuffer`.
 
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;

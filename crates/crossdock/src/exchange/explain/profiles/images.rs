@@ -6,7 +6,7 @@ use crate::exchange::explain::rule::Profile;
 use crate::exchange::explain::rule::Rule::*;
 use crate::exchange::explain::subject::Protocol::*;
 
-/// Pixels, as channels (0: no such axis) and type string, that an image has as they are.
+/// Pixels that an image keeps unchanged, as channels (0: no such axis) and type string.
 const SAME: &[(i64, &str)] = &[
     (0, "|b1"),
     (0, "|u1"),
@@ -24,16 +24,16 @@ const SAME: &[(i64, &str)] = &[
 const WIDENED: &[(i64, &str)] = &[(0, "|i1"), (0, "<i2"), (0, ">i2"), (0, "<u4"), (0, ">u4")];
 /// Pixels that become float32.
 const NARROWED: &[(i64, &str)] = &[(0, "<f8"), (0, ">f8")];
-/// Pixels that an image can have in memory of other libraries.
+/// Pixels that an image can use in memory of other libraries.
 const MAPPED: &[(i64, &str)] = &[(0, "|u1"), (0, "<u2"), (0, ">u2"), (4, "|u1")];
 
-/// What OpenCV has as elements.
+/// The element types of OpenCV.
 const OPENCV: &[&str] =
     &["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float32", "float64"];
 const WIDE: &[&str] = &["int64", "uint64"];
 
 pub(super) const PROFILES: &[Profile] = &[
-    // The array interface says what an image is; the buffer has its bytes.
+    // The array interface describes the image; the buffer has its bytes.
     Profile {
         name: "PIL.Image.fromarray",
         library: "pillow",

@@ -1,5 +1,4 @@
-//! The consumers that are known, as tables: what each asks for, and what it makes of what it is
-//! given.
+//! Tables of the known consumers: what each requests, and how it handles the answers.
 
 mod arrow;
 mod compiled;
@@ -10,7 +9,7 @@ mod tensors;
 
 use crate::exchange::explain::rule::Profile;
 
-/// All profiles, in the order in which they are shown.
+/// All profiles, in display order.
 pub fn all() -> impl Iterator<Item = &'static Profile> {
     [
         numpy::PROFILES,

@@ -39,8 +39,8 @@ pub(super) const PROFILES: &[Profile] = &[
             If(&[Not(&HasMethod(&["__dlpack_device__"]))], Refuses, "it has no __dlpack_device__"),
             By(&[Tensor], TENSOR),
             If(&[Not(&RefusesVersions(Tensor))], Refuses, "the producer refuses DLPack"),
-            // A TypeError is the answer of producers that know no versions; NumPy asks again
-            // without one.
+            // Producers without versions answer with a TypeError; NumPy then repeats the request
+            // without a version.
             By(&[LegacyTensor], TENSOR),
             If(&[], Refuses, "the producer refuses DLPack before 1.0"),
         ],
