@@ -1,4 +1,4 @@
-//! What is in a file: arrays, most of them under names.
+//! The contents of a file: arrays, in most formats under names.
 
 use std::fmt::{self, Write};
 
@@ -7,11 +7,11 @@ use crate::element::DType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::format::Format;
 
-/// The most bytes that one array may take when it is decoded, unless another limit is set: 16 GiB.
+/// The most bytes that one decoded array may take, unless another limit is set: 16 GiB.
 pub(super) const LIMIT: u64 = 16 << 30;
 
-/// What is in a file: arrays, each under a name where the format has names, and the texts that
-/// stand beside them. Has the file mapped, but has decompressed nothing yet: [`Entry::open`] does.
+/// The contents of a file: arrays, named if the format has names, and the texts beside them. The
+/// file is mapped, but nothing is decompressed before [`Entry::open`].
 ///
 /// ```
 /// # #[cfg(feature = "npz")] {
@@ -37,7 +37,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Of a format whose files hold one array without a name, and `rest` bytes behind it.
+    /// For a format with one unnamed array per file, followed by `rest` bytes.
     pub(super) fn of_array(format: Format, array: DArray, rest: usize) -> Self {
         Self {
             format,
@@ -63,7 +63,7 @@ impl Contents {
         Self { ignored, ..self }
     }
 
-    /// Compares every array with its checksum. Those that are damaged are refused.
+    /// Compares every array with its checksum. Damaged arrays become refused ones.
     pub(super) fn verified(mut self) -> Result<Self> {
         for entry in std::mem::take(&mut self.entries) {
             match entry.verify() {
@@ -80,7 +80,7 @@ impl Contents {
         self.format
     }
 
-    /// The arrays, in the order in which the file names them.
+    /// The arrays, in the order of the file.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -97,15 +97,15 @@ impl Contents {
         self.entries.iter().map(Entry::name)
     }
 
-    /// The texts that stand beside the arrays, each under a name: those of a `.safetensors` file.
+    /// The texts beside the arrays, each under a name: those of a `.safetensors` file.
     pub fn metadata(&self) -> &[(String, String)] {
         &self.metadata
     }
 
-    /// What else the file holds, and is not read, with its size in bytes: the other files of an
-    /// archive under their names, and bytes behind the last element of an array under the name of
-    /// its file. That name is empty where the format has no names: an `.npy` file to which a second
-    /// array was appended.
+    /// What else the file holds, with its size in bytes; none of it is read. These are the other
+    /// files of an archive under their names, and bytes after the last element of an array under
+    /// the name of its file. That name is empty if the format has no names, such as an `.npy` file
+    /// to which a second array was appended.
     pub fn ignored(&self) -> impl ExactSizeIterator<Item = (&str, u64)> {
         self.ignored.iter().map(|(name, nbytes)| (name.as_str(), *nbytes))
     }
@@ -145,7 +145,7 @@ impl Contents {
         }
     }
 
-    /// `it has 3 arrays: "a", "b", "c"`
+    /// For example `it has 3 arrays: "a", "b", "c"`.
     fn listed(&self) -> String {
         const MOST: usize = 8;
         let count = self.entries.len() + self.refused.len();
@@ -166,7 +166,7 @@ impl Contents {
     }
 }
 
-/// One array of a file: what it is, and the array itself once it is asked for.
+/// One array of a file: its description, and the array itself on request.
 pub struct Entry {
     name: String,
     dtype: DType,
@@ -174,11 +174,11 @@ pub struct Entry {
     source: Source,
 }
 
-/// Where the elements come from.
+/// The source of the elements.
 enum Source {
-    /// They lie in the file as they are, with a checksum where the format keeps one.
+    /// The file holds the elements as they are in memory, and a checksum if the format has one.
     Mapped(DArray, Option<Box<dyn Checked>>),
-    /// They have to be decoded.
+    /// The elements must be decoded.
     #[cfg_attr(
         not(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg")),
         expect(dead_code, reason = "every format that has to be decoded is behind a feature")
@@ -186,23 +186,23 @@ enum Source {
     Encoded(Box<dyn Encoded>),
 }
 
-/// Elements that have to be decoded into new memory.
+/// Elements that must be decoded into new memory.
 pub(super) trait Encoded: Send + Sync {
-    /// `deflated`, `a PNG image`.
+    /// What it is, such as `deflated` or `a PNG image`.
     fn what(&self) -> &'static str;
 
-    /// Decodes them, once, into memory of the default pool, and counts what it wrote.
+    /// Decodes the elements into memory of the default pool, and counts the bytes as copied.
     fn decode(&self) -> Result<DArray>;
 
-    /// Whether they can be decoded and agree with their checksum.
+    /// Whether the elements can be decoded and match their checksum.
     fn verify(&self) -> Result<()> {
         self.decode().map(drop)
     }
 }
 
-/// Bytes of the file of which it keeps a checksum.
+/// Bytes of the file that have a checksum in it.
 pub(super) trait Checked: Send + Sync {
-    /// Reads them all, and compares.
+    /// Reads all bytes and compares.
     fn verify(&self) -> Result<()>;
 }
 
@@ -227,12 +227,12 @@ impl Entry {
         Self { name, dtype, shape, source: Source::Encoded(Box::new(encoded)) }
     }
 
-    /// Its name; empty where the format has none.
+    /// The name; empty if the format has none.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What each element will be.
+    /// The type of an element.
     pub fn dtype(&self) -> &DType {
         &self.dtype
     }
@@ -242,15 +242,15 @@ impl Entry {
         &self.shape
     }
 
-    /// How many bytes all elements take in memory.
+    /// The bytes of all elements in memory.
     pub fn nbytes(&self) -> usize {
-        // A layout of this shape was checked, so that nothing overflows; where an axis is empty,
-        // whatever the others are.
+        // A layout of this shape was checked, so the product cannot overflow, except for an empty
+        // array, whose other axes may have any length.
         self.shape.iter().fold(self.dtype.itemsize(), |nbytes, &len| nbytes.saturating_mul(len))
     }
 
-    /// Why the elements cannot be had in place: they are deflated, packed, or an image. `None`
-    /// where they can.
+    /// Why the elements are not available in place: they are deflated, packed, or an image. `None`
+    /// if they are available in place.
     pub fn copied_because(&self) -> Option<&'static str> {
         match &self.source {
             Source::Mapped(..) => None,
@@ -258,18 +258,18 @@ impl Entry {
         }
     }
 
-    /// The array. In place, O(1), where [`Entry::copied_because`] says nothing: the file lies under
-    /// it, with leases of this array's own, and the memory is aliased, since anyone may write the
-    /// file. Otherwise decoded, once, into new memory of the default pool, whose bytes are counted
-    /// as copied; each call decodes anew.
+    /// The array. In place, O(1), if [`Entry::copied_because`] returns `None`: the array has its
+    /// own leases of the mapped file, and its memory is aliased, since another process may write
+    /// the file. Otherwise decoded into new memory of the default pool, whose bytes count as
+    /// copied; each call decodes again.
     ///
-    /// What is in place is not read here, so it is not compared with a checksum either:
-    /// [`Entry::verify`] does.
+    /// Opening in place reads no elements, so it does not compare a checksum: [`Entry::verify`]
+    /// does.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for what cannot be decoded, `is_unsupported` for more bytes than the limit,
-    /// `is_out_of_memory`.
+    /// `is_malformed` if the data cannot be decoded, `is_unsupported` for more bytes than the
+    /// limit, `is_out_of_memory`.
     pub fn open(&self) -> Result<DArray> {
         match &self.source {
             Source::Mapped(array, _) => Ok(array.clone()),
@@ -277,17 +277,17 @@ impl Entry {
         }
     }
 
-    /// Compares the array with the checksum that the file keeps of it. An `.npz` archive keeps one
-    /// of each array; `.npy` and `.safetensors` files keep none, and pass. Call it before an array
-    /// in place is written elsewhere, where the damage would get a new checksum.
+    /// Compares the array with its checksum in the file. An `.npz` archive has one for each array;
+    /// `.npy` and `.safetensors` files have none, and pass. Call it before an array in place is
+    /// written to another file, which would give damaged bytes a new checksum.
     ///
-    /// Reads all bytes of the array once, and keeps nothing; images are decoded. O(bytes). It says
-    /// how the bytes were when they were read: another process may write the file afterwards.
+    /// Reads all bytes of the array once and keeps none; images are decoded. O(bytes). The result
+    /// is valid for the time of the read: another process may write the file afterwards.
     ///
     /// # Errors
     ///
     /// `is_malformed` for another checksum, with both; otherwise as [`Entry::open`], and `is_fault`
-    /// where a guarded file shrank.
+    /// if a guarded file shrank.
     pub fn verify(&self) -> Result<()> {
         let verified = match &self.source {
             Source::Mapped(_, checked) => checked.as_ref().map_or(Ok(()), |checked| checked.verify()),

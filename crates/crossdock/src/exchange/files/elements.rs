@@ -1,4 +1,4 @@
-//! The elements of an array as the bytes of a file: without gaps, in an order.
+//! The elements of an array as the bytes of a file: contiguous, in an order.
 
 use std::io::Write;
 
@@ -8,8 +8,8 @@ use crate::exchange::files::new_file::put;
 use crate::layout::{AxisSlice, Layout, Order};
 use crate::memory::{LeaseKind, count_copied};
 
-/// How many bytes are gathered before they are written: enough to make calls cheap, few enough to
-/// stay in the cache.
+/// The bytes that are gathered before a write: enough to amortise the call, few enough to stay in
+/// the cache.
 const CHUNK: usize = 256 << 10;
 
 /// Writes the elements in this order. Copies, and counts, [`DArray::nbytes`]; never more than 256
@@ -28,7 +28,7 @@ pub(super) fn write(writer: &mut impl Write, array: &DArray, order: Order) -> Re
     gathered(writer, array, order)
 }
 
-/// The same where the elements lie apart, or where others may write them meanwhile. Halves the
+/// Like `write`, for elements that have gaps, or that another party may write meanwhile. Halves the
 /// slowest axis until a piece fits the chunk.
 fn gathered(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()> {
     let is_long = |&len: &usize| len > 1;
@@ -49,8 +49,8 @@ fn gathered(writer: &mut impl Write, array: &DArray, order: Order) -> Result<()>
     Ok(())
 }
 
-/// The axes of a sub-array behind those of the array, in place: for formats whose elements have no
-/// axes.
+/// Adds the axes of a sub-array after those of the array, in place: for formats whose elements have
+/// no axes.
 pub(super) fn with_plain_elements(array: &DArray) -> Result<DArray> {
     let Some(subarray) = array.dtype().as_subarray() else { return Ok(array.clone()) };
     let base = subarray.base().clone();

@@ -1,18 +1,18 @@
-//! Which formats there are, and by what each is told.
+//! The formats, and how each is recognised.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
 
-/// A format of files. A file is opened by its first bytes; [`Format::named`] tells the format by
-/// the ending of a name.
+/// A format of files. Opening a file recognises its format by the first bytes; [`Format::named`]
+/// recognises a format by the ending of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
     /// NumPy's file of one array.
     Npy,
-    /// NumPy's archive of several (feature `npz`).
+    /// NumPy's archive of several arrays (feature `npz`).
     Npz,
     /// Tensors under names, with texts beside them (feature `safetensors`).
     Safetensors,
@@ -20,7 +20,7 @@ pub enum Format {
     Png,
     /// An image, compressed with loss (feature `jpeg`).
     Jpeg,
-    /// Elements and nothing else: what they are has to be said.
+    /// Elements and nothing else: the caller describes them.
     Raw,
 }
 
@@ -28,7 +28,7 @@ struct Row {
     format: Format,
     name: &'static str,
     endings: &'static [&'static str],
-    /// The feature without which it is not read, where there is one and it is off.
+    /// The feature that is required and off.
     missing: Option<&'static str>,
 }
 
@@ -61,17 +61,17 @@ impl Format {
     const ALL: [Self; 6] = [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
 
     fn row(self) -> &'static Row {
-        // One row for each, which a test asserts.
+        // A test asserts that every format has a row.
         ROWS.iter().find(|row| row.format == self).unwrap_or(&ROWS[0])
     }
 
-    /// The format that the ending of a name stands for, in small or capital letters.
+    /// The format for the ending of a name, in lower or upper case.
     pub fn named(path: impl AsRef<Path>) -> Option<Self> {
         let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
         ROWS.iter().find(|row| row.endings.contains(&&*ending)).map(|row| row.format)
     }
 
-    /// The ending of its files' names, without the point.
+    /// The ending of its files' names, without the dot.
     pub fn ending(self) -> &'static str {
         self.row().endings[0]
     }

@@ -1,10 +1,10 @@
 //! JPEG images (feature `jpeg`): arrays of height × width × channels (1 or 3) of `uint8`.
 //!
-//! The pixels are compressed, and with loss: decoded, once, into memory of the default pool.
+//! The pixels are compressed with loss, so they are decoded into memory of the default pool.
 //!
-//! Only pixels are read and written, in the order in which they are stored: texts, colour profiles
-//! and EXIF data are left out, the orientation among them. An array of height × width comes back as
-//! height × width × 1.
+//! Only pixels are read and written, in the stored order: texts, colour profiles and EXIF data,
+//! including the orientation, are left out. An array of height × width is read back as height ×
+//! width × 1.
 
 use std::io::Write;
 
@@ -24,7 +24,7 @@ use crate::exchange::files::pixels::{self, Codec, Samples};
 const CODEC: Codec = Codec {
     format: Format::Jpeg,
     what: "a JPEG image",
-    // 8 × 8 pixels of up to four channels take one bit at least.
+    // A block of 8 × 8 pixels with up to four channels takes at least one bit.
     most_expanded: 64 * 4 * 8,
     open: |stream| Ok(Box::new(JpegDecoder::new(stream)?)),
     check: has_end,
@@ -33,18 +33,18 @@ const CODEC: Codec = Codec {
 const COLORS: [(usize, crate::element::ScalarKind, ExtendedColorType); 2] =
     [(1, UInt8, ExtendedColorType::L8), (3, UInt8, ExtendedColorType::Rgb8)];
 
-/// What an image ends with.
+/// The last bytes of an image.
 const END: [u8; 2] = [0xff, 0xd9];
 
-/// The quality that most programs write unless they are told otherwise.
+/// The default quality of most programs.
 const QUALITY: u8 = 90;
 
 pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     pixels::read(buffer, CODEC, limit)
 }
 
-/// The decoder makes grey of what is missing. So the marker at the end is looked for; behind it
-/// there may be anything.
+/// The decoder replaces missing data by grey, so the end marker is required. Other bytes may follow
+/// it.
 fn has_end(bytes: &Pinned) -> Result<()> {
     let (mut offset, mut chunk, mut last) = (0, vec![0; 64 << 10], None);
     loop {
@@ -63,11 +63,11 @@ fn has_end(bytes: &Pinned) -> Result<()> {
     }
 }
 
-/// Decodes an image that is in memory already. Copies, and counts, the bytes of its pixels.
+/// Decodes an image in memory. Copies, and counts, the bytes of its pixels.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels
+/// `is_malformed` for truncated or damaged data; `is_unsupported` for more than 16 GiB of pixels
 /// ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
 /// `is_out_of_memory`.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
@@ -76,19 +76,19 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
 
 /// Writes an array of height × width, or height × width × 1 or 3 channels (grey, RGB), of `uint8`,
 /// with a quality of 90 ([`SaveOptions::quality`](crate::exchange::files::SaveOptions::quality)
-/// sets another one). Where it is not row-major without gaps, or others may write it, it is
+/// sets another one). An array that is not C-contiguous, or that another party may write, is
 /// gathered first: copies, and counts, [`DArray::nbytes`] then.
 ///
 /// # Errors
 ///
-/// `is_shape` and `is_unsupported` for an array that is no such image, or one of more than 65,535
-/// pixels along an axis; `is_io` where the writer refuses; `is_conflict` while another party holds
-/// Write; `is_place` on a device.
+/// `is_shape` and `is_unsupported` for an array that is not such an image, or one with more than
+/// 65,535 pixels along an axis; `is_io` if the writer fails; `is_conflict` while another party
+/// holds Write; `is_place` on a device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
     encode(writer, array, None)
 }
 
-/// The same with a quality.
+/// Like `write`, with a quality.
 pub(super) fn encode(mut writer: impl Write, array: &DArray, quality: Option<u8>) -> Result<()> {
     let quality = quality.unwrap_or(QUALITY);
     Samples::of(array, &COLORS)?.encode(JpegEncoder::new_with_quality(&mut writer, quality.clamp(1, 100)))?;

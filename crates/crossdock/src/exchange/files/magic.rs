@@ -1,37 +1,37 @@
-//! By which bytes formats begin: to tell ours, and to say what a file is when it is none of them.
+//! The first bytes of file formats: recognises the supported ones, and describes others.
 
 use std::fmt::Write;
 
 use crate::exchange::files::format::Format;
 
-/// How many bytes [`format`] and [`describe`] look at.
+/// The number of bytes that [`format`] and [`describe`] examine.
 pub(super) const NBYTES: usize = 12;
 
-/// First bytes of our formats. (`.safetensors` files have none that are always the same.)
+/// First bytes of the supported formats. (`.safetensors` files have no fixed ones.)
 const OURS: [(&[u8], Format); 5] = [
     (b"\x93NUMPY", Format::Npy),
     (b"PK\x03\x04", Format::Npz),
-    // An archive of nothing.
+    // An empty archive.
     (b"PK\x05\x06", Format::Npz),
     (b"\x89PNG\r\n\x1a\n", Format::Png),
     (b"\xff\xd8\xff", Format::Jpeg),
 ];
 
-/// A header of this length and less: more is more than the format allows.
+/// The longest header that the format allows.
 const SAFETENSORS_HEADER: u64 = 100_000_000;
 
-/// Which of our formats a file is in that begins so.
+/// The supported format of a file with these first bytes.
 pub(super) fn format(start: &[u8]) -> Option<Format> {
     if let Some((_, format)) = OURS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Some(*format);
     }
-    // The length of the header, and the header, which is an object in JSON.
+    // The length of the header, and its first byte: a JSON object.
     let (length, header) = start.split_first_chunk()?;
     let known = u64::from_le_bytes(*length) <= SAFETENSORS_HEADER && header.first() == Some(&b'{');
     known.then_some(Format::Safetensors)
 }
 
-/// First bytes, what they say, and what could be done.
+/// First bytes, the format that they indicate, and a suggestion.
 const FORMATS: [(&[u8], &str); 24] = [
     (b"\x93NUMPY", "a NumPy .npy file"),
     (b"PK\x03\x04", "a ZIP archive (a .npz is one)"),
@@ -59,7 +59,7 @@ const FORMATS: [(&[u8], &str); 24] = [
     (b"version http", "a pointer of Git LFS in the place of the file: run `git lfs pull`"),
 ];
 
-/// What a file that begins so is: `it is a PNG image, …`, or the bytes themselves.
+/// Describes a file by its first bytes: `it is a PNG image, …`, or the bytes themselves.
 pub(super) fn describe(start: &[u8]) -> String {
     if let Some((_, what)) = FORMATS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return format!("it is {what}");

@@ -1,13 +1,14 @@
-//! Arrays in files, opened in place where they lie there as they are.
+//! Opens and saves files of arrays, in place if the file holds the elements as they are in memory.
 //!
-//! | to | call |
+//! | task | call |
 //! |---|---|
-//! | open the one array of a file, whatever its format | [`open`] |
-//! | see what is in a file of several, and open some | [`open_all`] |
-//! | pick one by its name, write it in place, guard or read the file, describe a raw one | [`OpenOptions`] |
+//! | open the only array of a file of any format | [`open`] |
+//! | list the arrays of a file, and open some | [`open_all`] |
+//! | open by name, write in place, guard, read or describe a file | [`OpenOptions`] |
 //! | save an array in the format that the path names | [`save`] |
 //! | save several, or with options of a format, or to a writer | [`SaveOptions`] |
-//! | open or make the bytes of a file in memory | `from_buffer` and `write` of each format, [`OpenOptions::read`], [`SaveOptions::write`] |
+//! | decode the bytes of a file in memory | `from_buffer` of each format, [`OpenOptions::read`] |
+//! | encode the bytes of a file in memory | `write` of each format, [`SaveOptions::write`] |
 //!
 //! ```
 //! # #[cfg(all(feature = "npz", feature = "safetensors"))] {
@@ -53,7 +54,7 @@
 //!
 //! | format | feature | open | write |
 //! |---|---|---|---|
-//! | [`npy`]: NumPy's `.npy`, one array | | mapped, nothing copied | as it lies where it is contiguous, else row-major |
+//! | [`npy`]: NumPy's `.npy`, one array | | mapped, nothing copied | in its order, else row-major |
 #![cfg_attr(
     feature = "npz",
     doc = "| [`npz`]: NumPy's `.npz`, several under names | `npz` | stored: mapped; deflated: inflated once | stored, aligned; or deflated |"
@@ -71,11 +72,9 @@
     doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |"
 )]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
-//!
-//! Formats are told apart by the first bytes of a file, never by its name. What is mapped is
-//! aliased memory, since another process can write the file; [`Entry::copied_because`] says which
-//! arrays have to be decoded, and what was decoded is counted by
-//! [`copied_bytes`](crate::memory::copied_bytes).
+//! The first bytes of a file decide its format, never its name. A mapped array is aliased memory,
+//! since another process can write the file. [`Entry::copied_because`] says which arrays must be
+//! decoded, and [`copied_bytes`](crate::memory::copied_bytes) counts their bytes.
 
 mod contents;
 mod elements;

@@ -1,4 +1,4 @@
-//! Opens files: finds out which format one has, and calls the reader of that format.
+//! Opens files: recognises the format, and calls its reader.
 
 use std::path::Path;
 
@@ -10,16 +10,17 @@ use crate::exchange::files::format::Format;
 use crate::exchange::files::options::{Expected, OpenOptions};
 use crate::exchange::files::{magic, npy, raw, shown, source};
 
-/// Opens the one array of a file, read-only, whatever its format: in place where it lies there as
-/// it is, which copies nothing, and decoded otherwise.
+/// Opens the only array of a file of any format, read-only: in place if the file holds the elements
+/// as they are in memory, and decoded otherwise.
 ///
-/// The memory of a map is aliased, since another process can write the file: elements are read one
-/// by one ([`DArray::get`]) or under a Pin lease; with `unsafe`
+/// A mapped array is aliased memory, since another process can write the file: elements are read
+/// one by one ([`DArray::get`]) or under a Pin lease; with `unsafe`
 /// [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices. [`OpenOptions::mapped`]
+/// reads the file into private memory instead.
 /// reads the file into memory of its own instead.
-///
-/// If the file shrinks while it is mapped, access to what is gone ends the process (SIGBUS), as
+/// If the file shrinks while it is mapped, access to the missing part ends the process (SIGBUS), as
 /// with any map. [`OpenOptions::guarded`] reads zeros there instead, and copies fail with
+/// `is_fault`.
 /// `is_fault`.
 ///
 /// ```
@@ -36,15 +37,14 @@ use crate::exchange::files::{magic, npy, raw, shown, source};
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a file of several arrays, which it names ([`open_all`] gives them), for a
-/// format that is none of those above, which it names where it can, and for one whose feature is
-/// off; otherwise as [`OpenOptions::open_all`].
+/// `is_unsupported` for a file of several arrays, which it names ([`open_all`] opens them), for an
+/// unknown format, which it names if it can, and for a format whose feature is off; otherwise as
+/// [`OpenOptions::open_all`].
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
     OpenOptions::new().open(path)
 }
 
-/// Opens a file, read-only, whatever its format, and finds out what is in it: arrays, each under a
-/// name where the format has names.
+/// Opens a file of any format, read-only, and lists its arrays, named if the format has names.
 ///
 /// # Errors
 ///
@@ -54,13 +54,13 @@ pub fn open_all(path: impl AsRef<Path>) -> Result<Contents> {
 }
 
 impl OpenOptions {
-    /// Opens one array of a file: the one of this [name](OpenOptions::name), or the only one.
+    /// Opens one array of a file: the one with this [name](OpenOptions::name), or the only one.
     ///
     /// # Errors
     ///
     /// As [`OpenOptions::open_all`] and [`Entry::open`](crate::exchange::files::Entry::open);
-    /// `is_bounds` for a name that is not in the file; `is_unsupported`, naming the arrays, where
-    /// there are several and no name is given.
+    /// `is_bounds` for a name that is not in the file; `is_unsupported`, naming the arrays, if
+    /// there are several and no name is set.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<DArray> {
         let path = path.as_ref();
         let contents = self.open_all(path)?;
@@ -71,15 +71,14 @@ impl OpenOptions {
         entry.and_then(|entry| entry.open()).map_err(|error| error.within(shown(path)))
     }
 
-    /// Opens a file and finds out what is in it: see
-    /// [`open_all`](crate::exchange::files::open_all).
+    /// Opens a file and lists its arrays: see [`open_all`](crate::exchange::files::open_all).
     ///
     /// # Errors
     ///
-    /// Each names the path. `is_io` where the system does not open, map or read the file;
-    /// `is_unsupported` for a format that is not known here, for another one than was expected, for
-    /// one that cannot be written in place where that is asked for, and for a directory, a pipe or
-    /// a device; otherwise as the function `from_buffer` of the format.
+    /// Each names the path. `is_io` if the system does not open, map or read the file;
+    /// `is_unsupported` for an unknown format, for another one than the expected one, for one that
+    /// cannot be written in place if that is requested, and for a directory, a pipe or a device;
+    /// otherwise as the function `from_buffer` of the format.
     pub fn open_all(&self, path: impl AsRef<Path>) -> Result<Contents> {
         let path = path.as_ref();
         let opened = self
@@ -90,9 +89,8 @@ impl OpenOptions {
         opened.map_err(|error| error.within(shown(path)))
     }
 
-    /// What is in the bytes of a file, wherever they came from. In place where
-    /// [`OpenOptions::open_all`] is. Whether they are mapped, guarded and writable was decided when
-    /// the buffer was made.
+    /// The contents of the bytes of a file, in place where [`OpenOptions::open_all`] is. The buffer
+    /// already is mapped, guarded and writable, or not: those options have no effect.
     ///
     /// ```
     /// use crossdock::{Array, buffer::Buffer, exchange::files::{Format, OpenOptions, npy}};
@@ -141,16 +139,16 @@ impl OpenOptions {
             Format::Png => crate::exchange::files::png::read(buffer, self.limit),
             #[cfg(feature = "jpeg")]
             Format::Jpeg => crate::exchange::files::jpeg::read(buffer, self.limit),
-            // Never told by its bytes, or refused above.
+            // No bytes are recognised as a raw file, and `raw` was handled above.
             _ => Err(Error::new(Kind::Unsupported, format!("a {format} file, which says nothing of itself"))),
         }?;
         if self.verified { contents.verified() } else { Ok(contents) }
     }
 }
 
-/// The format of a file that begins so.
+/// The format of a file with these first bytes.
 fn told(start: &[u8]) -> Result<Format> {
-    // What is empty is taken for an `.npy` file, which says best what is missing.
+    // The reader of `.npy` files has the best error for an empty file.
     let format = magic::format(start).or(start.is_empty().then_some(Format::Npy));
     format.ok_or_else(|| {
         let text = format!("not a file of arrays that can be opened here: {}", magic::describe(start));
@@ -158,8 +156,8 @@ fn told(start: &[u8]) -> Result<Format> {
     })
 }
 
-/// The expected format. What begins as no format does is left to its reader, which says best what
-/// is wrong.
+/// The expected format. If the first bytes match no format, the reader of the expected one has the
+/// best error.
 fn expected(format: Format, start: &[u8]) -> Result<Format> {
     match magic::format(start) {
         Some(other) if other != format => {
@@ -169,7 +167,7 @@ fn expected(format: Format, start: &[u8]) -> Result<Format> {
     }
 }
 
-/// As many of the first [`magic::NBYTES`] bytes as there are.
+/// The first [`magic::NBYTES`] bytes, or fewer if the buffer is shorter.
 fn first_bytes(buffer: &Buffer) -> Result<Vec<u8>> {
     let mut bytes = vec![0; buffer.nbytes().min(magic::NBYTES)];
     buffer.pin()?.copy_out(0, &mut bytes)?;

@@ -1,4 +1,4 @@
-//! The options with which files are opened.
+//! Options for opening files.
 
 use std::fs::File;
 use std::io::Read;
@@ -33,10 +33,10 @@ pub struct OpenOptions {
     mapped: bool,
 }
 
-/// Which format a file has.
+/// The expected format of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Expected {
-    /// The one that its first bytes tell.
+    /// The format that the first bytes indicate.
     Any,
     /// This one.
     Format(Format),
@@ -59,20 +59,20 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Any format that the first bytes tell, mapped, read-only, unguarded and unverified, with at
-    /// most 16 GiB for what is decoded.
+    /// Any format that is recognised by its first bytes, mapped, read-only, unguarded and
+    /// unverified, with at most 16 GiB for a decoded array.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Expects this format: a file of another one is refused. [`OpenOptions::raw`] is for files
-    /// that have none.
+    /// without a format.
     pub fn format(mut self, format: Format) -> Self {
         self.expected = Expected::Format(format);
         self
     }
 
-    /// Takes the file for elements and nothing else, as the description says. It replaces
+    /// Reads the file as elements and nothing else, as described. It replaces
     /// [`OpenOptions::format`].
     ///
     /// ```
@@ -96,45 +96,45 @@ impl OpenOptions {
         self
     }
 
-    /// Maps the file, as it is by default; or, with `false`, reads all of it into new memory of the
-    /// default pool, which is counted as copied. That memory is the process's own, so its arrays
-    /// lend slices and are writable, and nothing that is written to them reaches the file.
+    /// Maps the file (the default), or reads all of it into new memory of the default pool, which
+    /// counts as copied. That memory belongs to the process: its arrays lend slices and are
+    /// writable, and writes do not reach the file.
     pub fn mapped(mut self, mapped: bool) -> Self {
         self.mapped = mapped;
         self
     }
 
-    /// Lets the arrays of a mapped file be written, and with them the file. Formats that compress
-    /// or keep checksums refuse it.
+    /// Makes the arrays of a mapped file writable; writes change the file. Formats that compress or
+    /// have checksums refuse it.
     pub fn writable(mut self, writable: bool) -> Self {
         self.writable = writable;
         self
     }
 
-    /// Guards against the file shrinking while it is mapped: see [`MapOptions::guarded`].
+    /// Protects against a file that shrinks while it is mapped: see [`MapOptions::guarded`].
     pub fn guarded(mut self, guarded: bool) -> Self {
         self.guarded = guarded;
         self
     }
 
     /// Compares every array with its checksum as the file is opened: see
-    /// [`Entry::verify`](crate::exchange::files::Entry::verify). Reads the whole file, where
-    /// opening reads only headers otherwise. Damaged arrays are listed in
+    /// [`Entry::verify`](crate::exchange::files::Entry::verify). Reads the whole file, while
+    /// opening otherwise reads only headers. Damaged arrays are listed in
     /// [`Contents::refused`](crate::exchange::files::Contents::refused).
     pub fn verified(mut self, verified: bool) -> Self {
         self.verified = verified;
         self
     }
 
-    /// The most bytes that one array may take when it is decoded: a small file can claim a very
-    /// large one. What is opened in place is as large as it is in the file, and knows no limit.
+    /// The most bytes that one decoded array may take: a small file can claim a very large one. An
+    /// array in place has its size in the file, and no limit.
     pub fn limit(mut self, nbytes: u64) -> Self {
         self.limit = nbytes;
         self
     }
 
-    /// The bytes of a file: one mapping, so that the offset of an array's descriptor is the one in
-    /// the file; or a copy.
+    /// The bytes of a file: one map, so that the offset of an array's descriptor is that in the
+    /// file; or a copy.
     pub(super) fn load(&self, mut file: File) -> Result<Buffer> {
         if self.mapped {
             return Buffer::map(file, MapOptions::new().writable(self.writable).guarded(self.guarded));
@@ -142,7 +142,7 @@ impl OpenOptions {
         let unread =
             |error: std::io::Error| Error::caused(Kind::Io, format!("it could not be read: {error}"), error);
         let size = file.metadata().map_err(unread)?.len();
-        // A file of more bytes than can be addressed is refused for want of memory.
+        // A file of more bytes than can be addressed fails as out of memory.
         let nbytes = usize::try_from(size).unwrap_or(usize::MAX);
         let mut buffer = Buffer::zeroed(nbytes)?;
         file.read_exact(buffer.as_mut_slice()?).map_err(unread)?;
@@ -155,7 +155,7 @@ impl OpenOptions {
         self.writable
     }
 
-    /// Refuses to write to a file through a copy of its bytes.
+    /// Refuses writes to a file through a copy of its bytes.
     pub(super) fn check(&self) -> Result<()> {
         if self.writable && !self.mapped {
             return Err(Error::new(

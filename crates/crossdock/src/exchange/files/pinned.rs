@@ -1,13 +1,13 @@
-//! Bytes in memory as a stream for decoders: read under a Pin lease, since others may be writing
-//! them, and uncounted, since what comes out of a decoder is what counts.
+//! A buffer as a stream for decoders: read under a Pin lease, since another party may write it
+//! meanwhile. The reads are not counted as copies, since the output of the decoder is.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::buffer::{Buffer, PinGuard};
 use crate::error::{Error, Kind, Result};
 
-/// The bytes of a buffer, with a position. Each read loads what lies there at that moment, and
-/// fails where a guarded file shrank.
+/// The bytes of a buffer, with a position. Each read loads the current bytes, and fails if a
+/// guarded file shrank.
 #[derive(Debug)]
 pub(super) struct Pinned {
     buffer: Buffer,
@@ -21,8 +21,7 @@ impl Pinned {
         Ok(Self { buffer: buffer.try_clone()?, bytes: buffer.pin()?, position: 0 })
     }
 
-    /// As many bytes as there are from an offset on, up to the length of `dst`, and how many those
-    /// are.
+    /// Loads the bytes from an offset on, up to the length of `dst`, and returns their number.
     pub(super) fn load(&self, offset: u64, dst: &mut [u8]) -> Result<usize> {
         let nbytes = self.bytes.nbytes();
         let start = usize::try_from(offset).unwrap_or(nbytes).min(nbytes);
@@ -58,8 +57,8 @@ impl Seek for Pinned {
     }
 }
 
-/// An error of this library that went through a decoder as one of the standard library's; or what
-/// the decoder itself says, as `damaged` puts it.
+/// Returns an error of this library that passed through a decoder, or the decoder's own error with
+/// the text of `damaged`.
 pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> String) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,

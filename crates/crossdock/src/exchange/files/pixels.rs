@@ -1,4 +1,4 @@
-//! Images: decoded, once, into an array of height × width × channels, and encoded from one.
+//! Images: decodes them to arrays of height × width × channels, and encodes them.
 
 use std::io::{BufReader, Write};
 
@@ -15,31 +15,30 @@ use crate::exchange::files::pinned::{Pinned, decode_error};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
-/// Reads what stands in front of the pixels.
+/// Reads the part in front of the pixels.
 type Open = fn(BufReader<Pinned>) -> Result<Box<dyn ImageDecoder>, ImageError>;
 
-/// How an image format is read.
+/// How to read an image format.
 #[derive(Clone, Copy)]
 pub(super) struct Codec {
     pub(super) format: Format,
-    /// `a PNG image`.
+    /// What it is, such as `a PNG image`.
     pub(super) what: &'static str,
-    /// How many bytes of samples a byte of the file can stand for at most.
+    /// The most bytes of samples for which one byte of the file can stand.
     pub(super) most_expanded: u64,
     pub(super) open: Open,
-    /// What the decoder does not look at, and what would be an error.
+    /// Checks for errors that the decoder does not detect.
     pub(super) check: fn(&Pinned) -> Result<()>,
 }
 
-/// An image that has to be decoded.
+/// An image that must be decoded.
 struct Picture {
     bytes: Buffer,
     codec: Codec,
     limit: u64,
 }
 
-/// Reads the size of an image; its pixels are decoded when the entry is opened, into at most
-/// `limit` bytes.
+/// Reads the size of an image. Opening the entry decodes its pixels, into at most `limit` bytes.
 pub(super) fn read(bytes: Buffer, codec: Codec, limit: u64) -> Result<Contents> {
     let picture = Picture { bytes, codec, limit };
     let (dtype, shape) = samples(&*picture.decoder()?)?;
@@ -109,7 +108,7 @@ fn samples(decoder: &dyn ImageDecoder) -> Result<(DType, Vec<usize>)> {
     Ok((dtype, vec![height as usize, width as usize, usize::from(color.channel_count())]))
 }
 
-/// An array as an encoder takes it.
+/// An array in the form that an encoder requires.
 pub(super) struct Samples {
     bytes: Buffer,
     width: u32,
@@ -118,9 +117,9 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// The samples of an array of height × width, or × channels. Gathered, once, where they do not
-    /// lie so already, in the machine's byte order and constant: copies, and counts,
-    /// [`DArray::nbytes`] then. `colors` says which there are: channels, bytes of a sample.
+    /// The samples of an array of height × width, or height × width × channels. They are gathered
+    /// if they are not contiguous, in native byte order and constant: copies, and counts,
+    /// [`DArray::nbytes`] then. `colors` lists the supported numbers of channels and sample types.
     pub(super) fn of(array: &DArray, colors: &[(usize, ScalarKind, ExtendedColorType)]) -> Result<Self> {
         let (height, width, channels) = match *array.shape() {
             [height, width] => (height, width, 1),

@@ -1,11 +1,11 @@
 //! PNG images (feature `png`): arrays of height × width × channels, of 8-bit or 16-bit samples.
 //!
-//! The pixels are compressed, hence decoded: once, into memory of the default pool. One, two and
-//! four bits become eight, a palette becomes its colours, and 16-bit samples come in the machine's
-//! byte order. Of an animation, the first picture is read.
+//! The pixels are compressed, so they are decoded into memory of the default pool. Samples of one,
+//! two and four bits become eight bits, a palette becomes its colours, and 16-bit samples become
+//! native byte order. Of an animation, the first picture is read.
 //!
 //! Only pixels are read and written: texts, colour profiles and resolutions are left out. An array
-//! of height × width comes back as height × width × 1.
+//! of height × width is read back as height × width × 1.
 
 use std::io::Write;
 
@@ -24,19 +24,18 @@ use crate::exchange::files::pixels::{self, Codec, Samples};
 const CODEC: Codec = Codec {
     format: Format::Png,
     what: "a PNG image",
-    // No deflated byte stands for more than 1032, and of pixels of one bit with a palette, each bit
-    // for four bytes.
+    // One deflated byte stands for at most 1032 bytes; with a palette and one bit per pixel, each
+    // bit stands for four bytes.
     most_expanded: 1032 * 32,
     open: |stream| Ok(Box::new(PngDecoder::new(stream)?)),
     check: check_palette,
 };
 
-/// The bytes of a chunk besides its data, and those of the signature in front of the first.
+/// The bytes of a chunk besides its data, and those of the signature before the first chunk.
 const AROUND: u64 = 12;
 const SIGNATURE: u64 = 8;
 
-/// Checks that the palette is a list of at most 256 colours of three bytes, which the decoder takes
-/// for granted.
+/// Checks that the palette is a list of at most 256 colours of three bytes, as the decoder assumes.
 ///
 /// # Errors
 ///
@@ -54,7 +53,7 @@ fn check_palette(bytes: &Pinned) -> Result<()> {
                     format!("its palette of {nbytes} bytes is no list of at most 256 colours of 3 bytes"),
                 ));
             }
-            // The palette stands in front of the pixels.
+            // The palette precedes the pixels.
             b"IDAT" => return Ok(()),
             _ => at += u64::from(nbytes) + AROUND,
         }
@@ -77,11 +76,11 @@ pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     pixels::read(buffer, CODEC, limit)
 }
 
-/// Decodes an image that is in memory already. Copies, and counts, the bytes of its pixels.
+/// Decodes an image in memory. Copies, and counts, the bytes of its pixels.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what is truncated or damaged; `is_unsupported` for more than 16 GiB of pixels
+/// `is_malformed` for truncated or damaged data; `is_unsupported` for more than 16 GiB of pixels
 /// ([`OpenOptions::limit`](crate::exchange::files::OpenOptions::limit) sets another limit);
 /// `is_out_of_memory`.
 pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
@@ -89,13 +88,13 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
 }
 
 /// Writes an array of height × width, or height × width × 1 to 4 channels (grey, grey and alpha,
-/// RGB, RGBA), of `uint8` or `uint16`. Where it is not row-major without gaps, or others may write
-/// it, it is gathered first: copies, and counts, [`DArray::nbytes`] then.
+/// RGB, RGBA), of `uint8` or `uint16`. An array that is not C-contiguous, or that another party may
+/// write, is gathered first: copies, and counts, [`DArray::nbytes`] then.
 ///
 /// # Errors
 ///
-/// `is_shape` and `is_unsupported` for an array that is no such image; `is_io` where the writer
-/// refuses; `is_conflict` while another party holds Write; `is_place` on a device.
+/// `is_shape` and `is_unsupported` for an array that is not such an image; `is_io` if the writer
+/// fails; `is_conflict` while another party holds Write; `is_place` on a device.
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     Samples::of(array, &COLORS)?.encode(PngEncoder::new(&mut writer))?;
     pixels::flush(writer)

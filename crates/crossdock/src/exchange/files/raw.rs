@@ -1,4 +1,4 @@
-//! Files of elements and nothing else: what they are is said by a [`Description`], and mapped in
+//! Files of elements and nothing else: a [`Description`] says what they are, and they are mapped in
 //! place.
 //!
 //! ```text
@@ -18,7 +18,7 @@ use crate::exchange::files::{elements, new_file};
 use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
 
-/// What the bytes of a raw file are.
+/// The description of the bytes of a raw file.
 ///
 /// Converts to and from text: `dtype` (a name, a type string, or the Python literal of a record)
 /// and `shape`; then, if they differ from the defaults, `order` (C or F) or `strides` (in bytes),
@@ -40,7 +40,7 @@ pub struct Description {
     offset: usize,
 }
 
-/// How the elements lie.
+/// How the elements are laid out.
 #[derive(Clone, Debug, PartialEq)]
 enum Lies {
     Gapless(Order),
@@ -48,31 +48,31 @@ enum Lies {
 }
 
 impl Description {
-    /// Elements without gaps in row-major order, from the first byte on.
+    /// Contiguous elements in row-major order, from the first byte on.
     pub fn new(dtype: DType, shape: &[usize]) -> Self {
         Self { dtype, shape: shape.to_vec(), lies: Lies::Gapless(Order::RowMajor), offset: 0 }
     }
 
-    /// Without gaps in this order.
+    /// Makes the elements contiguous in this order.
     pub fn order(mut self, order: Order) -> Self {
         self.lies = Lies::Gapless(order);
         self
     }
 
-    /// With these strides, in bytes, which may be negative.
+    /// Sets the strides, in bytes, which may be negative.
     pub fn strides(mut self, strides: &[isize]) -> Self {
         self.lies = Lies::Strided(strides.to_vec());
         self
     }
 
-    /// Element 0 lies at this byte of the file.
+    /// Sets the byte of the file at which element 0 begins.
     pub fn offset(mut self, nbytes: usize) -> Self {
         self.offset = nbytes;
         self
     }
 
-    /// `Display` of a compound type is meant for people, so it is written as NumPy writes it, if
-    /// NumPy can.
+    /// The dtype as NumPy writes it, if NumPy can: `Display` of a compound type is for people and
+    /// cannot be parsed.
     fn spelling(&self) -> Option<String> {
         if self.dtype.as_scalar().is_some() { None } else { typestr::print(&self.dtype).ok() }
     }
@@ -85,13 +85,13 @@ impl Description {
     }
 }
 
-/// The array in bytes that are in memory already, in place. O(1).
+/// The array in bytes in memory, in place. O(1).
 ///
 /// # Errors
 ///
-/// `is_bounds` where the elements leave the bytes at either end; `is_shape` where there are not as
-/// many strides as axes; `is_overflow` for more bytes than can be addressed; `is_unsupported` for
-/// too many dimensions.
+/// `is_bounds` if elements are outside the bytes; `is_shape` if the number of strides differs from
+/// the number of axes; `is_overflow` for more bytes than can be addressed; `is_unsupported` for too
+/// many dimensions.
 pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> {
     let within = |error: Error| error.within(format_args!("as {description}"));
     let layout = description.layout().map_err(within)?;
@@ -100,20 +100,20 @@ pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> 
         .map_err(|error| within(error.within(format_args!("{nbytes} bytes do not hold it"))))
 }
 
-/// Writes the elements of an array and nothing else, without gaps in row-major order
-/// ([`SaveOptions::order`](crate::exchange::files::SaveOptions::order) writes the other one).
-/// Copies, and counts, [`DArray::nbytes`]; never more than 256 KiB (or one element) of them at a
-/// time. [`Description::new`] of its dtype and shape opens them again.
+/// Writes the elements of an array and nothing else, contiguous in row-major order
+/// ([`SaveOptions::order`](crate::exchange::files::SaveOptions::order) selects the other one).
+/// Copies, and counts, [`DArray::nbytes`]; never more than 256 KiB (or one element) at a time.
+/// [`Description::new`] of its dtype and shape describes the file.
 ///
 /// # Errors
 ///
-/// `is_io` where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a
+/// `is_io` if the writer fails; `is_conflict` while another party holds Write; `is_place` on a
 /// device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
     encode(writer, array, Order::RowMajor)
 }
 
-/// The same in this order.
+/// Like `write`, in this order.
 pub(super) fn encode(mut writer: impl Write, array: &DArray, order: Order) -> Result<()> {
     let _pin = array.lease(LeaseKind::Pin)?;
     elements::write(&mut writer, array, order)?;
@@ -153,7 +153,7 @@ impl FromStr for Description {
     type Err = Error;
 
     /// Entries `name=value` in any order, separated by semicolons; semicolons within the quotes of
-    /// a literal do not count. An empty shape is that of a single element.
+    /// a literal do not separate. An empty shape is that of a single element.
     fn from_str(text: &str) -> Result<Self> {
         let refused =
             |why: String| Error::new(Kind::Malformed, format!("the description {}: {why}", short(text)));

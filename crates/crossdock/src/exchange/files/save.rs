@@ -1,4 +1,4 @@
-//! Saves arrays: finds out which format is wanted, and calls the writer of that format.
+//! Saves arrays: finds the requested format, and calls its writer.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -9,15 +9,15 @@ use crate::exchange::files::format::Format;
 use crate::exchange::files::{new_file, npy, raw, shown};
 use crate::layout::Order;
 
-/// Enough to make calls cheap; what is written in larger pieces is not copied to it.
+/// Enough to amortise the call; larger pieces bypass this buffer.
 const BUFFER: usize = 64 << 10;
 
-/// Saves an array in the format that the ending of the path names. A format of named arrays gets it
-/// under the name of the file, without the ending. Copies, and counts, [`DArray::nbytes`].
+/// Saves an array in the format that the ending of the path names. A format with names uses the
+/// name of the file, without the ending. Copies, and counts, [`DArray::nbytes`].
 ///
-/// The file appears, or is replaced in one step, when all of it is on disk; where anything fails,
-/// whatever was there before is untouched. Arrays that map the old file keep its bytes. A symbolic
-/// link stays, and the file that it leads to is replaced; a pipe or a device is written through.
+/// The file appears, or is replaced in one step, when all of it is on disk; on failure, an existing
+/// file is unchanged. Arrays that map the old file keep its bytes. A symbolic link stays, and its
+/// target is replaced; a pipe or a device is written directly.
 ///
 /// ```
 /// use crossdock::{Array, exchange::files};
@@ -35,8 +35,7 @@ pub fn save(path: impl AsRef<Path>, array: &DArray) -> Result<()> {
     SaveOptions::new().save(path, array)
 }
 
-/// How to save arrays, each as one format has it. An option that the format does not have is
-/// refused.
+/// How to save arrays. An option that the format does not have is refused.
 ///
 /// ```
 /// # #[cfg(feature = "npz")] {
@@ -62,33 +61,33 @@ pub struct SaveOptions {
 }
 
 impl SaveOptions {
-    /// The format that the path names; a file that exists is replaced; row-major order for raw
-    /// files, stored members for `.npz` files, quality 90 for JPEG images, and no texts.
+    /// The format that the path names, replacing an existing file; row-major order for raw files,
+    /// stored members for `.npz` files, quality 90 for JPEG images, and no texts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This format, whatever the path is called.
+    /// Selects this format for any path.
     pub fn format(mut self, format: Format) -> Self {
         self.format = Some(format);
         self
     }
 
-    /// Refuses to replace a file: `is_io` (`AlreadyExists`) if one exists, also where another
+    /// Refuses to replace a file: `is_io` (`AlreadyExists`) if the file exists, also if another
     /// process creates it meanwhile.
     pub fn create_new(mut self, create_new: bool) -> Self {
         self.create_new = create_new;
         self
     }
 
-    /// The order of the elements of a raw file. The other formats say it themselves, or have one.
+    /// The order of the elements of a raw file. Other formats record the order, or have only one.
     pub fn order(mut self, order: Order) -> Self {
         self.order = Some(order);
         self
     }
 
-    /// Deflates the arrays of an `.npz` file, as `numpy.savez_compressed` does. Stored, as they are
-    /// without it, they are opened in place.
+    /// Deflates the arrays of an `.npz` file, as `numpy.savez_compressed` does. The default stores
+    /// them, so that they can be opened in place.
     pub fn deflated(mut self, deflated: bool) -> Self {
         self.deflated = deflated;
         self
@@ -117,14 +116,14 @@ impl SaveOptions {
         self.save_all(path, &[(name, array.clone())])
     }
 
-    /// Saves arrays, each under its name. A format of one array takes one, and leaves its name out.
+    /// Saves arrays, each under its name. A format of one array accepts one, and drops its name.
     ///
     /// # Errors
     ///
-    /// Each names the path. `is_io` where the system refuses: no permission to write the file that
-    /// exists or to create one in its directory, an owner that cannot be kept, a full disk.
-    /// `is_unsupported` where the path leads to a directory or a socket, and where neither its
-    /// ending nor the options name a format; otherwise as [`SaveOptions::write`].
+    /// Each names the path. `is_io` if the system refuses: no permission to write the existing file
+    /// or to create one in its directory, an owner that cannot be kept, a full disk.
+    /// `is_unsupported` if the path leads to a directory or a socket, or if neither its ending nor
+    /// the options name a format; otherwise as [`SaveOptions::write`].
     pub fn save_all<N: AsRef<str>>(&self, path: impl AsRef<Path>, arrays: &[(N, DArray)]) -> Result<()> {
         let path = path.as_ref();
         let saved = self.format.or_else(|| Format::named(path)).ok_or_else(|| {
@@ -139,15 +138,15 @@ impl SaveOptions {
         saved.map_err(|error| error.within(shown(path)))
     }
 
-    /// Writes the bytes of such a file, for which the format must be set. They are written as they
-    /// come, through a buffer of 64 KiB, so what was written before an error stays written.
+    /// Writes the bytes of such a file; the format must be set. Writes go through a buffer of 64
+    /// KiB, and bytes written before an error stay written.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` without a format, for one whose feature is off, for several arrays in a
-    /// format of one, for an option that the format does not have, and for an array or a name that
-    /// it cannot hold; `is_shape` for an array that is no image, in a format of images; `is_io`
-    /// where the writer refuses; `is_conflict` while another party holds Write; `is_place` on a
+    /// `is_unsupported` without a format, for a format whose feature is off, for several arrays in
+    /// a format of one, for an option that the format does not have, and for an array or a name
+    /// that it cannot hold; `is_shape` for an array that is not an image, in a format of images;
+    /// `is_io` if the writer fails; `is_conflict` while another party holds Write; `is_place` on a
     /// device.
     pub fn write<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
         let format = self.format.ok_or_else(|| {

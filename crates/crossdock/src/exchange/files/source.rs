@@ -1,5 +1,4 @@
-//! Opening a file that is to be mapped, with an answer for everything that a name can turn out to
-//! be.
+//! Opens a file to be mapped, with an error for every other kind of file.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -8,9 +7,9 @@ use std::path::Path;
 
 use crate::error::{Error, Kind, Result};
 
-/// Opens a regular file, for writing too where that is asked for. The error does not name the path.
+/// Opens a regular file, also for writing if `writable` is set. The error does not name the path.
 pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
-    // Asked first, since opening a pipe would wait for a writer.
+    // Checks the kind first, since opening a pipe would wait for a writer.
     let kind = std::fs::metadata(path).map_err(|error| refused(error, "read"))?.file_type();
     if kind.is_dir() {
         return Err(Error::new(Kind::Unsupported, "a directory, not a file: name a file in it"));

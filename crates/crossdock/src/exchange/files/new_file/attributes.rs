@@ -1,5 +1,5 @@
-//! What a file keeps when it is replaced: owner, mode, access control list, and the attributes that
-//! users set.
+//! The attributes that a file keeps when it is replaced: owner, mode, access control list, and
+//! those that users set.
 
 use std::ffi::CStr;
 use std::fs::{File, Permissions};
@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
 use crate::error::{Error, Kind, Result};
 
-/// The access control list. Where there is one, the mode alone does not say who has access.
+/// The access control list. If a file has one, the mode alone does not define who has access.
 const ACCESS: &CStr = c"system.posix_acl_access";
 
 /// Copies the attributes of `old` to `new`. The owner goes first, since changing it clears bits of
@@ -74,8 +74,8 @@ mod extended {
 
     fn names(file: &File) -> io::Result<Vec<u8>> {
         let listed = all(|bytes, len| {
-            // SAFETY: `all` passes the address and length of a vector that it borrows during the
-            // call.
+            // SAFETY: `all` passes the address and length of its own vector, which lives through
+            // the call; the kernel writes at most that many bytes.
             unsafe { libc::flistxattr(file.as_raw_fd(), bytes.cast(), len) }
         });
         listed.map(Option::unwrap_or_default)
@@ -83,14 +83,15 @@ mod extended {
 
     fn get(file: &File, name: &CStr) -> io::Result<Option<Vec<u8>>> {
         all(|bytes, len| {
-            // SAFETY: `name` ends with a NUL; `all` passes the address and length of a vector that
-            // it borrows during the call.
+            // SAFETY: `name` is a `CStr`, which ends with a NUL; `all` passes the address and
+            // length of its own vector, which lives through the call.
             unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), bytes.cast(), len) }
         })
     }
 
     fn set(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
-        // SAFETY: `name` ends with a NUL, and `value` is a slice whose length is passed with it.
+        // SAFETY: `name` is a `CStr`, which ends with a NUL; the kernel reads `value.len()` bytes
+        // of the slice `value`, which is borrowed during the call.
         let done = unsafe {
             libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
         };
@@ -98,7 +99,8 @@ mod extended {
     }
 
     fn remove(file: &File, name: &CStr) {
-        // SAFETY: `name` ends with a NUL.
+        // SAFETY: `name` is a `CStr`, which ends with a NUL and is borrowed during the call; the
+        // kernel only reads it.
         let _ = unsafe { libc::fremovexattr(file.as_raw_fd(), name.as_ptr()) };
     }
 }

@@ -1,4 +1,4 @@
-//! A file that appears once it is complete, or a pipe or device that is written through.
+//! A file that appears once it is complete, or a pipe or device that is written directly.
 
 mod attributes;
 mod part;
@@ -13,18 +13,21 @@ use part::Part;
 use place::Place;
 
 /// A file that is written without a name and gets its name from [`NewFile::finish`], once all of it
-/// is on disk. If it is dropped before, or the process is killed, it vanishes, and the file that
-/// the name leads to is untouched.
+/// is on disk. If it is dropped before, or the process is killed, it vanishes, and the target of
+/// the path is unchanged.
 ///
 /// | the path leads to | what happens |
 /// |---|---|
-/// | nothing | a new file, whose mode the process's umask decides |
-/// | a regular file | [`NewFile::create`] replaces it in one step, and keeps its mode, owner and access control list; [`NewFile::create_new`] refuses |
-/// | a symbolic link | the link stays: the file that it leads to is created or replaced, in its own directory |
-/// | a pipe, a terminal, `/dev/null`, … | written through, byte by byte; opening a pipe waits for its reader |
-/// | a block device | [`NewFile::create`] writes it through, [`NewFile::create_new`] refuses |
+/// | nothing | a new file, whose mode depends on the process's umask |
+/// | a regular file | [`NewFile::create`] replaces it, [`NewFile::create_new`] refuses |
+/// | a symbolic link | the link stays, and its target is created or replaced |
+/// | a pipe, a terminal, `/dev/null`, … | written directly; opening a pipe waits for its reader |
+/// | a block device | [`NewFile::create`] writes it, [`NewFile::create_new`] refuses |
 /// | `/dev/stdout`, `/dev/fd/N` | the open file itself is written, from its current position |
 /// | a directory, a socket | refused |
+///
+/// A file is replaced in one step, in its own directory, and keeps its mode, owner and access
+/// control list.
 ///
 /// A file that the process may not write is refused, although a rename does not need that
 /// permission: to replace it, make it writable or remove it first. A hard link is broken: the other
@@ -56,7 +59,7 @@ pub struct NewFile {
 
 #[derive(Debug)]
 enum Target {
-    /// Bytes are written straight through.
+    /// Bytes are written directly to the target.
     Through,
     /// The file gets its name, `place`, once all of it is written.
     Beside { place: PathBuf, part: Part, replaces: bool },
@@ -99,7 +102,7 @@ impl NewFile {
         }
     }
 
-    /// The open pipe, device or file that is written through; `None` for a file that appears when
+    /// The open pipe, device or file that is written directly; `None` for a file that appears when
     /// it is finished.
     pub fn written_through(&self) -> Option<&File> {
         matches!(self.target, Target::Through).then_some(&self.file)
@@ -158,7 +161,7 @@ impl Write for NewFile {
     }
 }
 
-/// The pipe or device may refuse the bytes.
+/// Fails if the pipe or device cannot seek.
 impl Seek for NewFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)

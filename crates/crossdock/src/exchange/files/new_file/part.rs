@@ -95,7 +95,8 @@ fn link(file: &File, name: &Path) -> io::Result<()> {
         to_text(format!("/proc/self/fd/{}", file.as_raw_fd()).as_bytes())?,
         to_text(name.as_os_str().as_bytes())?,
     );
-    // SAFETY: both are strings that end with a NUL and live until the call returns.
+    // SAFETY: `from` and `to` are `CString`s, which end with a NUL and live until the end of this
+    // function; the kernel only reads them.
     let done = unsafe {
         libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW)
     };

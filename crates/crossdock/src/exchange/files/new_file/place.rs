@@ -1,4 +1,4 @@
-//! Where the bytes of a new file go: what its path leads to.
+//! Where the bytes of a new file go: the target of its path.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::new_file::already_there;
 
-/// Linux follows as many links.
+/// The limit of Linux.
 const MOST_LINKS: usize = 40;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) enum Place {
     Through(File),
 }
 
-/// Another writer may replace the file during a look, but hardly this often in a row.
+/// Another process may replace the file during a look, but hardly this often in a row.
 const LOOKS: usize = 100;
 
 /// Follows `path`. Without `replaces`, a path to existing data is an error.
@@ -121,13 +121,14 @@ pub(super) fn parent(place: &Path) -> &Path {
 /// at its position; a file of another process is opened.
 fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> Result<Place> {
     if let Some(descriptor) = own_descriptor(link) {
-        // SAFETY: `fcntl` is passed no memory; for a number that is not a descriptor it returns an
-        // error.
+        // SAFETY: with `F_DUPFD_CLOEXEC`, `fcntl` accesses no memory of this process; for a number
+        // that is not a descriptor it returns an error.
         let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
         if copy < 0 {
             return Err(not_reached(io::Error::last_os_error()));
         }
-        // SAFETY: `fcntl` returned this new descriptor, and no other object owns it.
+        // SAFETY: `fcntl` returned `copy` as a new descriptor (it is not negative, as checked
+        // above), and no other object owns it.
         return Ok(Place::Through(File::from(unsafe { OwnedFd::from_raw_fd(copy) })));
     }
     let holds_data = found.is_file() || found.file_type().is_block_device();

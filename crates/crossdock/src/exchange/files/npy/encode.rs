@@ -1,4 +1,4 @@
-//! A [`Header`] as bytes: the ones that NumPy would write.
+//! Encodes a [`Header`] as the bytes that NumPy would write.
 
 use std::fmt::Write;
 
@@ -7,8 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::files::npy::header::{Header, MAGIC, Version};
 use crate::layout::Order;
 
-/// The elements begin at a multiple of this many bytes, so that a mapped file has them aligned for
-/// every type.
+/// The elements begin at a multiple of this, so that a mapped file has them aligned for every type.
 const ALIGN: usize = 64;
 
 /// NumPy leaves room for this many digits of the slowest dimension, so that the file can grow in
@@ -63,7 +62,7 @@ impl Header {
     }
 }
 
-/// The whole header, or nothing where the version cannot count so many bytes.
+/// The whole header, or `None` if the version cannot express its length.
 fn wrap(version: Version, text: &[u8]) -> Option<Encoded> {
     let begin = 8 + version.length_nbytes();
     let end = (begin + text.len() + 1 + 1).next_multiple_of(ALIGN);

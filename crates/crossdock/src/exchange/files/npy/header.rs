@@ -1,4 +1,4 @@
-//! What stands in front of the elements: bytes in, [`Header`] out. No file and no array.
+//! The part in front of the elements: parses bytes to a [`Header`], without a file or an array.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use crate::layout::{Layout, MAX_RANK, Order};
 
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The greatest header that is read. Enough for a dtype of a million parts
-/// ([`MAX_PARTS`](crate::element::MAX_PARTS)); without a bound, a sparse file could claim
+/// The longest header that is read: enough for a dtype of a million parts
+/// ([`MAX_PARTS`](crate::element::MAX_PARTS)). Without a limit, a sparse file could claim
 /// gigabytes.
 const MAX_NBYTES: usize = 16 << 20;
 
-/// The header of an `.npy` file: what the elements are, and where.
+/// The header of an `.npy` file: the type and the layout of the elements, and their position.
 ///
 /// ```
 /// use crossdock::{element::DType, bindings::files::Header, layout::Order};
@@ -39,7 +39,7 @@ pub struct Header {
     data_offset: usize,
 }
 
-/// The versions differ in how they spell the header, not in what it says.
+/// The versions differ in the encoding of the header, not in its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     /// 1.0: up to 65,535 bytes of Latin-1.
@@ -59,13 +59,13 @@ impl Version {
         }
     }
 
-    /// How many bytes the length of the header takes.
+    /// The size of the length field.
     pub(super) fn length_nbytes(self) -> usize {
         if self == Self::One { 2 } else { 4 }
     }
 }
 
-/// The fixed part: which version it is, and where the literal lies.
+/// The fixed part: the version, and the position of the literal.
 #[derive(Debug)]
 pub(super) struct Preamble {
     version: Version,
@@ -74,18 +74,18 @@ pub(super) struct Preamble {
 }
 
 impl Preamble {
-    /// The longest preamble.
+    /// The size of the longest preamble.
     pub(super) const NBYTES: usize = 12;
 
-    /// Reads the first bytes of a file of `nbytes` bytes: [`Preamble::NBYTES`], or all of them
-    /// where there are fewer.
+    /// Reads the first bytes of a file of `nbytes` bytes: [`Preamble::NBYTES`], or all of them if
+    /// the file is shorter.
     pub(super) fn parse(start: &[u8], nbytes: usize) -> Result<Self> {
         if start.is_empty() {
             return Err(malformed(
                 "empty, 0 bytes: an .npy file begins with a header; save the array again".into(),
             ));
         }
-        // What ends inside the magic is taken for an .npy file that was cut off there.
+        // A file that ends within the magic is reported as a truncated `.npy` file.
         let seen = start.len().min(MAGIC.len());
         if start[..seen] != MAGIC[..seen] {
             return Err(malformed(format!("not an .npy file: {}", magic::describe(start))));
@@ -110,7 +110,7 @@ impl Preamble {
         let begin = 8 + version.length_nbytes();
         let length = match start.get(8..begin) {
             Some(&[a, b]) => usize::from(u16::from_le_bytes([a, b])),
-            // 32 bits fit where files are mapped.
+            // Files are mapped only where `usize` has at least 32 bits.
             Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]) as usize,
             _ => return Err(truncated(begin)),
         };
@@ -129,7 +129,7 @@ impl Preamble {
         Ok(Self { version, literal: begin..begin + length })
     }
 
-    /// Where the literal lies in the file.
+    /// The position of the literal in the file.
     pub(super) fn literal(&self) -> Range<usize> {
         self.literal.clone()
     }
@@ -138,8 +138,7 @@ impl Preamble {
 impl Header {
     // ===== constructors
 
-    /// The header of an array that lies without gaps in this order, in the lowest version that can
-    /// say it.
+    /// The header of a contiguous array of this order, in the lowest version that can express it.
     ///
     /// # Errors
     ///
@@ -153,23 +152,23 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the header at the beginning of `bytes`; what comes behind it is ignored. O(length of
-    /// the header).
+    /// Reads the header at the beginning of `bytes`, and ignores what follows it. O(length of the
+    /// header).
     ///
     /// # Errors
     ///
-    /// `is_malformed` for what breaks the rules of the format, the end of `bytes` inside the header
-    /// included; `is_unsupported` for another version, objects, more than [`MAX_RANK`] dimensions,
-    /// a header of more than 16 MiB.
+    /// `is_malformed` if the header breaks the rules of the format, or if `bytes` end within it;
+    /// `is_unsupported` for another version, objects, more than [`MAX_RANK`] dimensions, a header
+    /// of more than 16 MiB.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let start = &bytes[..bytes.len().min(Preamble::NBYTES)];
         let preamble = Preamble::parse(start, bytes.len())?;
-        // Preamble 1.
+        // Preamble 1: the literal is within `bytes`.
         Self::parse_literal(&preamble, &bytes[preamble.literal()])
     }
 
-    /// Reads the header of an array of `nbytes` bytes, it among them, of which `load` fills in
-    /// those of a range. The ranges follow each other.
+    /// Reads the header of a file of `nbytes` bytes. `load` fills in the bytes of a range; the
+    /// ranges are consecutive.
     pub(in crate::exchange::files) fn read(
         nbytes: usize,
         mut load: impl FnMut(usize, &mut [u8]) -> Result<()>,
@@ -179,7 +178,8 @@ impl Header {
         load(0, start)?;
         let preamble = Preamble::parse(start, nbytes)?;
         let literal = preamble.literal();
-        // Of version 1.0, the preamble ends before what was read of it.
+        // The preamble of version 1.0 is shorter than `start`, which may already hold part of the
+        // literal.
         let mut bytes = vec![0; literal.len()];
         let known = start.get(literal.start..).unwrap_or_default();
         let known = &known[..known.len().min(bytes.len())];
@@ -188,7 +188,7 @@ impl Header {
         Self::parse_literal(&preamble, &bytes)
     }
 
-    /// Reads the bytes that lie where the preamble says.
+    /// Reads the bytes of the literal.
     pub(super) fn parse_literal(preamble: &Preamble, bytes: &[u8]) -> Result<Self> {
         let text = decode(preamble.version, bytes)?;
         let literal = literal::parse(&text).map_err(|error| error.within("the header"))?;
@@ -212,8 +212,8 @@ impl Header {
         })
     }
 
-    /// Checks that so many bytes, this header among them, hold all elements, and returns how many
-    /// are left behind the last one.
+    /// Checks that `nbytes` bytes, including this header, hold all elements, and returns how many
+    /// bytes follow the last one.
     pub(in crate::exchange::files) fn check_fits(&self, nbytes: usize) -> Result<usize> {
         let (wanted, available) = (self.layout.nbytes(), nbytes.saturating_sub(self.data_offset));
         if wanted > available {
@@ -227,7 +227,7 @@ impl Header {
         Ok(available - wanted)
     }
 
-    /// The dtype, and the layout that goes with it.
+    /// The dtype and the layout of the array.
     pub(super) fn into_parts(self) -> (DType, Layout) {
         (self.dtype, self.layout)
     }
@@ -239,7 +239,7 @@ impl Header {
         self.version.numbers()
     }
 
-    /// What each element is.
+    /// The type of an element.
     pub fn dtype(&self) -> &DType {
         &self.dtype
     }
@@ -249,7 +249,7 @@ impl Header {
         self.layout.shape()
     }
 
-    /// In which order the elements lie, without gaps.
+    /// The order of the elements, which are contiguous.
     pub fn order(&self) -> Order {
         self.order
     }
@@ -259,19 +259,19 @@ impl Header {
         &self.layout
     }
 
-    /// The byte of the file at which element 0 lies. A multiple of 64 where NumPy or this library
-    /// wrote it; any number where another party did.
+    /// The byte of the file at which element 0 begins. A multiple of 64 if NumPy or this library
+    /// wrote the file; any number otherwise.
     pub fn data_offset(&self) -> usize {
         self.data_offset
     }
 
-    /// The bytes of a file with this header: the header in the lowest version that can say it, a
-    /// multiple of 64 bytes long, as NumPy writes it.
+    /// The bytes of a file with this header: the header in the lowest version that can express it,
+    /// padded to a multiple of 64 bytes as by NumPy.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for a dtype that NumPy cannot spell, or that a list of fields cannot say:
-    /// overlapping fields, or fields that are not in the order of their offsets.
+    /// `is_unsupported` for a dtype that NumPy cannot express, or that a list of fields cannot
+    /// express: overlapping fields, or fields that are not in the order of their offsets.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.encode().map(|encoded| encoded.bytes)
     }
@@ -288,7 +288,7 @@ fn decode(version: Version, bytes: &[u8]) -> Result<Cow<'_, str>> {
             "the header is no UTF-8 from its byte {} on, as version 3.0 demands",
             error.valid_up_to()
         ))),
-        // In Latin-1, a byte is the code point.
+        // In Latin-1, each byte is a code point.
         _ => Ok(bytes.iter().map(|&byte| char::from(byte)).collect::<String>().into()),
     }
 }
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(field((1, 0), b"gr\xf6\xdfe").unwrap(), "größe");
         assert_eq!(field((2, 0), b"gr\xf6\xdfe").unwrap(), "größe");
         assert_eq!(field((3, 0), "größe".as_bytes()).unwrap(), "größe");
-        // UTF-8 that is read as Latin-1 is not an error, but another name.
+        // Latin-1 decodes UTF-8 without an error, to another name.
         assert_eq!(field((1, 0), "ö".as_bytes()).unwrap(), "Ã¶");
         let error = field((3, 0), b"gr\xf6\xdfe").unwrap_err();
         assert!(error.is_malformed() && error.to_string().contains("byte 15"), "{error}");

@@ -1,15 +1,15 @@
-//! Arrays out of `.npy` files, in place.
+//! Opens arrays in `.npy` files, in place.
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::npy::header::Header;
 
-/// The array in the bytes of an `.npy` file, wherever they came from. In place: the array keeps the
-/// buffer alive, and copies nothing. O(length of the header).
+/// The array in the bytes of an `.npy` file. In place: the array keeps the buffer alive, and copies
+/// nothing. O(length of the header).
 ///
-/// Bytes behind the last element are ignored. The elements may lie at any address; only typed
-/// references and slices ask for alignment.
+/// Bytes after the last element are ignored. The elements may have any address; only typed
+/// references and slices require alignment.
 ///
 /// ```
 /// use crossdock::{Array, buffer::Buffer, exchange::files::npy};
@@ -31,10 +31,11 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
     read(buffer).map(|(array, _)| array)
 }
 
-/// The array, and how many bytes lie behind its last element.
+/// The array, and the number of bytes after its last element.
 pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<(DArray, usize)> {
     let header = read_header(&buffer);
-    // Where a guarded file shrank meanwhile, the header read as zeros, and the fault is the reason.
+    // If a guarded file shrank meanwhile, the header was read as zeros, and the fault is the
+    // reason.
     if let Some(fault) = buffer.fault() {
         return Err(fault);
     }
@@ -45,7 +46,7 @@ pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<(DArray, usize)
     DArray::from_buffer(buffer, dtype, layout, data_offset).map(|array| (array, rest))
 }
 
-/// Loads the header under a Pin lease: others may be writing it, and what is read is our own.
+/// Copies the header under a Pin lease, since another party may write it meanwhile.
 fn read_header(buffer: &Buffer) -> Result<Header> {
     let bytes = buffer.pin()?;
     Header::read(buffer.nbytes(), |at, dst| bytes.copy_out(at, dst))

@@ -1,4 +1,4 @@
-//! Arrays into `.npy` files.
+//! Writes arrays to `.npy` files.
 
 use std::io::Write;
 
@@ -10,21 +10,20 @@ use crate::exchange::files::npy::Header;
 use crate::layout::Order;
 use crate::memory::LeaseKind;
 
-/// Writes an array as an `.npy` file: as it lies where that is row-major or column-major, otherwise
-/// row-major. Copies, and counts, [`DArray::nbytes`]; never more than 256 KiB (or one element) of
-/// them at a time.
+/// Writes an array as an `.npy` file: in its own order if it is C- or F-contiguous, otherwise in C
+/// order (row-major). Copies, and counts, [`DArray::nbytes`]; never more than 256 KiB (or one
+/// element) at a time.
 ///
-/// An array whose elements are sub-arrays is written as NumPy sees it, with the sub-array's axes
-/// behind its own.
+/// An array of sub-arrays is written as NumPy sees it, with the sub-array's axes after its own.
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a dtype that NumPy cannot spell; `is_io` where the writer refuses;
-/// `is_conflict` while another party holds Write; `is_place` on a device. Whatever was written
-/// until then stays written: [`save`](crate::exchange::files::save) leaves nothing.
+/// `is_unsupported` for a dtype that NumPy cannot express; `is_io` if the writer fails;
+/// `is_conflict` while another party holds Write; `is_place` on a device. Bytes written before an
+/// error stay written; [`save`](crate::exchange::files::save) leaves no file.
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     let array = &elements::with_plain_elements(array)?;
-    // Refused, if at all, before anything is written.
+    // Takes the lease before anything is written, so that a refusal writes nothing.
     let _pin = array.lease(LeaseKind::Pin)?;
     let order = array.layout().order().unwrap_or(Order::RowMajor);
     let header = Header::new(array.dtype().clone(), array.shape(), order)?.to_bytes()?;

@@ -1,4 +1,4 @@
-//! The directory of an archive, and its arrays.
+//! Reads the directory of an archive, and its arrays.
 
 use std::collections::HashSet;
 use std::io::{BufReader, Read};
@@ -16,33 +16,33 @@ use crate::exchange::files::npy;
 use crate::exchange::files::pinned::{Pinned, decode_error};
 use crate::memory::count_copied;
 
-/// No deflated byte stands for more than so many.
+/// The most bytes for which one deflated byte can stand.
 const MOST_INFLATED: u64 = 1032;
 
-/// How many bytes are inflated, and summed up, at a time.
+/// The bytes that are inflated, and summed, at a time.
 const CHUNK: usize = 128 << 10;
 
-/// What the directory says of an array.
+/// The directory's description of an array.
 struct Member {
     name: String,
-    /// Where its bytes lie: within the archive.
+    /// The range of its bytes in the archive.
     range: Range<usize>,
     is_deflated: bool,
-    /// Of the `.npy` file; not believed of a deflated one.
+    /// The size of the `.npy` file; not trusted for a deflated member.
     nbytes: u64,
     crc: u32,
 }
 
-/// All that the directory lists.
+/// The contents of the directory.
 #[derive(Default)]
 struct Listed {
     members: Vec<Member>,
     refused: Refused,
-    /// The names and sizes of files that are no arrays.
+    /// The names and sizes of files that are not arrays.
     ignored: Vec<(String, u64)>,
 }
 
-/// Divides the archive into its arrays. What is inflated may have `limit` bytes.
+/// Divides the archive into its arrays. An inflated array may have `limit` bytes.
 pub(in crate::exchange::files) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     let Listed { members, mut refused, mut ignored } = list(&buffer)?;
     let ranges: Vec<Range<usize>> = members.iter().map(|member| member.range.clone()).collect();
@@ -85,7 +85,7 @@ impl Refused {
     }
 }
 
-/// The entry, and how many bytes of the member lie behind the last element.
+/// The entry, and the number of bytes after the last element of the member.
 fn entry(member: Member, bytes: Buffer, limit: u64) -> Result<(Entry, usize)> {
     if !member.is_deflated {
         let stored = Stored { bytes: bytes.try_clone()?, crc: member.crc };
@@ -128,11 +128,11 @@ impl Checked for Stored {
     }
 }
 
-/// The checksum of a member, while its bytes pass.
+/// The checksum of a member, computed as its bytes are read.
 struct Sum {
     crc: flate2::Crc,
     seen: u64,
-    /// Of the whole member.
+    /// The size of the whole member.
     nbytes: usize,
 }
 
@@ -150,7 +150,7 @@ impl Sum {
         self.seen += bytes.len() as u64;
     }
 
-    /// Compares it with the one in the archive.
+    /// Compares it with the checksum in the archive.
     fn check(&self, expected: u32) -> Result<()> {
         let found = self.crc.sum();
         if found == expected {
@@ -190,7 +190,7 @@ impl Deflated {
         ))
     }
 
-    /// Fails if the stream goes on behind all bytes, or if their checksum is another one.
+    /// Fails if the stream continues after the last byte, or if the checksum differs.
     fn check_end(&self, mut stream: impl Read, sum: &Sum) -> Result<()> {
         if stream.read(&mut [0]).map_err(damaged)? > 0 {
             return Err(malformed(format!(
@@ -236,7 +236,7 @@ impl Encoded for Deflated {
     }
 }
 
-/// Reads the directory, and where the bytes of each array begin.
+/// Reads the directory, and the position of each array.
 fn list(buffer: &Buffer) -> Result<Listed> {
     let stream = Pinned::new(buffer)?;
     let mut window = vec![0; rawzip::MAX_CENTRAL_DIRECTORY_RECORD_SIZE];
@@ -251,7 +251,7 @@ fn list(buffer: &Buffer) -> Result<Listed> {
         count += 1;
         let Some(bytes) = record.file_path().as_bytes().strip_suffix(b".npy").map(<[u8]>::to_vec) else {
             let name = String::from_utf8_lossy(record.file_path().as_bytes()).into_owned();
-            // An array whose name is damaged in the directory is no other file.
+            // A member whose name is damaged in the directory may still be an array.
             let entry = archive.get_entry(record.wayfinder()).ok();
             let local = entry.as_ref().and_then(|entry| entry.local_header(&mut front).ok());
             let array = local.filter(|local| local.file_path().as_bytes().ends_with(b".npy"));
@@ -327,8 +327,8 @@ fn check_name(name: &[u8]) -> Result<()> {
 /// The longest name and extra fields in front of a member.
 const MOST_IN_FRONT: usize = 2 * u16::MAX as usize;
 
-/// Checks that the header in front of a member says what the directory says of it. A header with a
-/// data descriptor was written before the sizes and the checksum were known.
+/// Checks that the header in front of a member agrees with the directory. A header with a data
+/// descriptor was written before the sizes and the checksum were known.
 fn check_local(record: &ZipFileHeaderRecord<'_>, local: &ZipLocalFileHeader<'_>) -> Result<()> {
     if local.file_path().as_bytes() != record.file_path().as_bytes() {
         let [here, there] = [local.file_path(), record.file_path()]
@@ -355,7 +355,7 @@ fn check_local(record: &ZipFileHeaderRecord<'_>, local: &ZipLocalFileHeader<'_>)
     }
 }
 
-/// Whether it is deflated; else it is stored.
+/// Whether the member is deflated; otherwise it is stored.
 fn check(record: &ZipFileHeaderRecord<'_>) -> Result<bool> {
     let flags = record.flags();
     if flags.is_encrypted() || flags.has_strong_encryption() || flags.is_masked() {

@@ -1,4 +1,4 @@
-//! Arrays into archives.
+//! Writes arrays to archives.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -13,33 +13,34 @@ use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::new_file::write_error;
 use crate::exchange::files::npy;
 
-/// Stored members begin at a multiple of this many bytes, as the elements of an `.npy` file do, so
-/// that a mapped archive has both aligned for every type.
+/// Stored members begin at a multiple of this, like the elements within an `.npy` file, so that a
+/// mapped archive has both aligned for every type.
 const ALIGN: u64 = 64;
 
-/// The field that `zipalign` of Android made for such padding: the alignment, and zeros.
+/// The extra field that Android's `zipalign` defined for such padding: the alignment, and zeros.
 const PADDING: ExtraFieldId = ExtraFieldId::new(0xd935);
 
-/// The fixed part of what stands in front of a member, before its name.
+/// The size of the fixed part of a member's header, before its name.
 const LOCAL_HEADER: u64 = 30;
 
-/// The longest name, of which the ending is a part.
+/// The longest name, including the ending.
 const MAX_NAME: usize = u16::MAX as usize;
 
-/// Writes arrays as an archive, each under its name, in this order and stored, so that they are
-/// opened in place ([`SaveOptions::deflated`](crate::exchange::files::SaveOptions::deflated)
-/// deflates them). Copies, and counts, what [`npy::write`](fn@npy::write) does.
+/// Writes arrays as an archive, each under its name, in this order. Members are stored, so that
+/// they can be opened in place
+/// ([`SaveOptions::deflated`](crate::exchange::files::SaveOptions::deflated) deflates them).
+/// Copies, and counts, as [`npy::write`](fn@npy::write).
 ///
 /// # Errors
 ///
-/// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold, or that would
-/// be a path out of a folder; otherwise as [`npy::write`](fn@npy::write). Whatever was written
-/// until then stays written.
+/// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold or that would
+/// be a path out of a folder; otherwise as [`npy::write`](fn@npy::write). Bytes written before an
+/// error stay written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
     encode(writer, arrays, false)
 }
 
-/// The same, deflated if that is wanted.
+/// Like `write`; deflates the members if `deflated` is set.
 pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     writer: impl Write,
     arrays: &[(N, DArray)],
@@ -60,8 +61,8 @@ fn file_name(name: &str) -> String {
     format!("{name}.npy")
 }
 
-/// A name as it is, where ZIP knows its letters without being told; else marked as UTF-8, which
-/// `check_names` saw changes nothing.
+/// An ASCII name is stored as it is; any other name is marked as UTF-8, which leaves its bytes
+/// unchanged (`check_names` checked that).
 fn path(file: &str) -> EntryPath<'_> {
     if file.is_ascii() { EntryPath::verbatim(file.as_bytes()) } else { EntryPath::conformant(file) }
 }
@@ -95,8 +96,8 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
 }
 
 fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
-    // What stands in front of the member is its header, its name, and this one field: 4 bytes, the
-    // alignment, and zeros.
+    // The member's header, its name, and this one field precede the member. The field has 4 bytes,
+    // the alignment, and zeros.
     let taken = archive.stream_offset() + LOCAL_HEADER + file.len() as u64 + 4 + 2;
     let mut field = (ALIGN as u16).to_le_bytes().to_vec();
     field.resize(2 + (taken.next_multiple_of(ALIGN) - taken) as usize, 0);

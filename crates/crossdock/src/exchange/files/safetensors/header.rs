@@ -1,4 +1,4 @@
-//! What stands in front of the tensors: JSON in, checked ranges out; and back.
+//! The part in front of the tensors: parses JSON to checked ranges, and formats it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::layout::{Layout, Order};
 /// The longest header that the format allows.
 pub(super) const MAX_NBYTES: u64 = 100_000_000;
 
-/// The entry that is no tensor.
+/// The name of the entry that is not a tensor.
 pub(super) const METADATA: &str = "__metadata__";
 
 /// One tensor, checked.
@@ -23,17 +23,17 @@ pub(super) struct Tensor {
     pub(super) name: String,
     pub(super) stored: Stored,
     pub(super) layout: Layout,
-    /// Within the file.
+    /// The range within the file.
     pub(super) range: Range<usize>,
 }
 
-/// How many bytes the elements take in a file.
+/// The bytes of the elements in a file.
 pub(super) fn packed_nbytes(stored: &Stored, layout: &Layout) -> Result<usize> {
     if !stored.is_packed() {
         return Ok(layout.nbytes());
     }
     let (len, bits) = (layout.len(), stored.bits);
-    // Ours are a byte each, and fit an `isize`.
+    // The layout has one byte per element and fits an `isize`, so the product fits a `u128`.
     let total = len as u128 * bits as u128;
     if !total.is_multiple_of(8) {
         return Err(malformed(format!("{len} elements of {bits} bits are no whole number of bytes")));
@@ -50,7 +50,7 @@ pub(super) struct Header {
     pub(super) metadata: Vec<(String, String)>,
 }
 
-/// How long the header is, out of the first 8 bytes, in a file of `nbytes`.
+/// The length of the header, from the first 8 bytes of a file of `nbytes` bytes.
 pub(super) fn length(start: &[u8], nbytes: usize) -> Result<usize> {
     let Some(&length) = start.first_chunk() else {
         return Err(malformed(format!(
@@ -70,7 +70,7 @@ pub(super) fn length(start: &[u8], nbytes: usize) -> Result<usize> {
             "the header says that it is {length} bytes long, but only {left} bytes follow: the file is truncated or damaged; save the tensors again"
         )));
     }
-    // At most `left`.
+    // `length` is at most `left`, which is a `usize`.
     Ok(length as usize)
 }
 
@@ -103,7 +103,7 @@ impl Header {
     }
 }
 
-/// The tensors cover all that follows the header, each byte once.
+/// Checks that the tensors cover all bytes after the header, each once.
 fn check_gapless(mut ranges: Vec<(Range<usize>, String)>, begin: usize, nbytes: usize) -> Result<()> {
     ranges.sort_by_key(|(range, _)| (range.start, range.end));
     let mut end = begin;
@@ -135,7 +135,7 @@ fn malformed(text: String) -> Error {
     Error::new(Kind::Malformed, text)
 }
 
-/// What the header says of a tensor.
+/// The header's description of a tensor.
 #[derive(Deserialize)]
 struct Info {
     dtype: String,
@@ -153,7 +153,7 @@ impl Info {
                 "its data_offsets are {start} and {end}, where {available} bytes follow the header: the file is truncated or damaged"
             )));
         }
-        // Both are at most `available`.
+        // Both offsets are at most `available`.
         Ok(begin + start as usize..begin + end as usize)
     }
 
@@ -181,8 +181,8 @@ impl Info {
     }
 }
 
-/// The whole object, with its entries in their order and none of them lost, as a map would lose
-/// those of one name.
+/// The whole object, with all entries in their order: a map would lose entries with duplicate
+/// names.
 #[derive(Default)]
 struct Root {
     tensors: Vec<(String, Info)>,

@@ -1,4 +1,4 @@
-//! Elements of fewer than 8 bits: without gaps in a file, one to a byte in memory.
+//! Elements of fewer than 8 bits: contiguous in a file, one per byte in memory.
 
 use std::io::Read;
 
@@ -11,15 +11,15 @@ use crate::exchange::files::pinned::{Pinned, decode_error};
 use crate::layout::Layout;
 use crate::memory::count_copied;
 
-/// A multiple of 3 bytes, which elements of 4 and 6 bits fill without a rest.
+/// A multiple of 3 bytes, which holds a whole number of elements of 4 or 6 bits.
 const CHUNK: usize = 3 << 14;
 
-/// A tensor that has to be unpacked.
+/// A tensor that must be unpacked.
 pub(super) struct Packed {
     pub(super) bytes: Buffer,
     pub(super) bits: usize,
     pub(super) dtype: DType,
-    /// Invariant 1: of bytes, as many as there are elements in `bytes`.
+    /// Invariant 1: one byte per element, for as many elements as `bytes` holds.
     pub(super) layout: Layout,
 }
 
@@ -41,13 +41,13 @@ impl Encoded for Packed {
         DArray::from_buffer(buffer, self.dtype.clone(), self.layout.clone(), 0)
     }
 
-    /// The format keeps no checksum, and all bits are elements.
+    /// The format has no checksum, and any bits are valid elements.
     fn verify(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// The first element lies in the lowest bits.
+/// Unpacks elements; the first one is in the lowest bits.
 fn unpack(packed: &[u8], bits: usize, elements: &mut [u8]) {
     let (mut held, mut count, mut bytes) = (0u32, 0, packed.iter());
     for element in elements {
@@ -61,7 +61,7 @@ fn unpack(packed: &[u8], bits: usize, elements: &mut [u8]) {
     }
 }
 
-/// The way back; what an element has above its bits is dropped.
+/// The inverse of `unpack`; the bits above an element are dropped.
 pub(super) fn pack(elements: &[u8], bits: usize) -> Vec<u8> {
     let mut packed = Vec::with_capacity(elements.len() * bits / 8);
     let (mut held, mut count) = (0u32, 0);

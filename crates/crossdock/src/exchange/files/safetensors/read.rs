@@ -1,4 +1,4 @@
-//! Tensors out of files, in place.
+//! Opens tensors in files, in place.
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
@@ -11,7 +11,8 @@ use crate::exchange::files::safetensors::packed::Packed;
 /// Divides a file into its tensors.
 pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<Contents> {
     let header = read_header(&buffer);
-    // Where a guarded file shrank meanwhile, the header read as zeros, and the fault is the reason.
+    // If a guarded file shrank meanwhile, the header was read as zeros, and the fault is the
+    // reason.
     if let Some(fault) = buffer.fault() {
         return Err(fault);
     }

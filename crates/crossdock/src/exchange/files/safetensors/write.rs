@@ -1,4 +1,4 @@
-//! Arrays into files.
+//! Writes arrays to files.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -14,35 +14,33 @@ use crate::exchange::files::safetensors::packed::pack;
 use crate::layout::Order;
 use crate::memory::LeaseKind;
 
-/// The tensors begin at a multiple of this many bytes, so that a mapped file has them aligned for
-/// every type.
+/// The tensors begin at a multiple of this, so that a mapped file has them aligned for every type.
 const ALIGN: usize = 64;
 
-/// A tensor, and how it will lie.
+/// A tensor and its position in the file.
 struct Planned {
     array: DArray,
     stored: Stored,
     nbytes: usize,
-    /// From the end of the header on.
+    /// The offset from the end of the header.
     start: usize,
 }
 
 /// Writes arrays as a file, each under its name
 /// ([`SaveOptions::metadata`](crate::exchange::files::SaveOptions::metadata) adds texts). Copies,
-/// and counts, their bytes; what lies in the other byte order is turned on the way, which takes a
-/// copy of that array, and so does packing.
+/// and counts, their bytes. Byte-swapped and packed arrays need another copy each.
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a dtype that the format does not have, two arrays of one name, an array of
-/// the name `__metadata__`, or a header longer than the format allows; `is_io` where the writer
-/// refuses; `is_conflict` while another party holds Write; `is_place` on a device. Whatever was
-/// written until then stays written.
+/// `is_unsupported` for a dtype that the format does not have, two arrays of one name, an array
+/// named `__metadata__`, or a header longer than the format allows; `is_io` if the writer fails;
+/// `is_conflict` while another party holds Write; `is_place` on a device. Bytes written before an
+/// error stay written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
     encode(writer, arrays, &[])
 }
 
-/// The same, with texts beside the arrays.
+/// Like `write`, with texts beside the arrays.
 pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     mut writer: impl Write,
     arrays: &[(N, DArray)],
@@ -72,7 +70,7 @@ pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     writer.flush().map_err(write_error)
 }
 
-/// Where each array will lie: the widest elements first, so that all are aligned.
+/// The position of each array: the widest elements first, so that all are aligned.
 fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
     let mut plans = Vec::with_capacity(arrays.len());
     for (name, array) in arrays {
@@ -94,7 +92,7 @@ fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
     Ok(plans)
 }
 
-/// The length, the JSON in the order of the arrays, and spaces up to where the tensors begin.
+/// The length, the JSON in the order of the arrays, and spaces up to the first tensor.
 fn header<N: AsRef<str>>(
     arrays: &[(N, DArray)],
     plans: &[Planned],
