@@ -1,9 +1,9 @@
-//! What our own bindings need besides the public surface: the wheel, the gem, the library for C and
-//! the command, and the tests that look inside.
+//! Internal names that the project's own bindings (the wheel, the gem, the C library and the
+//! command) and tests of internals use.
 //!
-//! **Outside semantic versioning.** A name here can change or go in any release. Those bindings are
-//! released together with the library, from the same sources. Other crates find what they need in
-//! the documented modules.
+//! **Outside semantic versioning.** A name here can change or disappear in any release. Those
+//! bindings are released together with the library, from the same sources. Other crates find what
+//! they need in the documented modules.
 //!
 //! To add a name, make it `pub` where it is defined, in a module that is `pub(crate)`, and
 //! re-export it here. A method that only bindings call is `#[doc(hidden)]` at its type.
@@ -11,12 +11,12 @@
 pub use crate::element::record::MAX_DEPTH;
 pub use crate::memory::copied::count_copied;
 
-/// Readers and writers of other systems' spellings of a dtype.
+/// Readers and writers of a dtype in the notations of other systems.
 pub mod dialect {
     pub use crate::element::dialect::{arrow, dlpack, pack, pep3118, typestr};
 }
 
-/// What consumers make of an object that a binding describes.
+/// How consumers handle an object that a binding describes.
 pub mod explain {
     pub use crate::exchange::explain::misread::{misread_format, misread_interface};
     pub use crate::exchange::explain::{
@@ -35,12 +35,12 @@ pub mod racy {
     pub use crate::memory::racy::{copy, load, store};
 }
 
-/// Python's array interface, for an interpreter's objects.
+/// Python's array interface, for objects of an interpreter.
 pub mod array_interface {
     pub use crate::exchange::protocol::array_interface::*;
 }
 
-/// Arrow, with its streams and what a capsule's `requested_schema` asks for.
+/// Arrow, with its streams and the `requested_schema` of a capsule.
 pub mod arrow {
     pub use crate::exchange::protocol::arrow::requested::requested;
     pub use crate::exchange::protocol::arrow::stream::Stream;
@@ -58,7 +58,7 @@ pub mod dlpack {
     pub use crate::exchange::protocol::dlpack::*;
 }
 
-/// MemoryView, with the hub itself: what the C functions and Ruby's extension call.
+/// MemoryView, with the hub that the C functions and Ruby's extension call.
 pub mod memory_view {
     pub use crate::exchange::protocol::memory_view::abi::{Available, Get, Release};
     pub use crate::exchange::protocol::memory_view::contiguous::fill_contiguous_strides;
@@ -70,12 +70,12 @@ pub mod memory_view {
     pub use crate::exchange::protocol::memory_view::*;
 }
 
-/// Python's buffer protocol, for an interpreter's objects.
+/// Python's buffer protocol, for objects of an interpreter.
 pub mod pep3118 {
     pub use crate::exchange::protocol::pep3118::*;
 }
 
-/// Shared memory, and frames for transports that carry bytes alone.
+/// Shared memory, and frames for transports that carry only bytes.
 pub mod shm {
     pub use crate::exchange::protocol::shm::frame::Frame;
     pub use crate::exchange::protocol::shm::*;

@@ -1,12 +1,12 @@
-//! One small error type. The kind is private and asked for by predicates; the text carries the numbers.
+//! The error type. The kind is private and tested by predicates; the text has the numbers.
 
 use std::fmt;
 
-/// What went wrong, in one sentence with the numbers in it.
+/// What went wrong, in one sentence with its numbers.
 ///
-/// The kinds are asked for by predicates ([`Error::is_bounds`] and its siblings), so that a kind can be split later
-/// without breaking callers. Where a lease stood in the way, [`std::error::Error::source`] is the
-/// [`Conflict`](crate::memory::Conflict) itself.
+/// Predicates ([`Error::is_bounds`] and its siblings) test the kind, so a kind can be split later
+/// without breaking callers. If a lease was in the way, [`std::error::Error::source`] is the
+/// [`Conflict`](crate::memory::Conflict).
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -20,7 +20,7 @@ use std::fmt;
 pub struct Error(Repr);
 
 enum Repr {
-    /// Apart from the others because making it must not allocate.
+    /// A variant of its own, since creating it must not allocate.
     OutOfMemory {
         nbytes: usize,
         align: usize,
@@ -36,7 +36,7 @@ struct Inner {
 
 enum Text {
     Words(String),
-    /// Written out when it is shown, so that making it takes no more memory than its box.
+    /// Formatted when it is displayed, so that creating it allocates only its box.
     Limit {
         limit: u64,
         used: u64,
@@ -44,7 +44,7 @@ enum Text {
     },
 }
 
-/// The kinds of [`Error`]. Private to the crate: the public face is the predicates.
+/// The kinds of [`Error`]. Private to the crate: the public interface is the predicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bounds,
@@ -68,7 +68,7 @@ pub(crate) enum Kind {
     OutOfMemory,
 }
 
-/// A result whose error is [`Error`].
+/// A [`Result`](std::result::Result) whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -92,60 +92,60 @@ impl Error {
         })))
     }
 
-    /// No memory could be had for `nbytes` bytes at a multiple of `align`. Allocates nothing.
+    /// `nbytes` bytes at a multiple of `align` could not be allocated. Does not allocate.
     #[cold]
     #[doc(hidden)]
     pub fn out_of_memory(nbytes: usize, align: usize) -> Self {
         Self(Repr::OutOfMemory { nbytes, align })
     }
 
-    /// As [`Error::out_of_memory`], in a driver's own words: for those who implement a device.
+    /// As [`Error::out_of_memory`], with a driver's text: for implementers of a device.
     #[cold]
     pub fn no_memory(text: impl Into<String>) -> Self {
         Self::new(Kind::OutOfMemory, text)
     }
 
-    /// A device, or work on it, failed: for those who implement one. `text` is one sentence in lower case with the numbers in
-    /// it, the driver's own number among them.
+    /// A device, or work on it, failed: for implementers of a device. `text` is one sentence in
+    /// lower case with its numbers, including the driver's error number.
     #[cold]
     pub fn device(text: impl Into<String>) -> Self {
         Self::new(Kind::Device, text)
     }
 
-    /// A device is asked for something that it does not do: for those who implement one. Failing is another thing, see
+    /// A device does not support a request: for implementers of a device. For a failure, see
     /// [`Error::device`].
     #[cold]
     pub fn unsupported(text: impl Into<String>) -> Self {
         Self::new(Kind::Unsupported, text)
     }
 
-    /// What was asked for lies outside of what there is: for those who implement a device.
+    /// A request is out of bounds: for implementers of a device.
     #[cold]
     pub fn bounds(text: impl Into<String>) -> Self {
         Self::new(Kind::Bounds, text)
     }
 
-    /// Memory is on another place than is needed: for those who implement a device.
+    /// Memory is on another place than the required one: for implementers of a device.
     #[cold]
     pub fn place(text: impl Into<String>) -> Self {
         Self::new(Kind::Place, text)
     }
 
-    /// Memory begins at another address than a multiple of what is needed: for those who implement
-    /// a device.
+    /// The address of memory is not a multiple of the required alignment: for implementers of a
+    /// device.
     #[cold]
     pub fn alignment(text: impl Into<String>) -> Self {
         Self::new(Kind::Alignment, text)
     }
 
-    /// What came from outside is not what it should be: for those who implement a device.
+    /// Data from outside is invalid: for implementers of a device.
     #[cold]
     pub fn malformed(text: impl Into<String>) -> Self {
         Self::new(Kind::Malformed, text)
     }
 
-    /// The same kind and text once more, without the source: for what failed once and is asked
-    /// about many times, as an [`Event`](crate::device::Event) is.
+    /// The same kind and text again, without the source: for a failure that is reported more than
+    /// once, like that of an [`Event`](crate::device::Event).
     #[cold]
     pub fn again(&self) -> Self {
         match &self.0 {
@@ -154,8 +154,8 @@ impl Error {
         }
     }
 
-    /// A pool or a device may have at most `limit` bytes in use. If allocating this message fails,
-    /// the error is a plain out-of-memory error.
+    /// The limit of a pool or a device, `limit` bytes in use, is exceeded. If allocating this
+    /// message fails, the error is a plain out-of-memory error.
     #[cold]
     pub(crate) fn limit(limit: u64, used: u64, requested: usize, align: usize) -> Self {
         let text = Text::Limit { limit, used, requested: requested as u64 };
@@ -165,7 +165,7 @@ impl Error {
         }
     }
 
-    /// Says where the error arose, in front of what it says already: `context: text`.
+    /// Prefixes the text with where the error arose: `context: text`.
     ///
     /// ```
     /// use crossdock::Error;
@@ -192,32 +192,33 @@ impl Error {
         }
     }
 
-    /// An index, a range or a byte extent lies outside of what it should lie in.
+    /// An index, a range or a byte extent is out of bounds.
     pub fn is_bounds(&self) -> bool {
         self.kind() == Kind::Bounds
     }
 
-    /// A size, a stride or an offset does not fit into the machine's word.
+    /// A size, a stride or an offset does not fit into a machine word.
     pub fn is_overflow(&self) -> bool {
         self.kind() == Kind::Overflow
     }
 
-    /// Ranks or shapes do not go together.
+    /// Ranks or shapes do not match.
     pub fn is_shape(&self) -> bool {
         self.kind() == Kind::Shape
     }
 
-    /// The element type is another one than was asked for, or has no such field.
+    /// The element type is another one than the requested one, or has no such field.
     pub fn is_dtype(&self) -> bool {
         self.kind() == Kind::DType
     }
 
-    /// A value does not fit into the element it should be written to.
+    /// A value does not fit into the element to which it is written.
     pub fn is_value(&self) -> bool {
         self.kind() == Kind::Value
     }
 
-    /// The wanted view cannot be described by strides, or the wanted order is not the one at hand.
+    /// Strides cannot describe the requested view, or the array has another order than the
+    /// requested one.
     pub fn is_layout(&self) -> bool {
         self.kind() == Kind::Layout
     }
@@ -227,70 +228,72 @@ impl Error {
         self.kind() == Kind::Alignment
     }
 
-    /// Writing was asked for where only reading is allowed.
+    /// A write is requested, but only reads are permitted.
     pub fn is_read_only(&self) -> bool {
         self.kind() == Kind::ReadOnly
     }
 
-    /// A lease, another handle, or the memory's birth stands in the way.
+    /// A lease, another handle, or the memory's origin prevents the access.
     pub fn is_conflict(&self) -> bool {
         self.kind() == Kind::Conflict
     }
 
-    /// A reader or writer was closed, and has given its memory back.
+    /// A reader or writer was closed, and has released its memory.
     pub fn is_closed(&self) -> bool {
         self.kind() == Kind::Closed
     }
 
-    /// More handles or leases than an allocation can count.
+    /// An allocation has more handles or leases than it can count.
     pub fn is_exhausted(&self) -> bool {
         self.kind() == Kind::Exhausted
     }
 
-    /// The memory is on a device that the processor cannot address.
+    /// The memory is on a device that the CPU cannot address.
     pub fn is_place(&self) -> bool {
         self.kind() == Kind::Place
     }
 
-    /// A device or its driver failed, or work on it that was waited for did.
+    /// A device or its driver failed, or in-flight work on it did.
     pub fn is_device(&self) -> bool {
         self.kind() == Kind::Device
     }
 
-    /// A producer would not lend what was requested, or a receiver would not take that much. See
+    /// A producer refused a request, or a receiver refused the size. See
     /// [`Refusal`](crate::view::Refusal).
     pub fn is_refused(&self) -> bool {
         self.kind() == Kind::Refused
     }
 
-    /// Bytes or a descriptor from outside break the rules of their own format.
+    /// Bytes or a descriptor from outside break the rules of their format.
     pub fn is_malformed(&self) -> bool {
         self.kind() == Kind::Malformed
     }
 
-    /// Well-formed, but not something that is supported here.
+    /// Valid, but not supported.
     pub fn is_unsupported(&self) -> bool {
         self.kind() == Kind::Unsupported
     }
 
-    /// The operating system said no; the source is the [`std::io::Error`] where there is one.
+    /// The operating system reported an error; the source is the [`std::io::Error`], if there is
+    /// one.
     pub fn is_io(&self) -> bool {
         matches!(self.kind(), Kind::Io | Kind::Fault)
     }
 
-    /// A mapped file shrank: what was read of the map since is not to be trusted. (`is_io` holds, too.)
+    /// A mapped file shrank: bytes read from the map since then are not reliable. (`is_io` is true,
+    /// too.)
     pub fn is_fault(&self) -> bool {
         self.kind() == Kind::Fault
     }
 
-    /// No memory could be had, or the limit of a pool stands in the way.
+    /// An allocation failed, or it would exceed the limit of a pool.
     pub fn is_out_of_memory(&self) -> bool {
         self.kind() == Kind::OutOfMemory
     }
 }
 
-/// Quotes untrusted text for an error message: characters that a terminal would act on are escaped.
-/// A long text is cut, marked by an ellipsis and its full length.
+/// Quotes untrusted text for an error message, with control characters escaped. A long text is
+/// truncated, and marked with an ellipsis and its full length.
 #[cold]
 pub(crate) fn short(text: &str) -> String {
     const MOST: usize = 80;
@@ -300,12 +303,12 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
-/// Text from outside for messages, which end up on terminals and in logs: unchanged, except that
-/// characters that a terminal would act on are escaped.
+/// Untrusted text for messages, which appear on terminals and in logs: characters that a terminal
+/// would act on are escaped.
 pub(crate) fn shown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
-        // A leading combining mark would be escaped, too, so the text is escaped behind another
+        // A leading combining mark would be escaped, too, so the letter is escaped after another
         // character.
         let behind = String::from_iter(['x', letter]);
         match letter {
@@ -316,7 +319,7 @@ pub(crate) fn shown(text: &str) -> String {
     safe
 }
 
-/// An empty vector with room for `len` elements, or an error where there is no memory for them.
+/// An empty vector with capacity for `len` elements, or an error if they cannot be allocated.
 pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     match vec.try_reserve_exact(len) {
@@ -325,19 +328,20 @@ pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
     }
 }
 
-/// As `Box::new`, with the value back in the place of an abort.
+/// Like `Box::new`, but returns the value if the allocation fails, instead of aborting.
 pub(crate) fn try_box<T>(value: T) -> std::result::Result<Box<T>, T> {
     let layout = std::alloc::Layout::new::<T>();
     if layout.size() == 0 {
         return Ok(Box::new(value));
     }
-    // SAFETY: the layout is not zero-sized.
+    // SAFETY: the size of `layout` is greater than 0, since the function returned above for size 0.
     let Some(block) = std::ptr::NonNull::new(unsafe { std::alloc::alloc(layout) }.cast::<T>()) else {
         return Err(value);
     };
-    // SAFETY: freshly allocated with that layout.
+    // SAFETY: `block` is not null, and its allocation has the size and alignment of `T`.
     unsafe { block.write(value) };
-    // SAFETY: allocated by the global allocator with the layout of what it holds, as a box is.
+    // SAFETY: the global allocator allocated `block` with the layout of `T`, as `Box` requires; it
+    // holds the value and has no other owner.
     Ok(unsafe { Box::from_raw(block.as_ptr()) })
 }
 
@@ -370,9 +374,10 @@ impl fmt::Debug for Error {
     }
 }
 
-/// For the traits of [`std::io`]: the error itself is what [`std::io::Error::get_ref`] gives, so that nothing of it is lost, and
-/// the kind is the nearest one that the standard library has. Only where there is no memory left is it the bare kind
-/// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory), since anything more would have to be allocated.
+/// For the traits of [`std::io`]: [`std::io::Error::get_ref`] returns the error itself, and the
+/// kind is the nearest one of the standard library. Out of memory becomes the bare kind
+/// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory), since a wrapped error would have to be
+/// allocated.
 impl From<Error> for std::io::Error {
     #[cold]
     fn from(error: Error) -> Self {
@@ -415,13 +420,13 @@ impl std::error::Error for Error {
     }
 }
 
-/// A value that was given to be converted and comes back with the reason why it was not.
+/// The value of a failed conversion, and the reason.
 ///
-/// `?` keeps the reason and drops the value, in a function whose error is [`Error`].
+/// In a function whose error is [`Error`], `?` keeps the reason and drops the value.
 pub struct Rejected<T> {
-    /// What was given.
+    /// The value that was not converted.
     pub value: T,
-    /// Why it was not taken.
+    /// The reason.
     pub error: Error,
 }
 

@@ -1,22 +1,23 @@
 //! Hand n-dimensional arrays between libraries, languages and processes without copying them.
 //!
-//! A library that has an array implements [`view::Producer`]; a library that wants one asks for a [`view()`] of it. The
-//! bytes stay where they are, and a lease says who may do what with them meanwhile.
+//! A library that has an array implements [`view::Producer`]; a library that wants one requests a
+//! [`view()`] of it. The bytes stay where they are, and a lease defines which access each party
+//! has.
 //!
 //! The layers, in the order in which a byte travels:
 //!
-//! | layer | what it has |
+//! | layer | contents |
 //! |---|---|
-//! | [`memory`] | regions of bytes with an owner and a [`Place`](memory::Place), and the leases under which they are touched |
-//! | [`pool`] | where new memory comes from: [`Pool`](pool::Pool)s, with limits, caches and statistics |
-//! | [`buffer`] | windows on memory: [`Buffer`](buffer::Buffer), its guards, and what makes one step by step |
-//! | [`device`] | memory that is somewhere else: [`Device`](device::Device)s, their streams and events, copies and maps between places |
-//! | [`ledger`] | why memory is still alive: the allocations and leases that there are |
+//! | [`memory`] | regions of bytes with an owner and a [`Place`], and leases for access to them |
+//! | [`pool`] | sources of new memory: [`Pool`]s with limits, caches and statistics |
+//! | [`buffer`] | windows of memory: [`Buffer`], its guards and builders |
+//! | [`device`] | memory of devices: [`Device`]s, their streams and events, copies and maps |
+//! | [`ledger`] | why memory is still alive: the existing allocations and leases |
 //! | [`io`] | readers and writers of buffers, on devices too |
-//! | [`element`] | what one element is: [`DType`](element::DType), [`Value`](element::Value), [`Element`](element::Element) |
-//! | [`layout`] | how an index becomes an offset: shape, strides in bytes, and everything that makes a view of a view |
-//! | [`array`](mod@array) | the three together: [`Array<T, D>`](Array), typed; [`DArray`], any dtype and rank |
-//! | [`view`](mod@view) | how arrays change hands: [`Request`](view::Request), [`MemoryView`](view::MemoryView), [`Refusal`](view::Refusal) |
+//! | [`element`] | the type of an element: [`DType`], [`Value`], [`Element`] |
+//! | [`layout`] | from index to offset: shape, strides in bytes, and views of views |
+//! | [`array`](mod@array) | buffer, dtype and layout together: [`Array<T, D>`](Array), [`DArray`] |
+//! | [`view`](mod@view) | how arrays are passed on: [`Request`], [`MemoryView`], [`Refusal`] |
 //! | [`exchange`] | files, protocols (DLPack, shared memory), and the types of other crates |
 //!
 //! ```
@@ -31,26 +32,39 @@
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 //!
-//! Three pages list the names that each author needs: `docs/application.md`, `docs/adapter.md` and
-//! `docs/device.md`.
+//! Each of three pages lists the names that one kind of author needs: `docs/application.md`,
+//! `docs/adapter.md` and `docs/device.md`.
 //!
 //! # Features
 //!
 //! - `derive`: `#[derive(Element)]` for structs.
-//! - `half-2`, `num-complex-0_4`: these crates' 16-bit floats and complex numbers are elements.
+//! - `half-2`, `num-complex-0_4`: the 16-bit floats and complex numbers of these crates are
+//!   elements.
 //! - `bytemuck-1`: types that are plain data to that crate are elements (`element::Plain`), and
 //!   this crate's elements are plain data to it.
 //! - `ndarray-0_17`, `nalgebra-0_35`, `image-0_25`, `arrow-60`, `candle-0_11`: conversions to and
 //!   from these crates' types, in place, by `From` and `TryFrom`; likewise `safetensors-types-0_8`,
-//!   for those of the crate `safetensors`.
+//!   for the types of the crate `safetensors`.
 //! - `npz`, `safetensors`, `png`, `jpeg`: files of these formats ([`exchange::files`]).
-//! - `tracing`: pools made by [`Pool::logging`](pool::Pool::logging) tell the `tracing` facade of every block.
+//! - `tracing`: pools with [`Pool::logging`](pool::Pool::logging) report every block to the
+//!   `tracing` facade.
 //! - `allocator-api2-0_2`: pools as allocators of collections, and pools over any allocator
 //!   (`Pool::over`).
 //!
-//! A feature that brings types of another crate into this one's interface has the version of that
-//! crate in its name: the major, or `0_` and the minor before 1.0. A new version of the crate gets
-//! a new feature beside the old one, so both can be on at once.
+//! A feature that exposes types of another crate has the version of that crate in its name: the
+//! major version, or `0_` and the minor version before 1.0. A new version of the crate gets a new
+//! feature, so both can be on at once.
+//!
+//! [`Place`]: memory::Place
+//! [`Pool`]: pool::Pool
+//! [`Buffer`]: buffer::Buffer
+//! [`Device`]: device::Device
+//! [`DType`]: element::DType
+//! [`Value`]: element::Value
+//! [`Element`]: element::Element
+//! [`Request`]: view::Request
+//! [`MemoryView`]: view::MemoryView
+//! [`Refusal`]: view::Refusal
 
 mod error;
 

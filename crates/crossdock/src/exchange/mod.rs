@@ -2,23 +2,34 @@
 //!
 //! | what | where | export | import |
 //! |---|---|---|---|
-//! | `.npy` and raw files | [`files::npy`], [`files::raw`] | written: a copy | mapped in place |
-//! | `.npz` and `.safetensors` files (features) | [`files`] | written: a copy | mapped in place, divided into arrays with leases of their own; what is deflated or packed is decoded once |
+//! | `.npy` and raw files | [`files::npy`], [`files::raw`] | copied | mapped in place |
+//! | `.npz`, `.safetensors` files (features) | [`files`] | copied | mapped in place, or decoded |
 //! | PNG and JPEG images (features) | [`files`] | encoded | decoded once |
-//! | DLPack 1.x, and the struct from before | [`protocol::dlpack`] | in place, under Share or Pin | in place |
-//! | Arrow's C Data and C Device interfaces, and C Stream inwards | [`protocol::arrow`] | in place, under Read | in place, constant |
-//! | MemoryView: objects of C, and the producers of their classes | [`protocol::memory_view`] | in place, under Share or Pin | in place |
-//! | Python's buffers | the wheel | in place, under Share or Pin | in place |
-//! | NumPy's array interface | the wheel | in place, under Share or Pin, and never given back | in place |
-//! | descriptors of files and shared memory, and the sockets through which they travel | [`protocol::shm`] | in place, under Share, Pin or (sealed) Read | mapped in place |
-//! | the crate `ndarray` (feature `ndarray-0_17`) | `From` and `TryFrom` | views, in place; vectors are given back as arrays | owned arrays are adopted, views are views |
-//! | the crate `image` (feature `image-0_25`) | `From` and `TryFrom` | `FlatSamples`, in place | buffers are adopted |
-//! | Arrow, by its crates `arrow-buffer` and `arrow-data` (feature `arrow-60`) | `From` and `TryFrom` | in place, under Read | buffers are adopted or kept |
-//! | the crate `candle-core` (feature `candle-0_11`) | `From` and `TryFrom` | vectors are adopted | views, in place |
-//! | the crate `nalgebra` (feature `nalgebra-0_35`) | `From` and `TryFrom` | views, in place; vectors are given back as matrices | matrices are adopted, views are views |
-//! | the crate `safetensors` (feature `safetensors-types-0_8`) | `TryFrom`, `LeasedTensor` | tensors to be written, in place | views, in place |
+//! | DLPack 1.x and before | [`protocol::dlpack`] | under Share or Pin | in place |
+//! | Arrow's C interfaces | [`protocol::arrow`] | under Read | in place, constant |
+//! | MemoryView | [`protocol::memory_view`] | under Share or Pin | in place |
+//! | Python's buffers, NumPy's array interface | the wheel | under Share or Pin | in place |
+//! | file descriptors | [`protocol::shm`] | under Share, Pin or Read | mapped in place |
 //!
-//! Each protocol is a folder of its own and knows no other protocol.
+//! A protocol exports memory in place, under the lease that the table names. A mapped archive is
+//! divided into arrays with leases of their own; deflated and packed arrays are decoded once.
+//! Arrow's C Data and C Device interfaces work in both directions, C Stream is imported only.
+//! MemoryView covers objects of C and the producers of their classes. The lease of an export by
+//! NumPy's array interface never ends. Descriptors are those of files and shared memory, and can be
+//! sent through sockets; only sealed memory is exported under Read.
+//!
+//! Conversions to and from types of other crates are implementations of `From` and `TryFrom`:
+//!
+//! | crate | feature | export | import |
+//! |---|---|---|---|
+//! | `ndarray` | `ndarray-0_17` | views; vectors are released | views; owned arrays are adopted |
+//! | `image` | `image-0_25` | `FlatSamples`, in place | buffers are adopted |
+//! | `arrow-buffer`, `arrow-data` | `arrow-60` | under Read | buffers are adopted or kept |
+//! | `candle-core` | `candle-0_11` | vectors are released | views |
+//! | `nalgebra` | `nalgebra-0_35` | views; vectors are released | views; matrices are adopted |
+//! | `safetensors` | `safetensors-types-0_8` | `LeasedTensor`, in place | views |
+//!
+//! Each protocol has its own folder and does not depend on another protocol.
 
 mod crates;
 pub(crate) mod explain;
