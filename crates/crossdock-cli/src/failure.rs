@@ -1,4 +1,4 @@
-//! How a run ends that did not go well: one sentence, and an exit status.
+//! A failed run: one sentence, and an exit status.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use crossdock::view::Refusal;
 
 use crate::{out, status};
 
-/// What may end in a [`Failure`].
+/// A [`Result`](std::result::Result) whose error is [`Failure`].
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why the command ends early.
@@ -20,12 +20,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// It failed, or was refused, for a reason that says what to do.
+    /// A failure or refusal, with a text that says what to do.
     pub(crate) fn new(text: impl fmt::Display) -> Self {
         Self { text: text.to_string(), status: status::FAILED }
     }
 
-    /// The arguments are wrong: what the parser says of them in paragraphs, in one sentence.
+    /// Wrong arguments: shortens the parser's paragraphs to one sentence.
     pub(crate) fn usage(error: &clap::Error) -> Self {
         let rendered = error.render().to_string();
         let said = rendered.split("\n\n").map(str::trim).filter(|paragraph| {
@@ -42,7 +42,7 @@ impl Failure {
         Self::new(format_args!("{}; try --help", sentences.join("; "))).with_status(status::USAGE)
     }
 
-    /// The file under a map shrank: what was read of it is not to be trusted.
+    /// The file under a map shrank: bytes read from it are not reliable.
     pub(crate) fn shrank(path: &Path, detail: impl fmt::Display) -> Self {
         Self::distrusted(format_args!("{}: {detail}", path.display()))
     }
@@ -54,24 +54,24 @@ impl Failure {
         Self { text, status: status::SHRANK }
     }
 
-    /// The same reason under another exit status.
+    /// The same text with another exit status.
     pub(crate) fn with_status(self, status: u8) -> Self {
         Self { status, ..self }
     }
 
-    /// The same, with where it happened in front.
+    /// The same failure, with its context in front.
     pub(crate) fn within(self, context: impl fmt::Display) -> Self {
         Self { text: format!("{context}: {}", self.text), ..self }
     }
 
-    /// Says it on stderr, on one line.
+    /// Prints the sentence on stderr, on one line.
     pub(crate) fn report(&self) -> ExitCode {
         out::error(&self.text);
         ExitCode::from(self.status)
     }
 }
 
-/// The sentence itself, for where a failure is only told of.
+/// The sentence alone, for a failure that is only mentioned.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -82,7 +82,7 @@ impl fmt::Display for Failure {
 impl Error for Failure {}
 
 impl From<Box<dyn Error>> for Failure {
-    /// The failure that was boxed, or the words of another error.
+    /// The boxed failure, or the text of another error.
     fn from(error: Box<dyn Error>) -> Self {
         error.downcast().map_or_else(Self::new, |failure| *failure)
     }
@@ -95,7 +95,7 @@ impl From<Refusal> for Failure {
 }
 
 impl From<crossdock::Error> for Failure {
-    /// An error that names its file already, where a file is to blame.
+    /// The error already names its file, if a file caused it.
     fn from(error: crossdock::Error) -> Self {
         if error.is_fault() { Self::distrusted(error) } else { Self::new(error) }
     }

@@ -6,7 +6,8 @@
 //!                             └── open: FILE[:NAME][:EXPR] ──> DArray (a guarded map, or decoded)
 //! ```
 //!
-//! A subcommand prints through [`out`], once, when all is known: what fails has printed nothing.
+//! A subcommand prints through [`out`] once, after all work is done: a failed one has printed
+//! nothing.
 
 mod bench;
 mod convert;
@@ -29,7 +30,7 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
 
-/// What is shown where the command stands alone.
+/// The command without arguments prints its help.
 const HELP: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
 const STYLES: Styles = Styles::styled()
@@ -64,7 +65,7 @@ enum Command {
     Convert(convert::Args),
     Tour(tour::Args),
     Bench(bench::Args),
-    /// The other process of the tour.
+    /// The second process of the tour.
     #[command(name = tour::CHILD, hide = true)]
     TourChild,
 }
@@ -75,10 +76,10 @@ fn main() -> ExitCode {
         Err(answer) if answer.use_stderr() && answer.kind() != HELP => {
             return Failure::usage(&answer).report();
         }
-        // The help and the version, asked for, or shown where nothing was asked.
+        // Help or version, on request or without arguments.
         Err(answer) => answer.exit(),
     };
-    // The only drivers of this process: no other has their kinds.
+    // This process registers no other drivers, so the kinds are free.
     for registered in [crossdock_cuda::register(), crossdock_opencl::register()] {
         registered.expect("the kinds of both are free");
     }

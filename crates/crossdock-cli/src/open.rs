@@ -12,26 +12,26 @@ use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 use crate::failure::Failure;
 use crate::progress;
 
-/// A file that was opened, what is in it, and what was said of it behind a colon.
+/// An opened file, its contents, and the rest of the argument after the file's name.
 #[derive(Debug)]
 pub(crate) struct Archive {
     /// The file.
     pub(crate) path: PathBuf,
-    /// What is in it. Mapped and guarded; decoded when it is opened.
+    /// The contents. Mapped and guarded; an array is decoded when it is opened.
     pub(crate) contents: Contents,
     rest: String,
 }
 
-/// What a target picks.
+/// What a target selects.
 pub(crate) enum Picked<'a> {
     /// One array, and the expression for a view of it.
     One(&'a Entry, String),
-    /// A file of several arrays, of which none was named.
+    /// A file of several arrays, without a name.
     All,
 }
 
 impl Archive {
-    /// Opens `FILE[:NAME][:EXPR]`. The file is guarded, whatever the options say.
+    /// Opens `FILE[:NAME][:EXPR]`. The file is guarded for any options.
     pub(crate) fn open(target: &OsStr, options: OpenOptions) -> Result<Self, Failure> {
         let (path, rest) = split(target)?;
         let opened = options.guarded(true).open_all(&path);
@@ -44,7 +44,8 @@ impl Archive {
         Ok(Self { path, contents, rest })
     }
 
-    /// Parts the name of an array from the expression. In a file of one array, the name may be left out.
+    /// Splits the name of an array from the expression. The name may be omitted for a file of one
+    /// array.
     pub(crate) fn pick(&self) -> Result<Picked<'_>, Failure> {
         let entries = self.contents.entries();
         let expr_of = |entry: &Entry| match self.rest.strip_prefix(entry.name())? {
@@ -52,7 +53,7 @@ impl Archive {
             more => more.strip_prefix(':').map(str::to_owned),
         };
         if self.contents.format().has_names() && !self.rest.is_empty() {
-            // Names may have colons in them: the longest that fits is meant.
+            // Names may contain colons: the longest matching name wins.
             let named = entries.iter().filter_map(|entry| expr_of(entry).map(|expr| (entry, expr)));
             if let Some((entry, expr)) = named.max_by_key(|(entry, _)| entry.name().len()) {
                 return Ok(Picked::One(entry, expr));
@@ -79,15 +80,14 @@ impl Archive {
         }
     }
 
-    /// Whether an array of the file was named behind the colon.
+    /// Whether the target names an array of the file.
     pub(crate) fn is_named(&self) -> bool {
         self.contents.format().has_names() && !self.rest.is_empty()
     }
 
-    /// The same as [`Archive::view`], after all bytes of the array were compared with the file's
-    /// checksum.
+    /// Like [`Archive::view`], after comparing all bytes of the array with the file's checksum.
     pub(crate) fn verified_view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
-        // What is decoded is compared as it is decoded.
+        // Decoding already compares the checksum.
         if entry.copied_because().is_none() {
             let progress = progress::verifying(entry.nbytes());
             let verified = entry.verify();
@@ -97,7 +97,7 @@ impl Archive {
         self.view(entry, expr)
     }
 
-    /// Opens one array, and the view of it.
+    /// Opens one array, and a view of it.
     pub(crate) fn view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
         let opened = entry.open().and_then(|array| array.at(&expr));
         let view = opened.map_err(|error| self.failure(Some(&error)))?;
@@ -121,7 +121,7 @@ impl Archive {
     }
 }
 
-/// An array of a file, and the view that was asked for.
+/// An array of a file, and the requested view.
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// The file.
@@ -130,14 +130,14 @@ pub(crate) struct Opened {
     pub(crate) name: String,
     /// The expression that picks the view; empty for the whole.
     pub(crate) expr: String,
-    /// Why it is not in place: what it was decoded from.
+    /// Why it is not in place: the encoding in the file.
     pub(crate) decoded: Option<&'static str>,
     /// The view. Its memory is a guarded map of the file, unless it was decoded.
     pub(crate) view: DArray,
 }
 
 impl Opened {
-    /// Opens one array: `FILE[:NAME][:EXPR]`, for writing too if that is asked for.
+    /// Opens one array, `FILE[:NAME][:EXPR]`, also for writing if requested.
     pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
         let archive = Archive::open(target, OpenOptions::new().writable(writable))?;
         match archive.pick()? {
@@ -149,7 +149,7 @@ impl Opened {
         }
     }
 
-    /// Opens `FILE[:EXPR]`, of which nothing but the description says what is in it.
+    /// Opens `FILE[:EXPR]` as described, since the file does not describe itself.
     pub(crate) fn open_raw(target: &OsStr, description: &Description) -> Result<Self, Failure> {
         let (path, expr) = split(target)?;
         let whole = OpenOptions::new().raw(description.clone()).guarded(true).open(&path)?;
@@ -160,12 +160,13 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Asks the guard whether all that was read of the map so far was really there.
+    /// Checks by the guard that the file did not shrink during the reads so far.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.view.fault().map_or(Ok(()), |fault| Err(Failure::shrank(&self.path, fault)))
     }
 
-    /// Asks whether the file is still as large as what was mapped of it, for those whose faults the guard does not see.
+    /// Checks that the file is still as large as its map, for processes whose faults the guard does
+    /// not see.
     pub(crate) fn check_size(&self) -> Result<(), Failure> {
         let (buffer, _) = self.view.buffer()?;
         let mapped = buffer.retained_nbytes() as u64;
@@ -185,8 +186,8 @@ impl Opened {
     }
 }
 
-/// Parts a target at the first colon in front of which there is a file; the whole, where that is a
-/// file itself. `-` is standard input, which can be mapped where it is a file.
+/// Splits a target at the first colon that follows the name of an existing file; the whole target
+/// if that is a file itself. `-` is standard input, which can be mapped if it is a file.
 fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
     if Path::new(target).exists() {
         return Ok((target.into(), String::new()));
@@ -206,7 +207,7 @@ fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
             return Ok((path.to_owned(), expr));
         }
     }
-    // Opening it says best why it cannot be.
+    // Opening the file gives the best error.
     let end = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
     Ok((Path::new(OsStr::from_bytes(&bytes[..end])).to_owned(), String::new()))
 }

@@ -1,4 +1,4 @@
-//! The two streams. Colours go to terminals only, and not where `NO_COLOR` is set.
+//! The two output streams. Only terminals get colours, unless `NO_COLOR` is set.
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::terminal;
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Prints the whole answer. A reader that went away, as `head` does, has had enough: that is no failure.
+/// Prints the whole answer. A reader that closes the pipe, such as `head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -28,17 +28,17 @@ pub(crate) fn print_json(answer: &impl serde::Serialize) -> Result<ExitCode, Fai
     print(&(terminal::json(&text) + "\n"))
 }
 
-/// Tells what happened, on stderr, beside the answer.
+/// Prints a note on stderr, beside the answer.
 pub(crate) fn note(text: &str) {
     line(NOTE, text);
 }
 
-/// Tells what went wrong, on stderr.
+/// Prints an error on stderr.
 pub(crate) fn error(text: &str) {
     line(ERROR, text);
 }
 
 fn line(style: Style, text: &str) {
-    // Where stderr is gone there is nobody left to tell.
+    // If stderr is closed, the error is lost.
     let _ = writeln!(anstream::stderr(), "{style}crossdock:{style:#} {}", terminal::shown(text));
 }

@@ -1,11 +1,11 @@
-//! What is being done, on stderr while it is done, where that is a terminal. All of it is gone when the [`ProgressBar`] is dropped.
+//! Progress on stderr, if that is a terminal. Dropping the [`ProgressBar`] erases it.
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar over the bytes of an array that is read; hidden where that is soon done.
+/// A bar over the bytes of an array that is read; hidden for a short one.
 pub(crate) fn reading(nbytes: usize) -> ProgressBar {
     const LONG: usize = 256 << 20;
     if nbytes < LONG {
@@ -17,8 +17,8 @@ pub(crate) fn reading(nbytes: usize) -> ProgressBar {
     )
 }
 
-/// A bar over the bytes of a file that is written; hidden where that is soon done. A file that `shrinks` what is written to it tells
-/// how much it has become, since how much it will be is not known.
+/// A bar over the bytes of a file that is written; hidden for a short one. With `shrinks`, it shows
+/// only the current size, since the final size is unknown.
 pub(crate) fn writing(nbytes: u64, shrinks: bool) -> ProgressBar {
     const LONG: u64 = 64 << 20;
     match () {
@@ -33,12 +33,12 @@ pub(crate) fn writing(nbytes: u64, shrinks: bool) -> ProgressBar {
     }
 }
 
-/// A spinner that turns by itself, for a copy that does not tell how far it is; hidden where that is soon done.
+/// A spinner for a copy without progress reports; hidden for a short one.
 pub(crate) fn copying(nbytes: usize) -> ProgressBar {
     spinning("copying", nbytes)
 }
 
-/// The same while bytes are compared with a checksum.
+/// A spinner for the comparison of bytes with a checksum.
 pub(crate) fn verifying(nbytes: usize) -> ProgressBar {
     spinning("verifying", nbytes)
 }
@@ -54,7 +54,7 @@ fn spinning(what: &str, nbytes: usize) -> ProgressBar {
     spinner
 }
 
-/// So many steps, each with a message. Nothing runs beside them, since some are measured.
+/// A number of steps, each with a message. No thread updates it, since some steps are measured.
 pub(crate) fn steps(count: usize) -> ProgressBar {
     styled(ProgressBar::new(count as u64), "{pos} of {len} steps done: {wide_msg}")
 }

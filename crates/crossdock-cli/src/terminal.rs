@@ -19,7 +19,7 @@ pub(crate) fn shown(text: &str) -> String {
     safe
 }
 
-/// As a Python literal has it, so that a description with such a name can be typed in again.
+/// Escapes a character as in a Python literal, so that a description with such a name can be typed.
 fn escape(letter: char, safe: &mut String) {
     // Writing to a string cannot fail.
     let _ = match (letter, u32::from(letter)) {

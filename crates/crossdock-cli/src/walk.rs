@@ -1,9 +1,9 @@
-//! All elements of an array, where their order does not matter.
+//! All elements of an array, in any order.
 
 use crate::failure::Result;
 use crossdock::DArray;
 
-/// The same elements in the order in which they lie: the longest strides outside, and none negative.
+/// The same elements in memory order: the longest strides first, and none negative.
 pub(crate) fn as_it_lies(array: &DArray) -> Result<DArray> {
     let mut axes: Vec<usize> = (0..array.rank()).collect();
     axes.sort_by_key(|&axis| std::cmp::Reverse(array.strides()[axis].unsigned_abs()));

@@ -1,6 +1,5 @@
-//! The names in the documents are those of the real thing: Rust's in the listing of public names,
-//! Python's in the wheel's stub, Ruby's in the gem's signatures, C's in the header, the command's
-//! in its help.
+//! The names in the documents exist: Rust's in the listing of public names, Python's in the wheel's
+//! stub, Ruby's in the gem's signatures, C's in the header, the command's in its help.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +14,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

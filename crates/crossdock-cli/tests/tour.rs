@@ -1,4 +1,4 @@
-//! The tour proves what it says: on the photograph, on other arrays, and with consumers missing.
+//! The tour checks what it reports: on the photograph, on other arrays, and without some consumers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn tour_json(file: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// On a device of OpenCL, where there is one.
+/// The tour on an OpenCL device, if one exists.
 fn tour_on_a_device(file: &Path) -> Option<Value> {
     let place = "opencl:0";
     if let Err(error) = crossdock_opencl::register().and_then(|()| device::get(place.parse().unwrap())) {
@@ -38,7 +38,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)
 }
 
-/// A folder for one test, removed with it.
+/// A folder for one test, removed when it is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -101,8 +101,8 @@ fn the_photograph_goes_to_every_consumer_in_place() {
     for row in rows(&report) {
         assert!(row["ns"].as_f64().unwrap() > 0.0 && row["address"].as_u64().unwrap() != 0, "{row}");
         let is_python = row["to"] == "python3, its stdlib";
-        // Python has no copy counter, and its standard library no strided views: nothing is claimed
-        // without a measurement.
+        // Python has no copy counter, and its standard library has no strided views: without a
+        // measurement, the report claims nothing.
         assert_eq!(row["bytes_copied"], if is_python { Value::Null } else { 0.into() }, "{row}");
         let has_no_view = is_python && row["view"] != "whole";
         assert_eq!(row["dtype"], if has_no_view { Value::Null } else { "uint8".into() }, "{row}");
@@ -175,7 +175,7 @@ fn the_others_see_what_one_writes_and_more_is_refused() {
     assert_eq!(sharing["seen_by_pin"], sharing["written"]);
     for refused in ["read_refused", "write_refused"] {
         let text = sharing[refused].as_str().unwrap();
-        // With the holders of each, by protocol, since the tour has the ledger on.
+        // The ledger is on, so the report lists the holders of each, by protocol.
         assert!(
             text.contains("2 Share leases (MemoryView, ") && text.contains("1 Pin lease (MemoryView, "),
             "{text}"
@@ -195,7 +195,7 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
         (DArray::zeros(DType::BOOL, &[7], Order::RowMajor).unwrap(), "no Rust number is bool"),
         (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such type"),
         (DArray::zeros(DType::I32.swapped(), &[7], Order::RowMajor).unwrap(), "no byte order but"),
-        // More elements than anybody could walk, in no bytes at all.
+        // More elements than a loop can visit, in 0 bytes.
         (
             DArray::zeros(DType::bytes(0).unwrap(), &[1 << 50], Order::RowMajor).unwrap(),
             "no Rust number is S0",
@@ -272,7 +272,7 @@ fn without_a_file_it_shows_the_photograph_as_the_readme_prints_it() {
     }
 }
 
-/// A line without what differs from run to run: addresses and durations.
+/// A line without the addresses and durations, which vary.
 fn steady(line: &str) -> Vec<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut steady = Vec::new();

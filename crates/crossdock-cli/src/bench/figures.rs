@@ -1,4 +1,4 @@
-//! Taking the figures.
+//! Measures the figures.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crossdock_measure::{
 
 use crate::bench::report::{Figure, Memory, Traffic, Work};
 
-/// What is done with one kind of memory.
+/// The traffic of one kind of memory.
 pub(super) fn memory(level: &Level, threads: usize, time: Duration) -> Result<Memory> {
     let traffic = bandwidth::Traffic::ALL.into_iter().map(|traffic| {
         let by = |threads| bandwidth::gigabytes(traffic, level, threads, time);
@@ -25,7 +25,8 @@ pub(super) fn memory(level: &Level, threads: usize, time: Duration) -> Result<Me
     })
 }
 
-/// One work beside `memcpy`, or `memset` if nothing is read, on one thread and on all.
+/// Measures one work against `memcpy`, or `memset` if the work reads nothing, on one thread and on
+/// all.
 pub(super) fn work(
     work: &'static crossdock_measure::Work,
     shrink: usize,
@@ -43,7 +44,7 @@ pub(super) fn work(
     beside_the_limit(work, &task, &engines, limits)
 }
 
-/// One work beside the device's own copy.
+/// Measures one work against the device's own copy.
 pub(super) fn work_on(
     device: &dyn Device,
     work: &'static crossdock_measure::Work,
@@ -56,7 +57,7 @@ pub(super) fn work_on(
     beside_the_limit(work, &task, &engines, limits)
 }
 
-/// The figures of two or three engines, of which the first one is the limit.
+/// The figures of two or three engines, of which the first is the limit.
 fn beside_the_limit(
     work: &'static crossdock_measure::Work,
     task: &Task,
@@ -83,7 +84,7 @@ fn beside_the_limit(
     })
 }
 
-/// One way to a device, from it, or within it.
+/// Measures one link: to a device, from it, or within it.
 pub(super) fn link(link: &Link, time: Duration) -> Result<Memory> {
     let copy = Traffic {
         name: bandwidth::Traffic::Copy.name(),

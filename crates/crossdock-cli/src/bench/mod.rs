@@ -1,6 +1,7 @@
-//! `crossdock bench`: what this machine's memory can do, and how near to it the library comes.
+//! `crossdock bench`: measures this machine's memory, and how close the library comes to it.
 //!
-//! The works and the rounds are those of the project's own benchmarks, where others take part as well.
+//! The works and the rounds are those of the project's own benchmarks, which also include other
+//! libraries.
 
 mod figures;
 mod report;
@@ -20,15 +21,16 @@ use crate::bench::text::Glyphs;
 use crate::failure::{Failure, Result};
 use crate::{out, progress};
 
-/// From then on each work is measured in one round only: a slow machine is done within two minutes, too.
+/// After this time each work is measured in one round only, so that a slow machine finishes within
+/// two minutes.
 const LATE: Duration = Duration::from_secs(75);
 
-/// How many bytes are copied to a device, from it and within it.
+/// The bytes copied to a device, from it and within it.
 const LINK: usize = 256 << 20;
 
-/// A device that copies fewer gigabytes in a second, within its memory, ...
+/// A device that copies fewer gigabytes per second within its memory ...
 const FAST: f64 = 200.0;
-/// ... gets works with extents divided by this.
+/// ... gets works whose extents are divided by this.
 const SLOWER: usize = 16;
 
 const EXAMPLES: &str = "\
@@ -38,24 +40,24 @@ Examples:
   crossdock bench --place cuda:0     (the copies of a device, and its works beside them)
   crossdock bench --json | jq '.works[] | [.name, .one_thread.ratio]'";
 
-/// Measure this machine's memory, and how near to it copies and conversions come.
+/// Measure this machine's memory, and how close copies and conversions come to it.
 ///
-/// First what the C library reads, writes and copies in each cache and in memory. Then each kind of work on arrays, beside memcpy of
-/// as many bytes in the same rounds: memcpy is what is there to be reached. Every result is compared with a naive one before it
-/// is timed.
+/// First measures what the C library reads, writes and copies in each cache and in memory. Then
+/// measures each kind of work on arrays against a memcpy of as many bytes in the same rounds:
+/// memcpy is the limit. Every result is compared with a naive one before it is timed.
 ///
-/// With --place, the same of a device: its copies, within it and over the link to it, and each kind of work beside its own copy of as
-/// many bytes.
+/// With --place, measures a device: its copies, within it and over its link, and each kind of work
+/// against its own copy of as many bytes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Fewer rounds, hence rougher figures.
+    /// Use fewer rounds, for rougher figures.
     #[arg(long)]
     quick: bool,
-    /// Print JSON in place of the drawing.
+    /// Print JSON instead of the drawing.
     #[arg(long)]
     json: bool,
-    /// Measure a device in place of the processor: cuda:0, opencl:0, ...
+    /// Measure a device instead of the CPU: cuda:0, opencl:0, ...
     #[arg(long)]
     place: Option<Place>,
     /// Divide the extents of all arrays by this, for tests.
@@ -63,7 +65,7 @@ pub(crate) struct Args {
     shrink: u32,
 }
 
-/// Measures, and shows it.
+/// Measures, and prints the report.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let shrink = args.shrink as usize;
     let (limits, time) = match args.quick {
@@ -108,7 +110,7 @@ fn on_device(place: Place, shrink: usize, limits: Limits, time: Duration) -> Res
         report.memory.push(figures::link(&link, time).map_err(told(link.name))?);
         progress.inc(1);
     }
-    // What is not faster than a processor has less to do.
+    // A device that is not faster than a CPU gets less work.
     let within = report.memory.first().map_or(0.0, |memory| memory.traffic[0].one_thread);
     let shrink = if within < FAST { shrink * SLOWER } else { shrink };
     report.works = works(DEVICE_WORKS, limits, &progress, |work, limits| {
@@ -117,7 +119,7 @@ fn on_device(place: Place, shrink: usize, limits: Limits, time: Duration) -> Res
     Ok(report)
 }
 
-/// All works of a table, those that begin late in fewer rounds.
+/// All works of a table; late ones get fewer rounds.
 fn works(
     table: &'static [Work],
     limits: Limits,

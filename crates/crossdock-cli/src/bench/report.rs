@@ -1,61 +1,62 @@
-//! What was found.
+//! The results.
 
 use serde::Serialize;
 
-/// Everything that is shown.
+/// All results that are printed.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) machine: String,
-    /// The device that was measured, where it was not the processor.
+    /// The device that was measured, unless it was the CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,
-    /// How many "all threads" are.
+    /// The number of threads in "all threads".
     pub(super) threads: usize,
-    /// The nearest memory first.
+    /// The fastest memory first.
     pub(super) memory: Vec<Memory>,
     pub(super) works: Vec<Work>,
 }
 
-/// A cache, or memory.
+/// A cache, or main memory.
 #[derive(Debug, Serialize)]
 pub(super) struct Memory {
     pub(super) level: String,
-    /// How many bytes one thread touched.
+    /// The number of bytes that one thread touched.
     pub(super) nbytes: usize,
     pub(super) traffic: Vec<Traffic>,
 }
 
-/// What is done with it, in gigabytes per second.
+/// One kind of traffic, in gigabytes per second.
 #[derive(Debug, Serialize)]
 pub(super) struct Traffic {
     pub(super) name: &'static str,
     /// By one thread, or by the device.
     pub(super) one_thread: f64,
-    /// `None` where there is only one.
+    /// `None` for a single thread.
     pub(super) all_threads: Option<f64>,
 }
 
-/// A work beside `memcpy`.
+/// A work compared with `memcpy`.
 #[derive(Debug, Serialize)]
 pub(super) struct Work {
     pub(super) name: &'static str,
     pub(super) section: &'static str,
     /// The mean of the bytes read and written.
     pub(super) nbytes: usize,
-    /// What `memcpy` makes of as many, in gigabytes per second, by one thread; on a device, its own copy.
+    /// The speed of a `memcpy` of as many bytes, in gigabytes per second, by one thread; for a
+    /// device, of its own copy.
     pub(super) memcpy: f64,
     /// By one thread, or by the device.
     pub(super) one_thread: Figure,
-    /// `None` where there is only one.
+    /// `None` for a single thread.
     pub(super) all_threads: Option<Figure>,
 }
 
-/// How fast it was.
+/// A speed.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Figure {
-    /// Of `nbytes` in each second.
+    /// Gigabytes per second, of `nbytes`.
     pub(super) gigabytes: f64,
-    /// To `memcpy`, or the device's own copy, in the same rounds.
+    /// Relative to `memcpy`, or to the device's own copy, in the same rounds.
     pub(super) ratio: f64,
 }
 
@@ -64,7 +65,7 @@ impl Report {
         Self { machine, device: None, threads, memory: Vec::new(), works: Vec::new() }
     }
 
-    /// Of a device, which is one worker.
+    /// The report of a device, which counts as one worker.
     pub(super) fn of_device(machine: String, device: String) -> Self {
         Self { device: Some(device), ..Self::new(machine, 1) }
     }

@@ -13,17 +13,17 @@ const MIDDLE: Style = AnsiColor::Yellow.on_default();
 const FAR: Style = AnsiColor::Red.on_default();
 const MORE: Style = AnsiColor::Cyan.on_default();
 
-/// From this ratio on it is near.
+/// From this ratio on, a figure is near the limit.
 const NEAR_FROM: f64 = 0.8;
-/// And from this one on it is not far.
+/// From this ratio on, a figure is in the middle.
 const MIDDLE_FROM: f64 = 0.4;
 
-/// So many letters are as much as `memcpy`, or as the fastest memory.
+/// The length of a bar for `memcpy`, or for the fastest memory.
 const FULL: usize = 32;
-/// A bar is cut off here.
+/// The length at which a bar is truncated.
 const LONGEST: usize = FULL * 3 / 2;
 
-/// The signs of a bar.
+/// The characters of a bar.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Glyphs {
     one: char,
@@ -32,13 +32,13 @@ pub(super) struct Glyphs {
 }
 
 impl Glyphs {
-    /// For files and pipes, whatever reads them.
+    /// For files and pipes.
     pub(super) const ASCII: Self = Self { one: '#', all: '=', limit: '|' };
     /// For terminals.
     pub(super) const UNICODE: Self = Self { one: '█', all: '▒', limit: '│' };
 }
 
-/// Writes it. Styles are for the stream to keep or to drop.
+/// Writes the report. The stream keeps or removes the styles.
 pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
@@ -62,7 +62,7 @@ pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
 }
 
 impl Report {
-    /// What the two columns of figures are headed by.
+    /// The headings of the two columns of figures.
     fn columns(&self) -> [String; 2] {
         match self.device {
             None => ["1 thread".to_owned(), format!("{} thr.", self.threads)],
@@ -116,7 +116,7 @@ fn works(text: &mut String, report: &Report, glyphs: Glyphs) {
     }
 }
 
-/// A bar of a share by one thread, lengthened by what all threads make of it; with a mark where `limit` is.
+/// A bar for the share of one thread, extended by that of all threads, with a mark at `limit`.
 fn bar(one: f64, all: Option<f64>, limit: Option<usize>, glyphs: Glyphs) -> String {
     let letters = |share: f64| ((share * FULL as f64).round().max(0.0) as usize).min(LONGEST);
     let (one_ends, all_ends) = (letters(one), letters(all.unwrap_or(0.0)));

@@ -66,8 +66,8 @@ fn catch() -> Result<()> {
                     end(signal);
                 }
             };
-            // SAFETY: the action only uses atomics, `unlink`, and `emulate_default_handler`, which
-            // are async-signal-safe; it cannot panic.
+            // SAFETY: the action only uses atomics, `unlink` and `emulate_default_handler`, which
+            // are async-signal-safe, and it cannot panic.
             if let Err(error) = unsafe { signal_hook::low_level::register(signal, action) } {
                 caught = Err(Failure::new(format_args!("signal {signal} could not be caught: {error}")));
             }
@@ -80,7 +80,8 @@ fn catch() -> Result<()> {
 fn end(signal: i32) {
     let part = PART.load(Ordering::SeqCst);
     if !part.is_null() {
-        // SAFETY: a string that ends with a NUL, which `remove` allocated and never frees.
+        // SAFETY: `part` is not null, as checked above; it is a string that ends with a NUL, which
+        // `remove` allocated and no code frees.
         let _ = unsafe { libc::unlink(part) };
     }
     let _ = signal_hook::low_level::emulate_default_handler(signal);

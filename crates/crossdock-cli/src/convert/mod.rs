@@ -1,4 +1,4 @@
-//! `crossdock convert`: arrays out of a file into one of another format, or of the same.
+//! `crossdock convert`: writes arrays of a file to a file of another format, or of the same.
 
 mod cleanup;
 mod plan;
@@ -38,21 +38,21 @@ Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 w
 
 /// Write arrays to a file of another format.
 ///
-/// FILE is opened in place where its format permits it, and its arrays are compared with their
-/// checksums where it has some (.npz). What of FILE has no place in OUT is listed on stderr: texts,
-/// names, other files of an archive. Of an image, only pixels are read: its texts, colour profile
-/// and EXIF data are left out without a note. What is written is as large as the elements are, of
-/// the type that they have unless another is asked for, and replaces nothing unless --force is
-/// given.
+/// FILE is opened in place if its format permits it, and its arrays are compared with their
+/// checksums if it has some (.npz). The parts of FILE that OUT cannot hold are listed on stderr:
+/// texts, names, other files of an archive. Of an image, only pixels are read: texts, colour
+/// profile and EXIF data are left out without a note. Elements keep their type and size unless
+/// --dtype is given. An existing OUT is an error unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, behind colons, the name of an array in it and a view as in Python.
-    /// `-` is standard input, if that is a file and not a pipe; --at picks a view of it.
+    /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, after colons, the name of an array in it
+    /// and a view as in Python. `-` is standard input, which must be a file and not a pipe; --at
+    /// selects a view of it.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
-    /// The file to write. Its ending says the format: npy, npz, safetensors, png, jpg, raw. A pipe
-    /// or a device is written through; `-` is standard output.
+    /// The file to write. Its ending selects the format: npy, npz, safetensors, png, jpg, raw. A
+    /// pipe or a device is written directly; `-` is standard output.
     #[arg(value_name = "OUT")]
     out: PathBuf,
     /// The view to write, as in Python: '::2, ..., .field'.
@@ -62,31 +62,31 @@ pub(crate) struct Args {
     /// that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
-    /// With --dtype: what does not fit is made to fit. Fractions are cut off towards zero, dates
-    /// are rounded down, and what is out of range becomes the nearer end of it.
+    /// With --dtype: convert values that do not fit. Fractions are cut off towards zero, dates are
+    /// rounded down, and a number out of range becomes the nearest limit.
     #[arg(long, requires = "dtype")]
     saturate: bool,
-    /// The order to write: C (rows) or F (columns). Without it, npy and npz keep the order that the
-    /// elements have, and all else has rows. Formats that have only rows refuse F.
+    /// The order to write: C (rows) or F (columns). By default, npy and npz keep the order of the
+    /// elements, and other formats have rows. Formats that have only rows refuse F.
     #[arg(long, value_enum)]
     order: Option<Letter>,
-    /// The format to write, whatever the ending of OUT.
+    /// The format to write, for any ending of OUT.
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<To>,
-    /// What the elements of a raw FILE are: dtype and shape, and order, strides or offset where they are not the usual ones.
+    /// The description of a raw FILE: dtype and shape, and order, strides or offset if they are not
+    /// the defaults.
     #[arg(long, value_name = "DESCRIPTION")]
     raw: Option<Description>,
-    /// Deflate what is written to an .npz file. Such arrays cannot be opened in place.
+    /// Deflate the arrays of an .npz file. Deflated arrays cannot be opened in place.
     #[arg(long)]
     deflate: bool,
-    /// How much of a JPEG image is kept, from 1 to 100.
+    /// The quality of a JPEG image, from 1 to 100.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     quality: Option<u8>,
-    /// Replace OUT where it exists. Its mode and owner stay; a file that you may not write is
-    /// refused.
+    /// Replace OUT if it exists. Its mode and owner stay; a file that you may not write is refused.
     #[arg(short, long)]
     force: bool,
-    /// Leave out the arrays of FILE that cannot be opened, as those of Python objects, with a note
+    /// Skip the arrays of FILE that cannot be opened, such as those of Python objects, with a note
     /// on each.
     #[arg(long)]
     skip_refused: bool,
@@ -159,7 +159,7 @@ fn quoted(word: &str) -> String {
 }
 
 impl Args {
-    /// What is to be written, if all arguments go together.
+    /// The format to write, if the arguments are consistent.
     fn format(&self) -> Result<Format, Failure> {
         let wrong = |text: String| Err(Failure::new(text).with_status(crate::status::USAGE));
         let Some(format) = self.to.map(Format::from).or_else(|| Format::named(&self.out)) else {

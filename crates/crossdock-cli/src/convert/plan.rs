@@ -1,4 +1,4 @@
-//! What is to be written: the arrays as they will be.
+//! The arrays to write, after conversion.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened, Picked};
 use crate::{out, progress};
 
-/// The arrays, converted, with all that says how they are written.
+/// The converted arrays, and how they are written.
 pub(super) struct Plan {
     format: Format,
-    /// Where they come from, kept to ask whether the file is still whole.
+    /// The source files, kept to check that they did not shrink.
     opened: Vec<Opened>,
     arrays: Vec<(String, DArray)>,
-    /// The texts of a `.safetensors` file, which go into another one.
+    /// The texts of a `.safetensors` file, for another such file.
     metadata: Vec<(String, String)>,
     order: Order,
     deflate: bool,
@@ -26,7 +26,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Opens what is named, decodes it where it must be, and converts it where that is asked for.
+    /// Opens the arrays, decodes them if necessary, and converts them as requested.
     pub(super) fn make(args: &Args, format: Format) -> Result<Self> {
         let mut metadata = Vec::new();
         let opened = match &args.raw {
@@ -63,8 +63,7 @@ impl Plan {
         &self.arrays
     }
 
-    /// The format, with those of its options that were given. (Which go together was checked with
-    /// the arguments.)
+    /// The format with the given options. (The arguments were checked for consistency before.)
     pub(super) fn options(&self) -> SaveOptions {
         let mut options = SaveOptions::new().format(self.format).deflated(self.deflate);
         if self.format == Format::Raw {
@@ -81,7 +80,7 @@ impl Plan {
         options
     }
 
-    /// Of all elements.
+    /// The bytes of all elements.
     pub(super) fn nbytes(&self) -> u64 {
         self.arrays.iter().map(|(_, array)| array.nbytes() as u64).sum()
     }
@@ -91,7 +90,7 @@ impl Plan {
         self.deflate || matches!(self.format, Format::Png | Format::Jpeg)
     }
 
-    /// What has to be said to open a raw file again.
+    /// The description with which a raw file can be opened again.
     pub(super) fn description(&self) -> Option<Description> {
         let (_, array) = self.arrays.first().filter(|_| self.format == Format::Raw)?;
         Some(Description::new(array.dtype().clone(), array.shape()).order(self.order))
@@ -102,7 +101,7 @@ impl Plan {
         self.opened.iter().map(|opened| opened.path.as_path())
     }
 
-    /// Asks whether all that was read was really there.
+    /// Checks that the source files did not shrink.
     pub(super) fn check(&self) -> Result<()> {
         self.opened.iter().try_for_each(Opened::check)
     }
@@ -142,8 +141,8 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
     }
 }
 
-/// Notes which parts of the file the new one does not hold. Where one array was named, the rest of
-/// an archive is left out on purpose.
+/// Notes which parts of the file the new one does not hold. If the user named one array, the rest
+/// of an archive is left out on purpose.
 fn note_losses(archive: &Archive, opened: &[Opened], format: Format) {
     let contents = &archive.contents;
     let mut lost = Vec::new();
@@ -178,7 +177,7 @@ fn note_losses(archive: &Archive, opened: &[Opened], format: Format) {
     }
 }
 
-/// `2 texts ("a", "b")`
+/// For example `2 texts ("a", "b")`.
 fn counted(what: &str, count: usize, names: impl Iterator<Item = String>) -> String {
     const MOST: usize = 8;
     let names: Vec<String> = names.take(MOST).collect();
@@ -186,7 +185,7 @@ fn counted(what: &str, count: usize, names: impl Iterator<Item = String>) -> Str
     format!("{count} {what}{} ({}{more})", if count == 1 { "" } else { "s" }, names.join(", "))
 }
 
-/// The view, the type and the order that are asked for: in place where it is so already.
+/// The view, with the requested type and order: in place if the array has them already.
 fn convert(opened: &Opened, args: &Args, order: Order) -> crossdock::Result<DArray> {
     let mut array = opened.view.at(args.at.as_deref().unwrap_or(""))?;
     if let Some(dtype) = args.dtype.as_ref().filter(|dtype| *dtype != array.dtype()) {
@@ -202,7 +201,8 @@ fn convert(opened: &Opened, args: &Args, order: Order) -> crossdock::Result<DArr
     Ok(array)
 }
 
-/// What an array is called where it has to have a name: its own, or that of its file without the ending.
+/// The name of an array in a format that requires one: its own, or that of its file without the
+/// ending.
 fn name(opened: &Opened) -> String {
     if !opened.name.is_empty() {
         return opened.name.clone();

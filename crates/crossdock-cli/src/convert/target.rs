@@ -20,8 +20,8 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Opens it before anything is read, so that errors come early. For a pipe, waits for its
-    /// reader.
+    /// Opens the output before anything is read, so that errors come early. For a pipe, waits for
+    /// its reader.
     pub(super) fn open(path: &'a Path, force: bool) -> Result<Self> {
         let opened = match path.to_str() {
             Some("-") => NewFile::create("/dev/stdout"),
@@ -41,7 +41,7 @@ impl<'a> Target<'a> {
         Ok(Self { path, file })
     }
 
-    /// Refuses to write into the file that is being read.
+    /// Refuses to write to the file that is being read.
     pub(super) fn check_source(&self, source: &Path) -> Result<()> {
         let through = self.file.written_through().and_then(|file| file.metadata().ok());
         match (through, std::fs::metadata(source)) {
@@ -63,7 +63,7 @@ impl<'a> Target<'a> {
         matches!((through, stdout), (Some(Ok(through)), Ok(stdout)) if same(&through, &stdout))
     }
 
-    /// Writes all of it, and returns the number of bytes.
+    /// Writes the whole output, and returns the number of bytes.
     pub(super) fn write(mut self, plan: &Plan, bar: &ProgressBar) -> Result<u64> {
         let is_stdout = self.is_stdout();
         let mut counted = Counted { file: &mut self.file, bar, nbytes: 0, has_no_reader: false };

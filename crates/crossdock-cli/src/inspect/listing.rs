@@ -1,4 +1,4 @@
-//! A file of several arrays: a line for each. Nothing is decoded for it but headers.
+//! A file of several arrays: a line for each. Only headers are decoded.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::terminal::shown;
 
 const TITLE: Style = AnsiColor::Green.on_default().bold();
 
-/// How many arrays, and how many texts, are listed; `--json` lists all.
+/// The most arrays, and the most texts, that are listed; `--json` lists all.
 const MOST: usize = 500;
 
 /// For people.
@@ -117,12 +117,12 @@ pub(super) fn as_json(archive: &Archive) -> Value {
     })
 }
 
-/// The byte of the file at which element 0 lies, where it is in place.
+/// The byte of the file at which element 0 begins, if the array is in place.
 fn offset(entry: &Entry) -> Option<u64> {
     if entry.copied_because().is_some() {
         return None;
     }
-    // O(1), since it is in place.
+    // O(1), since the array is in place.
     let (buffer, within) = entry.open().ok()?.buffer().ok()?;
     buffer.descriptor().map(|(_, start)| start + within as u64)
 }

@@ -1,4 +1,4 @@
-//! `crossdock inspect`: what an array file holds, and how it lies in memory.
+//! `crossdock inspect`: shows the contents of an array file, and their layout in memory.
 
 mod listing;
 mod picture;
@@ -35,31 +35,33 @@ Examples:
 
 /// Show what an array is, how it lies in memory, and its values' range.
 ///
-/// FILE is opened in place, unless it is compressed: its elements are read once, where they lie, and nothing is copied. Of a file of
-/// several arrays, of which none is named, a list is shown.
+/// FILE is opened in place, unless it is compressed: its elements are read once, and nothing is
+/// copied. For a file of several arrays without a NAME, prints a list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, behind colons, the name of an array in it and a view as in Python:
-    /// '::2, ..., .field'.
+    /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, after colons, the name of an array in it
+    /// and a view as in Python: '::2, ..., .field'.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
-    /// Print JSON in place of text.
+    /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
-    /// Of a file of several arrays, compare each with its checksum, which reads all of them.
-    /// Damaged ones are listed as such, and the exit status is 1. An array that is shown by itself
-    /// is always compared.
+    /// For a file of several arrays, compare each with its checksum, which reads all of them.
+    /// Damaged arrays are listed as such, and the exit status is 1. A single array is always
+    /// compared.
     #[arg(long)]
     verify: bool,
-    /// Show by which protocols it can be handed on in place, what functions of other libraries do
+    /// Show which protocols can export the array in place, what functions of other libraries do
     /// with it, and why.
     #[arg(long)]
     protocols: bool,
-    /// What the elements of a raw FILE are: dtype and shape, and order, strides or offset where they are not the usual ones.
+    /// The description of a raw FILE: dtype and shape, and order, strides or offset if they are not
+    /// the defaults.
     #[arg(long, value_name = "DESCRIPTION")]
     raw: Option<Description>,
-    /// How an array of two or three dimensions is drawn: in colours where the terminal has them, else in letters.
+    /// How to draw an array of two or three dimensions: in colours if the terminal has them,
+    /// otherwise in letters.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = picture::How::Auto)]
     picture: picture::How,
 }
@@ -79,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             progress.finish_and_clear();
             let verified = verified?;
             list(args, &verified)?;
-            // What could not be opened before is listed, too, but was not damaged.
+            // Arrays that could not be opened before are listed too, but they are not damaged.
             let is_whole = verified.contents.refused().len() == archive.contents.refused().len();
             Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(status::FAILED) })
         }
@@ -102,7 +104,7 @@ fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
         opened.check()
     });
     progress.finish_and_clear();
-    // Where the file shrank, whatever else was found does not count.
+    // If the file shrank, no other result is valid.
     opened.check()?;
     let exchange = args.protocols.then(|| protocols::ask(&opened.view));
     let report = Report::new(opened, read?, exchange)?;
@@ -114,7 +116,7 @@ fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
         Some(canvas) => picture::draw(&opened.view, &canvas)?,
         None => None,
     };
-    // What was drawn was read of the map, too.
+    // Drawing also read the map.
     opened.check()?;
     out::print(&text::write(&report, &opened.view, glyphs, picture.as_ref()))
 }

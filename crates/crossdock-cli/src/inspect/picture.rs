@@ -1,8 +1,8 @@
-//! A picture of an array of two or three dimensions, in the terminal.
+//! Draws an array of two or three dimensions in the terminal.
 //!
-//! Each cell of the terminal is two pixels, one above the other: the upper half of a block in one colour, the ground in another. Without
-//! colours, a cell is a letter, the darker the emptier. Of the array, only the elements that are shown are read, one for each pixel: the one
-//! in the middle of what the pixel stands for.
+//! Each cell of the terminal shows two pixels, one above the other: an upper half block in one
+//! colour, on a background in another. Without colours, a cell is a letter, darker for smaller
+//! values. Only one element is read per pixel: the middle one of those that the pixel stands for.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -14,12 +14,12 @@ use crossdock::view::Request;
 
 use crate::failure::Result;
 
-/// How it is drawn.
+/// How an array is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum How {
-    /// As the terminal can; in letters for files and pipes, and where NO_COLOR is set.
+    /// As the terminal permits; in letters for files and pipes, and if NO_COLOR is set.
     Auto,
-    /// Not at all.
+    /// No picture.
     Never,
     /// In letters.
     Ascii,
@@ -37,7 +37,7 @@ enum Ink {
     True,
 }
 
-/// What is drawn on.
+/// The area to draw on.
 #[derive(Debug)]
 pub(super) struct Canvas {
     ink: Ink,
@@ -45,16 +45,16 @@ pub(super) struct Canvas {
     rows: usize,
 }
 
-/// Where the size of the terminal is not known.
+/// The size if that of the terminal is unknown.
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// No more than this, however large the terminal is: a picture is a glance.
+/// The largest picture, on any terminal.
 const MOST_COLUMNS: usize = 160;
 const MOST_ROWS: usize = 48;
 
 impl Canvas {
-    /// The terminal, or whatever else stdout is. `None` where nothing is to be drawn.
+    /// The canvas for stdout, a terminal or not; `None` if nothing is drawn.
     pub(super) fn of_stdout(how: How) -> Option<Self> {
         let ink = match how {
             How::Never => return None,
@@ -85,7 +85,7 @@ fn ink_of_stdout() -> Ink {
     }
 }
 
-/// A drawing, and what it shows.
+/// A drawing, and its caption.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) caption: String,
@@ -93,7 +93,8 @@ pub(super) struct Picture {
     pub(super) drawing: String,
 }
 
-/// Draws it. `None` for what is no picture: other ranks, no elements, elements that are no numbers.
+/// Draws an array. `None` if it is not a picture: another rank, no elements, or elements that are
+/// not numbers.
 pub(super) fn draw(array: &DArray, canvas: &Canvas) -> Result<Option<Picture>> {
     let Some(plane) = Plane::of(array)? else { return Ok(None) };
     let samples = Samples::take(&plane, canvas)?;
@@ -113,10 +114,10 @@ pub(super) fn draw(array: &DArray, canvas: &Canvas) -> Result<Option<Picture>> {
     Ok(Some(Picture { caption, drawing }))
 }
 
-/// What is seen: height × width × channels, 1 or 3 of them.
+/// The visible part: height × width × channels, 1 or 3 of them.
 struct Plane {
     view: DArray,
-    /// The range of the samples, where the type has one; else it is what is found.
+    /// The range of the samples, if the type has one; otherwise the range of the values is used.
     full: Option<(f64, f64)>,
     said: String,
 }
@@ -140,7 +141,7 @@ impl Plane {
             Ok(Some(Self { view: view.at("..., :3")?, full, said: " pixels in colour".to_owned() }))
         };
         let grey = |view: DArray, said: String| -> Result<Option<Self>> {
-            // One channel is stretched to what is found in it, so that faint differences are seen.
+            // One channel is scaled to its own range, so that small differences are visible.
             Ok(Some(Self { view: view.insert_axis(2)?, full: None, said }))
         };
         match *array.shape() {
@@ -157,16 +158,16 @@ impl Plane {
     }
 }
 
-/// The elements that are shown.
+/// The elements that are drawn.
 struct Samples {
     width: usize,
     height: usize,
     channels: usize,
-    /// Row by row. NaN where an element is no number.
+    /// Row by row, with NaN for an element that is not a number.
     values: Vec<f64>,
-    /// The least and the greatest that was found.
+    /// The smallest and the largest value.
     range: Option<(f64, f64)>,
-    /// What is black, and what is white.
+    /// The values of black and of white.
     scale: (f64, f64),
 }
 
@@ -177,7 +178,7 @@ impl Samples {
         let view = plane.view.export(&Request::pin())?;
         let mut values = Vec::with_capacity(pixels_across * pixels_down * channels);
         let middle = |pixel: usize, pixels: usize, len: usize| {
-            // In wide numbers, since lengths can be huge where strides are zero.
+            // `u128`, since lengths can be huge if strides are zero.
             ((2 * pixel as u128 + 1) * len as u128 / (2 * pixels as u128)) as usize
         };
         for down in 0..pixels_down {
@@ -201,13 +202,13 @@ impl Samples {
         Self { width: 0, height: 0, channels: 1, values: Vec::new(), range: None, scale: (0.0, 1.0) }
     }
 
-    /// Red, green and blue of a pixel, each 0 to 1; `None` where it is no number.
+    /// Red, green and blue of a pixel, each 0 to 1; `None` if it is not a number.
     fn colour(&self, row: usize, column: usize) -> Option<[f64; 3]> {
         let start = (row * self.width + column) * self.channels;
         let of = |channel: usize| {
             let value = self.values[start + channel.min(self.channels - 1)];
             let (black, white) = self.scale;
-            // Halves, so that the difference of the greatest numbers does not overflow.
+            // Halves, so that the difference of the largest numbers does not overflow.
             let share = (value / 2.0 - black / 2.0) / (white / 2.0 - black / 2.0);
             match value {
                 _ if value.is_nan() => f64::NAN,
@@ -266,9 +267,9 @@ impl Samples {
     }
 }
 
-/// How many pixels across and down: as many as there are elements, or as fit, with the same proportions.
+/// The width and height in pixels: one per element, or as many as fit with the same proportions.
 fn fit(width: usize, height: usize, canvas: &Canvas) -> (usize, usize) {
-    // A cell is about twice as high as it is wide: two pixels, or one letter for twice as many rows.
+    // A cell is about twice as high as wide: two pixels, or one letter for twice as many rows.
     let (rows, down_per_row) = match canvas.ink {
         Ink::Letters => (canvas.rows, 0.5),
         _ => (canvas.rows * 2, 1.0),
@@ -283,18 +284,18 @@ fn fit(width: usize, height: usize, canvas: &Canvas) -> (usize, usize) {
     (across.min(width), down.min(height))
 }
 
-/// Whether there is room for every element, as two letters side by side, which are about square.
+/// Whether there is room to draw every element as two letters side by side, which is about square.
 fn doubled(width: usize, height: usize, canvas: &Canvas) -> bool {
     width <= canvas.columns / 2 && height <= canvas.rows
 }
 
-/// A colour as the terminal takes it, behind 38 or 48. What is no number is magenta.
+/// A colour as a parameter of the terminal's codes 38 and 48. NaN is magenta.
 fn code(colour: Option<[f64; 3]>, ink: Ink) -> String {
     let [red, green, blue] = colour.unwrap_or([1.0, 0.0, 1.0]);
     let of = |share: f64, most: f64| (share * most).round() as u8;
     match ink {
         Ink::True => format!("2;{};{};{}", of(red, 255.0), of(green, 255.0), of(blue, 255.0)),
-        // Greys have 24 steps of their own, colours a cube of 6 × 6 × 6.
+        // The palette has 24 steps of grey, and a cube of 6 × 6 × 6 colours.
         _ if red == green && green == blue => format!("5;{}", 232 + of(red, 23.0)),
         _ => format!("5;{}", 16 + 36 * of(red, 5.0) + 6 * of(green, 5.0) + of(blue, 5.0)),
     }

@@ -1,11 +1,11 @@
-//! By which protocols an array can be handed on, and what other libraries do with it: the library's
-//! answers as rows of the report.
+//! Which protocols export an array, and what other libraries do with it: the library's answers as
+//! rows of the report.
 
 use crossdock::DArray;
 use crossdock::exchange::{self, Consumer, Offered};
 use serde::Serialize;
 
-/// What `--protocols` adds to a report.
+/// The part of a report that `--protocols` adds.
 #[derive(Debug, Serialize)]
 pub(super) struct Exchange {
     pub(super) protocols: Vec<ProtocolRow>,
@@ -17,9 +17,9 @@ pub(super) struct Exchange {
 pub(super) struct ProtocolRow {
     pub(super) protocol: &'static str,
     pub(super) in_place: bool,
-    /// Why not.
+    /// The reason of a refusal.
     pub(super) reason: Option<String>,
-    /// How many bytes a copy would take, where that would help.
+    /// The bytes of a copy, if a copy would help.
     pub(super) would_copy: Option<usize>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ConsumerRow {
     pub(super) reason: String,
 }
 
-/// Calls every exporter, and judges by the profile of every consumer.
+/// Calls every exporter, and evaluates the profile of every consumer.
 pub(super) fn ask(array: &DArray) -> Exchange {
     let protocol = |Offered { protocol, refusal, would_copy, .. }| ProtocolRow {
         protocol,

@@ -1,4 +1,4 @@
-//! What is known of an array, to be written as text or as JSON.
+//! The properties of an array, to be written as text or as JSON.
 
 use crossdock::DArray;
 use crossdock::element::{DType, DTypeKind};
@@ -14,14 +14,14 @@ use crate::inspect::statistics::{Found, Statistics};
 use crate::lend::order_letter;
 use crate::open::Opened;
 
-/// All that `inspect` tells.
+/// All properties that `inspect` prints.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) file: String,
     /// The name of the array in the file; empty where it has none.
     pub(super) name: String,
     pub(super) view: String,
-    /// Why it is not in place: what it was decoded from.
+    /// Why it is not in place: the encoding in the file.
     pub(super) decoded: Option<&'static str>,
     #[serde(serialize_with = "write_dtype")]
     pub(super) dtype: DType,
@@ -32,9 +32,10 @@ pub(super) struct Report {
     pub(super) orders: Vec<&'static str>,
     pub(super) len: usize,
     pub(super) nbytes: usize,
-    /// The byte of the file at which element 0 lies, where it is in place.
+    /// The byte of the file at which element 0 begins, if the array is in place.
     pub(super) offset: Option<u64>,
-    /// What the address of element 0 is a multiple of, up to a page; and what every element needs.
+    /// The largest power of two, up to a page, that divides the address of element 0; and the
+    /// alignment that every element requires.
     pub(super) address_alignment: usize,
     pub(super) dtype_alignment: usize,
     pub(super) is_aligned: bool,
@@ -101,7 +102,7 @@ fn birth(array: &DArray) -> &'static str {
     }
 }
 
-/// A string for a scalar; the tree for what has parts.
+/// A string for a scalar, a tree for other types.
 fn write_dtype<S: Serializer>(dtype: &DType, serializer: S) -> Result<S::Ok, S::Error> {
     tree(dtype).serialize(serializer)
 }
@@ -144,7 +145,7 @@ fn write_statistics<S: Serializer>(all: &[Statistics], serializer: S) -> Result<
     }))
 }
 
-/// A number where JSON has it, else as text: infinities, dates, durations.
+/// A JSON number if possible, otherwise text: infinities, dates, durations.
 fn number(value: &crossdock::element::Value, dtype: &DType) -> serde_json::Value {
     use crossdock::element::Value;
     match value {

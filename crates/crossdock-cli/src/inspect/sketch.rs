@@ -1,4 +1,5 @@
-//! How the axes lie in memory, drawn: one line per axis, the longest stride first, each inside the one above.
+//! Draws the axes in memory order: one line per axis, the longest stride first, each within the one
+//! above.
 //!
 //! ```text
 //!   axis 0 > 214 x 3840 B  |############------------|  1918 B used, 1922 B gap
@@ -6,7 +7,8 @@
 //!       element: uint8, 1 B
 //! ```
 //!
-//! The bar is one step of the axis, to scale: what the axes inside of it cover, and the gap up to the next step.
+//! The bar is one step of the axis, to scale: the bytes that the inner axes cover, and the gap up
+//! to the next step.
 
 use std::fmt::Write;
 
@@ -16,7 +18,7 @@ use serde::Serialize;
 
 use crate::terminal::shown;
 
-/// The signs of a drawing.
+/// The characters of a drawing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Glyphs {
     pub(super) times: &'static str,
@@ -28,7 +30,7 @@ pub(super) struct Glyphs {
 }
 
 impl Glyphs {
-    /// For files and pipes, whatever reads them.
+    /// For files and pipes.
     pub(super) const ASCII: Self =
         Self { times: "x", forward: ">", backward: "<", used: "#", gap: "-", end: "|" };
     /// For terminals.
@@ -36,19 +38,20 @@ impl Glyphs {
         Self { times: "×", forward: "▸", backward: "◂", used: "█", gap: "░", end: "▏" };
 }
 
-/// One axis, and what lies in one step of it.
+/// One axis, and the contents of one of its steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Step {
     pub(super) axis: usize,
     pub(super) len: usize,
     pub(super) stride: isize,
-    /// The bytes that the axes inside of it cover, gaps between those included.
+    /// The bytes that the inner axes cover, including their gaps.
     pub(super) used: usize,
-    /// The bytes from there to the next step; negative where the next step begins earlier.
+    /// The bytes from there to the next step; negative if the next step begins earlier.
     pub(super) gap: i64,
 }
 
-/// The axes as they lie: the longest strides first. Axes of length 1 have nowhere to step to, and are left out.
+/// The axes in memory order: the longest strides first. Axes of length 1 have no step, and are left
+/// out.
 pub(super) fn steps(array: &DArray) -> Vec<Step> {
     let mut axes: Vec<usize> = (0..array.rank()).filter(|&axis| array.shape()[axis] != 1).collect();
     axes.sort_by_key(|&axis| array.strides()[axis].unsigned_abs());
@@ -58,7 +61,8 @@ pub(super) fn steps(array: &DArray) -> Vec<Step> {
         .map(|axis| {
             let (len, stride) = (array.shape()[axis], array.strides()[axis]);
             let step = Step { axis, len, stride, used, gap: stride.unsigned_abs() as i64 - used as i64 };
-            // An array lies within what can be addressed, so nothing here overflows (and without elements, nothing matters).
+            // An array fits into the address space, so nothing overflows here (and without
+            // elements, nothing matters).
             used = used.saturating_add(stride.unsigned_abs().saturating_mul(len.saturating_sub(1)));
             step
         })
@@ -98,7 +102,7 @@ fn label(depth: usize, step: &Step, glyphs: Glyphs) -> String {
     format!("{}axis {axis} {arrow} {len} {} {stride} B", "  ".repeat(depth), glyphs.times)
 }
 
-/// One step, to scale: never wholly used while there is a gap, and never wholly a gap.
+/// One step, to scale: neither a gap nor the used part disappears by rounding.
 fn bar(step: &Step, glyphs: Glyphs) -> String {
     const WIDTH: usize = 24;
     let used = if step.gap <= 0 {
@@ -123,7 +127,7 @@ fn said(step: &Step) -> String {
     }
 }
 
-/// What one element is: for a record, its fields and gaps in the order in which they lie.
+/// One element: for a record, its fields and gaps in memory order.
 fn element(dtype: &DType) -> String {
     const MOST: usize = 12;
     let DTypeKind::Record(record) = dtype.kind() else {
@@ -150,7 +154,7 @@ fn element(dtype: &DType) -> String {
     format!("record of {} B | {} |", record.itemsize(), parts.join(" | "))
 }
 
-/// How much of what the array spans is its own.
+/// The part of the array's extent that its elements take.
 fn extent(array: &DArray, steps: &[Step]) -> String {
     let (nbytes, span) = (array.nbytes(), array.layout().span().nbytes());
     if steps.iter().all(|step| step.gap == 0) {

@@ -1,6 +1,7 @@
 //! Minimum, maximum and mean of every number in an array, in one pass over its memory.
 //!
-//! Elements are loaded a chunk at a time, once each: others may be writing them, and nothing is kept but the sums.
+//! Elements are loaded once each, a chunk at a time, since another process may write them; only the
+//! sums are kept.
 
 use crossdock::DArray;
 use crossdock::element::{ByteOrder, DType, DTypeKind, NAT, Scalar, ScalarKind, Value};
@@ -9,28 +10,29 @@ use crossdock::view::Request;
 use crate::failure::Failure;
 use crate::walk::as_it_lies;
 
-/// What is known of one field, or of one part of a complex number; of an array without fields, under an empty name.
+/// The statistics of one field, or of one part of a complex number; of an array without fields,
+/// under an empty name.
 #[derive(Debug)]
 pub(super) struct Statistics {
-    /// The way to it: `.position.x`, `.signal.real`.
+    /// The path of the field: `.position.x`, `.signal.real`.
     pub(super) path: String,
-    /// What it is.
+    /// The type of the field.
     pub(super) dtype: DType,
-    /// What was found.
+    /// The results.
     pub(super) found: Found,
 }
 
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Numbers, dates and durations. `least` and `greatest` are `None` where there are none but NaN or NaT.
+    /// Numbers, dates and durations. `least` and `greatest` are `None` if all are NaN or NaT.
     Numbers { least: Option<Value>, greatest: Option<Value>, mean: Option<f64>, nan: u64 },
-    /// Truth values.
+    /// Booleans.
     Truths { no: u64, yes: u64 },
-    /// Nothing that can be ordered: text, bytes, void, pointers.
+    /// Types without an order: text, bytes, void, pointers.
     Nothing,
 }
 
-/// Reads all of the array. `tick` is told of the bytes read, and stops the reading by an error.
+/// Reads the whole array. Calls `tick` with the number of bytes read, and stops at its error.
 pub(super) fn gather(
     array: &DArray,
     mut tick: impl FnMut(usize) -> Result<(), Failure>,
@@ -53,8 +55,8 @@ pub(super) fn gather(
 struct Leaf {
     path: String,
     scalar: Scalar,
-    /// Where it first begins, how many bytes of it lie there, and how often they repeat how many bytes apart: the sub-arrays
-    /// around it, outermost first.
+    /// The offset of its first bytes, their number, and the repetitions in sub-arrays (count and
+    /// stride), outermost first.
     offset: usize,
     nbytes: usize,
     repeats: Vec<(usize, usize)>,
@@ -91,7 +93,7 @@ fn descend(dtype: &DType, path: String, offset: usize, repeats: &[(usize, usize)
     }
 }
 
-/// What half of a complex number is.
+/// The type of half a complex number.
 fn part_of_complex(scalar: Scalar) -> Option<Scalar> {
     let kind = match scalar.kind() {
         ScalarKind::Complex32 => ScalarKind::Float16,
@@ -106,14 +108,14 @@ fn part_of_complex(scalar: Scalar) -> Option<Scalar> {
 impl Leaf {
     fn new(path: String, scalar: Scalar, offset: usize, repeats: &[(usize, usize)]) -> Self {
         let (nbytes, repeats) = match repeats.split_last() {
-            // They lie without gaps.
+            // The elements of this sub-array are contiguous.
             Some((&(count, stride), outer)) if stride == scalar.itemsize() => (count * stride, outer),
             _ => (scalar.itemsize(), repeats),
         };
         Self { path, scalar, offset, nbytes, repeats: repeats.to_vec(), tally: Tally::new(scalar) }
     }
 
-    /// Adds what one chunk of whole elements holds of it.
+    /// Adds the values of the field in one chunk of whole elements.
     fn add(&mut self, bytes: &[u8], itemsize: usize, packed: &mut Vec<u8>) {
         if self.nbytes == itemsize {
             return self.tally.add(bytes);
@@ -132,7 +134,7 @@ impl Leaf {
     }
 }
 
-/// Appends the bytes of one element that belong to a leaf, without what lies between.
+/// Appends the bytes of one element that belong to a leaf, without the gaps.
 fn pack(repeats: &[(usize, usize)], nbytes: usize, element: &[u8], packed: &mut Vec<u8>) {
     match repeats.split_first() {
         None => packed.extend_from_slice(&element[..nbytes]),
@@ -142,13 +144,14 @@ fn pack(repeats: &[(usize, usize)], nbytes: usize, element: &[u8], packed: &mut 
     }
 }
 
-/// What was counted so far.
+/// The counts so far.
 enum Tally {
-    /// Integers of up to 64 bits, dates and durations among them.
+    /// Integers of up to 64 bits, including dates and durations.
     Integers(Integers, fn(&mut Integers, &[u8])),
     /// Floats of 32 and 64 bits.
     Floats(Floats, fn(&mut Floats, &[u8])),
-    /// How often each pattern of one or two bytes occurs: floats narrower than 32 bits, and truth values.
+    /// How often each pattern of one or two bytes occurs: floats narrower than 32 bits, and
+    /// booleans.
     Patterns {
         width: usize,
         counts: Vec<u64>,
@@ -174,7 +177,7 @@ struct Floats {
     sum: f64,
 }
 
-/// Adds up the integers in packed bytes of one order.
+/// Adds up the integers in packed bytes of one byte order.
 macro_rules! add_integers {
     ($ty:ty, $sum:ty, $decode:ident) => {
         |tally, bytes| {
@@ -184,7 +187,7 @@ macro_rules! add_integers {
                 let value = <$ty>::$decode(word);
                 least = least.min(value);
                 greatest = greatest.max(value);
-                // A chunk is too short for such a sum to overflow.
+                // A chunk is too short for the sum to overflow.
                 sum += value as $sum;
             }
             if !words.is_empty() {
@@ -194,7 +197,7 @@ macro_rules! add_integers {
     };
 }
 
-/// The function for this type in this byte order.
+/// The function for this type and byte order.
 macro_rules! integers {
     ($order:expr, $ty:ty, $sum:ty) => {
         Tally::Integers(
@@ -286,7 +289,7 @@ impl Tally {
                 let (dtype, mut tally) = (DType::from(scalar), Floats::NONE);
                 for (pattern, &count) in counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
                     let bytes = (pattern as u16).to_ne_bytes();
-                    // A single byte is the pattern itself, on machines of either order.
+                    // A single byte is the pattern itself on any machine.
                     let bytes = if width == 1 { &[pattern as u8][..] } else { &bytes };
                     tally.add_one(Value::read(&dtype, bytes)?.as_f64().unwrap_or(f64::NAN), count);
                 }
@@ -319,7 +322,7 @@ impl Integers {
             (ScalarKind::DateTime(unit), Ok(count)) => Value::DateTime { count, unit },
             (ScalarKind::TimeDelta(unit), Ok(count)) => Value::TimeDelta { count, unit },
             (_, Ok(count)) => Value::Int(count),
-            // Only a `u64` is greater.
+            // Only a `u64` is too large for an `i64`.
             (_, Err(_)) => Value::UInt(number as u64),
         };
         let counted = !matches!(kind, ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_));
@@ -335,7 +338,7 @@ impl Integers {
 impl Floats {
     const NONE: Self = Self { count: 0, nan: 0, least: f64::INFINITY, greatest: f64::NEG_INFINITY, sum: 0.0 };
 
-    /// Adds packed floats. Several sums side by side, for speed, and because they round less than one long sum does.
+    /// Adds packed floats. Several parallel sums are faster, and round less than one long sum.
     fn add<const N: usize>(&mut self, bytes: &[u8], decode: impl Fn([u8; N]) -> f64) {
         let mut lanes = [const { Self::NONE }; 8];
         let (groups, rest) = bytes.as_chunks::<N>().0.as_chunks::<8>();
@@ -362,7 +365,7 @@ impl Floats {
         let nan = value.is_nan();
         self.count += if nan { 0 } else { count };
         self.nan += if nan { count } else { 0 };
-        // A NaN is neither less nor greater.
+        // A NaN is neither smaller nor larger.
         self.least = if value < self.least { value } else { self.least };
         self.greatest = if value > self.greatest { value } else { self.greatest };
         self.sum += if nan { 0.0 } else { value * count as f64 };

@@ -20,10 +20,10 @@ const TITLE: Style = AnsiColor::Green.on_default().bold();
 const YES: Style = AnsiColor::Green.on_default();
 const NO: Style = AnsiColor::Yellow.on_default();
 
-/// How many fields are told of; `--json` tells of all.
+/// The most fields that are printed; `--json` prints all.
 const MOST_FIELDS: usize = 50;
 
-/// Writes it. Styles are for the stream to keep or to drop.
+/// Writes the report. The stream keeps or removes the styles.
 pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs, picture: Option<&Picture>) -> String {
     let mut text = String::new();
     let name = if report.name.is_empty() { String::new() } else { format!(", array {}", report.name) };
@@ -119,7 +119,7 @@ fn facts(text: &mut String, report: &Report, glyphs: Glyphs) {
     );
 }
 
-/// One line per field, parts indented.
+/// One line per field, with nested fields indented.
 fn fields(dtype: &DType, depth: usize, base: usize, lines: &mut Vec<String>) {
     let record = match dtype.kind() {
         DTypeKind::Record(record) => record,
@@ -188,7 +188,7 @@ fn values(text: &mut String, told: &[&Statistics]) {
     }
 }
 
-/// Some six digits: enough to look at.
+/// About six digits, for display.
 fn short(number: f64) -> String {
     let size = number.abs();
     if number == 0.0 || !number.is_finite() {

@@ -1,4 +1,4 @@
-//! The command that borrows: started, waited for, and its end told as a shell tells it.
+//! The borrowing command: starts it, waits for it, and reports its end as a shell does.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -13,7 +13,8 @@ use crate::failure::Failure;
 use crate::lend::signals;
 use crate::status;
 
-/// Starts the command with these additions to its environment. Signals are passed on to it from then on.
+/// Starts the command with these additions to its environment. Signals are forwarded to it from
+/// then on.
 pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Result<Child, Failure> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Failure::new("there is no command behind `--`").with_status(status::USAGE));
@@ -53,7 +54,7 @@ pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Resul
 /// Waits for the command.
 pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
     let failed = |error| Failure::new(format_args!("the command could not be waited for: {error}"));
-    // It is reaped only when no signal is passed on to its number any more.
+    // The process is reaped only once no signal is forwarded to its number any more.
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(&child)), ended))
         .map_err(|errno| failed(errno.into()))?;
@@ -61,7 +62,7 @@ pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
     child.wait().map_err(failed)
 }
 
-/// The exit status that a shell gives for this end.
+/// The exit status of a shell for this end.
 pub(super) fn exit_code(ended: ExitStatus) -> u8 {
     let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(status::FAILED)

@@ -1,4 +1,4 @@
-//! The array as its borrower is told of it: JSON, and plain numbers for C and the shell.
+//! The description of the array for its borrower: JSON, and plain numbers for C and the shell.
 
 use crossdock::bindings::dialect::typestr;
 use crossdock::element::{ByteOrder, DType, DTypeKind, ScalarKind};
@@ -11,15 +11,15 @@ use crate::failure::{Failure, Result};
 /// Names and values.
 pub(crate) type Environment = [(&'static str, String); 7];
 
-/// What stands in `CROSSDOCK_ARRAY`. All numbers but those of `shape` are bytes.
+/// The contents of `CROSSDOCK_ARRAY`. All numbers except those of `shape` are in bytes.
 #[derive(Debug, Serialize)]
 pub(super) struct Array<'a> {
     fd: i32,
     dtype: String,
-    /// NumPy's type string; a record's is that of as many bytes. `None` where NumPy has none, as are the next three where the
-    /// other side has none.
+    /// NumPy's type string; for a record, that of as many bytes. This and each of the next three is
+    /// `None` if its consumer has no such type.
     typestr: Option<String>,
-    /// The Python literal of which `numpy.dtype` makes the dtype.
+    /// The Python literal from which `numpy.dtype` constructs the dtype.
     descr: Option<String>,
     /// The format of Python's `struct` and `memoryview`.
     #[serde(rename = "struct")]
@@ -37,7 +37,7 @@ pub(super) struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    /// The array that lies behind a descriptor of this number.
+    /// The array behind the descriptor with this number.
     pub(super) fn new(fd: i32, described: &'a Description) -> Self {
         let (dtype, layout, span) = (described.dtype(), described.layout(), described.span());
         let spelling = typestr::print(dtype).ok();
@@ -91,8 +91,8 @@ fn spaced(numbers: &[impl ToString]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The format by which Python's `struct` reads one element; without a mark of byte order where it is the machine's own, since
-/// `memoryview.cast` takes no other.
+/// The format by which Python's `struct` reads one element; without a byte order mark if it is
+/// native, since `memoryview.cast` accepts no other.
 fn struct_format(dtype: &DType) -> Option<String> {
     let scalar = dtype.as_scalar()?;
     let letter = match scalar.kind() {
@@ -115,11 +115,11 @@ fn struct_format(dtype: &DType) -> Option<String> {
     Some(mark.into_iter().collect::<String>() + letter)
 }
 
-/// The type by which Ruby's `IO::Buffer` reads one element: in capitals where the most significant byte comes first.
+/// The type by which Ruby's `IO::Buffer` reads one element: in capitals for big-endian.
 fn io_buffer_type(dtype: &DType) -> Option<String> {
     let scalar = dtype.as_scalar()?;
     let name = match scalar.kind() {
-        // One byte has no order, and these two are always in capitals.
+        // One byte has no order, and these two types are always in capitals.
         ScalarKind::Int8 => return Some("S8".into()),
         ScalarKind::UInt8 => return Some("U8".into()),
         ScalarKind::Int16 => "s16",

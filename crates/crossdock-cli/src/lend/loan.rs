@@ -1,4 +1,4 @@
-//! What another process is lent: a descriptor to inherit, and what lies behind it.
+//! A loan to another process: a descriptor to inherit, and its description.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -7,11 +7,11 @@ use crossdock::exchange::protocol::shm::Exported;
 use crate::failure::{Failure, Result};
 use crate::lend::description::{Array, Environment};
 
-/// A loan to processes that are started while it is alive. Dropping it takes nothing from them.
+/// A loan to processes that are started while it exists. Dropping it revokes nothing from them.
 #[derive(Debug)]
 pub(crate) struct Loan<'a> {
     exported: &'a Exported,
-    /// A duplicate that is inherited, which the exported descriptor is not.
+    /// A duplicate that child processes inherit; they do not inherit the exported descriptor.
     inherited: OwnedFd,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Loan<'a> {
         Ok(Self { exported, inherited })
     }
 
-    /// What the borrower finds in its environment.
+    /// The environment of the borrower.
     pub(crate) fn environment(&self) -> Result<Environment> {
         Array::new(self.inherited.as_raw_fd(), self.exported.description()).environment()
     }

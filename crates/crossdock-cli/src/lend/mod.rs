@@ -1,4 +1,4 @@
-//! `crossdock lend`: another program reads, or writes, an array where it lies.
+//! `crossdock lend`: another program reads, or writes, an array in place.
 
 mod child;
 mod description;
@@ -59,40 +59,41 @@ const EXAMPLES: &str = concat!(
 /// Lend an array to a command, in place.
 ///
 /// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is
-/// copied. What cannot be had so is refused, unless --copy permits a copy, which is then reported.
-/// When COMMAND ends, so does the loan: TERM and HUP are passed on to it.
+/// copied. An array that cannot be lent in place is refused, unless --copy permits a copy, which is
+/// then reported. The loan ends when COMMAND ends: TERM and HUP are forwarded to it.
 ///
 /// Without --writable, the descriptor is open for reading only: a map of it cannot be written. This
 /// prevents accidents, not intent: COMMAND runs with your permissions, and can open FILE for
 /// writing by its name, or through /proc/self/fd, if you can. To rule that out, lend a file that
 /// you may not write, or a copy (--copy always).
 ///
-/// Checksums of an .npz file are not compared, since that reads all of it: `crossdock inspect` does
-/// so.
+/// Checksums of an .npz file are not compared, since that reads the whole file; `crossdock inspect`
+/// compares them.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, …) and, behind colons, the name of an array in it and a view as in Python: '::2, ..., .field'.
+    /// A file (.npy, .npz, .safetensors, …) and, after colons, the name of an array in it and a
+    /// view as in Python: '::2, ..., .field'.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
     /// Lend only elements of this type: float32, <f4, >i2, uint8, …
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
-    /// Lend only elements that lie in this order without gaps: C (rows) or F (columns).
+    /// Lend only elements that are contiguous in this order: C (rows) or F (columns).
     #[arg(long, value_enum)]
     order: Option<Letter>,
-    /// Whether the elements may be copied, into shared memory.
+    /// Whether to copy the elements to shared memory.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Copying::Never)]
     copy: Copying,
     /// Let COMMAND write FILE through the map.
     #[arg(long)]
     writable: bool,
-    /// The command and its arguments, behind `--`.
+    /// The command and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-/// An order, as it is asked for.
+/// An order as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Letter {
     /// Rows.
@@ -114,11 +115,11 @@ impl From<Letter> for Order {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Copying {
-    /// Refuse what cannot be lent in place.
+    /// Refuse an array that cannot be lent in place.
     Never,
-    /// Copy what cannot be lent in place.
+    /// Copy an array that cannot be lent in place.
     IfNeeded,
-    /// Lend a copy, whatever happens to FILE meanwhile.
+    /// Lend a copy, which does not change with FILE.
     Always,
 }
 
@@ -150,7 +151,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let progress = progress::copying(nbytes_to_copy(&opened.view, &request));
     let exported = shm::export(&opened.view, &request).map_err(|refusal| refused(&opened, &refusal));
     progress.finish_and_clear();
-    // A copy of what was no longer there is none, and a refusal for values that were not there neither.
+    // If the file shrank, the copy is invalid, and so is a refusal that depends on its values.
     opened.check()?;
     let exported = exported?;
     report_copy(&exported);
@@ -165,7 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(child::exit_code(ended)))
 }
 
-/// How many bytes of a copy the request will lead to, as is known beforehand.
+/// The bytes of the copy that the request will cause, as far as they are known beforehand.
 fn nbytes_to_copy(view: &DArray, request: &Request) -> usize {
     match request.copy_policy() {
         CopyPolicy::Always => {

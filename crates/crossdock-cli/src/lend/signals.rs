@@ -1,8 +1,10 @@
-//! What is sent to this process while it lends. The loan ends with the command, so this process must outlive it.
+//! Handles signals to this process while it lends. The loan ends with the command, so this process
+//! must outlive it.
 //!
-//! The keyboard's signals (INT, QUIT) reach the command without help, since the terminal sends them to the whole group: here they
-//! are caught and dropped. Those that are sent to one process (TERM, HUP) are passed on. Whether to end is up to the command; one
-//! that is sent to the group all the same reaches the command twice.
+//! The terminal sends its signals (INT, QUIT) to the whole process group, so the command receives
+//! them directly: here they are caught and dropped. Signals to one process (TERM, HUP) are
+//! forwarded. The command decides whether to end; if a TERM or HUP is sent to the whole group, the
+//! command receives it twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -12,17 +14,17 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::failure::{Failure, Result};
 
-/// The signals that are passed on.
+/// The signals that are forwarded.
 const PASSED_ON: [(i32, Signal); 2] = [(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
 
-/// The command's process; 0 before it is known, and once it has ended.
+/// The command's process; 0 before it is known, and after it has ended.
 static COMMAND: AtomicI32 = AtomicI32::new(0);
 
-/// The signals that came and were not passed on yet, one bit each.
+/// The signals that arrived and were not forwarded yet, one bit each.
 static PENDING: AtomicU64 = AtomicU64::new(0);
 
-/// From here on no signal of these four ends this process. One that is ignored already stays so, for the command too; one that is
-/// caught here is not caught there.
+/// Catches these four signals, so that they do not end this process. An ignored signal stays
+/// ignored, also in the command; a caught signal has its default effect there.
 pub(super) fn catch() -> Result<()> {
     let told =
         |signal| move |error| Failure::new(format_args!("signal {signal} could not be caught: {error}"));
@@ -34,7 +36,8 @@ pub(super) fn catch() -> Result<()> {
             PENDING.fetch_or(bit(signal), Ordering::SeqCst);
             deliver();
         };
-        // SAFETY: the action does nothing but atomic operations and `kill`, which a handler of signals may; it cannot panic.
+        // SAFETY: the action only uses atomics and `kill`, which are async-signal-safe, and it
+        // cannot panic.
         unsafe { signal_hook::low_level::register(signal, pass_on) }.map_err(told(signal))?;
     }
     Ok(())
@@ -49,24 +52,26 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
         .is_some_and(|mask| mask & bit(signal) != 0)
 }
 
-/// Passes signals on to this process, those first that came before it was known.
+/// Forwards signals to this process, beginning with those that arrived before it was known.
 pub(super) fn pass_on_to(process: Pid) {
     COMMAND.store(process.as_raw_pid(), Ordering::SeqCst);
     deliver();
 }
 
-/// Passes no more signals on. To be called before the process is reaped: its number may be another's afterwards.
+/// Stops forwarding signals. Must be called before the process is reaped: another process may get
+/// its number afterwards.
 pub(super) fn pass_on_no_more() {
     COMMAND.store(0, Ordering::SeqCst);
 }
 
-/// Sends what is pending, once. Runs in handlers of signals too.
+/// Sends each pending signal once. Also runs in signal handlers.
 fn deliver() {
     let Some(process) = Pid::from_raw(COMMAND.load(Ordering::SeqCst)) else { return };
     let pending = PENDING.swap(0, Ordering::SeqCst);
     for (number, signal) in PASSED_ON {
         if pending & bit(number) != 0 {
-            // A command that has ended, or changed its user, is not to be reached.
+            // An error means that the command has ended or changed its user: there is nothing to
+            // do.
             let _ = kill_process(process, signal);
         }
     }

@@ -27,7 +27,7 @@ impl Checksum {
         self.sum
     }
 
-    /// Of all elements of a view, some kibibytes at a time.
+    /// The checksum of all elements of a view, some kibibytes at a time.
     pub(super) fn of_view(view: &MemoryView) -> Result<u64> {
         let (mut checksum, mut chunks) = (Self::default(), view.chunks()?);
         while let Some(bytes) = chunks.next_chunk() {
@@ -36,7 +36,7 @@ impl Checksum {
         Ok(checksum.finish())
     }
 
-    /// Of all elements of an array, which is not copied.
+    /// The checksum of all elements of an array, without a copy.
     pub(super) fn of(array: &DArray) -> Result<u64> {
         Self::of_view(&crossdock::view(array, Request::pin())?)
     }

@@ -1,4 +1,4 @@
-//! A C program's consumer: it knows DLPack's struct, and nothing of Crossdock.
+//! A consumer in C that knows DLPack's struct, and not Crossdock.
 
 use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -34,22 +34,23 @@ struct Report {
 
 type Consume = unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut Report, c_int) -> c_int;
 
-/// The consumer, compiled and loaded, or why there is none.
+/// The compiled and loaded consumer, or why there is none.
 pub(crate) struct Consumer(Result<Consume, String>);
 
 impl Consumer {
-    /// Compiles it with the machine's C compiler.
+    /// Compiles the consumer with the machine's C compiler.
     pub(crate) fn compile() -> Self {
         Self(build().map_err(|failure| failure.to_string()))
     }
 
-    /// Lends to it.
+    /// Lends an array to the consumer.
     pub(crate) fn consume(&self, array: &DArray) -> Result<Outcome> {
         let consume = match &self.0 {
             Ok(consume) => *consume,
             Err(why) => return Ok(Outcome::Declined(why.clone())),
         };
-        // SAFETY: the consumer's source is above, and does not write.
+        // SAFETY: every export with these options is dropped here or passed to the consumer, which
+        // is compiled from `SOURCE` and never writes the elements.
         let options = unsafe { ExportOptions::new().trust_readonly() };
         if let Err(refusal) = export_versioned(array, &options) {
             return Ok(Outcome::Declined(brief(&refusal)));
@@ -73,7 +74,7 @@ impl Consumer {
     }
 }
 
-/// The reason of a refusal, without the offer that the table shows anyway.
+/// The reason of a refusal, without the offer, which the table shows.
 fn brief(refusal: &Refusal) -> String {
     let text = refusal.to_string();
     text.split("; on offer").next().unwrap_or(&text).to_owned()
@@ -90,7 +91,9 @@ fn lend(consume: Consume, array: &DArray, options: &ExportOptions, want_checksum
         code: 0,
         bits: 0,
     };
-    // SAFETY: a live tensor, which the consumer gives back by its deleter, and a report for it to fill in.
+    // SAFETY: `tensor` is a live export that this call passes to the consumer, which calls its
+    // deleter once; `report` is a local struct with the layout of the C one, which the consumer
+    // fills in.
     let refused = unsafe { consume(tensor, &mut report, c_int::from(want_checksum)) };
     match refused {
         0 => Ok(report),
@@ -103,7 +106,8 @@ fn lend(consume: Consume, array: &DArray, options: &ExportOptions, want_checksum
 fn build() -> Result<Consume> {
     let folder = std::env::temp_dir().join(format!("crossdock-consumer-{}", std::process::id()));
     let built = build_in(&folder);
-    // Loaded or not, the files are needed no more; where they cannot be removed, the system's own cleaning will.
+    // The loaded library needs no files. If they cannot be removed, the system cleans its temporary
+    // folder.
     let _ = fs::remove_dir_all(&folder);
     built
 }
@@ -127,16 +131,19 @@ fn build_in(folder: &Path) -> Result<Consume> {
         return Err(Failure::new("`cc` could not compile the consumer"));
     }
     let path = CString::new(library.as_os_str().as_bytes()).unwrap_or_default();
-    // SAFETY: a library of ours, whose loading runs no code.
+    // SAFETY: `path` ends with a NUL; the library was compiled from `SOURCE` just now, which has no
+    // constructors, so loading it runs no code of its own.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         return Err(Failure::new("the compiled consumer could not be loaded"));
     }
-    // SAFETY: the handle is open, and stays so until the process ends.
+    // SAFETY: `handle` is not null, as checked above, and is never closed; the name ends with a
+    // NUL.
     let symbol = unsafe { libc::dlsym(handle, c"crossdock_consume".as_ptr()) };
     if symbol.is_null() {
         return Err(Failure::new("the compiled consumer lacks its function"));
     }
-    // SAFETY: the symbol is the function of this signature in the source above.
+    // SAFETY: `symbol` is not null, as checked above; it is the address of `crossdock_consume`,
+    // whose signature in `SOURCE` is that of `Consume`, and the library is never closed.
     Ok(unsafe { std::mem::transmute::<*mut c_void, Consume>(symbol) })
 }

@@ -1,4 +1,4 @@
-//! What a hand-over costs, and what a copy would have.
+//! Measures what an export costs, and what a copy would cost.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use crossdock_measure::{Contender, Limits, SAMPLE, median, rounds};
 
 use crate::failure::Result;
 
-/// The median of nanoseconds that one run takes, over samples of as many runs as fill one.
+/// The median duration of one run in nanoseconds, over samples of several runs each.
 pub(crate) fn median_ns<R>(operation: impl FnMut() -> Result<R>) -> Result<f64> {
     median_of(31, SAMPLE, operation)
 }
 
-/// The median of nanoseconds that a copy of all elements into new memory takes.
+/// The median duration of a copy of all elements to new memory, in nanoseconds.
 pub(crate) fn copy(array: &DArray) -> Result<f64> {
-    // A sample without a length is one copy.
+    // A sample without a minimum duration is one copy.
     median_of(5, Duration::ZERO, || Ok(array.to_order(Order::RowMajor)?))
 }
 

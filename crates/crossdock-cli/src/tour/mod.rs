@@ -1,10 +1,10 @@
-//! `crossdock tour`: one real array, exported to every kind of consumer without a copy. Proof, and
-//! self-test.
+//! `crossdock tour`: exports one real array to every kind of consumer without a copy, as a
+//! demonstration and a self-test.
 //!
-//! Each consumer knows only what its kind knows (a Rust type, a C struct, a view, a descriptor) and
-//! reports what it saw: dtype, shape, strides, the address, and a checksum of all elements in
-//! order. The tour compares each of them with what it lent, and fails if they differ. A consumer
-//! leaves out what it cannot measure.
+//! Each consumer knows only its own kind of interface (a Rust type, a C struct, a view, a
+//! descriptor) and reports what it saw: dtype, shape, strides, the address, and a checksum of all
+//! elements in order. The tour compares each value with what it lent, and fails if they differ. A
+//! consumer leaves out what it cannot measure.
 
 mod checksum;
 mod dlpack;
@@ -42,17 +42,18 @@ Examples:
   crossdock tour --place cuda:0                 (the same on a device, by the protocols that carry one)
   crossdock tour --json | jq '.handovers[].ns'";
 
-/// Hand one array to every built-in consumer, and show that nothing was copied.
+/// Export one array to every built-in consumer, and show that nothing was copied.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// An array file and, behind a colon, a view of it; without it, a photograph that comes with the program.
+    /// An array file and, after a colon, a view of it; by default, a photograph that comes with the
+    /// program.
     #[arg(value_name = "FILE[:EXPR]")]
     target: Option<OsString>,
-    /// Copy the array to a device first, and hand it over there: cuda:0, opencl:0, ...
+    /// Copy the array to a device first, and export it there: cuda:0, opencl:0, ...
     #[arg(long)]
     place: Option<Place>,
-    /// Print JSON in place of the table.
+    /// Print JSON instead of the table.
     #[arg(long)]
     json: bool,
 }
@@ -85,13 +86,14 @@ fn travel(opened: &Opened) -> Result<Report> {
     Ok(report)
 }
 
-/// As many consumers as there are.
+/// The number of consumers.
 const CONSUMERS: usize = 6;
 
-/// What is done with each view: it is summed and copied, for comparison, and handed over.
+/// The steps for each view: one for its checksum and a copy to compare with, and one for each
+/// consumer.
 const STEPS: usize = 1 + CONSUMERS;
 
-/// One view, to every consumer.
+/// Exports one view to every consumer.
 fn hand_over(
     view: &View,
     c_consumer: &dlpack::Consumer,

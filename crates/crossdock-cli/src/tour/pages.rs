@@ -1,4 +1,4 @@
-//! Which bytes of which file lie behind an address: the same in every process that maps them.
+//! The bytes of a file behind an address: the same in every process that maps them.
 
 use std::fs;
 

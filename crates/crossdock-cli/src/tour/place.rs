@@ -1,7 +1,7 @@
-//! The tour on a device: one copy there, asked for, and from then on hand-overs of what is there.
+//! The tour on a device: one requested copy to it, and then exports without a copy.
 //!
-//! Consumers of this process take the array where it lies. What each saw is copied back to be summed, which is part of the proof and
-//! not of the hand-over.
+//! Consumers in this process import the array on the device. A copy on the host is then summed for
+//! each, as part of the check and not of the export.
 
 use std::ptr;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::tour::measure::{self, median_ns};
 use crate::tour::report::{Handover, Moved, Outcome, Report};
 use crate::tour::views;
 
-/// Where the array is, and where what was handed over is copied to.
+/// The device of the array, and the host memory for the copies that are summed.
 struct Stay {
     device: Arc<dyn Device>,
     host: Arc<dyn MemoryManager>,
 }
 
-/// Hands the array over on a device, by every protocol that carries one.
+/// Exports the array on a device, by every protocol that supports devices.
 pub(super) fn travel(opened: &Opened, place: Place) -> Result<Report> {
     let stay = Stay { device: device::get(place)?, host: device::memory(Place::CPU)? };
     let mut report = Report::new(&opened.path, &opened.view);
@@ -60,7 +60,7 @@ pub(super) fn travel(opened: &Opened, place: Place) -> Result<Report> {
 }
 
 impl Stay {
-    /// What a consumer saw of an array that is on the device.
+    /// What a consumer saw of an array on the device.
     fn told(&self, array: &DArray, bytes_copied: u64, ns: f64) -> Result<Outcome> {
         Ok(Outcome::Took(Handover {
             dtype: Some(array.dtype().to_string()),
@@ -74,7 +74,7 @@ impl Stay {
         }))
     }
 
-    /// The same by a hand-over that is repeated, to find out how long it takes.
+    /// Measures a repeated export, and reports what its consumer saw.
     fn taken(&self, mut hand_over: impl FnMut() -> Result<DArray>) -> Result<Outcome> {
         let ns = median_ns(&mut hand_over)?;
         let before = copied_bytes();
@@ -82,7 +82,7 @@ impl Stay {
         self.told(&array, copied_bytes() - before, ns)
     }
 
-    /// Has the device copy the elements, whatever their strides, and compares what comes of it.
+    /// Lets the device copy the elements, with any strides, and compares the result.
     fn prove_kernels(&self, array: &DArray, expected: u64, name: &str) -> Result<()> {
         let packed = array.to_order(Order::RowMajor)?.copy_to(&self.host)?;
         let sum = Checksum::of(&packed)?;
@@ -100,7 +100,7 @@ fn declined(refusal: &Refusal) -> Outcome {
     Outcome::Declined(text.split("; on offer").next().unwrap_or(&text).to_owned())
 }
 
-/// Lent as DLPack's struct, and taken over again.
+/// Exports a DLPack struct, and imports it again.
 fn dlpack(stay: &Stay, array: &DArray) -> Result<Outcome> {
     let options = dlpack::ExportOptions::new();
     if let Err(refusal) = dlpack::export_versioned(array, &options) {
@@ -108,12 +108,13 @@ fn dlpack(stay: &Stay, array: &DArray) -> Result<Outcome> {
     }
     stay.taken(|| {
         let tensor = dlpack::export_versioned(array, &options)?.into_raw();
-        // SAFETY: a tensor that was just lent, and that nobody else takes over.
+        // SAFETY: `export_versioned` created this live tensor, and `into_raw` released it one line
+        // above to this import, its only consumer.
         Ok(unsafe { dlpack::import_versioned(tensor) }?)
     })
 }
 
-/// Lent as a column on a device, and taken over again.
+/// Exports an Arrow column on the device, and imports it again.
 fn arrow(stay: &Stay, array: &DArray) -> Result<Outcome> {
     let options = arrow::ExportOptions::new();
     if let Err(refusal) = arrow::export_device(array, &options) {
@@ -121,12 +122,13 @@ fn arrow(stay: &Stay, array: &DArray) -> Result<Outcome> {
     }
     stay.taken(|| {
         let (mut schema, mut column) = arrow::export_device(array, &options)?.into_raw();
-        // SAFETY: structs that were just lent, and that nobody else takes over.
+        // SAFETY: `export_device` filled in both local structs, and `into_raw` released them one
+        // line above to this import, their only consumer.
         Ok(unsafe { arrow::import_device(ptr::from_mut(&mut schema), ptr::from_mut(&mut column)) }?)
     })
 }
 
-/// The same bytes as the processor sees them, where it can.
+/// The same bytes mapped for the CPU, if the device supports it.
 fn mapped(stay: &Stay, array: &DArray) -> Result<Outcome> {
     if array.map_to(&stay.host)?.is_none() {
         let text = format!("the processor cannot reach the memory of {}", stay.device.place());
@@ -137,7 +139,7 @@ fn mapped(stay: &Stay, array: &DArray) -> Result<Outcome> {
     })
 }
 
-/// What the processor is told that asks for a view of memory which it cannot reach.
+/// The refusal of a view for the CPU, which cannot address the memory.
 fn memory_view(_: &Stay, array: &DArray) -> Result<Outcome> {
     match crossdock::view(array, Request::pin()) {
         Ok(view) => Ok(Outcome::Declined(format!("it was given: {view:?}"))),

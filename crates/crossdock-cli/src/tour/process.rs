@@ -1,4 +1,5 @@
-//! Consumers in other processes: a child of this program, and Python with nothing but its standard library.
+//! Consumers in other processes: a child of this program, and Python with only its standard
+//! library.
 //!
 //! Both get what `lend` provides: an inherited descriptor, and its description in the environment.
 //! Each maps it and answers with one line of JSON. The file and the offset behind each address show
@@ -105,7 +106,7 @@ struct Lent {
     offset: u64,
 }
 
-/// The child: opens what it inherited, and tells what it sees.
+/// The child: opens the inherited descriptor, and reports what it sees.
 pub(crate) fn run_child() -> Result<ExitCode> {
     let text = std::env::var("CROSSDOCK_ARRAY")
         .map_err(|_| Failure::new("CROSSDOCK_ARRAY is not set: this is a part of `crossdock tour`"))?;

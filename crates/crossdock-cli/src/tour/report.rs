@@ -1,4 +1,4 @@
-//! What the tour found: rows, as a table and as JSON.
+//! The results of the tour: rows, as a table and as JSON.
 
 use std::path::Path;
 
@@ -17,18 +17,18 @@ const ELSEWHERE: &str = "\
 Every consumer's elements were compared with those lent, in order, and its address with the one lent. Another process has an
 address of its own for the same bytes of the same file; its hand-over is the time of mapping the descriptor alone, measured
 there. – is what a consumer has no means to measure: python3's standard library has no views with strides.\n";
-/// What is summed on a device.
+/// Explains the sums on a device.
 const ON_A_DEVICE: &str = "What was handed over is copied back to be summed, behind the clock; the copies beside are the device's.\n";
 
 /// What a consumer did with an array.
 pub(crate) enum Outcome {
     /// It took the array.
     Took(Handover),
-    /// It could not, and says why.
+    /// It declined the array, for this reason.
     Declined(String),
 }
 
-/// What one consumer saw; `None` if it cannot measure that.
+/// What one consumer saw; `None` for what it cannot measure.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Handover {
     pub(crate) dtype: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Handover {
     pub(crate) checksum: u64,
     /// Counted by the library in the consumer's own process.
     pub(crate) bytes_copied: Option<u64>,
-    /// The median of one hand-over.
+    /// The median duration of one export.
     pub(crate) ns: f64,
 }
 
@@ -62,7 +62,8 @@ impl Handover {
             return Err(Failure::new(text));
         }
         if let Some(strides) = &self.strides {
-            // The stride of an axis that has no second index means nothing, and consumers are free to change it.
+            // The stride of an axis with at most one index has no effect, and consumers may change
+            // it.
             let means = |axis: usize| array.shape()[axis] > 1 && !array.is_empty();
             let differs = |axis| means(axis) && strides.get(axis) != array.strides().get(axis);
             if (0..array.rank()).any(differs) {
@@ -78,8 +79,8 @@ impl Handover {
     }
 
     /// Compares addresses: in this process the numbers, in another process the mapped file and
-    /// offset. An empty array has no address to compare; for device memory, consumers have names of
-    /// their own.
+    /// offset. An empty array has no address to compare, and consumers have their own names for
+    /// device memory.
     fn check_address(&self, array: &DArray) -> Result<()> {
         if array.nbytes() == 0 || !array.place().is_host() {
             return Ok(());
@@ -105,11 +106,11 @@ struct Row {
     to: &'static str,
     #[serde(flatten)]
     handover: Handover,
-    /// What a copy of the view takes instead.
+    /// The duration of a copy of the view instead.
     copy_ns: f64,
 }
 
-/// A consumer that could not take these views, all for the same reason.
+/// A consumer that declined these views, all for the same reason.
 #[derive(Serialize)]
 struct Declined {
     views: Vec<&'static str>,
@@ -127,7 +128,7 @@ pub(crate) struct Report {
     nbytes: usize,
     handovers: Vec<Row>,
     declined: Vec<Declined>,
-    /// How it came to a device, where it did.
+    /// The copy to a device, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     moved: Option<Moved>,
     /// What several holders of host memory saw.
@@ -136,7 +137,7 @@ pub(crate) struct Report {
     alive_after: usize,
 }
 
-/// The copy to a device, which was asked for.
+/// The requested copy to a device.
 #[derive(Serialize)]
 pub(crate) struct Moved {
     pub(crate) place: String,
@@ -161,7 +162,7 @@ impl Report {
         }
     }
 
-    /// Notes what a consumer did with a view, and compares what it saw with what was lent.
+    /// Records what a consumer did with a view, and compares what it saw with what was lent.
     pub(crate) fn take(
         &mut self,
         view: &'static str,
@@ -197,8 +198,8 @@ impl Report {
         self.sharing = Some(account);
     }
 
-    /// Ends the report, when everything has been dropped. Fails where something was copied unasked, nobody took the array, or
-    /// something stayed alive.
+    /// Ends the report, after everything was dropped. Fails if bytes were copied without a request,
+    /// no consumer imported the array, or an allocation is still alive.
     pub(crate) fn close(mut self, alive: Vec<ledger::Entry>) -> Result<Self> {
         self.alive_after = alive.len();
         if let Some(row) = self.handovers.iter().find(|row| row.handover.bytes_copied > Some(0)) {

@@ -91,7 +91,8 @@ pub(crate) fn typed(array: &DArray) -> Result<Outcome> {
     dispatch(array, &TakesArray)
 }
 
-/// A consumer that takes `ndarray::ArrayView`. The file may change at any time, so its elements are cells.
+/// A consumer that takes `ndarray::ArrayView`. Its elements are cells, since another process may
+/// write the file.
 struct TakesNdarray;
 
 impl Typed for TakesNdarray {
@@ -104,7 +105,8 @@ impl Typed for TakesNdarray {
         let lend = |pin: &crossdock::array::ArrayPin<T, D>| -> Result<usize> {
             Ok(ndarray::ArrayView::<Pinned<T>, Dim<[usize; D]>>::try_from(pin)?.len())
         };
-        // What `ndarray` cannot express, it declines: strides that are no whole elements, unaligned elements.
+        // Declines what `ndarray` cannot express: unaligned elements, and strides that are not
+        // multiples of the element size.
         if let Err(refused) = lend(&typed.pin()?) {
             return Ok(Outcome::Declined(refused.to_string()));
         }
@@ -133,7 +135,7 @@ pub(crate) fn ndarray(array: &DArray) -> Result<Outcome> {
     dispatch(array, &TakesNdarray)
 }
 
-/// Lends to a consumer that knows nothing but `MemoryView`.
+/// Lends to a consumer that knows only `MemoryView`.
 pub(crate) fn memory_view(array: &DArray) -> Result<Outcome> {
     let ns = median_ns(|| Ok(crossdock::view(array, Request::pin())?))?;
     let copied = copied_bytes();

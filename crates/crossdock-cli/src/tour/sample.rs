@@ -1,4 +1,4 @@
-//! The photograph that the tour shows where no file is named.
+//! The photograph that the tour shows by default.
 
 use std::fs;
 use std::io::Write;
@@ -10,12 +10,12 @@ use crate::open::Opened;
 /// A rocket launch, 427 × 640 pixels of 3 bytes (public domain; `data/README.md` names the source).
 static PHOTOGRAPH: &[u8] = include_bytes!("../../../../data/rocket.npy");
 
-/// Opens the photograph, as a file like any other, and calls `f` with it.
+/// Opens the photograph like any other file, and calls `f` with it.
 pub(super) fn with_photograph<R>(f: impl FnOnce(&Opened) -> Result<R>) -> Result<R> {
     let in_the_repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/rocket.npy");
     match in_the_repository.canonicalize() {
         Ok(path) => f(&Opened::open(path.as_os_str(), false)?),
-        // Installed somewhere: the program has it inside.
+        // An installed program has no repository: it writes out its embedded copy.
         Err(_) => {
             let unpacked = Unpacked::new()?;
             f(&Opened::open(unpacked.0.as_os_str(), false)?)
@@ -23,13 +23,13 @@ pub(super) fn with_photograph<R>(f: impl FnOnce(&Opened) -> Result<R>) -> Result
     }
 }
 
-/// A temporary file, which is removed when this is dropped.
+/// A temporary file, removed when this is dropped.
 struct Unpacked(PathBuf);
 
 impl Unpacked {
     fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("crossdock-photograph-{}.npy", std::process::id()));
-        // New, so that nothing that lies there is followed or overwritten.
+        // `create_new` neither follows a link nor overwrites a file.
         let file = fs::File::options().write(true).create_new(true).open(&path);
         match file.and_then(|mut file| file.write_all(PHOTOGRAPH)) {
             Ok(()) => Ok(Self(path)),
@@ -43,7 +43,7 @@ impl Unpacked {
 
 impl Drop for Unpacked {
     fn drop(&mut self) {
-        // Where it cannot be removed, the system's own cleaning will.
+        // If the file cannot be removed, the system cleans its temporary folder.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,4 +1,5 @@
-//! Several holders of the same memory: one writes, the others see it, and whoever asks for more is refused.
+//! Several holders of the same memory: one writes, the others see it, and a conflicting lease is
+//! refused.
 
 use crate::failure::{Failure, Result};
 use crossdock::DArray;
@@ -8,10 +9,10 @@ use crossdock::memory::copied_bytes;
 use crossdock::view::{MemoryView, Request};
 use serde::Serialize;
 
-/// What happened, for the screen.
+/// The events, for display.
 #[derive(Default, Serialize)]
 pub(crate) struct Account {
-    /// How many bytes the sample has, which were copied into shared memory on purpose.
+    /// The bytes of the sample, which were copied to shared memory on purpose.
     sample_nbytes: u64,
     before: String,
     written: String,
@@ -29,7 +30,7 @@ pub(crate) fn account(array: &DArray) -> Result<Account> {
 }
 
 impl Account {
-    /// Copies a sample of the array into shared memory, and lets several holders at it.
+    /// Copies a sample of the array to shared memory, and takes several leases of it.
     fn tell(&mut self, array: &DArray) -> Result<()> {
         let first_few = vec![AxisSlice::Range { start: None, stop: Some(4), step: 1 }; array.rank()];
         let corner = array.slice_numpy(first_few)?;
@@ -82,7 +83,7 @@ impl Account {
     }
 }
 
-/// A value that differs, once it is stored, from the one at `first`; that one itself where no such value is at hand.
+/// A value that is stored differently from the one at `first`; that value itself if none is found.
 fn other_value(view: &MemoryView, first: &[usize], last: &[usize]) -> Result<Value> {
     let current = view.get(first)?;
     let mut bytes = vec![0; view.dtype().itemsize()];

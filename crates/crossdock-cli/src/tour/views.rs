@@ -10,7 +10,8 @@ pub(crate) struct View {
     pub(crate) array: DArray,
 }
 
-/// The whole, and what strides can say of it: every second row, the last axis first, one channel or one field.
+/// The whole array, and strided views of it: every second row, the last axis first, one channel or
+/// one field.
 pub(crate) fn of(array: &DArray) -> Result<Vec<View>> {
     let mut views = vec![View { name: "whole", array: array.clone() }];
     let rank = array.rank();

@@ -1,4 +1,4 @@
-//! Files and arguments that are wrong: each gives one sentence and an exit status, and nothing else.
+//! Invalid files and arguments: each causes one sentence and an exit status, and no other output.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::{Folder, as_nobody, data, npy, npy_with_header, refusal, run, target};
 
-/// Each with what the sentence says of it.
+/// Each file with a part of its error.
 fn bad_files(folder: &Folder) -> Vec<(PathBuf, &'static str)> {
     let file = |name: &str, bytes: Vec<u8>| folder.file(name, bytes);
     let shaped = |name: &str, shape: &str| file(name, npy("'<f8'", false, shape, &[0; 64]));

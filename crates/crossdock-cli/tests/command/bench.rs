@@ -1,9 +1,9 @@
-//! `crossdock bench`: what it shows. No figure is expected to be anything but a figure.
+//! `crossdock bench`: its output. The tests expect figures, but no particular values.
 
 use crate::common::{answer, refusal, run};
 use serde_json::Value;
 
-/// Arrays so small that a debug build is done with them soon.
+/// Arrays so small that a debug build finishes soon.
 const TINY: [&str; 4] = ["bench", "--quick", "--shrink", "1000"];
 
 fn figure(value: &Value) -> f64 {

@@ -1,4 +1,5 @@
-//! What the tests of the command share: running it, files made by hand, and the programs of other languages.
+//! Shared by the tests of the command: runs it, writes files, and finds the programs of other
+//! languages.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -8,7 +9,7 @@ use std::process::{Command, Output};
 
 use crossdock_testkit::missing;
 
-/// A folder that is removed in the end.
+/// A folder that is removed when it is dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -36,28 +37,29 @@ impl Drop for Folder {
     }
 }
 
-/// Whether there is a device; where one is required, it is a failure if there is none.
+/// Whether a device exists; a missing device is a failure if it is required.
 pub(crate) fn has_device(place: &str) -> bool {
     let opened = crossdock_opencl::register().and_then(|()| crossdock::device::get(place.parse().unwrap()));
     opened.inspect_err(|error| missing(&error.to_string())).is_ok()
 }
 
-/// The command, without colours from outside.
+/// The command, without colours.
 pub(crate) fn crossdock<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crossdock"));
     command.args(arguments).env_remove("CLICOLOR_FORCE").env_remove("NO_COLOR");
     command
 }
 
-/// Runs it to its end.
+/// Runs the command to its end.
 pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     crossdock(arguments).output().unwrap()
 }
 
-/// Runs it as a user without permission to write everything: as user 65534 if this process is root.
+/// Runs the command as a user without permission to write everything: as user 65534 if this process
+/// is root.
 pub(crate) fn as_nobody(folder: &Folder, arguments: &[&str]) -> Output {
     let mut command = if rustix::process::geteuid().is_root() {
-        // Copied to a path that the other user can reach.
+        // Copied to a path that the other user can read.
         let program = folder.0.with_extension("crossdock");
         std::fs::copy(env!("CARGO_BIN_EXE_crossdock"), &program).unwrap();
         let mut command = Command::new(program);
@@ -87,14 +89,14 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// What it printed, where all went well and nothing was said beside.
+/// The output of a successful command that wrote nothing to stderr.
 pub(crate) fn answer(output: &Output) -> String {
     assert!(output.status.success(), "{}: {}", output.status, stderr(output));
     assert_eq!(stderr(output), "");
     stdout(output)
 }
 
-/// The one sentence of a failure: nothing on stdout, no panic, this exit status.
+/// The sentence of a failure: nothing on stdout, no panic, this exit status.
 #[track_caller]
 pub(crate) fn refusal(output: &Output, status: i32) -> String {
     let said = stderr(output);
@@ -115,13 +117,13 @@ pub(crate) fn target(file: &Path, expr: &str) -> String {
     if expr.is_empty() { file.to_owned() } else { format!("{file}:{expr}") }
 }
 
-/// An `.npy` file of version 1.0, written as the format's description says.
+/// An `.npy` file of version 1.0, encoded by the format's specification.
 pub(crate) fn npy(descr: &str, fortran: bool, shape: &str, elements: &[u8]) -> Vec<u8> {
     let order = if fortran { "True" } else { "False" };
     npy_with_header(&format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"), elements)
 }
 
-/// The same with any header.
+/// An `.npy` file with any header.
 pub(crate) fn npy_with_header(header: &str, elements: &[u8]) -> Vec<u8> {
     let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
@@ -131,7 +133,8 @@ pub(crate) fn npy_with_header(header: &str, elements: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A program of another language, by the environment or the path; `None`, said aloud, where there is none and none is required.
+/// A program of another language, by the environment variable or the path; `None`, with a message,
+/// if it does not exist and is not required.
 pub(crate) fn counterpart(variable: &str, program: &str, probe: &[&str]) -> Option<String> {
     let program = std::env::var(variable).unwrap_or_else(|_| program.to_owned());
     let found = Command::new(&program).args(probe).output().is_ok_and(|output| output.status.success());
@@ -142,7 +145,7 @@ pub(crate) fn counterpart(variable: &str, program: &str, probe: &[&str]) -> Opti
     None
 }
 
-/// The system's Python, with nothing but its standard library.
+/// The system's Python, with only its standard library.
 pub(crate) fn python() -> Option<String> {
     counterpart("CROSSDOCK_PLAIN_PYTHON", "python3", &["-c", "import mmap"])
 }

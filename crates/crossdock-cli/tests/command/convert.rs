@@ -1,4 +1,4 @@
-//! `crossdock convert`: what it writes, and what it leaves alone.
+//! `crossdock convert`: what it writes, and what it leaves unchanged.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Everything of it, in row-major order.
+/// All bytes of the array, in row-major order.
 fn bytes(array: &DArray) -> Vec<u8> {
     array.to_order(crossdock::layout::Order::RowMajor).unwrap().buffer().unwrap().0.read().unwrap().to_vec()
 }
@@ -50,7 +50,7 @@ fn every_format_becomes_every_other() {
         for to in lossless {
             let out = folder.path(&format!("{from}-to.{to}"));
             let output = run(["convert", text(&source), text(&out)]);
-            // The name is all that can get lost.
+            // Only the name can be lost.
             let is_lost =
                 Format::named(&source).unwrap().has_names() && !Format::named(&out).unwrap().has_names();
             let lost = format!("crossdock: left out of {}: the name \"small\"\n", source.display());
@@ -107,7 +107,7 @@ fn views_types_and_orders_are_those_that_are_asked_for() {
     let told = convert(&[text(&heights), text(&raw), "--order", "F", "--dtype", ">i2"]);
     assert!(told.contains("--raw 'dtype=>int16; shape=344,403; order=F'"), "{told}");
 
-    // 300 fits no byte, unless it may become 255.
+    // 300 does not fit a byte, unless --saturate makes it 255.
     let big = folder.file(
         "big.npy",
         npy("'<i4'", false, "(2, 2)", &[[44, 1, 0, 0], [7, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]].concat()),
@@ -157,7 +157,7 @@ fn several_arrays_go_together_or_one_by_one() {
     assert!(said.contains("\"price\"") && said.contains("\"photo\", \"height:m\""), "{said}");
     assert!(!folder.path("no.npy").exists());
 
-    // Texts go along.
+    // Texts are converted, too.
     let source = folder.path("texts.safetensors");
     SaveOptions::new()
         .metadata("k", "v")
@@ -176,7 +176,7 @@ fn nothing_is_replaced_unless_it_is_said_and_nothing_is_left_behind() {
     let said = refusal(&run(["convert", text(&photo), text(&out)]), 1);
     assert!(said.contains("out.npy: it already exists; use --force to replace it"), "{said}");
     assert_eq!(std::fs::read(&out).unwrap(), b"precious");
-    // What fails while it is written.
+    // An error while the file is written.
     let said =
         refusal(&run(["convert", text(&photo), text(&out), "--force", "--dtype", "S3", "--to", "png"]), 1);
     assert!(said.contains("rocket.npy") || said.contains("out.npy"), "{said}");
@@ -186,7 +186,7 @@ fn nothing_is_replaced_unless_it_is_said_and_nothing_is_left_behind() {
     assert_eq!(std::fs::read(&out).unwrap(), b"precious");
     assert_eq!(listed(&folder.path("")), ["out.npy"]);
     convert(&[text(&photo), text(&out), "--force"]);
-    // In its own place, too.
+    // The output may replace its own source.
     convert(&[&target(&out, ":5"), text(&out), "--force"]);
     assert_eq!(crossdock::open(&out).unwrap().shape(), [5, 640, 3]);
     assert_eq!(listed(&folder.path("")), ["out.npy"]);
@@ -297,7 +297,7 @@ fn a_picture_is_letters_in_a_pipe_and_colours_where_they_are_asked_for() {
     assert!(answer(&run(["inspect", text(&holes)])).contains("\n  |  ??@@|\n"));
 }
 
-/// An archive of the arrays `a` and `b`, where `b` was damaged after it was written.
+/// An archive of the arrays `a` and `b`, where `b` was damaged afterwards.
 fn damaged(folder: &Folder) -> PathBuf {
     let path = folder.path("damaged.npz");
     let [a, b] = ["rocket.npy", "elevation.npy"].map(|name| crossdock::open(data(name)).unwrap());
@@ -340,7 +340,7 @@ fn a_damaged_array_gets_no_new_checksum() {
     assert_eq!(answer(&run(["inspect", text(&whole), "--verify"])), answer(&run(["inspect", text(&whole)])));
 }
 
-/// What is said beside the answer where all goes well.
+/// The notes of a successful command.
 fn noted(arguments: &[&str]) -> String {
     let output = run([&["convert", "--force"], arguments].concat());
     let said = String::from_utf8(output.stderr).unwrap();
@@ -370,7 +370,7 @@ fn a_file_on_standard_input_is_read_in_place_and_a_pipe_is_refused() {
         said.contains("/dev/stdin: a pipe") && said.contains("write what comes out of it to a file"),
         "{said}"
     );
-    // A file of that name is meant, where there is one.
+    // A file named `-` has precedence over standard input.
     std::fs::copy(data("rocket.npy"), folder.path("-")).unwrap();
     let output = crossdock(["inspect", "-", "--json"]).current_dir(folder.path("")).output().unwrap();
     assert!(answer(&output).contains("\"uint8\""));
@@ -395,7 +395,7 @@ fn what_the_new_file_does_not_hold_is_told() {
     );
     assert_eq!(noted(&[text(&tensors), text(&folder.path("same.safetensors"))]), "");
 
-    // Two arrays, one behind the other, as `numpy.save` writes them to one file.
+    // Two consecutive arrays, as `numpy.save` writes them to one file.
     let one = std::fs::read(data("elevation.npy")).unwrap();
     let two = folder.file("two.npy", [&one[..], &one].concat());
     let left = format!("crossdock: left out of {}: ", text(&two));

@@ -1,4 +1,4 @@
-//! `crossdock inspect`: what it tells of an array.
+//! `crossdock inspect`: what it prints for an array.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -157,7 +157,7 @@ fn protocols_say_how_or_why_not() {
 fn a_file_that_shrinks_while_it_is_read_is_named_and_nothing_is_printed() {
     let folder = Folder::new("inspect-shrink");
     let path = folder.file("a.npy", npy("'|u1'", false, "(68719476736,)", &[]));
-    // Without bytes on the disk, and with more of them than can be read while the test goes on.
+    // A sparse file that is too large to be read during the test.
     File::options().write(true).open(&path).unwrap().set_len(128 + (64 << 30)).unwrap();
     let mut child = crossdock(["inspect", path.to_str().unwrap()])
         .stdout(std::process::Stdio::piped())

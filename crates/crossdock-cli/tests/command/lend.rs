@@ -1,4 +1,4 @@
-//! `crossdock lend`: what the borrower sees, in every language that the help speaks of.
+//! `crossdock lend`: what the borrower sees, in every language of the help.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::common::{
     Folder, answer, cc, data, npy, python, python_with_numpy, refusal, ruby, run, stderr, stdout, target,
 };
 
-// ===== what the elements are, computed from the bytes of the files alone =====
+// ===== the elements, computed from the bytes of the files =====
 
 /// The lengths of the axes, and the elements in row-major order.
 struct Elements {
@@ -26,7 +26,7 @@ impl Elements {
             .sum()
     }
 
-    /// What every borrower prints: the shape, and the checksum.
+    /// What every borrower prints: the shape and the checksum.
     fn printed(&self) -> String {
         let shape: Vec<String> = self.shape.iter().map(ToString::to_string).collect();
         format!("{} {}\n", shape.join("x"), self.checksum())
@@ -69,7 +69,7 @@ fn records(folder: &Folder) -> PathBuf {
     folder.file("records.npy", npy(RECORD, false, "(50,)", &bytes))
 }
 
-/// Column-major, the most significant byte first: element (row, column) is 100 row + column.
+/// Column-major and big-endian: element (row, column) is 100 row + column.
 fn columns(folder: &Folder) -> PathBuf {
     let mut bytes = Vec::new();
     for column in 0..4i16 {
@@ -78,7 +78,7 @@ fn columns(folder: &Folder) -> PathBuf {
     folder.file("columns.npy", npy("'>i2'", true, "(3, 4)", &bytes))
 }
 
-/// A view, its C type where C can read it without turning bytes, and what it holds.
+/// A view, its C type if C can read it without byte swaps, and its elements.
 struct Case {
     target: String,
     c_type: Option<&'static str>,
@@ -116,7 +116,7 @@ fn cases(folder: &Folder) -> Vec<Case> {
     ]
 }
 
-// ===== the borrowers: the lines that the help shows, and what prints the shape and the checksum =====
+// ===== the borrowers: the lines in the help, and code that prints shape and checksum =====
 
 const NUMPY: &str = concat!(
     include_str!("../../src/lend/snippets/numpy.py"),
@@ -268,7 +268,7 @@ fn the_help_and_the_readme_show_the_lines_that_were_run() {
 
 // ===== the map is the file =====
 
-/// Prints the variables that the borrower is told by, one a line.
+/// Prints the variables of the borrower, one per line.
 const TELL: [&str; 3] = [
     "sh",
     "-c",
@@ -279,7 +279,7 @@ const TELL: [&str; 3] = [
 fn the_environment_tells_where_the_elements_lie() {
     let told = answer(&lend(&target(&data("elevation.npy"), "::-2, 3::5"), &[], &TELL));
     let lines: Vec<&str> = told.lines().collect();
-    // From row 343 up to row 1, of 806 bytes each; from column 3 on, of 2 bytes; behind a header of 128.
+    // Rows 343 to 1, of 806 bytes each; from column 3 on, of 2 bytes; after a header of 128 bytes.
     let (first, offset) = (128 + 806 + 6, 128 + 343 * 806 + 6);
     let end = offset + 2 * 5 * 79 + 2;
     assert_eq!(lines[1..4], [offset, end, 172 * 80 * 2].map(|number| number.to_string()));
@@ -321,7 +321,7 @@ fn the_file_is_written_only_where_that_is_permitted() {
     let command = [python.as_str(), "-c", WRITE];
     assert_eq!(answer(&lend(&target(&file, "::-1"), &[], &command)), "refused\n");
     assert_eq!(std::fs::read(&file).unwrap(), original);
-    // A copy is not for writing either.
+    // A copy is read-only, too.
     assert_eq!(stdout(&lend(&target(&file, "::-1"), &["--copy", "always"], &command)), "refused\n");
     assert_eq!(std::fs::read(&file).unwrap(), original);
     assert_eq!(answer(&lend(&target(&file, "::-1"), &["--writable"], &command)), "written\n");
@@ -329,7 +329,7 @@ fn the_file_is_written_only_where_that_is_permitted() {
     assert_eq!((&written[..128], &written[128..]), (&original[..128], &[1, 2, 99][..]));
 }
 
-/// The help says so, and this holds it to that.
+/// The help states this behaviour.
 #[test]
 fn a_command_that_may_write_the_file_can_open_it_anew_and_a_copy_protects_it() {
     let folder = Folder::new("reopen");
@@ -343,7 +343,7 @@ fn a_command_that_may_write_the_file_can_open_it_anew_and_a_copy_protects_it() {
     assert!(answer(&run(["lend", "--help"])).contains("through /proc/self/fd, if you can"));
 }
 
-// ===== refusals, and copies that are permitted =====
+// ===== refusals, and permitted copies =====
 
 #[test]
 fn what_cannot_be_lent_in_place_is_refused_and_says_what_a_copy_would_take() {
@@ -410,7 +410,7 @@ fn writing_a_copy_makes_no_sense_and_is_refused() {
     assert!(said.contains("--writable"), "{said}");
 }
 
-// ===== how it ends =====
+// ===== exit status and signals =====
 
 #[test]
 fn the_exit_status_is_that_of_the_command() {
@@ -428,7 +428,7 @@ fn a_file_that_shrinks_meanwhile_is_named() {
     let folder = Folder::new("shrink");
     let file = folder.file("a.npy", npy("'|u1'", false, "(5000,)", &[1; 5000]));
     let name = file.to_str().unwrap();
-    // Even where the command itself notices nothing.
+    // Reported even if the command itself notices nothing.
     let said = refusal(&lend(name, &[], &["truncate", "-s", "200", name]), 74);
     assert!(said.contains(name) && said.contains("5128 to 200"), "{said}");
 }
@@ -456,7 +456,7 @@ fn records_of_more_fields_than_can_be_described_are_refused_in_a_sentence() {
 
 #[test]
 fn a_signal_from_the_keyboard_ends_the_command_and_not_the_lender() {
-    // The command interrupts its parent, as the terminal would both, and outlives it.
+    // The command interrupts its parent and itself, as the terminal would, and outlives it.
     let script = "kill -INT $PPID; kill -QUIT $PPID; exit 7";
     assert_eq!(lend(&target(&data("elevation.npy"), ""), &[], &["sh", "-c", script]).status.code(), Some(7));
 }
@@ -464,7 +464,7 @@ fn a_signal_from_the_keyboard_ends_the_command_and_not_the_lender() {
 #[test]
 fn a_signal_to_the_lender_alone_reaches_the_command_and_the_lender_waits_for_it() {
     let file = target(&data("elevation.npy"), "");
-    // The command signals its parent, and comes to an end of its own should nothing come back.
+    // The command signals its parent, and ends by itself if no signal comes back.
     let patient = "i=0; while [ $i -lt 200 ]; do sleep 0.05; i=$((i + 1)); done; exit 9";
     for (signal, number) in [("TERM", 15), ("HUP", 1)] {
         let traps = format!("trap 'sleep 0.1; echo done; exit 7' {signal}; kill -{signal} $PPID; {patient}");
@@ -474,7 +474,7 @@ fn a_signal_to_the_lender_alone_reaches_the_command_and_the_lender_waits_for_it(
         let lent = lend(&file, &[], &["sh", "-c", &does_not]);
         assert_eq!((lent.status.code(), stderr(&lent).as_str()), (Some(128 + number), ""), "{signal}");
     }
-    // Not once only.
+    // Signals are forwarded more than once.
     let counts = format!(
         "n=0; trap 'n=$((n + 1)); [ $n = 2 ] && exit 7; kill -HUP $PPID' HUP; kill -HUP $PPID; {patient}"
     );
@@ -483,7 +483,8 @@ fn a_signal_to_the_lender_alone_reaches_the_command_and_the_lender_waits_for_it(
 
 #[test]
 fn an_ignored_signal_stays_ignored_and_a_plain_one_plain() {
-    // What the command has inherited, as the system sees it: bits 0, 1, 2 and 14 are those of HUP, INT, QUIT and TERM.
+    // The ignored signals that the command inherits, as the kernel reports them: bits 0, 1, 2 and
+    // 14 are those of HUP, INT, QUIT and TERM.
     let file = target(&data("elevation.npy"), "");
     let script = |trap: &str| format!("{trap} exec \"$0\" lend \"$1\" -- grep -E ^SigIgn /proc/self/status");
     let mask =

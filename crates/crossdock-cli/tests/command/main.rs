@@ -1,4 +1,4 @@
-//! The command as its users have it: arguments in, streams, exit status and files out.
+//! Tests the command from outside: arguments in, streams, exit status and files out.
 
 mod bad_input;
 mod bench;

@@ -1,4 +1,4 @@
-//! What `convert` does to an existing target (files, links, pipes, devices), and what is left when
+//! What `convert` does to an existing target (files, links, pipes, devices), and what remains when
 //! it is interrupted.
 
 use std::ffi::OsStr;
@@ -164,7 +164,7 @@ fn a_record_is_opened_again_by_the_line_that_is_printed_for_a_shell() {
     let folder = Folder::new("saving-raw");
     for (dtype, nbytes) in [
         (r#"[("it's; odd", '<i4'), ('b', '<f8', (2,))]"#, 60),
-        // Names that a terminal is not shown as they are.
+        // Names with characters that a terminal would not display.
         (r"[('invisible\u200b', '<i4'), ('\x85\u202e\U000e0041', '<f8', (2,))]", 60),
     ] {
         is_opened_again(&folder, dtype, nbytes);

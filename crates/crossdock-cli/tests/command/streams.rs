@@ -14,7 +14,7 @@ fn a_reader_that_goes_away_is_no_failure() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Closed before anything is written to it.
+        // Closed before the command writes to it.
         drop(child.stdout.take());
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -45,7 +45,7 @@ fn colours_are_for_terminals_and_for_those_who_insist() {
     };
     let forced = insist(&mut crossdock::<&str>([]));
     assert!(stdout(&forced).contains('\u{1b}'));
-    // Without the colours it is the same answer.
+    // The same answer without the colours.
     let bare = stdout(&forced)
         .split('\u{1b}')
         .map(|part| part.split_once('m').map_or(part, |(_, rest)| rest))
@@ -70,7 +70,7 @@ fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> String {
     crate::terminal::on_terminal(&mut command).0
 }
 
-/// Erases what stands on the line of a terminal.
+/// The sequence that erases a line of a terminal.
 const ERASE: &str = "\u{1b}[2K";
 
 #[test]
@@ -85,7 +85,7 @@ fn what_takes_long_is_told_on_a_terminal_and_erased_in_the_end() {
         [(&["--copy", "always"][..], NBYTES), (&["--copy", "if-needed", "--dtype", "int16"], 2 * NBYTES)]
     {
         let arguments = [&["lend", large][..], how, &["--", "echo", "ran"]].concat();
-        // All that is left where stderr is no terminal.
+        // The complete stderr if it is not a terminal.
         let output = run(&arguments);
         let note = stderr(&output);
         assert_eq!((stdout(&output).as_str(), note.lines().count()), ("ran\n", 1), "{note}");
@@ -95,7 +95,7 @@ fn what_takes_long_is_told_on_a_terminal_and_erased_in_the_end() {
         assert!(progress.contains(&format!("copying {nbytes} bytes")), "{shown:?}");
         assert!(rest.contains(&format!("copied {nbytes} bytes")) && rest.ends_with("ran\r\n"), "{shown:?}");
     }
-    // What is lent in place is not copied.
+    // An array that is lent in place is not copied.
     let in_place = ["lend", large, "--copy", "if-needed", "--", "echo", "ran"];
     assert_eq!(answer(&run(in_place)), "ran\n");
     assert_eq!(on_terminal(&in_place, &[]), "ran\r\n");

@@ -1,4 +1,4 @@
-//! What reaches a terminal: the answer, and nothing from a file that the terminal would act on.
+//! Output to a terminal: the answer, and no characters from a file that the terminal would act on.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -37,7 +37,7 @@ pub(crate) fn on_terminal(command: &mut Command) -> (String, std::process::ExitS
     (String::from_utf8(bytes).unwrap(), child.wait().unwrap())
 }
 
-/// Without the colours and the progress bar of the command itself.
+/// The text without the command's own colours and progress bar.
 fn without_our_own(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut rest = parts.next().unwrap_or_default().to_owned();

@@ -72,6 +72,7 @@
     doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |"
 )]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
+//!
 //! The first bytes of a file decide its format, never its name. A mapped array is aliased memory,
 //! since another process can write the file. [`Entry::copied_because`] says which arrays must be
 //! decoded, and [`copied_bytes`](crate::memory::copied_bytes) counts their bytes.

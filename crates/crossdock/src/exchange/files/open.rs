@@ -17,10 +17,9 @@ use crate::exchange::files::{magic, npy, raw, shown, source};
 /// one by one ([`DArray::get`]) or under a Pin lease; with `unsafe`
 /// [`assume_constant`](crate::buffer::Buffer::assume_constant), as slices. [`OpenOptions::mapped`]
 /// reads the file into private memory instead.
-/// reads the file into memory of its own instead.
+///
 /// If the file shrinks while it is mapped, access to the missing part ends the process (SIGBUS), as
 /// with any map. [`OpenOptions::guarded`] reads zeros there instead, and copies fail with
-/// `is_fault`.
 /// `is_fault`.
 ///
 /// ```
