@@ -1,4 +1,4 @@
-//! The command `crossdock`: arrays in files, opened in place and handed on.
+//! The command `crossdock`: opens arrays in files in place, and exports them.
 //!
 //! ```text
 //!   main ── arguments ──> bench | convert | inspect | lend | tour ── Ok(status) ──> the exit status

@@ -126,9 +126,9 @@ impl Archive {
 pub(crate) struct Opened {
     /// The file.
     pub(crate) path: PathBuf,
-    /// The name of the array in the file; empty where it has none.
+    /// The name of the array in the file; empty without a name.
     pub(crate) name: String,
-    /// The expression that picks the view; empty for the whole.
+    /// The expression that selects the view; empty for the whole array.
     pub(crate) expr: String,
     /// Why it is not in place: the encoding in the file.
     pub(crate) decoded: Option<&'static str>,

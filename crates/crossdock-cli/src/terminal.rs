@@ -2,8 +2,8 @@
 //! in files.
 //!
 //! A terminal acts on control characters, and format characters make it reorder letters or hide
-//! them. Each of them is shown as a Python literal has it, so that the user sees what is there. All
-//! output for people goes through [`shown`] line by line; JSON goes through [`json`].
+//! them. Each of them is displayed as in a Python literal, so that the user sees it. All output for
+//! people goes through [`shown`] line by line; JSON goes through [`json`].
 
 use std::fmt::Write;
 

@@ -33,7 +33,7 @@ Examples:
   crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
   crossdock inspect trades.npy --json | jq .statistics";
 
-/// Show what an array is, how it lies in memory, and its values' range.
+/// Show an array's type, its layout in memory, and the range of its values.
 ///
 /// FILE is opened in place, unless it is compressed: its elements are read once, and nothing is
 /// copied. For a file of several arrays without a NAME, prints a list.

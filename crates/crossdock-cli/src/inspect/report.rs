@@ -18,7 +18,7 @@ use crate::open::Opened;
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) file: String,
-    /// The name of the array in the file; empty where it has none.
+    /// The name of the array in the file; empty without a name.
     pub(super) name: String,
     pub(super) view: String,
     /// Why it is not in place: the encoding in the file.

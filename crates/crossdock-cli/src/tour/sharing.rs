@@ -63,7 +63,7 @@ impl Account {
         Ok(())
     }
 
-    /// The account in sentences.
+    /// The events in sentences.
     pub(crate) fn lines(&self) -> Vec<String> {
         if self.sample_nbytes == 0 {
             return vec!["The array has no bytes, so there is nothing to share.".to_owned()];

@@ -3,7 +3,7 @@
 //! | from | to | |
 //! |---|---|---|
 //! | `(&Storage, &Layout)`, `(&CpuStorage, &Layout)` | [`ArrayView`] | same elements, any strides |
-//! | `(&mut CpuStorage, &Layout)` | [`ArrayViewMut`] | same elements; refused where they overlap |
+//! | `(&mut CpuStorage, &Layout)` | [`ArrayViewMut`] | same elements; refused if they overlap |
 //! | [`Array`] | `Tensor` | adopts the array's vector; row-major arrays that own a vector only |
 //!
 //! A tensor holds its vector behind a lock and may replace it. A view therefore borrows the guard
@@ -86,7 +86,7 @@ impl<'a, T: Element + WithDType, const D: usize> TryFrom<(&'a mut CpuStorage, &'
     ///
     /// # Errors
     ///
-    /// `is_layout` where elements overlap (a broadcast tensor); otherwise as for an [`ArrayView`].
+    /// `is_layout` if elements overlap (a broadcast tensor); otherwise as for an [`ArrayView`].
     fn try_from((storage, layout): (&'a mut CpuStorage, &'a Layout)) -> Result<Self> {
         let (layout, offset) = place_of::<T, D>(layout)?;
         Self::from_slice_with_layout(elements_mut(storage)?, layout, offset)

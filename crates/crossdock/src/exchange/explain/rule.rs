@@ -42,7 +42,7 @@ pub struct Profile {
     pub measured_on: &'static str,
     /// Whether the tests of the Python package compare the rules with the library.
     pub is_tested: bool,
-    /// The first rule that decides is the verdict.
+    /// The rules; the first one that decides is the verdict.
     pub(super) rules: &'static [Rule],
 }
 

@@ -129,7 +129,7 @@ pub struct Answer {
     pub has_deleter: bool,
     /// Whether a tensor has a byte offset.
     pub has_offset: bool,
-    /// Nulls in a column; negative where they are not counted.
+    /// The number of nulls in a column; negative if they are not counted.
     pub nulls: i64,
     /// Names of Arrow's extension types.
     pub extensions: Vec<String>,

@@ -81,7 +81,7 @@ impl Format {
         matches!(self, Self::Npz | Self::Safetensors)
     }
 
-    /// Whether this build reads and writes it.
+    /// Fails if this build does not read and write the format.
     ///
     /// # Errors
     ///

@@ -214,7 +214,7 @@ pub(super) const PROFILES: &[Profile] = &[
             By(
                 &[Tensor, LegacyTensor],
                 &[
-                    // By policy: a TypeError, whatever the memory is.
+                    // A policy: the consumer raises a TypeError for any memory.
                     If(&[Device(CPU)], Refuses, "memory of the CPU"),
                     If(&[Device(CUDA_AND_MANAGED)], InPlace, ""),
                     If(&[], Refuses, UNKNOWN_DEVICE),
