@@ -64,7 +64,13 @@ fn gaps(input: &Struct<'_>) -> Vec<TokenStream> {
 }
 
 /// The message has the number in it: `Padding` is text that is made while compiling.
-fn no_gap(library: &Path, name: &str, place: &str, gap: &TokenStream, span: proc_macro2::Span) -> TokenStream {
+fn no_gap(
+    library: &Path,
+    name: &str,
+    place: &str,
+    gap: &TokenStream,
+    span: proc_macro2::Span,
+) -> TokenStream {
     let (before, between) =
         (format!("`{name}` has "), format!(" of padding {place}, which may be uninitialised"));
     quote_spanned! { span =>
@@ -116,7 +122,11 @@ mod tests {
     #[test]
     fn another_path_of_the_library_stands_wherever_its_items_are_named() {
         for repr in [quote!(C), quote!(transparent)] {
-            let input = syn::parse_quote!(#[repr(#repr)] #[element(crate = hub::arrays)] struct Price(f64););
+            let input = syn::parse_quote!(
+                #[repr(#repr)]
+                #[element(crate = hub::arrays)]
+                struct Price(f64);
+            );
             let text = element(&Struct::new(&input).unwrap()).to_string();
             assert!(text.contains("hub :: arrays :: element :: Element"), "{text}");
             assert!(!text.contains("crossdock"), "{text}");

@@ -1,6 +1,8 @@
 //! Which structs are taken.
 
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Member, Path, Result, Token, Type, token};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Member, Path, Result, Token, Type, token,
+};
 
 /// A struct whose layout is known, as far as the syntax can tell.
 pub(crate) struct Struct<'a> {

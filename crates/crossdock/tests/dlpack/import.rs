@@ -283,8 +283,7 @@ fn the_number_of_a_device_means_nothing_where_the_processor_reaches_the_memory()
 
 #[test]
 fn unknown_devices_are_kept_and_not_touched() {
-    for (device, text) in [([77, 3], "kind77:3"), ([-5, 0], "kind-5:0"), ([10, 1], "rocm:1")]
-    {
+    for (device, text) in [([77, 3], "kind77:3"), ([-5, 0], "kind-5:0"), ([10, 1], "rocm:1")] {
         let loan = Loan::new(&Recipe { device, ..Recipe::default() });
         let array = import(&loan).unwrap();
         assert_eq!(array.place(), Place::new(DeviceKind(device[0]), device[1]));
