@@ -135,10 +135,12 @@ impl Handle {
     pub(crate) fn into_header(self) -> NonNull<Header> {
         let mut header = self.0;
         std::mem::forget(self);
-        // SAFETY: Handle 1: the header is alive. By this function's condition the handle, which was
-        // forgotten above, was the only holder.
-        if std::mem::take(&mut unsafe { header.as_mut() }.tracked) {
+        // SAFETY: Handle 1: the header is alive: its last holder was forgotten, not dropped.
+        if unsafe { header.as_ref() }.tracked {
             book::forget(header);
+            // SAFETY: by this function's condition no other holder refers to the header, and the
+            // ledger, which may have read it, has just forgotten it.
+            unsafe { header.as_mut() }.tracked = false;
         }
         header
     }

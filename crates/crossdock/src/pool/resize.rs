@@ -30,7 +30,7 @@ impl Block {
         let account = unsafe { account.as_ref() };
         account.charge_growth(old, capacity)?;
         // The allocator copies what it moves. If nothing is kept, a new block is cheaper.
-        let (keep, apart) = (keep.min(capacity), form.apart);
+        let (keep, apart) = (keep.min(old).min(capacity), form.apart);
         let resized =
             (keep > 0 || apart) && self.resize_in_kind(capacity, keep) || self.move_to(capacity, keep);
         if resized {

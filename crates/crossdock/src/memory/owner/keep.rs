@@ -164,8 +164,8 @@ impl<K: Keep> OwnerBlock<K> {
 ///
 /// Until `keep.free()` is called:
 ///
-/// 1. The region is valid for reads of `region.nbytes` initialised bytes and, unless `birth` is
-///    `Constant`, for writes.
+/// 1. The region is valid for reads of `region.nbytes` initialised bytes. It is valid for writes
+///    too, unless `birth` is `Constant` or every handle is made read-only before any write.
 /// 2. The region is not freed or moved.
 /// 3. If `birth` is `Sole`, only this allocation's holders access the region. If `Constant`, no
 ///    party writes it. If `Aliased`, accesses by other parties may race only with atomic and racy

@@ -82,9 +82,9 @@ pub unsafe fn import_versioned(tensor: *mut DLManagedTensorVersioned) -> Result<
 ///
 /// As for [`import_versioned`], but in clause 4 the elements need not be valid for writes.
 pub unsafe fn import_legacy(tensor: *mut DLManagedTensor) -> Result<DArray> {
-    // SAFETY: `# Safety`: the pointer is null or meets the clauses of `import_versioned`, except
-    // validity for writes; the array becomes read-only before any code can write it.
-    unsafe { import_legacy_writable(tensor) }.map(DArray::into_readonly)
+    // SAFETY: `# Safety`: the pointer is null or meets the clauses of `import`; the array becomes
+    // read-only here, before any code can write it.
+    unsafe { import(tensor) }.map(DArray::into_readonly)
 }
 
 /// As [`import_legacy`], for a producer that, as the caller knows, permits writes: the array is
@@ -105,7 +105,8 @@ pub unsafe fn import_legacy_writable(tensor: *mut DLManagedTensor) -> Result<DAr
 
 /// # Safety
 ///
-/// As for [`import_versioned`].
+/// As for [`import_versioned`]. In clause 4 the elements need not be valid for writes if the caller
+/// makes the array read-only before it passes it on.
 unsafe fn import<M: Managed>(tensor: *mut M) -> Result<DArray> {
     let foreign =
         NonNull::new(tensor).map(Foreign).ok_or_else(|| malformed("the pointer to the struct is null"));

@@ -142,15 +142,15 @@ fn find_or_make(number: u32) -> Result<&'static Slot> {
     let (chunk, len, _) = place(number);
     let mut slots = crate::error::try_with_capacity(len)?;
     slots.resize_with(len, Slot::new);
-    let slots: &'static mut [Slot] = Vec::leak(slots);
-    let made = slots.as_mut_ptr();
+    let capacity = slots.capacity();
+    let made = Vec::leak(slots).as_mut_ptr();
     if MORE_CHUNKS[chunk]
         .compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Relaxed)
         .is_err()
     {
-        // SAFETY: `Vec::leak` returned this pointer for a vector of length and capacity `len`; the
-        // exchange failed, so no other code has it.
-        drop(unsafe { Vec::from_raw_parts(made, len, len) });
+        // SAFETY: `made` was leaked above from a vector with this length and capacity, and the failed
+        // exchange published it to no other thread.
+        drop(unsafe { Vec::from_raw_parts(made, len, capacity) });
     }
     find(number).ok_or_else(exhausted)
 }
