@@ -1,9 +1,10 @@
-//! Elements by reference, and iteration: one list for all that hold constant elements (views and the guards of Read and Write
-//! leases), and one for those that nobody else touches.
+//! Elements by reference, and iteration: one list for all that hold constant elements (views and
+//! the guards of Read and Write leases), and one for those that nobody else touches.
 //!
-//! The macros are told the lifetime of the references, and where the type keeps the address of element 0 and the layout. What
-//! makes each access sound is an invariant of that type: the elements that the layout reaches from there are initialised,
-//! aligned, and constant (or, in the second list, ours alone) for that lifetime.
+//! The macros are told the lifetime of the references, and where the type keeps the address of
+//! element 0 and the layout. What makes each access sound is an invariant of that type: the
+//! elements that the layout reaches from there are initialised, aligned, and constant (or, in the
+//! second list, ours alone) for that lifetime.
 
 /// `element_access! { 'a self: self.ptr, self.layout }`
 macro_rules! element_access {
@@ -25,7 +26,8 @@ macro_rules! element_access {
         /// Each index is less than the length of its axis.
         #[inline(always)]
         pub unsafe fn get_unchecked(&$this, index: [usize; D]) -> &$lifetime T {
-            // SAFETY: an offset that the layout gives for an index inside of it (the caller's word).
+            // SAFETY: an offset that the layout gives for an index inside of it (the caller's
+            // word).
             let ptr = unsafe { $ptr.offset($layout.offset_at(index)) };
             // SAFETY: such an element may be had by reference.
             unsafe { ptr.cast().as_ref() }
@@ -39,7 +41,8 @@ macro_rules! element_access {
             }
             let len = $layout.len();
             let ptr = if len == 0 { std::ptr::NonNull::dangling() } else { $ptr.cast() };
-            // SAFETY: without gaps, as just checked, each may be had by reference; an empty slice needs only alignment.
+            // SAFETY: without gaps, as just checked, each may be had by reference; an empty slice
+            // needs only alignment.
             Some(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), len) })
         }
 
@@ -94,7 +97,8 @@ macro_rules! element_access_mut {
         /// Each index is less than the length of its axis.
         #[inline(always)]
         pub unsafe fn get_unchecked_mut(&mut $this, index: [usize; D]) -> &mut T {
-            // SAFETY: an offset that the layout gives for an index inside of it (the caller's word).
+            // SAFETY: an offset that the layout gives for an index inside of it (the caller's
+            // word).
             let ptr = unsafe { $ptr.offset($layout.offset_at(index)) };
             // SAFETY: such an element is ours alone, and `&mut self` is borrowed.
             unsafe { ptr.cast().as_mut() }
@@ -114,7 +118,8 @@ macro_rules! element_access_mut {
             }
             let len = $layout.len();
             let ptr = if len == 0 { std::ptr::NonNull::dangling() } else { $ptr.cast() };
-            // SAFETY: without gaps, as just checked, each is ours alone; an empty slice needs only alignment.
+            // SAFETY: without gaps, as just checked, each is ours alone; an empty slice needs only
+            // alignment.
             Some(unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), len) })
         }
 
@@ -124,7 +129,8 @@ macro_rules! element_access_mut {
             if $layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
                 return crate::array::IterMut::of_slice($this.as_mut_slice().unwrap_or_default());
             }
-            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none twice.
+            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none
+            // twice.
             unsafe { crate::array::IterMut::strided($ptr, $layout.offsets()) }
         }
 
@@ -133,7 +139,8 @@ macro_rules! element_access_mut {
         pub fn indexed_iter_mut(
             &mut $this,
         ) -> impl DoubleEndedIterator<Item = ([usize; D], &mut T)> + ExactSizeIterator {
-            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none twice.
+            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none
+            // twice.
             unsafe { crate::array::IndexedIterMut::new($ptr, $layout.indexed_offsets()) }
         }
 

@@ -1,13 +1,15 @@
-//! The views that an array of static rank can be seen through: one list for [`Array`](crate::Array), whose views are handles, and
-//! for borrowed views.
+//! The views that an array of static rank can be seen through: one list for
+//! [`Array`](crate::Array), whose views are handles, and for borrowed views.
 //!
-//! Each operation asks the layout for the layout of the result and for where its element 0 lies, and moves there. Nothing is
-//! copied. What the type has to provide is `moved`.
+//! Each operation asks the layout for the layout of the result and for where its element 0 lies,
+//! and moves there. Nothing is copied. What the type has to provide is `moved`.
 //!
-//! [`typed_views!`] has those that reach every element by one index at most: they are there for mutable views, too, which they
-//! consume. [`typed_repeats!`] has those by which one element may have several indices.
+//! [`typed_views!`] has those that reach every element by one index at most: they are there for
+//! mutable views, too, which they consume. [`typed_repeats!`] has those by which one element may
+//! have several indices.
 
-/// `typed_views! { &self => Array<T> }`: by reference, or, without the `&`, by value; then the type without its rank.
+/// `typed_views! { &self => Array<T> }`: by reference, or, without the `&`, by value; then the type
+/// without its rank.
 macro_rules! typed_views {
     (&$this:ident => $($view:tt)*) => {
         crate::array::axes::typed_views! { @ [&] $this $($view)* }
@@ -16,8 +18,8 @@ macro_rules! typed_views {
         crate::array::axes::typed_views! { @ [] $this $($view)* }
     };
     (@ [$($by:tt)?] $this:ident $name:ident<$($of:tt),*>) => {
-        /// Part of the array, named by [`s!`](crate::s). The rank of the result is inferred; a list of the wrong length does
-        /// not compile. O(rank).
+        /// Part of the array, named by [`s!`](crate::s). The rank of the result is inferred; a list
+        /// of the wrong length does not compile. O(rank).
         ///
         /// # Errors
         ///
@@ -36,18 +38,19 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis, or the range leaves it.
+        /// `is_bounds` if the axis does not exist, or the range leaves it.
         pub fn slice_axis($($by)? $this, axis: usize, range: impl std::ops::RangeBounds<usize>) -> Result<Self> {
             let (layout, offset) = $this.layout.slice_axis(axis, range)?;
             // SAFETY: layout and offset came together.
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
-        /// The indices of an axis before `index`, and those from it on: two disjoint parts. O(rank).
+        /// The indices of an axis before `index`, and those from it on: two disjoint parts.
+        /// O(rank).
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis, or its length is less than `index`.
+        /// `is_bounds` if the axis does not exist, or its length is less than `index`.
         pub fn split_at($($by)? $this, axis: usize, index: usize) -> Result<(Self, Self)> {
             let (before, behind, offset) = $this.layout.split_at(axis, index)?;
             // SAFETY: element 0 stays where it is.
@@ -57,7 +60,8 @@ macro_rules! typed_views {
             Ok((before, behind))
         }
 
-        /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one. O(rank).
+        /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one.
+        /// O(rank).
         ///
         /// # Errors
         ///
@@ -78,7 +82,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis.
+        /// `is_bounds` if the axis does not exist.
         pub fn swap_axes($($by)? $this, a: usize, b: usize) -> Result<Self> {
             let layout = $this.layout.swap_axes(a, b)?;
             // SAFETY: element 0 stays where it is.
@@ -89,7 +93,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis.
+        /// `is_bounds` if the axis does not exist.
         pub fn move_axis($($by)? $this, from: usize, to: usize) -> Result<Self> {
             let layout = $this.layout.move_axis(from, to)?;
             // SAFETY: element 0 stays where it is.
@@ -100,15 +104,15 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis.
+        /// `is_bounds` if the axis does not exist.
         pub fn reverse($($by)? $this, axis: usize) -> Result<Self> {
             let (layout, offset) = $this.layout.reverse(axis)?;
             // SAFETY: layout and offset came together.
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
-        /// One index of an axis that is known only at run time, which is dropped. `OUT` is `D - 1`; anything else does not
-        /// compile. O(rank).
+        /// One index of an axis that is known only at run time, which is dropped. `OUT` must be
+        /// `D - 1`, or the call does not compile. O(rank).
         ///
         /// ```
         /// use crossdock::Array;
@@ -127,7 +131,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis or index.
+        /// `is_bounds` if the axis or the index does not exist.
         pub fn drop_axis<const OUT: usize>(
             $($by)? $this,
             axis: usize,
@@ -138,8 +142,8 @@ macro_rules! typed_views {
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
-        /// A new axis of length 1, which becomes axis `axis` of the result. `OUT` is `D + 1`; anything else does not compile.
-        /// O(rank).
+        /// A new axis of length 1, which becomes axis `axis` of the result. `OUT` must be `D + 1`,
+        /// or the call does not compile. O(rank).
         ///
         /// # Errors
         ///
@@ -150,8 +154,8 @@ macro_rules! typed_views {
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
-        /// Without the axes of length 1, of which there must be just `D - OUT`. (One of them that is known goes by
-        /// `drop_axis(axis, 0)`.) O(rank).
+        /// Without the axes of length 1, of which there must be just `D - OUT`. (One of them that
+        /// is known goes by `drop_axis(axis, 0)`.) O(rank).
         ///
         /// # Errors
         ///
@@ -162,9 +166,10 @@ macro_rules! typed_views {
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
-        /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second axis is greater by it).
-        /// The two axes go, and one along the diagonal comes last (as in NumPy). A diagonal outside of the array has no
-        /// elements. `OUT` is `D - 1`; anything else does not compile. O(rank).
+        /// The elements whose indices of two axes are equal, or differ by `offset` (that of the
+        /// second axis is greater by it). The two axes go, and one along the diagonal comes last
+        /// (as in NumPy). A diagonal outside of the array has no elements. `OUT` must be `D - 1`,
+        /// or the call does not compile. O(rank).
         ///
         /// ```
         /// use crossdock::Array;
@@ -184,7 +189,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis, `is_shape` where both are the same.
+        /// `is_bounds` if the axis does not exist, `is_shape` where both are the same.
         pub fn diagonal<const OUT: usize>(
             $($by)? $this,
             first: usize,
@@ -196,8 +201,9 @@ macro_rules! typed_views {
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
-        /// The array cut into blocks of a shape, without a rest: the first `D` axes say which block, the others are those of the
-        /// block. `OUT` is `2 * D`; anything else does not compile. O(rank).
+        /// The array cut into blocks of a shape, without a rest: the first `D` axes say which
+        /// block, the others are those of the block. `OUT` must be `2 * D`, or the call does not
+        /// compile. O(rank).
         ///
         /// ```
         /// use crossdock::Array;
@@ -211,8 +217,8 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_shape` for a block that is empty or does not divide its axis; `is_overflow` where an axis is empty and the block
-        /// too long.
+        /// `is_shape` for a block that is empty or does not divide its axis; `is_overflow` where an
+        /// axis is empty and the block too long.
         pub fn blocks<const OUT: usize>($($by)? $this, block: [usize; D]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.blocks(block, size_of::<T>())?;
             // SAFETY: element 0 stays where it is.
@@ -223,16 +229,19 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_shape` where the number of elements differs, `is_layout` where no strides express it, so that it would take a copy.
+        /// `is_shape` if the number of elements differs, `is_layout` if no strides express the
+        /// result without a copy.
         pub fn reshape<const OUT: usize>($($by)? $this, shape: [usize; OUT]) -> Result<$name<$($of),*, OUT>> {
             $this.reshape_order(shape, crate::layout::Order::RowMajor)
         }
 
-        /// The same elements, read and laid out in this order of their indices, under another shape, as a view. O(rank).
+        /// The same elements, read and laid out in this order of their indices, under another
+        /// shape, as a view. O(rank).
         ///
         /// # Errors
         ///
-        /// `is_shape` where the number of elements differs, `is_layout` where no strides express it, so that it would take a copy.
+        /// `is_shape` if the number of elements differs, `is_layout` if no strides express the
+        /// result without a copy.
         pub(crate) fn reshape_order<const OUT: usize>(
             $($by)? $this,
             shape: [usize; OUT],
@@ -247,7 +256,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_layout` where no stride expresses it, so that it would take a copy.
+        /// `is_layout` if no stride expresses the result without a copy.
         pub fn flatten($($by)? $this) -> Result<$name<$($of),*, 1>> {
             let len = $this.len();
             $this.reshape([len])
@@ -258,20 +267,22 @@ macro_rules! typed_views {
 /// `typed_repeats! { &self => Array<T> }`: the type without its rank.
 macro_rules! typed_repeats {
     (&$this:ident => $name:ident<$($of:tt),*>) => {
-        /// The array repeated along new leading axes and axes of length 1, by strides of 0. O(rank).
+        /// The array repeated along new leading axes and axes of length 1, by strides of 0.
+        /// O(rank).
         ///
         /// # Errors
         ///
-        /// `is_shape` where the shapes do not go together by NumPy's rule; `is_overflow` where the elements of the result would
-        /// count as more than `isize::MAX` bytes.
+        /// `is_shape` where the shapes do not go together by NumPy's rule; `is_overflow` where the
+        /// elements of the result would count as more than `isize::MAX` bytes.
         pub fn broadcast_to<const OUT: usize>(&$this, shape: [usize; OUT]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.broadcast_to(shape, size_of::<T>())?;
             // SAFETY: element 0 stays where it is.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
-        /// All windows of a shape: the first `D` axes say where a window begins, the others are those of the window. Windows
-        /// overlap, and each lies wholly inside. `OUT` is `2 * D`; anything else does not compile. O(rank).
+        /// All windows of a shape: the first `D` axes say where a window begins, the others are
+        /// those of the window. Windows overlap, and each lies wholly inside. `OUT` must be `2 *
+        /// D`, or the call does not compile. O(rank).
         ///
         /// ```
         /// use crossdock::Array;
@@ -292,8 +303,8 @@ macro_rules! typed_repeats {
         ///
         /// # Errors
         ///
-        /// `is_shape` for a window that is empty or longer than its axis; `is_overflow` where the elements of all windows would
-        /// count as more than `isize::MAX` bytes.
+        /// `is_shape` for a window that is empty or longer than its axis; `is_overflow` where the
+        /// elements of all windows would count as more than `isize::MAX` bytes.
         pub fn windows<const OUT: usize>(&$this, window: [usize; D]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.windows(window, size_of::<T>())?;
             // SAFETY: element 0 stays where it is.

@@ -7,9 +7,10 @@ use crate::kernel::{self, Rule, Side, index_of};
 use crate::memory::LeaseKind;
 
 impl DArray {
-    /// Whether another array has the same shape and equal elements, by NumPy's rules: a NaN (and a date that is none) is unequal to
-    /// everything, -0.0 is 0.0, byte orders, strides and the padding of records do not matter. Copies nothing; under Pin leases of
-    /// that moment. Ends at the first difference.
+    /// Whether another array has the same shape and equal elements, by NumPy's rules: a NaN (and a
+    /// date that is none) is unequal to everything, -0.0 is 0.0, byte orders, strides and the
+    /// padding of records do not matter. Copies nothing; under Pin leases held for the call. Ends
+    /// at the first difference.
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -24,13 +25,15 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the dtypes differ in more than byte orders and the places of fields; `is_value` for a text that is none, where
-    /// byte orders differ; `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_dtype` where the dtypes differ in more than byte orders and the places of fields;
+    /// `is_value` for a text that is none, where byte orders differ; `is_conflict` while a Write
+    /// lease is held; `is_place`.
     pub fn equals(&self, other: &Self) -> Result<bool> {
         Ok(self.shape() == other.shape() && self.difference(other, Rule::Equal)?.is_none())
     }
 
-    /// The index of the first element, in row-major order, that is not equal; none where all are. See [`DArray::equals`].
+    /// The index of the first element, in row-major order, that is not equal; none where all are.
+    /// See [`DArray::equals`].
     ///
     /// # Errors
     ///
@@ -40,10 +43,11 @@ impl DArray {
         self.difference(other, Rule::Equal)
     }
 
-    /// Whether another array of numbers has the same shape and elements that are close, by the formula of NumPy's `isclose`:
-    /// `|a - b| <= atol + rtol * |b|` with `b` of the other array, equal infinities, and NaN and NaN if `equal_nan`. It is computed in
-    /// double precision, to which integers beyond 2⁵³ are rounded; complex numbers are as far apart as their difference is long. The
-    /// dtypes may differ. Copies nothing; under Pin leases of that moment.
+    /// Whether another array of numbers has the same shape and elements that are close, by the
+    /// formula of NumPy's `isclose`: `|a - b| <= atol + rtol * |b|` with `b` of the other array,
+    /// equal infinities, and NaN and NaN if `equal_nan`. It is computed in double precision, to
+    /// which integers beyond 2⁵³ are rounded; complex numbers are as far apart as their difference
+    /// is long. The dtypes may differ. Copies nothing; under Pin leases held for the call.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray, element::DType, layout::Order};
@@ -57,13 +61,15 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shapes differ; `is_value` for a tolerance that is negative or NaN; `is_dtype` where either array has other
-    /// elements than numbers of at most 64 bits, or two of them; `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_shape` where the shapes differ; `is_value` for a tolerance that is negative or NaN;
+    /// `is_dtype` where either array has other elements than numbers of at most 64 bits, or two of
+    /// them; `is_conflict` while a Write lease is held; `is_place`.
     pub fn all_close(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
         Ok(self.first_not_close(other, rtol, atol, equal_nan)?.is_none())
     }
 
-    /// The index of the first element, in row-major order, that is not close; none where all are. See [`DArray::all_close`].
+    /// The index of the first element, in row-major order, that is not close; none where all are.
+    /// See [`DArray::all_close`].
     ///
     /// # Errors
     ///
@@ -130,7 +136,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         DArray::from(self.clone()).equals(&other.clone().into())
     }
 
-    /// The index of the first element, in row-major order, that is not equal; none where all are. See [`DArray::first_difference`].
+    /// The index of the first element, in row-major order, that is not equal; none where all are.
+    /// See [`DArray::first_difference`].
     ///
     /// # Errors
     ///
@@ -139,7 +146,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(fixed(DArray::from(self.clone()).first_difference(&other.clone().into())?))
     }
 
-    /// Whether another array has the same shape and elements that are close. See [`DArray::all_close`].
+    /// Whether another array has the same shape and elements that are close. See
+    /// [`DArray::all_close`].
     ///
     /// # Errors
     ///
@@ -148,7 +156,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(self.first_not_close(other, rtol, atol, equal_nan)?.is_none())
     }
 
-    /// The index of the first element, in row-major order, that is not close; none where all are. See [`DArray::all_close`].
+    /// The index of the first element, in row-major order, that is not close; none where all are.
+    /// See [`DArray::all_close`].
     ///
     /// # Errors
     ///

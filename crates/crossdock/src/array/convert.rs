@@ -16,7 +16,8 @@ impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
     /// O(`D`).
     fn from(array: Array<T, D>) -> Self {
         let (raw, layout) = array.into_raw();
-        // SAFETY: the same layout at the same element 0, and `T`'s dtype has the size of `T` (Element 1).
+        // SAFETY: the same layout at the same element 0, and `T`'s dtype has the size of `T`
+        // (Element 1).
         unsafe { Self::from_raw(raw, T::dtype(), layout.to_dynamic_trusted(size_of::<T>())) }
     }
 }
@@ -24,7 +25,7 @@ impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
 impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
     type Error = Rejected<DArray>;
 
-    /// O(`D`). Refused where dtype or rank is another one; the array comes back with the reason.
+    /// O(`D`). Refused where dtype or rank is another one; the array is returned with the reason.
     fn try_from(array: DArray) -> Result<Self, Rejected<DArray>> {
         let wanted = T::dtype();
         if *array.dtype() != wanted {
@@ -34,7 +35,8 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
         match array.layout().to_fixed::<D>() {
             Ok(layout) => {
                 let (raw, ..) = array.into_raw();
-                // SAFETY: the same layout at the same element 0; equal dtypes have equal item sizes.
+                // SAFETY: the same layout at the same element 0; equal dtypes have equal item
+                // sizes.
                 Ok(unsafe { Self::from_raw(raw, layout) })
             }
             Err(error) => Err(Rejected { value: array, error }),
@@ -71,7 +73,8 @@ impl DArray {
         self.copied_with(options.into(), self.dtype(), Casting::Checked)
     }
 
-    /// The elements in shared memory, without gaps, for other processes. Copies, and counts, [`DArray::nbytes`].
+    /// The elements in shared memory, without gaps, for other processes. Copies, and counts,
+    /// [`DArray::nbytes`].
     ///
     /// # Errors
     ///
@@ -80,9 +83,10 @@ impl DArray {
         self.copied(Target::Shared, self.dtype(), order, Casting::Checked)
     }
 
-    /// The elements converted to another dtype, without gaps, in new memory as that of [`DArray::to_order`]. Copies, and counts, the bytes of
-    /// the result. A record is made of another one by the names of its fields, in any order; fields that it has not are left out, and bytes
-    /// that none of its fields covers are zero.
+    /// The elements converted to another dtype, without gaps, in new memory as that of
+    /// [`DArray::to_order`]. Copies, and counts, the bytes of the result. A record is made of
+    /// another one by the names of its fields, in any order; fields that it has not are left out,
+    /// and bytes that none of its fields covers are zero.
     ///
     /// ```
     /// use crossdock::element::{DType, Field};
@@ -238,14 +242,17 @@ impl DArray {
         unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting, Gaps::Keep) }
     }
 
-    /// As [`DArray::assign`], in a stream: it returns when the work is in the queue, and the event is the end of it. Until then the work holds
-    /// a Pin lease of the source and a Share lease of this array, and the event is noted on both. What no device does by itself (arrays of the host,
-    /// of two places, or that may overlap) is done at once behind what is in the stream, and has no event.
+    /// As [`DArray::assign`], in a stream: it returns when the work is in the queue, and the event
+    /// is the end of it. Until then the work holds a Pin lease of the source and a Share lease of
+    /// this array, and the event is noted on both. What no device does by itself (arrays of the
+    /// host, of two places, or that may overlap) is done at once behind what is in the stream, and
+    /// has no event.
     ///
     /// # Errors
     ///
-    /// As [`DArray::assign`]. What fails later is told by the event, and by every lease for access to this array by the processor; but
-    /// what [`Casting::Checked`] refuses is told at once, for which the call waits.
+    /// As [`DArray::assign`]. What fails later is told by the event, and by every lease for access
+    /// to this array by the processor; but what [`Casting::Checked`] refuses is told at once, for
+    /// which the call waits.
     pub fn assign_in(
         &self,
         source: &Self,
@@ -271,8 +278,8 @@ impl DArray {
 
     /// # Safety
     ///
-    /// Under a lease; `layout`, of elements of the dtype and of this array's shape, reaches from `dst` only bytes that may be stored
-    /// racily and are not the array's own.
+    /// Under a lease; `layout`, of elements of the dtype and of this array's shape, reaches from
+    /// `dst` only bytes that may be stored racily and are not the array's own.
     unsafe fn write_to(
         &self,
         dst: *mut u8,
@@ -292,7 +299,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// As [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed); the array comes back with the error.
+    /// As [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed); the array is returned with
+    /// the error.
     #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
     pub fn into_sealed(self) -> Result<Self, Rejected<Self>> {
         let (buffer, offset) = match self.buffer() {
@@ -305,7 +313,8 @@ impl DArray {
             let (handle, ptr, _, readonly) = buffer.into_parts();
             // SAFETY: the window is the layout's span, in which element 0 lies so deep.
             let ptr = unsafe { ptr.add(offset) };
-            // SAFETY: the layout reaches the bytes of the window alone; a constant buffer is read-only (Buffer 2).
+            // SAFETY: the layout reaches the bytes of the window alone; a constant buffer is
+            // read-only (Buffer 2).
             let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
             // SAFETY: as just said; dtype and layout came from one array.
             unsafe { Self::from_raw(raw, dtype, layout) }
@@ -318,7 +327,8 @@ impl DArray {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements in new memory of the default pool, without gaps. Copies, and counts, [`Array::nbytes`].
+    /// The elements in new memory of the default pool, without gaps. Copies, and counts,
+    /// [`Array::nbytes`].
     ///
     /// # Errors
     ///

@@ -6,11 +6,13 @@ use crate::error::{Error, Kind, Rejected};
 
 /// Runs an expression on a [`DArray`](crate::DArray) as the [`Array`](crate::Array) that it is.
 ///
-/// `dispatch!(array, |typed| expression)` takes the array, and is a `Result`: of the expression's value, or of the
-/// [`Rejected`](crate::Rejected) array with dtype and rank where it is none of those listed. Without a list, those are the ten
-/// native integers and floats in ranks 0 to 8. A list `Array<f32 | f64, 1 | 2>` names element types (of any kind that is an
-/// [`Element`](crate::element::Element)) and ranks, and `_` stands for all of either. The expression is compiled for each with its
-/// own types; `?`, `return` and a `break` with a label leave the place where it stands.
+/// `dispatch!(array, |typed| expression)` takes the array, and is a `Result`: of the expression's
+/// value, or of the [`Rejected`](crate::Rejected) array with dtype and rank where it is none of
+/// those listed. Without a list, those are the ten native integers and floats in ranks 0 to 8. A
+/// list `Array<f32 | f64, 1 | 2>` names element types (of any kind that is an
+/// [`Element`](crate::element::Element)) and ranks, and `_` stands for all of either. The
+/// expression is compiled for each with its own types; `?`, `return` and a `break` with a label
+/// leave the place where it stands.
 ///
 /// ```
 /// use crossdock::{Array, DArray, dispatch};
@@ -33,8 +35,8 @@ use crate::error::{Error, Kind, Rejected};
 ///
 /// # Two arrays
 ///
-/// `dispatch!((a, b), |x, y| expression)` is for two arrays of the same dtype and rank, and may have one list. With two lists
-/// each is what it is, and the expression is compiled for every pair.
+/// `dispatch!((a, b), |x, y| expression)` is for two arrays of the same dtype and rank, and may
+/// have one list. With two lists each is what it is, and the expression is compiled for every pair.
 ///
 /// ```
 /// use crossdock::{DArray, dispatch};
@@ -51,9 +53,10 @@ use crate::error::{Error, Kind, Rejected};
 ///
 /// # Code size
 ///
-/// There is one copy of the expression for each element type and rank: 90 without a list. For any two arrays it would be 8,100,
-/// which is why two must be alike or have lists. On x86-64, a sum of all elements came to 61 kB for all and to 9 kB for two types in
-/// two ranks, a call of `len` to 6 kB for all. A copy is chosen by comparing dtypes one after the other, and a switch over the
+/// There is one copy of the expression for each element type and rank: 90 without a list. For any
+/// two arrays it would be 8,100, which is why two must be alike or have lists. On x86-64, a sum of
+/// all elements came to 61 kB for all and to 9 kB for two types in two ranks, a call of `len` to 6
+/// kB for all. A copy is chosen by comparing dtypes one after the other, and a switch over the
 /// ranks.
 #[macro_export]
 macro_rules! dispatch {
@@ -105,9 +108,10 @@ macro_rules! dispatch {
 
 /// Runs an expression with the Rust type that a dtype is.
 ///
-/// `dispatch_dtype!(dtype, T => expression)` is a `Result` of the expression's value, and `is_dtype` where the dtype is none of the
-/// ten native integers and floats; `dispatch_dtype!(dtype, T: f32 | f64 => expression)` lists the types. The expression is
-/// compiled for each, with `T` as its name.
+/// `dispatch_dtype!(dtype, T => expression)` is a `Result` of the expression's value, and
+/// `is_dtype` where the dtype is none of the ten native integers and floats;
+/// `dispatch_dtype!(dtype, T: f32 | f64 => expression)` lists the types. The expression is compiled
+/// for each, with `T` as its name.
 ///
 /// ```
 /// use crossdock::{dispatch_dtype, element::DType};
@@ -127,8 +131,9 @@ macro_rules! dispatch_dtype {
 
 /// Runs an expression with a rank as a constant.
 ///
-/// `dispatch_rank!(rank, D => expression)` is a `Result` of the expression's value, and `is_unsupported` where the rank is above 8;
-/// `dispatch_rank!(rank, D: 1 | 2 => expression)` lists the ranks. The expression is compiled for each, with `D` as the constant's name.
+/// `dispatch_rank!(rank, D => expression)` is a `Result` of the expression's value, and
+/// `is_unsupported` where the rank is above 8; `dispatch_rank!(rank, D: 1 | 2 => expression)` lists
+/// the ranks. The expression is compiled for each, with `D` as the constant's name.
 ///
 /// ```
 /// use crossdock::{dispatch_rank, layout::{FixedLayout, Layout, Order}};
@@ -149,7 +154,8 @@ macro_rules! dispatch_rank {
     };
 }
 
-/// The element types that `_` stands for, handed on between what comes before them and what comes behind.
+/// The element types that `_` stands for, handed on between what comes before them and what comes
+/// behind.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __natives {
@@ -158,8 +164,9 @@ macro_rules! __natives {
     };
 }
 
-/// What the other macros come down to. Lists of types and of ranks are in brackets; `[_]` is replaced by all first. What is
-/// chosen leaves the labelled block with its value, so that whoever comes behind has the arrays still.
+/// What the other macros come down to. Lists of types and of ranks are in brackets; `[_]` is
+/// replaced by all first. What is chosen leaves the labelled block with its value, so that whoever
+/// comes behind has the arrays still.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __dispatch {

@@ -13,9 +13,9 @@ use crate::memory::{Lease, LeaseKind};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
 ///
-/// What comes from files and foreign libraries is a `DArray`; `Array::try_from` makes a typed one of it, or gives it back
-/// with the reason. Cloning, slicing and the other views are O(rank), copy no element, and up to eight dimensions
-/// allocate nothing.
+/// What comes from files and foreign libraries is a `DArray`; `Array::try_from` makes a typed one
+/// of it, or gives it back with the reason. Cloning, slicing and the other views are O(rank), copy
+/// no element, and up to eight dimensions allocate nothing.
 ///
 /// ```
 /// use crossdock::{Array, DArray, s};
@@ -31,8 +31,8 @@ use crate::memory::{Lease, LeaseKind};
 ///
 /// # Panics
 ///
-/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics where there are as many handles on the
-/// memory as can be counted (2²³ - 1), which takes a program that forgets them.
+/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics if the memory
+/// already has 2²³ - 1 handles, which only a program that leaks them reaches.
 #[derive(Clone)]
 pub struct DArray {
     /// Invariant 1: `layout` goes with `raw` (RawArray 1).
@@ -65,12 +65,13 @@ impl DArray {
     dynamic_queries! { self: self.layout, self.raw.ptr() }
     memory_queries! { self }
 
-    /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(rank).
+    /// The memory from the lowest to the highest byte that the array touches, and how far into it
+    /// element 0 lies. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_exhausted` where there are as many handles as can be counted; `is_layout` where elements are, or were, reached over a table of
-    /// pointers.
+    /// `is_exhausted` if the memory already has the maximum number of handles; `is_layout` where
+    /// elements are, or were, reached over a table of pointers.
     pub fn buffer(&self) -> Result<(Buffer, usize)> {
         if self.is_indirect() {
             return Err(elsewhere());
@@ -90,11 +91,13 @@ impl DArray {
         Self { raw, dtype: self.dtype.clone(), layout }
     }
 
-    /// Part of the array, named by [`s!`](crate::s) or by a list of [`AxisSlice`](crate::layout::AxisSlice). O(rank).
+    /// Part of the array, named by [`s!`](crate::s) or by a list of
+    /// [`AxisSlice`](crate::layout::AxisSlice). O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where a range or an index leaves its axis, `is_shape` for the wrong number of axes.
+    /// `is_bounds` where a range or an index leaves its axis, `is_shape` for the wrong number of
+    /// axes.
     pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
         if self.is_indirect() {
             return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Rust));
@@ -104,7 +107,8 @@ impl DArray {
         Ok(unsafe { self.moved(layout, offset) })
     }
 
-    /// Part of the array, named as in Python: bounds are clamped, and missing axes are whole. O(rank).
+    /// Part of the array, named as in Python: bounds are clamped, and missing axes are whole.
+    /// O(rank).
     ///
     /// # Errors
     ///
@@ -118,8 +122,8 @@ impl DArray {
         Ok(unsafe { self.moved(layout, offset) })
     }
 
-    /// As [`DArray::slice_numpy`], made where it is to stay, whose owner drops it: for objects of other languages, where each move of an
-    /// array would cost as much as an axis.
+    /// As [`DArray::slice_numpy`], made where it is to stay, whose owner drops it: for objects of
+    /// other languages, where each move of an array would cost as much as an axis.
     ///
     /// ```
     /// use std::mem::MaybeUninit;
@@ -157,7 +161,8 @@ impl DArray {
         Ok(unsafe { making.finish(raw, self.dtype.clone()) })
     }
 
-    /// One field of an array of records, in place. A field that is a sub-array adds its axes behind the array's. O(rank).
+    /// One field of an array of records, in place. A field that is a sub-array adds its axes behind
+    /// the array's. O(rank).
     ///
     /// ```
     /// use crossdock::{DArray, element::DType, layout::Order};
@@ -171,8 +176,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a sub-array's axes would make
-    /// too many, `is_overflow` where they are empty and too long.
+    /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a
+    /// sub-array's axes would make too many, `is_overflow` where they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
         let field = self.dtype.field(name).ok_or_else(|| no_field(&self.dtype, name))?;
         let (part, offset) = self.layout.part(field.offset(), field.dtype().itemsize());
@@ -184,7 +189,8 @@ impl DArray {
                 (dtype, part.with_inner(&inner)?)
             }
         };
-        // SAFETY: the field lies within its record, so what the layout reaches from there lies within the array's span.
+        // SAFETY: the field lies within its record, so what the layout reaches from there lies
+        // within the array's span.
         let raw = unsafe { self.raw.moved(offset) };
         Ok(Self { raw, dtype, layout })
     }
@@ -203,7 +209,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_layout` for an indirect array whose axes would change sides with a pointer; otherwise none.
+    /// `is_layout` for an indirect array whose axes would change sides with a pointer; otherwise
+    /// none.
     pub fn transpose(&self) -> Result<Self> {
         // SAFETY: element 0 stays where it is.
         Ok(unsafe { self.moved(self.layout.transpose()?, 0) })
@@ -213,7 +220,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where there is no such axis.
+    /// `is_bounds` if the axis does not exist.
     pub fn reverse(&self, axis: usize) -> Result<Self> {
         let (layout, offset) = self.layout.reverse(axis)?;
         // SAFETY: layout and offset came together.
@@ -234,7 +241,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the number of elements differs, `is_layout` where no strides express it.
+    /// `is_shape` if the number of elements differs, `is_layout` if no strides express the result.
     pub fn reshape(&self, shape: &[usize]) -> Result<Self> {
         // SAFETY: element 0 stays where it is.
         Ok(unsafe { self.moved(self.layout.reshape(shape, Order::RowMajor)?, 0) })
@@ -244,7 +251,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where there is no such axis or index.
+    /// `is_bounds` if the axis or the index does not exist.
     pub fn drop_axis(&self, axis: usize, index: usize) -> Result<Self> {
         if self.is_indirect() && axis < self.rank() {
             let mut axes = vec![AxisSlice::ALL; self.rank()];
@@ -270,7 +277,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_layout` for an indirect array with two tables of which the second would be left without an axis; otherwise none.
+    /// `is_layout` for an indirect array with two tables of which the second would be left without
+    /// an axis; otherwise none.
     pub fn squeeze(&self) -> Result<Self> {
         if self.is_indirect() {
             let slice = |&len: &usize| if len == 1 { AxisSlice::Index(0) } else { AxisSlice::ALL };

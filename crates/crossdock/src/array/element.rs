@@ -12,12 +12,13 @@ use crate::layout::Layout;
 use crate::memory::{LeaseKind, Pod, racy};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// One element, by value, under a Pin lease of that moment. Of memory on a device one element is copied (and counted), by the
-    /// device: for many of them, copy the array.
+    /// One element, by value, under a Pin lease held for the call. Of memory on a device one
+    /// element is copied (and counted), by the device: for many of them, copy the array.
     ///
     /// # Errors
     ///
-    /// `is_bounds`; `is_conflict` while somebody holds Write; as [`Buffer::copy_to`] for memory on a device.
+    /// `is_bounds`; `is_conflict` while a Write lease is held; as [`Buffer::copy_to`] for memory on
+    /// a device.
     #[inline]
     pub fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout().offset_of(index)?;
@@ -31,12 +32,13 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
     }
 
-    /// Writes one element, under a Share lease of that moment. To memory on a device one element is copied (and counted), by the
-    /// device.
+    /// Writes one element, under a Share lease held for the call. To memory on a device one element
+    /// is copied (and counted), by the device.
     ///
     /// # Errors
     ///
-    /// `is_bounds`; `is_conflict` while somebody holds Read or Write; `is_read_only`; as [`Buffer::copy_to`] for memory on a device.
+    /// `is_bounds`; `is_conflict` while a Read or Write lease is held; `is_read_only`; as
+    /// [`Buffer::copy_to`] for memory on a device.
     #[inline]
     pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
         let offset = self.layout().offset_of(index)?;
@@ -53,15 +55,17 @@ impl<T: Element, const D: usize> Array<T, D> {
 }
 
 impl DArray {
-    /// One element, by value, under a Pin lease of that moment. Of memory on a device one element is copied (and counted), by the
-    /// device: for many of them, copy the array.
+    /// One element, by value, under a Pin lease held for the call. Of memory on a device one
+    /// element is copied (and counted), by the device: for many of them, copy the array.
     ///
     /// # Errors
     ///
-    /// `is_bounds`; `is_conflict` while somebody holds Write; as [`Buffer::copy_to`] for memory on a device.
+    /// `is_bounds`; `is_conflict` while a Write lease is held; as [`Buffer::copy_to`] for memory on
+    /// a device.
     #[inline(always)]
     pub fn get(&self, index: &[usize]) -> Result<Value> {
-        // What can be found out before the lease is taken does not wait for it, and the value is put together when it was given back.
+        // What can be found out before the lease is taken does not wait for it, and the value is
+        // put together when it was given back.
         if let Some((kind, offset)) = quick(self.dtype(), self.layout(), index)
             && let Some(lease) = self.raw().glance(LeaseKind::Pin)
         {
@@ -125,13 +129,13 @@ impl DArray {
         unsafe { load_as(self.raw().ptr(), self.dtype(), self.layout(), index) }
     }
 
-    /// Writes one element, converted with a check, under a Share lease of that moment. To memory on a device one element is copied
-    /// (and counted), by the device.
+    /// Writes one element, converted with a check, under a Share lease held for the call. To memory
+    /// on a device one element is copied (and counted), by the device.
     ///
     /// # Errors
     ///
-    /// `is_bounds`; `is_value` where the value does not fit; `is_conflict` while somebody holds Read or Write;
-    /// `is_read_only`; as [`Buffer::copy_to`] for memory on a device.
+    /// `is_bounds`; `is_value` where the value does not fit; `is_conflict` while a Read or Write
+    /// lease is held; `is_read_only`; as [`Buffer::copy_to`] for memory on a device.
     pub fn set(&self, index: &[usize], value: &Value) -> Result<()> {
         if !self.place().is_host() {
             return self.send(index, value);
@@ -164,15 +168,16 @@ impl DArray {
     }
 }
 
-/// The slower ways. Of memory that the processor does not address, the device copies one element to or from the host.
+/// The slower ways. Of memory that the processor does not address, the device copies one element to
+/// or from the host.
 impl RawArray {
     /// The bytes of one element as a buffer.
     fn element(&self, offset: isize, nbytes: usize) -> Result<Buffer> {
         let at = self.ptr().as_ptr().wrapping_offset(offset);
         // SAFETY: an address within an allocation, hence not null.
         let at = unsafe { NonNull::new_unchecked(at) };
-        // SAFETY: the offset of an element, of which there are so many bytes: inside the region (RawArray 1), as on a device there are
-        // no indirect arrays.
+        // SAFETY: the offset of an element, of which there are so many bytes: inside the region
+        // (RawArray 1), as on a device there are no indirect arrays.
         Ok(unsafe { Buffer::from_parts(self.handle().try_clone()?, at, nbytes, self.is_readonly()) })
     }
 
@@ -186,7 +191,8 @@ impl RawArray {
         bytes.copy_into(&self.element(offset, bytes.nbytes())?)
     }
 
-    /// One element of `T`, which lies so many bytes from element 0, wherever that is, and waiting for what has to be waited for.
+    /// One element of `T`, which lies so many bytes from element 0, wherever that is, and waiting
+    /// for what has to be waited for.
     #[cold]
     #[inline(never)]
     fn get<T: Pod>(&self, offset: isize) -> Result<T> {
@@ -248,7 +254,8 @@ pub(crate) unsafe fn load_as<T: Element>(
 
 /// # Safety
 ///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded and stored racily.
+/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded and
+/// stored racily.
 pub(crate) unsafe fn store_value(
     ptr: NonNull<u8>,
     dtype: &DType,

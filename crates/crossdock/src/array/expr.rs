@@ -5,9 +5,10 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::AxisSlice;
 
 impl DArray {
-    /// The view that a text names, as Python would: indices, ranges, `...`, `newaxis` and fields, separated by commas. Ranges
-    /// are clamped as NumPy clamps them. Each field begins a new subscript, so that `"::2, .position, 0"` is
-    /// `a[::2]["position"][0]`. A field whose name is not a plain word stands in quotes: `."unit price"`. O(rank).
+    /// The view that a text names, as Python would: indices, ranges, `...`, `newaxis` and fields,
+    /// separated by commas. Ranges are clamped as NumPy clamps them. Each field begins a new
+    /// subscript, so that `"::2, .position, 0"` is `a[::2]["position"][0]`. A field whose name is
+    /// not a plain word stands in quotes: `."unit price"`. O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray};

@@ -15,14 +15,16 @@ fn of_fields<T: Element, F: Element, const D: usize>(
     field: FieldOf<T, F>,
 ) -> Result<(FixedLayout<D>, isize)> {
     let layout = FixedLayout::new(*shape, *strides, size_of::<F>())?;
-    // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
+    // An array without elements may have its element 0 anywhere, so that a step into it would lead
+    // nowhere.
     let offset = if shape.contains(&0) { 0 } else { field.offset() as isize };
     Ok((layout, offset))
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// One field of an array of structs, in place: a strided array, unaligned where the struct is packed (then its elements are had by
-    /// value). By name, with a check at run time, or by [`field!`](crate::field!), which the compiler checks. O(`D`).
+    /// One field of an array of structs, in place: a strided array, unaligned where the struct is
+    /// packed (then its elements are had by value). By name, with a check at run time, or by
+    /// [`field!`](crate::field!), which the compiler checks. O(`D`).
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -48,14 +50,16 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// `is_dtype` where the elements have no field of this name, or it has another dtype.
     pub fn field<F: Element>(&self, field: impl FieldName<T, F>) -> Result<Array<F, D>> {
         let (layout, offset) = of_fields(self.shape(), self.strides(), field.locate()?)?;
-        // SAFETY: the field lies within its element (FieldOf 1), so what the layout reaches from there is reached by this array's.
+        // SAFETY: the field lies within its element (FieldOf 1), so what the layout reaches from
+        // there is reached by this array's.
         let raw = unsafe { self.raw().moved(offset) };
         // SAFETY: as above.
         Ok(unsafe { Array::from_raw(raw, layout) })
     }
 }
 
-/// Where the field of element 0 lies, and the layout of the fields, all of them aligned for references.
+/// Where the field of element 0 lies, and the layout of the fields, all of them aligned for
+/// references.
 ///
 /// # Safety
 ///
@@ -77,18 +81,21 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements have no field of this name, or it has another dtype; `is_alignment` for a field that lies unaligned
-    /// in a packed struct, to which no reference can be: take it by value, from the struct or through [`Array::field`].
+    /// `is_dtype` where the elements have no field of this name, or it has another dtype;
+    /// `is_alignment` for a field that lies unaligned in a packed struct, to which no reference can
+    /// be: take it by value, from the struct or through [`Array::field`].
     pub fn field<F: Element>(&self, field: impl FieldName<T, F>) -> Result<ArrayView<'a, F, D>> {
         // SAFETY: ArrayView 1.
         let (ptr, layout) = unsafe { aligned(self.ptr(), (self.shape(), self.strides()), field.locate()?) }?;
-        // SAFETY: ArrayView 1 holds for parts of the elements (FieldOf 1), which are aligned as just checked.
+        // SAFETY: ArrayView 1 holds for parts of the elements (FieldOf 1), which are aligned as
+        // just checked.
         Ok(unsafe { ArrayView::new(ptr, layout) })
     }
 }
 
 impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
-    /// One field of a view of structs, to be written. By name or by [`field!`](crate::field!). O(rank).
+    /// One field of a view of structs, to be written. By name or by [`field!`](crate::field!).
+    /// O(rank).
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -111,7 +118,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     pub fn field<F: Element>(self, field: impl FieldName<T, F>) -> Result<ArrayViewMut<'a, F, D>> {
         // SAFETY: ArrayViewMut 1.
         let (ptr, layout) = unsafe { aligned(self.ptr(), (self.shape(), self.strides()), field.locate()?) }?;
-        // SAFETY: ArrayViewMut 1 and 2 hold for parts of the elements (FieldOf 1), which are aligned as just checked.
+        // SAFETY: ArrayViewMut 1 and 2 hold for parts of the elements (FieldOf 1), which are
+        // aligned as just checked.
         Ok(unsafe { ArrayViewMut::trusted(ptr, layout) })
     }
 }

@@ -8,8 +8,8 @@ use crate::layout::Order;
 use crate::memory::LeaseKind;
 
 impl DArray {
-    /// Writes a value to every element, converted with a check, under a Share lease of that moment. Padding of records becomes zeros.
-    /// Writes [`DArray::nbytes`], at the speed of memory.
+    /// Writes a value to every element, converted with a check, under a Share lease held for the
+    /// call. Padding of records becomes zeros. Writes [`DArray::nbytes`], at the speed of memory.
     ///
     /// ```
     /// use crossdock::{Array, DArray, s};
@@ -44,8 +44,9 @@ impl DArray {
         unsafe { kernel::fill(self.as_ptr().cast_mut(), self.layout(), bytes) }
     }
 
-    /// The elements with every number in a byte order, in new memory as that of [`DArray::to_order`], row-major without gaps. Copies, and counts,
-    /// [`DArray::nbytes`]. See [`DArray::into_byte_order`], which copies nothing.
+    /// The elements with every number in a byte order, in new memory as that of
+    /// [`DArray::to_order`], row-major without gaps. Copies, and counts, [`DArray::nbytes`]. See
+    /// [`DArray::into_byte_order`], which copies nothing.
     ///
     /// # Errors
     ///
@@ -54,8 +55,9 @@ impl DArray {
         self.cast(&self.dtype().with_byte_order(order), Order::RowMajor, Casting::Checked)
     }
 
-    /// The same memory with every number in a byte order: the bytes are turned around in place, under no lease, since this is the only
-    /// handle. Where nothing is to be turned the array comes back as it is. Counted as a copy of [`DArray::nbytes`].
+    /// The same memory with every number in a byte order: the bytes are turned around in place,
+    /// under no lease, since this is the only handle. Where nothing is to be turned the array comes
+    /// back as it is. Counted as a copy of [`DArray::nbytes`].
     ///
     /// ```
     /// use crossdock::{Array, DArray, element::ByteOrder};
@@ -68,9 +70,10 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_conflict` where there are leases or other handles, or others have the memory; `is_layout` where elements overlap;
-    /// `is_unsupported` for records with overlapping fields, for what is no number, and for indirect arrays (see [`DArray::to_byte_order`]); `is_read_only`;
-    /// `is_place`. The array comes back with the error, as it was.
+    /// `is_conflict` where there are leases or other handles, or others have the memory;
+    /// `is_layout` where elements overlap; `is_unsupported` for records with overlapping fields,
+    /// for what is no number, and for indirect arrays (see [`DArray::to_byte_order`]);
+    /// `is_read_only`; `is_place`. The array is returned with the error, as it was.
     #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
     pub fn into_byte_order(self, order: ByteOrder) -> Result<Self, Rejected<Self>> {
         let dtype = self.dtype().with_byte_order(order);
@@ -92,13 +95,14 @@ impl DArray {
             )),
             () => raw.exclusive().and_then(|()| {
                 let ptr = raw.ptr().as_ptr();
-                // SAFETY: DArray 1 and 2, and the only handle; what is read and what is written are the same elements, of which each
-                // part becomes what lies in its place.
+                // SAFETY: DArray 1 and 2, and the only handle; what is read and what is written are
+                // the same elements, of which each part becomes what lies in its place.
                 unsafe { kernel::cast(ptr, &own, &layout, ptr, &dtype, &layout, Casting::Checked) }
             }),
         };
         let dtype = if turned.is_ok() { dtype } else { own };
-        // SAFETY: layout and memory as they were, and dtypes that differ in their byte orders have the same size.
+        // SAFETY: layout and memory as they were, and dtypes that differ in their byte orders have
+        // the same size.
         let array = unsafe { Self::from_raw(raw, dtype, layout) };
         match turned {
             Ok(()) => Ok(array),
@@ -108,14 +112,16 @@ impl DArray {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Writes a value to every element, under a Share lease of that moment. Writes [`Array::nbytes`], at the speed of memory.
+    /// Writes a value to every element, under a Share lease held for the call. Writes
+    /// [`Array::nbytes`], at the speed of memory.
     ///
     /// # Errors
     ///
     /// `is_layout` where elements overlap; `is_conflict` while a Read or Write lease is held;
     /// `is_read_only`; `is_place`.
     pub fn fill(&self, value: T) -> Result<()> {
-        // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of the call.
+        // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of
+        // the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
         if !self.place().is_host() {
             return DArray::from(self.clone()).fill_bytes(bytes);
@@ -129,8 +135,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         unsafe { kernel::fill(self.raw().ptr().as_ptr(), &layout, bytes) }
     }
 
-    /// The elements converted to another type in new memory of the default pool, row-major without gaps. Copies, and counts, the bytes of
-    /// the result.
+    /// The elements converted to another type in new memory of the default pool, row-major without
+    /// gaps. Copies, and counts, the bytes of the result.
     ///
     /// ```
     /// use crossdock::{Array, Casting};

@@ -17,8 +17,8 @@ use crate::pool::{ALIGNMENT, AllocOptions, Pool};
 
 /// How a new array is made: in which order its elements lie, and where.
 ///
-/// Row-major and in the default pool, unless it says otherwise. Each part alone is enough where options are asked for: an
-/// [`Order`], a `&`[`Pool`], a [`Place`].
+/// Row-major and in the default pool, unless it says otherwise. Each part alone is enough where
+/// options are asked for: an [`Order`], a `&`[`Pool`], a [`Place`].
 ///
 /// ```
 /// use crossdock::array::ArrayOptions;
@@ -93,9 +93,10 @@ impl<'a> ArrayOptions<'a> {
         self
     }
 
-    /// On a place: in the default pool for [`Place::CPU`], in the memory of the registered device elsewhere. There the
-    /// device itself writes zeros and one value everywhere, if it does strided work; other elements are made on the host and copied, since
-    /// the processor does not write a device's memory.
+    /// On a place: in the default pool for [`Place::CPU`], in the memory of the registered device
+    /// elsewhere. There the device itself writes zeros and one value everywhere, if it does strided
+    /// work; other elements are made on the host and copied, since the processor does not write a
+    /// device's memory.
     pub fn place(mut self, place: Place) -> Self {
         self.home = if place == Place::CPU { Home::Host } else { Home::Device(place) };
         self
@@ -217,8 +218,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::zeros_with_layout(layout, options)
     }
 
-    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest, gaps included. The order of the
-    /// options does not matter.
+    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest,
+    /// gaps included. The order of the options does not matter.
     ///
     /// # Errors
     ///
@@ -242,7 +243,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn full<'a>(shape: impl ShapeSpec<'a, D>, value: T) -> Result<Self> {
         let (shape, options) = shape.resolve();
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
-        // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of the call.
+        // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of
+        // the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
         match options.repeated(bytes, layout.len() * size_of::<T>())? {
             Some(buffer) => Self::from_buffer_with_layout(buffer, layout, 0),
@@ -292,16 +294,16 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions; for a device also what it says, and that there
-    /// is none.
+    /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions; for a device
+    /// also what it says, and that there is none.
     pub fn zeros<'a>(dtype: DType, shape: &[usize], options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
         let options = options.into();
         let layout = Layout::contiguous(shape, dtype.itemsize(), options.order)?;
         Self::zeros_with_layout(dtype, layout, options)
     }
 
-    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest, gaps included. The order of the
-    /// options does not matter.
+    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest,
+    /// gaps included. The order of the options does not matter.
     ///
     /// ```
     /// use crossdock::layout::Layout;
@@ -316,8 +318,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// As [`DArray::zeros`]; `is_dtype` where dtype and layout have different item sizes; `is_unsupported` for a layout that
-    /// follows pointers.
+    /// As [`DArray::zeros`]; `is_dtype` where dtype and layout have different item sizes;
+    /// `is_unsupported` for a layout that follows pointers.
     pub fn zeros_with_layout<'a>(
         dtype: DType,
         layout: Layout,
@@ -367,8 +369,8 @@ impl DArray {
         Self::from_buffer(buffer, dtype, layout, 0)
     }
 
-    /// What a function says of each index, converted with a check, in an order and at a place. It is asked once for each, in the
-    /// order in which the elements lie.
+    /// What a function says of each index, converted with a check, in an order and at a place. It
+    /// is asked once for each, in the order in which the elements lie.
     ///
     /// ```
     /// use crossdock::element::{DType, Value};

@@ -38,7 +38,8 @@ impl<T: Element, const D: usize> Covered<T, D> {
         let offset = self.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.ptr.offset(offset) };
-        // SAFETY: Covered 1; whoever else writes holds a Share lease and does so racily, or is not bound by our rules.
+        // SAFETY: Covered 1; whoever else writes holds a Share lease and does so racily, or is not
+        // bound by our rules.
         Ok(unsafe { racy::load(ptr.as_ptr().cast()) })
     }
 
@@ -123,7 +124,8 @@ guard! {
 }
 
 guard! {
-    /// The Write lease of an array: while it is held nobody else touches the memory, so elements are had by `&mut T`.
+    /// The Write lease of an array: while it is held nobody else touches the memory, so elements
+    /// are had by `&mut T`.
     ///
     /// ```
     /// use crossdock::Array;
@@ -140,7 +142,8 @@ guard! {
 }
 
 guard! {
-    /// A Share lease of an array: others may write at any time, and so may the holder, one element by value at a time.
+    /// A Share lease of an array: others may write at any time, and so may the holder, one element
+    /// by value at a time.
     ///
     /// ```
     /// use crossdock::Array;
@@ -173,18 +176,19 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
     /// The elements, by reference.
     #[inline]
     pub fn view(&self) -> ArrayView<'_, T, D> {
-        // SAFETY: Covered 1, aligned (`new`), initialised (Header 3), and constant under the Read lease, which lives as
-        // long as the borrow.
+        // SAFETY: Covered 1, aligned (`new`), initialised (Header 3), and constant under the Read
+        // lease, which lives as long as the borrow.
         unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
     }
 
     element_access! { '_ self: self.0.ptr, self.0.layout }
     part_access! { '_ self: self.0.ptr, self.0.layout }
 
-    /// Everything from element 0 to the last one that lies behind it, gaps included, as elements; `None` where a stride is
-    /// negative or no whole number of elements.
+    /// Everything from element 0 to the last one that lies behind it, gaps included, as elements;
+    /// `None` where a stride is negative or no whole number of elements.
     ///
-    /// Not on [`ArrayView`]: the gaps of a view may be somebody's `&mut`, those under a Read lease are nobody's.
+    /// Not on [`ArrayView`]: the gaps of a view may be somebody's `&mut`, those under a Read lease
+    /// are nobody's.
     #[cfg_attr(not(feature = "image-0_25"), expect(dead_code, reason = "only images are described so"))]
     pub(crate) fn as_covering_slice(&self) -> Option<&[T]> {
         let size = size_of::<T>();
@@ -195,8 +199,9 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
             return whole.then_some(&[]);
         }
         let len = self.0.layout.span(size).nbytes().checked_div(size)?;
-        // SAFETY: Covered 1 holds for the gaps too: they lie between two elements of the same region, hence are initialised
-        // (Header 3), and constant under the lease. Element 0 is aligned (`new`).
+        // SAFETY: Covered 1 holds for the gaps too: they lie between two elements of the same
+        // region, hence are initialised (Header 3), and constant under the lease. Element 0 is
+        // aligned (`new`).
         Some(unsafe { std::slice::from_raw_parts(self.as_ptr(), len) })
     }
 }
@@ -214,8 +219,8 @@ impl<T: Element, const D: usize> ArrayWrite<T, D> {
     /// The elements, by mutable reference.
     #[inline]
     pub fn view_mut(&mut self) -> ArrayViewMut<'_, T, D> {
-        // SAFETY: Covered 1, aligned and injective (`new`); the Write lease excludes all other access, and `&mut self` all
-        // through this guard.
+        // SAFETY: Covered 1, aligned and injective (`new`); the Write lease excludes all other
+        // access, and `&mut self` all through this guard.
         unsafe { ArrayViewMut::trusted(self.0.ptr, self.0.layout) }
     }
 
@@ -247,7 +252,8 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
         let offset = self.0.layout.offset_of(index)?;
         // SAFETY: the offset of an element (Covered 1).
         let ptr = unsafe { self.0.ptr.offset(offset) };
-        // SAFETY: Covered 1; Share is not given on read-only handles, and excludes whoever relies on constancy.
+        // SAFETY: Covered 1; Share is not given on read-only handles, and excludes whoever relies
+        // on constancy.
         unsafe { racy::store(ptr.as_ptr().cast(), value) };
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Iteration over parts of an array that gives handles: each keeps the memory alive by itself, and goes where it likes.
+//! Iteration over parts of an array that gives handles: each keeps the memory alive by itself, and
+//! goes where it likes.
 
 use std::ops::Range;
 
@@ -8,9 +9,9 @@ use crate::error::Result;
 use crate::layout::{Parts, check_axis, check_chunk};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// What each index of an axis leaves, in turn: handles on arrays without that axis. `OUT` is `D - 1`; anything else does not
-    /// compile. Each costs one atomic addition and O(`D`); under a lease, the views of [`ArrayRead`](crate::array::ArrayRead) cost
-    /// less.
+    /// What each index of an axis leaves, in turn: handles on arrays without that axis. `OUT` must
+    /// be `D - 1`, or the call does not compile. Each costs one atomic addition and O(`D`); under a
+    /// lease, the views of [`ArrayRead`](crate::array::ArrayRead) cost less.
     ///
     /// ```
     /// use crossdock::Array;
@@ -27,7 +28,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where there is no such axis.
+    /// `is_bounds` if the axis does not exist.
     pub fn axis_iter<const OUT: usize>(
         &self,
         axis: usize,
@@ -35,12 +36,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(self.parts(self.layout().axis_parts(axis)?))
     }
 
-    /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, as handles. Each costs one atomic addition and
-    /// O(`D`).
+    /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, as handles.
+    /// Each costs one atomic addition and O(`D`).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+    /// `is_bounds` if the axis does not exist, `is_shape` for chunks of 0.
     pub fn axis_chunks(
         &self,
         axis: usize,
@@ -64,7 +65,8 @@ impl<T: Element, const D: usize> Array<T, D> {
 }
 
 impl DArray {
-    /// What each index of an axis leaves, in turn: handles on arrays without that axis. Each costs one atomic addition and O(rank).
+    /// What each index of an axis leaves, in turn: handles on arrays without that axis. Each costs
+    /// one atomic addition and O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -77,7 +79,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where there is no such axis; `is_layout` where an indirect array cannot drop it.
+    /// `is_bounds` if the axis does not exist; `is_layout` where an indirect array cannot drop it.
     pub fn axis_iter(
         &self,
         axis: usize,
@@ -90,12 +92,12 @@ impl DArray {
         Ok(DParts { array: self.clone(), axis, chunk: None, left: 0..len })
     }
 
-    /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, as handles. Each costs one atomic addition and
-    /// O(rank).
+    /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, as handles.
+    /// Each costs one atomic addition and O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+    /// `is_bounds` if the axis does not exist, `is_shape` for chunks of 0.
     pub fn axis_chunks(
         &self,
         axis: usize,
@@ -110,7 +112,8 @@ impl DArray {
 
 /// Parts of a dynamic array: single indices of an axis, or chunks of it.
 struct DParts {
-    /// Invariant 1: `axis` exists. An index of it can drop it, or it has none: whether it can does not depend on the index.
+    /// Invariant 1: `axis` exists. An index of it can drop it, or it has none: whether it can does
+    /// not depend on the index.
     array: DArray,
     axis: usize,
     chunk: Option<usize>,

@@ -85,22 +85,24 @@ macro_rules! indexed {
 }
 
 indexed! {
-    /// The elements of an [`ArrayView`](crate::array::ArrayView) with their indices, in row-major order, from either end.
+    /// The elements of an [`ArrayView`](crate::array::ArrayView) with their indices, in row-major
+    /// order, from either end.
     ///
     /// # Invariants
     ///
-    /// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and constant for `'a`.
+    /// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and constant
+    ///    for `'a`.
     IndexedIter gives &'a T, by [&*]
 }
 
 indexed! {
-    /// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut) with their indices, in row-major order, from either end, to
-    /// be written.
+    /// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut) with their indices, in
+    /// row-major order, from either end, to be written.
     ///
     /// # Invariants
     ///
-    /// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and for `'a` reached by nobody else; no two
-    ///    are the same.
+    /// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and for `'a`
+    ///    reached by nobody else; no two are the same.
     IndexedIterMut gives &'a mut T, by [&mut *]
 }
 

@@ -36,11 +36,12 @@ impl Drop for Table {
 }
 
 impl DArray {
-    /// Rows of equal length as one array of two axes, none of them copied: a table of pointers stands in front of them, and the first
-    /// axis follows it (`suboffsets`, in the words of PEP 3118). O(rows), for the table.
+    /// Rows of equal length as one array of two axes, none of them copied: a table of pointers
+    /// stands in front of them, and the first axis follows it (`suboffsets`, in the words of PEP
+    /// 3118). O(rows), for the table.
     ///
-    /// Every view of it that can be expressed is a view; one row of it is an array without pointers again. [`DArray::to_order`] makes one
-    /// block of it.
+    /// Every view of it that can be expressed is a view; one row of it is an array without pointers
+    /// again. [`DArray::to_order`] makes one block of it.
     ///
     /// ```
     /// use crossdock::layout::Order;
@@ -68,27 +69,30 @@ impl DArray {
         pointers.extend(rows.iter_mut().map(|row| row.as_mut_ptr().cast::<u8>()));
         let strides = [size_of::<*mut u8>() as isize, size_of::<T>() as isize];
         let layout = Layout::with_suboffsets(&shape, &strides, &[Some(0), None], size_of::<T>())?;
-        // SAFETY: each pointer leads to the elements of one row, as many as the layout says, initialised and reached by nobody else. The
-        // vectors are only kept, neither touched nor moved into a place where they would be.
+        // SAFETY: each pointer leads to the elements of one row, as many as the layout says,
+        // initialised and reached by nobody else. The vectors are only kept, neither touched nor
+        // moved into a place where they would be.
         unsafe { Self::over_table(pointers, T::dtype(), layout, Birth::Sole, move || drop(rows)) }
     }
 
-    /// Adopts an indirect array of another library: PEP 3118's `suboffsets`, at any rank. `release` is called exactly once: when the
-    /// last holder goes, on whichever thread that is, or before this returns an error.
+    /// Adopts an indirect array of another library: PEP 3118's `suboffsets`, at any rank. `release`
+    /// is called exactly once: when the last holder goes, on whichever thread that is, or before
+    /// this returns an error.
     ///
-    /// The pointers are followed here, once, and what they lead to is put into one table of our own, so that nobody can change it
-    /// later. O(pointers); no element is copied.
+    /// The pointers are followed here, once, and what they lead to is put into one table of our
+    /// own, so that nobody can change it later. O(pointers); no element is copied.
     ///
     /// # Errors
     ///
-    /// `is_dtype` where dtype and layout have different item sizes; `is_malformed` for a null pointer on the way to an element, with
-    /// the index; `is_overflow`, `is_out_of_memory`.
+    /// `is_dtype` where dtype and layout have different item sizes; `is_malformed` for a null
+    /// pointer on the way to an element, with the index; `is_overflow`, `is_out_of_memory`.
     ///
     /// # Safety
     ///
-    /// Now, the pointers that the layout follows from `ptr` may be read, and lead on as the layout says. Until `release` is called, the
-    /// bytes from the lowest to the highest element behind each pointer are initialised and valid for reads, and unless `birth` is
-    /// `Constant` for writes; as for others who touch them, `birth` says the same as for [`Buffer::from_foreign`].
+    /// Now, the pointers that the layout follows from `ptr` may be read, and lead on as the layout
+    /// says. Until `release` is called, the bytes from the lowest to the highest element behind
+    /// each pointer are initialised and valid for reads, and unless `birth` is `Constant` for
+    /// writes; as for others who touch them, `birth` says the same as for [`Buffer::from_foreign`].
     pub unsafe fn from_indirect(
         ptr: *const u8,
         dtype: DType,
@@ -106,8 +110,9 @@ impl DArray {
 
     /// # Safety
     ///
-    /// `layout` is that of `pointers`, one after the other in row-major order, of which each leads, with suboffset 0, to elements as for
-    /// [`DArray::from_indirect`]. Without elements it has no suboffsets.
+    /// `layout` is that of `pointers`, one after the other in row-major order, of which each leads,
+    /// with suboffset 0, to elements as for [`DArray::from_indirect`]. Without elements it has no
+    /// suboffsets.
     unsafe fn over_table(
         pointers: Vec<*mut u8>,
         dtype: DType,
@@ -121,15 +126,17 @@ impl DArray {
             release();
             drop(table);
         };
-        // SAFETY: the table, which nobody writes: only the elements behind it are reached by safe code (RawArray 1 and 3). It and
-        // the elements stay until the closure is called.
+        // SAFETY: the table, which nobody writes: only the elements behind it are reached by safe
+        // code (RawArray 1 and 3). It and the elements stay until the closure is called.
         let buffer = unsafe { Buffer::from_foreign(start, nbytes, Place::CPU, birth, keep) }?;
         let raw = RawArray::new(buffer, 0, layout.span())?;
-        // SAFETY: the span was just checked, and the pointers lead to the elements (the caller's word).
+        // SAFETY: the span was just checked, and the pointers lead to the elements (the caller's
+        // word).
         Ok(unsafe { Self::from_raw(raw, dtype, layout) })
     }
 
-    /// What a slice of an indirect array is: a view wherever there is one, for which a pointer may have to be followed now.
+    /// What a slice of an indirect array is: a view wherever there is one, for which a pointer may
+    /// have to be followed now.
     #[cold]
     pub(super) fn slice_indirect(&self, axes: &[AxisSlice], reading: Reading) -> Result<Self> {
         let (layout, way) = self.layout().slice_following(axes, reading)?;
@@ -139,7 +146,8 @@ impl DArray {
     fn along(&self, layout: Layout, way: Way) -> Self {
         let mut at = self.raw().ptr().as_ptr();
         for hop in way.hops {
-            // SAFETY: the way leads over pointers of this array (DArray 1), which nobody writes (RawArray 3).
+            // SAFETY: the way leads over pointers of this array (DArray 1), which nobody writes
+            // (RawArray 3).
             at = unsafe { kernel::follow(at.wrapping_offset(hop)) };
         }
         // SAFETY: layout and way came together (DArray 1).
@@ -166,7 +174,8 @@ impl<F: FnOnce()> Drop for Release<F> {
     }
 }
 
-/// One table for all pointers on the way: one for each index of the axes up to the last that dereferences.
+/// One table for all pointers on the way: one for each index of the axes up to the last that
+/// dereferences.
 ///
 /// # Safety
 ///

@@ -16,10 +16,12 @@ macro_rules! elements {
         $(#[$doc])*
         pub struct $name<'a, T: Element, const D: usize>($ways<'a, T, D>);
 
-        /// Where all elements lie as a slice, the compiler sees that, and there is little to set up for a short row.
+        /// Where all elements lie as a slice, the compiler sees that, and there is little to set up
+        /// for a short row.
         enum $ways<'a, T: Element, const D: usize> {
             Slice(<$run as IntoIterator>::IntoIter),
-            /// 1. Each offset, from `ptr`, is that of an element as the iterator's documentation says.
+            /// 1. Each offset, from `ptr`, is that of an element as the iterator's documentation
+            ///    says.
             Strided { ptr: NonNull<u8>, offsets: Offsets<D> },
         }
 
@@ -77,7 +79,8 @@ macro_rules! elements {
                 let at = |offset: isize| unsafe { ptr.offset(offset) }.cast::<T>().as_ptr();
                 if offsets.run_stride() == size_of::<T>() as isize {
                     return offsets.fold_runs(init, |result, offset, len| {
-                        // SAFETY: elements of one run, which lie as a slice (Strided 1), given out just here.
+                        // SAFETY: elements of one run, which lie as a slice (Strided 1), given out
+                        // just here.
                         let run = unsafe { $from_raw_parts(at(offset), len) };
                         run.into_iter().fold(result, &mut f)
                     });
@@ -93,13 +96,14 @@ macro_rules! elements {
 }
 
 elements! {
-    /// The elements of an [`ArrayView`](crate::array::ArrayView), in row-major order: initialised, aligned, and constant for `'a`.
+    /// The elements of an [`ArrayView`](crate::array::ArrayView), in row-major order: initialised,
+    /// aligned, and constant for `'a`.
     Iter gives &'a T, by [&*], in runs of &'a [T], by slice::from_raw_parts, and Ways
 }
 
 elements! {
-    /// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut), in row-major order: initialised, aligned, and for `'a` reached by
-    /// nobody else; none comes twice.
+    /// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut), in row-major order:
+    /// initialised, aligned, and for `'a` reached by nobody else; none comes twice.
     IterMut gives &'a mut T, by [&mut *], in runs of &'a mut [T], by slice::from_raw_parts_mut, and WaysMut
 }
 

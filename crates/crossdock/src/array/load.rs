@@ -35,8 +35,9 @@ pub(crate) unsafe fn load_value(
     Ok(value)
 }
 
-/// What is there before a slow way writes its value. A slow way that returned one would return it in memory, and the compiler would
-/// have the quick way's result there, too, written in parts and read as a whole, for which a processor waits.
+/// What is there before a slow way writes its value. A slow way that returned one would return it
+/// in memory, and the compiler would have the quick way's result there, too, written in parts and
+/// read as a whole, for which a processor waits.
 pub(super) const NO_VALUE: Value = Value::Bool(false);
 
 /// As [`load_value`], for every dtype and layout.

@@ -15,7 +15,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shape has another number of elements than the vector.
+    /// `is_shape` if the number of elements differs between the shape and the vector.
     pub fn from_vec(vec: Vec<T>, shape: [usize; D]) -> Result<Self> {
         Self::from_vec_in_order(vec, shape, Order::RowMajor)
     }
@@ -27,8 +27,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
     }
 
-    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), seen row-major from its beginning. What
-    /// lies behind the shape's last element is kept, for [`Array::with_row_stride`]. Read-only. O(1).
+    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), seen row-major
+    /// from its beginning. What lies behind the shape's last element is kept, for
+    /// [`Array::with_row_stride`]. Read-only. O(1).
     ///
     /// # Errors
     ///
@@ -44,7 +45,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shape has another number of elements than the slice.
+    /// `is_shape` if the number of elements differs between the shape and the slice.
     pub fn from_static(slice: &'static [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
         check_len(&shape, layout.len(), slice.len())?;
@@ -70,12 +71,13 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::from_buffer_with_layout(buffer, layout, 0)
     }
 
-    /// A buffer or an allocation, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
+    /// A buffer or an allocation, seen through a layout whose element 0 lies `offset` bytes into
+    /// it. O(`D`).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was made for another itemsize
-    /// and does not hold for this one.
+    /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was
+    /// made for another itemsize and does not hold for this one.
     pub fn from_buffer_with_layout(
         buffer: impl Into<Buffer>,
         layout: FixedLayout<D>,
@@ -93,14 +95,16 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shape has another number of elements than the vector; `is_unsupported` for too many dimensions.
+    /// `is_shape` if the number of elements differs between the shape and the vector;
+    /// `is_unsupported` for too many dimensions.
     pub fn from_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self> {
         let layout = Layout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
         check_len(shape, layout.len(), vec.len())?;
         Self::from_buffer(Buffer::from_vec(vec)?, T::dtype(), layout, 0)
     }
 
-    /// A buffer or an allocation, seen through a dtype and a layout whose element 0 lies `offset` bytes into it. O(rank).
+    /// A buffer or an allocation, seen through a dtype and a layout whose element 0 lies `offset`
+    /// bytes into it. O(rank).
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -118,8 +122,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and layout have different item
-    /// sizes; `is_unsupported` for a layout that follows pointers.
+    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and
+    /// layout have different item sizes; `is_unsupported` for a layout that follows pointers.
     pub fn from_buffer(
         buffer: impl Into<Buffer>,
         dtype: DType,
@@ -132,11 +136,13 @@ impl DArray {
         Ok(unsafe { Self::from_raw(raw, dtype, layout) })
     }
 
-    /// A buffer or an allocation, seen through a dtype and in an order from its first byte. O(rank).
+    /// A buffer or an allocation, seen through a dtype and in an order from its first byte.
+    /// O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the buffer is too small; `is_overflow`; `is_unsupported` for too many dimensions.
+    /// `is_bounds` where the buffer is too small; `is_overflow`; `is_unsupported` for too many
+    /// dimensions.
     pub fn from_buffer_in_order(
         buffer: impl Into<Buffer>,
         dtype: DType,

@@ -1,4 +1,5 @@
-//! Arrays that are made where they are to stay, field by field: each move of one would cost as much as an axis of a slice.
+//! Arrays that are made where they are to stay, field by field: each move of one would cost as much
+//! as an axis of a slice.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 

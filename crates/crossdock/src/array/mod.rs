@@ -11,9 +11,9 @@
 //!   array.pin()   -> ArrayPin                                     racy loads
 //! ```
 //!
-//! An array is a handle: cloning, slicing, permuting and reshaping give another handle on the same bytes, in O(rank) and
-//! without a heap block up to eight dimensions. The elements are touched under a lease, or by value through
-//! [`Array::get`], which takes one for that moment.
+//! An array is a handle: cloning, slicing, permuting and reshaping give another handle on the same
+//! bytes, in O(rank) and without a heap block up to eight dimensions. The elements are touched
+//! under a lease, or by value through [`Array::get`], which takes one for that moment.
 
 mod access;
 mod axes;

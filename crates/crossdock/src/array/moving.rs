@@ -37,10 +37,11 @@ impl PlacedArray<DArray> {
 }
 
 impl DArray {
-    /// The elements in new memory of another manager. Without gaps: in the order in which they lie so already, else row-major. What has
-    /// gaps is packed where it is, by the processor or by the device, and moved as bytes; where the device does no strided work, all bytes
-    /// from the lowest to the highest that the array touches are moved as they lie, and the array there has the same strides. Copies, and
-    /// counts, [`DArray::nbytes`]; twice that where it was packed first.
+    /// The elements in new memory of another manager. Without gaps: in the order in which they lie
+    /// so already, else row-major. What has gaps is packed where it is, by the processor or by the
+    /// device, and moved as bytes; where the device does no strided work, all bytes from the lowest
+    /// to the highest that the array touches are moved as they lie, and the array there has the
+    /// same strides. Copies, and counts, [`DArray::nbytes`]; twice that where it was packed first.
     ///
     /// ```
     /// use crossdock::device::fenced::FencedDevice;
@@ -62,12 +63,14 @@ impl DArray {
         Ok(self.copied_to(memory, None)?.array)
     }
 
-    /// As [`DArray::copy_to`], in a stream: it returns when the work is in the queue. What cannot be put into such a stream is done at once,
-    /// and the result has no event if the last part of it was.
+    /// As [`DArray::copy_to`], in a stream: it returns when the work is in the queue. What cannot
+    /// be put into such a stream is done at once, and the result has no event if the last part of
+    /// it was.
     ///
     /// # Errors
     ///
-    /// As [`DArray::copy_to`]. What fails later is told by the event, and by every lease for access to the new memory by the processor.
+    /// As [`DArray::copy_to`]. What fails later is told by the event, and by every lease for access
+    /// to the new memory by the processor.
     pub fn copy_to_in(
         &self,
         memory: &Arc<dyn MemoryManager>,
@@ -76,8 +79,8 @@ impl DArray {
         self.copied_to(memory, Some(stream))
     }
 
-    /// The same elements, reachable as memory of another manager without a copy, or `None` where that cannot be: see
-    /// [`Buffer::map_to`], of which it has the rules.
+    /// The same elements, reachable as memory of another manager without a copy, or `None` where
+    /// that cannot be: see [`Buffer::map_to`], of which it has the rules.
     ///
     /// # Errors
     ///
@@ -90,7 +93,8 @@ impl DArray {
             .transpose()
     }
 
-    /// Maps where that can be, else copies, and says which it was. Only "cannot be" leads to a copy: what could be and failed is an error.
+    /// Maps where that can be, else copies, and says which it was. Only "cannot be" leads to a
+    /// copy: what could be and failed is an error.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@ use crate::array::Array;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 
-/// Lists in lists, `D` deep, of elements: arrays, slices and vectors in any mixture, or for rank 0 an element. Up to rank 8.
+/// Lists in lists, `D` deep, of elements: arrays, slices and vectors in any mixture, or for rank 0
+/// an element. Up to rank 8.
 ///
 /// The rank has to be said, since `[f32; 3]` is an element, too.
 ///
@@ -76,7 +77,8 @@ macro_rules! nested {
 nested!(1 of 0, 2 of 1, 3 of 2, 4 of 3, 5 of 4, 6 of 5, 7 of 6, 8 of 7);
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Elements as lists in lists, row-major, in new memory. For literals and small data: it goes through a vector.
+    /// Elements as lists in lists, row-major, in new memory. For literals and small data: it goes
+    /// through a vector.
     ///
     /// # Errors
     ///

@@ -73,8 +73,8 @@ impl DArray {
         Ok(fresh)
     }
 
-    /// Writes another array's elements, of the same shape and both in memory that the engine reaches. In a stream the event is the end of
-    /// that, if it is not over.
+    /// Writes another array's elements, of the same shape and both in memory that the engine
+    /// reaches. In a stream the event is the end of that, if it is not over.
     pub(super) fn written_by(
         &self,
         engine: &dyn Engine,
@@ -111,7 +111,8 @@ impl DArray {
         Ok(reaches.then_some(engine))
     }
 
-    /// As [`DArray::assign`], of an array of the same shape that does not overlap this one, where a device has either of them.
+    /// As [`DArray::assign`], of an array of the same shape that does not overlap this one, where a
+    /// device has either of them.
     pub(super) fn assign_across(&self, source: &Self, casting: Casting) -> Result<()> {
         let engine = self.common_engine(source)?;
         if self.is_readonly() {

@@ -1,4 +1,5 @@
-//! Parts of views, shared among the threads of `rayon`: rows, the indices of an axis, and chunks of one.
+//! Parts of views, shared among the threads of `rayon`: rows, the indices of an axis, and chunks of
+//! one.
 //!
 //! The parts that [`Views`] and [`ViewsMut`] yield in turn go to several threads by
 //! `into_par_iter()`. The work is divided by the number of parts, so parts that are short want

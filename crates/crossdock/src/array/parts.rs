@@ -1,5 +1,5 @@
-//! Iteration over parts of a view: rows, the indices of an axis, chunks of one. The layout says where each part lies
-//! ([`Parts`]); here it becomes a view.
+//! Iteration over parts of a view: rows, the indices of an axis, chunks of one. The layout says
+//! where each part lies ([`Parts`]); here it becomes a view.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -21,7 +21,8 @@ macro_rules! views {
             lifetime: PhantomData<$reference>,
         }
 
-        // SAFETY: an iterator over references, where `T: Element` is Send and Sync, as the parts are.
+        // SAFETY: an iterator over references, where `T: Element` is Send and Sync, as the parts
+        // are.
         unsafe impl<T: Element, P: Parts<E>, const E: usize> Send for $name<'_, T, P, E> {}
         // SAFETY: as for Send.
         unsafe impl<T: Element, P: Parts<E>, const E: usize> Sync for $name<'_, T, P, E> {}
@@ -47,7 +48,8 @@ macro_rules! views {
 
             /// # Safety
             ///
-            /// `k` is the number of a part, and none that is asked for twice where that matters (invariant 1).
+            /// `k` is the number of a part, and none that is asked for twice where that matters
+            /// (invariant 1).
             #[inline]
             unsafe fn part(&self, k: usize) -> $view<'a, T, E> {
                 let (layout, offset) = self.parts.part(k);
@@ -124,7 +126,8 @@ views! {
 }
 
 views! {
-    /// Parts of an [`ArrayViewMut`], one after the other, from either end. They are disjoint, and may be held together.
+    /// Parts of an [`ArrayViewMut`], one after the other, from either end. They are disjoint, and
+    /// may be held together.
     ///
     /// ```
     /// use crossdock::array::ArrayViewMut;
@@ -140,7 +143,8 @@ views! {
     ///
     /// # Invariants
     ///
-    /// 1. What the parts reach from `ptr` is as [`ArrayViewMut`] 1 and 2 say, all of them together; no part is given twice.
+    /// 1. What the parts reach from `ptr` is as [`ArrayViewMut`] 1 and 2 say, all of them together;
+    ///    no part is given twice.
     ViewsMut gives ArrayViewMut by ArrayViewMut::trusted, &'a mut T
 }
 
@@ -150,12 +154,13 @@ impl<T: Element, P: Parts<E>, const E: usize> Clone for Views<'_, T, P, E> {
     }
 }
 
-/// Iteration over parts of what holds constant elements: `part_access! { 'a self: self.ptr, self.layout }`, with the
-/// arguments of [`element_access!`](crate::array::access::element_access).
+/// Iteration over parts of what holds constant elements: `part_access! { 'a self: self.ptr,
+/// self.layout }`, with the arguments of [`element_access!`](crate::array::access::element_access).
 macro_rules! part_access {
     ($lifetime:lifetime $this:ident: $ptr:expr, $layout:expr) => {
-        /// The lines along the last axis, in row-major order of their other indices. An array of rank 0 has no rows: that does
-        /// not compile. Each costs O(rank), and O(1) where the other axes lie as one.
+        /// The lines along the last axis, in row-major order of their other indices. An array of
+        /// rank 0 has no rows: that does not compile. Each costs O(rank), and O(1) where the other
+        /// axes lie as one.
         #[inline]
         pub fn rows(&$this) -> crate::array::Views<$lifetime, T, crate::layout::Lanes<D>, 1> {
             const { assert!(D > 0, "an array of rank 0 has no rows") };
@@ -163,24 +168,24 @@ macro_rules! part_access {
             unsafe { crate::array::Views::new($ptr, $layout.rows()) }
         }
 
-        /// The lines along an axis, in row-major order of their other indices. Each costs O(rank), and O(1) where the other axes
-        /// lie as one.
+        /// The lines along an axis, in row-major order of their other indices. Each costs O(rank),
+        /// and O(1) where the other axes lie as one.
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis.
+        /// `is_bounds` if the axis does not exist.
         pub fn lanes(&$this, axis: usize) -> Result<crate::array::Views<$lifetime, T, crate::layout::Lanes<D>, 1>> {
             let lanes = $layout.lanes(axis)?;
             // SAFETY: the lines are of elements that may be had by reference.
             Ok(unsafe { crate::array::Views::new($ptr, lanes) })
         }
 
-        /// What each index of an axis leaves, in turn: arrays without that axis. `OUT` is `D - 1`; anything else does not
-        /// compile. Each costs O(rank).
+        /// What each index of an axis leaves, in turn: arrays without that axis. `OUT` must be `D -
+        /// 1`, or the call does not compile. Each costs O(rank).
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis.
+        /// `is_bounds` if the axis does not exist.
         pub fn axis_iter<const OUT: usize>(
             &$this,
             axis: usize,
@@ -190,11 +195,12 @@ macro_rules! part_access {
             Ok(unsafe { crate::array::Views::new($ptr, parts) })
         }
 
-        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left. Each costs O(rank).
+        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left. Each costs
+        /// O(rank).
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+        /// `is_bounds` if the axis does not exist, `is_shape` for chunks of 0.
         pub fn axis_chunks(
             &$this,
             axis: usize,
@@ -210,8 +216,9 @@ macro_rules! part_access {
 /// Iteration over parts to be written: `part_access_mut! { self: self.ptr, self.layout }`.
 macro_rules! part_access_mut {
     ($this:ident: $ptr:expr, $layout:expr) => {
-        /// The lines along the last axis, in row-major order of their other indices, to be written. An array of rank 0 has no
-        /// rows: that does not compile. Each costs O(rank), and O(1) where the other axes lie as one.
+        /// The lines along the last axis, in row-major order of their other indices, to be written.
+        /// An array of rank 0 has no rows: that does not compile. Each costs O(rank), and O(1)
+        /// where the other axes lie as one.
         #[inline]
         pub fn rows_mut(&mut $this) -> crate::array::ViewsMut<'_, T, crate::layout::Lanes<D>, 1> {
             const { assert!(D > 0, "an array of rank 0 has no rows") };
@@ -219,24 +226,24 @@ macro_rules! part_access_mut {
             unsafe { crate::array::ViewsMut::new($ptr, $layout.rows()) }
         }
 
-        /// The lines along an axis, in row-major order of their other indices, to be written. Each costs O(rank), and O(1) where
-        /// the other axes lie as one.
+        /// The lines along an axis, in row-major order of their other indices, to be written. Each
+        /// costs O(rank), and O(1) where the other axes lie as one.
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis.
+        /// `is_bounds` if the axis does not exist.
         pub fn lanes_mut(&mut $this, axis: usize) -> Result<crate::array::ViewsMut<'_, T, crate::layout::Lanes<D>, 1>> {
             let lanes = $layout.lanes(axis)?;
             // SAFETY: the lines are disjoint, and of elements that are ours alone.
             Ok(unsafe { crate::array::ViewsMut::new($ptr, lanes) })
         }
 
-        /// What each index of an axis leaves, in turn, to be written: arrays without that axis. `OUT` is `D - 1`; anything else
-        /// does not compile. Each costs O(rank).
+        /// What each index of an axis leaves, in turn, to be written: arrays without that axis.
+        /// `OUT` must be `D - 1`, or the call does not compile. Each costs O(rank).
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis.
+        /// `is_bounds` if the axis does not exist.
         pub fn axis_iter_mut<const OUT: usize>(
             &mut $this,
             axis: usize,
@@ -246,11 +253,12 @@ macro_rules! part_access_mut {
             Ok(unsafe { crate::array::ViewsMut::new($ptr, parts) })
         }
 
-        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, to be written. Each costs O(rank).
+        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, to be
+        /// written. Each costs O(rank).
         ///
         /// # Errors
         ///
-        /// `is_bounds` where there is no such axis, `is_shape` for chunks of 0.
+        /// `is_bounds` if the axis does not exist, `is_shape` for chunks of 0.
         pub fn axis_chunks_mut(
             &mut $this,
             axis: usize,

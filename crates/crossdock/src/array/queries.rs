@@ -1,10 +1,12 @@
-//! What every array can be asked without touching an element: one list for the types whose rank the compiler knows, one for
-//! those that find out, and one for handles, which know their memory.
+//! What every array can be asked without touching an element: one list for the types whose rank the
+//! compiler knows, one for those that find out, and one for handles, which know their memory.
 //!
-//! Each macro stands in an `impl` block and is told where the type keeps its layout and the address of its element 0. All
-//! answers are O(1) or O(rank), read nothing but the handle, and hold on any place.
+//! Each macro stands in an `impl` block and is told where the type keeps its layout and the address
+//! of its element 0. All answers are O(1) or O(rank), read nothing but the handle, and hold on any
+//! place.
 
-/// The queries of [`Array`](crate::Array), of its guards, and of borrowed views: `D` and `T` are in scope.
+/// The queries of [`Array`](crate::Array), of its guards, and of borrowed views: `D` and `T` are in
+/// scope.
 macro_rules! typed_queries {
     ($this:ident: $layout:expr, $ptr:expr) => {
         /// The number of axes, `D`.
@@ -55,8 +57,8 @@ macro_rules! typed_queries {
             T::dtype()
         }
 
-        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and what has no elements is
-        /// contiguous in both orders.
+        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and
+        /// what has no elements is contiguous in both orders.
         #[inline]
         pub fn is_contiguous(&$this, order: crate::layout::Order) -> bool {
             $layout.is_contiguous(size_of::<T>(), order)
@@ -76,7 +78,8 @@ macro_rules! typed_queries {
     };
 }
 
-/// The queries of [`DArray`](crate::DArray) and of [`MemoryView`](crate::view::MemoryView), which have a field `dtype`.
+/// The queries of [`DArray`](crate::DArray) and of [`MemoryView`](crate::view::MemoryView), which
+/// have a field `dtype`.
 macro_rules! dynamic_queries {
     ($this:ident: $layout:expr, $ptr:expr) => {
         /// The number of axes.
@@ -127,8 +130,8 @@ macro_rules! dynamic_queries {
             &$this.dtype
         }
 
-        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and what has no elements is
-        /// contiguous in both orders.
+        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and
+        /// what has no elements is contiguous in both orders.
         #[inline]
         pub fn is_contiguous(&$this, order: crate::layout::Order) -> bool {
             $layout.is_contiguous(order)
@@ -148,7 +151,8 @@ macro_rules! dynamic_queries {
     };
 }
 
-/// What a handle knows of its memory: [`Array`](crate::Array) and [`DArray`](crate::DArray), which have a field `raw`.
+/// What a handle knows of its memory: [`Array`](crate::Array) and [`DArray`](crate::DArray), which
+/// have a field `raw`.
 macro_rules! memory_queries {
     ($this:ident) => {
         /// The device.

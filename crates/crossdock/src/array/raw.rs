@@ -11,12 +11,14 @@ use crate::memory::{Glance, Handle, Lease, LeaseKind, Place, exclusive, lease, l
 ///
 /// # Invariants
 ///
-/// 1. The layout that goes with it (the array's other field), applied at `ptr`, reaches only bytes of the handle's region, or, of an
-///    indirect array and of what is cut out of one, elements that the region's table of pointers leads to: the region's owner keeps
-///    them, and its leases cover them. It is checked once, by [`RawArray::new`] and by whoever makes the table; every operation on
-///    layouts keeps it (see [`crate::layout`]).
+/// 1. The layout that goes with it (the array's other field), applied at `ptr`, reaches only bytes
+///    of the handle's region, or, of an indirect array and of what is cut out of one, elements that
+///    the region's table of pointers leads to: the region's owner keeps them, and its leases cover
+///    them. It is checked once, by [`RawArray::new`] and by whoever makes the table; every
+///    operation on layouts keeps it (see [`crate::layout`]).
 /// 2. `readonly` is set if the memory is constant, and never cleared.
-/// 3. The bytes of a table of pointers are given to nobody and never written: [`RawArray::buffer`] refuses.
+/// 3. The bytes of a table of pointers are given to nobody and never written: [`RawArray::buffer`]
+///    refuses.
 #[derive(Clone)]
 pub(crate) struct RawArray {
     handle: Handle,
@@ -38,7 +40,8 @@ impl RawArray {
     pub(crate) fn new(buffer: Buffer, offset: usize, span: Span) -> Result<Self> {
         span.check_window(offset, buffer.nbytes())?;
         let (handle, ptr, _, readonly) = buffer.into_parts();
-        // SAFETY: inside the buffer or, without elements, at most just behind its last byte: both as just checked.
+        // SAFETY: inside the buffer or, without elements, at most just behind its last byte: both
+        // as just checked.
         Ok(Self { handle, ptr: unsafe { ptr.add(offset) }, readonly })
     }
 
@@ -55,7 +58,8 @@ impl RawArray {
     ///
     /// # Safety
     ///
-    /// The offset, and the layout that goes with the result, came together from an operation on this array's layout.
+    /// The offset, and the layout that goes with the result, came together from an operation on
+    /// this array's layout.
     #[inline]
     pub(crate) unsafe fn moved(&self, offset: isize) -> Self {
         Self {
@@ -140,7 +144,8 @@ impl RawArray {
         self.readonly = true;
     }
 
-    /// The bytes from the lowest to the highest that the span of a direct layout touches, as a buffer, and where in it element 0 lies.
+    /// The bytes from the lowest to the highest that the span of a direct layout touches, as a
+    /// buffer, and where in it element 0 lies.
     ///
     /// # Errors
     ///

@@ -12,9 +12,9 @@ use crate::memory::LeaseKind;
 use crate::pool::Pool;
 
 impl DArray {
-    /// Columns as the fields of records, in new memory of the default pool: packed, row-major, in this order. Copies, and counts, the
-    /// bytes of all columns. For records that are laid out otherwise, make them with [`DArray::zeros`] and use
-    /// [`DArray::assign_columns`].
+    /// Columns as the fields of records, in new memory of the default pool: packed, row-major, in
+    /// this order. Copies, and counts, the bytes of all columns. For records that are laid out
+    /// otherwise, make them with [`DArray::zeros`] and use [`DArray::assign_columns`].
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -126,9 +126,11 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where there is no field of a name, or it is named twice; `is_shape` where a column cannot be broadcast; `is_layout`
-    /// where elements of this array overlap, or two of the fields do; `is_value` where an element does not fit (others may have been
-    /// written); `is_conflict` while somebody holds Read or Write here, or Write of a column; `is_read_only`; `is_place`.
+    /// `is_dtype` where there is no field of a name, or it is named twice; `is_shape` where a
+    /// column cannot be broadcast; `is_layout` where elements of this array overlap, or two of the
+    /// fields do; `is_value` where an element does not fit (others may have been written);
+    /// `is_conflict` while a Read or Write lease is held here, or Write of a column;
+    /// `is_read_only`; `is_place`.
     pub fn assign_columns(&self, columns: &[(&str, &Self)], casting: Casting) -> Result<()> {
         self.check_apart()?;
         self.check_disjoint(columns)?;
@@ -164,9 +166,10 @@ impl DArray {
         unsafe { kernel::copy_columns(self.shape(), &columns, casting, Gaps::Keep) }
     }
 
-    /// The fields of an array of records with their names, each in new memory of the default pool, row-major, without gaps. A field that
-    /// is a sub-array has its axes behind the array's, as from [`DArray::field`], which gives one field in place. Copies, and counts,
-    /// the bytes of all fields, in one pass over the memory.
+    /// The fields of an array of records with their names, each in new memory of the default pool,
+    /// row-major, without gaps. A field that is a sub-array has its axes behind the array's, as
+    /// from [`DArray::field`], which gives one field in place. Copies, and counts, the bytes of all
+    /// fields, in one pass over the memory.
     ///
     /// ```
     /// use crossdock::{DArray, element::DType, layout::Order};
@@ -180,8 +183,9 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements are no records; `is_unsupported` where a sub-array's axes would make too many;
-    /// `is_out_of_memory`; `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_dtype` where the elements are no records; `is_unsupported` where a sub-array's axes
+    /// would make too many; `is_out_of_memory`; `is_conflict` while a Write lease is held;
+    /// `is_place`.
     pub fn to_columns(&self) -> Result<Vec<(String, Self)>> {
         let Some(record) = self.dtype().as_record() else {
             return Err(Error::new(

@@ -1,4 +1,5 @@
-//! References to one element that keep the memory alive: an element of an array, wherever that is, as a thing by itself.
+//! References to one element that keep the memory alive: an element of an array, wherever that is,
+//! as a thing by itself.
 
 use std::fmt;
 
@@ -10,10 +11,12 @@ use crate::memory::Place;
 
 /// One element of an [`Array`]: a handle on its memory, at any place.
 ///
-/// It gives the element by value: [`get`](Self::get) copies it from where it lies, [`set`](Self::set) copies another value there, each
-/// under a lease of that moment; on a device, the device copies one element. Assigning copies the value and never makes this a
-/// reference to something else; cloning does not copy the element. References are compared by the values of that moment, with each
-/// other and with values; what cannot be had (somebody writes) is equal to nothing: [`equals`](Self::equals) says why.
+/// It gives the element by value: [`get`](Self::get) copies it from where it lies,
+/// [`set`](Self::set) copies another value there, each under a lease of that moment; on a device,
+/// the device copies one element. Assigning copies the value and never makes this a reference to
+/// something else; cloning does not copy the element. References are compared by the values of that
+/// moment, with each other and with values; what cannot be had (somebody writes) is equal to
+/// nothing: [`equals`](Self::equals) says why.
 ///
 /// ```
 /// use crossdock::Array;
@@ -149,7 +152,8 @@ impl DReference {
         self.0.set(&[], &value.into())
     }
 
-    /// Writes what the other reference has at this moment, converted with a check. Both stay references to what they were.
+    /// Writes what the other reference has at this moment, converted with a check. Both stay
+    /// references to what they were.
     ///
     /// # Errors
     ///
@@ -216,7 +220,7 @@ impl<T: Element> From<Reference<T>> for DReference {
 impl<T: Element> TryFrom<DReference> for Reference<T> {
     type Error = Rejected<DReference>;
 
-    /// The same element, typed. On refusal (`is_dtype`) the reference comes back with the reason.
+    /// The same element, typed. On refusal (`is_dtype`) the reference is returned with the reason.
     fn try_from(reference: DReference) -> Result<Self, Rejected<DReference>> {
         match Array::try_from(reference.0) {
             Ok(array) => Ok(Self(array)),
@@ -239,7 +243,8 @@ impl<T: Element> From<Reference<T>> for Array<T, 0> {
 
 macro_rules! shown {
     ([$($generics:tt)*] $ty:ty, $name:literal) => {
-        /// The value at this moment, as NumPy writes it; where it cannot be had at once, what it is and why.
+        /// The value at this moment, as NumPy writes it; where it cannot be had at once, what it is
+        /// and why.
         impl<$($generics)*> fmt::Display for $ty {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&self.0, f)

@@ -5,8 +5,9 @@ use crate::element::Element;
 use crate::error::Result;
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The same bytes as elements of another type. Where its size is another, the last axis has so many more or fewer elements.
-    /// Nothing is converted: the bytes are what they are, and may be unaligned for the new type. O(`D`).
+    /// The same bytes as elements of another type. Where its size is another, the last axis has so
+    /// many more or fewer elements. Nothing is converted: the bytes are what they are, and may be
+    /// unaligned for the new type. O(`D`).
     ///
     /// ```
     /// use crossdock::Array;
@@ -20,8 +21,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_layout` where the sizes differ and the elements of the last axis do not lie without gaps; `is_shape` where its bytes are
-    /// no whole number of new elements.
+    /// `is_layout` where the sizes differ and the elements of the last axis do not lie without
+    /// gaps; `is_shape` where its bytes are no whole number of new elements.
     pub fn view_as<U: Element>(&self) -> Result<Array<U, D>> {
         let layout = self.layout().with_itemsize(size_of::<T>(), size_of::<U>())?;
         // SAFETY: element 0 stays where it is, and the layout reaches the same bytes.
@@ -34,18 +35,21 @@ impl<T: Element, const D: usize> Array<T, D> {
 macro_rules! borrowed_view_as {
     ($view:ident, [$($by:tt)?] $this:ident, $make:path) => {
         impl<'a, T: Element, const D: usize> $view<'a, T, D> {
-            /// The same bytes as elements of another type. Where its size is another, the last axis has so many more or fewer
-            /// elements. Nothing is converted: the bytes are what they are. O(`D`).
+            /// The same bytes as elements of another type. Where its size is another, the last axis
+            /// has so many more or fewer elements. Nothing is converted: the bytes are what they
+            /// are. O(`D`).
             ///
             /// # Errors
             ///
-            /// `is_layout` where the sizes differ and the elements of the last axis do not lie without gaps; `is_shape` where its
-            /// bytes are no whole number of new elements; `is_alignment`.
+            /// `is_layout` where the sizes differ and the elements of the last axis do not lie
+            /// without gaps; `is_shape` where its bytes are no whole number of new elements;
+            /// `is_alignment`.
             pub fn view_as<U: Element>($($by)? $this) -> Result<$view<'a, U, D>> {
                 let layout = $this.layout.with_itemsize(size_of::<T>(), size_of::<U>())?;
                 check_aligned::<U, D>($this.ptr.addr().get(), &layout)?;
-                // SAFETY: the same bytes, initialised and of any value (Pod), aligned as just checked, each at one index if it
-                // was before; `self` is given up where that matters.
+                // SAFETY: the same bytes, initialised and of any value (Pod), aligned as just
+                // checked, each at one index if it was before; `self` is given up where that
+                // matters.
                 Ok(unsafe { $make($this.ptr, layout) })
             }
         }

@@ -1,4 +1,5 @@
-//! Other shapes for the same elements, as a view where the strides allow it and otherwise as a copy, where that is permitted.
+//! Other shapes for the same elements, as a view where the strides allow it and otherwise as a
+//! copy, where that is permitted.
 
 use crate::array::{Array, DArray};
 use crate::element::Element;
@@ -18,8 +19,9 @@ pub enum CopyPolicy {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements, read and laid out in this order of their indices, under another shape: as a view, or as a copy in new memory of
-    /// the default pool, as the policy says. O(`D`), or copies, and counts, [`Array::nbytes`].
+    /// The elements, read and laid out in this order of their indices, under another shape: as a
+    /// view, or as a copy in new memory of the default pool, as the policy says. O(`D`), or copies,
+    /// and counts, [`Array::nbytes`].
     ///
     /// ```
     /// use crossdock::Array;
@@ -37,8 +39,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the number of elements differs; `is_layout` where no strides express it and the policy permits no copy. A copy
-    /// has the errors of [`Array::to_order`].
+    /// `is_shape` if the number of elements differs; `is_layout` if no strides express the result
+    /// and the policy permits no copy. A copy has the errors of [`Array::to_order`].
     pub fn reshape_with<const OUT: usize>(
         &self,
         shape: [usize; OUT],
@@ -54,13 +56,14 @@ impl<T: Element, const D: usize> Array<T, D> {
 }
 
 impl DArray {
-    /// The elements, read and laid out in this order of their indices, under another shape: as a view, or as a copy in new memory of
-    /// the default pool, as the policy says. O(rank), or copies, and counts, [`DArray::nbytes`].
+    /// The elements, read and laid out in this order of their indices, under another shape: as a
+    /// view, or as a copy in new memory of the default pool, as the policy says. O(rank), or
+    /// copies, and counts, [`DArray::nbytes`].
     ///
     /// # Errors
     ///
-    /// `is_shape` where the number of elements differs; `is_layout` where no strides express it and the policy permits no copy. A copy
-    /// has the errors of [`DArray::to_order`].
+    /// `is_shape` if the number of elements differs; `is_layout` if no strides express the result
+    /// and the policy permits no copy. A copy has the errors of [`DArray::to_order`].
     pub fn reshape_with(&self, shape: &[usize], order: Order, policy: CopyPolicy) -> Result<Self> {
         match self.reshape_order(shape, order) {
             Ok(view) if policy != CopyPolicy::Always => Ok(view),

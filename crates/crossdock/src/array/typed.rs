@@ -16,13 +16,14 @@ use crate::memory::LeaseKind;
 
 /// An n-dimensional array of `T` with `D` axes: a handle on memory that somebody owns.
 ///
-/// Cloning, slicing, permuting and reshaping are O(`D`), copy no element and allocate nothing. Every such handle keeps
-/// the memory alive; none gives access by itself. Elements are had under a lease ([`Array::read`], [`Array::write`],
-/// [`Array::share`], [`Array::pin`]), by value one at a time ([`Array::get`], [`Array::set`]), or by `&mut` from the only
-/// handle ([`Array::as_view_mut`]). Handles go to any thread.
+/// Cloning, slicing, permuting and reshaping are O(`D`), copy no element and allocate nothing.
+/// Every such handle keeps the memory alive; none gives access by itself. Elements are had under a
+/// lease ([`Array::read`], [`Array::write`], [`Array::share`], [`Array::pin`]), by value one at a
+/// time ([`Array::get`], [`Array::set`]), or by `&mut` from the only handle
+/// ([`Array::as_view_mut`]). Handles go to any thread.
 ///
-/// Strides are in bytes and of either sign, and elements may be unaligned (a field of packed records is an array, too):
-/// then they are had by value, not by reference.
+/// Strides are in bytes and of either sign, and elements may be unaligned (a field of packed
+/// records is an array, too): then they are had by value, not by reference.
 ///
 /// ```
 /// use crossdock::{Array, s};
@@ -37,11 +38,12 @@ use crate::memory::LeaseKind;
 ///
 /// # Panics
 ///
-/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics where there are as many handles on the
-/// memory as can be counted (2²³ - 1), which takes a program that forgets them.
+/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics if the memory
+/// already has 2²³ - 1 handles, which only a program that leaks them reaches.
 #[derive(Clone)]
 pub struct Array<T: Element, const D: usize> {
-    /// Invariant 1: `layout`, made for elements of `size_of::<T>()` bytes, goes with `raw` (RawArray 1).
+    /// Invariant 1: `layout`, made for elements of `size_of::<T>()` bytes, goes with `raw`
+    /// (RawArray 1).
     raw: RawArray,
     layout: FixedLayout<D>,
     element: PhantomData<T>,
@@ -66,8 +68,9 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// The same array with rows that lie `nbytes` bytes apart: images with padded rows. O(`D`).
     ///
-    /// The rows may reach any byte of the memory, also those in front of and behind the buffer, or the view, that the array
-    /// was made of: a window is no fence. Where it should be one, partition the memory.
+    /// The rows may reach any byte of the memory, also those in front of and behind the buffer, or
+    /// the view, that the array was made of: a window is no fence. Where it should be one,
+    /// partition the memory.
     ///
     /// # Errors
     ///
@@ -111,11 +114,12 @@ impl<T: Element, const D: usize> Array<T, D> {
         self
     }
 
-    /// The memory from the lowest to the highest byte that the array touches, and how far into it element 0 lies. O(`D`).
+    /// The memory from the lowest to the highest byte that the array touches, and how far into it
+    /// element 0 lies. O(`D`).
     ///
     /// # Errors
     ///
-    /// `is_exhausted` where there are as many handles as can be counted.
+    /// `is_exhausted` if the memory already has the maximum number of handles.
     pub fn buffer(&self) -> Result<(Buffer, usize)> {
         self.raw.buffer(self.layout.span(size_of::<T>()))
     }
@@ -126,7 +130,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Share or Write, or where the memory is aliased; `is_alignment`; `is_place`.
+    /// `is_conflict` while a Share or Write lease is held, or where the memory is aliased;
+    /// `is_alignment`; `is_place`.
     pub fn read(&self) -> Result<ArrayRead<T, D>> {
         self.check_aligned()?;
         let lease = self.raw.lease(LeaseKind::Read)?;
@@ -138,8 +143,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while anybody holds any lease, or where the memory is aliased; `is_layout` where elements overlap
-    /// (a broadcast array); `is_read_only`; `is_alignment`; `is_place`.
+    /// `is_conflict` while any lease is held, or where the memory is aliased; `is_layout` where
+    /// elements overlap (a broadcast array); `is_read_only`; `is_alignment`; `is_place`.
     pub fn write(&self) -> Result<ArrayWrite<T, D>> {
         self.check_aligned()?;
         ArrayViewMut::<T, D>::check_injective(&self.layout)?;
@@ -152,7 +157,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Read or Write; `is_read_only`; `is_place`.
+    /// `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`.
     pub fn share(&self) -> Result<ArrayShare<T, D>> {
         let lease = self.raw.lease(LeaseKind::Share)?;
         // SAFETY: Array 1, and `lease` refuses devices.
@@ -163,7 +168,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody holds Write; `is_place`.
+    /// `is_conflict` while a Write lease is held; `is_place`.
     pub fn pin(&self) -> Result<ArrayPin<T, D>> {
         let lease = self.raw.lease(LeaseKind::Pin)?;
         // SAFETY: Array 1, and `lease` refuses devices.
@@ -174,13 +179,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict`, which says how many leases or other handles there are and by which protocols the memory went out;
-    /// `is_layout` where elements overlap; `is_read_only`; `is_alignment`; `is_place`.
+    /// `is_conflict`, which says how many leases or other handles there are and by which protocols
+    /// the memory went out; `is_layout` where elements overlap; `is_read_only`; `is_alignment`;
+    /// `is_place`.
     pub fn as_view_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
         self.check_aligned()?;
         self.raw.exclusive()?;
-        // SAFETY: Array 1, aligned as just checked. The handle is exclusive and mutably borrowed, so no lease or other
-        // handle can come to be while the view lives.
+        // SAFETY: Array 1, aligned as just checked. The handle is exclusive and mutably borrowed,
+        // so no lease or other handle can come to be while the view lives.
         unsafe { ArrayViewMut::new(self.raw.ptr(), self.layout) }
     }
 

@@ -13,7 +13,8 @@ use crate::layout::{FixedLayout, Order};
 
 /// A new array whose elements are not initialised yet: written once, and then an [`Array`].
 ///
-/// It is on the host and contiguous. What lies behind an `Array` is initialised always, which is why this is another type.
+/// It is on the host and contiguous. What lies behind an `Array` is initialised always, which is
+/// why this is another type.
 ///
 /// ```
 /// use crossdock::Array;
@@ -28,7 +29,8 @@ use crate::layout::{FixedLayout, Order};
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub struct UninitArray<T: Element, const D: usize> {
-    /// Invariant 1: aligned for `T`, and of as many bytes as the elements of `layout`, which is contiguous, have.
+    /// Invariant 1: aligned for `T`, and of as many bytes as the elements of `layout`, which is
+    /// contiguous, have.
     fresh: UninitBuffer,
     layout: FixedLayout<D>,
     order: Order,
@@ -40,7 +42,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`; `is_place` for a device, whose memory the processor does not write.
+    /// `is_overflow`, `is_out_of_memory`; `is_place` for a device, whose memory the processor does
+    /// not write.
     pub fn uninit<'a>(shape: impl ShapeSpec<'a, D>) -> Result<UninitArray<T, D>> {
         let (shape, options) = shape.resolve();
         let order = options.order;
@@ -61,7 +64,8 @@ impl<T: Element, const D: usize> UninitArray<T, D> {
     #[inline]
     pub fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<T>] {
         let ptr = self.fresh.as_uninit_mut().as_mut_ptr().cast();
-        // SAFETY: UninitArray 1: so many elements, aligned, in memory that is ours alone; what is not initialised may be seen as such.
+        // SAFETY: UninitArray 1: so many elements, aligned, in memory that is ours alone; what is
+        // not initialised may be seen as such.
         unsafe { slice::from_raw_parts_mut(ptr, self.layout.len()) }
     }
 
@@ -75,13 +79,15 @@ impl<T: Element, const D: usize> UninitArray<T, D> {
         unsafe { self.assume_init() }
     }
 
-    /// What a function says of each index. It is asked once for each, in the order in which the elements lie.
+    /// What a function says of each index. It is asked once for each, in the order in which the
+    /// elements lie.
     pub fn fill_with(mut self, mut value: impl FnMut([usize; D]) -> T) -> Array<T, D> {
         let indices = self.layout.indices(self.order);
         for (element, index) in self.as_uninit_mut().iter_mut().zip(indices) {
             element.write(value(index));
         }
-        // SAFETY: as many indices as elements, so every one was written, and an element has no bytes that are not (Pod 2).
+        // SAFETY: as many indices as elements, so every one was written, and an element has no
+        // bytes that are not (Pod 2).
         unsafe { self.assume_init() }
     }
 

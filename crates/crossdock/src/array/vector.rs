@@ -6,7 +6,8 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::layout::Order;
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The vector that was adopted, while this is the only handle on it: its elements are the array's in row-major order. O(`D`).
+    /// The vector that was adopted, while this is the only handle on it: its elements are the
+    /// array's in row-major order. O(`D`).
     ///
     /// Column-major ones are had of [`Array::transpose`].
     ///
@@ -24,9 +25,10 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// The array comes back with the error. `is_layout` where the elements do not lie row-major without gaps; otherwise as
-    /// [`Buffer::try_into_vec`](crate::buffer::Buffer::try_into_vec): among others, of memory that was not a vector's, as that of
-    /// pools, and of memory that somebody else has.
+    /// The array is returned with the error. `is_layout` where the elements do not lie row-major
+    /// without gaps; otherwise as [`Buffer::try_into_vec`](crate::buffer::Buffer::try_into_vec):
+    /// among others, of memory that was not a vector's, as that of pools, and of memory that
+    /// somebody else has.
     pub fn try_into_vec(self) -> Result<Vec<T>, Rejected<Self>> {
         self.try_into_vec_in_order(Order::RowMajor)
     }
@@ -51,7 +53,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         drop(raw);
         buffer.try_into_vec().map_err(|Rejected { value, error }| {
             let (handle, ptr, _, readonly) = value.into_parts();
-            // SAFETY: the window is the layout's span, and begins at element 0; a constant buffer is read-only (Buffer 2).
+            // SAFETY: the window is the layout's span, and begins at element 0; a constant buffer
+            // is read-only (Buffer 2).
             let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
             // SAFETY: as above.
             Rejected { value: unsafe { Self::from_raw(raw, layout) }, error }

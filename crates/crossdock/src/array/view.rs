@@ -12,8 +12,8 @@ use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order};
 
-/// A borrowed array: elements by `&T`, at the cost of a pointer. It comes from a guard, from an exclusive array, or from a
-/// slice, and lives no longer than that.
+/// A borrowed array: elements by `&T`, at the cost of a pointer. It comes from a guard, from an
+/// exclusive array, or from a slice, and lives no longer than that.
 ///
 /// ```
 /// use crossdock::{array::ArrayView, s};
@@ -27,7 +27,8 @@ use crate::layout::{FixedLayout, Order};
 ///
 /// # Invariants
 ///
-/// 1. Every element that the layout reaches from `ptr` is initialised, aligned for `T`, and constant for `'a`.
+/// 1. Every element that the layout reaches from `ptr` is initialised, aligned for `T`, and
+///    constant for `'a`.
 pub struct ArrayView<'a, T: Element, const D: usize> {
     pub(super) ptr: NonNull<u8>,
     pub(super) layout: FixedLayout<D>,
@@ -69,7 +70,8 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     pub fn from_slice(slice: &'a [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
         check_len(&shape, layout.len(), slice.len())?;
-        // SAFETY: a slice is initialised, aligned, and constant for its lifetime; the layout covers just its elements.
+        // SAFETY: a slice is initialised, aligned, and constant for its lifetime; the layout covers
+        // just its elements.
         Ok(unsafe { Self::new(NonNull::from(slice).cast(), layout) })
     }
 
@@ -87,11 +89,13 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the layout leaves the slice at either end; `is_alignment` where it leads between elements; `is_overflow`
-    /// where it was made for another itemsize and does not hold for this one.
+    /// `is_bounds` where the layout leaves the slice at either end; `is_alignment` where it leads
+    /// between elements; `is_overflow` where it was made for another itemsize and does not hold for
+    /// this one.
     pub fn from_slice_with_layout(slice: &'a [T], layout: FixedLayout<D>, offset: usize) -> Result<Self> {
         let ptr = within::<T, D>(NonNull::from(slice), &layout, offset)?;
-        // SAFETY: a slice is initialised and constant for its lifetime; the layout reaches its bytes alone, aligned.
+        // SAFETY: a slice is initialised and constant for its lifetime; the layout reaches its
+        // bytes alone, aligned.
         Ok(unsafe { Self::new(ptr, layout) })
     }
 
@@ -133,13 +137,15 @@ pub(super) fn within<T: Element, const D: usize>(
 ) -> Result<NonNull<u8>> {
     let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
     layout.span(size_of::<T>()).check_window(offset, slice.len() * size_of::<T>())?;
-    // SAFETY: inside the slice or, without elements, at most just behind its last byte: both as just checked.
+    // SAFETY: inside the slice or, without elements, at most just behind its last byte: both as
+    // just checked.
     let ptr = unsafe { slice.cast::<u8>().add(offset) };
     check_aligned::<T, D>(ptr.addr().get(), &layout)?;
     Ok(ptr)
 }
 
-/// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements, anything is.
+/// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements,
+/// anything is.
 pub(crate) fn check_aligned<T: Element, const D: usize>(
     address: usize,
     layout: &FixedLayout<D>,

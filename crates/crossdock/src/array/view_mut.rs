@@ -30,8 +30,8 @@ use crate::layout::{FixedLayout, Order};
 ///
 /// # Invariants
 ///
-/// 1. Every element that the layout reaches from `ptr` is initialised and aligned for `T`, and for `'a` reached through
-///    this view alone.
+/// 1. Every element that the layout reaches from `ptr` is initialised and aligned for `T`, and for
+///    `'a` reached through this view alone.
 /// 2. No two indices reach the same byte.
 pub struct ArrayViewMut<'a, T: Element, const D: usize> {
     pub(super) ptr: NonNull<u8>,
@@ -99,7 +99,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     /// As [`ArrayView::from_slice_with_layout`], and `is_layout` where elements overlap.
     pub fn from_slice_with_layout(slice: &'a mut [T], layout: FixedLayout<D>, offset: usize) -> Result<Self> {
         let ptr = within::<T, D>(NonNull::from(slice), &layout, offset)?;
-        // SAFETY: a mutable slice is initialised, and ours for its lifetime; the layout reaches its bytes alone, aligned.
+        // SAFETY: a mutable slice is initialised, and ours for its lifetime; the layout reaches its
+        // bytes alone, aligned.
         unsafe { Self::new(ptr, layout) }
     }
 
@@ -126,8 +127,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
 
     /// # Safety
     ///
-    /// Offset and layout came together from an operation on this view's layout, by which no element has two indices. `self` is
-    /// given up, or what else is made of it has no index in common.
+    /// Offset and layout came together from an operation on this view's layout, by which no element
+    /// has two indices. `self` is given up, or what else is made of it has no index in common.
     #[inline(always)]
     unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> ArrayViewMut<'a, T, E> {
         // SAFETY: the caller's word, and ArrayViewMut 1.

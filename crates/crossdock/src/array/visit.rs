@@ -1,4 +1,5 @@
-//! Code over all element types and ranks, run on an array whose dtype and rank are known at run time.
+//! Code over all element types and ranks, run on an array whose dtype and rank are known at run
+//! time.
 
 use std::fmt;
 
@@ -7,7 +8,8 @@ use crate::dispatch;
 use crate::element::{Element, Value};
 use crate::error::Rejected;
 
-/// The element types that a [`Visitor`] is called with: the native integers and floats of 1 to 8 bytes.
+/// The element types that a [`Visitor`] is called with: the native integers and floats of 1 to 8
+/// bytes.
 pub trait Native:
     Element + PartialEq + PartialOrd + Default + fmt::Debug + fmt::Display + Into<Value> + sealed::Sealed
 {
@@ -28,8 +30,8 @@ macro_rules! native {
 
 crate::__natives!({@hand_to} native);
 
-/// A function over all element types and ranks, for [`DArray::visit`]. Where each type needs code of its own, or few types are
-/// meant, the macro [`dispatch!`](crate::dispatch) is shorter.
+/// A function over all element types and ranks, for [`DArray::visit`]. Where each type needs code
+/// of its own, or few types are meant, the macro [`dispatch!`](crate::dispatch) is shorter.
 ///
 /// ```
 /// use crossdock::array::{Native, Visitor};
@@ -59,7 +61,8 @@ pub trait Visitor {
     fn visit<T: Native, const D: usize>(self, array: Array<T, D>) -> Self::Output;
 }
 
-/// A function over all element types and ranks of two arrays which have them in common, for [`DArray::visit_with`].
+/// A function over all element types and ranks of two arrays which have them in common, for
+/// [`DArray::visit_with`].
 pub trait PairVisitor {
     /// What it returns.
     type Output;
@@ -69,22 +72,25 @@ pub trait PairVisitor {
 }
 
 impl DArray {
-    /// Calls the visitor with the array as the typed one that it is: of a native integer or float, of rank 0 to 8. O(rank), and in
-    /// code 90 copies of the visitor's method.
+    /// Calls the visitor with the array as the typed one that it is: of a native integer or float,
+    /// of rank 0 to 8. O(rank), and in code 90 copies of the visitor's method.
     ///
     /// # Errors
     ///
-    /// `is_dtype` for elements of any other type, `is_shape` for a higher rank; the array comes back with the reason.
+    /// `is_dtype` for elements of any other type, `is_shape` for a higher rank; the array is
+    /// returned with the reason.
     #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
     pub fn visit<V: Visitor>(self, visitor: V) -> Result<V::Output, Rejected<Self>> {
         dispatch!(self, |array| visitor.visit(array))
     }
 
-    /// Calls the visitor with this array and another one of the same dtype and rank, as [`DArray::visit`] does with one.
+    /// Calls the visitor with this array and another one of the same dtype and rank, as
+    /// [`DArray::visit`] does with one.
     ///
     /// # Errors
     ///
-    /// As [`DArray::visit`]; `is_dtype` and `is_shape` also where the two differ. Both come back with the reason.
+    /// As [`DArray::visit`]; `is_dtype` and `is_shape` also where the two differ. Both come back
+    /// with the reason.
     #[expect(clippy::result_large_err, reason = "what comes back are the arrays, in place")]
     pub fn visit_with<V: PairVisitor>(
         self,

@@ -25,9 +25,9 @@ pub struct DeviceRegion<'a> {
     pub address: Option<NonNull<u8>>,
     /// Its size in bytes.
     pub nbytes: usize,
-    /// The driver's own object that stands for the memory, or null where the address does. Its value
-    /// is that of no other object of any device of this kind, as the handle of a driver is: operands
-    /// that overlap are found by it.
+    /// The driver's own object that stands for the memory, or null where the address does. Its
+    /// value is that of no other object of any device of this kind, as the handle of a driver is:
+    /// operands that overlap are found by it.
     pub object: *mut c_void,
     /// Who else may touch it.
     pub birth: Birth,

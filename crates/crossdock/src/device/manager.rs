@@ -18,9 +18,9 @@ pub trait Driver: Send + Sync {
     /// The kinds whose devices it opens; the same ones each time.
     fn kinds(&self) -> &[DeviceKind];
 
-    /// Opens the device at a place of one of its kinds, when it is first asked for. Threads that ask
-    /// at the same time may call this at the same time: the first result is kept, and the others are
-    /// dropped. It must not ask for its own place.
+    /// Opens the device at a place of one of its kinds, when it is first asked for. Threads that
+    /// ask at the same time may call this at the same time: the first result is kept, and the
+    /// others are dropped. It must not ask for its own place.
     ///
     /// # Errors
     ///

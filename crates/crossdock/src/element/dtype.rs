@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 /// What one element is: a scalar, a record with named fields, or a sub-array.
 ///
-/// Two dtypes are equal when they describe the same bytes with the same names. A clone costs a few instructions:
-/// scalars lie inline, records and sub-arrays are shared. Trees are bounded (`MAX_DEPTH`,
-/// `MAX_PARTS`), so that walking one cannot exhaust the stack.
+/// Two dtypes are equal when they describe the same bytes with the same names. A clone costs a few
+/// instructions: scalars lie inline, records and sub-arrays are shared. Trees are bounded
+/// (`MAX_DEPTH`, `MAX_PARTS`), so that walking one cannot exhaust the stack.
 ///
-/// [`Display`](fmt::Display) writes NumPy's names with the byte order in front where it is not the machine's
-/// (`float64`, `>float64`, `S10`, `datetime64[ns]`), `(2, 3)float64` for a sub-array, and
-/// `{x: float32 @0, y: float64 @8; 16}` for a record: fields with their offsets, then the size in bytes.
+/// [`Display`](fmt::Display) writes NumPy's names with the byte order in front where it is not the
+/// machine's (`float64`, `>float64`, `S10`, `datetime64[ns]`), `(2, 3)float64` for a sub-array, and
+/// `{x: float32 @0, y: float64 @8; 16}` for a record: fields with their offsets, then the size in
+/// bytes.
 ///
 /// ```
 /// use crossdock::element::DType;
@@ -43,8 +44,9 @@ enum Repr {
 const _: () = assert!(size_of::<DType>() <= 16);
 
 impl Clone for DType {
-    // Not derived: a copy field by field is read back as a whole where it goes next, and the processor cannot forward
-    // many narrow stores to one wide load. That alone was a fifth of what it costs to lend an array.
+    // Not derived: a copy field by field is read back as a whole where it goes next, and the
+    // processor cannot forward many narrow stores to one wide load. That alone was a fifth of what
+    // it costs to lend an array.
     #[inline]
     fn clone(&self) -> Self {
         match &self.0 {
@@ -122,7 +124,8 @@ impl DType {
         Self::sized("S", ScalarKind::Bytes, len)
     }
 
-    /// `len` code points of 4 bytes in the machine's order, shorter values filled up with NUL (NumPy's `U`).
+    /// `len` code points of 4 bytes in the machine's order, shorter values filled up with NUL
+    /// (NumPy's `U`).
     ///
     /// # Errors
     ///
@@ -167,9 +170,9 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// `is_dtype` for an empty or repeated name (titles count as names here), or a field that reaches beyond
-    /// `itemsize`; `is_overflow` for an `itemsize` above `isize::MAX`; `is_unsupported` beyond
-    /// `MAX_DEPTH` or `MAX_PARTS`.
+    /// `is_dtype` for an empty or repeated name (titles count as names here), or a field that
+    /// reaches beyond `itemsize`; `is_overflow` for an `itemsize` above `isize::MAX`;
+    /// `is_unsupported` beyond `MAX_DEPTH` or `MAX_PARTS`.
     ///
     /// ```
     /// use crossdock::element::{DType, Field};
@@ -201,13 +204,13 @@ impl DType {
         Self::record(placed, end)
     }
 
-    /// An element that is a row-major array of `base`. An empty shape gives `base` itself, and a sub-array of
-    /// sub-arrays is the one sub-array that has the axes of both.
+    /// An element that is a row-major array of `base`. An empty shape gives `base` itself, and a
+    /// sub-array of sub-arrays is the one sub-array that has the axes of both.
     ///
     /// # Errors
     ///
-    /// `is_overflow` where the shape (its zero extents left out) times the width of `base` exceeds `isize::MAX`
-    /// bytes; `is_unsupported` beyond `MAX_DEPTH`.
+    /// `is_overflow` where the shape (its zero extents left out) times the width of `base` exceeds
+    /// `isize::MAX` bytes; `is_unsupported` beyond `MAX_DEPTH`.
     pub fn subarray(shape: &[usize], base: DType) -> Result<Self> {
         if shape.is_empty() {
             return Ok(base);
@@ -263,7 +266,8 @@ impl DType {
         }
     }
 
-    /// The field of this name, where it is a record that has one. Looks through the fields one by one.
+    /// The field of this name, where it is a record that has one. Looks through the fields one by
+    /// one.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.as_record()?.field(name)
     }
@@ -277,9 +281,9 @@ impl DType {
         }
     }
 
-    /// The alignment in bytes at which a processor reads it best: that of a scalar's component, of a sub-array's
-    /// base, and 1 for a record, whose fields may lie anywhere. A Rust type may ask for more: its own is
-    /// [`align_of`](std::mem::align_of).
+    /// The alignment in bytes at which a processor reads it best: that of a scalar's component, of
+    /// a sub-array's base, and 1 for a record, whose fields may lie anywhere. A Rust type may ask
+    /// for more: its own is [`align_of`](std::mem::align_of).
     pub fn alignment(&self) -> usize {
         match &self.0 {
             Repr::Scalar(scalar) => scalar.alignment(),
@@ -288,8 +292,8 @@ impl DType {
         }
     }
 
-    /// The byte order of a scalar or of a sub-array's scalars; none where there is nothing to order, and for records,
-    /// whose fields have their own.
+    /// The byte order of a scalar or of a sub-array's scalars; none where there is nothing to
+    /// order, and for records, whose fields have their own.
     pub fn byte_order(&self) -> Option<ByteOrder> {
         match &self.0 {
             Repr::Scalar(scalar) => scalar.byte_order(),
@@ -303,7 +307,8 @@ impl DType {
         self.parts().is_native()
     }
 
-    /// The same tree with the byte order of every scalar turned around. O(1) for scalars, otherwise a new tree.
+    /// The same tree with the byte order of every scalar turned around. O(1) for scalars, otherwise
+    /// a new tree.
     #[must_use]
     pub fn swapped(&self) -> Self {
         Self(match &self.0 {
@@ -331,7 +336,8 @@ impl DType {
         })
     }
 
-    /// The dtype as text for an error: only its beginning, where it is long. A record may have a million fields.
+    /// The dtype as text for an error: only its beginning, where it is long. A record may have a
+    /// million fields.
     #[cold]
     pub(crate) fn brief(&self) -> String {
         const MOST: usize = 160;

@@ -1,5 +1,5 @@
-//! C's `long double` on x86-64: a sign, 15 bits of exponent and 64 of significand whose leading one is written out,
-//! little-endian, with six bytes of padding behind.
+//! C's `long double` on x86-64: a sign, 15 bits of exponent and 64 of significand whose leading one
+//! is written out, little-endian, with six bytes of padding behind.
 
 use crate::element::float::shift_to_even;
 
@@ -36,7 +36,8 @@ fn round(significand: u64, exponent: i32) -> f64 {
     }
     let dropped = binade.max(-1022) - 52 - exponent;
     let kept = if dropped > 65 { 0 } else { shift_to_even(significand, dropped as u32) as u64 };
-    // The leading one of a normal significand adds 1 to the exponent field, and so does a carry, up to infinity.
+    // The leading one of a normal significand adds 1 to the exponent field, and so does a carry, up
+    // to infinity.
     f64::from_bits((((binade.max(-1022) + 1022) as u64) << 52) + kept)
 }
 
@@ -181,7 +182,8 @@ mod tests {
     fn what_a_double_cannot_hold_is_rounded_once() {
         let read = |field: u16, significand: u64| to_f64(&assemble(false, field, significand));
         let one = EXPONENT_BIAS as u16;
-        // 1 + 2^-53 is a tie and goes to the even 1; a bit more goes up; 1 + 3 * 2^-53 is a tie and goes up.
+        // 1 + 2^-53 is a tie and goes to the even 1; a bit more goes up; 1 + 3 * 2^-53 is a tie and
+        // goes up.
         assert_eq!(read(one, 0x8000_0000_0000_0400), 1.0);
         assert_eq!(read(one, 0x8000_0000_0000_0401), 1.0_f64.next_up());
         assert_eq!(read(one, 0x8000_0000_0000_0c00), 1.0_f64.next_up().next_up());

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use crate::element::{DType, Element, Field};
 use crate::error::{Error, Kind, Result};
 
-/// Where the elements `T` of an array have a field of type `F`. Made by [`field!`](crate::field!), which the compiler checks, and from
-/// names, which are checked at run time.
+/// Where the elements `T` of an array have a field of type `F`. Made by [`field!`](crate::field!),
+/// which the compiler checks, and from names, which are checked at run time.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -30,8 +30,8 @@ pub struct FieldOf<T, F> {
 }
 
 impl<T: Element, F: Element> FieldOf<T, F> {
-    /// The field `offset` bytes into `T`; of `_take` the type alone is used. For [`field!`](crate::field!). Any offset is sound, since
-    /// every pattern of bytes is an `F`.
+    /// The field `offset` bytes into `T`; of `_take` the type alone is used. For
+    /// [`field!`](crate::field!). Any offset is sound, since every pattern of bytes is an `F`.
     ///
     /// # Panics
     ///
@@ -71,7 +71,8 @@ pub trait FieldName<T: Element, F: Element> {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where `T` has no such field, or one of another dtype than `F`'s. A [`FieldOf`] is never refused.
+    /// `is_dtype` where `T` has no such field, or one of another dtype than `F`'s. A [`FieldOf`] is
+    /// never refused.
     #[doc(hidden)]
     fn locate(self) -> Result<FieldOf<T, F>>;
 }
@@ -96,7 +97,8 @@ impl<T: Element, F: Element> FieldName<T, F> for &str {
                 format!("the field {self:?} is {given}, not {wanted}: ask for {given}"),
             ));
         }
-        // FieldOf 1: a field lies within its record (Record 2), and equal dtypes have equal sizes (Element 1).
+        // FieldOf 1: a field lies within its record (Record 2), and equal dtypes have equal sizes
+        // (Element 1).
         Ok(FieldOf { offset: field.offset(), types: PhantomData })
     }
 }
@@ -125,8 +127,8 @@ pub(crate) fn no_field_among(fields: &[Field], name: &str) -> Error {
     Error::new(Kind::DType, format!("there is no field {name:?}: the fields are {}{more}", names.join(", ")))
 }
 
-/// A field of a struct, for [`Array::field`](crate::Array::field) and its like: the compiler finds offset and type. Fields of fields are
-/// written with dots. Works as a constant, too.
+/// A field of a struct, for [`Array::field`](crate::Array::field) and its like: the compiler finds
+/// offset and type. Fields of fields are written with dots. Works as a constant, too.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {

@@ -1,8 +1,8 @@
 //! Floats narrower than 32 bits: one decoder and one encoder for all of their formats.
 //!
-//! Every one of them is a sign, some exponent bits and some mantissa bits; they differ in the bias and in what the
-//! patterns at the ends stand for. All their values are exact in an `f64`, and so is the way there. The way back rounds
-//! once, to the nearest, ties to the even pattern.
+//! Every one of them is a sign, some exponent bits and some mantissa bits; they differ in the bias
+//! and in what the patterns at the ends stand for. All their values are exact in an `f64`, and so
+//! is the way there. The way back rounds once, to the nearest, ties to the even pattern.
 
 use crate::element::ScalarKind;
 
@@ -100,7 +100,8 @@ impl FloatFormat {
         }
     }
 
-    /// The value of a pattern, exactly. Bits above the format's width are ignored; a NaN's payload is not kept.
+    /// The value of a pattern, exactly. Bits above the format's width are ignored; a NaN's payload
+    /// is not kept.
     pub(crate) fn decode(self, bits: u16) -> f64 {
         let magnitude = bits & (self.sign() - 1);
         let negative = self.flavour != Flavour::PowerOfTwo && bits & self.sign() != 0;
@@ -126,9 +127,10 @@ impl FloatFormat {
 
     /// The pattern nearest to a value, ties to the even pattern.
     ///
-    /// What is too large becomes infinity where the format has one, else NaN where it has one, else the largest finite
-    /// value. NaN becomes negative zero where there is no NaN. A power of two has no sign and no zero: negative values
-    /// are NaN, zero becomes the smallest power. Use [`fits`](Self::fits) to know beforehand.
+    /// What is too large becomes infinity where the format has one, else NaN where it has one, else
+    /// the largest finite value. NaN becomes negative zero where there is no NaN. A power of two
+    /// has no sign and no zero: negative values are NaN, zero becomes the smallest power. Use
+    /// [`fits`](Self::fits) to know beforehand.
     pub(crate) fn encode(self, value: f64) -> u16 {
         let negative = value.is_sign_negative();
         let unsigned = self.flavour == Flavour::PowerOfTwo;
@@ -148,8 +150,9 @@ impl FloatFormat {
         if magnitude == 0 && self.flavour == Flavour::NanIsNegativeZero { 0 } else { magnitude + sign }
     }
 
-    /// Whether the format can say this value, rounding allowed: infinities and NaN where it has none, magnitudes that
-    /// round beyond the largest finite one, and signs and zeros where it has none cannot be said.
+    /// Whether the format can say this value, rounding allowed: infinities and NaN where it has
+    /// none, magnitudes that round beyond the largest finite one, and signs and zeros where it has
+    /// none cannot be said.
     pub(crate) fn fits(self, value: f64) -> bool {
         if value.is_nan() {
             return self.nan().is_some();
@@ -161,13 +164,15 @@ impl FloatFormat {
         representable && self.round(value.abs()) <= self.max_finite()
     }
 
-    /// The pattern of a magnitude as if the exponent field were one bit wider: above `max_finite` is too large.
+    /// The pattern of a magnitude as if the exponent field were one bit wider: above `max_finite`
+    /// is too large.
     fn round(self, value: f64) -> u16 {
         let too_large = self.sign();
         if value.is_infinite() {
             return too_large;
         }
-        // value = significand * 2^exponent. Subnormal doubles lie far below half of what any of the formats can say.
+        // value = significand * 2^exponent. Subnormal doubles lie far below half of what any of the
+        // formats can say.
         let bits = value.to_bits();
         let significand = u128::from((bits & ((1 << 52) - 1)) | (1 << 52));
         let exponent = (bits >> 52) as i32 - 1075;
@@ -180,7 +185,8 @@ impl FloatFormat {
         let quantum = binade.max(lowest) - self.mantissa_bits as i32;
         let dropped = quantum - exponent;
         let kept = if dropped > 54 { 0 } else { shift_to_even(significand, dropped as u32) };
-        // A normal significand brings its leading one along, which is 1 in the exponent field; so does a carry.
+        // A normal significand brings its leading one along, which is 1 in the exponent field; so
+        // does a carry.
         let below = (binade.max(lowest) - lowest) as u16;
         if self.flavour == Flavour::PowerOfTwo {
             return (below + kept as u16).saturating_sub(1);

@@ -80,8 +80,8 @@ use crate::memory::Pod;
 /// `num-complex-0_4` for 16-bit floats and complex numbers, and with `bytemuck-1` for whatever that
 /// crate knows to be plain (`Plain`). Not elements are:
 ///
-/// - `bool`, `char` and enums, because memory that came from elsewhere may hold bytes that are none of their values ([`Bool8`] takes
-///   them all);
+/// - `bool`, `char` and enums, because memory that came from elsewhere may hold bytes that are none
+///   of their values ([`Bool8`] takes them all);
 /// - structs with padding, because their padding may be uninitialised;
 /// - `u128` and `i128`, for which no dtype exists.
 ///
@@ -109,20 +109,24 @@ use crate::memory::Pod;
 /// # Safety
 ///
 /// 1. `dtype().itemsize() == size_of::<Self>()`.
-/// 2. The dtype describes every byte of `Self`: what it says of each, byte order included, is how `Self` reads it.
+/// 2. The dtype describes every byte of `Self`: what it says of each, byte order included, is how
+///    `Self` reads it.
 pub unsafe trait Element: Pod {
-    /// The dtype of this type. The same on every call; O(1) for scalars, one small allocation otherwise.
+    /// The dtype of this type. The same on every call; O(1) for scalars, one small allocation
+    /// otherwise.
     ///
     /// # Panics
     ///
-    /// Where arrays are nested more than [`MAX_DEPTH`] deep, or are empty and have extents whose product overflows.
+    /// Where arrays are nested more than [`MAX_DEPTH`] deep, or are empty and have extents whose
+    /// product overflows.
     fn dtype() -> DType;
 }
 
 macro_rules! element {
     ($($ty:ty = $name:ident),*) => {
         $(
-            // SAFETY: 1. and 2. the scalar of the same width and meaning, in the machine's byte order.
+            // SAFETY: 1. and 2. the scalar of the same width and meaning, in the machine's byte
+            // order.
             unsafe impl Element for $ty {
                 fn dtype() -> DType {
                     DType::$name

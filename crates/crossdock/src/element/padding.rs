@@ -3,7 +3,8 @@
 /// The longest text; what is longer is cut.
 const CAPACITY: usize = 512;
 
-/// The sentence of a compile error, made by the compiler, which can evaluate this but not `format!`.
+/// The sentence of a compile error, made by the compiler, which can evaluate this but not
+/// `format!`.
 pub struct Padding {
     text: [u8; CAPACITY],
     /// Invariant 1: the first `len` bytes are UTF-8.

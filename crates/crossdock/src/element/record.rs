@@ -60,7 +60,8 @@ impl Field {
     }
 }
 
-/// `name: dtype @offset`; a title in brackets behind the name; names that are not plain words in quotes.
+/// `name: dtype @offset`; a title in brackets behind the name; names that are not plain words in
+/// quotes.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut letters = self.name.chars();
@@ -84,7 +85,8 @@ impl fmt::Debug for Field {
     }
 }
 
-/// An element made of named fields. Bytes that no field covers are padding; fields may overlap, like C's unions.
+/// An element made of named fields. Bytes that no field covers are padding; fields may overlap,
+/// like C's unions.
 ///
 /// Made by [`DType::record`] and [`DType::packed_record`].
 #[derive(PartialEq, Eq, Hash)]
@@ -97,7 +99,8 @@ pub struct Record {
     parts: Parts,
 }
 
-/// What every tree knows of itself, so that asking costs nothing and trees stay small enough to walk.
+/// What every tree knows of itself, so that asking costs nothing and trees stay small enough to
+/// walk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Parts {
     /// 1. Not above `MAX_DEPTH`.
@@ -203,7 +206,8 @@ impl Record {
         self.itemsize
     }
 
-    /// Whether the fields follow one another in the order of declaration without gap or overlap, to the last byte.
+    /// Whether the fields follow one another in the order of declaration without gap or overlap, to
+    /// the last byte.
     #[doc(hidden)]
     pub fn is_packed(&self) -> bool {
         let mut end = 0;

@@ -68,7 +68,8 @@ pub enum ScalarKind {
     Float64,
     /// The upper half of a binary32.
     BFloat16,
-    /// C's `long double` on x86-64: the 80-bit extended format in 16 bytes, of which 6 are padding. Opaque.
+    /// C's `long double` on x86-64: the 80-bit extended format in 16 bytes, of which 6 are padding.
+    /// Opaque.
     LongDouble,
     /// 3 exponent and 4 mantissa bits, IEEE style.
     Float8E3M4,
@@ -130,8 +131,8 @@ impl ScalarKind {
         }
     }
 
-    /// Bytes that one byte swap turns around: half of a complex number, one code point of a text, 1 where there is
-    /// nothing to turn.
+    /// Bytes that one byte swap turns around: half of a complex number, one code point of a text, 1
+    /// where there is nothing to turn.
     #[doc(hidden)]
     pub const fn component_size(self) -> usize {
         use ScalarKind::*;
@@ -153,8 +154,8 @@ impl ScalarKind {
     }
 }
 
-/// NumPy's names, `longdouble` and `clongdouble` for C's long double, and `complex32`, `bfloat16`, `float8_e4m3fn`, …
-/// where NumPy has none.
+/// NumPy's names, `longdouble` and `clongdouble` for C's long double, and `complex32`, `bfloat16`,
+/// `float8_e4m3fn`, … where NumPy has none.
 impl fmt::Display for ScalarKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use ScalarKind::*;
@@ -214,7 +215,8 @@ impl fmt::Display for ScalarKind {
 pub struct Scalar {
     /// 1. `kind.itemsize() <= ScalarKind::MAX_NBYTES`.
     kind: ScalarKind,
-    /// 2. `ByteOrder::NATIVE` where the kind has no byte order, so that equality is equality of meaning.
+    /// 2. `ByteOrder::NATIVE` where the kind has no byte order, so that equality is equality of
+    ///    meaning.
     order: ByteOrder,
     /// 3. Set only for integers of 8 bytes: the C type is `long long`, on a platform where `long`
     ///    has 8 bytes, too. It does not change the meaning, so equality and hashes ignore it; the

@@ -126,7 +126,8 @@ impl TimeUnit {
     ///
     /// # Errors
     ///
-    /// `is_value` where `multiple` is zero or above `i32::MAX`, or is not one although there is no base.
+    /// `is_value` where `multiple` is zero or above `i32::MAX`, or is not one although there is no
+    /// base.
     pub fn new(base: TimeBase, multiple: u32) -> Result<Self> {
         match NonZeroU32::new(multiple) {
             Some(one) if one == NonZeroU32::MIN => Ok(Self::one(base)),
@@ -179,8 +180,8 @@ impl fmt::Debug for TimeUnit {
 /// The count that stands for "not a time".
 pub const NAT: i64 = i64::MIN;
 
-/// Writes the moment `count` units after 1970-01-01T00:00 (proleptic Gregorian, no time zone) in ISO 8601, as far as
-/// the unit is exact.
+/// Writes the moment `count` units after 1970-01-01T00:00 (proleptic Gregorian, no time zone) in
+/// ISO 8601, as far as the unit is exact.
 pub(super) fn write_date(f: &mut fmt::Formatter<'_>, count: i64, unit: TimeUnit) -> fmt::Result {
     if count == NAT {
         return f.write_str("NaT");
@@ -234,8 +235,9 @@ const FROM_MARCH_OF_YEAR_0: i128 = 719_468;
 
 /// Year, month and day of the date that lies `days` after 1970-01-01.
 ///
-/// Eras of 400 years repeat exactly (146 097 days). Within one, years are taken to begin on 1 March, so that the leap
-/// day is the last of its year and the lengths of the months follow the linear rule `(153 m + 2) / 5`.
+/// Eras of 400 years repeat exactly (146 097 days). Within one, years are taken to begin on 1
+/// March, so that the leap day is the last of its year and the lengths of the months follow the
+/// linear rule `(153 m + 2) / 5`.
 fn date_of(days: i128) -> (i128, i128, i128) {
     let days = days + FROM_MARCH_OF_YEAR_0;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -1,4 +1,5 @@
-//! Axes moved, cut, joined and taken away: the operations that look at a few axes and leave the others as they are.
+//! Axes moved, cut, joined and taken away: the operations that look at a few axes and leave the
+//! others as they are.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -13,7 +14,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist.
     pub(crate) fn swap_axes(&self, a: usize, b: usize) -> Result<Self> {
         let mut axes = std::array::from_fn(|axis| axis);
         swap(&mut axes, a, b)?;
@@ -24,19 +25,19 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist.
     pub(crate) fn move_axis(&self, from: usize, to: usize) -> Result<Self> {
         let mut axes = std::array::from_fn(|axis| axis);
         shift(&mut axes, from, to)?;
         self.permute(axes)
     }
 
-    /// Some indices of one axis, and the distance to the new element 0. (With an axis known to the compiler,
-    /// [`slice`](Self::slice) is shorter.)
+    /// Some indices of one axis, and the distance to the new element 0. (With an axis known to the
+    /// compiler, [`slice`](Self::slice) is shorter.)
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, or the range leaves it.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist, or the range leaves it.
     pub(crate) fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<(Self, isize)> {
         rules::check_axis(axis, D)?;
         let picked = pick(range, axis, self.shape()[axis])?;
@@ -47,11 +48,13 @@ impl<const D: usize> FixedLayout<D> {
         Ok((part, offset))
     }
 
-    /// The indices of an axis before `index`, those from it on, and the distance to the element 0 of the latter.
+    /// The indices of an axis before `index`, those from it on, and the distance to the element 0
+    /// of the latter.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, or its length is less than `index`.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist, or its length is less than
+    /// `index`.
     pub(crate) fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
         check_split(self.shape(), axis, index)?;
         let (before, _) = self.slice_axis(axis, ..index)?;
@@ -59,13 +62,15 @@ impl<const D: usize> FixedLayout<D> {
         Ok((before, behind, offset))
     }
 
-    /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second axis is greater by it). The
-    /// two axes go, and one along the diagonal comes last (as in NumPy). With it, the distance to the new element 0. A
-    /// diagonal outside of the array has no elements. An `OUT` other than `D - 1` does not compile.
+    /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second
+    /// axis is greater by it). The two axes go, and one along the diagonal comes last (as in
+    /// NumPy). With it, the distance to the new element 0. A diagonal outside of the array has no
+    /// elements. An `OUT` other than `D - 1` does not compile.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, [`is_shape`](Error::is_shape) if both are the same.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist, [`is_shape`](Error::is_shape) if
+    /// both are the same.
     pub(crate) fn diagonal<const OUT: usize>(
         &self,
         first: usize,
@@ -107,8 +112,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis; [`is_layout`](Error::is_layout) as for
-    /// [`permute`](Self::permute).
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist; [`is_layout`](Error::is_layout)
+    /// as for [`permute`](Self::permute).
     pub(crate) fn swap_axes(&self, a: usize, b: usize) -> Result<Self> {
         let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         let axes = &mut axes[..self.rank()];
@@ -120,8 +125,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis; [`is_layout`](Error::is_layout) as for
-    /// [`permute`](Self::permute).
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist; [`is_layout`](Error::is_layout)
+    /// as for [`permute`](Self::permute).
     pub(crate) fn move_axis(&self, from: usize, to: usize) -> Result<Self> {
         let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         let axes = &mut axes[..self.rank()];
@@ -133,7 +138,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, or the range leaves it.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist, or the range leaves it.
     pub(crate) fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
         let picked = pick(range, axis, self.shape()[axis])?;
@@ -146,11 +151,13 @@ impl Layout {
         Ok((result, offset))
     }
 
-    /// The indices of an axis before `index`, those from it on, and the distance to the element 0 of the latter.
+    /// The indices of an axis before `index`, those from it on, and the distance to the element 0
+    /// of the latter.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, or its length is less than `index`.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist, or its length is less than
+    /// `index`.
     pub(crate) fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self, isize)> {
         check_split(self.shape(), axis, index)?;
         let (before, _) = self.slice_axis(axis, ..index)?;
@@ -158,14 +165,15 @@ impl Layout {
         Ok((before, behind, offset))
     }
 
-    /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second axis is greater by it). The
-    /// two axes go, and one along the diagonal comes last (as in NumPy). With it, the distance to the new element 0. A
-    /// diagonal outside of the array has no elements.
+    /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second
+    /// axis is greater by it). The two axes go, and one along the diagonal comes last (as in
+    /// NumPy). With it, the distance to the new element 0. A diagonal outside of the array has no
+    /// elements.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, [`is_shape`](Error::is_shape) if both are the same;
-    /// [`is_layout`](Error::is_layout) for an indirect array.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist, [`is_shape`](Error::is_shape) if
+    /// both are the same; [`is_layout`](Error::is_layout) for an indirect array.
     pub(crate) fn diagonal(&self, first: usize, second: usize, offset: isize) -> Result<(Self, isize)> {
         check_pair(self.rank(), first, second)?;
         self.direct("diagonal")?;
@@ -193,7 +201,8 @@ fn shift(axes: &mut [usize], from: usize, to: usize) -> Result<()> {
     Ok(())
 }
 
-/// The indices that a range names of an axis. One whose end is before its start names none, as in a slice.
+/// The indices that a range names of an axis. One whose end is before its start names none, as in a
+/// slice.
 fn pick(range: impl RangeBounds<usize>, axis: usize, len: usize) -> Result<Picked> {
     let start = match range.start_bound() {
         Bound::Unbounded => Some(0),
@@ -241,10 +250,11 @@ fn check_pair(rank: usize, first: usize, second: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes shape and strides of the result, which has one axis less, and says where its element 0 lies.
+/// Writes shape and strides of the result, which has one axis less, and says where its element 0
+/// lies.
 ///
-/// The axis along the diagonal has the sum of the two strides. Where it has two elements at least, that sum is part of the
-/// reach of the two axes (rule 3); where it has fewer, it is open.
+/// The axis along the diagonal has the sum of the two strides. Where it has two elements at least,
+/// that sum is part of the reach of the two axes (rule 3); where it has fewer, it is open.
 fn diagonal(
     (from_shape, from_strides): (&[usize], &[isize]),
     (first, second): (usize, usize),

@@ -1,21 +1,23 @@
 //! The rules of dereferences, and how slices of a dynamic layout are put together under them.
 //!
-//! An indirect array is walked as PEP 3118 says, at any rank: for each axis `k`, `p += index[k] * strides[k]`, and
-//! then, where axis `k` dereferences, `p = *(p as *const *const u8) + suboffsets[k]`. So the axes fall into segments:
-//! each but the last ends with an axis that dereferences, and works on a table of pointers. Whatever is added to the
-//! position within a segment is a constant that belongs to the dereference in front of it, or, in the first segment,
+//! An indirect array is walked as PEP 3118 says, at any rank: for each axis `k`, `p += index[k] *
+//! strides[k]`, and then, where axis `k` dereferences, `p = *(p as *const *const u8) +
+//! suboffsets[k]`. So the axes fall into segments: each but the last ends with an axis that
+//! dereferences, and works on a table of pointers. Whatever is added to the position within a
+//! segment is a constant that belongs to the dereference in front of it, or, in the first segment,
 //! to the pointer of element 0.
 //!
-//! A dereference must happen after all axes of its segment, and must have an axis that it stands on. When its own axis
-//! is dropped by an index, it moves to the last axis of its segment that is left in front of it. If there is none, the
-//! result cannot be expressed and is refused.
+//! A dereference must happen after all axes of its segment, and must have an axis that it stands
+//! on. When its own axis is dropped by an index, it moves to the last axis of its segment that is
+//! left in front of it. If there is none, the result cannot be expressed and is refused.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::layout::slice::{Picked, stepped_stride};
 
-/// How element 0 of a part is reached from that of the whole: add a distance and follow the pointer there, for each of `hops`; then add
-/// `offset`. Without hops it is a distance, as for every direct array.
+/// How element 0 of a part is reached from that of the whole: add a distance and follow the pointer
+/// there, for each of `hops`; then add `offset`. Without hops it is a distance, as for every direct
+/// array.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) hops: Vec<isize>,
@@ -35,7 +37,8 @@ pub(super) struct Cut<'a> {
     behind: Option<usize>,
     /// The last axis of the result in this segment.
     last: Option<usize>,
-    /// An axis of length 0 has no index that could drop it, so the result shows whether there are elements.
+    /// An axis of length 0 has no index that could drop it, so the result shows whether there are
+    /// elements.
     nonempty: bool,
 }
 
@@ -57,7 +60,8 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// For a caller that follows pointers: an index may then drop the first axis that dereferences, and all in front of it.
+    /// For a caller that follows pointers: an index may then drop the first axis that dereferences,
+    /// and all in front of it.
     pub(super) fn following(source: &'a Layout, result: &'a mut Layout) -> Self {
         Self { follows: true, ..Self::new(source, result) }
     }
@@ -129,7 +133,8 @@ impl<'a> Cut<'a> {
         if self.nonempty { self.way } else { Way::default() }
     }
 
-    /// Does not overflow: each sum is the offset of an index that exists on every axis so far, empty array or not.
+    /// Does not overflow: each sum is the offset of an index that exists on every axis so far,
+    /// empty array or not.
     #[inline]
     fn advance(&mut self, distance: isize) {
         match self.behind {
@@ -169,7 +174,8 @@ pub(super) fn segment(suboffsets: &[Option<isize>], axis: usize) -> usize {
     suboffsets[..axis].iter().flatten().count()
 }
 
-/// Invariant 5 of [`Layout`]: what lies behind each dereference can be reached from the pointer that leads to it.
+/// Invariant 5 of [`Layout`]: what lies behind each dereference can be reached from the pointer
+/// that leads to it.
 pub(super) fn check_suboffsets(
     shape: &[usize],
     strides: &[isize],
@@ -183,7 +189,8 @@ pub(super) fn check_suboffsets(
         let end = suboffsets[next..].iter().position(Option::is_some).map(|k| next + k + 1);
         let size = if end.is_some() { size_of::<*const u8>() } else { itemsize };
         let range = next..end.unwrap_or(shape.len());
-        // The lengths of an empty array count as they are, so that no later shape can reach farther.
+        // The lengths of an empty array count as they are, so that no later shape can reach
+        // farther.
         let (mut low, mut high) = (Some(suboffset), suboffset.checked_add_unsigned(size));
         for (&len, &stride) in shape[range.clone()].iter().zip(&strides[range]).filter(|&(&len, _)| len > 1) {
             let reach = stride * (len - 1) as isize;

@@ -17,19 +17,21 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 ///
 /// # Indirect arrays
 ///
-/// Where [`suboffsets`](Self::suboffsets) says `Some(distance)` for an axis, that axis is a table of pointers: after its
-/// index has been applied, the pointer found there is followed and `distance` added to it (PEP 3118, at any rank; there
-/// any negative number means "no", here it is `None`, so that a reversed row may begin at a negative distance). Of the
-/// operations,
+/// Where [`suboffsets`](Self::suboffsets) says `Some(distance)` for an axis, that axis is a table
+/// of pointers: after its index has been applied, the pointer found there is followed and
+/// `distance` added to it (PEP 3118, at any rank; there any negative number means "no", here it is
+/// `None`, so that a reversed row may begin at a negative distance). Of the operations,
 ///
-/// - slicing and reversing work on every axis: what is cut off behind a dereference is added to its suboffset;
-/// - an index drops an axis that dereferences only where an axis of the same segment is left in front of it (arrays, which can
-///   follow the pointer, drop it everywhere);
+/// - slicing and reversing work on every axis: what is cut off behind a dereference is added to its
+///   suboffset;
+/// - an index drops an axis that dereferences only where an axis of the same segment is left in
+///   front of it (arrays, which can follow the pointer, drop it everywhere);
 /// - `permute` works among the axes between two dereferences, not across one;
 /// - `broadcast_to` works, `reshape` only to the same shape;
 /// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; `hops` gives the
 ///   way;
-/// - [`span`](Self::span) is that of the first table of pointers. What the pointers lead to is not ours to check.
+/// - [`span`](Self::span) is that of the first table of pointers. What the pointers lead to is not
+///   ours to check.
 ///
 /// ```
 /// use crossdock::layout::{Layout, Order};
@@ -44,19 +46,23 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 pub struct Layout {
     /// Invariant 1: at most `MAX_RANK`.
     rank: u8,
-    /// Invariant 2: `max(itemsize, 1)` times the product of the non-zero lengths is at most `isize::MAX`.
+    /// Invariant 2: `max(itemsize, 1)` times the product of the non-zero lengths is at most
+    /// `isize::MAX`.
     itemsize: usize,
     /// The lengths, while the rank is at most `INLINE_RANK`; unused axes are 0.
     shape: [usize; INLINE_RANK],
-    /// Invariant 3: the sum of `(len - 1) * |stride|` over the axes longer than 1, plus the itemsize, is at most
-    /// `isize::MAX`. Hence the offset of every element, and every partial sum on the way to it, fits.
+    /// Invariant 3: the sum of `(len - 1) * |stride|` over the axes longer than 1, plus the
+    /// itemsize, is at most `isize::MAX`. Hence the offset of every element, and every partial sum
+    /// on the way to it, fits.
     strides: [isize; INLINE_RANK],
-    /// Invariant 4: there if the rank is above `INLINE_RANK` or there are suboffsets, and only then.
+    /// Invariant 4: there if the rank is above `INLINE_RANK` or there are suboffsets, and only
+    /// then.
     more: Option<Box<More>>,
 }
 
 impl Clone for Layout {
-    // Not derived: the part that may allocate comes first, so that the rest is copied once, straight to where it goes.
+    // Not derived: the part that may allocate comes first, so that the rest is copied once,
+    // straight to where it goes.
     #[inline]
     fn clone(&self) -> Self {
         let more = match &self.more {
@@ -72,8 +78,9 @@ struct More {
     /// Shape and strides of ranks above `INLINE_RANK`; else empty.
     shape: Vec<usize>,
     strides: Vec<isize>,
-    /// Invariant 5: empty, or one per axis and at least one `Some`. Every one, plus the lowest and the highest offset
-    /// within the segment that follows it, fits an `isize`; so does invariant 3 with the size of a pointer.
+    /// Invariant 5: empty, or one per axis and at least one `Some`. Every one, plus the lowest and
+    /// the highest offset within the segment that follows it, fits an `isize`; so does invariant 3
+    /// with the size of a pointer.
     suboffsets: Vec<Option<isize>>,
 }
 
@@ -90,9 +97,9 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_shape`](Error::is_shape) if there are not as many strides as lengths;
-    /// [`is_unsupported`](Error::is_unsupported) for more than [`MAX_RANK`](crate::layout::MAX_RANK) axes;
-    /// [`is_overflow`](Error::is_overflow) if the elements would take, or the strides would reach, more than
-    /// `isize::MAX` bytes.
+    /// [`is_unsupported`](Error::is_unsupported) for more than
+    /// [`MAX_RANK`](crate::layout::MAX_RANK) axes; [`is_overflow`](Error::is_overflow) if the
+    /// elements would take, or the strides would reach, more than `isize::MAX` bytes.
     pub fn new(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<Self> {
         rules::check(shape, strides, itemsize)?;
         Ok(Self::trusted(shape, strides, itemsize))
@@ -143,9 +150,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); [`is_shape`](Error::is_shape) also if there are not as many suboffsets as axes, and
-    /// [`is_overflow`](Error::is_overflow) also if an element could lie farther than `isize::MAX` from the pointer that
-    /// leads to it.
+    /// As [`new`](Self::new); [`is_shape`](Error::is_shape) also if there are not as many
+    /// suboffsets as axes, and [`is_overflow`](Error::is_overflow) also if an element could lie
+    /// farther than `isize::MAX` from the pointer that leads to it.
     pub fn with_suboffsets(
         shape: &[usize],
         strides: &[isize],
@@ -272,14 +279,15 @@ impl Layout {
         }
     }
 
-    /// For an indirect array, the bytes to add after following the pointer of each axis, or `None` where the axis has
-    /// none to follow.
+    /// For an indirect array, the bytes to add after following the pointer of each axis, or `None`
+    /// where the axis has none to follow.
     #[inline]
     pub fn suboffsets(&self) -> Option<&[Option<isize>]> {
         self.more.as_ref().map(|more| &more.suboffsets[..]).filter(|suboffsets| !suboffsets.is_empty())
     }
 
-    /// How many axes there are up to the last one that dereferences. What lies behind them is direct.
+    /// How many axes there are up to the last one that dereferences. What lies behind them is
+    /// direct.
     #[inline]
     pub(crate) fn indirect_axes(&self) -> usize {
         let last = |suboffsets: &[Option<isize>]| suboffsets.iter().rposition(Option::is_some);
@@ -304,8 +312,8 @@ impl Layout {
         self.len() * self.itemsize
     }
 
-    /// The bytes that the array touches, relative to its element 0; for an indirect array, those of its first table of
-    /// pointers.
+    /// The bytes that the array touches, relative to its element 0; for an indirect array, those of
+    /// its first table of pointers.
     pub fn span(&self) -> Span {
         let Some(suboffsets) = self.suboffsets() else {
             return Span::of(self.shape(), self.strides(), self.itemsize);
@@ -317,8 +325,9 @@ impl Layout {
         Span::of(&self.shape()[..table], &self.strides()[..table], size_of::<*const u8>())
     }
 
-    /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an array without
-    /// elements is contiguous in both orders (the rule of NumPy). An indirect array never is.
+    /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an
+    /// array without elements is contiguous in both orders (the rule of NumPy). An indirect array
+    /// never is.
     pub fn is_contiguous(&self, order: Order) -> bool {
         self.suboffsets().is_none()
             && rules::is_contiguous(self.shape(), self.strides(), self.itemsize, order)
@@ -330,17 +339,17 @@ impl Layout {
         [Order::RowMajor, Order::ColumnMajor].into_iter().find(|&order| self.is_contiguous(order))
     }
 
-    /// Whether no two elements share a byte. `true` is certain; `false` is said of indirect arrays, whose pointers may
-    /// meet, and may be said of strides that interleave without stepping over each other, which no view of a contiguous
-    /// array has. O(rank log rank).
+    /// Whether no two elements share a byte. `true` is certain; `false` is said of indirect arrays,
+    /// whose pointers may meet, and may be said of strides that interleave without stepping over
+    /// each other, which no view of a contiguous array has. O(rank log rank).
     #[inline]
     #[doc(hidden)]
     pub fn is_injective(&self) -> bool {
         self.suboffsets().is_none() && rules::is_injective(self.shape(), self.strides(), self.itemsize)
     }
 
-    /// Whether the strides of all axes longer than 1 are multiples of `align` bytes. With an aligned element 0, all
-    /// elements are aligned then. Of an indirect array this is never said.
+    /// Whether the strides of all axes longer than 1 are multiples of `align` bytes. With an
+    /// aligned element 0, all elements are aligned then. Of an indirect array this is never said.
     pub fn is_aligned(&self, align: usize) -> bool {
         self.suboffsets().is_none() && rules::is_aligned(self.shape(), self.strides(), align)
     }
@@ -349,16 +358,17 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if there is not one index per axis; [`is_bounds`](Error::is_bounds), naming index,
-    /// axis and length; [`is_layout`](Error::is_layout) for an indirect array: see `hops`.
+    /// [`is_shape`](Error::is_shape) if there is not one index per axis;
+    /// [`is_bounds`](Error::is_bounds), naming index, axis and length;
+    /// [`is_layout`](Error::is_layout) for an indirect array: see `hops`.
     pub fn offset_of(&self, index: &[usize]) -> Result<isize> {
         self.direct("one offset")?;
         self.check_index(index)?;
         Ok(index.iter().zip(self.strides()).map(|(&index, &stride)| index as isize * stride).sum())
     }
 
-    /// Where an element lies, in bytes from element 0; `None` if there is no such element, or more to do than to add a few
-    /// numbers: [`offset_of`](Self::offset_of) knows.
+    /// Where an element lies, in bytes from element 0; `None` if there is no such element, or more
+    /// to do than to add a few numbers: [`offset_of`](Self::offset_of) knows.
     #[inline(always)]
     pub(crate) fn quick_offset(&self, index: &[usize]) -> Option<isize> {
         // Without `more`, the rank is at most INLINE_RANK, and nothing dereferences (Layout 4).
@@ -371,11 +381,11 @@ impl Layout {
         inside.then_some(offset)
     }
 
-    /// The way to an element of an array that may be indirect: the distances to add, with a pointer to be followed
-    /// between each two.
+    /// The way to an element of an array that may be indirect: the distances to add, with a pointer
+    /// to be followed between each two.
     ///
-    /// The first is added to the pointer of element 0; as long as there is another one, the pointer stored there is
-    /// followed and the next added. Without suboffsets there is exactly one.
+    /// The first is added to the pointer of element 0; as long as there is another one, the pointer
+    /// stored there is followed and the next added. Without suboffsets there is exactly one.
     ///
     /// # Errors
     ///
@@ -406,7 +416,8 @@ impl Layout {
         self.runs().map(Offsets::new)
     }
 
-    /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one count as one.
+    /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one
+    /// count as one.
     ///
     /// # Errors
     ///
@@ -438,7 +449,8 @@ impl Layout {
         Self { rank: 0, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more: None }
     }
 
-    /// One part of every element, `offset` bytes into it: the same axes, and the distance to the new element 0.
+    /// One part of every element, `offset` bytes into it: the same axes, and the distance to the
+    /// new element 0.
     ///
     /// The part lies within the element, and so all that is reached does within what was.
     pub(crate) fn part(&self, offset: usize, itemsize: usize) -> (Self, isize) {
@@ -447,7 +459,8 @@ impl Layout {
         part.itemsize = itemsize;
         let distance = offset as isize;
         let Some(last) = self.indirect_axes().checked_sub(1) else {
-            // An array without elements may have its element 0 anywhere, so that a step into it would lead nowhere.
+            // An array without elements may have its element 0 anywhere, so that a step into it
+            // would lead nowhere.
             return (part, if self.shape().contains(&0) { 0 } else { distance });
         };
         if let Some(suboffset) = self.suboffset(last) {
@@ -460,8 +473,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_unsupported`](Error::is_unsupported) for more than [`MAX_RANK`](crate::layout::MAX_RANK) axes;
-    /// [`is_overflow`](Error::is_overflow) if an empty `inner` is too long; [`is_layout`](Error::is_layout) if `inner` is indirect.
+    /// [`is_unsupported`](Error::is_unsupported) for more than
+    /// [`MAX_RANK`](crate::layout::MAX_RANK) axes; [`is_overflow`](Error::is_overflow) if an empty
+    /// `inner` is too long; [`is_layout`](Error::is_layout) if `inner` is indirect.
     pub(crate) fn with_inner(&self, inner: &Self) -> Result<Self> {
         inner.direct("place inside of an element")?;
         let mut result =
@@ -484,8 +498,9 @@ impl Layout {
         Ok(result)
     }
 
-    /// The same layout, with what a contiguous array would have as the stride of every axis of length 0 or 1: for
-    /// consumers that look at strides which they will never use. An indirect array stays as it is.
+    /// The same layout, with what a contiguous array would have as the stride of every axis of
+    /// length 0 or 1: for consumers that look at strides which they will never use. An indirect
+    /// array stays as it is.
     pub fn normalized(&self) -> Self {
         let mut normal = self.clone();
         if self.suboffsets().is_none() {
@@ -498,7 +513,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) for another rank; [`is_layout`](Error::is_layout) for an indirect array.
+    /// [`is_shape`](Error::is_shape) for another rank; [`is_layout`](Error::is_layout) for an
+    /// indirect array.
     pub fn to_fixed<const D: usize>(&self) -> Result<FixedLayout<D>> {
         self.direct("strides alone that would describe it")?;
         match (self.shape().try_into(), self.strides().try_into()) {

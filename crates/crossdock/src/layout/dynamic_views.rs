@@ -1,4 +1,5 @@
-//! Views of layouts whose rank is known at run time: the operations that make another layout of one.
+//! Views of layouts whose rank is known at run time: the operations that make another layout of
+//! one.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::cut::{self, Cut, Way};
@@ -8,33 +9,36 @@ use crate::layout::rules::{self, Order};
 use crate::layout::slice::{self, AxisList, AxisSlice, Picked, Reading};
 
 impl Layout {
-    /// A part of the array, its ranges read as in Rust (see [`s!`](crate::s)), and the distance from this element 0 to
-    /// its element 0.
+    /// A part of the array, its ranges read as in Rust (see [`s!`](crate::s)), and the distance
+    /// from this element 0 to its element 0.
     ///
-    /// There must be one item per axis, or an [`Ellipsis`](crate::layout::Ellipsis) for those not named.
+    /// There must be one item per axis, or an [`Ellipsis`](crate::layout::Ellipsis) for those not
+    /// named.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if the items are not as many as the axes; [`is_bounds`](Error::is_bounds), naming
-    /// axis, index or range, and length; [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
+    /// [`is_shape`](Error::is_shape) if the items are not as many as the axes;
+    /// [`is_bounds`](Error::is_bounds), naming axis, index or range, and length;
+    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
     pub(crate) fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
         axes.with_axes(|axes| self.slice_as(axes, Reading::Rust))
     }
 
-    /// A part of the array, its ranges read exactly as NumPy does: bounds are clamped, a negative step begins at the
-    /// first bound, and axes not named are kept whole.
+    /// A part of the array, its ranges read exactly as NumPy does: bounds are clamped, a negative
+    /// step begins at the first bound, and axes not named are kept whole.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) for more items than axes or two ellipses; [`is_bounds`](Error::is_bounds) for an
-    /// integer index out of bounds or a step of 0; [`is_layout`](Error::is_layout) where an indirect array cannot drop
-    /// an axis.
+    /// [`is_shape`](Error::is_shape) for more items than axes or two ellipses;
+    /// [`is_bounds`](Error::is_bounds) for an integer index out of bounds or a step of 0;
+    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
     pub(crate) fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
         axes.with_axes(|axes| self.slice_as(axes, Reading::Numpy))
     }
 
-    /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) for a caller that follows pointers: what an index drops may be an
-    /// axis that dereferences, where all axes in front of it are dropped, too.
+    /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) for a caller that follows
+    /// pointers: what an index drops may be an axis that dereferences, where all axes in front of
+    /// it are dropped, too.
     pub(crate) fn slice_following(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, Way)> {
         let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
         let mut cut = Cut::following(self, &mut result);
@@ -50,8 +54,8 @@ impl Layout {
         Ok((result, offset))
     }
 
-    /// As [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy), written to where the caller wants it. Where it fails, `result` is
-    /// some valid layout.
+    /// As [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy), written to where the caller
+    /// wants it. Where it fails, `result` is some valid layout.
     #[inline]
     pub(crate) fn slice_to(&self, axes: &[AxisSlice], reading: Reading, result: &mut Self) -> Result<isize> {
         let rank = self.rank_after(axes, reading)?;
@@ -94,8 +98,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if `axes` does not name each axis once; [`is_layout`](Error::is_layout) if an axis
-    /// of an indirect array would change sides with a dereference.
+    /// [`is_shape`](Error::is_shape) if `axes` does not name each axis once;
+    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a
+    /// dereference.
     pub(crate) fn permute(&self, axes: &[usize]) -> Result<Self> {
         rules::check_permutation(axes, self.rank())?;
         let mut result = self.blank_like(self.rank())?;
@@ -114,7 +119,8 @@ impl Layout {
                     ),
                 ));
             }
-            // Each segment keeps its place, and so its dereference stays where it was: on its last axis.
+            // Each segment keeps its place, and so its dereference stays where it was: on its last
+            // axis.
             if let Some(suboffset) = suboffsets[k] {
                 result.set_suboffset(k, suboffset);
             }
@@ -126,8 +132,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a dereference; otherwise
-    /// none.
+    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a
+    /// dereference; otherwise none.
     pub(crate) fn transpose(&self) -> Result<Self> {
         let mut axes = [0; crate::layout::MAX_RANK];
         let axes = &mut axes[..self.rank()];
@@ -141,7 +147,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist.
     pub(crate) fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
         let mut result = self.blank_like(self.rank())?;
@@ -158,13 +164,15 @@ impl Layout {
         Ok((result, offset))
     }
 
-    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last one, and an axis of
-    /// length 1, or one that is missing in front, is repeated with stride 0 (the rule of NumPy).
+    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last
+    /// one, and an axis of length 1, or one that is missing in front, is repeated with stride 0
+    /// (the rule of NumPy).
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if it does not fit; [`is_overflow`](Error::is_overflow) if the elements of the
-    /// result would count as more than `isize::MAX` bytes; [`is_unsupported`](Error::is_unsupported) for more than
+    /// [`is_shape`](Error::is_shape) if it does not fit; [`is_overflow`](Error::is_overflow) if the
+    /// elements of the result would count as more than `isize::MAX` bytes;
+    /// [`is_unsupported`](Error::is_unsupported) for more than
     /// [`MAX_RANK`](crate::layout::MAX_RANK) axes.
     pub(crate) fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
         let mut result = self.blank_like(shape.len())?;
@@ -180,13 +188,15 @@ impl Layout {
         Ok(result)
     }
 
-    /// The same elements in the same order (row-major or column-major order of the indices), under another shape.
+    /// The same elements in the same order (row-major or column-major order of the indices), under
+    /// another shape.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if the shape has another number of elements; [`is_layout`](Error::is_layout) if
-    /// no strides express it, so that it would need a copy; [`is_overflow`](Error::is_overflow) and
-    /// [`is_unsupported`](Error::is_unsupported) for shapes that no array has.
+    /// [`is_shape`](Error::is_shape) if the shape has another number of elements;
+    /// [`is_layout`](Error::is_layout) if no strides express it, so that it would need a copy;
+    /// [`is_overflow`](Error::is_overflow) and [`is_unsupported`](Error::is_unsupported) for shapes
+    /// that no array has.
     pub(crate) fn reshape(&self, shape: &[usize], order: Order) -> Result<Self> {
         if shape == self.shape() {
             return Ok(self.clone());
@@ -203,8 +213,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis or index; [`is_layout`](Error::is_layout) where an
-    /// indirect array cannot drop the axis.
+    /// [`is_bounds`](Error::is_bounds) if the axis or the index does not exist;
+    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop the axis.
     pub(crate) fn drop_axis(&self, axis: usize, index: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
         let mut result = self.blank_like(self.rank() - 1)?;
@@ -226,8 +236,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if `axis` is more than the rank; [`is_unsupported`](Error::is_unsupported) if
-    /// the rank is [`MAX_RANK`](crate::layout::MAX_RANK) already.
+    /// [`is_bounds`](Error::is_bounds) if `axis` is more than the rank;
+    /// [`is_unsupported`](Error::is_unsupported) if the rank is
+    /// [`MAX_RANK`](crate::layout::MAX_RANK) already.
     pub(crate) fn insert_axis(&self, axis: usize) -> Result<Self> {
         rules::check_axis(axis, self.rank() + 1)?;
         let mut result = self.blank_like(self.rank() + 1)?;
@@ -242,7 +253,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop such an axis; otherwise none.
+    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop such an axis; otherwise
+    /// none.
     pub(crate) fn squeeze(&self) -> Result<Self> {
         let mut result = self.blank_like(self.shape().iter().filter(|&&len| len != 1).count())?;
         let mut cut = Cut::new(self, &mut result);

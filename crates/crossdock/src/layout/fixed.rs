@@ -11,9 +11,9 @@ use crate::layout::{Layout, MAX_RANK, Span, reshape};
 
 /// Shape and byte strides of an array of rank `D`.
 ///
-/// The itemsize is not inside: a typed array knows it as `size_of::<T>()`, and every function that depends on it asks
-/// for it. It is the one with which the layout was made. Everything here is O(`D`), unless it says otherwise, and
-/// allocates nothing.
+/// The itemsize is not inside: a typed array knows it as `size_of::<T>()`, and every function that
+/// depends on it asks for it. It is the one with which the layout was made. Everything here is
+/// O(`D`), unless it says otherwise, and allocates nothing.
 ///
 /// ```
 /// use crossdock::layout::{FixedLayout, Order};
@@ -27,11 +27,12 @@ use crate::layout::{Layout, MAX_RANK, Span, reshape};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FixedLayout<const D: usize> {
-    /// Invariant 1: `D` is at most `MAX_RANK`; the product of the non-zero lengths, and that times the itemsize with
-    /// which the layout was made, is at most `isize::MAX`.
+    /// Invariant 1: `D` is at most `MAX_RANK`; the product of the non-zero lengths, and that times
+    /// the itemsize with which the layout was made, is at most `isize::MAX`.
     shape: [usize; D],
-    /// Invariant 2: the sum of `(len - 1) * |stride|` over the axes longer than 1, plus that itemsize, is at most
-    /// `isize::MAX`. Hence the offset of every element, and every partial sum on the way to it, fits.
+    /// Invariant 2: the sum of `(len - 1) * |stride|` over the axes longer than 1, plus that
+    /// itemsize, is at most `isize::MAX`. Hence the offset of every element, and every partial sum
+    /// on the way to it, fits.
     strides: [isize; D],
 }
 
@@ -40,8 +41,8 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_overflow`](crate::Error::is_overflow) if the elements would take, or the strides would reach, more than
-    /// `isize::MAX` bytes. More than [`MAX_RANK`] axes do not compile.
+    /// [`is_overflow`](crate::Error::is_overflow) if the elements would take, or the strides would
+    /// reach, more than `isize::MAX` bytes. More than [`MAX_RANK`] axes do not compile.
     pub fn new(shape: [usize; D], strides: [isize; D], itemsize: usize) -> Result<Self> {
         const { assert!(D <= MAX_RANK, "at most 64 axes") };
         rules::check(&shape, &strides, itemsize)?;
@@ -52,7 +53,8 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_overflow`](crate::Error::is_overflow) if the elements would take more than `isize::MAX` bytes.
+    /// [`is_overflow`](crate::Error::is_overflow) if the elements would take more than `isize::MAX`
+    /// bytes.
     pub fn contiguous(shape: [usize; D], itemsize: usize, order: Order) -> Result<Self> {
         const { assert!(D <= MAX_RANK, "at most 64 axes") };
         rules::check_shape(&shape, itemsize)?;
@@ -61,7 +63,8 @@ impl<const D: usize> FixedLayout<D> {
         Ok(Self { shape, strides })
     }
 
-    /// For the operations of this layer, whose results obey the invariants because their sources do.
+    /// For the operations of this layer, whose results obey the invariants because their sources
+    /// do.
     #[inline(always)]
     pub(super) fn trusted(shape: [usize; D], strides: [isize; D]) -> Self {
         Self { shape, strides }
@@ -102,8 +105,8 @@ impl<const D: usize> FixedLayout<D> {
         Span::of(&self.shape, &self.strides, itemsize)
     }
 
-    /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an array without
-    /// elements is contiguous in both orders (the rule of NumPy).
+    /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an
+    /// array without elements is contiguous in both orders (the rule of NumPy).
     #[inline]
     pub fn is_contiguous(&self, itemsize: usize, order: Order) -> bool {
         rules::is_contiguous(&self.shape, &self.strides, itemsize, order)
@@ -114,15 +117,16 @@ impl<const D: usize> FixedLayout<D> {
         rules::order(&self.shape, &self.strides, itemsize)
     }
 
-    /// Whether no two elements share a byte. `true` is certain; `false` may be said of strides that interleave
-    /// without stepping over each other, which no view of a contiguous array has. O(`D` log `D`).
+    /// Whether no two elements share a byte. `true` is certain; `false` may be said of strides that
+    /// interleave without stepping over each other, which no view of a contiguous array has. O(`D`
+    /// log `D`).
     #[doc(hidden)]
     pub fn is_injective(&self, itemsize: usize) -> bool {
         rules::is_injective(&self.shape, &self.strides, itemsize)
     }
 
-    /// Whether the strides of all axes longer than 1 are multiples of `align` bytes. With an aligned element 0, all
-    /// elements are aligned then.
+    /// Whether the strides of all axes longer than 1 are multiples of `align` bytes. With an
+    /// aligned element 0, all elements are aligned then.
     pub fn is_aligned(&self, align: usize) -> bool {
         rules::is_aligned(&self.shape, &self.strides, align)
     }
@@ -147,8 +151,8 @@ impl<const D: usize> FixedLayout<D> {
         inside.then(|| self.offset_at(index))
     }
 
-    /// Where an element lies, in bytes from element 0, without asking whether it exists: arithmetic that wraps, and a
-    /// number without meaning for an index that is out of bounds.
+    /// Where an element lies, in bytes from element 0, without asking whether it exists: arithmetic
+    /// that wraps, and a number without meaning for an index that is out of bounds.
     #[inline(always)]
     pub(crate) fn offset_at(&self, index: [usize; D]) -> isize {
         let mut offset = 0isize;
@@ -165,7 +169,8 @@ impl<const D: usize> FixedLayout<D> {
         Offsets::new(self.runs())
     }
 
-    /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one count as one.
+    /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one
+    /// count as one.
     #[inline]
     pub(crate) fn runs(&self) -> Runs<D> {
         Runs::new(&self.shape, &self.strides)
@@ -209,7 +214,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](crate::Error::is_bounds) if there is no such axis.
+    /// [`is_bounds`](crate::Error::is_bounds) if the axis does not exist.
     pub(crate) fn reverse(&self, axis: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, D)?;
         let mut reversed = *self;
@@ -219,13 +224,15 @@ impl<const D: usize> FixedLayout<D> {
         Ok((reversed, if self.is_empty() { 0 } else { last * stride }))
     }
 
-    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last one, and an axis of
-    /// length 1, or one that is missing in front, is repeated with stride 0 (the rule of NumPy).
+    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last
+    /// one, and an axis of length 1, or one that is missing in front, is repeated with stride 0
+    /// (the rule of NumPy).
     ///
     /// # Errors
     ///
-    /// [`is_shape`](crate::Error::is_shape) if it does not fit; [`is_overflow`](crate::Error::is_overflow) if the elements of the
-    /// result would count as more than `isize::MAX` bytes.
+    /// [`is_shape`](crate::Error::is_shape) if it does not fit;
+    /// [`is_overflow`](crate::Error::is_overflow) if the elements of the result would count as more
+    /// than `isize::MAX` bytes.
     pub(crate) fn broadcast_to<const E: usize>(
         &self,
         shape: [usize; E],
@@ -237,12 +244,14 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout { shape, strides })
     }
 
-    /// The same elements in the same order (row-major or column-major order of the indices), under another shape.
+    /// The same elements in the same order (row-major or column-major order of the indices), under
+    /// another shape.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](crate::Error::is_shape) if the shape has another number of elements; [`is_layout`](crate::Error::is_layout) if
-    /// no strides express it, so that it would need a copy.
+    /// [`is_shape`](crate::Error::is_shape) if the shape has another number of elements;
+    /// [`is_layout`](crate::Error::is_layout) if no strides express it, so that it would need a
+    /// copy.
     pub(crate) fn reshape<const E: usize>(
         &self,
         shape: [usize; E],
@@ -255,12 +264,13 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout { shape, strides })
     }
 
-    /// One index of an axis that is only known at run time, and the distance to the new element 0. (With an axis known
-    /// to the compiler, [`slice`](Self::slice) is shorter.) An `OUT` other than `D - 1` does not compile.
+    /// One index of an axis that is only known at run time, and the distance to the new element 0.
+    /// (With an axis known to the compiler, [`slice`](Self::slice) is shorter.) An `OUT` other than
+    /// `D - 1` does not compile.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](crate::Error::is_bounds) if there is no such axis or index.
+    /// [`is_bounds`](crate::Error::is_bounds) if the axis or the index does not exist.
     pub(crate) fn drop_axis<const OUT: usize>(
         &self,
         axis: usize,
@@ -279,8 +289,8 @@ impl<const D: usize> FixedLayout<D> {
         Ok((dropped, offset))
     }
 
-    /// A new axis of length 1 (with stride 0, as in NumPy) that becomes axis `axis` of the result. An `OUT` other than
-    /// `D + 1` does not compile.
+    /// A new axis of length 1 (with stride 0, as in NumPy) that becomes axis `axis` of the result.
+    /// An `OUT` other than `D + 1` does not compile.
     ///
     /// # Errors
     ///
@@ -295,8 +305,8 @@ impl<const D: usize> FixedLayout<D> {
         })
     }
 
-    /// The same layout, with what a contiguous array would have as the stride of every axis of length 0 or 1: for
-    /// consumers that look at strides which they will never use.
+    /// The same layout, with what a contiguous array would have as the stride of every axis of
+    /// length 0 or 1: for consumers that look at strides which they will never use.
     pub fn normalized(&self, itemsize: usize) -> Self {
         let mut normal = *self;
         rules::normalize(&self.shape, &mut normal.strides, itemsize);
@@ -308,13 +318,15 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_overflow`](crate::Error::is_overflow), and only for an itemsize greater than the one with which it was made.
+    /// [`is_overflow`](crate::Error::is_overflow), and only for an itemsize greater than the one
+    /// with which it was made.
     pub fn to_dynamic(&self, itemsize: usize) -> Result<Layout> {
         rules::check(&self.shape, &self.strides, itemsize)?;
         Ok(self.to_dynamic_trusted(itemsize))
     }
 
-    /// [`to_dynamic`](Self::to_dynamic) without a second check: `itemsize` must be the one with which it was made.
+    /// [`to_dynamic`](Self::to_dynamic) without a second check: `itemsize` must be the one with
+    /// which it was made.
     #[inline]
     pub(crate) fn to_dynamic_trusted(self, itemsize: usize) -> Layout {
         Layout::trusted(&self.shape, &self.strides, itemsize)

@@ -1,4 +1,5 @@
-//! Indices as such: whether there is one, its number in an order, the index of a number, and all of them one by one.
+//! Indices as such: whether there is one, its number in an order, the index of a number, and all of
+//! them one by one.
 
 use std::iter::FusedIterator;
 
@@ -42,7 +43,8 @@ fn contains(index: &[usize], shape: &[usize]) -> bool {
 }
 
 impl Order {
-    /// From an index that is inside of the shape to the next one, and from the last one to the first.
+    /// From an index that is inside of the shape to the next one, and from the last one to the
+    /// first.
     #[inline]
     pub(crate) fn advance(self, index: &mut [usize], shape: &[usize]) {
         for k in 0..shape.len() {
@@ -63,11 +65,13 @@ impl<const D: usize> FixedLayout<D> {
         contains(&index, self.shape())
     }
 
-    /// The number of an element, counted in this order from 0 (NumPy's `ravel_multi_index`). The strides do not matter.
+    /// The number of an element, counted in this order from 0 (NumPy's `ravel_multi_index`). The
+    /// strides do not matter.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds), naming index, axis and length, for an index outside on any axis.
+    /// [`is_bounds`](Error::is_bounds), naming index, axis and length, for an index outside on any
+    /// axis.
     pub fn ravel_index(&self, index: [usize; D], order: Order) -> Result<usize> {
         if !self.contains(index) {
             return Err(rules::index_error(&index, self.shape()));
@@ -75,7 +79,8 @@ impl<const D: usize> FixedLayout<D> {
         Ok(ravel(&index, self.shape(), order))
     }
 
-    /// The index of the element that has a number in this order (NumPy's `unravel_index`). The strides do not matter.
+    /// The index of the element that has a number in this order (NumPy's `unravel_index`). The
+    /// strides do not matter.
     ///
     /// ```
     /// use crossdock::layout::{FixedLayout, Order};
@@ -121,12 +126,13 @@ impl Layout {
         contains(index, self.shape())
     }
 
-    /// The number of an element, counted in this order from 0 (NumPy's `ravel_multi_index`). The strides do not matter.
+    /// The number of an element, counted in this order from 0 (NumPy's `ravel_multi_index`). The
+    /// strides do not matter.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds), naming index, axis and length, for an index outside on any axis;
-    /// [`is_shape`](Error::is_shape) if there is not one index per axis.
+    /// [`is_bounds`](Error::is_bounds), naming index, axis and length, for an index outside on any
+    /// axis; [`is_shape`](Error::is_shape) if there is not one index per axis.
     pub fn ravel_index(&self, index: &[usize], order: Order) -> Result<usize> {
         if !self.contains(index) {
             return Err(rules::index_error(index, self.shape()));
@@ -134,7 +140,8 @@ impl Layout {
         Ok(ravel(index, self.shape(), order))
     }
 
-    /// The index of the element that has a number in this order (NumPy's `unravel_index`). The strides do not matter.
+    /// The index of the element that has a number in this order (NumPy's `unravel_index`). The
+    /// strides do not matter.
     ///
     /// # Errors
     ///

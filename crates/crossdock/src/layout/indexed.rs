@@ -6,8 +6,9 @@ use std::ops::Range;
 use crate::layout::index::unravel;
 use crate::layout::{FixedLayout, Order};
 
-/// The indices of all elements in row-major order, and how far each lies from element 0, in bytes. From the front a step is an
-/// addition, mostly; from the back, and over many at once, it is O(`D`) divisions.
+/// The indices of all elements in row-major order, and how far each lies from element 0, in bytes.
+/// From the front a step is an addition, mostly; from the back, and over many at once, it is O(`D`)
+/// divisions.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedOffsets<const D: usize> {
     layout: FixedLayout<D>,
@@ -18,7 +19,8 @@ pub(crate) struct IndexedOffsets<const D: usize> {
 }
 
 impl<const D: usize> FixedLayout<D> {
-    /// The indices of all elements in row-major order, and how far each lies from element 0, in bytes.
+    /// The indices of all elements in row-major order, and how far each lies from element 0, in
+    /// bytes.
     #[inline]
     pub(crate) fn indexed_offsets(&self) -> IndexedOffsets<D> {
         IndexedOffsets { layout: *self, index: [0; D], offset: 0, left: 0..self.len() }

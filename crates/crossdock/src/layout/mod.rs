@@ -1,7 +1,8 @@
-//! How an index becomes an offset: shapes, byte strides, and everything that turns one view into another.
+//! How an index becomes an offset: shapes, byte strides, and everything that turns one view into
+//! another.
 //!
-//! A layout is pure arithmetic. It knows neither memory nor element types, only that an element is `itemsize` bytes;
-//! whoever holds a pointer to element 0 adds the offsets that come out of here.
+//! A layout is pure arithmetic. It knows neither memory nor element types, only that an element is
+//! `itemsize` bytes; whoever holds a pointer to element 0 adds the offsets that come out of here.
 //!
 //! | type | rank | for |
 //! |---|---|---|
@@ -62,7 +63,8 @@ pub use self::spec::{slices, stepped};
 #[doc(inline)]
 pub use crate::s;
 
-/// The greatest rank: 64 axes, the limit of NumPy 2 and of PEP 3118. A greater one is an error, never a truncation.
+/// The greatest rank: 64 axes, the limit of NumPy 2 and of PEP 3118. A greater one is an error,
+/// never a truncation.
 pub const MAX_RANK: usize = 64;
 
 /// Up to this rank a [`Layout`] without suboffsets has nothing on the heap.

@@ -13,8 +13,9 @@ struct Axis {
 
 /// The offsets at which runs begin: `len` elements each, `stride` bytes apart.
 ///
-/// Neighbouring axes that lie as one are merged first, so a contiguous array is one run. Allocates only if more than `N` axes
-/// remain: never for layouts whose rank the compiler knows, which is their `N`.
+/// Neighbouring axes that lie as one are merged first, so a contiguous array is one run. Allocates
+/// only if more than `N` axes remain: never for layouts whose rank the compiler knows, which is
+/// their `N`.
 #[derive(Clone, Debug)]
 pub(crate) struct Runs<const N: usize = INLINE_RANK> {
     /// The axes outside of the run, innermost first: in `few` or, if there are more, all in `many`.
@@ -130,7 +131,8 @@ impl<const N: usize> Iterator for Runs<N> {
 impl<const N: usize> ExactSizeIterator for Runs<N> {}
 impl<const N: usize> FusedIterator for Runs<N> {}
 
-/// The offsets of all elements, in bytes from element 0. `for_each` and its relatives run as plain nested loops.
+/// The offsets of all elements, in bytes from element 0. `for_each` and its relatives run as plain
+/// nested loops.
 #[derive(Clone, Debug)]
 pub struct Offsets<const N: usize = INLINE_RANK> {
     runs: Runs<N>,
@@ -150,7 +152,8 @@ impl<const N: usize> Offsets<N> {
         self.runs.run_stride
     }
 
-    /// Calls `f` with the offset of the first element and the number of elements of each run that is left.
+    /// Calls `f` with the offset of the first element and the number of elements of each run that
+    /// is left.
     #[inline]
     pub(crate) fn fold_runs<B>(self, init: B, mut f: impl FnMut(B, isize, usize) -> B) -> B {
         let result = if self.left == 0 { init } else { f(init, self.next, self.left) };

@@ -1,17 +1,18 @@
-//! A layout cut into numbered parts of equal rank: what iteration over rows, axes and chunks goes through, in either
-//! direction and by several threads.
+//! A layout cut into numbered parts of equal rank: what iteration over rows, axes and chunks goes
+//! through, in either direction and by several threads.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;
 use crate::layout::{FixedLayout, MAX_RANK};
 
-/// The parts of a layout, each a layout of rank `E` and the distance from the layout's element 0 to the part's. Every index of
-/// the layout belongs to one part at most. Sealed.
+/// The parts of a layout, each a layout of rank `E` and the distance from the layout's element 0 to
+/// the part's. Every index of the layout belongs to one part at most. Sealed.
 pub trait Parts<const E: usize>: sealed::Sealed + Clone + Send + Sync {
     /// How many parts there are.
     fn count(&self) -> usize;
 
-    /// Part number `k`, which must be less than [`count`](Self::count); another number gives a part without meaning, or a panic.
+    /// Part number `k`, which must be less than [`count`](Self::count); another number gives a part
+    /// without meaning, or a panic.
     fn part(&self, k: usize) -> (FixedLayout<E>, isize);
 }
 
@@ -22,7 +23,8 @@ mod sealed {
     impl<const D: usize> Sealed for super::AxisChunks<D> {}
 }
 
-/// The lines along one axis, in row-major order of their indices on the others: see [`FixedLayout::lanes`].
+/// The lines along one axis, in row-major order of their indices on the others: see
+/// [`FixedLayout::lanes`].
 #[derive(Clone, Debug)]
 pub struct Lanes<const D: usize> {
     lane: FixedLayout<1>,
@@ -97,12 +99,12 @@ impl<const D: usize> Parts<D> for AxisChunks<D> {
 }
 
 impl<const D: usize> FixedLayout<D> {
-    /// The lines along one axis, in row-major order of their indices on the others. A part is found in O(`D`), and in O(1) where
-    /// the other axes lie as one.
+    /// The lines along one axis, in row-major order of their indices on the others. A part is found
+    /// in O(`D`), and in O(1) where the other axes lie as one.
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist.
     pub(crate) fn lanes(&self, axis: usize) -> Result<Lanes<D>> {
         rules::check_axis(axis, D)?;
         Ok(self.lanes_along(axis))
@@ -134,12 +136,12 @@ impl<const D: usize> FixedLayout<D> {
         Lanes { lane, count, outer, rank: if lane.is_empty() { 0 } else { rank } }
     }
 
-    /// The parts that one index of an axis each leaves, without that axis. An `OUT` other than `D - 1` does not compile. A part is
-    /// found in O(`D`).
+    /// The parts that one index of an axis each leaves, without that axis. An `OUT` other than `D -
+    /// 1` does not compile. A part is found in O(`D`).
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist.
     pub(crate) fn axis_parts<const OUT: usize>(&self, axis: usize) -> Result<AxisParts<OUT>> {
         const { assert!(OUT + 1 == D && D <= MAX_RANK, "an index of an axis leaves one axis less") };
         rules::check_axis(axis, D)?;
@@ -152,11 +154,13 @@ impl<const D: usize> FixedLayout<D> {
         Ok(AxisParts { part, count: self.shape()[axis], stride })
     }
 
-    /// Ranges of `chunk` indices of an axis each, the last one of what is left. A part is found in O(`D`).
+    /// Ranges of `chunk` indices of an axis each, the last one of what is left. A part is found in
+    /// O(`D`).
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) if there is no such axis, [`is_shape`](Error::is_shape) for chunks of 0.
+    /// [`is_bounds`](Error::is_bounds) if the axis does not exist, [`is_shape`](Error::is_shape)
+    /// for chunks of 0.
     pub(crate) fn axis_chunks(&self, axis: usize, chunk: usize) -> Result<AxisChunks<D>> {
         rules::check_axis(axis, D)?;
         check_chunk(chunk, axis)?;

@@ -1,10 +1,12 @@
-//! Other shapes for the same elements, as views: broadcasting and reshaping. Both write the new strides or say why not.
+//! Other shapes for the same elements, as views: broadcasting and reshaping. Both write the new
+//! strides or say why not.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::MAX_RANK;
 use crate::layout::rules::{self, Order};
 
-/// Repeats axes of length 1 and missing leading axes with stride 0. `strides` has the length of `shape`.
+/// Repeats axes of length 1 and missing leading axes with stride 0. `strides` has the length of
+/// `shape`.
 pub(super) fn broadcast(
     from_shape: &[usize],
     from_strides: &[isize],
@@ -31,11 +33,12 @@ pub(super) fn broadcast(
     Ok(())
 }
 
-/// The strides under which the elements, taken in `order`, have another shape. `strides` has the length of `shape`.
+/// The strides under which the elements, taken in `order`, have another shape. `strides` has the
+/// length of `shape`.
 ///
-/// Neighbouring axes that lie as one are merged into chains, as long as possible; the new axes then must divide each
-/// chain exactly. This is not only enough but needed: at a border between two chains the distance from one element to
-/// the next changes, and a new axis has one distance only.
+/// Neighbouring axes that lie as one are merged into chains, as long as possible; the new axes then
+/// must divide each chain exactly. This is not only enough but needed: at a border between two
+/// chains the distance from one element to the next changes, and a new axis has one distance only.
 pub(super) fn reshape(
     from_shape: &[usize],
     from_strides: &[isize],
@@ -87,7 +90,8 @@ pub(super) fn reshape(
             continue;
         }
         if left == 1 {
-            // Both shapes have the same number of elements, so where one is left there is another chain.
+            // Both shapes have the same number of elements, so where one is left there is another
+            // chain.
             (left, stride) = chains.next().copied().unwrap_or((1, 0));
         }
         if left % len != 0 {

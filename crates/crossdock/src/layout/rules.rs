@@ -1,4 +1,5 @@
-//! The rules that both layout types share, as pure functions of shape, strides and itemsize: one copy of each.
+//! The rules that both layout types share, as pure functions of shape, strides and itemsize: one
+//! copy of each.
 //!
 //! What makes a layout valid, for lengths `n`, strides `s` and itemsize `w`:
 //!
@@ -6,9 +7,10 @@
 //! 2. `max(w, 1)` times the product of the non-zero `n` is at most `isize::MAX`;
 //! 3. `w` plus the sum of `(n - 1) * |s|` over the axes longer than 1 is at most `isize::MAX`.
 //!
-//! Zero lengths are left out of 2 and do not excuse 3, so that both still hold for any subset of the axes, for any
-//! shorter lengths and for any signs of the strides: this is why slicing, permuting, reversing and dropping axes need
-//! no new check. The stride of an axis of length 0 or 1 is never multiplied by anything but 0, and may be any number.
+//! Zero lengths are left out of 2 and do not excuse 3, so that both still hold for any subset of
+//! the axes, for any shorter lengths and for any signs of the strides: this is why slicing,
+//! permuting, reversing and dropping axes need no new check. The stride of an axis of length 0 or 1
+//! is never multiplied by anything but 0, and may be any number.
 
 use std::fmt;
 
@@ -128,7 +130,8 @@ pub(super) fn check(shape: &[usize], strides: &[isize], itemsize: usize) -> Resu
     extent(shape, strides, itemsize).map(drop)
 }
 
-/// The strides of a contiguous array, which need not be made for that; there are as many as lengths.
+/// The strides of a contiguous array, which need not be made for that; there are as many as
+/// lengths.
 ///
 /// # Errors
 ///
@@ -144,7 +147,8 @@ pub(crate) fn fill_contiguous(
     Ok(())
 }
 
-/// The strides of a contiguous array. Axes of length 0 count as 1, as in NumPy, so no stride is 0 without need.
+/// The strides of a contiguous array. Axes of length 0 count as 1, as in NumPy, so no stride is 0
+/// without need.
 pub(super) fn contiguous_strides(shape: &[usize], itemsize: usize, order: Order, strides: &mut [isize]) {
     let mut stride = itemsize as isize;
     for k in 0..shape.len() {
@@ -155,7 +159,8 @@ pub(super) fn contiguous_strides(shape: &[usize], itemsize: usize, order: Order,
     }
 }
 
-/// The relaxed rule of NumPy: axes of length 1 do not matter, and an empty array is contiguous in both orders.
+/// The relaxed rule of NumPy: axes of length 1 do not matter, and an empty array is contiguous in
+/// both orders.
 #[inline]
 pub(super) fn is_contiguous(shape: &[usize], strides: &[isize], itemsize: usize, order: Order) -> bool {
     if shape.contains(&0) {
@@ -182,9 +187,10 @@ pub(super) fn order(shape: &[usize], strides: &[isize], itemsize: usize) -> Opti
 
 /// Whether no two elements share a byte: sufficient, not necessary.
 ///
-/// Sorted by magnitude, each stride must step over everything that the smaller ones reach. The exact question is a
-/// search over all index differences, exponential in the rank; what this rule misses are interleavings such as lengths
-/// (2, 2) with strides (2, 3) and 1-byte elements, which no slicing of a contiguous array produces.
+/// Sorted by magnitude, each stride must step over everything that the smaller ones reach. The
+/// exact question is a search over all index differences, exponential in the rank; what this rule
+/// misses are interleavings such as lengths (2, 2) with strides (2, 3) and 1-byte elements, which
+/// no slicing of a contiguous array produces.
 pub(super) fn is_injective(shape: &[usize], strides: &[isize], itemsize: usize) -> bool {
     if itemsize == 0 || shape.contains(&0) {
         return true;
@@ -229,7 +235,8 @@ pub(super) fn is_aligned(shape: &[usize], strides: &[isize], align: usize) -> bo
         .all(|(&len, &stride)| len <= 1 || stride.unsigned_abs().is_multiple_of(align.max(1)))
 }
 
-/// Fills in what a contiguous array would have wherever an axis of length 0 or 1 leaves the stride open.
+/// Fills in what a contiguous array would have wherever an axis of length 0 or 1 leaves the stride
+/// open.
 pub(super) fn normalize(shape: &[usize], strides: &mut [isize], itemsize: usize) {
     let order = order(shape, strides, itemsize).unwrap_or(Order::RowMajor);
     let mut inner = itemsize as isize;
@@ -260,7 +267,8 @@ pub(super) fn check_permutation(axes: &[usize], rank: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether stepping over all of an inner axis is one step of the outer one, so that both are one axis.
+/// Whether stepping over all of an inner axis is one step of the outer one, so that both are one
+/// axis.
 #[inline]
 pub(super) fn chains(outer_stride: isize, inner_len: usize, inner_stride: isize) -> bool {
     inner_stride.checked_mul(inner_len as isize) == Some(outer_stride)

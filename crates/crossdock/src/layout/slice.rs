@@ -1,13 +1,15 @@
 //! Slices that are known at run time, and the two ways to read them.
 //!
-//! **As in Rust** ([`Layout::slice`](crate::layout::Layout::slice), [`FixedLayout::slice`](crate::layout::FixedLayout::slice),
-//! the macro [`s!`](crate::s)): `a..b;step` names the indices `a..b`. A negative bound counts from the end. A bound
-//! outside of the axis is an error; `a..b` with `b` before `a` is empty. A step of 2 takes every second of these
-//! indices, beginning with the first; a step of -2 walks the same set from its back, beginning with the last.
+//! **As in Rust** ([`Layout::slice`](crate::layout::Layout::slice),
+//! [`FixedLayout::slice`](crate::layout::FixedLayout::slice), the macro [`s!`](crate::s)):
+//! `a..b;step` names the indices `a..b`. A negative bound counts from the end. A bound outside of
+//! the axis is an error; `a..b` with `b` before `a` is empty. A step of 2 takes every second of
+//! these indices, beginning with the first; a step of -2 walks the same set from its back,
+//! beginning with the last.
 //!
-//! **As in NumPy** ([`Layout::slice_numpy`](crate::layout::Layout::slice_numpy)): bounds outside of the axis are
-//! clamped, and with a negative step `a` and `b` are where the walk begins and before which it ends, so `a` is the
-//! greater one. This is what text expressions and Python mean.
+//! **As in NumPy** ([`Layout::slice_numpy`](crate::layout::Layout::slice_numpy)): bounds outside of
+//! the axis are clamped, and with a negative step `a` and `b` are where the walk begins and before
+//! which it ends, so `a` is the greater one. This is what text expressions and Python mean.
 //!
 //! Both refuse a step of 0 and an integer index outside of the axis.
 
@@ -49,7 +51,8 @@ impl AxisSlice {
     pub const ALL: Self = AxisSlice::Range { start: None, stop: None, step: 1 };
 }
 
-/// A list of slices, one per axis: what [`s!`](crate::s) makes, or a slice, array or `Vec` of [`AxisSlice`].
+/// A list of slices, one per axis: what [`s!`](crate::s) makes, or a slice, array or `Vec` of
+/// [`AxisSlice`].
 pub trait AxisList {
     /// Calls `f` with the list.
     fn with_axes<R>(&self, f: impl FnOnce(&[AxisSlice]) -> R) -> R;
@@ -94,7 +97,8 @@ pub(super) struct Picked {
     pub(super) len: usize,
 }
 
-/// One index of an axis of length `len`; `ok` becomes false where there is no such index, and the result is void.
+/// One index of an axis of length `len`; `ok` becomes false where there is no such index, and the
+/// result is void.
 #[inline(always)]
 pub(super) fn pick_index(index: isize, len: usize, ok: &mut bool) -> isize {
     let index = if index < 0 { index + len as isize } else { index };
@@ -179,7 +183,8 @@ fn index_error(index: isize, axis: usize, len: usize) -> Error {
     Error::new(Kind::Bounds, format!("index {index} is out of bounds for axis {axis} of length {len}"))
 }
 
-/// The first thing that is wrong with a slice of known rank: called when the flag of [`pick`] says that there is one.
+/// The first thing that is wrong with a slice of known rank: called when the flag of [`pick`] says
+/// that there is one.
 #[cold]
 #[inline(never)]
 pub(super) fn slice_error(shape: &[usize], axes: &[AxisSlice]) -> Error {
@@ -201,8 +206,8 @@ pub(super) fn slice_error(shape: &[usize], axes: &[AxisSlice]) -> Error {
     Error::new(Kind::Bounds, format!("{axes:?} is out of bounds for shape {shape:?}"))
 }
 
-/// The stride after slicing. An empty axis keeps its old one, as in NumPy; the product can only wrap where the axis is
-/// left with one index, by which it is never multiplied.
+/// The stride after slicing. An empty axis keeps its old one, as in NumPy; the product can only
+/// wrap where the axis is left with one index, by which it is never multiplied.
 #[inline(always)]
 pub(super) fn stepped_stride(stride: isize, step: isize, len: usize) -> isize {
     if len == 0 { stride } else { stride.wrapping_mul(step) }

@@ -3,8 +3,8 @@
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;
 
-/// The bytes that an array touches, relative to its element 0: from [`low`](Self::low) up to, not including,
-/// [`high`](Self::high). An array without elements touches none, and both are 0.
+/// The bytes that an array touches, relative to its element 0: from [`low`](Self::low) up to, not
+/// including, [`high`](Self::high). An array without elements touches none, and both are 0.
 ///
 /// ```
 /// use crossdock::layout::FixedLayout;
@@ -23,7 +23,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of a layout that obeys the rules; with a greater itemsize than it was made with, saturated.
+    /// The span of a layout that obeys the rules; with a greater itemsize than it was made with,
+    /// saturated.
     #[inline]
     pub(super) fn of(shape: &[usize], strides: &[isize], itemsize: usize) -> Self {
         if shape.contains(&0) {
@@ -38,8 +39,8 @@ impl Span {
         Self { low, high: high.saturating_add_unsigned(itemsize) }
     }
 
-    /// The bytes of all elements without gaps, and the span, of numbers that obey the rules. That is what [`Layout::new`] checks, for who
-    /// needs no more than these two.
+    /// The bytes of all elements without gaps, and the span, of numbers that obey the rules. That
+    /// is what [`Layout::new`] checks, for who needs no more than these two.
     ///
     /// # Errors
     ///
@@ -70,10 +71,12 @@ impl Span {
         self.high.abs_diff(self.low)
     }
 
-    /// Checks that every byte lies in a window of `window_nbytes` bytes whose byte number `offset` is element 0.
+    /// Checks that every byte lies in a window of `window_nbytes` bytes whose byte number `offset`
+    /// is element 0.
     ///
-    /// This is the one bounds checker: what passes it once stays inside through every operation on the layout. Element 0
-    /// of an array without elements may stand anywhere in the window or at its end, no farther. O(1).
+    /// This is the one bounds checker: what passes it once stays inside through every operation on
+    /// the layout. Element 0 of an array without elements may stand anywhere in the window or at
+    /// its end, no farther. O(1).
     ///
     /// # Errors
     ///

@@ -1,11 +1,12 @@
 //! Slices whose rank the compiler knows: the macro `s!` and the types behind it.
 //!
-//! `s![a, b, c]` is a list of types `(A, (B, (C, ())))`. Every item says as a type how many axes it takes from the
-//! source and how many it leaves in the result; the sums over the list are the two ranks. So a slice of the wrong rank
-//! does not compile, the rank of the result is inferred, and each axis is resolved by code made for its own type.
+//! `s![a, b, c]` is a list of types `(A, (B, (C, ())))`. Every item says as a type how many axes it
+//! takes from the source and how many it leaves in the result; the sums over the list are the two
+//! ranks. So a slice of the wrong rank does not compile, the rank of the result is inferred, and
+//! each axis is resolved by code made for its own type.
 //!
-//! The list is built by functions and not by a chain of methods, because a method cannot be called on the type that an
-//! integer literal leaves open until the end of inference.
+//! The list is built by functions and not by a chain of methods, because a method cannot be called
+//! on the type that an integer literal leaves open until the end of inference.
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -24,9 +25,9 @@ use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, s
 /// | [`NewAxis`] | an axis of length 1 | added |
 /// | [`Ellipsis`] | the axes not named; only for arrays of dynamic rank | kept |
 ///
-/// A bound that lies outside of the axis is an error, not clamped. Indices are `i32` (so that literals need no
-/// suffix), `isize` or `usize`. (Clippy takes a literal `1..-1` for a mistake, `reversed_empty_ranges`; it cannot know
-/// that -1 counts from the end.)
+/// A bound that lies outside of the axis is an error, not clamped. Indices are `i32` (so that
+/// literals need no suffix), `isize` or `usize`. (Clippy takes a literal `1..-1` for a mistake,
+/// `reversed_empty_ranges`; it cannot know that -1 counts from the end.)
 ///
 /// ```
 /// use crossdock::layout::NewAxis;
@@ -97,7 +98,8 @@ pub trait AxisItem: sealed::Sealed {
     fn to_axis(&self) -> AxisSlice;
 }
 
-/// An item of [`s!`](crate::s) of which the compiler knows how many axes it takes and gives. Sealed.
+/// An item of [`s!`](crate::s) of which the compiler knows how many axes it takes and gives.
+/// Sealed.
 pub trait AxisArg: AxisItem {
     /// The number of axes of the source that it takes, as a type.
     type Takes;
@@ -109,7 +111,8 @@ pub trait AxisArg: AxisItem {
 
 /// A slice of an array of rank `D` whose result has rank `OUT`. Sealed: made by [`s!`](crate::s).
 pub trait SliceSpec<const D: usize, const OUT: usize>: sealed::Sealed {
-    /// Shape and strides of the view, and how far its element 0 lies from that of the source, in bytes.
+    /// Shape and strides of the view, and how far its element 0 lies from that of the source, in
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -191,7 +194,8 @@ impl<const D: usize, const OUT: usize> Cutter<'_, D, OUT> {
         self.output += 1;
     }
 
-    // Products and sums wrap only where `ok` or `nonempty` turns out false, and then nobody looks at them.
+    // Products and sums wrap only where `ok` or `nonempty` turns out false, and then nobody looks
+    // at them.
     #[inline(always)]
     fn index(&mut self, index: isize) {
         let (len, stride) = self.take();
@@ -331,8 +335,8 @@ impl Int for usize {
     }
 }
 
-/// The bound after an included last index: `..=k` is `..k + 1`. After -1, the last index of all, there is none; what
-/// was out of bounds for every axis stays so.
+/// The bound after an included last index: `..=k` is `..k + 1`. After -1, the last index of all,
+/// there is none; what was out of bounds for every axis stays so.
 #[inline(always)]
 fn after(last: isize) -> Option<isize> {
     match last {
@@ -532,7 +536,8 @@ mod tests {
         }
         let layout = FixedLayout::contiguous([4, 5, 6], 1, Order::RowMajor).unwrap();
         assert_eq!(offset(&layout, s![1, ..;-1, 2..], [0, 3]), 30 + 24 + 5);
-        // An integer literal leaves its type open until the end: methods of the result must be found before that.
+        // An integer literal leaves its type open until the end: methods of the result must be
+        // found before that.
         let (view, _) = layout.slice(s![0, .., 0]).unwrap();
         assert_eq!(view.transpose().permute([0]).unwrap().offset_of([2]).unwrap(), 12);
     }

@@ -1,17 +1,20 @@
-//! Windows and blocks: an array seen as an array of smaller ones. And bytes seen as elements of another size.
+//! Windows and blocks: an array seen as an array of smaller ones. And bytes seen as elements of
+//! another size.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;
 use crate::layout::{FixedLayout, Layout, MAX_RANK};
 
 impl<const D: usize> FixedLayout<D> {
-    /// All windows of a shape: the first `D` axes say where a window begins, the others are those of the window. Windows
-    /// overlap, and each lies wholly inside. An `OUT` other than `2 * D` does not compile.
+    /// All windows of a shape: the first `D` axes say where a window begins, the others are those
+    /// of the window. Windows overlap, and each lies wholly inside. An `OUT` other than `2 * D`
+    /// does not compile.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) for a window that is empty or longer than its axis; [`is_overflow`](Error::is_overflow) if
-    /// the elements of all windows would count as more than `isize::MAX` bytes.
+    /// [`is_shape`](Error::is_shape) for a window that is empty or longer than its axis;
+    /// [`is_overflow`](Error::is_overflow) if the elements of all windows would count as more than
+    /// `isize::MAX` bytes.
     pub(crate) fn windows<const OUT: usize>(
         &self,
         window: [usize; D],
@@ -23,13 +26,13 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout::trusted(shape, strides))
     }
 
-    /// The array cut into blocks of a shape, without a rest: the first `D` axes say which block, the others are those of the
-    /// block. An `OUT` other than `2 * D` does not compile.
+    /// The array cut into blocks of a shape, without a rest: the first `D` axes say which block,
+    /// the others are those of the block. An `OUT` other than `2 * D` does not compile.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) for a block that is empty or does not divide its axis; [`is_overflow`](Error::is_overflow)
-    /// where an axis is empty and the block too long.
+    /// [`is_shape`](Error::is_shape) for a block that is empty or does not divide its axis;
+    /// [`is_overflow`](Error::is_overflow) where an axis is empty and the block too long.
     pub(crate) fn blocks<const OUT: usize>(
         &self,
         block: [usize; D],
@@ -41,13 +44,14 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout::trusted(shape, strides))
     }
 
-    /// The same bytes as elements of another size: the last axis has so many more or fewer of them. `itemsize` is the one with
-    /// which the layout was made.
+    /// The same bytes as elements of another size: the last axis has so many more or fewer of them.
+    /// `itemsize` is the one with which the layout was made.
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do not lie without gaps;
-    /// [`is_shape`](Error::is_shape) where its bytes are no whole number of new elements.
+    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do
+    /// not lie without gaps; [`is_shape`](Error::is_shape) where its bytes are no whole number of
+    /// new elements.
     pub(crate) fn with_itemsize(&self, itemsize: usize, new: usize) -> Result<Self> {
         let (mut shape, mut strides) = (*self.shape(), *self.strides());
         resize(&mut shape, &mut strides, itemsize, new)?;
@@ -56,14 +60,15 @@ impl<const D: usize> FixedLayout<D> {
 }
 
 impl Layout {
-    /// All windows of a shape: the first axes, as many as there are now, say where a window begins, the others are those of the
-    /// window. Windows overlap, and each lies wholly inside.
+    /// All windows of a shape: the first axes, as many as there are now, say where a window begins,
+    /// the others are those of the window. Windows overlap, and each lies wholly inside.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) for a window of another rank, or one that is empty or longer than its axis;
-    /// [`is_overflow`](Error::is_overflow) if the elements of all windows would count as more than `isize::MAX` bytes;
-    /// [`is_unsupported`](Error::is_unsupported) for too many axes; [`is_layout`](Error::is_layout) for an indirect array.
+    /// [`is_shape`](Error::is_shape) for a window of another rank, or one that is empty or longer
+    /// than its axis; [`is_overflow`](Error::is_overflow) if the elements of all windows would
+    /// count as more than `isize::MAX` bytes; [`is_unsupported`](Error::is_unsupported) for too
+    /// many axes; [`is_layout`](Error::is_layout) for an indirect array.
     pub(crate) fn windows(&self, window: &[usize]) -> Result<Self> {
         self.check_tile(window, "windows")?;
         let mut result = self.blank_like(2 * self.rank())?;
@@ -71,14 +76,15 @@ impl Layout {
         Ok(result)
     }
 
-    /// The array cut into blocks of a shape, without a rest: the first axes, as many as there are now, say which block, the others
-    /// are those of the block.
+    /// The array cut into blocks of a shape, without a rest: the first axes, as many as there are
+    /// now, say which block, the others are those of the block.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) for a block of another rank, or one that is empty or does not divide its axis;
-    /// [`is_overflow`](Error::is_overflow) where an axis is empty and the block too long;
-    /// [`is_unsupported`](Error::is_unsupported) for too many axes; [`is_layout`](Error::is_layout) for an indirect array.
+    /// [`is_shape`](Error::is_shape) for a block of another rank, or one that is empty or does not
+    /// divide its axis; [`is_overflow`](Error::is_overflow) where an axis is empty and the block
+    /// too long; [`is_unsupported`](Error::is_unsupported) for too many axes;
+    /// [`is_layout`](Error::is_layout) for an indirect array.
     pub(crate) fn blocks(&self, block: &[usize]) -> Result<Self> {
         self.check_tile(block, "blocks")?;
         let mut result = self.blank_like(2 * self.rank())?;
@@ -101,8 +107,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do not lie without gaps, or the
-    /// array is indirect; [`is_shape`](Error::is_shape) where its bytes are no whole number of new elements.
+    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do
+    /// not lie without gaps, or the array is indirect; [`is_shape`](Error::is_shape) where its
+    /// bytes are no whole number of new elements.
     pub(crate) fn with_itemsize(&self, new: usize) -> Result<Self> {
         if new == self.itemsize() {
             return Ok(self.clone());
@@ -117,7 +124,8 @@ impl Layout {
     }
 }
 
-/// Rule 3 needs no check: where a window begins and what lies in it reach together what the axis reached.
+/// Rule 3 needs no check: where a window begins and what lies in it reach together what the axis
+/// reached.
 fn windows(
     (from_shape, from_strides): (&[usize], &[isize]),
     window: &[usize],
@@ -154,8 +162,9 @@ fn blocks(
             ));
         }
         (shape[axis], shape[rank + axis]) = (len / wide, wide);
-        // The stride of an empty axis is open, but its blocks are not empty. With two blocks or more, a block is less than the
-        // axis reaches (rule 3); with fewer the product may wrap, and is open in its turn.
+        // The stride of an empty axis is open, but its blocks are not empty. With two blocks or
+        // more, a block is less than the axis reaches (rule 3); with fewer the product may wrap,
+        // and is open in its turn.
         let stride = if len == 0 { 0 } else { from_strides[axis] };
         (strides[axis], strides[rank + axis]) = (stride.wrapping_mul(wide as isize), stride);
     }

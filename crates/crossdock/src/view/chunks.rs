@@ -1,4 +1,5 @@
-//! The elements of a view as bytes, some at a time: how a program reads much of what may change under it.
+//! The elements of a view as bytes, some at a time: how a program reads much of what may change
+//! under it.
 
 use crate::error::Result;
 use crate::kernel::Steps;
@@ -7,10 +8,11 @@ use crate::view::memory_view::MemoryView;
 /// About as many bytes as the processor's nearest caches hold.
 const CHUNK_NBYTES: usize = 1 << 16;
 
-/// The elements of a [`MemoryView`] in row-major order, loaded a chunk at a time into scratch memory that is used again.
+/// The elements of a [`MemoryView`] in row-major order, loaded a chunk at a time into scratch
+/// memory that is used again.
 ///
-/// Others may be writing the elements, which is why each is loaded once, and looked at there. What is loaded is not counted
-/// as copied: no more than one chunk of it exists at a time.
+/// Others may be writing the elements, which is why each is loaded once, and looked at there. What
+/// is loaded is not counted as copied: no more than one chunk of it exists at a time.
 ///
 /// ```
 /// use crossdock::view::Request;
@@ -32,7 +34,8 @@ pub struct Chunks<'a> {
 }
 
 impl MemoryView {
-    /// The elements as bytes, a chunk of some tens of kibibytes at a time. To read fastest, order the axes by their strides.
+    /// The elements as bytes, a chunk of some tens of kibibytes at a time. To read fastest, order
+    /// the axes by their strides.
     ///
     /// # Errors
     ///
@@ -46,9 +49,11 @@ impl MemoryView {
 }
 
 impl Chunks<'_> {
-    /// The next elements, whole, one behind the other without gaps; `None` behind the last. What was given before is gone.
+    /// The next elements, whole, one behind the other without gaps; `None` behind the last. What
+    /// was given before is gone.
     pub fn next_chunk(&mut self) -> Option<&[u8]> {
-        // SAFETY: MemoryView 1, and every lease permits racy loads; the scratch memory is nobody else's.
+        // SAFETY: MemoryView 1, and every lease permits racy loads; the scratch memory is nobody
+        // else's.
         let nbytes = unsafe { self.steps.load(self.view.as_ptr(), &mut self.scratch) };
         if nbytes == 0 { None } else { Some(&self.scratch[..nbytes]) }
     }

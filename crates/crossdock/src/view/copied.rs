@@ -17,7 +17,8 @@ impl Copied {
     /// Lent in place.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// A copy of so many bytes, made for the reason that a refusal gives, or because it was requested.
+    /// A copy of so many bytes, made for the reason that a refusal gives, or because it was
+    /// requested.
     pub(super) fn made(nbytes: usize, because: Option<Refusal>) -> Self {
         Self(Some(Box::new(Made { nbytes, because })))
     }
@@ -31,8 +32,8 @@ impl Copied {
         self.0.as_ref().map_or(0, |made| made.nbytes)
     }
 
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
-    /// asked for.
+    /// The refusal that would have been given had no copy been permitted; `None` where nothing was
+    /// copied, or where the copy was asked for.
     pub(crate) fn because(&self) -> Option<&Refusal> {
         self.0.as_ref()?.because.as_ref()
     }

@@ -33,8 +33,8 @@ impl Grant {
         self.copied.nbytes()
     }
 
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was copied, or where the copy was
-    /// asked for.
+    /// The refusal that would have been given had no copy been permitted; `None` where nothing was
+    /// copied, or where the copy was asked for.
     pub fn copied_because(&self) -> Option<&Refusal> {
         self.copied.because()
     }

@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::memory::{Lease, LeaseKind};
 use crate::view::Terms;
 
-/// The lease under which an array is lent, until it is dropped. It keeps the memory alive by itself.
+/// The lease under which an array is lent, until it is dropped. It keeps the memory alive by
+/// itself.
 pub struct Loan(Lease);
 
 impl Loan {

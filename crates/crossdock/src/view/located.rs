@@ -1,4 +1,5 @@
-//! Elements at an address, as somebody else describes them: the check that Python's protocols share.
+//! Elements at an address, as somebody else describes them: the check that Python's protocols
+//! share.
 
 use std::mem::MaybeUninit;
 
@@ -22,7 +23,8 @@ pub trait Describe {
     /// The address of element 0.
     fn first(&self) -> *mut u8;
 
-    /// Gives the type of the elements and fills in how they lie: the one check of what is said, but for the address.
+    /// Gives the type of the elements and fills in how they lie: the one check of what is said, but
+    /// for the address.
     ///
     /// # Errors
     ///
@@ -46,7 +48,8 @@ impl Located<'_> {
     ///
     /// # Errors
     ///
-    /// `is_malformed` for negative lengths, and strides for another number of axes; `is_unsupported` for more than 64 axes; `is_overflow`.
+    /// `is_malformed` for negative lengths, and strides for another number of axes;
+    /// `is_unsupported` for more than 64 axes; `is_overflow`.
     pub(crate) fn layout_to(&self, itemsize: usize, result: &mut Layout) -> Result<()> {
         let strides = self.strides.filter(|_| self.suboffsets.is_none());
         let plain = strides.and_then(|strides| Layout::new_to(self.shape, strides, itemsize, result));
@@ -100,13 +103,15 @@ fn check_address(first: *mut u8, span: Span) -> Result<*mut u8> {
 
 /// Takes over the elements that a producer describes. O(rank), and copies nothing.
 ///
-/// `release` is called exactly once: when the last handle or lease goes, on whichever thread that is, or before this returns an error.
+/// `release` is called exactly once: when the last handle or lease goes, on whichever thread that
+/// is, or before this returns an error.
 ///
 /// # Errors
 ///
-/// `is_malformed` for a null address with elements, negative lengths, strides for another number of axes, and descriptions that
-/// contradict themselves; `is_overflow` where shape and strides leave the address space; `is_unsupported` for elements that no
-/// other program may touch, and for more than 64 axes; `is_out_of_memory`; as the dialect of the protocol for types that are none.
+/// `is_malformed` for a null address with elements, negative lengths, strides for another number of
+/// axes, and descriptions that contradict themselves; `is_overflow` where shape and strides leave
+/// the address space; `is_unsupported` for elements that no other program may touch, and for more
+/// than 64 axes; `is_out_of_memory`; as the dialect of the protocol for types that are none.
 ///
 /// # Safety
 ///
@@ -171,13 +176,15 @@ unsafe fn adopt<'a, D: Describe>(
     let release = move || drop(release);
     if making.layout().suboffsets().is_some() {
         let (place, layout) = making.into_parts();
-        // SAFETY: the layout is the one that was described, whose pointers may be followed and whose elements are memory of the
-        // host until `release` is called (this function's contract).
+        // SAFETY: the layout is the one that was described, whose pointers may be followed and
+        // whose elements are memory of the host until `release` is called (this function's
+        // contract).
         let array = unsafe { DArray::from_indirect(first, dtype, &layout, birth, release) }?;
         return Ok(place.write(if readonly { array.into_readonly() } else { array }));
     }
-    // SAFETY: `span` is that of the described layout, so its bytes are memory of the device until `release` is called (this
-    // function's contract); they lie in the address space (`check_address`).
+    // SAFETY: `span` is that of the described layout, so its bytes are memory of the device until
+    // `release` is called (this function's contract); they lie in the address space
+    // (`check_address`).
     let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), described.place(), birth, release) }?;
     let buffer = if readonly { buffer.into_readonly() } else { buffer };
     making.finish_on(buffer, dtype, span.low().unsigned_abs())

@@ -21,9 +21,11 @@ use crate::view::refusal::Offer;
 use crate::view::request::Request;
 use crate::view::terms::Reach;
 
-/// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back when this is dropped.
+/// An array that was lent: memory, dtype, shape and strides, held under a lease that is given back
+/// when this is dropped.
 ///
-/// It keeps the memory alive by itself; the producer may be gone. What it permits is up to its lease:
+/// It keeps the memory alive by itself; the producer may be gone. What it permits is up to its
+/// lease:
 ///
 /// | | Read | Write | Share | Pin |
 /// |---|---|---|---|---|
@@ -46,7 +48,8 @@ use crate::view::terms::Reach;
 ///
 /// # Invariants
 ///
-/// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes of the lease's region, which is on the host.
+/// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes of the lease's region,
+///    which is on the host.
 /// 2. Under a Write or a Share lease, the producer's handle permitted writing.
 pub struct MemoryView {
     lease: Lease,
@@ -56,8 +59,8 @@ pub struct MemoryView {
     grant: Grant,
 }
 
-// SAFETY: the memory is plain data that the lease keeps alive on any thread; shared methods load racily or rely on a Read
-// or Write lease.
+// SAFETY: the memory is plain data that the lease keeps alive on any thread; shared methods load
+// racily or rely on a Read or Write lease.
 unsafe impl Send for MemoryView {}
 // SAFETY: as for Send; what writes takes `&mut self` or stores racily under Share.
 unsafe impl Sync for MemoryView {}
@@ -65,7 +68,8 @@ unsafe impl Sync for MemoryView {}
 impl MemoryView {
     /// # Safety
     ///
-    /// The lease is one of the array's allocation, taken through the array; dtype and layout are those that go with it.
+    /// The lease is one of the array's allocation, taken through the array; dtype and layout are
+    /// those that go with it.
     #[inline]
     pub(super) unsafe fn new(lease: Lease, array: &RawArray, dtype: DType, layout: Layout) -> Self {
         let grant = Grant { lease: lease.kind(), copied: Copied::NOTHING };
@@ -106,14 +110,15 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_dtype`, `is_shape` for another rank, `is_alignment`; `is_conflict` under a Share or Pin lease, where others may write
-    /// meanwhile.
+    /// `is_dtype`, `is_shape` for another rank, `is_alignment`; `is_conflict` under a Share or Pin
+    /// lease, where others may write meanwhile.
     pub fn as_view<T: Element, const D: usize>(&self) -> Result<ArrayView<'_, T, D>> {
         self.check_constant("by reference")?;
         self.check_dtype::<T>()?;
         let layout = self.layout.to_fixed()?;
         check_aligned::<T, D>(self.ptr.addr().get(), &layout)?;
-        // SAFETY: MemoryView 1, typed and aligned as just checked, constant under the lease while `self` is borrowed.
+        // SAFETY: MemoryView 1, typed and aligned as just checked, constant under the lease while
+        // `self` is borrowed.
         Ok(unsafe { ArrayView::new(self.ptr, layout) })
     }
 
@@ -127,8 +132,8 @@ impl MemoryView {
         self.check_dtype::<T>()?;
         let layout = self.layout.to_fixed()?;
         check_aligned::<T, D>(self.ptr.addr().get(), &layout)?;
-        // SAFETY: MemoryView 1 and 2, typed and aligned as just checked; the Write lease excludes others, `&mut self` all
-        // through this view.
+        // SAFETY: MemoryView 1 and 2, typed and aligned as just checked; the Write lease excludes
+        // others, `&mut self` all through this view.
         unsafe { ArrayViewMut::new(self.ptr, layout) }
     }
 
@@ -144,8 +149,8 @@ impl MemoryView {
         let flat = FixedLayout::contiguous([self.len()], size_of::<T>(), Order::RowMajor)?;
         check_aligned::<T, 1>(self.ptr.addr().get(), &flat)?;
         let ptr = if self.is_empty() { NonNull::dangling() } else { self.ptr.cast() };
-        // SAFETY: MemoryView 1, typed, aligned and without gaps as just checked, constant under the lease while `self` is
-        // borrowed; an empty slice needs only alignment.
+        // SAFETY: MemoryView 1, typed, aligned and without gaps as just checked, constant under the
+        // lease while `self` is borrowed; an empty slice needs only alignment.
         Ok(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), self.len()) })
     }
 
@@ -162,12 +167,14 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_layout` where the elements lie otherwise; `is_conflict` under a Share or Pin lease, where others may write meanwhile.
+    /// `is_layout` where the elements lie otherwise; `is_conflict` under a Share or Pin lease,
+    /// where others may write meanwhile.
     pub fn as_bytes(&self) -> Result<&[u8]> {
         self.check_constant("as bytes")?;
         self.check_row_major()?;
-        // SAFETY: MemoryView 1, without gaps as just checked, hence so many initialised bytes; constant under the lease while `self`
-        // is borrowed. Without elements, `ptr` is still not null.
+        // SAFETY: MemoryView 1, without gaps as just checked, hence so many initialised bytes;
+        // constant under the lease while `self` is borrowed. Without elements, `ptr` is still not
+        // null.
         Ok(unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.nbytes()) })
     }
 
@@ -231,7 +238,8 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_bounds`; `is_value` where the value does not fit; `is_read_only` under a Read or Pin lease.
+    /// `is_bounds`; `is_value` where the value does not fit; `is_read_only` under a Read or Pin
+    /// lease.
     pub fn set(&mut self, index: &[usize], value: &Value) -> Result<()> {
         if self.is_readonly() {
             return Err(Error::new(
@@ -247,7 +255,8 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`, as for a broadcast array, whose elements may be many more than its bytes.
+    /// `is_out_of_memory`, as for a broadcast array, whose elements may be many more than its
+    /// bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let nbytes = self.nbytes();
         let mut bytes = try_with_capacity(nbytes)?;
@@ -257,7 +266,8 @@ impl MemoryView {
         Ok(bytes)
     }
 
-    /// As [`to_bytes`](Self::to_bytes), to where the caller has room for [`nbytes`](Self::nbytes): all of it is written.
+    /// As [`to_bytes`](Self::to_bytes), to where the caller has room for [`nbytes`](Self::nbytes):
+    /// all of it is written.
     ///
     /// ```
     /// use crossdock::view::{Request, view};
@@ -276,7 +286,8 @@ impl MemoryView {
     ///
     /// `is_shape` where the room is another.
     pub fn copy_to_slice(&self, bytes: &mut [u8]) -> Result<()> {
-        // SAFETY: the same bytes, which stay initialised, since nothing but bytes of elements is written.
+        // SAFETY: the same bytes, which stay initialised, since nothing but bytes of elements is
+        // written.
         let bytes = unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) };
         self.copy_to_uninit(bytes)
     }
@@ -293,19 +304,20 @@ impl MemoryView {
                 format!("there is room for {} bytes, and the elements have {}", bytes.len(), self.nbytes());
             return Err(Error::new(Kind::Shape, text));
         }
-        // SAFETY: MemoryView 1; every lease permits racy loads; as many bytes, which are ours to write.
+        // SAFETY: MemoryView 1; every lease permits racy loads; as many bytes, which are ours to
+        // write.
         unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr().cast()) };
         Ok(())
     }
 
     // ===== back to handles
 
-    /// Gives the lease back and keeps the array, read-only where the view is: what was lent to be read does not become
-    /// writable.
+    /// Gives the lease back and keeps the array, read-only where the view is: what was lent to be
+    /// read does not become writable.
     ///
     /// # Errors
     ///
-    /// `is_exhausted` where there are as many handles as can be counted.
+    /// `is_exhausted` if the memory already has the maximum number of handles.
     pub fn into_array(self) -> Result<DArray> {
         let (raw, dtype, layout) = self.into_raw()?;
         // SAFETY: dtype and layout are the array's own.
@@ -318,7 +330,8 @@ impl MemoryView {
         let readonly = self.is_readonly();
         let Self { lease, ptr, dtype, layout, grant } = self;
         match lease.into_handle() {
-            // SAFETY: MemoryView 1 and 2: constant memory is read-only under every lease that it gives.
+            // SAFETY: MemoryView 1 and 2: constant memory is read-only under every lease that it
+            // gives.
             Ok(handle) => Ok((unsafe { RawArray::from_parts(handle, ptr, readonly) }, dtype, layout)),
             Err(Rejected { value: lease, error }) => {
                 Err(Rejected { value: Self { lease, ptr, dtype, layout, grant }, error })
@@ -330,7 +343,7 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_exhausted` where there are as many handles as can be counted.
+    /// `is_exhausted` if the memory already has the maximum number of handles.
     pub fn to_array(&self) -> Result<DArray> {
         let handle = self.lease.to_handle()?;
         // SAFETY: MemoryView 1 and 2: constant memory is read-only under every lease that it gives.
@@ -373,8 +386,9 @@ impl MemoryView {
 impl<T: Element, const D: usize> TryFrom<MemoryView> for Array<T, D> {
     type Error = Rejected<MemoryView>;
 
-    /// Gives the lease back and keeps the array, typed, read-only where the view is. O(`D`). Refused where dtype or rank is
-    /// another one, the array is indirect, or there are as many handles as can be counted; the view comes back with the reason.
+    /// Gives the lease back and keeps the array, typed, read-only where the view is. O(`D`).
+    /// Refused where dtype or rank is another one, the array is indirect, or there are as many
+    /// handles as can be counted; the view is returned with the reason.
     fn try_from(view: MemoryView) -> Result<Self, Rejected<MemoryView>> {
         let layout = match view.check_dtype::<T>().and_then(|()| view.layout.to_fixed()) {
             Ok(layout) => layout,

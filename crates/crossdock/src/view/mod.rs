@@ -1,13 +1,15 @@
-//! How arrays change hands: a consumer asks, a producer lends, and what is lent is held under a lease.
+//! How arrays change hands: a consumer asks, a producer lends, and what is lent is held under a
+//! lease.
 //!
 //! ```text
 //!   consumer ── Request { lease, order, dtype, copy policy } ──> Producer::export
 //!            <── MemoryView (an array under a lease, and the Grant) ── or Refusal (asked, offered, why not) ──
 //! ```
 //!
-//! A request says the least that the consumer needs: what is lent may lie in any order, be of any type and on any device that
-//! the processor can address, where the request does not say. The lease is just the one asked for. Nothing is copied unless the request permits it,
-//! and a copy that was made is in the grant, with the reason.
+//! A request says the least that the consumer needs: what is lent may lie in any order, be of any
+//! type and on any device that the processor can address, where the request does not say. The lease
+//! is just the one asked for. Nothing is copied unless the request permits it, and a copy that was
+//! made is in the grant, with the reason.
 
 mod chunks;
 mod copied;

@@ -11,8 +11,8 @@ use crate::view::request::Request;
 
 /// Something that lends its memory as an array.
 ///
-/// An implementation describes its memory as an [`Array`] or a [`DArray`] and lets that export itself, which enforces the
-/// request:
+/// An implementation describes its memory as an [`Array`] or a [`DArray`] and lets that export
+/// itself, which enforces the request:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,11 +43,13 @@ pub trait Producer {
     fn export(&self, request: &Request) -> Result<MemoryView, Refusal>;
 }
 
-/// Asks a producer for its memory. What comes back is checked against the request, whoever the producer is.
+/// Asks a producer for its memory. What comes back is checked against the request, whoever the
+/// producer is.
 ///
 /// # Errors
 ///
-/// The producer's refusal, or one of its own where the producer gave something else than was asked for.
+/// The producer's refusal, or one of its own where the producer gave something else than was asked
+/// for.
 #[inline]
 pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
     // One variable, which is also the one returned: a view is a few cache lines to move.
@@ -86,7 +88,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         if request.copy_policy() != CopyPolicy::Always {
             let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
             if let Ok(lease) = lease(self.raw(), &dtype, &layout, request, &request.terms()) {
-                // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
+                // SAFETY: a lease of this array's allocation, taken through the array; its own
+                // dtype and layout.
                 return Ok(unsafe { MemoryView::new(lease, self.raw(), dtype, layout) });
             }
         }
@@ -126,7 +129,8 @@ impl DArray {
     /// The array under a lease of [`lease`].
     #[inline]
     fn under(&self, lease: Lease) -> MemoryView {
-        // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and layout.
+        // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and
+        // layout.
         unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone()) }
     }
 }

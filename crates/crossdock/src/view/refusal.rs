@@ -53,8 +53,8 @@ impl From<&DArray> for Offer {
 
 /// A producer would not lend what was asked for: what was asked, what was on offer, and why not.
 ///
-/// [`Reason::Unsupported`] and [`Reason::Failed`] are different answers: the first is for ever, the second may go better
-/// another time.
+/// [`Reason::Unsupported`] and [`Reason::Failed`] are different answers: the first is for ever, the
+/// second may go better another time.
 ///
 /// ```
 /// use crossdock::view::{Reason, Request};
@@ -99,8 +99,8 @@ impl Refusal {
         self.0.asked.get_or_insert(request);
     }
 
-    /// What was asked. Every refusal that comes out of [`view`](crate::view::view) or of an array knows it; one that a
-    /// producer made of an [`Error`] does not.
+    /// What was asked. Every refusal that comes out of [`view`](crate::view::view) or of an array
+    /// knows it; one that a producer made of an [`Error`] does not.
     pub fn asked(&self) -> Option<&Request> {
         self.0.asked.as_ref()
     }
@@ -115,8 +115,8 @@ impl Refusal {
         &self.0.reason
     }
 
-    /// How many bytes a copy that satisfies the request would take, provided that every value fits the dtype asked for;
-    /// `None` where a copy would not help.
+    /// How many bytes a copy that satisfies the request would take, provided that every value fits
+    /// the dtype asked for; `None` where a copy would not help.
     pub fn would_copy(&self) -> Option<usize> {
         let helps = match self.reason() {
             Reason::Lease(error) => self.can_be_read_beside(error),
@@ -132,7 +132,8 @@ impl Refusal {
         Some(offer.shape.iter().fold(dtype.itemsize(), nbytes))
     }
 
-    /// Whether the Pin lease under which a copy is made can be had, though the lease that was asked for cannot.
+    /// Whether the Pin lease under which a copy is made can be had, though the lease that was asked
+    /// for cannot.
     fn can_be_read_beside(&self, refused: &Error) -> bool {
         let source = std::error::Error::source(refused);
         let conflict = source.and_then(|source| source.downcast_ref::<Conflict>());
@@ -186,8 +187,8 @@ impl From<Refusal> for Error {
 }
 
 impl From<Error> for Refusal {
-    /// For producers that use `?`: something failed on the way. Such a refusal does not know what was asked;
-    /// [`view`](crate::view::view) fills it in.
+    /// For producers that use `?`: something failed on the way. Such a refusal does not know what
+    /// was asked; [`view`](crate::view::view) fills it in.
     #[cold]
     fn from(error: Error) -> Self {
         Self(Box::new(Inner { asked: None, offer: None, reason: Reason::Failed(error) }))

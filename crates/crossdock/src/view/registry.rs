@@ -68,8 +68,8 @@ unsafe fn call<T: Any>(producer: *mut (), value: &dyn Any, request: &Request) ->
     }
 }
 
-/// Registers a producer for a type, of another crate perhaps, for which no [`Producer`] can be implemented here. From then on
-/// [`view_any`] lends its values.
+/// Registers a producer for a type, of another crate perhaps, for which no [`Producer`] can be
+/// implemented here. From then on [`view_any`] lends its values.
 ///
 /// ```
 /// use std::any::Any;
@@ -107,8 +107,8 @@ pub fn unregister<T: Any>() -> bool {
     TYPES.find(&kinded::<T>()).is_some_and(|row| row.clear())
 }
 
-/// Asks for the memory of a value of whichever type, by the producer that is registered for it. As with [`view`], what comes back
-/// is checked against the request. Takes no lock.
+/// Asks for the memory of a value of whichever type, by the producer that is registered for it. As
+/// with [`view`], what comes back is checked against the request. Takes no lock.
 ///
 /// # Errors
 ///
@@ -129,7 +129,8 @@ impl Producer for Registered<'_> {
         if producer.is_null() {
             return Err(unknown(request));
         }
-        // SAFETY: what is registered for a type is its `ProducerFn`, and the row's key is that type's.
+        // SAFETY: what is registered for a type is its `ProducerFn`, and the row's key is that
+        // type's.
         unsafe { (row.key().call)(producer, self.0, request) }
     }
 }

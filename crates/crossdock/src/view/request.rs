@@ -92,19 +92,21 @@ impl Request {
         self
     }
 
-    /// Only on this device. Unless this is said, memory that the processor can address is wanted, and elements on a device are refused,
-    /// whatever may be copied. With it, a copy that is permitted brings them: mapped where others may have the memory (Share, Pin) and it
-    /// can be, else copied, and converted before that by their device.
+    /// Only on this device. Unless this is said, memory that the processor can address is wanted,
+    /// and elements on a device are refused, whatever may be copied. With it, a copy that is
+    /// permitted brings them: mapped where others may have the memory (Share, Pin) and it can be,
+    /// else copied, and converted before that by their device.
     ///
-    /// A [`MemoryView`](crate::view::MemoryView) is of memory that the processor addresses: for it, the place is `cpu`, or one of
-    /// pinned or managed memory. To another device, [`DArray::copy_to`] copies.
+    /// A [`MemoryView`](crate::view::MemoryView) is of memory that the processor addresses: for it,
+    /// the place is `cpu`, or one of pinned or managed memory. To another device,
+    /// [`DArray::copy_to`] copies.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
     }
 
-    /// The consumer follows pointers (suboffsets, in the words of PEP 3118). Without this word, an indirect array is refused, or copied
-    /// where that is permitted.
+    /// The consumer follows pointers (suboffsets, in the words of PEP 3118). Without this word, an
+    /// indirect array is refused, or copied where that is permitted.
     pub fn indirect(mut self) -> Self {
         self.indirect = true;
         self

@@ -1,7 +1,9 @@
-//! Tables that are read far more often than written: rows that stay for ever, whose values come and go.
+//! Tables that are read far more often than written: rows that stay for ever, whose values come and
+//! go.
 //!
-//! Reading takes no lock and writes nothing, so that threads do not slow each other. A row is made for a key once and stays where it is
-//! until the process ends, with or without a value: what a table takes is bounded by how many different keys it has ever seen.
+//! Reading takes no lock and writes nothing, so that threads do not slow each other. A row is made
+//! for a key once and stays where it is until the process ends, with or without a value: what a
+//! table takes is bounded by how many different keys it has ever seen.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};

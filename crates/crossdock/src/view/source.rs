@@ -4,8 +4,8 @@ use crate::array::{Array, DArray};
 use crate::element::Element;
 use crate::view::{MemoryView, Refusal};
 
-/// What can be exported by the protocols of C structs: [`DArray`], [`Array`], and [`MemoryView`], which lends on what its lease
-/// permits. Sealed.
+/// What can be exported by the protocols of C structs: [`DArray`], [`Array`], and [`MemoryView`],
+/// which lends on what its lease permits. Sealed.
 pub trait Source: sealed::Lend {}
 
 impl Source for DArray {}

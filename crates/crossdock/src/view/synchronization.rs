@@ -1,4 +1,5 @@
-//! In which order a producer's work and a consumer's are done, where the protocol names a stream by a number.
+//! In which order a producer's work and a consumer's are done, where the protocol names a stream by
+//! a number.
 
 use std::ptr;
 use std::sync::Arc;
@@ -10,11 +11,12 @@ use crate::memory::{DeviceKind, LeaseKind, Place};
 
 /// Who waits for work on memory that changes hands while a device may still be writing it.
 ///
-/// DLPack (the argument `stream` of `__dlpack__`) and CUDA's array interface (the key `stream`) name the stream in which a consumer goes
-/// on by a number. What the numbers mean is [`Synchronization::asked`]. An export is then [ordered](Synchronization::order) before what
+/// DLPack (the argument `stream` of `__dlpack__`) and CUDA's array interface (the key `stream`)
+/// name the stream in which a consumer goes on by a number. What the numbers mean is
+/// [`Synchronization::asked`]. An export is then [ordered](Synchronization::order) before what
 /// comes in that stream, and needs no waiting any more
-/// ([`ExportOptions::ordered`](crate::exchange::protocol::dlpack::ExportOptions::ordered)); an import is
-/// [noted](Synchronization::note), for whoever touches the memory next.
+/// ([`ExportOptions::ordered`](crate::exchange::protocol::dlpack::ExportOptions::ordered)); an
+/// import is [noted](Synchronization::note), for whoever touches the memory next.
 ///
 /// ```
 /// use crossdock::memory::DeviceKind;
@@ -31,8 +33,9 @@ pub enum Synchronization {
     /// The host, before the memory changes hands.
     #[default]
     Host,
-    /// The stream of the device's driver with this handle: what is put into it afterwards comes after the work. Handles with a meaning
-    /// of their own are the driver's ([`Synchronization::LEGACY_DEFAULT`]).
+    /// The stream of the device's driver with this handle: what is put into it afterwards comes
+    /// after the work. Handles with a meaning of their own are the driver's
+    /// ([`Synchronization::LEGACY_DEFAULT`]).
     Stream(usize),
     /// Nobody: the two have agreed on it otherwise.
     Nobody,
@@ -53,7 +56,8 @@ impl Synchronization {
     /// | more | the driver's handle | the driver's handle | the driver's handle | the driver's handle | refused |
     /// | less than -1 | refused | refused | refused | refused | refused |
     ///
-    /// Managed memory without a stream is the host's matter: consumers that take it for the processor's name none.
+    /// Managed memory without a stream is the host's matter: consumers that take it for the
+    /// processor's name none.
     ///
     /// # Errors
     ///
@@ -88,8 +92,9 @@ impl Synchronization {
         }
     }
 
-    /// The number by which a producer of such memory is asked, so that [`Synchronization::note`] knows what comes before: `None` where
-    /// the host is to wait, as for kinds whose producers know no streams.
+    /// The number by which a producer of such memory is asked, so that [`Synchronization::note`]
+    /// knows what comes before: `None` where the host is to wait, as for kinds whose producers know
+    /// no streams.
     #[doc(hidden)]
     pub fn to_ask(kind: DeviceKind) -> Option<i64> {
         // Not left to the producer: there are those that take None for "do not synchronize".
@@ -106,8 +111,9 @@ impl Synchronization {
         if is_rocm { Self::Stream(0) } else { Self::LEGACY_DEFAULT }
     }
 
-    /// Lets whoever is named here come after the work that is noted on the array's memory. `access` is the lease under which the consumer
-    /// has it: readers need not wait for readers. One load where no work is under way.
+    /// Lets whoever is named here come after the work that is noted on the array's memory. `access`
+    /// is the lease under which the consumer has it: readers need not wait for readers. One load
+    /// where no work is under way.
     ///
     /// # Errors
     ///
@@ -136,12 +142,14 @@ impl Synchronization {
         }
     }
 
-    /// Notes, on memory that came in, that its producer has put its work before what comes in this stream from now on: whoever touches the
-    /// memory next waits for that. [`Synchronization::Host`] and [`Synchronization::Nobody`] leave nothing to be noted.
+    /// Notes, on memory that came in, that its producer has put its work before what comes in this
+    /// stream from now on: whoever touches the memory next waits for that.
+    /// [`Synchronization::Host`] and [`Synchronization::Nobody`] leave nothing to be noted.
     ///
     /// # Errors
     ///
-    /// What opening the device says, and what the device does; `is_unsupported` where it knows nothing of streams of others.
+    /// What opening the device says, and what the device does; `is_unsupported` where it knows
+    /// nothing of streams of others.
     ///
     /// # Safety
     ///
@@ -201,7 +209,8 @@ mod tests {
         Some(257),
     ];
 
-    /// What the protocol's text says, written down apart from the code: a letter for each of the numbers above.
+    /// What the protocol's text says, written down apart from the code: a letter for each of the
+    /// numbers above.
     fn expected(kind: DeviceKind) -> &'static str {
         match kind {
             DeviceKind::CPU => "hxxxxxxxxxxx",

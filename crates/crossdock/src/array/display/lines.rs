@@ -22,7 +22,8 @@ pub(super) struct Page {
 }
 
 impl<'a> Grid<'a> {
-    /// Cut above `threshold` elements, or where more than `most` would be shown; then the edges may be shorter, too.
+    /// Cut above `threshold` elements, or where more than `most` would be shown; then the edges may
+    /// be shorter, too.
     pub(super) fn new(shape: &'a [usize], threshold: usize, edge: usize, most: usize) -> Self {
         let whole = Self { shape, edge: None };
         let shown = whole.shown();
@@ -73,8 +74,9 @@ impl<'a> Grid<'a> {
         self.axis(0, words, *page)
     }
 
-    /// The part of the text that belongs to one index of each of the first `axis` axes. It is indented by a space for each bracket
-    /// that is open, itself included, and leaves room for as many closing ones.
+    /// The part of the text that belongs to one index of each of the first `axis` axes. It is
+    /// indented by a space for each bracket that is open, itself included, and leaves room for as
+    /// many closing ones.
     fn axis(&self, axis: usize, words: &mut dyn Iterator<Item = String>, page: Page) -> String {
         let rank = self.shape.len();
         if axis == rank {

@@ -23,7 +23,8 @@ pub(crate) struct Options {
     threshold: usize,
     edge_items: usize,
     line_width: usize,
-    /// The column in which a literal begins, with commas between elements; none where there are spaces between.
+    /// The column in which a literal begins, with commas between elements; none where there are
+    /// spaces between.
     literal: Option<usize>,
 }
 
@@ -34,17 +35,19 @@ impl Options {
     const PREVIEW: Self = Self { threshold: 100, ..Self::NUMPY };
 }
 
-/// An array as text: brackets, aligned columns, lines of 75 letters, and `...` for the middle of what has more than 1000
-/// elements. What it prints is `str(array)` in NumPy 2.4.
+/// An array as text: brackets, aligned columns, lines of 75 letters, and `...` for the middle of
+/// what has more than 1000 elements. What it prints is `str(array)` in NumPy 2.4.
 ///
-/// It comes from `display()` of arrays, their guards and views, and is written by [`Display`](fmt::Display); a precision in the
-/// format (`{:.3}`) is that of the floats. Only the elements that are shown are touched, under a Pin lease of that moment. Where
-/// none can be had (somebody writes, a device has the memory or works on it) the text says what the array is, and why its
-/// elements are not shown: printing never fails and never waits.
+/// It comes from `display()` of arrays, their guards and views, and is written by
+/// [`Display`](fmt::Display); a precision in the format (`{:.3}`) is that of the floats. Only the
+/// elements that are shown are touched, under a Pin lease held for the call. Where none can be had
+/// (somebody writes, a device has the memory or works on it) the text says what the array is, and
+/// why its elements are not shown: printing never fails and never waits.
 ///
-/// Floats of one array are written alike: with an exponent if any of them asks for one, and the fewest digits that lead back to
-/// each, up to the precision. Narrow floats that NumPy does not have are written as its `float16` is; long doubles as the nearest
-/// doubles. More than about two million values are not looked at for one text: edges get shorter, where NumPy would go on.
+/// Floats of one array are written alike: with an exponent if any of them asks for one, and the
+/// fewest digits that lead back to each, up to the precision. Narrow floats that NumPy does not
+/// have are written as its `float16` is; long doubles as the nearest doubles. More than about two
+/// million values are not looked at for one text: edges get shorter, where NumPy would go on.
 ///
 /// ```
 /// use crossdock::Array;
@@ -81,7 +84,8 @@ impl<'a> ArrayDisplay<'a> {
         self
     }
 
-    /// How many elements stand at either end of an axis whose middle is left out. 3, unless it is said.
+    /// How many elements stand at either end of an axis whose middle is left out. 3, unless it is
+    /// said.
     #[must_use]
     pub fn edge_items(mut self, elements: usize) -> Self {
         self.options.edge_items = elements;
@@ -95,8 +99,9 @@ impl<'a> ArrayDisplay<'a> {
         self
     }
 
-    /// As the literal of nested lists that stands in NumPy's `repr`, for a text in which it begins in this column: commas between
-    /// elements, and an array without axes written as an element of others is.
+    /// As the literal of nested lists that stands in NumPy's `repr`, for a text in which it begins
+    /// in this column: commas between elements, and an array without axes written as an element of
+    /// others is.
     ///
     /// ```
     /// use crossdock::Array;
@@ -149,7 +154,8 @@ pub(crate) trait Show {
     /// What is known without a look at the elements.
     fn head(&self) -> Head<'_>;
 
-    /// Calls `f` once, with the elements, under the lease that there is or one of that moment. Waits for nothing.
+    /// Calls `f` once, with the elements, under the lease that there is or one of that moment.
+    /// Waits for nothing.
     fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()>;
 }
 
@@ -182,7 +188,8 @@ impl fmt::Display for Head<'_> {
 ///
 /// # Invariants
 ///
-/// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily while this lives.
+/// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily
+///    while this lives.
 pub(crate) struct Elements {
     ptr: NonNull<u8>,
     dtype: DType,
@@ -193,7 +200,8 @@ pub(crate) struct Elements {
 const MOST: usize = 1 << 21;
 
 impl Elements {
-    /// The axes of elements that are sub-arrays become axes of the array, as in NumPy, where it can have so many.
+    /// The axes of elements that are sub-arrays become axes of the array, as in NumPy, where it can
+    /// have so many.
     ///
     /// # Safety
     ///
@@ -255,7 +263,8 @@ fn values_in(dtype: &DType) -> usize {
     }
 }
 
-/// `Display` (the elements), `Debug` (what it is, and a preview) and `display()` for what implements [`Show`].
+/// `Display` (the elements), `Debug` (what it is, and a preview) and `display()` for what
+/// implements [`Show`].
 macro_rules! printed {
     ([$($generics:tt)*] $ty:ty) => {
         impl<$($generics)*> $ty {
@@ -272,7 +281,8 @@ macro_rules! printed {
             }
         }
 
-        /// What it is: dtype, shape, strides, address, place; and a preview of the elements, where they can be had at once.
+        /// What it is: dtype, shape, strides, address, place; and a preview of the elements, where
+        /// they can be had at once.
         impl<$($generics)*> std::fmt::Debug for $ty {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 $crate::array::display::debug(self, f)

@@ -75,7 +75,8 @@ impl FloatStyle {
     }
 }
 
-/// Whether any of the numbers is large or small, or they differ by more than three orders of magnitude.
+/// Whether any of the numbers is large or small, or they differ by more than three orders of
+/// magnitude.
 fn wants_exponent(kind: ScalarKind, finite: impl Iterator<Item = f64>) -> bool {
     let (mut least, mut greatest) = (f64::INFINITY, 0.0_f64);
     for value in finite.map(f64::abs).filter(|&value| value != 0.0) {

@@ -165,7 +165,8 @@ fn moment(value: &Value) -> String {
     format!("'{value}'")
 }
 
-/// Wide enough for the first and the last, and for what is none: years before 0 and after 9999 are the longer ones.
+/// Wide enough for the first and the last, and for what is none: years before 0 and after 9999 are
+/// the longer ones.
 fn width_of_moments(values: &[&Value]) -> usize {
     let count = |value: &&&Value| match value {
         Value::DateTime { count, .. } if *count != NAT => Some(*count),

@@ -1,12 +1,14 @@
 //! Python literals: the language in which NumPy writes down a dtype and the header of a file.
 //!
-//! Strict: dictionaries, lists, tuples, strings, integers (`10L` of Python 2 too), `True`, `False` and `None`, and
-//! nothing else. Nesting is bounded, so no text can exhaust the stack; every error names the byte at which it arose.
+//! Strict: dictionaries, lists, tuples, strings, integers (`10L` of Python 2 too), `True`, `False`
+//! and `None`, and nothing else. Nesting is bounded, so no text can exhaust the stack; every error
+//! names the byte at which it arose.
 
 use crate::error::{Error, Kind, Result, short};
 
-/// Brackets within brackets. Enough for a header around a dtype of [`MAX_DEPTH`](crate::element::MAX_DEPTH) records
-/// (a list and a tuple each); Python's own parser gives up at 200.
+/// Brackets within brackets. Enough for a header around a dtype of
+/// [`MAX_DEPTH`](crate::element::MAX_DEPTH) records (a list and a tuple each); Python's own parser
+/// gives up at 200.
 const MAX_NESTING: usize = 160;
 
 /// A value that Python's `ast.literal_eval` would give.
@@ -51,7 +53,8 @@ pub(crate) fn parse(text: &str) -> Result<Literal> {
     }
 }
 
-/// Writes a string as Python would read it back: in single quotes, with what cannot stand in a line escaped.
+/// Writes a string as Python would read it back: in single quotes, with what cannot stand in a line
+/// escaped.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('\'');
@@ -252,7 +255,8 @@ impl<'a> Parser<'a> {
         Some(letter)
     }
 
-    /// What stands for the escape whose backslash, at byte `at`, has been read; nothing for an escaped line end.
+    /// What stands for the escape whose backslash, at byte `at`, has been read; nothing for an
+    /// escaped line end.
     fn escape(&mut self, at: usize) -> Result<Option<char>> {
         let code = match self.bump() {
             Some('\n') => return Ok(None),

@@ -7,8 +7,9 @@
 //! | [`pep3118`] | Python's buffers' | `d` | `T{i:a:4xd:b:}` |
 //! | [`dlpack`] | DLPack's | code 2, 64 bits, 1 lane | none |
 //!
-//! What a dialect cannot say is an error that names the part, never an approximation, unless a function has that in its name.
-//! (The names that [`DType`](crate::element::DType) displays, `float64`, it reads by [`FromStr`](std::str::FromStr).)
+//! What a dialect cannot say is an error that names the part, never an approximation, unless a
+//! function has that in its name. (The names that [`DType`](crate::element::DType) displays,
+//! `float64`, it reads by [`FromStr`](std::str::FromStr).)
 
 pub mod arrow;
 pub mod dlpack;

@@ -1,4 +1,5 @@
-//! Dtypes as a person types them: `float32`, `>int16`, `datetime64[ns]`, or any of NumPy's spellings.
+//! Dtypes as a person types them: `float32`, `>int16`, `datetime64[ns]`, or any of NumPy's
+//! spellings.
 
 use std::str::FromStr;
 
@@ -43,8 +44,9 @@ const NAMED: [ScalarKind; 30] = [
 impl FromStr for DType {
     type Err = Error;
 
-    /// Reads the name of a scalar as it is displayed (`float32`, `>int16`, `datetime64[ns]`, `bfloat16`), or what
-    /// [`typestr::parse`] reads (`<f4`, `S10`, `[('x', '<f4')]`). No mark of byte order means the machine's own.
+    /// Reads the name of a scalar as it is displayed (`float32`, `>int16`, `datetime64[ns]`,
+    /// `bfloat16`), or what [`typestr::parse`] reads (`<f4`, `S10`, `[('x', '<f4')]`). No mark of
+    /// byte order means the machine's own.
     ///
     /// ```
     /// use crossdock::element::DType;

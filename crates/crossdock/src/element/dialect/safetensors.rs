@@ -3,7 +3,8 @@
 use crate::element::{ByteOrder, DType, ScalarKind};
 use crate::error::{Error, Kind, Result, short};
 
-/// Every element type of the format: its name, ours, and how many bits each element takes in a file.
+/// Every element type of the format: its name, ours, and how many bits each element takes in a
+/// file.
 const DTYPES: [(&str, ScalarKind, usize); 22] = [
     ("BOOL", ScalarKind::Bool, 8),
     ("F4", ScalarKind::Float4E2M1Fn, 4),

@@ -7,11 +7,12 @@ use std::ops::Not;
 use crate::element::{DType, Element, Value};
 use crate::memory::Pod;
 
-/// A truth value of one byte, as NumPy's `bool` and C's `_Bool` lie in memory: 0 is false, anything else is true.
+/// A truth value of one byte, as NumPy's `bool` and C's `_Bool` lie in memory: 0 is false, anything
+/// else is true.
 ///
-/// Rust's own `bool` may hold 0 and 1 alone, and a reference to a `bool` that holds 2 is undefined behaviour; memory from
-/// elsewhere may hold any byte. So this is the element type of boolean arrays, and [`Bool8::get`] the way to a `bool`.
-/// All true ones are equal.
+/// Rust's own `bool` may hold 0 and 1 alone, and a reference to a `bool` that holds 2 is undefined
+/// behaviour; memory from elsewhere may hold any byte. So this is the element type of boolean
+/// arrays, and [`Bool8::get`] the way to a `bool`. All true ones are equal.
 ///
 /// ```
 /// use crossdock::element::{Bool8, DType, Element as _};

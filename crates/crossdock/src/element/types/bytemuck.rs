@@ -20,11 +20,12 @@ unsafe impl<T: MultiByte> ::bytemuck::Zeroable for Le<T> {}
 // SAFETY: as above: `Pod` says the same as ours.
 unsafe impl<T: MultiByte> ::bytemuck::Pod for Le<T> {}
 
-/// A type of another crate as an element: whatever `bytemuck` knows to be plain data is one. Its dtype says only how many
-/// bytes there are (`V12`), so that others can pass it on but not read it.
+/// A type of another crate as an element: whatever `bytemuck` knows to be plain data is one. Its
+/// dtype says only how many bytes there are (`V12`), so that others can pass it on but not read it.
 ///
-/// `TransparentWrapper` and `TransparentWrapperAlloc` of that crate wrap and peel slices and vectors in place. Where the bytes have a meaning that a dtype can
-/// say, cast to that instead (`bytemuck::cast_vec::<Vec3, [f32; 3]>`), and others can read them, too.
+/// `TransparentWrapper` and `TransparentWrapperAlloc` of that crate wrap and peel slices and
+/// vectors in place. Where the bytes have a meaning that a dtype can say, cast to that instead
+/// (`bytemuck::cast_vec::<Vec3, [f32; 3]>`), and others can read them, too.
 ///
 /// ```
 /// use bytemuck::{TransparentWrapper as _, TransparentWrapperAlloc as _};
@@ -49,8 +50,8 @@ pub struct Plain<T>(pub T);
 // SAFETY: as transparent as `T`.
 unsafe impl<T> ::bytemuck::TransparentWrapper<T> for Plain<T> {}
 
-// SAFETY: `bytemuck` says of `T` what is asked here: 1. every pattern is a value, 2. no padding, 3. no pointers and no interior
-// mutability.
+// SAFETY: `bytemuck` says of `T` what is asked here: 1. every pattern is a value, 2. no padding, 3.
+// no pointers and no interior mutability.
 unsafe impl<T: ::bytemuck::Pod + Send + Sync> Pod for Plain<T> {}
 
 // SAFETY: 1. and 2. as many bytes as `T` has, of which the dtype says nothing.

@@ -7,8 +7,8 @@ use std::hash::{Hash, Hasher};
 use crate::element::{ByteOrder, DType, Element, Value};
 use crate::memory::Pod;
 
-/// A number of more than one byte, which [`Be`] and [`Le`] can hold: the integers and floats of the machine, and those of
-/// the features `half-2` and `num-complex-0_4`. Sealed.
+/// A number of more than one byte, which [`Be`] and [`Le`] can hold: the integers and floats of the
+/// machine, and those of the features `half-2` and `num-complex-0_4`. Sealed.
 pub trait MultiByte: Element + sealed::Bytes {}
 
 pub(super) mod sealed {
@@ -62,7 +62,8 @@ macro_rules! multi_byte {
 #[cfg(feature = "half-2")]
 pub(super) use multi_byte;
 
-/// From the marked number to the number, for one type at a time: Rust permits no `impl From<Be<T>> for T`.
+/// From the marked number to the number, for one type at a time: Rust permits no `impl From<Be<T>>
+/// for T`.
 macro_rules! out_of_marked {
     ($ty:ty) => {
         impl From<$crate::element::Be<$ty>> for $ty {
@@ -114,7 +115,8 @@ macro_rules! marked {
         // SAFETY: an array of bytes, as transparent as it.
         unsafe impl<T: MultiByte> Pod for $name<T> {}
 
-        // SAFETY: 1. and 2. the bytes of the number in the byte order that the dtype says, which `get` reads.
+        // SAFETY: 1. and 2. the bytes of the number in the byte order that the dtype says, which
+        // `get` reads.
         unsafe impl<T: MultiByte> Element for $name<T> {
             fn dtype() -> DType {
                 let native = T::dtype();
@@ -193,11 +195,13 @@ macro_rules! marked {
 }
 
 marked! {
-    /// A number whose most significant byte comes first, at any address: network order, NumPy's `>`.
+    /// A number whose most significant byte comes first, at any address: network order, NumPy's
+    /// `>`.
     ///
-    /// Its alignment is 1, so that headers and packed records are plain `#[repr(C)]` structs of such fields, and references to
-    /// them are references to where they lie. `get` costs a load and at most a byte swap. (A number in the machine's order that lies
-    /// at odd addresses is [`Le`] on a little-endian machine, and the other way round: the dtype is the same.)
+    /// Its alignment is 1, so that headers and packed records are plain `#[repr(C)]` structs of
+    /// such fields, and references to them are references to where they lie. `get` costs a load and
+    /// at most a byte swap. (A number in the machine's order that lies at odd addresses is [`Le`]
+    /// on a little-endian machine, and the other way round: the dtype is the same.)
     ///
     /// ```
     /// use crossdock::element::{Be, DType};
@@ -216,7 +220,8 @@ marked! {
 }
 
 marked! {
-    /// A number whose least significant byte comes first, at any address: most file formats, NumPy's `<`.
+    /// A number whose least significant byte comes first, at any address: most file formats,
+    /// NumPy's `<`.
     ///
     /// As [`Be`], of which it is the mirror image: the alignment is 1.
     Le, Little, to_little, from_little

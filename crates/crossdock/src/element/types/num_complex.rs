@@ -7,7 +7,8 @@ use crate::element::types::marked::{MultiByte, out_of_marked};
 use crate::element::{DType, Element, Value};
 use crate::memory::Pod;
 
-// SAFETY: two of `T` one after the other (`repr(C)`): 1. and 3. hold as they hold for `T`, 2. of equal size and alignment.
+// SAFETY: two of `T` one after the other (`repr(C)`): 1. and 3. hold as they hold for `T`, 2. of
+// equal size and alignment.
 unsafe impl<T: Pod> Pod for Complex<T> {}
 
 macro_rules! complex {

@@ -1,4 +1,5 @@
-//! The decimal digits of floats. Those are Rust's own; what stands here is where they are cut, and how they are set.
+//! The decimal digits of floats. Those are Rust's own; what stands here is where they are cut, and
+//! how they are set.
 
 use crate::element::ScalarKind;
 use crate::element::float::FloatFormat;
@@ -34,8 +35,8 @@ impl Decimal {
         Self { digits: digits[..significant].to_owned(), exponent: exponent.parse().unwrap_or(0) }
     }
 
-    /// Five digits tell all values of eleven bits apart. The nearest decimal of so many digits may lead to the neighbour below a
-    /// power of two, where the one above it leads back.
+    /// Five digits tell all values of eleven bits apart. The nearest decimal of so many digits may
+    /// lead to the neighbour below a power of two, where the one above it leads back.
     fn narrow(value: f64, kind: ScalarKind) -> String {
         for decimals in 0..5 {
             let near = format!("{value:.decimals$e}");
@@ -102,8 +103,8 @@ fn with_point(mut text: String) -> String {
     text
 }
 
-/// A finite number without an exponent: the fewest digits that lead back to it, at most `precision` of them behind the
-/// point, which is always there: `0.333`, `12.`.
+/// A finite number without an exponent: the fewest digits that lead back to it, at most `precision`
+/// of them behind the point, which is always there: `0.333`, `12.`.
 pub(crate) fn positional(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> String {
     let shortest = Decimal::shortest(value, kind);
     let magnitude = if shortest.decimals() <= precision {
@@ -115,8 +116,8 @@ pub(crate) fn positional(value: f64, kind: ScalarKind, precision: usize, plus: b
     with_sign(value, plus, magnitude)
 }
 
-/// A finite number's significand and exponent of ten: the fewest digits that lead back to it, at most `precision` of them
-/// behind the point, which is always there: `1.25` and -3.
+/// A finite number's significand and exponent of ten: the fewest digits that lead back to it, at
+/// most `precision` of them behind the point, which is always there: `1.25` and -3.
 pub(crate) fn scientific(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
     let shortest = Decimal::shortest(value, kind);
     if shortest.digits.len() <= precision.saturating_add(1) {
@@ -126,7 +127,8 @@ pub(crate) fn scientific(value: f64, kind: ScalarKind, precision: usize, plus: b
     (with_sign(value, plus, significand.trim_end_matches('0').to_owned()), exponent)
 }
 
-/// As [`scientific`], with exactly `precision` digits behind the point: where fewer lead back, those of the exact value follow.
+/// As [`scientific`], with exactly `precision` digits behind the point: where fewer lead back,
+/// those of the exact value follow.
 pub(crate) fn scientific_padded(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
     let shortest = Decimal::shortest(value, kind);
     let (significand, exponent) = if shortest.digits.len() == precision.saturating_add(1) {
@@ -159,7 +161,8 @@ pub(crate) fn rounded(value: f64, kind: ScalarKind) -> f64 {
     }
 }
 
-/// From which power of ten on NumPy writes numbers of a kind with an exponent: one by one, and many in one array.
+/// From which power of ten on NumPy writes numbers of a kind with an exponent: one by one, and many
+/// in one array.
 pub(crate) fn large(kind: ScalarKind) -> (f64, f64) {
     match kind {
         ScalarKind::Float64 | ScalarKind::LongDouble => (1e16, 1e8),
@@ -169,7 +172,8 @@ pub(crate) fn large(kind: ScalarKind) -> (f64, f64) {
     }
 }
 
-/// One number by itself, with the digits that lead back to it: `0.1`, `1.0`, `1e+16`, `nan`, `-inf`.
+/// One number by itself, with the digits that lead back to it: `0.1`, `1.0`, `1e+16`, `nan`,
+/// `-inf`.
 pub(super) fn float(value: f64, kind: ScalarKind) -> String {
     alone(value, kind, false, ".0")
 }

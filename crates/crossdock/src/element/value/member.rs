@@ -77,7 +77,8 @@ impl Word {
         }
     }
 
-    /// Loads one racily, at any address; `swapped` where its bytes lie in the order that is not the machine's.
+    /// Loads one racily, at any address; `swapped` where its bytes lie in the order that is not the
+    /// machine's.
     ///
     /// # Safety
     ///

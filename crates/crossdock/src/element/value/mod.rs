@@ -12,11 +12,12 @@ use crate::element::{TimeUnit, extended};
 pub(crate) use self::member::Member;
 pub(crate) use self::member::Word;
 
-/// One element, out of its array: what [`DType`](crate::element::DType) says of bytes, made into a value.
+/// One element, out of its array: what [`DType`](crate::element::DType) says of bytes, made into a
+/// value.
 ///
-/// [`Value::read`] makes one of bytes, [`Value::write`] puts one back. [`Display`](std::fmt::Display) writes it as
-/// NumPy does. Two values are equal when they are the same variant with equal contents, so `Int(1)` is not `UInt(1)`,
-/// and a NaN is unequal to itself.
+/// [`Value::read`] makes one of bytes, [`Value::write`] puts one back.
+/// [`Display`](std::fmt::Display) writes it as NumPy does. Two values are equal when they are the
+/// same variant with equal contents, so `Int(1)` is not `UInt(1)`, and a NaN is unequal to itself.
 ///
 /// ```
 /// use crossdock::element::{DType, Value};
@@ -112,7 +113,8 @@ impl Value {
         }
     }
 
-    /// The real number, if it is one, as the nearest double: integers beyond 2⁵³ and long doubles are rounded.
+    /// The real number, if it is one, as the nearest double: integers beyond 2⁵³ and long doubles
+    /// are rounded.
     #[inline]
     pub fn as_f64(&self) -> Option<f64> {
         match self {

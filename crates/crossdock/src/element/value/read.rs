@@ -5,8 +5,9 @@ use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, SubArray, 
 use crate::error::{Error, Kind, Result};
 use crate::memory::racy;
 
-/// A dtype of a few bytes can ask for any number of values: sub-arrays of zero-width elements, or many fields over the
-/// same bytes. An honest one needs no more than one for each byte and level, and a few for parts of zero width.
+/// A dtype of a few bytes can ask for any number of values: sub-arrays of zero-width elements, or
+/// many fields over the same bytes. An honest one needs no more than one for each byte and level,
+/// and a few for parts of zero width.
 const SPARE_VALUES: usize = 1 << 16;
 
 /// An element is read from, and written to, exactly as many bytes as it has.
@@ -21,13 +22,14 @@ pub(super) fn check_width(dtype: &DType, nbytes: usize) -> Result<()> {
 }
 
 impl Value {
-    /// Reads one element, at any address and in either byte order. A bool is true where its byte is not zero; fixed
-    /// bytes and text end before the NULs that fill them up. Copies the element.
+    /// Reads one element, at any address and in either byte order. A bool is true where its byte is
+    /// not zero; fixed bytes and text end before the NULs that fill them up. Copies the element.
     ///
     /// # Errors
     ///
-    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value` for a code point that is no
-    /// Unicode character; `is_unsupported` for a dtype that makes out of proportion many values of its bytes.
+    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value` for a code point
+    /// that is no Unicode character; `is_unsupported` for a dtype that makes out of proportion many
+    /// values of its bytes.
     pub fn read(dtype: &DType, bytes: &[u8]) -> Result<Self> {
         check_width(dtype, bytes.len())?;
         let allowed = bytes.len().saturating_mul(64).saturating_add(SPARE_VALUES);
@@ -36,8 +38,8 @@ impl Value {
 }
 
 impl Value {
-    /// Loads a [machine word](DType::as_machine_word) racily; other kinds are none. What is asked for one by one comes this way: it
-    /// stays in registers.
+    /// Loads a [machine word](DType::as_machine_word) racily; other kinds are none. What is asked
+    /// for one by one comes this way: it stays in registers.
     ///
     /// # Safety
     ///

@@ -6,8 +6,9 @@ use crate::element::value::digits;
 use crate::element::{DType, DTypeKind, ScalarKind, Value, extended, time};
 
 impl Value {
-    /// The value as text, knowing its dtype: narrow floats take the fewest digits that lead back to them in their own
-    /// format. `0.1` and not `0.10000000149011612`, where the element is a `float32`.
+    /// The value as text, knowing its dtype: narrow floats take the fewest digits that lead back to
+    /// them in their own format. `0.1` and not `0.10000000149011612`, where the element is a
+    /// `float32`.
     ///
     /// ```
     /// use crossdock::element::{DType, Value};
@@ -21,9 +22,9 @@ impl Value {
     }
 }
 
-/// As NumPy writes elements: `True`, `1.5`, `1e+16`, `(1+2j)`, `b'ab'`, `'text'`, `2026-11-21T04:30:00.000000001`,
-/// `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the fewest digits that lead back to the same double, and long
-/// doubles those of the nearest double.
+/// As NumPy writes elements: `True`, `1.5`, `1e+16`, `(1+2j)`, `b'ab'`, `'text'`,
+/// `2026-11-21T04:30:00.000000001`, `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the
+/// fewest digits that lead back to the same double, and long doubles those of the nearest double.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Shown { value: self, dtype: None }.fmt(f)
@@ -73,7 +74,8 @@ impl fmt::Display for Shown<'_> {
             Value::TimeDelta { count, unit } => time::write_duration(f, *count, *unit),
             Value::Pointer(address) => write!(f, "{address:#x}"),
             Value::Array(items) => {
-                // The axes of a sub-array are nested arrays, each shown with the same dtype down to its elements.
+                // The axes of a sub-array are nested arrays, each shown with the same dtype down to
+                // its elements.
                 let inner = match self.dtype.map(DType::kind) {
                     Some(DTypeKind::SubArray(subarray))
                         if !matches!(items.first(), Some(Value::Array(_))) =>
@@ -152,8 +154,9 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char(quote)
 }
 
-/// Whether a letter is seen: what has no form, and what is a space other than the usual one, is not. Rust's escapes for
-/// debugging go by the same categories, and leave alone what joins a letter in front.
+/// Whether a letter is seen: what has no form, and what is a space other than the usual one, is
+/// not. Rust's escapes for debugging go by the same categories, and leave alone what joins a letter
+/// in front.
 fn is_printable(letter: char) -> bool {
     matches!(letter, ' '..='~')
         || letter > '~' && ['a', letter].iter().collect::<String>().escape_debug().count() == 2

@@ -7,8 +7,8 @@ use crate::element::{ByteOrder, DType, DTypeKind, Record, Scalar, ScalarKind, Su
 use crate::error::{Error, Kind, Result};
 
 impl Value {
-    /// Writes one element, at any address and in either byte order. What was there and is no part of the dtype
-    /// (padding between fields) stays. On an error nothing is written.
+    /// Writes one element, at any address and in either byte order. What was there and is no part
+    /// of the dtype (padding between fields) stays. On an error nothing is written.
     ///
     /// Conversion is checked. Integers and bools become any number type that represents them;
     /// floats round to the nearest but never to infinity; a float becomes an integer only if it is
@@ -20,8 +20,8 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value`, with the value, the dtype and
-    /// the part, where it does not fit.
+    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value`, with the value,
+    /// the dtype and the part, where it does not fit.
     pub fn write(&self, dtype: &DType, bytes: &mut [u8]) -> Result<()> {
         check_width(dtype, bytes.len())?;
         if let Some(scalar) = dtype.as_scalar() {
@@ -82,7 +82,8 @@ impl Value {
             Self::Bool(value) => Some(value.into()),
             Self::Int(value) => Some(value.into()),
             Self::UInt(value) => Some(value.into()),
-            // Whole doubles are exact as integers here: 2^100 is far beyond every integer type and below 2^127.
+            // Whole doubles are exact as integers here: 2^100 is far beyond every integer type and
+            // below 2^127.
             Self::Float(value) if value.fract() == 0.0 && value.abs() < 2_f64.powi(100) => {
                 Some(value as i128)
             }
@@ -267,8 +268,8 @@ pub(super) fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
     }
 }
 
-/// An integer as a double on the way to a narrower float: what does not fit into 53 bits sets the last of them, so
-/// that the second rounding goes the way that a single one would.
+/// An integer as a double on the way to a narrower float: what does not fit into 53 bits sets the
+/// last of them, so that the second rounding goes the way that a single one would.
 fn to_odd(value: i128) -> f64 {
     let near = value as f64;
     let error = near as i128 - value;
@@ -421,7 +422,8 @@ mod tests {
 
     #[test]
     fn integers_round_to_floats_once() {
-        // Above a tie by one: rounding to a double first would make a tie of it, and go the wrong way.
+        // Above a tie by one: rounding to a double first would make a tie of it, and go the wrong
+        // way.
         let number = (1_i64 << 62) + (1 << 38) + 1;
         let mut bytes = [0; 4];
         Value::Int(number).write(&DType::F32, &mut bytes).unwrap();

@@ -1,5 +1,5 @@
-//! Layouts of static rank do what those of dynamic rank do, which the oracle has checked: same views, same refusals, in
-//! the same words.
+//! Layouts of static rank do what those of dynamic rank do, which the oracle has checked: same
+//! views, same refusals, in the same words.
 
 use std::fmt::Debug;
 

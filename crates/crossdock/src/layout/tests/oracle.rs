@@ -87,8 +87,8 @@ const TOTAL: [Op; 3] = [Op::Transpose, Op::Squeeze, Op::Normalize];
 
 const WHOLE: Pick = Pick::Range(None, None, 1);
 
-/// Whether an index may drop these axes of an indirect array: an axis that dereferences needs one in front of it, of
-/// the same segment, that is left. The slice is possible otherwise.
+/// Whether an index may drop these axes of an indirect array: an axis that dereferences needs one
+/// in front of it, of the same segment, that is left. The slice is possible otherwise.
 fn can_drop(plain: &Plain, picks: &[Pick]) -> bool {
     let named = picks.iter().filter(|pick| matches!(pick, Pick::Index(_) | Pick::Range(..))).count();
     let rest = vec![WHOLE; plain.shape.len() - named];
@@ -135,7 +135,8 @@ struct Twin {
     exact: bool,
 }
 
-/// What an operation gave, what the oracle says, and whether strides and suboffsets can express that.
+/// What an operation gave, what the oracle says, and whether strides and suboffsets can express
+/// that.
 struct Outcome {
     got: Result<(Layout, isize)>,
     expected: Option<Nested>,
@@ -298,7 +299,8 @@ impl Twin {
                     let (got, expected) = (layout.blocks(&block), nested.blocks(&block));
                     (block, got, expected)
                 };
-                // Of an empty array a block may be too long to count; there is nothing to see in it.
+                // Of an empty array a block may be too long to count; there is nothing to see in
+                // it.
                 let expected = expected.filter(|nested| !nested.cells.is_empty() || got.is_ok());
                 outcome(still(got), expected, &direct, format!("{tile:?}"))
             }

@@ -1,4 +1,5 @@
-//! As much JSON as the metadata of tensors take: an object of which some members are lists of lengths, and the others are read over.
+//! As much JSON as the metadata of tensors take: an object of which some members are lists of
+//! lengths, and the others are read over.
 
 use crate::error::{Error, Kind, Result};
 
@@ -98,7 +99,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What lies between quotes, with its escapes as they stand: a key that has some is none that is looked for.
+    /// What lies between quotes, with its escapes as they stand: a key that has some is none that
+    /// is looked for.
     fn string(&mut self) -> Result<&'a str> {
         self.expect(b'"')?;
         let start = self.at;

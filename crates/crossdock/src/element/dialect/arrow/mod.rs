@@ -1,9 +1,10 @@
 //! Arrow's spelling: the format strings of its C Data interface, and the metadata of tensors.
 //!
-//! Elements are in the machine's byte order. Dates and durations are counts of 64 bits on both sides; the least of them, which is a
-//! moment like any other in Arrow, is "not a time" here ([`NAT`](crate::element::NAT)). Truth values are bits there; those of a byte
-//! each go as the extension type `arrow.bool8`. Source: the specification of the C Data interface and of the canonical extension
-//! types, as of Arrow 26.
+//! Elements are in the machine's byte order. Dates and durations are counts of 64 bits on both
+//! sides; the least of them, which is a moment like any other in Arrow, is "not a time" here
+//! ([`NAT`](crate::element::NAT)). Truth values are bits there; those of a byte each go as the
+//! extension type `arrow.bool8`. Source: the specification of the C Data interface and of the
+//! canonical extension types, as of Arrow 26.
 
 mod json;
 mod tensor;
@@ -17,7 +18,8 @@ pub use tensor::TensorShape;
 
 /// The extension type of truth values of a byte each, whose storage is `c`.
 pub const BOOL8: &str = "arrow.bool8";
-/// The extension type of tensors of one shape, whose storage is `+w:N`; its metadata are a [`TensorShape`].
+/// The extension type of tensors of one shape, whose storage is `+w:N`; its metadata are a
+/// [`TensorShape`].
 pub const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 
 /// The one table for both directions. Of two rows for one kind, the first says what goes out.
@@ -164,9 +166,10 @@ fn not_strided(shown: &str) -> String {
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming what Arrow cannot say: text, complex numbers, small floats, pointers, long doubles, units of time
-/// that are not a second's 10³th, 10⁶th or 10⁹th part, and the byte order that is not the machine's. Sub-arrays are lists, and
-/// records structs: their parts have formats.
+/// `is_unsupported`, naming what Arrow cannot say: text, complex numbers, small floats, pointers,
+/// long doubles, units of time that are not a second's 10³th, 10⁶th or 10⁹th part, and the byte
+/// order that is not the machine's. Sub-arrays are lists, and records structs: their parts have
+/// formats.
 ///
 /// ```
 /// use crossdock::bindings::dialect::arrow;

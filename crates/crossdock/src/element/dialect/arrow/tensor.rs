@@ -5,9 +5,11 @@ use std::fmt;
 use crate::element::dialect::arrow::json::Reader;
 use crate::error::{Error, Kind, Result};
 
-/// The shape of tensors of which each is one element of a list of a fixed size, and the order of their axes.
+/// The shape of tensors of which each is one element of a list of a fixed size, and the order of
+/// their axes.
 ///
-/// Written as JSON: `{"shape":[2,3],"permutation":[1,0]}`. Names of axes are read over: arrays have none.
+/// Written as JSON: `{"shape":[2,3],"permutation":[1,0]}`. Names of axes are read over: arrays have
+/// none.
 ///
 /// ```
 /// use crossdock::bindings::dialect::arrow::TensorShape;
@@ -25,8 +27,8 @@ pub struct TensorShape {
 }
 
 impl TensorShape {
-    /// Lengths in the order in which the elements lie, row-major; and which of these axes each axis of the tensor is, unless they
-    /// are in that order.
+    /// Lengths in the order in which the elements lie, row-major; and which of these axes each axis
+    /// of the tensor is, unless they are in that order.
     ///
     /// # Errors
     ///
@@ -50,7 +52,8 @@ impl TensorShape {
     ///
     /// # Errors
     ///
-    /// `is_malformed` for what is no JSON, or has no shape, or the wrong things in it; `is_shape` as [`TensorShape::new`].
+    /// `is_malformed` for what is no JSON, or has no shape, or the wrong things in it; `is_shape`
+    /// as [`TensorShape::new`].
     pub fn parse(text: &str) -> Result<Self> {
         let (mut shape, mut permutation) = (None, None);
         let mut reader = Reader::new(text);

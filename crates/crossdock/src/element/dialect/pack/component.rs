@@ -5,7 +5,8 @@ use crate::element::ByteOrder;
 /// What an item can have at most, in bytes.
 pub(super) const MAX_ITEM_SIZE: usize = isize::MAX as usize;
 
-/// Numbers of one type, one after the other in each item. It is C's `xd_memory_view_item_component_t`, field by field.
+/// Numbers of one type, one after the other in each item. It is C's
+/// `xd_memory_view_item_component_t`, field by field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Component {
@@ -30,7 +31,8 @@ impl Component {
     pub(super) const NONE: Self =
         Self { format: 0, native_size: false, little_endian: false, offset: 0, size: 0, repeat: 0 };
 
-    /// Takes over all fields, one by one, out of registers: a component that was just written to memory is slow to move.
+    /// Takes over all fields, one by one, out of registers: a component that was just written to
+    /// memory is slow to move.
     #[inline(always)]
     pub(super) fn set(&mut self, other: &Self) {
         self.format = other.format;

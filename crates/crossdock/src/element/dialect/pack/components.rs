@@ -38,19 +38,20 @@ static WIDTHS: [(Width, bool); SCALARS.len()] = {
     widths
 };
 
-/// As [`Component::reader`], of a component that is a constant, as those of templates of one scalar are; `None` where it is not. What is
-/// elsewhere is not looked at: the address says it all.
+/// As [`Component::reader`], of a component that is a constant, as those of templates of one scalar
+/// are; `None` where it is not. What is elsewhere is not looked at: the address says it all.
 #[inline(always)]
 pub fn constant_reader(component: *const Component, nbytes: usize) -> Option<Reader> {
     let distance = component.addr().wrapping_sub(SCALARS.as_ptr().addr());
-    // The remainder goes to the upper bits: of what is no component of the table the result is too large.
+    // The remainder goes to the upper bits: of what is no component of the table the result is too
+    // large.
     let place = distance.rotate_right(size_of::<Component>().trailing_zeros());
     let (width, swapped) = WIDTHS.get(place)?;
     (usize::from(width.size) <= nbytes).then(|| Reader::at_start(width.word, *swapped))
 }
 
-/// The components of a template, in the order of their offsets: those of one scalar in a constant table, others in a block of `malloc`,
-/// so that its size need not be known to free it.
+/// The components of a template, in the order of their offsets: those of one scalar in a constant
+/// table, others in a block of `malloc`, so that its size need not be known to free it.
 ///
 /// # Invariants
 ///
@@ -80,7 +81,8 @@ impl Components {
         }
         // Of no bytes, `malloc` may answer null.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
-        // SAFETY: there is room for one component for each byte of the template, each of which begins one at most.
+        // SAFETY: there is room for one component for each byte of the template, each of which
+        // begins one at most.
         let item_size = walk(format, |component| unsafe { components.push(&component) })?;
         match components.as_slice() {
             [] => components = Self::NONE,

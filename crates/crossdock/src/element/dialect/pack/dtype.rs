@@ -7,11 +7,13 @@ use crate::error::{Error, Kind, Result};
 use std::fmt::{self, Write};
 
 impl Component {
-    /// The dtype of its numbers: a scalar, or a sub-array where there are more of them, or none. O(1).
+    /// The dtype of its numbers: a scalar, or a sub-array where there are more of them, or none.
+    /// O(1).
     ///
     /// # Errors
     ///
-    /// `is_malformed` for one that no template has, `is_bounds` for more bytes than memory can have.
+    /// `is_malformed` for one that no template has, `is_bounds` for more bytes than memory can
+    /// have.
     pub fn to_dtype(&self) -> Result<DType> {
         let (word, _) = self.within(MAX_ITEM_SIZE)?;
         let scalar = DType::scalar(word.kind(), self.byte_order())?;
@@ -20,8 +22,8 @@ impl Component {
 }
 
 impl Template {
-    /// The dtype of an item: that of the component, where a single one is all of the item; otherwise a record with the fields
-    /// `f0`, `f1`, … at the offsets of the components.
+    /// The dtype of an item: that of the component, where a single one is all of the item;
+    /// otherwise a record with the fields `f0`, `f1`, … at the offsets of the components.
     ///
     /// # Errors
     ///
@@ -50,14 +52,16 @@ impl Template {
     }
 }
 
-/// Writes a dtype as a template from which [`Template::to_dtype`] makes the same one: without `|`, and with `x` where there is padding.
+/// Writes a dtype as a template from which [`Template::to_dtype`] makes the same one: without `|`,
+/// and with `x` where there is padding.
 ///
 /// Names are all that may be lost: Ruby has none, so that fields come back as `f0`, `f1`, …
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part for which Ruby has no letter, or whose structure a flat list of numbers does not keep. For
-/// what is the same numbers nevertheless, see [`to_pack_approximately`].
+/// `is_unsupported`, naming the part for which Ruby has no letter, or whose structure a flat list
+/// of numbers does not keep. For what is the same numbers nevertheless, see
+/// [`to_pack_approximately`].
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -86,14 +90,15 @@ pub fn to_pack(dtype: &DType) -> Result<String> {
     Ok(printer.text)
 }
 
-/// Writes a dtype as a template of the same numbers at the same bytes, where [`to_pack`] refuses because Ruby has no word for what
-/// they are: a truth value as a byte `C`, a complex number as its two parts, dates and durations as their counts, a pointer as an
-/// integer, text as code points, bytes one by one; records in records and the axes of sub-arrays as one flat list.
+/// Writes a dtype as a template of the same numbers at the same bytes, where [`to_pack`] refuses
+/// because Ruby has no word for what they are: a truth value as a byte `C`, a complex number as its
+/// two parts, dates and durations as their counts, a pointer as an integer, text as code points,
+/// bytes one by one; records in records and the axes of sub-arrays as one flat list.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part whose bytes are not such numbers: floats of 16 bits and fewer, `long double`; fields that
-/// overlap or are not in the order of their offsets.
+/// `is_unsupported`, naming the part whose bytes are not such numbers: floats of 16 bits and fewer,
+/// `long double`; fields that overlap or are not in the order of their offsets.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;

@@ -6,7 +6,8 @@ use std::fmt;
 
 /// Where and why some bytes are no template. Two words; making one allocates nothing.
 ///
-/// It becomes an [`Error`] by `?`: `is_overflow` where an item would be larger than memory is, otherwise `is_malformed`.
+/// It becomes an [`Error`] by `?`: `is_overflow` where an item would be larger than memory is,
+/// otherwise `is_malformed`.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -41,8 +42,8 @@ impl FormatError {
         Self { offset, cause }
     }
 
-    /// Where the part begins that is wrong, in bytes from the start of the template: its letter, also where one of its
-    /// modifiers or its count is at fault.
+    /// Where the part begins that is wrong, in bytes from the start of the template: its letter,
+    /// also where one of its modifiers or its count is at fault.
     pub fn offset(&self) -> usize {
         self.offset
     }

@@ -7,8 +7,8 @@ use crate::element::{ByteOrder, Member};
 use crate::error::{Error, Kind, Result};
 
 impl Component {
-    /// What its letter means, and whether its bytes lie in the order that is not the machine's. None where the letter is
-    /// none, or has another size.
+    /// What its letter means, and whether its bytes lie in the order that is not the machine's.
+    /// None where the letter is none, or has another size.
     #[inline(always)]
     fn word(&self) -> Option<(Word, bool)> {
         let letter = letter(self.format);
@@ -29,8 +29,8 @@ impl Component {
         if end? <= nbytes { self.word() } else { None }
     }
 
-    /// What reads the numbers of this component from items of so many bytes; `None` where they do not lie inside, or no template makes
-    /// such a component.
+    /// What reads the numbers of this component from items of so many bytes; `None` where they do
+    /// not lie inside, or no template makes such a component.
     #[inline(always)]
     pub fn reader(&self, nbytes: usize) -> Option<Reader> {
         let (word, swapped) = self.find_within(nbytes)?;
@@ -87,22 +87,24 @@ impl Reader {
     ///
     /// # Safety
     ///
-    /// The index is below the component's `repeat`; otherwise as for [`racy::load`](crate::memory::racy::load), for the bytes of one item
-    /// from `ptr`.
+    /// The index is below the component's `repeat`; otherwise as for
+    /// [`racy::load`](crate::memory::racy::load), for the bytes of one item from `ptr`.
     #[inline(always)]
     pub unsafe fn load(&self, ptr: *const u8, index: usize) -> Member {
-        // SAFETY: the component lies within the item, whose bytes are readable (the caller's promise).
+        // SAFETY: the component lies within the item, whose bytes are readable (the caller's
+        // promise).
         unsafe { self.word.load(ptr.wrapping_add(self.offset + index * self.size), self.swapped) }
     }
 }
 
-/// Reads the numbers of one item, at any address: those of each component in order, each repetition by itself. O(numbers);
-/// allocates nothing. The item is the bytes, of which the components may leave some out.
+/// Reads the numbers of one item, at any address: those of each component in order, each repetition
+/// by itself. O(numbers); allocates nothing. The item is the bytes, of which the components may
+/// leave some out.
 ///
 /// # Errors
 ///
-/// `is_bounds` for a component that does not lie inside of the bytes, `is_malformed` for one that no template has. What was
-/// handed over before is void.
+/// `is_bounds` for a component that does not lie inside of the bytes, `is_malformed` for one that
+/// no template has. What was handed over before is void.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -122,8 +124,9 @@ pub fn read_members(bytes: &[u8], components: &[Component], found: impl FnMut(Me
     unsafe { load_members(bytes.as_ptr(), bytes.len(), components, found) }
 }
 
-/// Reads the numbers of one item whose bytes others may be writing. Each number is loaded by itself; one that is being
-/// written may be a mixture of old and new bytes. Otherwise as [`read_members`].
+/// Reads the numbers of one item whose bytes others may be writing. Each number is loaded by
+/// itself; one that is being written may be a mixture of old and new bytes. Otherwise as
+/// [`read_members`].
 ///
 /// # Errors
 ///
@@ -149,16 +152,17 @@ pub unsafe fn load_members(
     Ok(())
 }
 
-/// Writes the numbers of one item, in the order in which [`read_members`] reads them. Bytes of no component stay. On an error
-/// nothing is written. O(numbers); allocates nothing.
+/// Writes the numbers of one item, in the order in which [`read_members`] reads them. Bytes of no
+/// component stay. On an error nothing is written. O(numbers); allocates nothing.
 ///
-/// Conversion is checked, as by [`Value::write`](crate::element::Value::write): integers become any type that can say them, floats
-/// round to the nearest but never to infinity, and a float becomes an integer only where it is one.
+/// Conversion is checked, as by [`Value::write`](crate::element::Value::write): integers become any
+/// type that can say them, floats round to the nearest but never to infinity, and a float becomes
+/// an integer only where it is one.
 ///
 /// # Errors
 ///
-/// `is_value` for a number that does not fit, and for more or fewer numbers than the components have; otherwise as
-/// [`read_members`].
+/// `is_value` for a number that does not fit, and for more or fewer numbers than the components
+/// have; otherwise as [`read_members`].
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -178,8 +182,8 @@ pub fn write_members(bytes: &mut [u8], components: &[Component], members: &[Memb
     unsafe { store_members(bytes.as_mut_ptr(), bytes.len(), components, members) }
 }
 
-/// Writes the numbers of one item whose bytes others may be reading or writing, each number by itself. Otherwise as
-/// [`write_members`].
+/// Writes the numbers of one item whose bytes others may be reading or writing, each number by
+/// itself. Otherwise as [`write_members`].
 ///
 /// # Errors
 ///

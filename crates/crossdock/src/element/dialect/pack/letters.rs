@@ -83,8 +83,8 @@ const NATIVE: Order = Order::Fixed(ByteOrder::NATIVE);
 const LITTLE: Order = Order::Fixed(ByteOrder::Little);
 const BIG: Order = Order::Fixed(ByteOrder::Big);
 
-/// Letter, width, width behind `!`, order. `c` is signed on every machine, whatever C's own `char` is there.
-/// Where several letters mean the same, the first of them is written.
+/// Letter, width, width behind `!`, order. `c` is signed on every machine, whatever C's own `char`
+/// is there. Where several letters mean the same, the first of them is written.
 const NUMBERS: [(u8, Width, Width, Order); COUNT] = [
     (b'c', width::<i8>(true), width::<i8>(true), NATIVE),
     (b'C', width::<u8>(false), width::<u8>(false), NATIVE),

@@ -1,4 +1,5 @@
-//! Ruby's spelling, that of MemoryView: letters of `Array#pack`, each with modifiers and a count behind it.
+//! Ruby's spelling, that of MemoryView: letters of `Array#pack`, each with modifiers and a count
+//! behind it.
 //!
 //! ```text
 //! template := '|'? ( space* part )* space*
@@ -17,8 +18,9 @@
 //! | `f` `d`, `e` `E`, `g` `G` | floats of 4 and 8 bytes; in the machine's order, little-endian, big-endian |
 //! | `x` | a byte that is not read |
 //!
-//! Parts follow one another without gaps, unless the very first byte is `|`: then each is aligned as C aligns it in a struct,
-//! and so is the item. There are no other letters; those of `String#unpack` that this list lacks are errors.
+//! Parts follow one another without gaps, unless the very first byte is `|`: then each is aligned
+//! as C aligns it in a struct, and so is the item. There are no other letters; those of
+//! `String#unpack` that this list lacks are errors.
 //!
 //! `parse` reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read
 //! and write the numbers of one item. Where the original's parser overflows or writes beyond what
@@ -42,12 +44,13 @@ pub use self::template::Template;
 #[doc(no_inline)]
 pub use crate::element::value::member::Member;
 
-/// Reads a template. One pass; allocates for more than a few components only, and never for a count.
+/// Reads a template. One pass; allocates for more than a few components only, and never for a
+/// count.
 ///
 /// # Errors
 ///
-/// Where a part is no part of a template, or makes the item larger than memory is, with the place of the part. The first from the
-/// left is reported.
+/// Where a part is no part of a template, or makes the item larger than memory is, with the place
+/// of the part. The first from the left is reported.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;

@@ -5,12 +5,14 @@ use crate::element::dialect::pack::component::{Component, MAX_ITEM_SIZE};
 use crate::element::dialect::pack::error::{Cause, FormatError};
 use crate::element::dialect::pack::letters::{Class, Letter, Order, letter};
 
-/// Reads a template, hands over each of its components in order, and gives the size of an item. On an error, what was handed over is void.
+/// Reads a template, hands over each of its components in order, and gives the size of an item. On
+/// an error, what was handed over is void.
 #[inline(always)]
 pub(super) fn walk(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
     let aligned = format.first() == Some(&b'|');
     let mut at = usize::from(aligned);
-    // The part that was read last, where the item ends behind it, and the strictest alignment so far.
+    // The part that was read last, where the item ends behind it, and the strictest alignment so
+    // far.
     let (mut start, mut end, mut strictest) = (at, 0, 1);
     while let Some(&byte) = format.get(at) {
         let letter = letter(byte);
@@ -105,7 +107,8 @@ impl Suffix {
             repeat = 0;
         }
         while let Some(&digit @ b'0'..=b'9') = format.get(at) {
-            // What is beyond all numbers stays there: every part has bytes, and nothing has so many.
+            // What is beyond all numbers stays there: every part has bytes, and nothing has so
+            // many.
             repeat = repeat.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
             at += 1;
         }

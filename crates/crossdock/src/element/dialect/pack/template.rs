@@ -7,7 +7,8 @@ use std::fmt;
 
 /// A pack template that was read once: the size of an item, and its components.
 ///
-/// The components of a single scalar lie in a table that is constant ([`Template::as_static`]), others in a block of `malloc`.
+/// The components of a single scalar lie in a table that is constant ([`Template::as_static`]),
+/// others in a block of `malloc`.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -39,7 +40,8 @@ impl Template {
         self.components.as_slice()
     }
 
-    /// The components, where they lie in a constant table: one number at the start of the item, or none at all. O(1).
+    /// The components, where they lie in a constant table: one number at the start of the item, or
+    /// none at all. O(1).
     pub fn as_static(&self) -> Option<&'static [Component]> {
         self.components.as_static()
     }

@@ -1,4 +1,5 @@
-//! The letters of a format, and the marks that say how wide, how aligned and in which order the items behind them are.
+//! The letters of a format, and the marks that say how wide, how aligned and in which order the
+//! items behind them are.
 
 use crate::element::{ByteOrder, Scalar, ScalarKind};
 use std::ffi::{CStr, c_int, c_long, c_longlong, c_short};

@@ -1,8 +1,10 @@
 //! Python's spelling, as buffers have it: `d`, `3i`, `T{i:a:4xd:b:}`.
 //!
-//! The letters are those of Python's module `struct`, with what [PEP 3118](https://peps.python.org/pep-3118/) adds: complex numbers
-//! (`Zf`, `Zd`, `Zg`; CPython 3.14 has `F`, `D`, `G`, too), `g` for `long double`, `w` for code points of 4 bytes, sub-arrays
-//! `(2,3)d`, records `T{…}`, and names `:name:` behind their items. A mark is in force until the next one:
+//! The letters are those of Python's module `struct`, with what [PEP
+//! 3118](https://peps.python.org/pep-3118/) adds: complex numbers (`Zf`, `Zd`, `Zg`; CPython 3.14
+//! has `F`, `D`, `G`, too), `g` for `long double`, `w` for code points of 4 bytes, sub-arrays
+//! `(2,3)d`, records `T{…}`, and names `:name:` behind their items. A mark is in force until the
+//! next one:
 //!
 //! | mark | widths | byte order | padding |
 //! |---|---|---|---|
@@ -10,8 +12,8 @@
 //! | `^` | C's own | the machine's | none |
 //! | `=` `<` `>` `!` | `l` has 4 bytes, `q` 8 | the machine's, little, big, big | none |
 //!
-//! Readers differ in what they know. [`print`](fn@print) writes what most of them read: a single letter without a mark for a number of
-//! the machine, records with all their padding written out.
+//! Readers differ in what they know. [`print`](fn@print) writes what most of them read: a single
+//! letter without a mark for a number of the machine, records with all their padding written out.
 //!
 //! | read | is |
 //! |---|---|
@@ -65,12 +67,14 @@ impl DType {
     }
 }
 
-/// Reads a format. What stands outside of a record has no padding behind it, as in Python's `struct`.
+/// Reads a format. What stands outside of a record has no padding behind it, as in Python's
+/// `struct`.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what breaks the rules, with the byte where; `is_unsupported` for object references, pointers with a type, bit
-/// fields, `u`, and what is nested too deep; `is_dtype` for a name that stands twice; `is_overflow`.
+/// `is_malformed` for what breaks the rules, with the byte where; `is_unsupported` for object
+/// references, pointers with a type, bit fields, `u`, and what is nested too deep; `is_dtype` for a
+/// name that stands twice; `is_overflow`.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pep3118;
@@ -86,13 +90,14 @@ pub fn parse(format: &[u8]) -> Result<DType> {
     read(format, None)
 }
 
-/// Reads a format of which the size of an item is known. Exporters differ in whether items outside of a record have padding behind
-/// them: both are read.
+/// Reads a format of which the size of an item is known. Exporters differ in whether items outside
+/// of a record have padding behind them: both are read.
 ///
 /// # Errors
 ///
-/// As [`parse`]; `is_malformed` where the item has another size. There are exporters whose formats leave out padding, or stand for
-/// something else altogether: such an item is no more than its bytes.
+/// As [`parse`]; `is_malformed` where the item has another size. There are exporters whose formats
+/// leave out padding, or stand for something else altogether: such an item is no more than its
+/// bytes.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pep3118;
@@ -131,14 +136,15 @@ fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
     }
 }
 
-/// Writes a dtype as a format from which [`parse`] makes the same one, for elements that are aligned as C aligns them. Titles of
-/// fields are all that is lost.
+/// Writes a dtype as a format from which [`parse`] makes the same one, for elements that are
+/// aligned as C aligns them. Titles of fields are all that is lost.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part for which there is no letter (`bfloat16` and narrower floats, `complex32`, dates), which readers
-/// do not know where it stands (pointers in records, a `long double` in the other byte order), or which cannot be said: fields that
-/// overlap or are not in the order of their offsets, names with a colon, and sub-arrays of opaque bytes outside of records.
+/// `is_unsupported`, naming the part for which there is no letter (`bfloat16` and narrower floats,
+/// `complex32`, dates), which readers do not know where it stands (pointers in records, a `long
+/// double` in the other byte order), or which cannot be said: fields that overlap or are not in the
+/// order of their offsets, names with a colon, and sub-arrays of opaque bytes outside of records.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pep3118;
@@ -174,8 +180,8 @@ pub fn print_unaligned(dtype: &DType) -> Result<String> {
     write::write(dtype, false)
 }
 
-/// What [`print`](fn@print) writes, where that is letters alone: for scalars of fixed width in the machine's own byte order. O(1),
-/// and allocates nothing.
+/// What [`print`](fn@print) writes, where that is letters alone: for scalars of fixed width in the
+/// machine's own byte order. O(1), and allocates nothing.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pep3118;

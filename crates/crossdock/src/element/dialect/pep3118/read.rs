@@ -251,8 +251,8 @@ impl Items<'_> {
         self.into_sized_record(itemsize)
     }
 
-    /// What a whole format of so many bytes stands for: the only item, where it is all there is and has no name; padding as
-    /// opaque bytes; otherwise a record.
+    /// What a whole format of so many bytes stands for: the only item, where it is all there is and
+    /// has no name; padding as opaque bytes; otherwise a record.
     pub(super) fn into_dtype(mut self, itemsize: usize) -> Result<DType> {
         match self.fields.as_mut_slice() {
             [] => DType::void(itemsize),
@@ -261,7 +261,8 @@ impl Items<'_> {
         }
     }
 
-    /// Fields without a name are `f0`, `f1`, … with the numbers that leave them different from the others, as in NumPy.
+    /// Fields without a name are `f0`, `f1`, … with the numbers that leave them different from the
+    /// others, as in NumPy.
     fn into_sized_record(self, itemsize: usize) -> Result<DType> {
         let taken: HashSet<&str> = match self.fields.iter().all(|item| item.name.is_some()) {
             true => HashSet::new(),

@@ -12,8 +12,8 @@ pub(super) fn write(dtype: &DType, aligned: bool) -> Result<String> {
     Ok(printer.text)
 }
 
-/// The alignment of a dtype whose parts lie where C would put them, in the machine's own order, so that `@` adds no padding to what
-/// is written; none for others.
+/// The alignment of a dtype whose parts lie where C would put them, in the machine's own order, so
+/// that `@` adds no padding to what is written; none for others.
 fn natural(dtype: &DType) -> Option<usize> {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar.is_native().then(|| scalar.alignment()),
@@ -130,7 +130,8 @@ impl Printer {
         let wanted = match scalar.byte_order() {
             // Anything but `@`, which would align what comes later.
             None if self.mode != Mode::Aligned || self.depth == 0 => return,
-            // Alone, an item is read by more of them behind `<` than behind `^`; but not a long double.
+            // Alone, an item is read by more of them behind `<` than behind `^`; but not a long
+            // double.
             Some(order) if self.depth == 0 && scalar.alignment() < 16 || !scalar.is_native() => {
                 Mode::Standard(order)
             }

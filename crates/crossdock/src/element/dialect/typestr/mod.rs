@@ -1,13 +1,13 @@
 //! NumPy's spelling: `<f8` for a scalar, a Python literal for everything else.
 //!
-//! [`parse`] takes both. A literal is a list of fields, `[('a', '<i4'), ('b', '<f8', (2, 3))]`, where a field without a
-//! name, `('', '|V4')`, is padding and `(('title', 'name'), '<i4')` has a title; a dictionary, `{'names': […],
-//! 'formats': […], 'offsets': […], 'titles': […], 'itemsize': n}`, which can say where each field lies; or a pair of
-//! a base and a shape, `('<f8', (2, 3))`.
+//! [`parse`] takes both. A literal is a list of fields, `[('a', '<i4'), ('b', '<f8', (2, 3))]`,
+//! where a field without a name, `('', '|V4')`, is padding and `(('title', 'name'), '<i4')` has a
+//! title; a dictionary, `{'names': […], 'formats': […], 'offsets': […], 'titles': […], 'itemsize':
+//! n}`, which can say where each field lies; or a pair of a base and a shape, `('<f8', (2, 3))`.
 //!
-//! [`print`](fn@print) writes what `numpy.dtype(ast.literal_eval(text))` turns into the equal dtype (a scalar bare,
-//! without quotes). [`print_descr`] writes what the header of an `.npy` file and `__array_interface__` want, who know
-//! padding as fields without a name but no dictionaries.
+//! [`print`](fn@print) writes what `numpy.dtype(ast.literal_eval(text))` turns into the equal dtype
+//! (a scalar bare, without quotes). [`print_descr`] writes what the header of an `.npy` file and
+//! `__array_interface__` want, who know padding as fields without a name but no dictionaries.
 
 mod error;
 mod read;
@@ -44,13 +44,13 @@ impl DType {
 
 /// Reads a typestr (`<f8`) or the Python literal of a dtype.
 ///
-/// The order `=`, `|` or none at all means the machine's own. Records made from lists are packed, and their padding
-/// entries become gaps.
+/// The order `=`, `|` or none at all means the machine's own. Records made from lists are packed,
+/// and their padding entries become gaps.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what breaks the rules; `is_unsupported` for object references (a pickle, which is never
-/// executed) and for types of NumPy that have no fixed width.
+/// `is_malformed` for what breaks the rules; `is_unsupported` for object references (a pickle,
+/// which is never executed) and for types of NumPy that have no fixed width.
 ///
 /// ```
 /// use crossdock::bindings::dialect::typestr;
@@ -71,7 +71,8 @@ pub fn parse(text: &str) -> Result<DType> {
     }
 }
 
-/// Writes a dtype so that `numpy.dtype` makes the equal one of it: a typestr for a scalar, otherwise a Python literal.
+/// Writes a dtype so that `numpy.dtype` makes the equal one of it: a typestr for a scalar,
+/// otherwise a Python literal.
 ///
 /// # Errors
 ///
@@ -99,13 +100,13 @@ pub fn print(dtype: &DType) -> Result<String> {
     }
 }
 
-/// Writes a dtype as `descr`, the way the header of an `.npy` file has it: a quoted typestr for a scalar, a list with
-/// padding entries for a record.
+/// Writes a dtype as `descr`, the way the header of an `.npy` file has it: a quoted typestr for a
+/// scalar, a list with padding entries for a record.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part which NumPy has no spelling for, or which a list cannot say: fields that
-/// overlap or are not in the order of their offsets.
+/// `is_unsupported`, naming the part which NumPy has no spelling for, or which a list cannot say:
+/// fields that overlap or are not in the order of their offsets.
 pub fn print_descr(dtype: &DType) -> Result<String> {
     write::Printer { dictionaries: false }.dtype(dtype)
 }

@@ -7,7 +7,8 @@ use crate::element::{DType, Field, MAX_DEPTH, Scalar, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use std::collections::HashMap;
 
-/// `depth` counts records and bases around this one: a text cannot make this recurse deeper than a dtype may be.
+/// `depth` counts records and bases around this one: a text cannot make this recurse deeper than a
+/// dtype may be.
 pub(super) fn read(literal: &Literal, depth: usize) -> Result<DType> {
     if depth > MAX_DEPTH {
         return Err(Error::new(
