@@ -1,39 +1,47 @@
-//! Elements by reference, and iteration: one list for all that hold constant elements (views and
-//! the guards of Read and Write leases), and one for those that nobody else touches.
+//! Elements by reference, and iteration: one list for types that hold constant elements (views and
+//! the guards of Read and Write leases), and one for types with exclusive access.
 //!
-//! The macros are told the lifetime of the references, and where the type keeps the address of
-//! element 0 and the layout. What makes each access sound is an invariant of that type: the
-//! elements that the layout reaches from there are initialised, aligned, and constant (or, in the
-//! second list, ours alone) for that lifetime.
+//! The macros take the lifetime of the references, and the fields with the address of element 0 and
+//! the layout. An invariant of the type makes each access sound:
+//!
+//! # Access
+//!
+//! 1. The elements that the layout reaches from that address lie in one allocation, and are
+//!    initialised, aligned, and constant for that lifetime.
+//! 2. In the second list, for that lifetime: they are reached through this value alone, and no two
+//!    indices reach the same byte.
 
 /// `element_access! { 'a self: self.ptr, self.layout }`
 macro_rules! element_access {
     ($lifetime:lifetime $this:ident: $ptr:expr, $layout:expr) => {
-        /// The element at an index, or `None` where there is none.
+        /// The element at an index, or `None` if the index is out of bounds.
         #[inline(always)]
         pub fn get(&$this, index: [usize; D]) -> Option<&$lifetime T> {
             let offset = $layout.checked_offset(index)?;
-            // SAFETY: an offset that the layout gives for an index inside of it.
+            // SAFETY: `checked_offset` found the index inside the shape, so this is the offset of
+            // an element, in the allocation of element 0 (Access 1).
             let ptr = unsafe { $ptr.offset(offset) };
-            // SAFETY: such an element may be had by reference.
+            // SAFETY: `ptr` is the address of an element: initialised, aligned and constant for the
+            // lifetime of the result (Access 1).
             Some(unsafe { ptr.cast().as_ref() })
         }
 
-        /// The element at an index that is known to be inside.
+        /// The element at an index that the caller knows to be in bounds.
         ///
         /// # Safety
         ///
         /// Each index is less than the length of its axis.
         #[inline(always)]
         pub unsafe fn get_unchecked(&$this, index: [usize; D]) -> &$lifetime T {
-            // SAFETY: an offset that the layout gives for an index inside of it (the caller's
-            // word).
+            // SAFETY: `# Safety` says that the index is inside the shape, so this is the offset of
+            // an element, in the allocation of element 0 (Access 1).
             let ptr = unsafe { $ptr.offset($layout.offset_at(index)) };
-            // SAFETY: such an element may be had by reference.
+            // SAFETY: `ptr` is the address of an element: initialised, aligned and constant for the
+            // lifetime of the result (Access 1).
             unsafe { ptr.cast().as_ref() }
         }
 
-        /// The elements as a slice, where they lie row-major without gaps. O(rank).
+        /// The elements as a slice, if they are C-contiguous (row-major). O(rank).
         #[inline]
         pub fn as_slice(&$this) -> Option<&$lifetime [T]> {
             if !$layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
@@ -41,8 +49,9 @@ macro_rules! element_access {
             }
             let len = $layout.len();
             let ptr = if len == 0 { std::ptr::NonNull::dangling() } else { $ptr.cast() };
-            // SAFETY: without gaps, as just checked, each may be had by reference; an empty slice
-            // needs only alignment.
+            // SAFETY: `is_contiguous` found `len` elements one after the other, each initialised,
+            // aligned and constant (Access 1); an empty slice needs only the alignment of
+            // `dangling`.
             Some(unsafe { std::slice::from_raw_parts(ptr.as_ptr(), len) })
         }
 
@@ -51,7 +60,8 @@ macro_rules! element_access {
         pub fn iter(&$this) -> crate::array::Iter<$lifetime, T, D> {
             match $this.as_slice() {
                 Some(slice) => crate::array::Iter::of_slice(slice),
-                // SAFETY: the layout's offsets are those of elements that may be had by reference.
+                // SAFETY: the offsets are those of this layout's elements, which are initialised,
+                // aligned and constant for the lifetime (Access 1).
                 None => unsafe { crate::array::Iter::strided($ptr, $layout.offsets()) },
             }
         }
@@ -61,7 +71,8 @@ macro_rules! element_access {
         pub fn indexed_iter(
             &$this,
         ) -> impl DoubleEndedIterator<Item = ([usize; D], &$lifetime T)> + ExactSizeIterator + Clone {
-            // SAFETY: the layout's offsets are those of elements that may be had by reference.
+            // SAFETY: the offsets are those of this layout's elements, which are initialised,
+            // aligned and constant for the lifetime (Access 1).
             unsafe { crate::array::IndexedIter::new($ptr, $layout.indexed_offsets()) }
         }
 
@@ -80,37 +91,40 @@ macro_rules! element_access {
 /// `element_access_mut! { self: self.ptr, self.layout }`
 macro_rules! element_access_mut {
     ($this:ident: $ptr:expr, $layout:expr) => {
-        /// The element at an index, to be written, or `None` where there is none.
+        /// The element at an index by mutable reference, or `None` if the index is out of bounds.
         #[inline(always)]
         pub fn get_mut(&mut $this, index: [usize; D]) -> Option<&mut T> {
             let offset = $layout.checked_offset(index)?;
-            // SAFETY: an offset that the layout gives for an index inside of it.
+            // SAFETY: `checked_offset` found the index inside the shape, so this is the offset of
+            // an element, in the allocation of element 0 (Access 1).
             let ptr = unsafe { $ptr.offset(offset) };
-            // SAFETY: such an element is ours alone, and `&mut self` is borrowed.
+            // SAFETY: `ptr` is the address of an initialised, aligned element (Access 1); only this
+            // value reaches it (Access 2), and `&mut self` is borrowed for the result's lifetime.
             Some(unsafe { ptr.cast().as_mut() })
         }
 
-        /// The element at an index that is known to be inside, to be written.
+        /// The element, by mutable reference, at an index that the caller knows to be in bounds.
         ///
         /// # Safety
         ///
         /// Each index is less than the length of its axis.
         #[inline(always)]
         pub unsafe fn get_unchecked_mut(&mut $this, index: [usize; D]) -> &mut T {
-            // SAFETY: an offset that the layout gives for an index inside of it (the caller's
-            // word).
+            // SAFETY: `# Safety` says that the index is inside the shape, so this is the offset of
+            // an element, in the allocation of element 0 (Access 1).
             let ptr = unsafe { $ptr.offset($layout.offset_at(index)) };
-            // SAFETY: such an element is ours alone, and `&mut self` is borrowed.
+            // SAFETY: `ptr` is the address of an initialised, aligned element (Access 1); only this
+            // value reaches it (Access 2), and `&mut self` is borrowed for the result's lifetime.
             unsafe { ptr.cast().as_mut() }
         }
 
-        /// The address of element 0, to be written.
+        /// The address of element 0, for writing.
         #[inline]
         pub fn as_mut_ptr(&mut $this) -> *mut T {
             $ptr.as_ptr().cast()
         }
 
-        /// The elements as a slice, where they lie row-major without gaps, to be written. O(rank).
+        /// The elements as a mutable slice, if they are C-contiguous (row-major). O(rank).
         #[inline]
         pub fn as_mut_slice(&mut $this) -> Option<&mut [T]> {
             if !$layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
@@ -118,29 +132,30 @@ macro_rules! element_access_mut {
             }
             let len = $layout.len();
             let ptr = if len == 0 { std::ptr::NonNull::dangling() } else { $ptr.cast() };
-            // SAFETY: without gaps, as just checked, each is ours alone; an empty slice needs only
+            // SAFETY: `is_contiguous` found `len` initialised, aligned elements one after the other
+            // (Access 1), which only this value reaches (Access 2); an empty slice needs only
             // alignment.
             Some(unsafe { std::slice::from_raw_parts_mut(ptr.as_ptr(), len) })
         }
 
-        /// The elements in row-major order, to be written.
+        /// The elements in row-major order, by mutable reference.
         #[inline]
         pub fn iter_mut(&mut $this) -> crate::array::IterMut<'_, T, D> {
             if $layout.is_contiguous(size_of::<T>(), crate::layout::Order::RowMajor) {
                 return crate::array::IterMut::of_slice($this.as_mut_slice().unwrap_or_default());
             }
-            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none
-            // twice.
+            // SAFETY: the offsets are those of this layout's elements, initialised and aligned
+            // (Access 1), reached through this value alone and each at one index (Access 2).
             unsafe { crate::array::IterMut::strided($ptr, $layout.offsets()) }
         }
 
-        /// The elements in row-major order, each with its index, to be written.
+        /// The elements in row-major order by mutable reference, each with its index.
         #[inline]
         pub fn indexed_iter_mut(
             &mut $this,
         ) -> impl DoubleEndedIterator<Item = ([usize; D], &mut T)> + ExactSizeIterator {
-            // SAFETY: the layout's offsets are those of elements that are ours alone; it gives none
-            // twice.
+            // SAFETY: the offsets are those of this layout's elements, initialised and aligned
+            // (Access 1), reached through this value alone and each at one index (Access 2).
             unsafe { crate::array::IndexedIterMut::new($ptr, $layout.indexed_offsets()) }
         }
 
@@ -151,7 +166,7 @@ macro_rules! element_access_mut {
     };
 }
 
-/// `a[[i, j]]`, and iteration by `for`, over what has [`element_access!`].
+/// `a[[i, j]]`, and iteration by `for`, for types with [`element_access!`].
 macro_rules! element_index {
     ($type:ident<$($of:tt),*>) => {
         impl<T: crate::element::Element, const D: usize> std::ops::Index<[usize; D]> for $type<$($of),*, D> {
@@ -159,7 +174,7 @@ macro_rules! element_index {
 
             /// # Panics
             ///
-            /// Where the index is outside.
+            /// If the index is out of bounds.
             #[inline(always)]
             fn index(&self, index: [usize; D]) -> &T {
                 match self.get(index) {
@@ -180,7 +195,7 @@ macro_rules! element_index {
     };
 }
 
-/// `a[[i, j]] = …`, and iteration by `for`, over what has [`element_access_mut!`].
+/// `a[[i, j]] = …`, and iteration by `for`, for types with [`element_access_mut!`].
 macro_rules! element_index_mut {
     ($type:ident<$($of:tt),*>) => {
         impl<T: crate::element::Element, const D: usize> std::ops::IndexMut<[usize; D]> for $type<$($of),*, D> {
@@ -207,7 +222,7 @@ macro_rules! element_index_mut {
 
 pub(crate) use {element_access, element_access_mut, element_index, element_index_mut};
 
-/// Panics where the index is outside, as a slice does.
+/// Panics if the index is out of bounds, as a slice does.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,12 +1,12 @@
-//! The views that an array of static rank can be seen through: one list for
-//! [`Array`](crate::Array), whose views are handles, and for borrowed views.
+//! The views of an array of static rank: one list for [`Array`](crate::Array), whose views are
+//! handles, and for borrowed views.
 //!
-//! Each operation asks the layout for the layout of the result and for where its element 0 lies,
-//! and moves there. Nothing is copied. What the type has to provide is `moved`.
+//! Each operation computes the result's layout and the offset of its element 0, and calls `moved`,
+//! which the type provides. Nothing is copied.
 //!
-//! [`typed_views!`] has those that reach every element by one index at most: they are there for
-//! mutable views, too, which they consume. [`typed_repeats!`] has those by which one element may
-//! have several indices.
+//! [`typed_views!`] has the operations that reach every element by at most one index. Mutable views
+//! have them too, and are consumed by them. [`typed_repeats!`] has those that may give one element
+//! several indices.
 
 /// `typed_views! { &self => Array<T> }`: by reference, or, without the `&`, by value; then the type
 /// without its rank.
@@ -30,7 +30,8 @@ macro_rules! typed_views {
             S: crate::layout::SliceSpec<D, OUT>,
         {
             let (layout, offset) = $this.layout.slice(slices)?;
-            // SAFETY: layout and offset came together.
+            // SAFETY: `layout` and `offset` are one result of an operation on this layout that
+            // gives no element a second index; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
@@ -41,7 +42,8 @@ macro_rules! typed_views {
         /// `is_bounds` if the axis does not exist, or the range leaves it.
         pub fn slice_axis($($by)? $this, axis: usize, range: impl std::ops::RangeBounds<usize>) -> Result<Self> {
             let (layout, offset) = $this.layout.slice_axis(axis, range)?;
-            // SAFETY: layout and offset came together.
+            // SAFETY: `layout` and `offset` are one result of an operation on this layout that
+            // gives no element a second index; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
@@ -53,9 +55,11 @@ macro_rules! typed_views {
         /// `is_bounds` if the axis does not exist, or its length is less than `index`.
         pub fn split_at($($by)? $this, axis: usize, index: usize) -> Result<(Self, Self)> {
             let (before, behind, offset) = $this.layout.split_at(axis, index)?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             let before = unsafe { $this.moved(before, 0) };
-            // SAFETY: layout and offset came together; the two parts have no index in common.
+            // SAFETY: `behind` and `offset` are one result of `split_at` on this layout; `before`
+            // and `behind` have no index in common, so a mutable view's parts are disjoint.
             let behind = unsafe { $this.moved(behind, offset) };
             Ok((before, behind))
         }
@@ -68,24 +72,27 @@ macro_rules! typed_views {
         /// `is_shape` where `axes` does not name every axis once.
         pub fn permute($($by)? $this, axes: [usize; D]) -> Result<Self> {
             let layout = $this.layout.permute(axes)?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
         /// The axes in reverse order. O(rank).
         pub fn transpose($($by)? $this) -> Self {
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             unsafe { $this.moved($this.layout.transpose(), 0) }
         }
 
-        /// Two axes changed for each other. O(rank).
+        /// Swaps two axes. O(rank).
         ///
         /// # Errors
         ///
         /// `is_bounds` if the axis does not exist.
         pub fn swap_axes($($by)? $this, a: usize, b: usize) -> Result<Self> {
             let layout = $this.layout.swap_axes(a, b)?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
@@ -96,23 +103,25 @@ macro_rules! typed_views {
         /// `is_bounds` if the axis does not exist.
         pub fn move_axis($($by)? $this, from: usize, to: usize) -> Result<Self> {
             let layout = $this.layout.move_axis(from, to)?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
-        /// The same elements with one axis backwards. O(rank).
+        /// The same elements with one axis reversed. O(rank).
         ///
         /// # Errors
         ///
         /// `is_bounds` if the axis does not exist.
         pub fn reverse($($by)? $this, axis: usize) -> Result<Self> {
             let (layout, offset) = $this.layout.reverse(axis)?;
-            // SAFETY: layout and offset came together.
+            // SAFETY: `layout` and `offset` are one result of an operation on this layout that
+            // gives no element a second index; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
-        /// One index of an axis that is known only at run time, which is dropped. `OUT` must be
-        /// `D - 1`, or the call does not compile. O(rank).
+        /// The elements at one index of an axis chosen at run time; the axis is dropped. `OUT` must
+        /// be `D - 1`, or the call does not compile. O(rank).
         ///
         /// ```
         /// use crossdock::Array;
@@ -138,7 +147,8 @@ macro_rules! typed_views {
             index: usize,
         ) -> Result<$name<$($of),*, OUT>> {
             let (layout, offset) = $this.layout.drop_axis(axis, index)?;
-            // SAFETY: layout and offset came together.
+            // SAFETY: `layout` and `offset` are one result of an operation on this layout that
+            // gives no element a second index; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
@@ -150,26 +160,28 @@ macro_rules! typed_views {
         /// `is_bounds` where `axis` is more than `D`.
         pub fn insert_axis<const OUT: usize>($($by)? $this, axis: usize) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.insert_axis(axis)?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
-        /// Without the axes of length 1, of which there must be just `D - OUT`. (One of them that
-        /// is known goes by `drop_axis(axis, 0)`.) O(rank).
+        /// Removes the axes of length 1, of which there must be exactly `D - OUT`.
+        /// (`drop_axis(axis, 0)` removes a given one.) O(rank).
         ///
         /// # Errors
         ///
-        /// `is_shape` where there are more or fewer.
+        /// `is_shape` if there are more or fewer.
         pub fn squeeze<const OUT: usize>($($by)? $this) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.squeeze()?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
         /// The elements whose indices of two axes are equal, or differ by `offset` (that of the
-        /// second axis is greater by it). The two axes go, and one along the diagonal comes last
-        /// (as in NumPy). A diagonal outside of the array has no elements. `OUT` must be `D - 1`,
-        /// or the call does not compile. O(rank).
+        /// second axis is greater by it). The two axes are removed, and an axis along the diagonal
+        /// is appended (as in NumPy). A diagonal outside the array has no elements. `OUT` must be
+        /// `D - 1`, or the call does not compile. O(rank).
         ///
         /// ```
         /// use crossdock::Array;
@@ -189,7 +201,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` if the axis does not exist, `is_shape` where both are the same.
+        /// `is_bounds` if the axis does not exist, `is_shape` if both are the same.
         pub fn diagonal<const OUT: usize>(
             $($by)? $this,
             first: usize,
@@ -197,12 +209,13 @@ macro_rules! typed_views {
             offset: isize,
         ) -> Result<$name<$($of),*, OUT>> {
             let (layout, offset) = $this.layout.diagonal(first, second, offset)?;
-            // SAFETY: layout and offset came together.
+            // SAFETY: `layout` and `offset` are one result of an operation on this layout that
+            // gives no element a second index; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, offset) })
         }
 
-        /// The array cut into blocks of a shape, without a rest: the first `D` axes say which
-        /// block, the others are those of the block. `OUT` must be `2 * D`, or the call does not
+        /// The array as blocks of a shape, without remainder: the first `D` axes select a block,
+        /// the others are the axes of the block. `OUT` must be `2 * D`, or the call does not
         /// compile. O(rank).
         ///
         /// ```
@@ -221,11 +234,12 @@ macro_rules! typed_views {
         /// axis is empty and the block too long.
         pub fn blocks<const OUT: usize>($($by)? $this, block: [usize; D]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.blocks(block, size_of::<T>())?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
-        /// The same elements, in row-major order, under another shape, as a view. O(rank).
+        /// The same elements, in row-major order, as a view of another shape. O(rank).
         ///
         /// # Errors
         ///
@@ -235,8 +249,8 @@ macro_rules! typed_views {
             $this.reshape_order(shape, crate::layout::Order::RowMajor)
         }
 
-        /// The same elements, read and laid out in this order of their indices, under another
-        /// shape, as a view. O(rank).
+        /// The same elements, read and laid out in this order of their indices, as a view of
+        /// another shape. O(rank).
         ///
         /// # Errors
         ///
@@ -248,7 +262,8 @@ macro_rules! typed_views {
             order: crate::layout::Order,
         ) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.reshape(shape, size_of::<T>(), order)?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
@@ -276,13 +291,14 @@ macro_rules! typed_repeats {
         /// elements of the result would count as more than `isize::MAX` bytes.
         pub fn broadcast_to<const OUT: usize>(&$this, shape: [usize; OUT]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.broadcast_to(shape, size_of::<T>())?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
-        /// All windows of a shape: the first `D` axes say where a window begins, the others are
-        /// those of the window. Windows overlap, and each lies wholly inside. `OUT` must be `2 *
-        /// D`, or the call does not compile. O(rank).
+        /// All windows of a shape: the first `D` axes select where a window begins, the others are
+        /// the axes of the window. Windows overlap, and each lies entirely inside the array. `OUT`
+        /// must be `2 * D`, or the call does not compile. O(rank).
         ///
         /// ```
         /// use crossdock::Array;
@@ -307,7 +323,8 @@ macro_rules! typed_repeats {
         /// elements of all windows would count as more than `isize::MAX` bytes.
         pub fn windows<const OUT: usize>(&$this, window: [usize; D]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.windows(window, size_of::<T>())?;
-            // SAFETY: element 0 stays where it is.
+            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
+            // its result; a mutable view is consumed.
             Ok(unsafe { $this.moved(layout, 0) })
         }
     };

@@ -7,10 +7,10 @@ use crate::kernel::{self, Rule, Side, index_of};
 use crate::memory::LeaseKind;
 
 impl DArray {
-    /// Whether another array has the same shape and equal elements, by NumPy's rules: a NaN (and a
-    /// date that is none) is unequal to everything, -0.0 is 0.0, byte orders, strides and the
-    /// padding of records do not matter. Copies nothing; under Pin leases held for the call. Ends
-    /// at the first difference.
+    /// Whether another array has the same shape and equal elements, by NumPy's rules: NaN and NaT
+    /// are unequal to everything, -0.0 equals 0.0, and byte orders, strides and the padding of
+    /// records do not matter. Copies nothing; under Pin leases held for the call. Ends at the first
+    /// difference.
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -25,15 +25,14 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the dtypes differ in more than byte orders and the places of fields;
-    /// `is_value` for a text that is none, where byte orders differ; `is_conflict` while a Write
-    /// lease is held; `is_place`.
+    /// `is_dtype` if the dtypes differ in more than byte orders and field offsets; `is_value` for
+    /// invalid text, if byte orders differ; `is_conflict` while a Write lease is held; `is_place`.
     pub fn equals(&self, other: &Self) -> Result<bool> {
         Ok(self.shape() == other.shape() && self.difference(other, Rule::Equal)?.is_none())
     }
 
-    /// The index of the first element, in row-major order, that is not equal; none where all are.
-    /// See [`DArray::equals`].
+    /// The index of the first element, in row-major order, that is not equal, or `None` if all are
+    /// equal. See [`DArray::equals`].
     ///
     /// # Errors
     ///
@@ -46,8 +45,9 @@ impl DArray {
     /// Whether another array of numbers has the same shape and elements that are close, by the
     /// formula of NumPy's `isclose`: `|a - b| <= atol + rtol * |b|` with `b` of the other array,
     /// equal infinities, and NaN and NaN if `equal_nan`. It is computed in double precision, to
-    /// which integers beyond 2⁵³ are rounded; complex numbers are as far apart as their difference
-    /// is long. The dtypes may differ. Copies nothing; under Pin leases held for the call.
+    /// which integers beyond 2⁵³ are rounded. The distance of complex numbers is the absolute value
+    /// of their difference. The dtypes may differ. Copies nothing; under Pin leases held for the
+    /// call.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray, element::DType, layout::Order};
@@ -62,14 +62,14 @@ impl DArray {
     /// # Errors
     ///
     /// `is_shape` where the shapes differ; `is_value` for a tolerance that is negative or NaN;
-    /// `is_dtype` where either array has other elements than numbers of at most 64 bits, or two of
+    /// `is_dtype` if either array has elements other than numbers of at most 64 bits, or pairs of
     /// them; `is_conflict` while a Write lease is held; `is_place`.
     pub fn all_close(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
         Ok(self.first_not_close(other, rtol, atol, equal_nan)?.is_none())
     }
 
-    /// The index of the first element, in row-major order, that is not close; none where all are.
-    /// See [`DArray::all_close`].
+    /// The index of the first element, in row-major order, that is not close, or `None` if all are
+    /// close. See [`DArray::all_close`].
     ///
     /// # Errors
     ///
@@ -103,10 +103,11 @@ impl DArray {
         Err(Error::new(Kind::Shape, text))
     }
 
-    /// The index of the first element that is not the same. The shapes are equal.
+    /// The index of the first element that differs. The shapes must be equal.
     fn difference(&self, other: &Self, rule: Rule) -> Result<Option<Vec<usize>>> {
         let (_ours, _theirs) = (self.lease(LeaseKind::Pin)?, other.lease(LeaseKind::Pin)?);
-        // SAFETY: DArray 1 and 2, under Pin leases.
+        // SAFETY: each side is the pointer, dtype and layout of one array (DArray 1 and 2), and
+        // both Pin leases are held until the end of this function, so racy loads are permitted.
         let position = unsafe { kernel::first_difference(side(self), side(other), rule) }?;
         Ok(position.map(|position| index_of(self.shape(), position)))
     }
@@ -156,8 +157,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(self.first_not_close(other, rtol, atol, equal_nan)?.is_none())
     }
 
-    /// The index of the first element, in row-major order, that is not close; none where all are.
-    /// See [`DArray::all_close`].
+    /// The index of the first element, in row-major order, that is not close, or `None` if all are
+    /// close. See [`DArray::all_close`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Between typed and dynamic arrays, and copies into new memory.
+//! Conversions between typed and dynamic arrays, and copies into new memory.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
     /// O(`D`).
     fn from(array: Array<T, D>) -> Self {
         let (raw, layout) = array.into_raw();
-        // SAFETY: the same layout at the same element 0, and `T`'s dtype has the size of `T`
-        // (Element 1).
+        // SAFETY: DArray 1: the same layout at the same element 0 (Array 1). DArray 2: `T::dtype()`
+        // has the size of `T` (Element 1), as the layout.
         unsafe { Self::from_raw(raw, T::dtype(), layout.to_dynamic_trusted(size_of::<T>())) }
     }
 }
@@ -25,7 +25,7 @@ impl<T: Element, const D: usize> From<Array<T, D>> for DArray {
 impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
     type Error = Rejected<DArray>;
 
-    /// O(`D`). Refused where dtype or rank is another one; the array is returned with the reason.
+    /// O(`D`). Fails if the dtype or the rank differs; the array is returned with the reason.
     fn try_from(array: DArray) -> Result<Self, Rejected<DArray>> {
         let wanted = T::dtype();
         if *array.dtype() != wanted {
@@ -35,8 +35,8 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
         match array.layout().to_fixed::<D>() {
             Ok(layout) => {
                 let (raw, ..) = array.into_raw();
-                // SAFETY: the same layout at the same element 0; equal dtypes have equal item
-                // sizes.
+                // SAFETY: Array 1: the same layout at the same element 0 (DArray 1); the dtype
+                // equals `T::dtype()`, so the item size is that of `T` (DArray 2, Element 1).
                 Ok(unsafe { Self::from_raw(raw, layout) })
             }
             Err(error) => Err(Rejected { value: array, error }),
@@ -51,18 +51,18 @@ pub(crate) fn other_dtype(given: &DType, wanted: &DType) -> Error {
     Error::new(Kind::DType, format!("the elements are {given}, not {wanted}: cast them, or ask for {given}"))
 }
 
-/// Where a copy goes that has to be made.
+/// The memory that a copy is written to.
 #[derive(Clone, Copy)]
 enum Target<'a> {
-    /// Where the array is: to memory of its device, or of the default pool.
+    /// The memory of the array's device, or of the default pool.
     Beside,
     Pool(&'a Pool),
     Shared,
 }
 
 impl DArray {
-    /// The elements without gaps in new memory: of the array's device, or of the default pool,
-    /// unless the options (an [`Order`] alone, as a rule) name a pool or another device. Copies,
+    /// Copies the elements, contiguous, to new memory: of the array's device, or of the default
+    /// pool, unless the options (usually just an [`Order`]) name a pool or another device. Copies,
     /// and counts, [`DArray::nbytes`].
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl DArray {
         self.copied_with(options.into(), self.dtype(), Casting::Checked)
     }
 
-    /// The elements in shared memory, without gaps, for other processes. Copies, and counts,
+    /// Copies the elements, contiguous, to shared memory for other processes. Copies, and counts,
     /// [`DArray::nbytes`].
     ///
     /// # Errors
@@ -83,10 +83,10 @@ impl DArray {
         self.copied(Target::Shared, self.dtype(), order, Casting::Checked)
     }
 
-    /// The elements converted to another dtype, without gaps, in new memory as that of
-    /// [`DArray::to_order`]. Copies, and counts, the bytes of the result. A record is made of
-    /// another one by the names of its fields, in any order; fields that it has not are left out,
-    /// and bytes that none of its fields covers are zero.
+    /// Converts the elements to another dtype, contiguous, in new memory as for
+    /// [`DArray::to_order`]. Copies, and counts, the bytes of the result. Records are converted by
+    /// field name, in any order. Fields that the result lacks are left out, and bytes that none of
+    /// its fields covers are zero.
     ///
     /// ```
     /// use crossdock::element::{DType, Field};
@@ -140,8 +140,8 @@ impl DArray {
         self.copied(Target::Shared, dtype, order, casting)
     }
 
-    /// A copy where the options say: beside this array, in a pool, or on another device, to which
-    /// it goes packed.
+    /// A copy in the memory that the options name: beside this array, in a pool, or on another
+    /// device. The copy to another device is packed first.
     fn copied_with(&self, options: ArrayOptions<'_>, dtype: &DType, casting: Casting) -> Result<Self> {
         let target = options.chosen_pool().map_or(Target::Beside, Target::Pool);
         let copy = self.copied(target, dtype, options.order, casting)?;
@@ -171,40 +171,43 @@ impl DArray {
             Some(pool) => {
                 let mut fresh = pool.uninit(layout.nbytes())?;
                 let dst = fresh.as_uninit_mut().as_mut_ptr().cast();
-                // SAFETY: under a Pin lease; new memory of as many bytes.
+                // SAFETY: 1. the Pin lease `_lease`; 2. `dst` is new memory of the
+                // `layout.nbytes()` bytes that the contiguous layout reaches.
                 unsafe { self.write_to(dst, dtype, &layout, casting, Gaps::Fill) }?;
-                // SAFETY: every byte was written.
+                // SAFETY: `write_to` with `Gaps::Fill` returned `Ok`: it wrote every element and
+                // all padding, hence every byte of the contiguous layout.
                 unsafe { fresh.assume_init() }
             }
             None => {
                 let buffer = Buffer::shared(layout.nbytes())?;
                 let shared = buffer.share()?;
-                // SAFETY: under a Pin lease; new memory of as many bytes, under a Share lease.
+                // SAFETY: 1. the Pin lease `_lease`; 2. `shared` is a Share lease of new memory of
+                // the `layout.nbytes()` bytes that the contiguous layout reaches.
                 unsafe { self.write_to(shared.as_ptr().cast_mut(), dtype, &layout, casting, Gaps::Fill) }?;
                 drop(shared);
                 buffer
             }
         };
-        // What was read of a file that shrank are zeros, and no elements.
+        // A file map whose file shrank reads as zeros, which are not its elements.
         if let Some(fault) = self.raw().handle().fault() {
             return Err(fault);
         }
         Self::from_buffer(buffer, dtype.clone(), layout, 0)
     }
 
-    /// Writes the elements of another array to this one's, converted where the dtypes differ, under
-    /// a Share lease held for the call. The source is broadcast to this shape. Copies, and counts,
+    /// Assigns the elements of another array to this one's, converted if the dtypes differ, under a
+    /// Share lease held for the call. The source is broadcast to this shape. Copies, and counts,
     /// the bytes of this array. If the two arrays may have bytes in common, the source is copied
     /// first (and that copy is counted), so the result never depends on the overlap. If the source
-    /// is this very array, nothing is copied. Of records, the fields that this array has are
-    /// written, matched by name; the bytes between them are left alone. Between two places the
-    /// elements are packed where they are and unpacked where they go, each of which is a counted
-    /// copy, unless both lie in the same order without gaps.
+    /// is this very array, nothing is copied. Of records, the fields of this array are written,
+    /// matched by name, and the bytes between them keep their values. Between two places the
+    /// elements are packed at the source and unpacked at the destination, each a counted copy,
+    /// unless both are contiguous in the same order.
     ///
     /// Overlap is detected by addresses, by the driver's object, and by the file or shared memory
     /// behind mappings that this library made (see [`Buffer::map`](crate::buffer::Buffer::map)). A
-    /// mapping made by another library is known by its addresses alone: beside another mapping of
-    /// the same file it counts as different memory.
+    /// mapping made by another library is known by its addresses alone: another mapping of the same
+    /// file counts as different memory.
     ///
     /// ```
     /// use crossdock::{Array, Casting, DArray};
@@ -237,22 +240,22 @@ impl DArray {
             return self.assign_across(&source, casting);
         }
         let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
-        // SAFETY: DArray 1, under a Pin and a Share lease. No byte belongs to both: `may_overlap`
+        // SAFETY: 1. the Pin lease of the source; 2. DArray 1 and 2 under the Share lease of this
+        // array, whose shape `assigned` gave the source. No byte belongs to both: `may_overlap`
         // compared their addresses, or the source is new memory.
         unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting, Gaps::Keep) }
     }
 
-    /// As [`DArray::assign`], in a stream: it returns when the work is in the queue, and the event
-    /// is the end of it. Until then the work holds a Pin lease of the source and a Share lease of
-    /// this array, and the event is noted on both. What no device does by itself (arrays of the
-    /// host, of two places, or that may overlap) is done at once behind what is in the stream, and
-    /// has no event.
+    /// Like [`DArray::assign`], in a stream: it returns when the work is queued, and the event
+    /// signals its end. Until then the work holds a Pin lease of the source and a Share lease of
+    /// this array, and the event is recorded on both. Arrays on the host, on two places, or that
+    /// may overlap are assigned synchronously, after the work in the stream, and return no event.
     ///
     /// # Errors
     ///
-    /// As [`DArray::assign`]. What fails later is told by the event, and by every lease for access
-    /// to this array by the processor; but what [`Casting::Checked`] refuses is told at once, for
-    /// which the call waits.
+    /// As [`DArray::assign`]. The event, and every lease for CPU access to this array, reports a
+    /// later failure. Values that [`Casting::Checked`] refuses are reported by this call, which
+    /// waits for that.
     pub fn assign_in(
         &self,
         source: &Self,
@@ -270,7 +273,7 @@ impl DArray {
         self.assign(source, casting).map(|()| None)
     }
 
-    /// What is to be assigned, in this array's shape.
+    /// The source of an assignment, broadcast to this array's shape.
     fn assigned(&self, source: &Self) -> Result<Self> {
         self.check_apart()?;
         source.broadcast_to(self.shape())
@@ -278,8 +281,9 @@ impl DArray {
 
     /// # Safety
     ///
-    /// Under a lease; `layout`, of elements of the dtype and of this array's shape, reaches from
-    /// `dst` only bytes that may be stored racily and are not the array's own.
+    /// 1. The caller holds a lease of this array.
+    /// 2. `layout`, of elements of `dtype` and of this array's shape, reaches from `dst` only bytes
+    ///    that may be stored racily and are not this array's.
     unsafe fn write_to(
         &self,
         dst: *mut u8,
@@ -289,13 +293,14 @@ impl DArray {
         gaps: Gaps,
     ) -> Result<()> {
         let (src, from, own) = (self.as_ptr(), self.dtype(), self.layout());
-        // SAFETY: DArray 1, and the caller's word.
+        // SAFETY: DArray 1 and 2, under a lease (clause 1 of `# Safety`), make the source loadable;
+        // clause 2 makes `dst` storable, of the same shape, and without overlap.
         unsafe { kernel::convert(src, from, own, dst, dtype, layout, casting, gaps) }
     }
 
-    /// The same array on memory that is sealed: no process can write it again, so it has Read
-    /// leases. Copies nothing. [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed) has the
-    /// rules.
+    /// The same array on sealed memory: no process can write it any more, so Read leases are
+    /// possible. Copies nothing. [`Buffer::into_sealed`](crate::buffer::Buffer::into_sealed) has
+    /// the rules.
     ///
     /// # Errors
     ///
@@ -311,12 +316,14 @@ impl DArray {
         drop(raw);
         let again = |buffer: Buffer| {
             let (handle, ptr, _, readonly) = buffer.into_parts();
-            // SAFETY: the window is the layout's span, in which element 0 lies so deep.
+            // SAFETY: the buffer, sealed or not, is the layout's span from `self.buffer()`, and
+            // `offset` is the offset of element 0 in it.
             let ptr = unsafe { ptr.add(offset) };
-            // SAFETY: the layout reaches the bytes of the window alone; a constant buffer is
-            // read-only (Buffer 2).
+            // SAFETY: 1. the layout's span is the buffer, which lies in the handle's region (Buffer
+            // 1); 2. a constant buffer is read-only (Buffer 2).
             let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
-            // SAFETY: as just said; dtype and layout came from one array.
+            // SAFETY: 1. `raw` covers the span of `layout` from element 0; 2. `dtype` and `layout`
+            // are those of one array (DArray 2).
             unsafe { Self::from_raw(raw, dtype, layout) }
         };
         match buffer.into_sealed() {
@@ -327,7 +334,7 @@ impl DArray {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements in new memory of the default pool, without gaps. Copies, and counts,
+    /// Copies the elements, contiguous, to new memory of the default pool. Copies, and counts,
     /// [`Array::nbytes`].
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! From dtypes and ranks that are known at run time to types: the macros, and what they call.
+//! Dispatch from run-time dtypes and ranks to types: the macros and the functions that they call.
 
 use crate::array::{Array, DArray};
 use crate::element::{DType, Element};
@@ -7,12 +7,11 @@ use crate::error::{Error, Kind, Rejected};
 /// Runs an expression on a [`DArray`](crate::DArray) as the [`Array`](crate::Array) that it is.
 ///
 /// `dispatch!(array, |typed| expression)` takes the array, and is a `Result`: of the expression's
-/// value, or of the [`Rejected`](crate::Rejected) array with dtype and rank where it is none of
-/// those listed. Without a list, those are the ten native integers and floats in ranks 0 to 8. A
-/// list `Array<f32 | f64, 1 | 2>` names element types (of any kind that is an
-/// [`Element`](crate::element::Element)) and ranks, and `_` stands for all of either. The
-/// expression is compiled for each with its own types; `?`, `return` and a `break` with a label
-/// leave the place where it stands.
+/// value, or of the [`Rejected`](crate::Rejected) array if its dtype or rank is not listed. Without
+/// a list, the ten native integers and floats in ranks 0 to 8 are accepted. A list `Array<f32 |
+/// f64, 1 | 2>` names element types (of any kind that is an [`Element`](crate::element::Element))
+/// and ranks, and `_` stands for all of either. The expression is compiled for each with its own
+/// types; `?`, `return` and a labelled `break` act at the call site.
 ///
 /// ```
 /// use crossdock::{Array, DArray, dispatch};
@@ -36,7 +35,8 @@ use crate::error::{Error, Kind, Rejected};
 /// # Two arrays
 ///
 /// `dispatch!((a, b), |x, y| expression)` is for two arrays of the same dtype and rank, and may
-/// have one list. With two lists each is what it is, and the expression is compiled for every pair.
+/// have one list. With two lists each array has its own type and rank, and the expression is
+/// compiled for every pair.
 ///
 /// ```
 /// use crossdock::{DArray, dispatch};
@@ -54,10 +54,10 @@ use crate::error::{Error, Kind, Rejected};
 /// # Code size
 ///
 /// There is one copy of the expression for each element type and rank: 90 without a list. For any
-/// two arrays it would be 8,100, which is why two must be alike or have lists. On x86-64, a sum of
-/// all elements came to 61 kB for all and to 9 kB for two types in two ranks, a call of `len` to 6
-/// kB for all. A copy is chosen by comparing dtypes one after the other, and a switch over the
-/// ranks.
+/// two arrays it would be 8,100, so two arrays must have the same dtype and rank, or lists. On
+/// x86-64, a sum of all elements came to 61 kB for all and to 9 kB for two types in two ranks, a
+/// call of `len` to 6 kB for all. A copy is chosen by comparing dtypes one after the other, and a
+/// switch over the ranks.
 #[macro_export]
 macro_rules! dispatch {
     (($a:expr, $b:expr), |$x:pat_param, $y:pat_param| $body:expr $(,)?) => {
@@ -106,10 +106,10 @@ macro_rules! dispatch {
     };
 }
 
-/// Runs an expression with the Rust type that a dtype is.
+/// Runs an expression with the Rust type of a dtype.
 ///
 /// `dispatch_dtype!(dtype, T => expression)` is a `Result` of the expression's value, and
-/// `is_dtype` where the dtype is none of the ten native integers and floats;
+/// `is_dtype` if the dtype is not one of the ten native integers and floats;
 /// `dispatch_dtype!(dtype, T: f32 | f64 => expression)` lists the types. The expression is compiled
 /// for each, with `T` as its name.
 ///
@@ -132,7 +132,7 @@ macro_rules! dispatch_dtype {
 /// Runs an expression with a rank as a constant.
 ///
 /// `dispatch_rank!(rank, D => expression)` is a `Result` of the expression's value, and
-/// `is_unsupported` where the rank is above 8; `dispatch_rank!(rank, D: 1 | 2 => expression)` lists
+/// `is_unsupported` if the rank is above 8; `dispatch_rank!(rank, D: 1 | 2 => expression)` lists
 /// the ranks. The expression is compiled for each, with `D` as the constant's name.
 ///
 /// ```
@@ -154,8 +154,7 @@ macro_rules! dispatch_rank {
     };
 }
 
-/// The element types that `_` stands for, handed on between what comes before them and what comes
-/// behind.
+/// Passes the element types that `_` stands for to the macro, between its other arguments.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __natives {
@@ -164,9 +163,9 @@ macro_rules! __natives {
     };
 }
 
-/// What the other macros come down to. Lists of types and of ranks are in brackets; `[_]` is
-/// replaced by all first. What is chosen leaves the labelled block with its value, so that whoever
-/// comes behind has the arrays still.
+/// The implementation of the other macros. Lists of types and of ranks are in brackets; `[_]` is
+/// first replaced by all. The chosen branch leaves the labelled block with its value, so the code
+/// after it still owns the arrays.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __dispatch {
@@ -363,7 +362,7 @@ fn list(items: impl IntoIterator<Item = impl ToString>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Why a dtype and a rank are not among those listed.
+/// The error for a dtype or a rank that is not listed.
 fn unlisted(dtype: &DType, rank: usize, types: &[DType], ranks: &[usize]) -> Error {
     let kind = if types.contains(dtype) { Kind::Shape } else { Kind::DType };
     Error::new(

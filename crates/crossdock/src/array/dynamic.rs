@@ -11,11 +11,11 @@ use crate::error::Result;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
 use crate::memory::{Lease, LeaseKind};
 
-/// An n-dimensional array of any dtype and rank: a handle on memory that somebody owns.
+/// An n-dimensional array of any dtype and rank: a handle on memory that an owner keeps alive.
 ///
-/// What comes from files and foreign libraries is a `DArray`; `Array::try_from` makes a typed one
-/// of it, or gives it back with the reason. Cloning, slicing and the other views are O(rank), copy
-/// no element, and up to eight dimensions allocate nothing.
+/// Files and foreign libraries yield a `DArray`. `Array::try_from` converts it to a typed array, or
+/// returns it with the reason. Cloning, slicing and the other views are O(rank), copy no element,
+/// and allocate nothing up to eight dimensions.
 ///
 /// ```
 /// use crossdock::{Array, DArray, s};
@@ -31,13 +31,13 @@ use crate::memory::{Lease, LeaseKind};
 ///
 /// # Panics
 ///
-/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics if the memory
-/// already has 2²³ - 1 handles, which only a program that leaks them reaches.
+/// Cloning, and every operation that makes another handle (slicing, permuting, …), panics if the
+/// memory already has 2²³ - 1 handles, which only a program that leaks them reaches.
 #[derive(Clone)]
 pub struct DArray {
     /// Invariant 1: `layout` goes with `raw` (RawArray 1).
     pub(super) raw: RawArray,
-    /// Invariant 2: its itemsize is the layout's.
+    /// Invariant 2: its item size is the layout's.
     pub(super) dtype: DType,
     pub(super) layout: Layout,
 }
@@ -45,7 +45,8 @@ pub struct DArray {
 impl DArray {
     /// # Safety
     ///
-    /// DArray 1 and 2.
+    /// 1. `layout` goes with `raw` (DArray 1).
+    /// 2. `dtype` has the item size of `layout` (DArray 2).
     #[inline]
     pub(crate) unsafe fn from_raw(raw: RawArray, dtype: DType, layout: Layout) -> Self {
         Self { raw, dtype, layout }
@@ -65,12 +66,12 @@ impl DArray {
     dynamic_queries! { self: self.layout, self.raw.ptr() }
     memory_queries! { self }
 
-    /// The memory from the lowest to the highest byte that the array touches, and how far into it
-    /// element 0 lies. O(rank).
+    /// The memory from the lowest to the highest byte that the array touches, and the offset of
+    /// element 0 in it. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_exhausted` if the memory already has the maximum number of handles; `is_layout` where
+    /// `is_exhausted` if the memory already has the maximum number of handles; `is_layout` if
     /// elements are, or were, reached over a table of pointers.
     pub fn buffer(&self) -> Result<(Buffer, usize)> {
         if self.is_indirect() {
@@ -83,31 +84,31 @@ impl DArray {
 
     /// # Safety
     ///
-    /// The offset and the layout came together from an operation on this array's layout.
+    /// `layout` and `offset` are one result of an operation on this array's layout.
     #[inline]
     pub(super) unsafe fn moved(&self, layout: Layout, offset: isize) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: `layout` and `offset` are one result of an operation on this array's layout (`#
+        // Safety`), which is what `RawArray::moved` requires.
         let raw = unsafe { self.raw.moved(offset) };
         Self { raw, dtype: self.dtype.clone(), layout }
     }
 
-    /// Part of the array, named by [`s!`](crate::s) or by a list of
+    /// Part of the array, selected by [`s!`](crate::s) or by a list of
     /// [`AxisSlice`](crate::layout::AxisSlice). O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where a range or an index leaves its axis, `is_shape` for the wrong number of
-    /// axes.
+    /// `is_bounds` if a range or an index leaves its axis, `is_shape` for the wrong number of axes.
     pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
         if self.is_indirect() {
             return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Rust));
         }
         let (layout, offset) = self.layout.slice(slices)?;
-        // SAFETY: layout and offset came together.
+        // SAFETY: `layout` and `offset` are one result of `Layout::slice` on this array's layout.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
-    /// Part of the array, named as in Python: bounds are clamped, and missing axes are whole.
+    /// Part of the array, selected as in Python: bounds are clamped, and missing axes are whole.
     /// O(rank).
     ///
     /// # Errors
@@ -118,12 +119,13 @@ impl DArray {
             return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy));
         }
         let (layout, offset) = self.layout.slice_numpy(slices)?;
-        // SAFETY: layout and offset came together.
+        // SAFETY: `layout` and `offset` are one result of `Layout::slice_numpy` on this array's
+        // layout.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
-    /// As [`DArray::slice_numpy`], made where it is to stay, whose owner drops it: for objects of
-    /// other languages, where each move of an array would cost as much as an axis.
+    /// Like [`DArray::slice_numpy`], written in its final place, whose owner drops it. Objects of
+    /// other languages use it, because each move of an array costs as much as an axis.
     ///
     /// ```
     /// use std::mem::MaybeUninit;
@@ -141,7 +143,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// As [`DArray::slice_numpy`]; nothing is in the place then.
+    /// As [`DArray::slice_numpy`]; the place stays uninitialised.
     #[doc(hidden)]
     pub fn slice_numpy_to<'a>(
         &self,
@@ -155,14 +157,16 @@ impl DArray {
         let mut making = Making::new(place);
         let layout = making.layout();
         let offset = slices.with_axes(|axes| self.layout.slice_to(axes, Reading::Numpy, layout))?;
-        // SAFETY: layout and offset came together.
+        // SAFETY: `slice_to` wrote `layout` and returned `offset`: one result of an operation on
+        // this array's layout.
         let raw = unsafe { self.raw.moved(offset) };
-        // SAFETY: DArray 1 and 2, as for every slice.
+        // SAFETY: 1. `raw` lies at the offset that belongs to the layout in the place; 2. a slice
+        // keeps the item size, which is that of `self.dtype` (DArray 2).
         Ok(unsafe { making.finish(raw, self.dtype.clone()) })
     }
 
-    /// One field of an array of records, in place. A field that is a sub-array adds its axes behind
-    /// the array's. O(rank).
+    /// One field of an array of records, in place. A sub-array field appends its axes to the
+    /// array's. O(rank).
     ///
     /// ```
     /// use crossdock::{DArray, element::DType, layout::Order};
@@ -176,8 +180,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements are no records or have no such field; `is_unsupported` where a
-    /// sub-array's axes would make too many, `is_overflow` where they are empty and too long.
+    /// `is_dtype` if the elements are not records or lack the field; `is_unsupported` if the
+    /// sub-array's axes exceed the greatest rank, `is_overflow` if they are empty and too long.
     pub fn field(&self, name: &str) -> Result<Self> {
         let field = self.dtype.field(name).ok_or_else(|| no_field(&self.dtype, name))?;
         let (part, offset) = self.layout.part(field.offset(), field.dtype().itemsize());
@@ -189,8 +193,8 @@ impl DArray {
                 (dtype, part.with_inner(&inner)?)
             }
         };
-        // SAFETY: the field lies within its record, so what the layout reaches from there lies
-        // within the array's span.
+        // SAFETY: the field lies within its record, so the layout, moved by the field's offset,
+        // reaches only bytes of this array's elements (DArray 1).
         let raw = unsafe { self.raw.moved(offset) };
         Ok(Self { raw, dtype, layout })
     }
@@ -199,9 +203,10 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where `axes` does not name every axis once.
+    /// `is_shape` if `axes` does not name every axis once.
     pub fn permute(&self, axes: &[usize]) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout.permute(axes)?, 0) })
     }
 
@@ -209,21 +214,21 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_layout` for an indirect array whose axes would change sides with a pointer; otherwise
-    /// none.
+    /// `is_layout` for an indirect array if an axis would move across a pointer; otherwise none.
     pub fn transpose(&self) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout.transpose()?, 0) })
     }
 
-    /// The same elements with one axis backwards. O(rank).
+    /// The same elements with one axis reversed. O(rank).
     ///
     /// # Errors
     ///
     /// `is_bounds` if the axis does not exist.
     pub fn reverse(&self, axis: usize) -> Result<Self> {
         let (layout, offset) = self.layout.reverse(axis)?;
-        // SAFETY: layout and offset came together.
+        // SAFETY: `layout` and `offset` are one result of `Layout::reverse` on this array's layout.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
@@ -231,23 +236,25 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shapes do not go together by NumPy's rule.
+    /// `is_shape` if the shapes do not broadcast by NumPy's rule.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout.broadcast_to(shape)?, 0) })
     }
 
-    /// The same elements under another shape, as a view. O(rank).
+    /// The same elements as a view of another shape. O(rank).
     ///
     /// # Errors
     ///
     /// `is_shape` if the number of elements differs, `is_layout` if no strides express the result.
     pub fn reshape(&self, shape: &[usize]) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout.reshape(shape, Order::RowMajor)?, 0) })
     }
 
-    /// One index of one axis, which is dropped. O(rank).
+    /// The elements at one index of an axis; the axis is dropped. O(rank).
     ///
     /// # Errors
     ///
@@ -259,7 +266,8 @@ impl DArray {
             return self.slice_indirect(&axes, Reading::Rust);
         }
         let (layout, offset) = self.layout.drop_axis(axis, index)?;
-        // SAFETY: layout and offset came together.
+        // SAFETY: `layout` and `offset` are one result of `Layout::drop_axis` on this array's
+        // layout.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
@@ -267,29 +275,31 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where `axis` is more than the rank, `is_unsupported` for too many axes.
+    /// `is_bounds` if `axis` is more than the rank, `is_unsupported` for too many axes.
     pub fn insert_axis(&self, axis: usize) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout.insert_axis(axis)?, 0) })
     }
 
-    /// Without the axes of length 1. O(rank).
+    /// Removes the axes of length 1. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_layout` for an indirect array with two tables of which the second would be left without
-    /// an axis; otherwise none.
+    /// `is_layout` for an indirect array with two tables if the second would lose its last axis;
+    /// otherwise none.
     pub fn squeeze(&self) -> Result<Self> {
         if self.is_indirect() {
             let slice = |&len: &usize| if len == 1 { AxisSlice::Index(0) } else { AxisSlice::ALL };
             let axes: Vec<AxisSlice> = self.shape().iter().map(slice).collect();
             return self.slice_indirect(&axes, Reading::Rust);
         }
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout.squeeze()?, 0) })
     }
 
-    /// The same array, never to be written through this handle or what is made from it.
+    /// The same array, read-only through this handle and all handles made from it.
     pub fn into_readonly(mut self) -> Self {
         self.raw.set_readonly();
         self

@@ -1,4 +1,4 @@
-//! The views of a dynamic array that look at a few of its axes, or make more of them.
+//! The views of a dynamic array that change a few of its axes, or add axes.
 
 use std::ops::RangeBounds;
 
@@ -15,7 +15,8 @@ impl DArray {
     /// `is_bounds` if the axis does not exist, or the range leaves it.
     pub fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<Self> {
         let (layout, offset) = self.layout().slice_axis(axis, range)?;
-        // SAFETY: layout and offset came together.
+        // SAFETY: `layout` and `offset` are one result of `Layout::slice_axis` on this array's
+        // layout.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
@@ -26,20 +27,23 @@ impl DArray {
     /// `is_bounds` if the axis does not exist, or its length is less than `index`.
     pub fn split_at(&self, axis: usize, index: usize) -> Result<(Self, Self)> {
         let (before, behind, offset) = self.layout().split_at(axis, index)?;
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         let before = unsafe { self.moved(before, 0) };
-        // SAFETY: layout and offset came together.
+        // SAFETY: `behind` and `offset` are one result of `Layout::split_at` on this array's
+        // layout.
         Ok((before, unsafe { self.moved(behind, offset) }))
     }
 
-    /// Two axes changed for each other. O(rank).
+    /// Swaps two axes. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` if the axis does not exist; `is_layout` for an indirect array whose axes would
-    /// change sides with a pointer.
+    /// `is_bounds` if the axis does not exist; `is_layout` for an indirect array if an axis would
+    /// move across a pointer.
     pub fn swap_axes(&self, a: usize, b: usize) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout().swap_axes(a, b)?, 0) })
     }
 
@@ -47,16 +51,17 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` if the axis does not exist; `is_layout` for an indirect array whose axes would
-    /// change sides with a pointer.
+    /// `is_bounds` if the axis does not exist; `is_layout` for an indirect array if an axis would
+    /// move across a pointer.
     pub fn move_axis(&self, from: usize, to: usize) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout().move_axis(from, to)?, 0) })
     }
 
     /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second
-    /// axis is greater by it). The two axes go, and one along the diagonal comes last (as in
-    /// NumPy). A diagonal outside of the array has no elements. O(rank).
+    /// axis is greater by it). The two axes are removed, and an axis along the diagonal is appended
+    /// (as in NumPy). A diagonal outside the array has no elements. O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -68,16 +73,18 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` if the axis does not exist, `is_shape` where both are the same; `is_layout` for
-    /// an indirect array.
+    /// `is_bounds` if the axis does not exist, `is_shape` if both are the same; `is_layout` for an
+    /// indirect array.
     pub fn diagonal(&self, first: usize, second: usize, offset: isize) -> Result<Self> {
         let (layout, offset) = self.layout().diagonal(first, second, offset)?;
-        // SAFETY: layout and offset came together.
+        // SAFETY: `layout` and `offset` are one result of `Layout::diagonal` on this array's
+        // layout.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
-    /// All windows of a shape: the first axes, as many as there are now, say where a window begins,
-    /// the others are those of the window. Windows overlap, and each lies wholly inside. O(rank).
+    /// All windows of a shape: the first axes, as many as this array has, select where a window
+    /// begins, the others are the axes of the window. Windows overlap, and each lies entirely
+    /// inside the array. O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -94,12 +101,13 @@ impl DArray {
     /// `is_overflow` where the elements of all windows would count as more than `isize::MAX` bytes;
     /// `is_unsupported` for too many axes; `is_layout` for an indirect array.
     pub fn windows(&self, window: &[usize]) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout().windows(window)?, 0) })
     }
 
-    /// The array cut into blocks of a shape, without a rest: the first axes, as many as there are
-    /// now, say which block, the others are those of the block. O(rank).
+    /// The array as blocks of a shape, without remainder: the first axes, as many as this array
+    /// has, select a block, the others are the axes of the block. O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -115,19 +123,21 @@ impl DArray {
     /// `is_overflow` where an axis is empty and the block too long; `is_unsupported` for too many
     /// axes; `is_layout` for an indirect array.
     pub fn blocks(&self, block: &[usize]) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout().blocks(block)?, 0) })
     }
 
-    /// The same elements, read and laid out in this order of their indices, under another shape, as
-    /// a view. O(rank).
+    /// The same elements, read and laid out in this order of their indices, as a view of another
+    /// shape. O(rank).
     ///
     /// # Errors
     ///
     /// `is_shape` if the number of elements differs, `is_layout` if no strides express the result
     /// without a copy.
     pub(crate) fn reshape_order(&self, shape: &[usize], order: Order) -> Result<Self> {
-        // SAFETY: element 0 stays where it is.
+        // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
+        // belongs to its result.
         Ok(unsafe { self.moved(self.layout().reshape(shape, order)?, 0) })
     }
 
@@ -140,8 +150,8 @@ impl DArray {
         self.reshape_order(&[self.len()], Order::RowMajor)
     }
 
-    /// The same bytes as elements of another dtype. Where its size is another, the last axis has so
-    /// many more or fewer elements. Nothing is converted: the bytes are what they are. O(rank).
+    /// The same bytes as elements of another dtype. If the item size differs, the length of the
+    /// last axis changes with it. The bytes are not converted. O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray, element::DType};
@@ -155,14 +165,15 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_layout` where the sizes differ and the elements of the last axis do not lie without
-    /// gaps, or the array is indirect; `is_shape` where its bytes are no whole number of new
-    /// elements.
+    /// `is_layout` if the sizes differ and the last axis has gaps, or the array is indirect;
+    /// `is_shape` if its bytes are not a whole number of new elements.
     pub fn view_as(&self, dtype: &DType) -> Result<Self> {
         let layout = self.layout().with_itemsize(dtype.itemsize())?;
-        // SAFETY: element 0 stays where it is, and the layout reaches the same bytes.
+        // SAFETY: `with_itemsize` is an operation on this array's layout that reaches the same
+        // bytes from the same element 0, so the offset is 0.
         let raw = unsafe { self.raw().moved(0) };
-        // SAFETY: as above; the layout was made for the dtype's size.
+        // SAFETY: 1. `layout` reaches the same bytes from element 0 as this array's; 2.
+        // `with_itemsize` made it for the dtype's item size.
         Ok(unsafe { Self::from_raw(raw, dtype.clone(), layout) })
     }
 }

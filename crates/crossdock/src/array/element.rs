@@ -1,4 +1,4 @@
-//! One element at a time, by value, where it lies.
+//! Loads and stores of single elements, by value, in place.
 
 use std::ptr::NonNull;
 
@@ -12,8 +12,8 @@ use crate::layout::Layout;
 use crate::memory::{LeaseKind, Pod, racy};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// One element, by value, under a Pin lease held for the call. Of memory on a device one
-    /// element is copied (and counted), by the device: for many of them, copy the array.
+    /// One element, by value, under a Pin lease held for the call. In device memory, the device
+    /// copies one element, which is counted: for many elements, copy the array.
     ///
     /// # Errors
     ///
@@ -25,15 +25,16 @@ impl<T: Element, const D: usize> Array<T, D> {
         match self.raw().glance(LeaseKind::Pin) {
             Some(_lease) => {
                 let element = self.raw().ptr().as_ptr().wrapping_offset(offset);
-                // SAFETY: an element (Array 1), under a lease.
+                // SAFETY: `offset_of` returned the offset of an element, so these are initialised
+                // bytes of the region (Array 1, Header 3), under the Pin lease `_lease`.
                 Ok(unsafe { racy::load(element.cast()) })
             }
             None => self.raw().get(offset),
         }
     }
 
-    /// Writes one element, under a Share lease held for the call. To memory on a device one element
-    /// is copied (and counted), by the device.
+    /// Writes one element, under a Share lease held for the call. In device memory, the device
+    /// copies one element, which is counted.
     ///
     /// # Errors
     ///
@@ -45,7 +46,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         match self.raw().glance(LeaseKind::Share) {
             Some(_lease) => {
                 let element = self.raw().ptr().as_ptr().wrapping_offset(offset);
-                // SAFETY: an element (Array 1), under a Share lease.
+                // SAFETY: `offset_of` returned the offset of an element, so these are bytes of the
+                // region (Array 1), writable under the Share lease `_lease`.
                 unsafe { racy::store(element.cast(), value) };
                 Ok(())
             }
@@ -55,8 +57,8 @@ impl<T: Element, const D: usize> Array<T, D> {
 }
 
 impl DArray {
-    /// One element, by value, under a Pin lease held for the call. Of memory on a device one
-    /// element is copied (and counted), by the device: for many of them, copy the array.
+    /// One element, by value, under a Pin lease held for the call. In device memory, the device
+    /// copies one element, which is counted: for many elements, copy the array.
     ///
     /// # Errors
     ///
@@ -64,12 +66,13 @@ impl DArray {
     /// a device.
     #[inline(always)]
     pub fn get(&self, index: &[usize]) -> Result<Value> {
-        // What can be found out before the lease is taken does not wait for it, and the value is
-        // put together when it was given back.
+        // The offset is computed before the lease is taken, and the value is built after the lease
+        // is released, to keep the lease short.
         if let Some((kind, offset)) = quick(self.dtype(), self.layout(), index)
             && let Some(lease) = self.raw().glance(LeaseKind::Pin)
         {
-            // SAFETY: an element (DArray 1 and 2), under a lease.
+            // SAFETY: `quick` returned the offset of an element of `kind` (DArray 1 and 2), whose
+            // bytes are initialised (Header 3), under the Pin lease `lease`.
             let value = unsafe { Value::load_word(kind, self.raw().ptr().as_ptr().wrapping_offset(offset)) };
             drop(lease);
             if let Some(value) = value {
@@ -81,7 +84,7 @@ impl DArray {
         Ok(value)
     }
 
-    /// Into a place of the caller's: see [`NO_VALUE`].
+    /// Writes the element to `value`: see [`NO_VALUE`].
     #[inline(never)]
     fn get_any(&self, index: &[usize], value: &mut Value) -> Result<()> {
         if !self.place().is_host() {
@@ -89,15 +92,16 @@ impl DArray {
             return Ok(());
         }
         let _lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: DArray 1 and 2, under a lease.
+        // SAFETY: 1. DArray 1 and 2, under the Pin lease `_lease` of host memory; 2. pointers of a
+        // table are never written (RawArray 3).
         unsafe { load_any(self.raw().ptr(), self.dtype(), self.layout(), index, value) }
     }
 
-    /// One element, by value and typed: as [`DArray::get`], without a [`Value`] between.
+    /// One element as a `T`: like [`DArray::get`], without an intermediate [`Value`].
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements are others; as [`DArray::get`].
+    /// `is_dtype` if the elements have another dtype; as [`DArray::get`].
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -113,7 +117,8 @@ impl DArray {
         if let Some(offset) = self.layout().quick_offset(index)
             && let Some(_lease) = self.raw().glance(LeaseKind::Pin)
         {
-            // SAFETY: an element of `T` (checked, DArray 1), under a lease.
+            // SAFETY: `quick_offset` returned the offset of an element (DArray 1), which is a `T`
+            // (`check_dtype`), initialised (Header 3), under the Pin lease `_lease`.
             return Ok(unsafe { racy::load(self.raw().ptr().as_ptr().wrapping_offset(offset).cast()) });
         }
         self.get_any_as(index)
@@ -125,27 +130,29 @@ impl DArray {
             return self.raw().get(self.layout().offset_of(index)?);
         }
         let _lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: DArray 1 and 2, under a lease.
+        // SAFETY: 1. DArray 1 and 2, under the Pin lease `_lease` of host memory; 2. pointers of a
+        // table are never written (RawArray 3).
         unsafe { load_as(self.raw().ptr(), self.dtype(), self.layout(), index) }
     }
 
-    /// Writes one element, converted with a check, under a Share lease held for the call. To memory
-    /// on a device one element is copied (and counted), by the device.
+    /// Writes one element, converted with a check, under a Share lease held for the call. In device
+    /// memory, the device copies one element, which is counted.
     ///
     /// # Errors
     ///
-    /// `is_bounds`; `is_value` where the value does not fit; `is_conflict` while a Read or Write
-    /// lease is held; `is_read_only`; as [`Buffer::copy_to`] for memory on a device.
+    /// `is_bounds`; `is_value` if the value does not fit; `is_conflict` while a Read or Write lease
+    /// is held; `is_read_only`; as [`Buffer::copy_to`] for memory on a device.
     pub fn set(&self, index: &[usize], value: &Value) -> Result<()> {
         if !self.place().is_host() {
             return self.send(index, value);
         }
         let _lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: DArray 1 and 2, under a Share lease.
+        // SAFETY: 1. DArray 1 and 2, under the Share lease `_lease` of host memory; 2. pointers of
+        // a table are never written (RawArray 3).
         unsafe { store_value(self.raw().ptr(), self.dtype(), self.layout(), index, value) }
     }
 
-    /// An element of memory on a device.
+    /// Loads an element from device memory.
     #[cold]
     #[inline(never)]
     fn fetch(&self, index: &[usize]) -> Result<Value> {
@@ -158,7 +165,7 @@ impl DArray {
     fn send(&self, index: &[usize], value: &Value) -> Result<()> {
         let offset = self.layout().offset_of(index)?;
         let nbytes = self.dtype().itemsize();
-        // Loaded first where it has parts: a record's padding stays as it is.
+        // A record or sub-array is loaded first, so its padding keeps its bytes.
         let bytes = match self.dtype().as_scalar() {
             Some(_) => Buffer::zeroed(nbytes)?,
             None => self.raw().fetch_bytes(offset, nbytes)?,
@@ -168,16 +175,18 @@ impl DArray {
     }
 }
 
-/// The slower ways. Of memory that the processor does not address, the device copies one element to
-/// or from the host.
+/// The slow paths. The device copies one element to or from the host if the CPU cannot address the
+/// memory.
 impl RawArray {
     /// The bytes of one element as a buffer.
     fn element(&self, offset: isize, nbytes: usize) -> Result<Buffer> {
         let at = self.ptr().as_ptr().wrapping_offset(offset);
-        // SAFETY: an address within an allocation, hence not null.
+        // SAFETY: `at` is the address of an element, inside the region (RawArray 1), which begins
+        // at a non-null address and does not wrap.
         let at = unsafe { NonNull::new_unchecked(at) };
-        // SAFETY: the offset of an element, of which there are so many bytes: inside the region
-        // (RawArray 1), as on a device there are no indirect arrays.
+        // SAFETY: the caller passes the offset and the size of an element; its bytes lie in the
+        // region (RawArray 1), because device memory has no indirect arrays. `readonly` is set for
+        // constant memory (RawArray 2).
         Ok(unsafe { Buffer::from_parts(self.handle().try_clone()?, at, nbytes, self.is_readonly()) })
     }
 
@@ -191,8 +200,8 @@ impl RawArray {
         bytes.copy_into(&self.element(offset, bytes.nbytes())?)
     }
 
-    /// One element of `T`, which lies so many bytes from element 0, wherever that is, and waiting
-    /// for what has to be waited for.
+    /// Loads the element `offset` bytes from element 0, on any place, after waiting for pending
+    /// work.
     #[cold]
     #[inline(never)]
     fn get<T: Pod>(&self, offset: isize) -> Result<T> {
@@ -200,7 +209,8 @@ impl RawArray {
             return self.fetch_bytes(offset, size_of::<T>())?.pin()?.load(0);
         }
         let _lease = self.lease(LeaseKind::Pin)?;
-        // SAFETY: an element (RawArray 1), under a lease.
+        // SAFETY: the caller passes the offset of an element of `T`: initialised bytes of the
+        // region (RawArray 1, Header 3), under the Pin lease `_lease`.
         Ok(unsafe { racy::load(self.ptr().as_ptr().wrapping_offset(offset).cast()) })
     }
 
@@ -213,7 +223,8 @@ impl RawArray {
             return self.send_bytes(offset, &bytes);
         }
         let _lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: an element (RawArray 1), under a Share lease.
+        // SAFETY: the caller passes the offset of an element of `T`: bytes of the region (RawArray
+        // 1), writable under the Share lease `_lease`.
         unsafe { racy::store(self.ptr().as_ptr().wrapping_offset(offset).cast(), value) };
         Ok(())
     }
@@ -223,18 +234,19 @@ impl RawArray {
 fn check_dtype<T: Element>(dtype: &DType) -> Result<()> {
     let wanted = T::dtype();
     let same = match (dtype.as_scalar(), wanted.as_scalar()) {
-        // As a rule: compared here, without a call.
+        // The usual case: compared inline, without a call.
         (Some(dtype), Some(wanted)) => dtype == wanted,
         _ => *dtype == wanted,
     };
     if same { Ok(()) } else { Err(other_dtype(dtype, &wanted)) }
 }
 
-/// As [`load_value`](crate::array::load_value), typed.
+/// [`load_value`](crate::array::load_value) as a `T`.
 ///
 /// # Safety
 ///
-/// As for [`load_value`](crate::array::load_value).
+/// 1. `layout`, of elements of `dtype`, reaches from `ptr` only bytes that may be loaded racily.
+/// 2. Pointers that `layout` follows from `ptr` may be read, and are never written.
 #[inline]
 pub(crate) unsafe fn load_as<T: Element>(
     ptr: NonNull<u8>,
@@ -245,17 +257,20 @@ pub(crate) unsafe fn load_as<T: Element>(
     check_dtype::<T>(dtype)?;
     let element = match layout.quick_offset(index) {
         Some(offset) => ptr.as_ptr().wrapping_offset(offset),
-        // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
+        // SAFETY: clause 2 of `# Safety`: the pointers that `layout` follows from `ptr` may be
+        // read, and are never written.
         None => unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?,
     };
-    // SAFETY: one element (the caller's word), of `T` as just checked.
+    // SAFETY: clause 1 of `# Safety`: `element` is the address of an element that may be loaded
+    // racily; `check_dtype` found it to be a `T`.
     Ok(unsafe { racy::load(element.cast()) })
 }
 
 /// # Safety
 ///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded and
-/// stored racily.
+/// 1. `layout`, of elements of `dtype`, reaches from `ptr` only bytes that may be loaded and stored
+///    racily.
+/// 2. Pointers that `layout` follows from `ptr` may be read, and are never written.
 pub(crate) unsafe fn store_value(
     ptr: NonNull<u8>,
     dtype: &DType,
@@ -263,13 +278,16 @@ pub(crate) unsafe fn store_value(
     index: &[usize],
     value: &Value,
 ) -> Result<()> {
-    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
+    // SAFETY: clause 2 of `# Safety`: the pointers that `layout` follows from `ptr` may be read,
+    // and are never written.
     let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
-    // Loaded first: a record's padding stays as it is.
-    // SAFETY: one element (the caller's word).
+    // Loaded first, so that a record's padding keeps its bytes.
+    // SAFETY: clause 1 of `# Safety`: `element` is the address of an element of `itemsize` bytes,
+    // which may be loaded racily.
     let mut bytes = unsafe { kernel::load_bytes(element, dtype.itemsize(), <[u8]>::to_vec) };
     value.write(dtype, &mut bytes)?;
-    // SAFETY: one element (the caller's word).
+    // SAFETY: clause 1 of `# Safety`: the element's bytes may be stored racily; `bytes` is a
+    // separate vector of the same length.
     unsafe { racy::copy(bytes.as_ptr(), element, bytes.len()) };
     Ok(())
 }

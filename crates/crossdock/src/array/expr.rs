@@ -1,14 +1,14 @@
-//! Views named by text: `"::2, ..., .price"`.
+//! Views described by text: `"::2, ..., .price"`.
 
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::layout::AxisSlice;
 
 impl DArray {
-    /// The view that a text names, as Python would: indices, ranges, `...`, `newaxis` and fields,
-    /// separated by commas. Ranges are clamped as NumPy clamps them. Each field begins a new
-    /// subscript, so that `"::2, .position, 0"` is `a[::2]["position"][0]`. A field whose name is
-    /// not a plain word stands in quotes: `."unit price"`. O(rank).
+    /// The view that a text describes in Python's syntax: indices, ranges, `...`, `newaxis` and
+    /// fields, separated by commas. Ranges are clamped as NumPy clamps them. Each field begins a
+    /// new subscript, so that `"::2, .position, 0"` is `a[::2]["position"][0]`. A field name that
+    /// is not a plain word is quoted: `."unit price"`. O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -21,7 +21,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_malformed` with the place in the text; as [`DArray::slice_numpy`] and [`DArray::field`].
+    /// `is_malformed` with the position in the text; as [`DArray::slice_numpy`] and
+    /// [`DArray::field`].
     pub fn at(&self, text: &str) -> Result<Self> {
         let mut view = self.clone();
         let mut subscript: Vec<AxisSlice> = Vec::new();

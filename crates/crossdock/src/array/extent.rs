@@ -1,4 +1,4 @@
-//! Where an array's bytes lie, to decide whether two arrays overlap.
+//! The byte ranges of arrays, to decide whether two arrays overlap.
 
 use crate::array::{DArray, overlap};
 use crate::error::{Error, Kind, Result, try_with_capacity};
@@ -13,9 +13,8 @@ struct Rows {
 }
 
 impl DArray {
-    /// Whether the two arrays may have bytes in common, whichever allocations they belong to.
-    /// `false` is certain; `true` may be due to gaps between elements. O(1), or O(rows log rows)
-    /// where rows lie behind pointers.
+    /// Whether the two arrays may share bytes, in any allocations. `false` is certain; `true` may
+    /// be due to gaps between elements. O(1), or O(rows log rows) if rows lie behind pointers.
     ///
     /// # Errors
     ///
@@ -37,12 +36,12 @@ impl DArray {
         })
     }
 
-    /// Checks that every element has bytes of its own. Behind pointers the check is weaker: rows
-    /// with gaps may interleave, so they pass if their first elements do not overlap.
+    /// Checks that no two elements share bytes. Behind pointers the check is weaker: rows with gaps
+    /// may interleave, so they pass if their first elements do not overlap.
     ///
     /// # Errors
     ///
-    /// `is_layout` where elements overlap; `is_out_of_memory` for a list of rows.
+    /// `is_layout` if elements overlap; `is_out_of_memory` for a list of rows.
     pub(super) fn check_apart(&self) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -64,9 +63,9 @@ impl DArray {
         if is_apart { Ok(()) } else { Err(refusal()) }
     }
 
-    /// Whether no element shares a byte with one of the other array although their spans overlap,
-    /// such as two columns of one table. Only for memory that is reachable at one address range: in
-    /// a second range the elements might lie differently.
+    /// Whether the arrays share no element byte although their spans overlap, such as two columns
+    /// of one table. Only for memory that is mapped at one address range: a second range could
+    /// place the elements differently.
     fn lies_between(&self, other: &Self) -> bool {
         let is_here = |array: &Self| array.place().is_host() && !is_elsewhere(array.hull(None));
         is_here(self)
@@ -122,8 +121,8 @@ impl DArray {
         let mut index = vec![0; shape.len()];
         for row in 0..count {
             kernel::set_index(&mut index[..depth], &outer, row);
-            // SAFETY: DArray 1: the layout leads only over pointers of this array's table, which is
-            // constant (RawArray 3).
+            // SAFETY: DArray 1: `layout` goes with this pointer and follows only pointers of this
+            // array's table, which are never written (RawArray 3).
             let at = unsafe { kernel::element_at(self.raw().ptr().as_ptr(), layout, &index) }?;
             starts.push(behind.start(at.addr()));
         }

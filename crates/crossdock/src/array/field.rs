@@ -8,23 +8,23 @@ use crate::element::{Element, FieldName, FieldOf};
 use crate::error::Result;
 use crate::layout::FixedLayout;
 
-/// The layout of the fields, and how far the first of them is from element 0.
+/// The layout of the fields, and the offset of the first one from element 0.
 fn of_fields<T: Element, F: Element, const D: usize>(
     shape: &[usize; D],
     strides: &[isize; D],
     field: FieldOf<T, F>,
 ) -> Result<(FixedLayout<D>, isize)> {
     let layout = FixedLayout::new(*shape, *strides, size_of::<F>())?;
-    // An array without elements may have its element 0 anywhere, so that a step into it would lead
-    // nowhere.
+    // An empty array may have no byte at element 0, so a pointer moved into it could leave the
+    // allocation.
     let offset = if shape.contains(&0) { 0 } else { field.offset() as isize };
     Ok((layout, offset))
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// One field of an array of structs, in place: a strided array, unaligned where the struct is
-    /// packed (then its elements are had by value). By name, with a check at run time, or by
-    /// [`field!`](crate::field!), which the compiler checks. O(`D`).
+    /// One field of an array of structs, in place: a strided array, unaligned if the struct is
+    /// packed (then its elements are accessed by value). The field is selected by name, checked at
+    /// run time, or by [`field!`](crate::field!), checked by the compiler. O(`D`).
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -47,18 +47,19 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements have no field of this name, or it has another dtype.
+    /// `is_dtype` if the elements have no field of this name, or its dtype differs.
     pub fn field<F: Element>(&self, field: impl FieldName<T, F>) -> Result<Array<F, D>> {
         let (layout, offset) = of_fields(self.shape(), self.strides(), field.locate()?)?;
-        // SAFETY: the field lies within its element (FieldOf 1), so what the layout reaches from
-        // there is reached by this array's.
+        // SAFETY: the field lies within its element (FieldOf 1), so `layout` at `offset` reaches
+        // only bytes that this array's layout reaches (Array 1).
         let raw = unsafe { self.raw().moved(offset) };
-        // SAFETY: as above.
+        // SAFETY: Array 1: `layout`, made for the size of `F`, reaches from the moved element 0
+        // only bytes of this array's elements (FieldOf 1).
         Ok(unsafe { Array::from_raw(raw, layout) })
     }
 }
 
-/// Where the field of element 0 lies, and the layout of the fields, all of them aligned for
+/// The address of element 0's field, and the layout of the fields, checked for the alignment of
 /// references.
 ///
 /// # Safety
@@ -70,7 +71,8 @@ unsafe fn aligned<T: Element, F: Element, const D: usize>(
     field: FieldOf<T, F>,
 ) -> Result<(NonNull<u8>, FixedLayout<D>)> {
     let (layout, offset) = of_fields(layout.0, layout.1, field)?;
-    // SAFETY: inside of element 0 (FieldOf 1), if there is one; no step otherwise.
+    // SAFETY: the offset lies inside element 0 (FieldOf 1), which is in one allocation (`#
+    // Safety`); without elements the offset is 0.
     let ptr = unsafe { ptr.offset(offset) };
     check_aligned::<F, D>(ptr.addr().get(), &layout)?;
     Ok((ptr, layout))
@@ -82,19 +84,20 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     /// # Errors
     ///
     /// `is_dtype` where the elements have no field of this name, or it has another dtype;
-    /// `is_alignment` for a field that lies unaligned in a packed struct, to which no reference can
-    /// be: take it by value, from the struct or through [`Array::field`].
+    /// `is_alignment` for an unaligned field of a packed struct, which cannot be referenced: copy
+    /// it from the struct or through [`Array::field`].
     pub fn field<F: Element>(&self, field: impl FieldName<T, F>) -> Result<ArrayView<'a, F, D>> {
-        // SAFETY: ArrayView 1.
+        // SAFETY: ArrayView 1: this view's layout, of elements `T`, reaches from `self.ptr()` only
+        // bytes of one allocation.
         let (ptr, layout) = unsafe { aligned(self.ptr(), (self.shape(), self.strides()), field.locate()?) }?;
-        // SAFETY: ArrayView 1 holds for parts of the elements (FieldOf 1), which are aligned as
-        // just checked.
+        // SAFETY: each field is part of an element (FieldOf 1), hence initialised and constant for
+        // `'a` (ArrayView 1); `aligned` checked the alignment for `F`.
         Ok(unsafe { ArrayView::new(ptr, layout) })
     }
 }
 
 impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
-    /// One field of a view of structs, to be written. By name or by [`field!`](crate::field!).
+    /// One field of a view of structs, as a mutable view. By name or by [`field!`](crate::field!).
     /// O(rank).
     ///
     /// ```
@@ -116,10 +119,11 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     ///
     /// As [`ArrayView::field`].
     pub fn field<F: Element>(self, field: impl FieldName<T, F>) -> Result<ArrayViewMut<'a, F, D>> {
-        // SAFETY: ArrayViewMut 1.
+        // SAFETY: ArrayViewMut 1: this view's layout, of elements `T`, reaches from `self.ptr()`
+        // only bytes of one allocation.
         let (ptr, layout) = unsafe { aligned(self.ptr(), (self.shape(), self.strides()), field.locate()?) }?;
-        // SAFETY: ArrayViewMut 1 and 2 hold for parts of the elements (FieldOf 1), which are
-        // aligned as just checked.
+        // SAFETY: each field is part of an element (FieldOf 1), so ArrayViewMut 1 and 2 hold for
+        // the fields while `self` is consumed; `aligned` checked the alignment for `F`.
         Ok(unsafe { ArrayViewMut::trusted(ptr, layout) })
     }
 }

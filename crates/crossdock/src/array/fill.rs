@@ -1,4 +1,4 @@
-//! One value everywhere, and bytes in another order.
+//! Arrays filled with one value, and byte order conversion.
 
 use crate::array::{Array, DArray, overlap};
 use crate::element::{ByteOrder, Element, Value};
@@ -23,41 +23,42 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_value` where the value does not fit; `is_layout` where elements overlap, a repeated
-    /// (broadcast) element among them: fill the array before it is broadcast; `is_conflict` while a
-    /// Read or Write lease is held; `is_read_only`; `is_place`; `is_out_of_memory` for a list of
-    /// the rows behind pointers.
+    /// `is_value` if the value does not fit; `is_layout` if elements overlap, including repeated
+    /// (broadcast) elements: fill the array before broadcasting it; `is_conflict` while a Read or
+    /// Write lease is held; `is_read_only`; `is_place`; `is_out_of_memory` for a list of the rows
+    /// behind pointers.
     pub fn fill(&self, value: &Value) -> Result<()> {
         let mut bytes = vec![0; self.dtype().itemsize()];
         value.write(self.dtype(), &mut bytes)?;
         self.fill_bytes(&bytes)
     }
 
-    /// One element's bytes everywhere, by whoever writes such memory.
+    /// Writes one element's bytes to every element, by the CPU or the device.
     fn fill_bytes(&self, bytes: &[u8]) -> Result<()> {
         self.check_apart()?;
         if let Some(engine) = self.engine()? {
             return self.filled_by(&*engine, bytes);
         }
         let _lease = self.lease(LeaseKind::Share)?;
-        // SAFETY: DArray 1 and 2, under a Share lease.
+        // SAFETY: `layout` reaches only bytes of this array's elements (DArray 1), each of
+        // `bytes.len()` bytes (DArray 2), writable under the Share lease `_lease`.
         unsafe { kernel::fill(self.as_ptr().cast_mut(), self.layout(), bytes) }
     }
 
-    /// The elements with every number in a byte order, in new memory as that of
-    /// [`DArray::to_order`], row-major without gaps. Copies, and counts, [`DArray::nbytes`]. See
+    /// Converts every number to a byte order, in new memory as for [`DArray::to_order`],
+    /// C-contiguous (row-major). Copies, and counts, [`DArray::nbytes`]. See
     /// [`DArray::into_byte_order`], which copies nothing.
     ///
     /// # Errors
     ///
-    /// As [`DArray::to_order`]; `is_value` for a text that is none, with its index.
+    /// As [`DArray::to_order`]; `is_value` for invalid text, with its index.
     pub fn to_byte_order(&self, order: ByteOrder) -> Result<Self> {
         self.cast(&self.dtype().with_byte_order(order), Order::RowMajor, Casting::Checked)
     }
 
-    /// The same memory with every number in a byte order: the bytes are turned around in place,
-    /// under no lease, since this is the only handle. Where nothing is to be turned the array comes
-    /// back as it is. Counted as a copy of [`DArray::nbytes`].
+    /// Converts every number to a byte order in place: the bytes are swapped without a lease,
+    /// because this is the only handle. If no byte needs swapping, the array is returned unchanged.
+    /// Counted as a copy of [`DArray::nbytes`].
     ///
     /// ```
     /// use crossdock::{Array, DArray, element::ByteOrder};
@@ -70,10 +71,10 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_conflict` where there are leases or other handles, or others have the memory;
-    /// `is_layout` where elements overlap; `is_unsupported` for records with overlapping fields,
-    /// for what is no number, and for indirect arrays (see [`DArray::to_byte_order`]);
-    /// `is_read_only`; `is_place`. The array is returned with the error, as it was.
+    /// `is_conflict` if leases or other handles exist, or another owner shares the memory;
+    /// `is_layout` if elements overlap; `is_unsupported` for records with overlapping fields, for
+    /// elements that are not numbers, and for indirect arrays (see [`DArray::to_byte_order`]);
+    /// `is_read_only`; `is_place`. The unchanged array is returned with the error.
     #[expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
     pub fn into_byte_order(self, order: ByteOrder) -> Result<Self, Rejected<Self>> {
         let dtype = self.dtype().with_byte_order(order);
@@ -95,14 +96,16 @@ impl DArray {
             )),
             () => raw.exclusive().and_then(|()| {
                 let ptr = raw.ptr().as_ptr();
-                // SAFETY: DArray 1 and 2, and the only handle; what is read and what is written are
-                // the same elements, of which each part becomes what lies in its place.
+                // SAFETY: `ptr`, `own` and `layout` are those of one array (DArray 1 and 2), and
+                // `exclusive` found this to be the only access to it. Source and destination are
+                // the same elements, item sizes are equal, and each element is replaced in its
+                // place.
                 unsafe { kernel::cast(ptr, &own, &layout, ptr, &dtype, &layout, Casting::Checked) }
             }),
         };
         let dtype = if turned.is_ok() { dtype } else { own };
-        // SAFETY: layout and memory as they were, and dtypes that differ in their byte orders have
-        // the same size.
+        // SAFETY: 1. `raw` and `layout` are unchanged (DArray 1); 2. dtypes that differ in byte
+        // order only have the same item size (DArray 2).
         let array = unsafe { Self::from_raw(raw, dtype, layout) };
         match turned {
             Ok(()) => Ok(array),
@@ -120,8 +123,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// `is_layout` where elements overlap; `is_conflict` while a Read or Write lease is held;
     /// `is_read_only`; `is_place`.
     pub fn fill(&self, value: T) -> Result<()> {
-        // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of
-        // the call.
+        // SAFETY: `value` has `size_of::<T>()` bytes, all initialised since `T` has no padding (Pod
+        // 2), and lives until the end of the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
         if !self.place().is_host() {
             return DArray::from(self.clone()).fill_bytes(bytes);
@@ -131,12 +134,13 @@ impl<T: Element, const D: usize> Array<T, D> {
             return Err(Error::new(Kind::Layout, overlap(layout.shape(), layout.strides())));
         }
         let _lease = self.raw().lease(LeaseKind::Share)?;
-        // SAFETY: Array 1, under a Share lease.
+        // SAFETY: `layout` reaches only bytes of this array's elements (Array 1), each of
+        // `size_of::<T>()` bytes, writable under the Share lease `_lease`.
         unsafe { kernel::fill(self.raw().ptr().as_ptr(), &layout, bytes) }
     }
 
-    /// The elements converted to another type in new memory of the default pool, row-major without
-    /// gaps. Copies, and counts, the bytes of the result.
+    /// Converts the elements to another type in new memory of the default pool, C-contiguous
+    /// (row-major). Copies, and counts, the bytes of the result.
     ///
     /// ```
     /// use crossdock::{Array, Casting};

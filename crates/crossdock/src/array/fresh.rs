@@ -1,4 +1,4 @@
-//! Arrays in new memory: of zeros, of one value, of what a function says.
+//! Arrays in new memory: of zeros, of one value, or computed by a function.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::Place;
 use crate::pool::{ALIGNMENT, AllocOptions, Pool};
 
-/// How a new array is made: in which order its elements lie, and where.
+/// Options for a new array: the order of its elements and its memory.
 ///
-/// Row-major and in the default pool, unless it says otherwise. Each part alone is enough where
-/// options are asked for: an [`Order`], a `&`[`Pool`], a [`Place`].
+/// The default is row-major, in the default pool. An [`Order`], a `&`[`Pool`] or a [`Place`] alone
+/// converts to options.
 ///
 /// ```
 /// use crossdock::array::ArrayOptions;
@@ -44,7 +44,7 @@ pub struct ArrayOptions<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Home<'a> {
     DefaultPool,
-    /// The default pool, of an array on a device, too.
+    /// The default pool, even for an array on a device.
     Host,
     Pool(&'a Pool),
     /// Any place but `cpu`.
@@ -81,7 +81,7 @@ impl<'a> ArrayOptions<'a> {
         Self { order: Order::RowMajor, home: Home::DefaultPool }
     }
 
-    /// In which order the elements lie.
+    /// The order of the elements.
     pub const fn order(mut self, order: Order) -> Self {
         self.order = order;
         self
@@ -94,20 +94,19 @@ impl<'a> ArrayOptions<'a> {
     }
 
     /// On a place: in the default pool for [`Place::CPU`], in the memory of the registered device
-    /// elsewhere. There the device itself writes zeros and one value everywhere, if it does strided
-    /// work; other elements are made on the host and copied, since the processor does not write a
-    /// device's memory.
+    /// elsewhere. A device with strided work writes zeros or one value itself. Other elements are
+    /// written on the host and copied, because the CPU does not write device memory.
     pub fn place(mut self, place: Place) -> Self {
         self.home = if place == Place::CPU { Home::Host } else { Home::Device(place) };
         self
     }
 
-    /// The pool that was asked for.
+    /// The requested pool.
     pub(super) fn chosen_pool(&self) -> Option<&'a Pool> {
         if let Home::Pool(pool) = self.home { Some(pool) } else { None }
     }
 
-    /// The place that was asked for.
+    /// The requested place.
     pub(super) fn chosen_place(&self) -> Option<Place> {
         match self.home {
             Home::Device(place) => Some(place),
@@ -128,7 +127,7 @@ impl<'a> ArrayOptions<'a> {
         }
     }
 
-    /// Bytes of the host, to be written.
+    /// Uninitialised host memory.
     pub(super) fn uninit(self, nbytes: usize, align: usize) -> Result<UninitBuffer> {
         match self.home {
             Home::DefaultPool | Home::Host if align <= ALIGNMENT => UninitBuffer::new(nbytes),
@@ -145,13 +144,13 @@ impl<'a> ArrayOptions<'a> {
         }
     }
 
-    /// One element again and again, if that is a device's work.
+    /// Repeats one element, if a device does that.
     fn repeated(self, element: &[u8], nbytes: usize) -> Result<Option<Buffer>> {
         let Home::Device(place) = self.home else { return Ok(None) };
         repeated_by_device(&device::memory(place)?, element, nbytes)
     }
 
-    /// What `make` makes in memory of the host, there or copied to the device.
+    /// Calls `make` for host memory, and copies the result to the device if one is chosen.
     fn placed(self, make: impl FnOnce(Self) -> Result<Buffer>) -> Result<Buffer> {
         match self.home {
             Home::Device(place) => make(Self::from(self.order))?.copy_to(&device::memory(place)?),
@@ -160,10 +159,10 @@ impl<'a> ArrayOptions<'a> {
     }
 }
 
-/// Most bytes of the host that zeros for a device go through.
+/// The greatest number of host bytes that stage zeros for a device.
 const STAGE: usize = 1 << 20;
 
-/// Writes one element again and again, in copies that double.
+/// Repeats one element, in copies of doubling size.
 fn repeat(element: &[u8], bytes: &mut [MaybeUninit<u8>]) {
     let mut done = bytes.len().min(element.len());
     for (byte, &value) in bytes.iter_mut().zip(element) {
@@ -176,7 +175,7 @@ fn repeat(element: &[u8], bytes: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// `None` where the device does no such work.
+/// `None` if the device does not support that.
 fn repeated_by_device(
     memory: &Arc<dyn MemoryManager>,
     element: &[u8],
@@ -218,13 +217,13 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::zeros_with_layout(layout, options)
     }
 
-    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest,
-    /// gaps included. The order of the options does not matter.
+    /// Zeros in a given layout: as many bytes as it spans from the lowest to the highest, gaps
+    /// included. The order of the options is ignored.
     ///
     /// # Errors
     ///
-    /// As [`Array::zeros`]; `is_overflow` also where the layout was made for a narrower element and
-    /// does not hold for this one.
+    /// As [`Array::zeros`]; `is_overflow` also if the layout was made for a narrower element and
+    /// overflows for this one.
     pub fn zeros_with_layout<'a>(
         layout: FixedLayout<D>,
         options: impl Into<ArrayOptions<'a>>,
@@ -235,7 +234,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::from_buffer_with_layout(buffer, layout, span.low().unsigned_abs())
     }
 
-    /// One value everywhere.
+    /// An array filled with one value.
     ///
     /// # Errors
     ///
@@ -243,8 +242,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn full<'a>(shape: impl ShapeSpec<'a, D>, value: T) -> Result<Self> {
         let (shape, options) = shape.resolve();
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), options.order)?;
-        // SAFETY: a value of as many bytes, all initialised (Pod 2), which lives until the end of
-        // the call.
+        // SAFETY: `value` has `size_of::<T>()` bytes, all initialised since `T` has no padding (Pod
+        // 2), and lives until the end of the call.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
         match options.repeated(bytes, layout.len() * size_of::<T>())? {
             Some(buffer) => Self::from_buffer_with_layout(buffer, layout, 0),
@@ -252,8 +251,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         }
     }
 
-    /// The result of a function for each index. It is called once for each, in the order in which
-    /// the elements lie.
+    /// The results of a function, which is called once for each index, in memory order.
     ///
     /// ```
     /// use crossdock::Array;
@@ -271,8 +269,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::made(shape, options, |fresh| fresh.fill_with(value))
     }
 
-    /// The options by which a new array lies as this one: its place, and its order where it has
-    /// one, else row-major. With them `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
+    /// The options that place and order a new array like this one: its place, and its order if it
+    /// has one, else row-major. With them `zeros` is NumPy's `zeros_like`, and `full` its
+    /// `full_like`.
     pub fn options(&self) -> ArrayOptions<'static> {
         let order = self.layout().order(size_of::<T>()).unwrap_or(Order::RowMajor);
         ArrayOptions::from(self.place()).order(order)
@@ -295,15 +294,15 @@ impl DArray {
     /// # Errors
     ///
     /// `is_overflow`, `is_out_of_memory`, `is_unsupported` for too many dimensions; for a device
-    /// also what it says, and that there is none.
+    /// also its own errors, and that it does not exist.
     pub fn zeros<'a>(dtype: DType, shape: &[usize], options: impl Into<ArrayOptions<'a>>) -> Result<Self> {
         let options = options.into();
         let layout = Layout::contiguous(shape, dtype.itemsize(), options.order)?;
         Self::zeros_with_layout(dtype, layout, options)
     }
 
-    /// Zeros, seen through a layout: as many bytes as it reaches from its lowest to its highest,
-    /// gaps included. The order of the options does not matter.
+    /// Zeros in a given layout: as many bytes as it spans from the lowest to the highest, gaps
+    /// included. The order of the options is ignored.
     ///
     /// ```
     /// use crossdock::layout::Layout;
@@ -318,7 +317,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// As [`DArray::zeros`]; `is_dtype` where dtype and layout have different item sizes;
+    /// As [`DArray::zeros`]; `is_dtype` if dtype and layout have different item sizes;
     /// `is_unsupported` for a layout that follows pointers.
     pub fn zeros_with_layout<'a>(
         dtype: DType,
@@ -331,7 +330,7 @@ impl DArray {
         Self::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())
     }
 
-    /// One value everywhere, in an order and at a place.
+    /// An array filled with one value, in an order and at a place.
     ///
     /// ```
     /// use crossdock::layout::Order;
@@ -345,7 +344,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// As [`DArray::zeros`]; `is_value` where the value does not fit the dtype.
+    /// As [`DArray::zeros`]; `is_value` if the value does not fit the dtype.
     pub fn full<'a>(
         dtype: DType,
         shape: &[usize],
@@ -363,14 +362,15 @@ impl DArray {
         let buffer = options.placed(|options| {
             let mut fresh = options.uninit(layout.nbytes(), dtype.alignment())?;
             repeat(&element, fresh.as_uninit_mut());
-            // SAFETY: every byte was written.
+            // SAFETY: `repeat` wrote every byte: `layout.nbytes()` is a multiple of the element's
+            // length, and 0 if that is 0.
             Ok(unsafe { fresh.assume_init() })
         })?;
         Self::from_buffer(buffer, dtype, layout, 0)
     }
 
-    /// What a function says of each index, converted with a check, in an order and at a place. It
-    /// is asked once for each, in the order in which the elements lie.
+    /// The results of a function, converted with a check, in an order and at a place. The function
+    /// is called once for each index, in memory order.
     ///
     /// ```
     /// use crossdock::element::{DType, Value};
@@ -386,7 +386,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// As [`DArray::zeros`]; `is_value`, with the index, where a value does not fit the dtype.
+    /// As [`DArray::zeros`]; `is_value`, with the index, if a value does not fit the dtype.
     pub fn from_fn<'a>(
         dtype: DType,
         shape: &[usize],
@@ -411,8 +411,9 @@ impl DArray {
         Self::from_buffer(buffer, dtype, layout, 0)
     }
 
-    /// The options by which a new array lies as this one: its place, and its order where it has
-    /// one, else row-major. With them `zeros` is NumPy's `zeros_like`, and `full` its `full_like`.
+    /// The options that place and order a new array like this one: its place, and its order if it
+    /// has one, else row-major. With them `zeros` is NumPy's `zeros_like`, and `full` its
+    /// `full_like`.
     pub fn options(&self) -> ArrayOptions<'static> {
         ArrayOptions::from(self.place()).order(self.layout().order().unwrap_or(Order::RowMajor))
     }

@@ -1,4 +1,4 @@
-//! Leases of a typed array, and the access that each of them gives.
+//! Leases of a typed array, and the access that each of them permits.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -21,33 +21,41 @@ use crate::memory::{Lease, count_copied, racy};
 ///
 /// 1. The layout, applied at `ptr`, reaches only bytes of the lease's region, which is on the host.
 struct Covered<T, const D: usize> {
-    // Kept for its drop, which gives the lease back.
+    // Held for its drop, which releases the lease.
     lease: Lease,
     ptr: NonNull<u8>,
     layout: FixedLayout<D>,
     element: PhantomData<T>,
 }
 
-// SAFETY: plain data under a lease, which goes to any thread; each guard answers for what it gives.
+// SAFETY: `lease` is Send and keeps the region alive on any thread (Covered 1, Header 1); the
+// elements are Send and Sync (`T: Element`), and each guard limits access to what its lease
+// permits.
 unsafe impl<T: Element, const D: usize> Send for Covered<T, D> {}
-// SAFETY: as for Send.
+// SAFETY: `&Covered` only loads elements, which the lease permits on any thread; `lease` and the
+// elements are Sync (`T: Element`).
 unsafe impl<T: Element, const D: usize> Sync for Covered<T, D> {}
 
 impl<T: Element, const D: usize> Covered<T, D> {
     fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout.offset_of(index)?;
-        // SAFETY: the offset of an element (Covered 1).
+        // SAFETY: `offset` is the offset of an element of the layout, which reaches only bytes of
+        // the lease's region (Covered 1).
         let ptr = unsafe { self.ptr.offset(offset) };
-        // SAFETY: Covered 1; whoever else writes holds a Share lease and does so racily, or is not
-        // bound by our rules.
+        // SAFETY: `ptr` leads to an element of the region (Covered 1), whose bytes are initialised
+        // (Header 3). Under the lease, other writers of this program hold Share and store racily;
+        // foreign code and other processes are outside its rules.
         Ok(unsafe { racy::load(ptr.as_ptr().cast()) })
     }
 
     fn values(&self) -> impl Iterator<Item = T> {
         self.layout.offsets().map(|offset| {
-            // SAFETY: the offset of an element (Covered 1).
+            // SAFETY: `offset` is the offset of an element of the layout, which reaches only bytes
+            // of the lease's region (Covered 1).
             let ptr = unsafe { self.ptr.offset(offset) };
-            // SAFETY: as in `get`.
+            // SAFETY: `ptr` leads to an element of the region (Covered 1), whose bytes are
+            // initialised (Header 3). Under the lease, other writers of this program hold Share and
+            // store racily.
             unsafe { racy::load(ptr.as_ptr().cast()) }
         })
     }
@@ -66,7 +74,8 @@ impl<T: Element, const D: usize> Covered<T, D> {
 
     fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
         let layout = self.layout.to_dynamic_trusted(size_of::<T>());
-        // SAFETY: Covered 1; every lease permits racy loads.
+        // SAFETY: Elements 1: the layout reaches only bytes of the region (Covered 1), and a lease
+        // of any kind permits racy loads. Elements 2: a typed layout follows no pointers.
         f(&unsafe { Elements::new(self.ptr, T::dtype(), layout) });
         Ok(())
     }
@@ -109,7 +118,8 @@ macro_rules! guard {
 }
 
 guard! {
-    /// A Read lease of an array: while it is held nobody writes, so elements are had by `&T`.
+    /// A Read lease of an array: while it is held the elements are constant, so they are accessed
+    /// by `&T`.
     ///
     /// ```
     /// use crossdock::Array;
@@ -124,8 +134,8 @@ guard! {
 }
 
 guard! {
-    /// The Write lease of an array: while it is held nobody else touches the memory, so elements
-    /// are had by `&mut T`.
+    /// The Write lease of an array: while it is held its holder has exclusive access, so elements
+    /// are accessed by `&mut T`.
     ///
     /// ```
     /// use crossdock::Array;
@@ -142,8 +152,8 @@ guard! {
 }
 
 guard! {
-    /// A Share lease of an array: others may write at any time, and so may the holder, one element
-    /// by value at a time.
+    /// A Share lease of an array: its holder loads and stores single elements by value, while other
+    /// holders of Share do the same.
     ///
     /// ```
     /// use crossdock::Array;
@@ -158,7 +168,8 @@ guard! {
 }
 
 guard! {
-    /// A Pin lease of an array: others may write at any time; the holder loads elements by value.
+    /// A Pin lease of an array: its holder loads elements by value, while holders of Share may
+    /// write.
     ///
     /// ```
     /// use crossdock::Array;
@@ -176,19 +187,19 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
     /// The elements, by reference.
     #[inline]
     pub fn view(&self) -> ArrayView<'_, T, D> {
-        // SAFETY: Covered 1, aligned (`new`), initialised (Header 3), and constant under the Read
-        // lease, which lives as long as the borrow.
+        // SAFETY: the elements lie in the region (Covered 1), are aligned (`# Safety` of `new`),
+        // initialised (Header 3), and constant under the Read lease, which outlives the borrow.
         unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
     }
 
     element_access! { '_ self: self.0.ptr, self.0.layout }
     part_access! { '_ self: self.0.ptr, self.0.layout }
 
-    /// Everything from element 0 to the last one that lies behind it, gaps included, as elements;
-    /// `None` where a stride is negative or no whole number of elements.
+    /// The memory from element 0 to the last element, gaps included, as elements; `None` if a
+    /// stride is negative or not a multiple of the element size.
     ///
-    /// Not on [`ArrayView`]: the gaps of a view may be somebody's `&mut`, those under a Read lease
-    /// are nobody's.
+    /// Not on [`ArrayView`]: another `&mut` may exist to the gaps of a view, but not to those under
+    /// a Read lease.
     #[cfg_attr(not(feature = "image-0_25"), expect(dead_code, reason = "only images are described so"))]
     pub(crate) fn as_covering_slice(&self) -> Option<&[T]> {
         let size = size_of::<T>();
@@ -199,9 +210,9 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
             return whole.then_some(&[]);
         }
         let len = self.0.layout.span(size).nbytes().checked_div(size)?;
-        // SAFETY: Covered 1 holds for the gaps too: they lie between two elements of the same
-        // region, hence are initialised (Header 3), and constant under the lease. Element 0 is
-        // aligned (`new`).
+        // SAFETY: elements and gaps lie in one region (Covered 1), hence are initialised (Header
+        // 3), and constant under the Read lease. Element 0 is aligned (`# Safety` of `new`), and
+        // `len` elements fit in the span.
         Some(unsafe { std::slice::from_raw_parts(self.as_ptr(), len) })
     }
 }
@@ -212,15 +223,18 @@ impl<T: Element, const D: usize> ArrayWrite<T, D> {
     /// The elements, by reference.
     #[inline]
     pub fn view(&self) -> ArrayView<'_, T, D> {
-        // SAFETY: as for a Read lease: the Write lease excludes all other access.
+        // SAFETY: the elements lie in the region (Covered 1), are aligned (`# Safety` of `new`),
+        // initialised (Header 3), and constant while `self` is borrowed: the Write lease excludes
+        // all other access.
         unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
     }
 
     /// The elements, by mutable reference.
     #[inline]
     pub fn view_mut(&mut self) -> ArrayViewMut<'_, T, D> {
-        // SAFETY: Covered 1, aligned and injective (`new`); the Write lease excludes all other
-        // access, and `&mut self` all through this guard.
+        // SAFETY: the elements lie in the region (Covered 1) and are initialised (Header 3); the
+        // layout is aligned and injective (`# Safety` of `new`). The Write lease excludes all other
+        // access, and `&mut self` all access through this guard.
         unsafe { ArrayViewMut::trusted(self.0.ptr, self.0.layout) }
     }
 
@@ -234,7 +248,7 @@ element_index! { ArrayWrite<T> }
 element_index_mut! { ArrayWrite<T> }
 
 impl<T: Element, const D: usize> ArrayShare<T, D> {
-    /// The element at an index, of any alignment, as it is at this moment.
+    /// The current value of the element at an index, of any alignment.
     ///
     /// # Errors
     ///
@@ -250,27 +264,28 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     /// `is_bounds`.
     pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
         let offset = self.0.layout.offset_of(index)?;
-        // SAFETY: the offset of an element (Covered 1).
+        // SAFETY: `offset` is the offset of an element of the layout, which reaches only bytes of
+        // the lease's region (Covered 1).
         let ptr = unsafe { self.0.ptr.offset(offset) };
-        // SAFETY: Covered 1; Share is not given on read-only handles, and excludes whoever relies
-        // on constancy.
+        // SAFETY: `ptr` leads to an element of the region (Covered 1). Share leases are refused on
+        // read-only handles, and exclude Read and Write leases, so no holder relies on constancy.
         unsafe { racy::store(ptr.as_ptr().cast(), value) };
         Ok(())
     }
 
-    /// The elements by value in row-major order, each as it is when it is loaded.
+    /// The elements by value in row-major order, each loaded when the iterator reaches it.
     pub fn values(&self) -> impl Iterator<Item = T> {
         self.0.values()
     }
 
-    /// The elements of this moment in row-major order, copied (and counted).
+    /// The current elements in row-major order, copied (and counted).
     pub fn to_vec(&self) -> Vec<T> {
         self.0.to_vec()
     }
 }
 
 impl<T: Element, const D: usize> ArrayPin<T, D> {
-    /// The element at an index, of any alignment, as it is at this moment.
+    /// The current value of the element at an index, of any alignment.
     ///
     /// # Errors
     ///
@@ -279,12 +294,12 @@ impl<T: Element, const D: usize> ArrayPin<T, D> {
         self.0.get(index)
     }
 
-    /// The elements by value in row-major order, each as it is when it is loaded.
+    /// The elements by value in row-major order, each loaded when the iterator reaches it.
     pub fn values(&self) -> impl Iterator<Item = T> {
         self.0.values()
     }
 
-    /// The elements of this moment in row-major order, copied (and counted).
+    /// The current elements in row-major order, copied (and counted).
     pub fn to_vec(&self) -> Vec<T> {
         self.0.to_vec()
     }

@@ -1,5 +1,5 @@
-//! Iteration over parts of an array that gives handles: each keeps the memory alive by itself, and
-//! goes where it likes.
+//! Iteration over parts of an array as handles: each keeps the memory alive and can be sent to any
+//! thread.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::layout::{Parts, check_axis, check_chunk};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// What each index of an axis leaves, in turn: handles on arrays without that axis. `OUT` must
-    /// be `D - 1`, or the call does not compile. Each costs one atomic addition and O(`D`); under a
-    /// lease, the views of [`ArrayRead`](crate::array::ArrayRead) cost less.
+    /// The sub-arrays at each index of an axis, in order, as handles on arrays without that axis.
+    /// `OUT` must be `D - 1`, or the call does not compile. Each costs one atomic addition and
+    /// O(`D`); under a lease, the views of [`ArrayRead`](crate::array::ArrayRead) cost less.
     ///
     /// ```
     /// use crossdock::Array;
@@ -36,8 +36,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(self.parts(self.layout().axis_parts(axis)?))
     }
 
-    /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, as handles.
-    /// Each costs one atomic addition and O(`D`).
+    /// Ranges of `chunk` indices of an axis, in order, as handles; the last may be shorter. Each
+    /// costs one atomic addition and O(`D`).
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl<T: Element, const D: usize> Array<T, D> {
         Ok(self.parts(self.layout().axis_chunks(axis, chunk)?))
     }
 
-    /// `parts` are those of this array's layout.
+    /// `parts` must be those of this array's layout.
     fn parts<P: Parts<E>, const E: usize>(
         &self,
         parts: P,
@@ -58,15 +58,16 @@ impl<T: Element, const D: usize> Array<T, D> {
         let array = self.clone();
         (0..parts.count()).map(move |k| {
             let (layout, offset) = parts.part(k);
-            // SAFETY: layout and offset came together.
+            // SAFETY: `parts` are those of this array's layout, and `layout` and `offset` are one
+            // of them (`k < parts.count()`).
             unsafe { array.moved(layout, offset) }
         })
     }
 }
 
 impl DArray {
-    /// What each index of an axis leaves, in turn: handles on arrays without that axis. Each costs
-    /// one atomic addition and O(rank).
+    /// The sub-arrays at each index of an axis, in order, as handles on arrays without that axis.
+    /// Each costs one atomic addition and O(rank).
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -79,7 +80,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` if the axis does not exist; `is_layout` where an indirect array cannot drop it.
+    /// `is_bounds` if the axis does not exist; `is_layout` if an indirect array cannot drop it.
     pub fn axis_iter(
         &self,
         axis: usize,
@@ -92,8 +93,8 @@ impl DArray {
         Ok(DParts { array: self.clone(), axis, chunk: None, left: 0..len })
     }
 
-    /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, as handles.
-    /// Each costs one atomic addition and O(rank).
+    /// Ranges of `chunk` indices of an axis, in order, as handles; the last may be shorter. Each
+    /// costs one atomic addition and O(rank).
     ///
     /// # Errors
     ///
@@ -112,8 +113,8 @@ impl DArray {
 
 /// Parts of a dynamic array: single indices of an axis, or chunks of it.
 struct DParts {
-    /// Invariant 1: `axis` exists. An index of it can drop it, or it has none: whether it can does
-    /// not depend on the index.
+    /// Invariant 1: `axis` exists, and dropping it at an index succeeds, unless its length is 0.
+    /// Success does not depend on the index.
     array: DArray,
     axis: usize,
     chunk: Option<usize>,
@@ -121,7 +122,7 @@ struct DParts {
 }
 
 impl DParts {
-    /// Always there, for the number of a part (invariant 1).
+    /// `Some` for every part number (invariant 1).
     fn part(&self, k: usize) -> Option<DArray> {
         let part = match self.chunk {
             None => self.array.drop_axis(self.axis, k),

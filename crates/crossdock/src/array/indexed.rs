@@ -17,9 +17,11 @@ macro_rules! indexed {
             lifetime: PhantomData<$reference>,
         }
 
-        // SAFETY: an iterator over references, where `T: Element` is Send and Sync.
+        // SAFETY: it yields only references to `T`, and `T: Element` is Send and Sync; the pointer
+        // and the offsets are plain data.
         unsafe impl<T: Element, const D: usize> Send for $name<'_, T, D> {}
-        // SAFETY: as for Send.
+        // SAFETY: `&self` gives no access to the elements beyond cloning a shared iterator, and `T:
+        // Element` is Send and Sync.
         unsafe impl<T: Element, const D: usize> Sync for $name<'_, T, D> {}
 
         impl<'a, T: Element, const D: usize> $name<'a, T, D> {
@@ -33,12 +35,14 @@ macro_rules! indexed {
 
             /// # Safety
             ///
-            /// The item is one that the offsets gave.
+            /// `offsets` yielded the item, and no other call uses it.
             #[inline]
             unsafe fn item(&self, (index, offset): ([usize; D], isize)) -> ([usize; D], $reference) {
-                // SAFETY: the offset of an element (invariant 1).
+                // SAFETY: `offsets` yielded `offset` (`# Safety`), so it is that of an element
+                // (invariant 1).
                 let ptr = unsafe { self.ptr.offset(offset) }.cast::<T>().as_ptr();
-                // SAFETY: invariant 1.
+                // SAFETY: the element is initialised, aligned, and for `'a` accessible by this
+                // reference (invariant 1); the offset is used once (`# Safety`).
                 (index, unsafe { $($to)+ ptr })
             }
         }
@@ -49,13 +53,15 @@ macro_rules! indexed {
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
                 let item = self.offsets.next()?;
-                // SAFETY: from the offsets.
+                // SAFETY: `item` was just taken from `offsets`, which yields each item once, and is
+                // used here only.
                 Some(unsafe { self.item(item) })
             }
 
             fn nth(&mut self, n: usize) -> Option<Self::Item> {
                 let item = self.offsets.nth(n)?;
-                // SAFETY: from the offsets.
+                // SAFETY: `item` was just taken from `offsets`, which yields each item once, and is
+                // used here only.
                 Some(unsafe { self.item(item) })
             }
 
@@ -68,7 +74,8 @@ macro_rules! indexed {
         impl<T: Element, const D: usize> DoubleEndedIterator for $name<'_, T, D> {
             fn next_back(&mut self) -> Option<Self::Item> {
                 let item = self.offsets.next_back()?;
-                // SAFETY: from the offsets.
+                // SAFETY: `item` was just taken from `offsets`, which yields each item once, and is
+                // used here only.
                 Some(unsafe { self.item(item) })
             }
         }
@@ -97,12 +104,12 @@ indexed! {
 
 indexed! {
     /// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut) with their indices, in
-    /// row-major order, from either end, to be written.
+    /// row-major order, from either end, by mutable reference.
     ///
     /// # Invariants
     ///
     /// 1. Each offset, from `ptr`, is that of an element that is initialised, aligned, and for `'a`
-    ///    reached by nobody else; no two are the same.
+    ///    reached through this iterator alone; no two elements overlap.
     IndexedIterMut gives &'a mut T, by [&mut *]
 }
 

@@ -1,4 +1,4 @@
-//! Indirect arrays: rows that lie anywhere, behind a table of pointers.
+//! Indirect arrays: rows at arbitrary addresses, reached through a table of pointers.
 
 use std::mem::ManuallyDrop;
 
@@ -11,14 +11,19 @@ use crate::kernel;
 use crate::layout::{AxisSlice, Layout, Order, Reading, Way};
 use crate::memory::{Birth, Place};
 
-/// Pointers to rows, as an owner keeps them: raw parts of a vector.
+/// Pointers to rows: the raw parts of a vector.
+///
+/// # Invariants
+///
+/// 1. `ptr`, `len` and `capacity` are the parts of one vector, which this value owns.
 struct Table {
     ptr: *mut *mut u8,
     len: usize,
     capacity: usize,
 }
 
-// SAFETY: the pointers are plain data to whoever owns the table; the rows are covered by leases.
+// SAFETY: the table owns its vector (Table 1) and never follows the pointers in it; access to the
+// rows is covered by leases (Header 5).
 unsafe impl Send for Table {}
 
 impl Table {
@@ -30,18 +35,18 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // SAFETY: the parts of one vector, which is made anew here only.
+        // SAFETY: the fields are the parts of one vector that this value owns (Table 1), and `drop`
+        // runs once.
         drop(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
     }
 }
 
 impl DArray {
-    /// Rows of equal length as one array of two axes, none of them copied: a table of pointers
-    /// stands in front of them, and the first axis follows it (`suboffsets`, in the words of PEP
-    /// 3118). O(rows), for the table.
+    /// Rows of equal length as one array of two axes, zero-copy: the first axis follows a table of
+    /// pointers to the rows (`suboffsets` in PEP 3118). O(rows), for the table.
     ///
-    /// Every view of it that can be expressed is a view; one row of it is an array without pointers
-    /// again. [`DArray::to_order`] makes one block of it.
+    /// Slices are views if suboffsets can express them, and one row is a direct array.
+    /// [`DArray::to_order`] copies it to one block.
     ///
     /// ```
     /// use crossdock::layout::Order;
@@ -57,7 +62,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the rows are not of one length; `is_out_of_memory`.
+    /// `is_shape` if the rows differ in length; `is_out_of_memory`.
     pub fn from_rows<T: Element>(mut rows: Vec<Vec<T>>) -> Result<Self> {
         let len = rows.first().map_or(0, Vec::len);
         if let Some((index, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != len) {
@@ -69,30 +74,31 @@ impl DArray {
         pointers.extend(rows.iter_mut().map(|row| row.as_mut_ptr().cast::<u8>()));
         let strides = [size_of::<*mut u8>() as isize, size_of::<T>() as isize];
         let layout = Layout::with_suboffsets(&shape, &strides, &[Some(0), None], size_of::<T>())?;
-        // SAFETY: each pointer leads to the elements of one row, as many as the layout says,
-        // initialised and reached by nobody else. The vectors are only kept, neither touched nor
-        // moved into a place where they would be.
+        // SAFETY: 1. `pointers` has `rows.len()` entries, and `layout` gives the second to last
+        // axis suboffset 0; 2. each leads to the heap block of one row, of `len` initialised
+        // elements, which the closure keeps alive and untouched; `rows` is its only owner.
         unsafe { Self::over_table(pointers, T::dtype(), layout, Birth::Sole, move || drop(rows)) }
     }
 
     /// Adopts an indirect array of another library: PEP 3118's `suboffsets`, at any rank. `release`
-    /// is called exactly once: when the last holder goes, on whichever thread that is, or before
-    /// this returns an error.
+    /// is called exactly once: when the last holder is dropped, on any thread, or before this
+    /// returns an error.
     ///
-    /// The pointers are followed here, once, and what they lead to is put into one table of our
-    /// own, so that nobody can change it later. O(pointers); no element is copied.
+    /// This call follows the pointers once and copies the addresses of the rows to a new table, so
+    /// the producer cannot change them later. O(pointers); no element is copied.
     ///
     /// # Errors
     ///
-    /// `is_dtype` where dtype and layout have different item sizes; `is_malformed` for a null
-    /// pointer on the way to an element, with the index; `is_overflow`, `is_out_of_memory`.
+    /// `is_dtype` if dtype and layout have different item sizes; `is_malformed` for a null pointer
+    /// on the way to an element, with the index; `is_overflow`, `is_out_of_memory`.
     ///
     /// # Safety
     ///
-    /// Now, the pointers that the layout follows from `ptr` may be read, and lead on as the layout
-    /// says. Until `release` is called, the bytes from the lowest to the highest element behind
-    /// each pointer are initialised and valid for reads, and unless `birth` is `Constant` for
-    /// writes; as for others who touch them, `birth` says the same as for [`Buffer::from_foreign`].
+    /// 1. During the call, the pointers that the layout follows from `ptr` may be read, and lead on
+    ///    as the layout describes.
+    /// 2. Until `release` is called, the bytes from the lowest to the highest element behind each
+    ///    pointer are initialised and valid for reads, and for writes unless `birth` is `Constant`.
+    /// 3. `birth` describes other accesses to them, as for [`Buffer::from_foreign`].
     pub unsafe fn from_indirect(
         ptr: *const u8,
         dtype: DType,
@@ -102,17 +108,19 @@ impl DArray {
     ) -> Result<Self> {
         let release = Release(Some(release));
         check_itemsize(&dtype, layout)?;
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: during this call the pointers that `layout` follows from
+        // `ptr` may be read, and lead on as it describes.
         let (pointers, layout) = unsafe { flattened(ptr.cast_mut(), layout) }?;
-        // SAFETY: the caller's word: the same elements by one table.
+        // SAFETY: 1. `flattened` returned `layout` for `pointers`; 2. they lead to the elements of
+        // clauses 2 and 3 of `# Safety`, which live until `release` is called.
         unsafe { Self::over_table(pointers, dtype, layout, birth, move || drop(release)) }
     }
 
     /// # Safety
     ///
-    /// `layout` is that of `pointers`, one after the other in row-major order, of which each leads,
-    /// with suboffset 0, to elements as for [`DArray::from_indirect`]. Without elements it has no
-    /// suboffsets.
+    /// 1. `layout` is that of `pointers` in row-major order, which its last axis with a suboffset,
+    ///    0, follows. Without elements it has no suboffsets.
+    /// 2. The elements behind each pointer satisfy clauses 2 and 3 of [`DArray::from_indirect`].
     unsafe fn over_table(
         pointers: Vec<*mut u8>,
         dtype: DType,
@@ -126,17 +134,18 @@ impl DArray {
             release();
             drop(table);
         };
-        // SAFETY: the table, which nobody writes: only the elements behind it are reached by safe
-        // code (RawArray 1 and 3). It and the elements stay until the closure is called.
+        // SAFETY: the table has `nbytes` initialised bytes, which no code writes: safe code reaches
+        // only the elements behind it (RawArray 1 and 3). The closure keeps table and elements
+        // alive until it is called.
         let buffer = unsafe { Buffer::from_foreign(start, nbytes, Place::CPU, birth, keep) }?;
         let raw = RawArray::new(buffer, 0, layout.span())?;
-        // SAFETY: the span was just checked, and the pointers lead to the elements (the caller's
-        // word).
+        // SAFETY: 1. `RawArray::new` checked the span in the table, and the pointers lead to the
+        // elements (clauses 1 and 2 of `# Safety`); 2. the callers pass a dtype of the layout's
+        // item size.
         Ok(unsafe { Self::from_raw(raw, dtype, layout) })
     }
 
-    /// What a slice of an indirect array is: a view wherever there is one, for which a pointer may
-    /// have to be followed now.
+    /// A slice of an indirect array, as a view if possible. It may follow a pointer now.
     #[cold]
     pub(super) fn slice_indirect(&self, axes: &[AxisSlice], reading: Reading) -> Result<Self> {
         let (layout, way) = self.layout().slice_following(axes, reading)?;
@@ -146,24 +155,26 @@ impl DArray {
     fn along(&self, layout: Layout, way: Way) -> Self {
         let mut at = self.raw().ptr().as_ptr();
         for hop in way.hops {
-            // SAFETY: the way leads over pointers of this array (DArray 1), which nobody writes
-            // (RawArray 3).
+            // SAFETY: `slice_following` made the way for this array's layout, so `hop` leads to a
+            // pointer of its table (DArray 1), which is never written (RawArray 3).
             at = unsafe { kernel::follow(at.wrapping_offset(hop)) };
         }
-        // SAFETY: layout and way came together (DArray 1).
+        // SAFETY: `layout` and `way` are one result of `slice_following` on this array's layout,
+        // and `at` is the end of the way's pointers.
         let raw = unsafe { self.raw().at(at.wrapping_offset(way.offset)) };
-        // SAFETY: as above; an item has the size that it had (DArray 2).
+        // SAFETY: 1. `layout` belongs to the address at which `raw` lies, the end of the way; 2. a
+        // slice keeps the item size (DArray 2).
         unsafe { Self::from_raw(raw, self.dtype().clone(), layout) }
     }
 
-    /// Whether elements are reached over pointers: a layout with suboffsets.
+    /// Whether elements are reached through pointers: the layout has suboffsets.
     #[inline]
     pub fn is_indirect(&self) -> bool {
         self.layout().suboffsets().is_some()
     }
 }
 
-/// Called when it is dropped.
+/// Calls the closure when it is dropped.
 struct Release<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for Release<F> {
@@ -174,12 +185,13 @@ impl<F: FnOnce()> Drop for Release<F> {
     }
 }
 
-/// One table for all pointers on the way: one for each index of the axes up to the last that
-/// dereferences.
+/// Flattens all pointer tables into one, with an entry for each index of the axes up to the last
+/// that dereferences.
 ///
 /// # Safety
 ///
-/// As [`DArray::from_indirect`], for now.
+/// The pointers that the layout follows from `ptr` may be read during the call, and lead on as the
+/// layout describes.
 unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layout)> {
     let (shape, itemsize) = (layout.shape(), layout.itemsize());
     let Some(last) = layout.indirect_axes().checked_sub(1).filter(|_| !shape.contains(&0)) else {
@@ -214,12 +226,13 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
                 return Err(null());
             }
             pointed.check_address(at.addr()).map_err(unaddressable)?;
-            // SAFETY: the caller's word.
+            // SAFETY: `# Safety`: the layout follows a pointer at `at`, which may be read; `at` was
+            // found non-null and addressable above.
             let next = unsafe { kernel::follow(at) };
             if next.is_null() {
                 return Err(null());
             }
-            // First the pointer alone, so that the sum cannot wrap, and then what it points to.
+            // First the pointer alone, so that the sum cannot wrap, then the row that it points to.
             pointed.check_address(next.addr()).map_err(unaddressable)?;
             at = next.wrapping_offset(hop);
         }

@@ -16,18 +16,19 @@ macro_rules! elements {
         $(#[$doc])*
         pub struct $name<'a, T: Element, const D: usize>($ways<'a, T, D>);
 
-        /// Where all elements lie as a slice, the compiler sees that, and there is little to set up
-        /// for a short row.
+        /// The slice variant lets the compiler vectorise, and costs little setup for a short row.
         enum $ways<'a, T: Element, const D: usize> {
             Slice(<$run as IntoIterator>::IntoIter),
             /// 1. Each offset, from `ptr`, is that of an element as the iterator's documentation
-            ///    says.
+            ///    describes.
             Strided { ptr: NonNull<u8>, offsets: Offsets<D> },
         }
 
-        // SAFETY: an iterator over references, where `T: Element` is Send and Sync.
+        // SAFETY: it yields only references to `T`, and `T: Element` is Send and Sync; the pointer
+        // and the offsets are plain data.
         unsafe impl<T: Element, const D: usize> Send for $name<'_, T, D> {}
-        // SAFETY: as for Send.
+        // SAFETY: `&self` gives no access to the elements beyond cloning a shared iterator, and `T:
+        // Element` is Send and Sync.
         unsafe impl<T: Element, const D: usize> Sync for $name<'_, T, D> {}
 
         impl<'a, T: Element, const D: usize> $name<'a, T, D> {
@@ -54,9 +55,11 @@ macro_rules! elements {
                     $ways::Slice(elements) => return elements.next(),
                     $ways::Strided { ptr, offsets } => (ptr, offsets),
                 };
-                // SAFETY: the offset of an element (Strided 1).
+                // SAFETY: `offsets` yielded this offset, so it is that of an element in the
+                // allocation of `ptr` (Strided 1).
                 let element = unsafe { ptr.offset(offsets.next()?) }.cast::<T>().as_ptr();
-                // SAFETY: Strided 1: given out just here.
+                // SAFETY: `offsets` yields each offset once, so this is the only reference that
+                // this iterator makes to the element (Strided 1).
                 Some(unsafe { $($to)+ element })
             }
 
@@ -68,24 +71,26 @@ macro_rules! elements {
                 }
             }
 
-            /// Runs without gaps are slices, whose loops the compiler vectorises.
+            /// Contiguous runs are slices, whose loops the compiler vectorises.
             #[inline]
             fn fold<B, F: FnMut(B, $item) -> B>(self, init: B, mut f: F) -> B {
                 let (ptr, offsets) = match self.0 {
                     $ways::Slice(elements) => return elements.fold(init, f),
                     $ways::Strided { ptr, offsets } => (ptr, offsets),
                 };
-                // SAFETY: the offset of an element (Strided 1).
+                // SAFETY: `at` is called below with offsets that `offsets` yields, which are those
+                // of elements in the allocation of `ptr` (Strided 1).
                 let at = |offset: isize| unsafe { ptr.offset(offset) }.cast::<T>().as_ptr();
                 if offsets.run_stride() == size_of::<T>() as isize {
                     return offsets.fold_runs(init, |result, offset, len| {
-                        // SAFETY: elements of one run, which lie as a slice (Strided 1), given out
-                        // just here.
+                        // SAFETY: the step of the runs is `size_of::<T>()`, so `len` elements lie
+                        // one after the other (Strided 1); `fold_runs` yields each run once.
                         let run = unsafe { $from_raw_parts(at(offset), len) };
                         run.into_iter().fold(result, &mut f)
                     });
                 }
-                // SAFETY: Strided 1: given out just here.
+                // SAFETY: `offsets` yields each offset once, so this is the only reference that
+                // this iterator makes to the element (Strided 1).
                 offsets.fold(init, |result, offset| f(result, unsafe { $($to)+ at(offset) }))
             }
         }
@@ -103,7 +108,8 @@ elements! {
 
 elements! {
     /// The elements of an [`ArrayViewMut`](crate::array::ArrayViewMut), in row-major order:
-    /// initialised, aligned, and for `'a` reached by nobody else; none comes twice.
+    /// initialised, aligned, and for `'a` reached through this iterator alone; each is yielded
+    /// once.
     IterMut gives &'a mut T, by [&mut *], in runs of &'a mut [T], by slice::from_raw_parts_mut, and WaysMut
 }
 
@@ -117,7 +123,7 @@ impl<T: Element, const D: usize> Clone for Iter<'_, T, D> {
 }
 
 impl<T: Element + fmt::Debug, const D: usize> fmt::Debug for Iter<'_, T, D> {
-    /// The elements that are left.
+    /// The remaining elements.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }

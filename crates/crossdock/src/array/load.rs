@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernel;
 use crate::layout::Layout;
 
-/// What is needed to load a machine word that lies a few additions away.
+/// The kind and the offset of an element that is a machine word at an easily computed offset.
 #[inline(always)]
 pub(super) fn quick(dtype: &DType, layout: &Layout, index: &[usize]) -> Option<(ScalarKind, isize)> {
     Some((dtype.as_machine_word()?, layout.quick_offset(index)?))
@@ -15,7 +15,8 @@ pub(super) fn quick(dtype: &DType, layout: &Layout, index: &[usize]) -> Option<(
 
 /// # Safety
 ///
-/// The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily.
+/// 1. `layout`, of elements of `dtype`, reaches from `ptr` only bytes that may be loaded racily.
+/// 2. Pointers that `layout` follows from `ptr` may be read, and are never written.
 #[inline(always)]
 pub(crate) unsafe fn load_value(
     ptr: NonNull<u8>,
@@ -24,27 +25,30 @@ pub(crate) unsafe fn load_value(
     index: &[usize],
 ) -> Result<Value> {
     if let Some((kind, offset)) = quick(dtype, layout, index) {
-        // SAFETY: one element (the caller's word).
+        // SAFETY: `quick` returned the offset of an element of `kind`, whose bytes may be loaded
+        // racily (clause 1 of `# Safety`).
         if let Some(value) = unsafe { Value::load_word(kind, ptr.as_ptr().wrapping_offset(offset)) } {
             return Ok(value);
         }
     }
     let mut value = NO_VALUE;
-    // SAFETY: the caller's word.
+    // SAFETY: 1. and 2. are the clauses 1 and 2 of this function's `# Safety`, for the same `ptr`,
+    // `dtype` and `layout`.
     unsafe { load_any(ptr, dtype, layout, index, &mut value) }?;
     Ok(value)
 }
 
-/// What is there before a slow way writes its value. A slow way that returned one would return it
-/// in memory, and the compiler would have the quick way's result there, too, written in parts and
-/// read as a whole, for which a processor waits.
+/// The initial value that the slow path overwrites. A slow path that returned a `Value` would
+/// return it in memory; the compiler would then put the quick path's result there too, written in
+/// parts and read as a whole, which stalls store forwarding.
 pub(super) const NO_VALUE: Value = Value::Bool(false);
 
-/// As [`load_value`], for every dtype and layout.
+/// [`load_value`] for every dtype and layout, without the quick path.
 ///
 /// # Safety
 ///
-/// As for [`load_value`].
+/// 1. `layout`, of elements of `dtype`, reaches from `ptr` only bytes that may be loaded racily.
+/// 2. Pointers that `layout` follows from `ptr` may be read, and are never written.
 #[inline(never)]
 pub(super) unsafe fn load_any(
     ptr: NonNull<u8>,
@@ -53,9 +57,11 @@ pub(super) unsafe fn load_any(
     index: &[usize],
     value: &mut Value,
 ) -> Result<()> {
-    // SAFETY: the caller's word; pointers of a table are not written (RawArray 3).
+    // SAFETY: clause 2 of `# Safety`: the pointers that `layout` follows from `ptr` may be read,
+    // and are never written.
     let element = unsafe { kernel::element_at(ptr.as_ptr(), layout, index) }?;
-    // SAFETY: one element (the caller's word).
+    // SAFETY: `element` is the address of an element of `itemsize` bytes, which may be loaded
+    // racily (clause 1 of `# Safety`).
     *value = unsafe { kernel::load_bytes(element, dtype.itemsize(), |bytes| Value::read(dtype, bytes)) }?;
     Ok(())
 }

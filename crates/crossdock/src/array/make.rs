@@ -1,4 +1,4 @@
-//! Arrays over memory that is there already.
+//! Arrays over existing memory.
 
 use std::ops::Deref;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Layout, Order};
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Adopts a vector, seen row-major. O(1). A vector of columns is the
+    /// Adopts a vector as a row-major array. O(1). A vector of columns is the
     /// [`transpose`](Array::transpose) of the array of the reversed shape.
     ///
     /// # Errors
@@ -20,20 +20,20 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::from_vec_in_order(vec, shape, Order::RowMajor)
     }
 
-    /// As [`Array::from_vec`], of elements that lie in an order.
+    /// Like [`Array::from_vec`], for elements in a given order.
     pub(crate) fn from_vec_in_order(vec: Vec<T>, shape: [usize; D], order: Order) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
         check_len(&shape, layout.len(), vec.len())?;
         Self::from_buffer_with_layout(Buffer::from_vec(vec)?, layout, 0)
     }
 
-    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), seen row-major
-    /// from its beginning. What lies behind the shape's last element is kept, for
+    /// Adopts anything that dereferences to a slice (`Arc<Vec<T>>`, an image, …), as a row-major
+    /// array from its beginning. Elements after the shape's last one are kept, for
     /// [`Array::with_row_stride`]. Read-only. O(1).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the slice has fewer elements than the shape.
+    /// `is_bounds` if the slice has fewer elements than the shape.
     pub fn from_owner<O>(owner: O, shape: [usize; D]) -> Result<Self>
     where
         O: Deref<Target: AsRef<[T]>> + Send + 'static,
@@ -52,32 +52,33 @@ impl<T: Element, const D: usize> Array<T, D> {
         Self::from_buffer_with_layout(Buffer::from_static(slice)?, layout, 0)
     }
 
-    /// A buffer or an allocation, seen row-major from its first byte. O(1).
+    /// A buffer or an allocation as a row-major array from its first byte. O(1).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the buffer is too small.
+    /// `is_bounds` if the buffer is too small.
     pub fn from_buffer(buffer: impl Into<Buffer>, shape: [usize; D]) -> Result<Self> {
         Self::from_buffer_in_order(buffer, shape, Order::RowMajor)
     }
 
-    /// A buffer or an allocation, seen in an order from its first byte. O(1).
+    /// A buffer or an allocation as a contiguous array, in a given order, from its first byte.
+    /// O(1).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the buffer is too small.
+    /// `is_bounds` if the buffer is too small.
     pub fn from_buffer_in_order(buffer: impl Into<Buffer>, shape: [usize; D], order: Order) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), order)?;
         Self::from_buffer_with_layout(buffer, layout, 0)
     }
 
-    /// A buffer or an allocation, seen through a layout whose element 0 lies `offset` bytes into
-    /// it. O(`D`).
+    /// A buffer or an allocation as an array with this layout, whose element 0 lies `offset` bytes
+    /// into it. O(`D`).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_overflow` where it was
-    /// made for another itemsize and does not hold for this one.
+    /// `is_bounds` if the layout leaves the buffer at either end; `is_overflow` if it was made for
+    /// another item size and overflows for this one.
     pub fn from_buffer_with_layout(
         buffer: impl Into<Buffer>,
         layout: FixedLayout<D>,
@@ -85,13 +86,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     ) -> Result<Self> {
         let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
         let raw = RawArray::new(buffer.into(), offset, layout.span(size_of::<T>()))?;
-        // SAFETY: Array 1, as just checked.
+        // SAFETY: Array 1: `layout` was just made for `size_of::<T>()`, and `RawArray::new` checked
+        // its span against the buffer.
         Ok(unsafe { Self::from_raw(raw, layout) })
     }
 }
 
 impl DArray {
-    /// Adopts a vector, seen row-major. O(1).
+    /// Adopts a vector as a row-major array. O(1).
     ///
     /// # Errors
     ///
@@ -103,8 +105,8 @@ impl DArray {
         Self::from_buffer(Buffer::from_vec(vec)?, T::dtype(), layout, 0)
     }
 
-    /// A buffer or an allocation, seen through a dtype and a layout whose element 0 lies `offset`
-    /// bytes into it. O(rank).
+    /// A buffer or an allocation as an array of this dtype and layout, whose element 0 lies
+    /// `offset` bytes into it. O(rank).
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -122,8 +124,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the layout leaves the buffer at either end; `is_dtype` where dtype and
-    /// layout have different item sizes; `is_unsupported` for a layout that follows pointers.
+    /// `is_bounds` if the layout leaves the buffer at either end; `is_dtype` if dtype and layout
+    /// have different item sizes; `is_unsupported` for a layout that follows pointers.
     pub fn from_buffer(
         buffer: impl Into<Buffer>,
         dtype: DType,
@@ -132,16 +134,17 @@ impl DArray {
     ) -> Result<Self> {
         check_layout(&dtype, &layout)?;
         let raw = RawArray::new(buffer.into(), offset, layout.span())?;
-        // SAFETY: DArray 1 and 2, as just checked.
+        // SAFETY: 1. `RawArray::new` checked the span of the direct layout against the buffer; 2.
+        // `check_layout` found equal item sizes.
         Ok(unsafe { Self::from_raw(raw, dtype, layout) })
     }
 
-    /// A buffer or an allocation, seen through a dtype and in an order from its first byte.
-    /// O(rank).
+    /// A buffer or an allocation as a contiguous array of this dtype, in a given order, from its
+    /// first byte. O(rank).
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the buffer is too small; `is_overflow`; `is_unsupported` for too many
+    /// `is_bounds` if the buffer is too small; `is_overflow`; `is_unsupported` for too many
     /// dimensions.
     pub fn from_buffer_in_order(
         buffer: impl Into<Buffer>,
@@ -154,7 +157,7 @@ impl DArray {
     }
 }
 
-/// A dtype and a layout go together, and all elements lie in one piece of memory.
+/// Checks that dtype and layout have the same item size, and that the layout follows no pointers.
 pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
     check_itemsize(dtype, layout)?;
     match layout.suboffsets() {

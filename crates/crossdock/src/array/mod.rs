@@ -1,4 +1,4 @@
-//! Arrays: bytes with an owner, seen through a dtype and a layout.
+//! Arrays: owned bytes with a dtype and a layout.
 //!
 //! ```text
 //!   Array<T, D>  ── T: Element, rank D known to the compiler ──┐
@@ -11,9 +11,9 @@
 //!   array.pin()   -> ArrayPin                                     racy loads
 //! ```
 //!
-//! An array is a handle: cloning, slicing, permuting and reshaping give another handle on the same
-//! bytes, in O(rank) and without a heap block up to eight dimensions. The elements are touched
-//! under a lease, or by value through [`Array::get`], which takes one for that moment.
+//! An array is a handle: cloning, slicing, permuting and reshaping return another handle on the
+//! same bytes, in O(rank) and without a heap block up to eight dimensions. The elements are
+//! accessed under a lease, or by value through [`Array::get`], which takes a lease for the call.
 
 mod access;
 mod axes;

@@ -1,4 +1,4 @@
-//! Arrays that come to another place.
+//! Arrays copied or mapped to another place.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use crate::error::Result;
 use crate::kernel::{Casting, Gaps};
 use crate::layout::{Layout, Order};
 
-/// An array that came to another place.
+/// An array that was copied or mapped to another place.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PlacedArray<A> {
-    /// The array there.
+    /// The array at that place.
     pub array: A,
-    /// Whether it is the same bytes or a copy.
+    /// Whether it has the same bytes or is a copy.
     pub moved: Moved,
-    /// The end of the copy, where that is still under way. It is noted on the array's memory, too.
+    /// The event at the end of an in-flight copy. It is also recorded on the array's memory.
     pub event: Option<Arc<dyn Event>>,
 }
 
@@ -29,7 +29,7 @@ impl<A> PlacedArray<A> {
 }
 
 impl PlacedArray<DArray> {
-    /// A copy, all of whose bytes came from elsewhere.
+    /// The result of a copy of all bytes.
     pub(crate) fn copied(array: DArray, event: Option<Arc<dyn Event>>) -> Self {
         let moved = Moved::Copied { nbytes: array.layout().span().nbytes() };
         Self { array, moved, event }
@@ -37,11 +37,11 @@ impl PlacedArray<DArray> {
 }
 
 impl DArray {
-    /// The elements in new memory of another manager. Without gaps: in the order in which they lie
-    /// so already, else row-major. What has gaps is packed where it is, by the processor or by the
-    /// device, and moved as bytes; where the device does no strided work, all bytes from the lowest
-    /// to the highest that the array touches are moved as they lie, and the array there has the
-    /// same strides. Copies, and counts, [`DArray::nbytes`]; twice that where it was packed first.
+    /// Copies the elements to new memory of another manager. The copy is contiguous: in the order
+    /// of the array if it is contiguous, else row-major. An array with gaps is packed at the
+    /// source, by the CPU or by the device, and copied as bytes. If the device has no strided work,
+    /// all bytes that the array spans are copied, and the copy has the same strides. Copies, and
+    /// counts, [`DArray::nbytes`], twice that if it is packed first.
     ///
     /// ```
     /// use crossdock::device::fenced::FencedDevice;
@@ -63,14 +63,13 @@ impl DArray {
         Ok(self.copied_to(memory, None)?.array)
     }
 
-    /// As [`DArray::copy_to`], in a stream: it returns when the work is in the queue. What cannot
-    /// be put into such a stream is done at once, and the result has no event if the last part of
-    /// it was.
+    /// Like [`DArray::copy_to`], in a stream: it returns when the work is queued. Steps that the
+    /// stream cannot run are done synchronously; if the last step is, the result has no event.
     ///
     /// # Errors
     ///
-    /// As [`DArray::copy_to`]. What fails later is told by the event, and by every lease for access
-    /// to the new memory by the processor.
+    /// As [`DArray::copy_to`]. The event, and every lease for CPU access to the new memory, reports
+    /// a later failure.
     pub fn copy_to_in(
         &self,
         memory: &Arc<dyn MemoryManager>,
@@ -79,12 +78,12 @@ impl DArray {
         self.copied_to(memory, Some(stream))
     }
 
-    /// The same elements, reachable as memory of another manager without a copy, or `None` where
-    /// that cannot be: see [`Buffer::map_to`], of which it has the rules.
+    /// Maps the same elements as memory of another manager without a copy; `None` if that is not
+    /// possible. The rules are those of [`Buffer::map_to`].
     ///
     /// # Errors
     ///
-    /// As [`Buffer::map_to`]; `is_layout` for what a table of pointers leads to.
+    /// As [`Buffer::map_to`]; `is_layout` for an indirect array.
     pub fn map_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Option<Self>> {
         let (buffer, offset) = self.buffer()?;
         let mapped = buffer.map_to(memory)?;
@@ -93,14 +92,14 @@ impl DArray {
             .transpose()
     }
 
-    /// Maps where that can be, else copies, and says which it was. Only "cannot be" leads to a
-    /// copy: what could be and failed is an error.
+    /// Maps if possible, else copies, and reports which. A mapping that is possible and fails is an
+    /// error, not a copy.
     ///
     /// # Errors
     ///
     /// As [`DArray::map_to`] and [`DArray::copy_to`].
     pub fn map_or_copy_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<PlacedArray<Self>> {
-        // What pointers lead to is in no one buffer that could be mapped.
+        // The rows of an indirect array are not in one buffer, so they cannot be mapped.
         let mapped = if self.is_indirect() { None } else { self.map_to(memory)? };
         match mapped {
             Some(array) => Ok(PlacedArray { array, moved: Moved::Mapped, event: None }),
@@ -132,7 +131,7 @@ impl DArray {
             return self.to_order(Order::RowMajor)?.bytes_to(memory, stream);
         }
         let engine = match self.engine() {
-            // Nobody packs it.
+            // Neither the CPU nor the device can pack it.
             Err(error) if error.is_place() => return self.bytes_to(memory, stream),
             engine => engine?,
         };
@@ -149,7 +148,7 @@ impl DArray {
         if direct { Ok(PlacedArray::copied(packed, event)) } else { packed.bytes_to(memory, stream) }
     }
 
-    /// All bytes from the lowest to the highest, as they lie.
+    /// Copies all bytes from the lowest to the highest, in place order, with the same layout.
     fn bytes_to(
         &self,
         memory: &Arc<dyn MemoryManager>,
@@ -171,7 +170,7 @@ impl DArray {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements in new memory of another manager, as [`DArray::copy_to`] does it.
+    /// Copies the elements to new memory of another manager: see [`DArray::copy_to`].
     ///
     /// ```
     /// use crossdock::Array;

@@ -1,13 +1,13 @@
-//! Arrays of literals: lists in lists.
+//! Arrays from literals: nested lists.
 
 use crate::array::Array;
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 
-/// Lists in lists, `D` deep, of elements: arrays, slices and vectors in any mixture, or for rank 0
-/// an element. Up to rank 8.
+/// Nested lists of elements, `D` deep: arrays, slices and vectors in any mixture, or for rank 0 an
+/// element. Up to rank 8.
 ///
-/// The rank has to be said, since `[f32; 3]` is an element, too.
+/// The rank must be stated, because `[f32; 3]` is also an element.
 ///
 /// ```
 /// use crossdock::Array;
@@ -21,7 +21,7 @@ use crate::error::{Error, Kind, Result};
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub trait Nested<T, const D: usize> {
-    /// Notes the lengths of the lists from `axis` on, which are to be the same everywhere.
+    /// Records the lengths of the lists from `axis` on, which must be equal within each axis.
     #[doc(hidden)]
     fn measure(&self, axis: usize, shape: &mut [Option<usize>; 8]) -> Result<()>;
 
@@ -77,18 +77,18 @@ macro_rules! nested {
 nested!(1 of 0, 2 of 1, 3 of 2, 4 of 3, 5 of 4, 6 of 5, 7 of 6, 8 of 7);
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Elements as lists in lists, row-major, in new memory. For literals and small data: it goes
-    /// through a vector.
+    /// An array of the elements of nested lists, row-major, in new memory. For literals and small
+    /// data: the elements are collected in a vector.
     ///
     /// # Errors
     ///
-    /// `is_shape` where lists of one axis have different lengths; `is_out_of_memory`.
+    /// `is_shape` if lists of one axis have different lengths; `is_out_of_memory`.
     pub fn from_nested(nested: impl Nested<T, D>) -> Result<Self> {
         let mut shape = [None; 8];
         nested.measure(0, &mut shape)?;
         let mut elements = Vec::new();
         nested.append(&mut elements);
-        // Behind an axis of length 0 there are no lists to measure.
+        // An axis of length 0 has no inner lists to measure.
         Self::from_vec(elements, std::array::from_fn(|axis| shape[axis].unwrap_or(0)))
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays whose elements the processor does not address: their device does the strided work.
+//! Arrays in memory that the CPU cannot address: their device does the strided work.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
 
 impl DArray {
-    /// Who works on the elements where the processor does not; `None` where it does.
+    /// The engine that works on the elements; `None` if the CPU does.
     ///
     /// # Errors
     ///
-    /// `is_place` where nobody does; what the device says.
+    /// `is_place` if neither does; the device's errors.
     pub(super) fn engine(&self) -> Result<Option<Arc<dyn Engine>>> {
         if self.place().is_host() {
             return Ok(None);
         }
         let engine = match self.memory_manager() {
-            // The driver of foreign memory may not be here.
+            // The driver of foreign memory may not be installed.
             Err(error) if error.is_unsupported() => None,
             manager => manager?.map(MemoryManager::engine).transpose()?.flatten(),
         };
         match engine {
             Some(engine) => Ok(Some(engine)),
-            // Refused as whatever else only the processor would do.
+            // The lease fails with the same error as any other CPU access.
             None => self.lease(LeaseKind::Pin).map(|_| None),
         }
     }
@@ -39,12 +39,12 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_place` where neither does; what the device says.
+    /// `is_place` if neither does; the device's errors.
     pub(crate) fn check_worked_on(&self) -> Result<()> {
         self.engine().map(drop)
     }
 
-    /// Whose memory it is.
+    /// The manager that allocated the memory.
     ///
     /// # Errors
     ///
@@ -53,13 +53,13 @@ impl DArray {
         self.buffer()?.0.memory_manager()
     }
 
-    /// New memory beside it: of the same manager.
+    /// New memory of the same manager.
     pub(super) fn fresh_beside(&self, nbytes: usize) -> Result<Buffer> {
         let nobody = || Error::unsupported(format!("nobody allocates memory on {}", self.place()));
         Buffer::on(&self.memory_manager()?.ok_or_else(nobody)?, nbytes)
     }
 
-    /// The elements, cast, in new memory beside them.
+    /// Converts the elements into new memory of the same manager.
     pub(super) fn copied_by(
         &self,
         engine: &dyn Engine,
@@ -73,8 +73,8 @@ impl DArray {
         Ok(fresh)
     }
 
-    /// Writes another array's elements, of the same shape and both in memory that the engine
-    /// reaches. In a stream the event is the end of that, if it is not over.
+    /// Writes another array's elements. Both have the same shape, and the engine reaches both
+    /// memories. In a stream, the event signals the end of unfinished work.
     pub(super) fn written_by(
         &self,
         engine: &dyn Engine,
@@ -90,7 +90,7 @@ impl DArray {
         engines::convert(engine, from, to, casting, gaps, stream)
     }
 
-    /// Writes one element's bytes everywhere.
+    /// Writes one element's bytes to every element.
     pub(super) fn filled_by(&self, engine: &dyn Engine, bytes: &[u8]) -> Result<()> {
         let (buffer, offset) = self.buffer()?;
         engines::fill(
@@ -100,7 +100,7 @@ impl DArray {
         )
     }
 
-    /// Who works on the elements of both where the processor does not; `None` where that is nobody.
+    /// The engine that works on the elements of both arrays; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -111,18 +111,18 @@ impl DArray {
         Ok(reaches.then_some(engine))
     }
 
-    /// As [`DArray::assign`], of an array of the same shape that does not overlap this one, where a
-    /// device has either of them.
+    /// [`DArray::assign`] for an array of the same shape that does not overlap this one, if either
+    /// is in device memory.
     pub(super) fn assign_across(&self, source: &Self, casting: Casting) -> Result<()> {
         let engine = self.common_engine(source)?;
         if self.is_readonly() {
-            // Told before anything is copied.
+            // Fails before anything is copied.
             drop(self.buffer()?.0.hold(LeaseKind::Share)?);
         }
         if let Some(engine) = engine {
             return self.written_by(&*engine, source, casting, Gaps::Keep, None).map(drop);
         }
-        // Packed where they are, moved as bytes, and unpacked where they go.
+        // Pack at the source, copy the bytes, unpack at the destination.
         let order = self.layout().order();
         let packed = {
             let order = order.unwrap_or(Order::RowMajor);

@@ -1,9 +1,8 @@
-//! Parts of views, shared among the threads of `rayon`: rows, the indices of an axis, and chunks of
-//! one.
+//! Parts of views, distributed over the threads of `rayon`: rows, the indices of an axis, and
+//! chunks of an axis.
 //!
-//! The parts that [`Views`] and [`ViewsMut`] yield in turn go to several threads by
-//! `into_par_iter()`. The work is divided by the number of parts, so parts that are short want
-//! `with_min_len`.
+//! `into_par_iter()` distributes the parts that [`Views`] and [`ViewsMut`] yield over several
+//! threads. The work is divided by the number of parts, so short parts need `with_min_len`.
 
 use rayon::iter::plumbing::{Consumer, Producer, ProducerCallback, UnindexedConsumer, bridge};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};

@@ -1,5 +1,5 @@
-//! Iteration over parts of a view: rows, the indices of an axis, chunks of one. The layout says
-//! where each part lies ([`Parts`]); here it becomes a view.
+//! Iteration over parts of a view: rows, the indices of an axis, chunks of an axis. The layout
+//! computes the parts ([`Parts`]); this module makes views of them.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -21,23 +21,24 @@ macro_rules! views {
             lifetime: PhantomData<$reference>,
         }
 
-        // SAFETY: an iterator over references, where `T: Element` is Send and Sync, as the parts
-        // are.
+        // SAFETY: it yields views, which are Send, as `T: Element` and `P: Parts` are; the pointer
+        // is plain data.
         unsafe impl<T: Element, P: Parts<E>, const E: usize> Send for $name<'_, T, P, E> {}
-        // SAFETY: as for Send.
+        // SAFETY: `&self` gives no access to the elements beyond cloning a shared iterator; `T:
+        // Element` and `P: Parts` are Sync.
         unsafe impl<T: Element, P: Parts<E>, const E: usize> Sync for $name<'_, T, P, E> {}
 
         impl<'a, T: Element, P: Parts<E>, const E: usize> $name<'a, T, P, E> {
             /// # Safety
             ///
-            /// Invariant 1.
+            /// Invariant 1 holds for `ptr` and `parts`.
             #[inline]
             pub(super) unsafe fn new(ptr: NonNull<u8>, parts: P) -> Self {
                 let left = 0..parts.count();
                 Self { ptr, parts, left, lifetime: PhantomData }
             }
 
-            /// The first `count` of the parts that are left, and the others.
+            /// Splits off the first `count` of the remaining parts.
             #[cfg_attr(not(feature = "rayon"), expect(dead_code, reason = "only threads divide the work so"))]
             pub(super) fn split(self, count: usize) -> (Self, Self) {
                 let Range { start, end } = self.left;
@@ -48,14 +49,16 @@ macro_rules! views {
 
             /// # Safety
             ///
-            /// `k` is the number of a part, and none that is asked for twice where that matters
-            /// (invariant 1).
+            /// 1. `k` is less than the number of parts.
+            /// 2. A mutable iterator requests each `k` only once (invariant 1).
             #[inline]
             unsafe fn part(&self, k: usize) -> $view<'a, T, E> {
                 let (layout, offset) = self.parts.part(k);
-                // SAFETY: the offset goes with the layout of a part (invariant 1).
+                // SAFETY: `k` is the number of a part (clause 1 of `# Safety`), whose offset is
+                // that of an element, or 0 if it has none (invariant 1).
                 let ptr = unsafe { self.ptr.offset(offset) };
-                // SAFETY: a part of what invariant 1 says of all.
+                // SAFETY: the part's elements are among those of invariant 1, and no other view of
+                // this iterator has them (clause 2 of `# Safety`).
                 unsafe { $make(ptr, layout) }
             }
         }
@@ -66,14 +69,16 @@ macro_rules! views {
             #[inline]
             fn next(&mut self) -> Option<$view<'a, T, E>> {
                 let k = self.left.next()?;
-                // SAFETY: each number comes once.
+                // SAFETY: 1. `left` starts as `0..parts.count()` and only shrinks; 2. it yields
+                // each number once, and `split` divides it.
                 Some(unsafe { self.part(k) })
             }
 
             #[inline]
             fn nth(&mut self, n: usize) -> Option<$view<'a, T, E>> {
                 let k = self.left.nth(n)?;
-                // SAFETY: each number comes once.
+                // SAFETY: 1. `left` starts as `0..parts.count()` and only shrinks; 2. it yields
+                // each number once, and `split` divides it.
                 Some(unsafe { self.part(k) })
             }
 
@@ -87,7 +92,8 @@ macro_rules! views {
             #[inline]
             fn next_back(&mut self) -> Option<$view<'a, T, E>> {
                 let k = self.left.next_back()?;
-                // SAFETY: each number comes once.
+                // SAFETY: 1. `left` starts as `0..parts.count()` and only shrinks; 2. it yields
+                // each number once, and `split` divides it.
                 Some(unsafe { self.part(k) })
             }
         }
@@ -104,7 +110,7 @@ macro_rules! views {
 }
 
 views! {
-    /// Parts of an [`ArrayView`], one after the other, from either end.
+    /// The parts of an [`ArrayView`] in order, from either end.
     ///
     /// ```
     /// use crossdock::array::ArrayView;
@@ -121,13 +127,13 @@ views! {
     ///
     /// # Invariants
     ///
-    /// 1. What the parts reach from `ptr` is as [`ArrayView`] 1 says.
+    /// 1. [`ArrayView`] 1 holds for all elements that the parts reach from `ptr`.
     Views gives ArrayView by ArrayView::new, &'a T
 }
 
 views! {
-    /// Parts of an [`ArrayViewMut`], one after the other, from either end. They are disjoint, and
-    /// may be held together.
+    /// The parts of an [`ArrayViewMut`] in order, from either end. They are disjoint, and may be
+    /// held together.
     ///
     /// ```
     /// use crossdock::array::ArrayViewMut;
@@ -143,8 +149,8 @@ views! {
     ///
     /// # Invariants
     ///
-    /// 1. What the parts reach from `ptr` is as [`ArrayViewMut`] 1 and 2 say, all of them together;
-    ///    no part is given twice.
+    /// 1. [`ArrayViewMut`] 1 and 2 hold for all elements that the parts reach from `ptr`, taken
+    ///    together; no part is yielded twice.
     ViewsMut gives ArrayViewMut by ArrayViewMut::trusted, &'a mut T
 }
 
@@ -154,33 +160,35 @@ impl<T: Element, P: Parts<E>, const E: usize> Clone for Views<'_, T, P, E> {
     }
 }
 
-/// Iteration over parts of what holds constant elements: `part_access! { 'a self: self.ptr,
+/// Iteration over parts of types that hold constant elements: `part_access! { 'a self: self.ptr,
 /// self.layout }`, with the arguments of [`element_access!`](crate::array::access::element_access).
 macro_rules! part_access {
     ($lifetime:lifetime $this:ident: $ptr:expr, $layout:expr) => {
         /// The lines along the last axis, in row-major order of their other indices. An array of
-        /// rank 0 has no rows: that does not compile. Each costs O(rank), and O(1) where the other
-        /// axes lie as one.
+        /// rank 0 has no rows: the call does not compile. Each costs O(rank), and O(1) if the other
+        /// axes merge into one.
         #[inline]
         pub fn rows(&$this) -> crate::array::Views<$lifetime, T, crate::layout::Lanes<D>, 1> {
             const { assert!(D > 0, "an array of rank 0 has no rows") };
-            // SAFETY: the lines are of elements that may be had by reference.
+            // SAFETY: the lanes are parts of this layout, whose elements satisfy [`ArrayView`] 1
+            // for the lifetime (Access 1 of `element_access!`).
             unsafe { crate::array::Views::new($ptr, $layout.rows()) }
         }
 
         /// The lines along an axis, in row-major order of their other indices. Each costs O(rank),
-        /// and O(1) where the other axes lie as one.
+        /// and O(1) if the other axes merge into one.
         ///
         /// # Errors
         ///
         /// `is_bounds` if the axis does not exist.
         pub fn lanes(&$this, axis: usize) -> Result<crate::array::Views<$lifetime, T, crate::layout::Lanes<D>, 1>> {
             let lanes = $layout.lanes(axis)?;
-            // SAFETY: the lines are of elements that may be had by reference.
+            // SAFETY: the lanes are parts of this layout, whose elements satisfy [`ArrayView`] 1
+            // for the lifetime (Access 1 of `element_access!`).
             Ok(unsafe { crate::array::Views::new($ptr, lanes) })
         }
 
-        /// What each index of an axis leaves, in turn: arrays without that axis. `OUT` must be `D -
+        /// The sub-arrays at each index of an axis, in order, without that axis. `OUT` must be `D -
         /// 1`, or the call does not compile. Each costs O(rank).
         ///
         /// # Errors
@@ -191,11 +199,12 @@ macro_rules! part_access {
             axis: usize,
         ) -> Result<crate::array::Views<$lifetime, T, crate::layout::AxisParts<OUT>, OUT>> {
             let parts = $layout.axis_parts(axis)?;
-            // SAFETY: the parts are of elements that may be had by reference.
+            // SAFETY: the parts are those of this layout, whose elements satisfy [`ArrayView`] 1
+            // for the lifetime (Access 1 of `element_access!`).
             Ok(unsafe { crate::array::Views::new($ptr, parts) })
         }
 
-        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left. Each costs
+        /// Ranges of `chunk` indices of an axis, in order; the last may be shorter. Each costs
         /// O(rank).
         ///
         /// # Errors
@@ -207,38 +216,43 @@ macro_rules! part_access {
             chunk: usize,
         ) -> Result<crate::array::Views<$lifetime, T, crate::layout::AxisChunks<D>, D>> {
             let parts = $layout.axis_chunks(axis, chunk)?;
-            // SAFETY: the parts are of elements that may be had by reference.
+            // SAFETY: the parts are those of this layout, whose elements satisfy [`ArrayView`] 1
+            // for the lifetime (Access 1 of `element_access!`).
             Ok(unsafe { crate::array::Views::new($ptr, parts) })
         }
     };
 }
 
-/// Iteration over parts to be written: `part_access_mut! { self: self.ptr, self.layout }`.
+/// Iteration over mutable parts: `part_access_mut! { self: self.ptr, self.layout }`.
 macro_rules! part_access_mut {
     ($this:ident: $ptr:expr, $layout:expr) => {
-        /// The lines along the last axis, in row-major order of their other indices, to be written.
-        /// An array of rank 0 has no rows: that does not compile. Each costs O(rank), and O(1)
-        /// where the other axes lie as one.
+        /// The lines along the last axis, in row-major order of their other indices, as mutable
+        /// views. An array of rank 0 has no rows: the call does not compile. Each costs O(rank),
+        /// and O(1) if the other axes merge into one.
         #[inline]
         pub fn rows_mut(&mut $this) -> crate::array::ViewsMut<'_, T, crate::layout::Lanes<D>, 1> {
             const { assert!(D > 0, "an array of rank 0 has no rows") };
-            // SAFETY: the lines are disjoint, and of elements that are ours alone.
+            // SAFETY: the lanes are disjoint parts of this layout, whose elements satisfy
+            // [`ArrayViewMut`] 1 and 2 (Access 1 and 2 of `element_access_mut!`); `&mut self` is
+            // borrowed for the result's lifetime.
             unsafe { crate::array::ViewsMut::new($ptr, $layout.rows()) }
         }
 
-        /// The lines along an axis, in row-major order of their other indices, to be written. Each
-        /// costs O(rank), and O(1) where the other axes lie as one.
+        /// The lines along an axis, in row-major order of their other indices, as mutable views.
+        /// Each costs O(rank), and O(1) if the other axes merge into one.
         ///
         /// # Errors
         ///
         /// `is_bounds` if the axis does not exist.
         pub fn lanes_mut(&mut $this, axis: usize) -> Result<crate::array::ViewsMut<'_, T, crate::layout::Lanes<D>, 1>> {
             let lanes = $layout.lanes(axis)?;
-            // SAFETY: the lines are disjoint, and of elements that are ours alone.
+            // SAFETY: the lanes are disjoint parts of this layout, whose elements satisfy
+            // [`ArrayViewMut`] 1 and 2 (Access 1 and 2 of `element_access_mut!`); `&mut self` is
+            // borrowed for the result's lifetime.
             Ok(unsafe { crate::array::ViewsMut::new($ptr, lanes) })
         }
 
-        /// What each index of an axis leaves, in turn, to be written: arrays without that axis.
+        /// The sub-arrays at each index of an axis, in order, without that axis, as mutable views.
         /// `OUT` must be `D - 1`, or the call does not compile. Each costs O(rank).
         ///
         /// # Errors
@@ -249,12 +263,14 @@ macro_rules! part_access_mut {
             axis: usize,
         ) -> Result<crate::array::ViewsMut<'_, T, crate::layout::AxisParts<OUT>, OUT>> {
             let parts = $layout.axis_parts(axis)?;
-            // SAFETY: the parts are disjoint, and of elements that are ours alone.
+            // SAFETY: the parts are disjoint parts of this layout, whose elements satisfy
+            // [`ArrayViewMut`] 1 and 2 (Access 1 and 2 of `element_access_mut!`); `&mut self` is
+            // borrowed for the result's lifetime.
             Ok(unsafe { crate::array::ViewsMut::new($ptr, parts) })
         }
 
-        /// Ranges of `chunk` indices of an axis, in turn, the last one of what is left, to be
-        /// written. Each costs O(rank).
+        /// Ranges of `chunk` indices of an axis, in order, as mutable views; the last may be
+        /// shorter. Each costs O(rank).
         ///
         /// # Errors
         ///
@@ -265,7 +281,9 @@ macro_rules! part_access_mut {
             chunk: usize,
         ) -> Result<crate::array::ViewsMut<'_, T, crate::layout::AxisChunks<D>, D>> {
             let parts = $layout.axis_chunks(axis, chunk)?;
-            // SAFETY: the parts are disjoint, and of elements that are ours alone.
+            // SAFETY: the parts are disjoint parts of this layout, whose elements satisfy
+            // [`ArrayViewMut`] 1 and 2 (Access 1 and 2 of `element_access_mut!`); `&mut self` is
+            // borrowed for the result's lifetime.
             Ok(unsafe { crate::array::ViewsMut::new($ptr, parts) })
         }
     };

@@ -1,9 +1,8 @@
-//! What every array can be asked without touching an element: one list for the types whose rank the
-//! compiler knows, one for those that find out, and one for handles, which know their memory.
+//! The queries that every array answers without touching an element: one list for static ranks, one
+//! for dynamic ranks, and one for handles, which know their memory.
 //!
-//! Each macro stands in an `impl` block and is told where the type keeps its layout and the address
-//! of its element 0. All answers are O(1) or O(rank), read nothing but the handle, and hold on any
-//! place.
+//! Each macro expands in an `impl` block and takes the fields with the layout and the address of
+//! element 0. All queries are O(1) or O(rank), read only the handle, and work on any place.
 
 /// The queries of [`Array`](crate::Array), of its guards, and of borrowed views: `D` and `T` are in
 /// scope.
@@ -57,20 +56,20 @@ macro_rules! typed_queries {
             T::dtype()
         }
 
-        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and
-        /// what has no elements is contiguous in both orders.
+        /// Whether the elements are contiguous in this order. Axes of length 1 do not matter, and
+        /// an empty array is contiguous in both orders.
         #[inline]
         pub fn is_contiguous(&$this, order: crate::layout::Order) -> bool {
             $layout.is_contiguous(size_of::<T>(), order)
         }
 
-        /// The order in which the elements lie without gaps; row-major if they do so in both.
+        /// The order in which the elements are contiguous; row-major if they are in both.
         #[inline]
         pub fn order(&$this) -> Option<crate::layout::Order> {
             $layout.order(size_of::<T>())
         }
 
-        /// The address of element 0, in its place. It gives no permission to touch it.
+        /// The address of element 0 on its device. It carries no permission to access it.
         #[inline]
         pub fn as_ptr(&$this) -> *const T {
             $ptr.as_ptr().cast_const().cast()
@@ -130,20 +129,20 @@ macro_rules! dynamic_queries {
             &$this.dtype
         }
 
-        /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and
-        /// what has no elements is contiguous in both orders.
+        /// Whether the elements are contiguous in this order. Axes of length 1 do not matter, and
+        /// an empty array is contiguous in both orders.
         #[inline]
         pub fn is_contiguous(&$this, order: crate::layout::Order) -> bool {
             $layout.is_contiguous(order)
         }
 
-        /// The order in which the elements lie without gaps; row-major if they do so in both.
+        /// The order in which the elements are contiguous; row-major if they are in both.
         #[inline]
         pub fn order(&$this) -> Option<crate::layout::Order> {
             $layout.order()
         }
 
-        /// The address of element 0, in its place. It gives no permission to touch it.
+        /// The address of element 0 on its device. It carries no permission to access it.
         #[inline]
         pub fn as_ptr(&$this) -> *const u8 {
             $ptr.as_ptr()
@@ -151,8 +150,8 @@ macro_rules! dynamic_queries {
     };
 }
 
-/// What a handle knows of its memory: [`Array`](crate::Array) and [`DArray`](crate::DArray), which
-/// have a field `raw`.
+/// The properties of a handle's memory: [`Array`](crate::Array) and [`DArray`](crate::DArray),
+/// which have a field `raw`.
 macro_rules! memory_queries {
     ($this:ident) => {
         /// The device.
@@ -161,31 +160,31 @@ macro_rules! memory_queries {
             $this.raw.place()
         }
 
-        /// What stands behind the memory.
+        /// The kind of memory.
         #[inline]
         pub fn backing(&$this) -> crate::memory::Backing {
             $this.raw.handle().header().backing()
         }
 
-        /// Who else may touch the memory.
+        /// Who else may access the memory.
         #[inline]
         pub fn birth(&$this) -> crate::memory::Birth {
             $this.raw.handle().header().birth()
         }
 
-        /// Whether this handle refuses to write.
+        /// Whether this handle is read-only.
         #[inline]
         pub fn is_readonly(&$this) -> bool {
             $this.raw.is_readonly()
         }
 
-        /// The protocols by which the memory was ever handed out.
+        /// The protocols by which the memory was ever exported.
         #[inline]
         pub fn exported(&$this) -> crate::memory::Protocols {
             $this.raw.handle().header().exported()
         }
 
-        /// What befell the memory, if anything did: a guarded file map whose file shrank.
+        /// The fault of the memory, if any: for a guarded file map, that its file shrank.
         #[inline]
         pub fn fault(&$this) -> Option<crate::error::Error> {
             $this.raw.handle().fault()

@@ -1,4 +1,4 @@
-//! What a typed and a dynamic array have in common: the memory, and where element 0 lies in it.
+//! The common core of typed and dynamic arrays: the memory, and the address of element 0.
 
 use std::ptr::NonNull;
 
@@ -13,11 +13,11 @@ use crate::memory::{Glance, Handle, Lease, LeaseKind, Place, exclusive, lease, l
 ///
 /// 1. The layout that goes with it (the array's other field), applied at `ptr`, reaches only bytes
 ///    of the handle's region, or, of an indirect array and of what is cut out of one, elements that
-///    the region's table of pointers leads to: the region's owner keeps them, and its leases cover
-///    them. It is checked once, by [`RawArray::new`] and by whoever makes the table; every
-///    operation on layouts keeps it (see [`crate::layout`]).
+///    the region's table of pointers leads to: the region's owner keeps them alive, and its leases
+///    cover them. [`RawArray::new`] and the code that makes the table check it once; every
+///    operation on layouts preserves it (see [`crate::layout`]).
 /// 2. `readonly` is set if the memory is constant, and never cleared.
-/// 3. The bytes of a table of pointers are given to nobody and never written: [`RawArray::buffer`]
+/// 3. The bytes of a table of pointers are never exported and never written: [`RawArray::buffer`]
 ///    refuses.
 #[derive(Clone)]
 pub(crate) struct RawArray {
@@ -26,9 +26,11 @@ pub(crate) struct RawArray {
     readonly: bool,
 }
 
-// SAFETY: as for Buffer: the pointer goes where the handle goes, and access is covered by leases.
+// SAFETY: `handle` is Send and keeps the region alive on any thread (Header 1); every access
+// through `ptr` is covered by a lease or the exclusive handle (Header 5).
 unsafe impl Send for RawArray {}
-// SAFETY: as for Send; `&RawArray` gives no access to the bytes without a lease.
+// SAFETY: `handle` is Sync, `ptr` and `readonly` are plain data, and `&RawArray` gives no access to
+// the bytes without a lease (Header 5).
 unsafe impl Sync for RawArray {}
 
 impl RawArray {
@@ -36,20 +38,21 @@ impl RawArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the span leaves the buffer at either end.
+    /// `is_bounds` if the span leaves the buffer at either end.
     pub(crate) fn new(buffer: Buffer, offset: usize, span: Span) -> Result<Self> {
         span.check_window(offset, buffer.nbytes())?;
         let (handle, ptr, _, readonly) = buffer.into_parts();
-        // SAFETY: inside the buffer or, without elements, at most just behind its last byte: both
-        // as just checked.
+        // SAFETY: `check_window` found `offset` inside the buffer or, without elements, at most one
+        // past its last byte.
         Ok(Self { handle, ptr: unsafe { ptr.add(offset) }, readonly })
     }
 
-    /// An array on the memory of a lease that covers another one.
+    /// Assembles an array from a handle and the address of element 0.
     ///
     /// # Safety
     ///
-    /// RawArray 1 and 2.
+    /// 1. The layout that goes with the result satisfies RawArray 1 at `ptr`.
+    /// 2. `readonly` is set if the memory is constant (RawArray 2).
     pub(crate) unsafe fn from_parts(handle: Handle, ptr: NonNull<u8>, readonly: bool) -> Self {
         Self { handle, ptr, readonly }
     }
@@ -58,27 +61,29 @@ impl RawArray {
     ///
     /// # Safety
     ///
-    /// The offset, and the layout that goes with the result, came together from an operation on
-    /// this array's layout.
+    /// `offset`, and the layout that goes with the result, are one result of an operation on this
+    /// array's layout.
     #[inline]
     pub(crate) unsafe fn moved(&self, offset: isize) -> Self {
         Self {
             handle: self.handle.clone(),
-            // SAFETY: such an offset is that of an element, or 0 (RawArray 1).
+            // SAFETY: an operation on the layout returned the offset (`# Safety`), so it is that of
+            // an element, in the region (RawArray 1), or 0.
             ptr: unsafe { self.ptr.offset(offset) },
             readonly: self.readonly,
         }
     }
 
-    /// Another handle whose element 0 lies there.
+    /// Another handle whose element 0 lies at `ptr`.
     ///
     /// # Safety
     ///
-    /// As for [`RawArray::moved`]: the address was reached by an operation on this array's layout.
+    /// `ptr`, and the layout that goes with the result, are one result of an operation on this
+    /// array's layout, following its pointers.
     pub(crate) unsafe fn at(&self, ptr: *mut u8) -> Self {
         Self {
             handle: self.handle.clone(),
-            // A pointer of a table is not null, and neither is what lies within a region.
+            // Pointers in a table are not null, and neither are addresses within a region.
             ptr: NonNull::new(ptr).unwrap_or(self.ptr),
             readonly: self.readonly,
         }
@@ -98,14 +103,14 @@ impl RawArray {
         lease(&self.handle, self.readonly, kind)
     }
 
-    /// A lease for one element, where it can be had in one step.
+    /// A lease for one element, if it takes only one atomic step.
     #[inline(always)]
     pub(crate) fn glance(&self, kind: LeaseKind) -> Option<Glance<'_>> {
         let refused = self.readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share);
         if refused { None } else { self.handle.glance(kind) }
     }
 
-    /// As [`RawArray::lease`], but refuses where it would wait for work on a device.
+    /// Like [`RawArray::lease`], but fails instead of waiting for device work.
     pub(crate) fn lease_at_once(&self, kind: LeaseKind) -> Result<Lease> {
         lease_at_once(&self.handle, self.readonly, kind)
     }
@@ -120,12 +125,12 @@ impl RawArray {
         &self.handle
     }
 
-    /// Whether the memory has addresses that its device uses, and not only an object of its driver.
+    /// Whether the device addresses the memory by pointer, not only through a driver object.
     pub(crate) fn has_addresses(&self) -> bool {
         self.handle.device().is_none_or(|attached| attached.is_addressed)
     }
 
-    /// Asserts that `&mut self` covers the bytes, too.
+    /// Checks that `&mut self` is exclusive access to the bytes.
     pub(crate) fn exclusive(&mut self) -> Result<()> {
         exclusive(&mut self.handle, self.readonly)
     }
@@ -145,23 +150,25 @@ impl RawArray {
     }
 
     /// The bytes from the lowest to the highest that the span of a direct layout touches, as a
-    /// buffer, and where in it element 0 lies.
+    /// buffer, and the offset of element 0 in it.
     ///
     /// # Errors
     ///
-    /// `is_layout` where the elements are not in the region itself.
+    /// `is_layout` if the elements are not in the region itself.
     pub(crate) fn buffer(&self, span: Span) -> Result<(Buffer, usize)> {
         self.check_span(span).map_err(|_| elsewhere())?;
         let handle = self.handle.try_clone()?;
-        // SAFETY: the span lies inside the region, as just checked.
+        // SAFETY: `check_span` found the span inside the region, so its lowest byte is at most
+        // `nbytes` into it.
         let ptr = unsafe { self.ptr.offset(span.low()) };
-        // SAFETY: as above, and RawArray 2.
+        // SAFETY: `check_span` found `span.nbytes()` bytes from `ptr` inside the region; `readonly`
+        // is set for constant memory (RawArray 2).
         let buffer = unsafe { Buffer::from_parts(handle, ptr, span.nbytes(), self.readonly) };
         Ok((buffer, span.low().unsigned_abs()))
     }
 }
 
-/// Elements of an indirect array have no buffer.
+/// The error for the buffer of an indirect array.
 #[cold]
 pub(super) fn elsewhere() -> Error {
     Error::new(

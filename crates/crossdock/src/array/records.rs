@@ -1,4 +1,4 @@
-//! Arrays of records, made of columns and taken apart into them.
+//! Arrays of records from columns, and columns from arrays of records.
 
 use std::collections::HashSet;
 
@@ -12,9 +12,9 @@ use crate::memory::LeaseKind;
 use crate::pool::Pool;
 
 impl DArray {
-    /// Columns as the fields of records, in new memory of the default pool: packed, row-major, in
-    /// this order. Copies, and counts, the bytes of all columns. For records that are laid out
-    /// otherwise, make them with [`DArray::zeros`] and use [`DArray::assign_columns`].
+    /// Combines columns into records, in new memory of the default pool: packed, row-major, in this
+    /// order. Copies, and counts, the bytes of all columns. For records with another layout, use
+    /// [`DArray::zeros`] and [`DArray::assign_columns`].
     ///
     /// ```
     /// use crossdock::{Array, DArray};
@@ -42,9 +42,9 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shapes of the columns do not begin alike, or there are none; `is_dtype`
-    /// for an empty or repeated name; `is_out_of_memory`; `is_conflict` while another holder has a
-    /// Write lease of a column; `is_place`.
+    /// `is_shape` if the shapes of the columns do not begin alike, or there are no columns;
+    /// `is_dtype` for an empty or repeated name; `is_out_of_memory`; `is_conflict` while another
+    /// holder has a Write lease of a column; `is_place`.
     pub fn from_columns(columns: &[(&str, &Self)]) -> Result<Self> {
         let Some((_, shortest)) = columns.iter().min_by_key(|(_, column)| column.rank()) else {
             return Err(Error::new(Kind::Shape, "no columns were given, so the records have no shape"));
@@ -110,27 +110,30 @@ impl DArray {
             }
         });
         let pairs: Vec<Column<'_>> = pairs.collect();
-        // SAFETY: DArray 1, under Pin leases; the fields of new memory of as many bytes.
+        // SAFETY: the columns are arrays (DArray 1 and 2) under the Pin leases `_leases`, whose
+        // shapes begin with `shape`. Each destination is its own field of packed records in new
+        // memory of `layout.nbytes()` bytes.
         unsafe { kernel::copy_columns(shape, &pairs, Casting::Checked, Gaps::Fill) }?;
-        // SAFETY: every byte was written: the records are packed.
+        // SAFETY: `copy_columns` wrote every field of every record, and packed records have no
+        // other bytes.
         let buffer = unsafe { fresh.assume_init() };
         Self::from_buffer(buffer, dtype, layout, 0)
     }
 
     /// Writes columns to the fields of these names, under a Share lease held for the call; other
-    /// fields are left alone. A column is broadcast to the shape of its field (which is this
+    /// fields keep their values. A column is broadcast to the shape of its field (which is this
     /// array's, followed by the axes of a sub-array), and converted to its dtype. Copies, and
     /// counts, the bytes of these fields, all of them in one pass over the memory. A column that
-    /// may have bytes in common with this array is copied first, as by [`DArray::assign`], so two
-    /// columns can be swapped.
+    /// may share bytes with this array is copied first, as by [`DArray::assign`], so two columns
+    /// can be swapped.
     ///
     /// # Errors
     ///
-    /// `is_dtype` where there is no field of a name, or it is named twice; `is_shape` where a
-    /// column cannot be broadcast; `is_layout` where elements of this array overlap, or two of the
-    /// fields do; `is_value` where an element does not fit (others may have been written);
-    /// `is_conflict` while a Read or Write lease is held here, or Write of a column;
-    /// `is_read_only`; `is_place`.
+    /// `is_dtype` if a field does not exist or is named twice; `is_shape` if a column cannot be
+    /// broadcast; `is_layout` if elements of this array, or two of the fields, overlap; `is_value`
+    /// if an element does not fit (other elements may have been written); `is_conflict` while a
+    /// Read or Write lease of this array, or a Write lease of a column, is held; `is_read_only`;
+    /// `is_place`.
     pub fn assign_columns(&self, columns: &[(&str, &Self)], casting: Casting) -> Result<()> {
         self.check_apart()?;
         self.check_disjoint(columns)?;
@@ -160,16 +163,17 @@ impl DArray {
                 to_layout: field.layout(),
             })
             .collect();
-        // SAFETY: DArray 1, under a Share lease and Pin leases. No byte of a column belongs to this
-        // array: `may_overlap` compared their addresses, or the column is new memory. The fields
-        // have no bytes in common (`check_disjoint`).
+        // SAFETY: DArray 1 and 2, under the Share lease `_ours` and the Pin leases `_theirs`; each
+        // column has its field's shape. No byte of a column belongs to this array: `may_overlap`
+        // compared their addresses, or the column is new memory. The fields have no bytes in common
+        // (`check_disjoint`).
         unsafe { kernel::copy_columns(self.shape(), &columns, casting, Gaps::Keep) }
     }
 
-    /// The fields of an array of records with their names, each in new memory of the default pool,
-    /// row-major, without gaps. A field that is a sub-array has its axes behind the array's, as
-    /// from [`DArray::field`], which gives one field in place. Copies, and counts, the bytes of all
-    /// fields, in one pass over the memory.
+    /// Copies the fields of an array of records, with their names, each to new memory of the
+    /// default pool, C-contiguous (row-major). The axes of a sub-array field follow the array's.
+    /// [`DArray::field`] returns one field in place. Copies, and counts, the bytes of all fields,
+    /// in one pass over the memory.
     ///
     /// ```
     /// use crossdock::{DArray, element::DType, layout::Order};
@@ -183,8 +187,8 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements are no records; `is_unsupported` where a sub-array's axes
-    /// would make too many; `is_out_of_memory`; `is_conflict` while a Write lease is held;
+    /// `is_dtype` if the elements are not records; `is_unsupported` if a sub-array's axes exceed
+    /// the greatest rank; `is_out_of_memory`; `is_conflict` while a Write lease is held;
     /// `is_place`.
     pub fn to_columns(&self) -> Result<Vec<(String, Self)>> {
         let Some(record) = self.dtype().as_record() else {
@@ -213,18 +217,21 @@ impl DArray {
                 to_layout: layout,
             })
             .collect();
-        // SAFETY: DArray 1, under a Pin lease; new memory of as many bytes for each.
+        // SAFETY: the fields are views of this array (DArray 1 and 2), under the Pin lease
+        // `_lease`, whose shapes begin with this shape. Each destination is new memory of its own
+        // layout's size.
         unsafe { kernel::copy_columns(self.shape(), &columns, Casting::Checked, Gaps::Fill) }?;
         drop(columns);
         let wrap = |((name, field), (memory, layout)): ((&&str, &Self), (UninitBuffer, Layout))| {
-            // SAFETY: every byte was written.
+            // SAFETY: `copy_columns` with `Gaps::Fill` wrote every element and its padding, hence
+            // every byte of the contiguous layout.
             let buffer = unsafe { memory.assume_init() };
             Ok(((*name).to_owned(), Self::from_buffer(buffer, field.dtype().clone(), layout, 0)?))
         };
         names.iter().zip(&fields).zip(fresh).map(wrap).collect()
     }
 
-    /// Refuses fields that are written twice.
+    /// Fails if two columns would write the same bytes.
     fn check_disjoint(&self, columns: &[(&str, &Self)]) -> Result<()> {
         let mut names = HashSet::new();
         let mut places = Vec::with_capacity(columns.len());
@@ -232,7 +239,7 @@ impl DArray {
             if !names.insert(name) {
                 return Err(Error::new(Kind::DType, format!("the field {name:?} is named twice")));
             }
-            // One that is not there is refused by `field`.
+            // `field` refuses names that do not exist.
             if let Some(field) = self.dtype().field(name).filter(|field| field.dtype().itemsize() > 0) {
                 places.push((field.offset(), field.end(), name));
             }

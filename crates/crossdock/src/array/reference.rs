@@ -1,5 +1,4 @@
-//! References to one element that keep the memory alive: an element of an array, wherever that is,
-//! as a thing by itself.
+//! References to one array element, on any place, that keep the memory alive.
 
 use std::fmt;
 
@@ -11,12 +10,12 @@ use crate::memory::Place;
 
 /// One element of an [`Array`]: a handle on its memory, at any place.
 ///
-/// It gives the element by value: [`get`](Self::get) copies it from where it lies,
-/// [`set`](Self::set) copies another value there, each under a lease of that moment; on a device,
-/// the device copies one element. Assigning copies the value and never makes this a reference to
-/// something else; cloning does not copy the element. References are compared by the values of that
-/// moment, with each other and with values; what cannot be had (somebody writes) is equal to
-/// nothing: [`equals`](Self::equals) says why.
+/// [`get`](Self::get) returns a copy of the element, and [`set`](Self::set) stores a value, each
+/// under a lease held for the call; in device memory, the device copies the element. Assigning
+/// copies the value and never redirects the reference; cloning does not copy the element.
+/// References compare by their current values, with each other and with values. An element that
+/// cannot be leased (another holder has Write) equals nothing; [`equals`](Self::equals) returns the
+/// error.
 ///
 /// ```
 /// use crossdock::Array;
@@ -32,7 +31,7 @@ use crate::memory::Place;
 #[derive(Clone)]
 pub struct Reference<T: Element>(Array<T, 0>);
 
-/// One element of a [`DArray`]: as [`Reference`], with [`Value`]s, whatever the dtype.
+/// One element of a [`DArray`]: like [`Reference`], with [`Value`]s, for any dtype.
 ///
 /// ```
 /// use crossdock::{Array, DArray};
@@ -58,9 +57,11 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn reference(&self, index: [usize; D]) -> Result<Reference<T>> {
         let offset = self.layout().offset_of(index)?;
         let layout = FixedLayout::contiguous([], size_of::<T>(), Order::RowMajor)?;
-        // SAFETY: the offset of an element, and the layout of one.
+        // SAFETY: `offset_of` returned the offset of an element, and the scalar layout reaches only
+        // that element, as a slice at this index would.
         let raw = unsafe { self.raw().moved(offset) };
-        // SAFETY: as above.
+        // SAFETY: Array 1: the scalar layout, made for `size_of::<T>()`, reaches from the moved
+        // element 0 only one element of this array.
         Ok(Reference(unsafe { Array::from_raw(raw, layout) }))
     }
 }
@@ -70,9 +71,9 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where there is not one index for each axis; `is_bounds`.
+    /// `is_shape` if there is not one index for each axis; `is_bounds`.
     pub fn reference(&self, index: &[usize]) -> Result<DReference> {
-        // An index beyond `isize::MAX` is out of bounds, as this is.
+        // An index beyond `isize::MAX` is out of bounds, and so is `isize::MAX`.
         let axis = |&index: &usize| AxisSlice::Index(isize::try_from(index).unwrap_or(isize::MAX));
         let axes: Vec<AxisSlice> = index.iter().map(axis).collect();
         self.slice(&axes[..]).map(DReference)
@@ -80,7 +81,7 @@ impl DArray {
 }
 
 impl<T: Element> Reference<T> {
-    /// The element at this moment. Copies it; nothing stays leased.
+    /// Returns a copy of the current element. No lease is kept.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl<T: Element> Reference<T> {
         self.0.set([], value)
     }
 
-    /// Writes what the other reference has at this moment. Both stay references to what they were.
+    /// Writes the current value of the other reference. Both references keep their targets.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl<T: Element> Reference<T> {
         self.set(other.get()?)
     }
 
-    /// Whether both have equal values at this moment (not: whether they are the same element).
+    /// Whether both currently have equal values (not whether they are the same element).
     ///
     /// # Errors
     ///
@@ -126,14 +127,14 @@ impl<T: Element> Reference<T> {
         self.0.place()
     }
 
-    /// The element as an array of rank 0, to be leased.
+    /// The element as an array of rank 0, which can be leased.
     pub fn as_array(&self) -> &Array<T, 0> {
         &self.0
     }
 }
 
 impl DReference {
-    /// The element at this moment. Copies it; nothing stays leased.
+    /// Returns a copy of the current element. No lease is kept.
     ///
     /// # Errors
     ///
@@ -152,8 +153,8 @@ impl DReference {
         self.0.set(&[], &value.into())
     }
 
-    /// Writes what the other reference has at this moment, converted with a check. Both stay
-    /// references to what they were.
+    /// Writes the current value of the other reference, converted with a check. Both references
+    /// keep their targets.
     ///
     /// # Errors
     ///
@@ -162,7 +163,7 @@ impl DReference {
         self.set(other.get()?)
     }
 
-    /// Whether both have equal values at this moment (not: whether they are the same element).
+    /// Whether both currently have equal values (not whether they are the same element).
     ///
     /// # Errors
     ///
@@ -181,7 +182,7 @@ impl DReference {
         self.0.place()
     }
 
-    /// The element as an array of rank 0, to be leased.
+    /// The element as an array of rank 0, which can be leased.
     pub fn as_array(&self) -> &DArray {
         &self.0
     }
@@ -220,7 +221,7 @@ impl<T: Element> From<Reference<T>> for DReference {
 impl<T: Element> TryFrom<DReference> for Reference<T> {
     type Error = Rejected<DReference>;
 
-    /// The same element, typed. On refusal (`is_dtype`) the reference is returned with the reason.
+    /// The same element, typed. On failure (`is_dtype`) the reference is returned with the reason.
     fn try_from(reference: DReference) -> Result<Self, Rejected<DReference>> {
         match Array::try_from(reference.0) {
             Ok(array) => Ok(Self(array)),
@@ -243,8 +244,8 @@ impl<T: Element> From<Reference<T>> for Array<T, 0> {
 
 macro_rules! shown {
     ([$($generics:tt)*] $ty:ty, $name:literal) => {
-        /// The value at this moment, as NumPy writes it; where it cannot be had at once, what it is
-        /// and why.
+        /// The current value, as NumPy writes it; if it cannot be leased at once, a description and
+        /// the reason.
         impl<$($generics)*> fmt::Display for $ty {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&self.0, f)

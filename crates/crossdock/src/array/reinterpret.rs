@@ -5,9 +5,8 @@ use crate::element::Element;
 use crate::error::Result;
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The same bytes as elements of another type. Where its size is another, the last axis has so
-    /// many more or fewer elements. Nothing is converted: the bytes are what they are, and may be
-    /// unaligned for the new type. O(`D`).
+    /// The same bytes as elements of another type. If its size differs, the length of the last axis
+    /// changes with it. The bytes are not converted, and may be unaligned for the new type. O(`D`).
     ///
     /// ```
     /// use crossdock::Array;
@@ -21,13 +20,15 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_layout` where the sizes differ and the elements of the last axis do not lie without
-    /// gaps; `is_shape` where its bytes are no whole number of new elements.
+    /// `is_layout` if the sizes differ and the last axis has gaps; `is_shape` if its bytes are not
+    /// a whole number of new elements.
     pub fn view_as<U: Element>(&self) -> Result<Array<U, D>> {
         let layout = self.layout().with_itemsize(size_of::<T>(), size_of::<U>())?;
-        // SAFETY: element 0 stays where it is, and the layout reaches the same bytes.
+        // SAFETY: `with_itemsize` is an operation on this array's layout that reaches the same
+        // bytes from the same element 0, so the offset is 0.
         let raw = unsafe { self.raw().moved(0) };
-        // SAFETY: as above; the layout was made for the size of `U`.
+        // SAFETY: Array 1: `with_itemsize` made the layout for `size_of::<U>()`, and it reaches the
+        // same bytes as this array's layout.
         Ok(unsafe { Array::from_raw(raw, layout) })
     }
 }
@@ -35,21 +36,19 @@ impl<T: Element, const D: usize> Array<T, D> {
 macro_rules! borrowed_view_as {
     ($view:ident, [$($by:tt)?] $this:ident, $make:path) => {
         impl<'a, T: Element, const D: usize> $view<'a, T, D> {
-            /// The same bytes as elements of another type. Where its size is another, the last axis
-            /// has so many more or fewer elements. Nothing is converted: the bytes are what they
-            /// are. O(`D`).
+            /// The same bytes as elements of another type. If its size differs, the length of the
+            /// last axis changes with it. The bytes are not converted. O(`D`).
             ///
             /// # Errors
             ///
-            /// `is_layout` where the sizes differ and the elements of the last axis do not lie
-            /// without gaps; `is_shape` where its bytes are no whole number of new elements;
-            /// `is_alignment`.
+            /// `is_layout` if the sizes differ and the last axis has gaps; `is_shape` if its bytes
+            /// are not a whole number of new elements; `is_alignment`.
             pub fn view_as<U: Element>($($by)? $this) -> Result<$view<'a, U, D>> {
                 let layout = $this.layout.with_itemsize(size_of::<T>(), size_of::<U>())?;
                 check_aligned::<U, D>($this.ptr.addr().get(), &layout)?;
-                // SAFETY: the same bytes, initialised and of any value (Pod), aligned as just
-                // checked, each at one index if it was before; `self` is given up where that
-                // matters.
+                // SAFETY: the same bytes: initialised, constant or exclusive for `'a` by the
+                // invariants of `self`, and valid values of `U` (Pod 1). `check_aligned` checked
+                // the alignment. Each byte keeps one index, and a mutable view is consumed.
                 Ok(unsafe { $make($this.ptr, layout) })
             }
         }

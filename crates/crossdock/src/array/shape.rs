@@ -1,26 +1,26 @@
-//! Other shapes for the same elements, as a view where the strides allow it and otherwise as a
-//! copy, where that is permitted.
+//! Other shapes for the same elements: a view if the strides allow it, otherwise a copy if the
+//! policy permits.
 
 use crate::array::{Array, DArray};
 use crate::element::Element;
 use crate::error::Result;
 use crate::layout::Order;
 
-/// Whether an operation that may be possible in place may copy.
+/// Whether an operation that can be zero-copy may copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CopyPolicy {
-    /// No. What cannot be had in place is refused, with the reason. The default.
+    /// Never copies: fails with the reason if a zero-copy result is not possible. The default.
     #[default]
     Never,
-    /// If it cannot be had in place. A hand-over then says why in its grant.
+    /// Copies if a zero-copy result is not possible. The grant of an export then states the reason.
     IfNeeded,
-    /// Yes: memory of its own is wanted.
+    /// Always copies to new memory.
     Always,
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The elements, read and laid out in this order of their indices, under another shape: as a
-    /// view, or as a copy in new memory of the default pool, as the policy says. O(`D`), or copies,
+    /// The elements, read and laid out in this order of their indices, in another shape: as a view,
+    /// or as a copy in new memory of the default pool, as the policy decides. O(`D`), or copies,
     /// and counts, [`Array::nbytes`].
     ///
     /// ```
@@ -40,7 +40,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// # Errors
     ///
     /// `is_shape` if the number of elements differs; `is_layout` if no strides express the result
-    /// and the policy permits no copy. A copy has the errors of [`Array::to_order`].
+    /// and the policy forbids copies. A copy has the errors of [`Array::to_order`].
     pub fn reshape_with<const OUT: usize>(
         &self,
         shape: [usize; OUT],
@@ -56,14 +56,14 @@ impl<T: Element, const D: usize> Array<T, D> {
 }
 
 impl DArray {
-    /// The elements, read and laid out in this order of their indices, under another shape: as a
-    /// view, or as a copy in new memory of the default pool, as the policy says. O(rank), or
-    /// copies, and counts, [`DArray::nbytes`].
+    /// The elements, read and laid out in this order of their indices, in another shape: as a view,
+    /// or as a copy in new memory of the default pool, as the policy decides. O(rank), or copies,
+    /// and counts, [`DArray::nbytes`].
     ///
     /// # Errors
     ///
     /// `is_shape` if the number of elements differs; `is_layout` if no strides express the result
-    /// and the policy permits no copy. A copy has the errors of [`DArray::to_order`].
+    /// and the policy forbids copies. A copy has the errors of [`DArray::to_order`].
     pub fn reshape_with(&self, shape: &[usize], order: Order, policy: CopyPolicy) -> Result<Self> {
         match self.reshape_order(shape, order) {
             Ok(view) if policy != CopyPolicy::Always => Ok(view),

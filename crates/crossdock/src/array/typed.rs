@@ -14,16 +14,16 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::FixedLayout;
 use crate::memory::LeaseKind;
 
-/// An n-dimensional array of `T` with `D` axes: a handle on memory that somebody owns.
+/// An n-dimensional array of `T` with `D` axes: a handle on memory that an owner keeps alive.
 ///
 /// Cloning, slicing, permuting and reshaping are O(`D`), copy no element and allocate nothing.
-/// Every such handle keeps the memory alive; none gives access by itself. Elements are had under a
+/// Every handle keeps the memory alive; none gives access by itself. Elements are accessed under a
 /// lease ([`Array::read`], [`Array::write`], [`Array::share`], [`Array::pin`]), by value one at a
 /// time ([`Array::get`], [`Array::set`]), or by `&mut` from the only handle
 /// ([`Array::as_view_mut`]). Handles go to any thread.
 ///
-/// Strides are in bytes and of either sign, and elements may be unaligned (a field of packed
-/// records is an array, too): then they are had by value, not by reference.
+/// Strides are in bytes and of either sign. Elements may be unaligned, such as a field of packed
+/// records: they are accessed by value, not by reference.
 ///
 /// ```
 /// use crossdock::{Array, s};
@@ -38,8 +38,8 @@ use crate::memory::LeaseKind;
 ///
 /// # Panics
 ///
-/// Cloning, and whatever else makes another handle (slicing, permuting, …), panics if the memory
-/// already has 2²³ - 1 handles, which only a program that leaks them reaches.
+/// Cloning, and every operation that makes another handle (slicing, permuting, …), panics if the
+/// memory already has 2²³ - 1 handles, which only a program that leaks them reaches.
 #[derive(Clone)]
 pub struct Array<T: Element, const D: usize> {
     /// Invariant 1: `layout`, made for elements of `size_of::<T>()` bytes, goes with `raw`
@@ -52,7 +52,7 @@ pub struct Array<T: Element, const D: usize> {
 impl<T: Element, const D: usize> Array<T, D> {
     /// # Safety
     ///
-    /// Array 1.
+    /// `layout`, made for elements of `size_of::<T>()` bytes, goes with `raw` (Array 1).
     pub(crate) unsafe fn from_raw(raw: RawArray, layout: FixedLayout<D>) -> Self {
         Self { raw, layout, element: PhantomData }
     }
@@ -66,15 +66,14 @@ impl<T: Element, const D: usize> Array<T, D> {
         (self.raw, self.layout)
     }
 
-    /// The same array with rows that lie `nbytes` bytes apart: images with padded rows. O(`D`).
+    /// The same array with rows `nbytes` bytes apart: images with padded rows. O(`D`).
     ///
-    /// The rows may reach any byte of the memory, also those in front of and behind the buffer, or
-    /// the view, that the array was made of: a window is no fence. Where it should be one,
-    /// partition the memory.
+    /// The rows may reach any byte of the memory, including bytes before and after the buffer or
+    /// view that the array was made of. To forbid that, partition the memory.
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the rows then leave the memory; `is_shape` for rank 0.
+    /// `is_bounds` if the rows leave the memory; `is_shape` for rank 0.
     pub fn with_row_stride(self, nbytes: usize) -> Result<Self> {
         let mut strides = *self.layout.strides();
         let Some(first) = strides.first_mut() else {
@@ -97,10 +96,11 @@ impl<T: Element, const D: usize> Array<T, D> {
 
     /// # Safety
     ///
-    /// The offset and the layout came together from an operation on this array's layout.
+    /// `layout` and `offset` are one result of an operation on this array's layout.
     #[inline]
     pub(super) unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> Array<T, E> {
-        // SAFETY: the caller's word.
+        // SAFETY: `layout` and `offset` are one result of an operation on this array's layout (`#
+        // Safety`), which is what `RawArray::moved` requires.
         let raw = unsafe { self.raw.moved(offset) };
         Array { raw, layout, element: PhantomData }
     }
@@ -108,14 +108,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     typed_views! { &self => Array<T> }
     typed_repeats! { &self => Array<T> }
 
-    /// The same array, never to be written through this handle or what is made from it.
+    /// The same array, read-only through this handle and all handles made from it.
     pub fn into_readonly(mut self) -> Self {
         self.raw.set_readonly();
         self
     }
 
-    /// The memory from the lowest to the highest byte that the array touches, and how far into it
-    /// element 0 lies. O(`D`).
+    /// The memory from the lowest to the highest byte that the array touches, and the offset of
+    /// element 0 in it. O(`D`).
     ///
     /// # Errors
     ///
@@ -130,12 +130,13 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while a Share or Write lease is held, or where the memory is aliased;
+    /// `is_conflict` while a Share or Write lease is held, or if the memory is aliased;
     /// `is_alignment`; `is_place`.
     pub fn read(&self) -> Result<ArrayRead<T, D>> {
         self.check_aligned()?;
         let lease = self.raw.lease(LeaseKind::Read)?;
-        // SAFETY: Array 1, aligned as just checked, and `lease` refuses devices.
+        // SAFETY: Covered 1: the layout reaches only bytes of the region (Array 1), on the host,
+        // since `lease` refuses devices. `check_aligned` checked the alignment.
         Ok(unsafe { ArrayRead::new(lease, self.raw.ptr(), self.layout) })
     }
 
@@ -143,50 +144,55 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while any lease is held, or where the memory is aliased; `is_layout` where
-    /// elements overlap (a broadcast array); `is_read_only`; `is_alignment`; `is_place`.
+    /// `is_conflict` while any lease is held, or if the memory is aliased; `is_layout` if elements
+    /// overlap (a broadcast array); `is_read_only`; `is_alignment`; `is_place`.
     pub fn write(&self) -> Result<ArrayWrite<T, D>> {
         self.check_aligned()?;
         ArrayViewMut::<T, D>::check_injective(&self.layout)?;
         let lease = self.raw.lease(LeaseKind::Write)?;
-        // SAFETY: Array 1, aligned and injective as just checked, and `lease` refuses devices.
+        // SAFETY: Covered 1: the layout reaches only bytes of the region (Array 1), on the host,
+        // since `lease` refuses devices. `check_aligned` and `check_injective` checked the rest.
         Ok(unsafe { ArrayWrite::new(lease, self.raw.ptr(), self.layout) })
     }
 
-    /// Takes a Share lease: racy loads and stores, beside others who do the same. O(1).
+    /// Takes a Share lease: racy loads and stores, concurrent with other holders of Share and Pin.
+    /// O(1).
     ///
     /// # Errors
     ///
     /// `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`.
     pub fn share(&self) -> Result<ArrayShare<T, D>> {
         let lease = self.raw.lease(LeaseKind::Share)?;
-        // SAFETY: Array 1, and `lease` refuses devices.
+        // SAFETY: Covered 1, under the Share lease just taken: the layout reaches only bytes of the
+        // region (Array 1), on the host, since `lease` refuses devices.
         Ok(unsafe { ArrayShare::new(lease, self.raw.ptr(), self.layout) })
     }
 
-    /// Takes a Pin lease: racy loads, beside anyone but a Write lease. O(1).
+    /// Takes a Pin lease: racy loads, concurrent with all leases but Write. O(1).
     ///
     /// # Errors
     ///
     /// `is_conflict` while a Write lease is held; `is_place`.
     pub fn pin(&self) -> Result<ArrayPin<T, D>> {
         let lease = self.raw.lease(LeaseKind::Pin)?;
-        // SAFETY: Array 1, and `lease` refuses devices.
+        // SAFETY: Covered 1, under the Pin lease just taken: the layout reaches only bytes of the
+        // region (Array 1), on the host, since `lease` refuses devices.
         Ok(unsafe { ArrayPin::new(lease, self.raw.ptr(), self.layout) })
     }
 
-    /// The elements by `&mut T`, with no lease at all: this is the only handle. O(`D` log `D`).
+    /// The elements by `&mut T`, without a lease, because this is the only handle. O(`D` log `D`).
     ///
     /// # Errors
     ///
-    /// `is_conflict`, which says how many leases or other handles there are and by which protocols
-    /// the memory went out; `is_layout` where elements overlap; `is_read_only`; `is_alignment`;
+    /// `is_conflict`, with the number of leases and other handles and the protocols by which the
+    /// memory was exported; `is_layout` if elements overlap; `is_read_only`; `is_alignment`;
     /// `is_place`.
     pub fn as_view_mut(&mut self) -> Result<ArrayViewMut<'_, T, D>> {
         self.check_aligned()?;
         self.raw.exclusive()?;
-        // SAFETY: Array 1, aligned as just checked. The handle is exclusive and mutably borrowed,
-        // so no lease or other handle can come to be while the view lives.
+        // SAFETY: the layout reaches only initialised bytes of the region (Array 1, Header 3), and
+        // `check_aligned` checked the alignment. `exclusive` found the only handle, which is
+        // mutably borrowed, so no lease or other handle can be created while the view lives.
         unsafe { ArrayViewMut::new(self.raw.ptr(), self.layout) }
     }
 

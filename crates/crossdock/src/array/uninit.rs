@@ -1,4 +1,4 @@
-//! New arrays whose elements are still to be written.
+//! New arrays with uninitialised elements.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,10 +11,10 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::layout::{FixedLayout, Order};
 
-/// A new array whose elements are not initialised yet: written once, and then an [`Array`].
+/// A new array with uninitialised elements, which becomes an [`Array`] once they are written.
 ///
-/// It is on the host and contiguous. What lies behind an `Array` is initialised always, which is
-/// why this is another type.
+/// It is on the host and contiguous. It is a separate type because the memory of an `Array` is
+/// always initialised.
 ///
 /// ```
 /// use crossdock::Array;
@@ -29,8 +29,8 @@ use crate::layout::{FixedLayout, Order};
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub struct UninitArray<T: Element, const D: usize> {
-    /// Invariant 1: aligned for `T`, and of as many bytes as the elements of `layout`, which is
-    /// contiguous, have.
+    /// Invariant 1: aligned for `T`, with exactly the bytes of the elements of `layout`, which is
+    /// contiguous.
     fresh: UninitBuffer,
     layout: FixedLayout<D>,
     order: Order,
@@ -38,12 +38,12 @@ pub struct UninitArray<T: Element, const D: usize> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Elements to be written.
+    /// An array with uninitialised elements.
     ///
     /// # Errors
     ///
-    /// `is_overflow`, `is_out_of_memory`; `is_place` for a device, whose memory the processor does
-    /// not write.
+    /// `is_overflow`, `is_out_of_memory`; `is_place` for a device, whose memory the CPU does not
+    /// write.
     pub fn uninit<'a>(shape: impl ShapeSpec<'a, D>) -> Result<UninitArray<T, D>> {
         let (shape, options) = shape.resolve();
         let order = options.order;
@@ -60,49 +60,52 @@ impl<T: Element, const D: usize> UninitArray<T, D> {
         &self.layout
     }
 
-    /// The elements, to be written, in the order in which they lie.
+    /// The uninitialised elements in memory order.
     #[inline]
     pub fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<T>] {
         let ptr = self.fresh.as_uninit_mut().as_mut_ptr().cast();
-        // SAFETY: UninitArray 1: so many elements, aligned, in memory that is ours alone; what is
-        // not initialised may be seen as such.
+        // SAFETY: `fresh` holds `layout.len()` aligned elements (UninitArray 1), and `&mut self`
+        // borrows it exclusively; `MaybeUninit` needs no initialised bytes.
         unsafe { slice::from_raw_parts_mut(ptr, self.layout.len()) }
     }
 
-    /// One value everywhere. Writes every element.
+    /// Writes one value to every element.
     pub fn fill(mut self, value: T) -> Array<T, D> {
-        // Elements without bytes have nothing to be written, however many they are.
+        // Elements of size 0 need no writes, and a loop over them could be very long.
         if size_of::<T>() > 0 {
             self.as_uninit_mut().fill(MaybeUninit::new(value));
         }
-        // SAFETY: every element was written, and an element has no bytes that are not (Pod 2).
+        // SAFETY: `fill` wrote every element, and an element has no padding that stays
+        // uninitialised (Pod 2); elements of size 0 have no bytes.
         unsafe { self.assume_init() }
     }
 
-    /// What a function says of each index. It is asked once for each, in the order in which the
-    /// elements lie.
+    /// Writes the results of a function, which is called once for each index, in memory order.
     pub fn fill_with(mut self, mut value: impl FnMut([usize; D]) -> T) -> Array<T, D> {
         let indices = self.layout.indices(self.order);
         for (element, index) in self.as_uninit_mut().iter_mut().zip(indices) {
             element.write(value(index));
         }
-        // SAFETY: as many indices as elements, so every one was written, and an element has no
-        // bytes that are not (Pod 2).
+        // SAFETY: there are as many indices as elements, so the loop wrote every one; an element
+        // has no padding that stays uninitialised (Pod 2).
         unsafe { self.assume_init() }
     }
 
-    /// Takes the caller's word that every element has been written. O(1).
+    /// Asserts that every element has been written. O(1).
     ///
     /// # Safety
     ///
     /// Every element of [`UninitArray::as_uninit_mut`] is initialised.
     pub unsafe fn assume_init(self) -> Array<T, D> {
-        // SAFETY: initialised (the caller's word).
+        // SAFETY: `# Safety` says that every element is initialised, and the buffer has no other
+        // bytes (UninitArray 1).
         let buffer = unsafe { self.fresh.assume_init() };
         let (handle, ptr, _, readonly) = buffer.into_parts();
-        // SAFETY: a contiguous layout reaches just the bytes of its elements (UninitArray 1).
+        // SAFETY: 1. the contiguous layout reaches from `ptr` exactly the bytes of the buffer
+        // (UninitArray 1); 2. a constant buffer is read-only (Buffer 2).
         let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
-        // SAFETY: as just said (Array 1).
+        // SAFETY: Array 1: `layout`, made for `size_of::<T>()`, reaches from `ptr` exactly the
+        // bytes of the buffer (UninitArray 1).
         unsafe { Array::from_raw(raw, self.layout) }
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays that were vectors, back as vectors.
+//! Conversion of arrays back to the vectors that they adopted.
 
 use crate::array::{Array, RawArray};
 use crate::element::Element;
@@ -6,10 +6,10 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::layout::Order;
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// The vector that was adopted, while this is the only handle on it: its elements are the
-    /// array's in row-major order. O(`D`).
+    /// Returns the adopted vector if this is the only handle on it. Its elements are the array's in
+    /// row-major order. O(`D`).
     ///
-    /// Column-major ones are had of [`Array::transpose`].
+    /// Use [`Array::transpose`] first for column-major arrays.
     ///
     /// ```
     /// use crossdock::{Array, s};
@@ -25,15 +25,15 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// The array is returned with the error. `is_layout` where the elements do not lie row-major
-    /// without gaps; otherwise as [`Buffer::try_into_vec`](crate::buffer::Buffer::try_into_vec):
-    /// among others, of memory that was not a vector's, as that of pools, and of memory that
-    /// somebody else has.
+    /// The array is returned with the error. `is_layout` if the elements are not C-contiguous
+    /// (row-major); otherwise as [`Buffer::try_into_vec`](crate::buffer::Buffer::try_into_vec):
+    /// among others, for memory that was not a vector's, such as a pool's, and for memory that is
+    /// shared.
     pub fn try_into_vec(self) -> Result<Vec<T>, Rejected<Self>> {
         self.try_into_vec_in_order(Order::RowMajor)
     }
 
-    /// The same, of elements that lie in an order, in that order.
+    /// Like `try_into_vec`, for elements contiguous in `order`, in that order.
     pub(crate) fn try_into_vec_in_order(self, order: Order) -> Result<Vec<T>, Rejected<Self>> {
         if !self.is_contiguous(order) {
             let text = format!(
@@ -45,7 +45,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             return Err(Rejected { value: self, error: Error::new(Kind::Layout, text) });
         }
         let buffer = match self.buffer() {
-            // Without gaps, element 0 comes first.
+            // A contiguous array begins with element 0.
             Ok((buffer, _)) => buffer,
             Err(error) => return Err(Rejected { value: self, error }),
         };
@@ -53,10 +53,11 @@ impl<T: Element, const D: usize> Array<T, D> {
         drop(raw);
         buffer.try_into_vec().map_err(|Rejected { value, error }| {
             let (handle, ptr, _, readonly) = value.into_parts();
-            // SAFETY: the window is the layout's span, and begins at element 0; a constant buffer
-            // is read-only (Buffer 2).
+            // SAFETY: 1. the rejected buffer is the contiguous layout's span, which begins at
+            // element 0; 2. a constant buffer is read-only (Buffer 2).
             let raw = unsafe { RawArray::from_parts(handle, ptr, readonly) };
-            // SAFETY: as above.
+            // SAFETY: Array 1: `layout`, made for `size_of::<T>()`, is that of this array, and the
+            // buffer is its span from element 0.
             Rejected { value: unsafe { Self::from_raw(raw, layout) }, error }
         })
     }

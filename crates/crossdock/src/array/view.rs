@@ -12,8 +12,8 @@ use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order};
 
-/// A borrowed array: elements by `&T`, at the cost of a pointer. It comes from a guard, from an
-/// exclusive array, or from a slice, and lives no longer than that.
+/// A borrowed array: elements by `&T`, at the cost of a pointer. It borrows from a guard, an
+/// exclusive array, or a slice.
 ///
 /// ```
 /// use crossdock::{array::ArrayView, s};
@@ -27,8 +27,8 @@ use crate::layout::{FixedLayout, Order};
 ///
 /// # Invariants
 ///
-/// 1. Every element that the layout reaches from `ptr` is initialised, aligned for `T`, and
-///    constant for `'a`.
+/// 1. The elements that the layout reaches from `ptr` lie in one allocation. Each is initialised,
+///    aligned for `T`, and constant for `'a`.
 pub struct ArrayView<'a, T: Element, const D: usize> {
     pub(super) ptr: NonNull<u8>,
     pub(super) layout: FixedLayout<D>,
@@ -43,15 +43,16 @@ impl<T: Element, const D: usize> Clone for ArrayView<'_, T, D> {
 
 impl<T: Element, const D: usize> Copy for ArrayView<'_, T, D> {}
 
-// SAFETY: a view is a `&[T]` with strides, and `T: Element` is Send and Sync.
+// SAFETY: a view gives the access of a `&[T]`, which is Send because `T: Element` is Sync; pointer
+// and layout are plain data.
 unsafe impl<T: Element, const D: usize> Send for ArrayView<'_, T, D> {}
-// SAFETY: as for Send.
+// SAFETY: `&ArrayView` gives the access of a `&[T]`, which is Sync because `T: Element` is Sync.
 unsafe impl<T: Element, const D: usize> Sync for ArrayView<'_, T, D> {}
 
 impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     /// # Safety
     ///
-    /// ArrayView 1.
+    /// ArrayView 1 holds for `ptr` and `layout`.
     #[inline]
     pub(crate) unsafe fn new(ptr: NonNull<u8>, layout: FixedLayout<D>) -> Self {
         Self { ptr, layout, lifetime: PhantomData }
@@ -62,7 +63,7 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
         self.ptr
     }
 
-    /// A slice, seen row-major. O(1).
+    /// A slice as a row-major view. O(1).
     ///
     /// # Errors
     ///
@@ -70,12 +71,12 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     pub fn from_slice(slice: &'a [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
         check_len(&shape, layout.len(), slice.len())?;
-        // SAFETY: a slice is initialised, aligned, and constant for its lifetime; the layout covers
-        // just its elements.
+        // SAFETY: the elements of a slice are initialised, aligned, and constant for `'a`;
+        // `check_len` found that the contiguous layout has exactly these elements.
         Ok(unsafe { Self::new(NonNull::from(slice).cast(), layout) })
     }
 
-    /// A slice, seen through a layout whose element 0 lies `offset` bytes into it. O(`D`).
+    /// A slice as a view with this layout, whose element 0 lies `offset` bytes into it. O(`D`).
     ///
     /// ```
     /// use crossdock::array::ArrayView;
@@ -89,13 +90,13 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the layout leaves the slice at either end; `is_alignment` where it leads
-    /// between elements; `is_overflow` where it was made for another itemsize and does not hold for
+    /// `is_bounds` if the layout leaves the slice at either end; `is_alignment` if it reaches
+    /// unaligned addresses; `is_overflow` if it was made for another item size and overflows for
     /// this one.
     pub fn from_slice_with_layout(slice: &'a [T], layout: FixedLayout<D>, offset: usize) -> Result<Self> {
         let ptr = within::<T, D>(NonNull::from(slice), &layout, offset)?;
-        // SAFETY: a slice is initialised and constant for its lifetime; the layout reaches its
-        // bytes alone, aligned.
+        // SAFETY: `within` found that the layout reaches only aligned elements in the slice's
+        // bytes, which are initialised, constant for `'a`, and valid values of `T` (Pod 1).
         Ok(unsafe { Self::new(ptr, layout) })
     }
 
@@ -109,12 +110,14 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
 
     /// # Safety
     ///
-    /// Offset and layout came together from an operation on this view's layout.
+    /// `layout` and `offset` are one result of an operation on this view's layout.
     #[inline(always)]
     unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> ArrayView<'a, T, E> {
-        // SAFETY: the caller's word, and ArrayView 1.
+        // SAFETY: an operation on the layout returned the offset (`# Safety`): it is that of an
+        // element, in the allocation of element 0 (ArrayView 1), or 0.
         let ptr = unsafe { self.ptr.offset(offset) };
-        // SAFETY: as above.
+        // SAFETY: the result's elements are some of this view's (`# Safety`), for which ArrayView 1
+        // holds for the same `'a`.
         unsafe { ArrayView::new(ptr, layout) }
     }
 }
@@ -129,7 +132,7 @@ pub(super) fn check_len(shape: &[usize], wanted: usize, given: usize) -> Result<
     if wanted == given { Ok(()) } else { Err(wrong_count(shape, wanted, given)) }
 }
 
-/// Where element 0 lies, if the layout reaches only bytes of the slice, and only where `T` may lie.
+/// The address of element 0, if the layout reaches only aligned elements within the slice.
 pub(super) fn within<T: Element, const D: usize>(
     slice: NonNull<[T]>,
     layout: &FixedLayout<D>,
@@ -137,15 +140,15 @@ pub(super) fn within<T: Element, const D: usize>(
 ) -> Result<NonNull<u8>> {
     let layout = FixedLayout::new(*layout.shape(), *layout.strides(), size_of::<T>())?;
     layout.span(size_of::<T>()).check_window(offset, slice.len() * size_of::<T>())?;
-    // SAFETY: inside the slice or, without elements, at most just behind its last byte: both as
-    // just checked.
+    // SAFETY: `check_window` found `offset` inside the slice or, without elements, at most one past
+    // its last byte.
     let ptr = unsafe { slice.cast::<u8>().add(offset) };
     check_aligned::<T, D>(ptr.addr().get(), &layout)?;
     Ok(ptr)
 }
 
-/// Element 0 and all strides are multiples of the alignment of `T`; where there are no elements,
-/// anything is.
+/// Checks that the address of element 0 and all strides are multiples of the alignment of `T`. An
+/// empty array always passes.
 pub(crate) fn check_aligned<T: Element, const D: usize>(
     address: usize,
     layout: &FixedLayout<D>,

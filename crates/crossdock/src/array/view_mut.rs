@@ -1,4 +1,4 @@
-//! Borrowed views that may be written.
+//! Borrowed mutable views.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use crate::element::Element;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{FixedLayout, Order};
 
-/// A borrowed array that nobody else touches: elements by `&mut T`.
+/// A borrowed array with exclusive access: elements by `&mut T`.
 ///
 /// It can be divided into disjoint parts, which coexist ([`ArrayViewMut::split_at`]).
 ///
@@ -30,8 +30,8 @@ use crate::layout::{FixedLayout, Order};
 ///
 /// # Invariants
 ///
-/// 1. Every element that the layout reaches from `ptr` is initialised and aligned for `T`, and for
-///    `'a` reached through this view alone.
+/// 1. The elements that the layout reaches from `ptr` lie in one allocation. Each is initialised,
+///    aligned for `T`, and for `'a` reached through this view alone.
 /// 2. No two indices reach the same byte.
 pub struct ArrayViewMut<'a, T: Element, const D: usize> {
     pub(super) ptr: NonNull<u8>,
@@ -39,26 +39,28 @@ pub struct ArrayViewMut<'a, T: Element, const D: usize> {
     lifetime: PhantomData<&'a mut T>,
 }
 
-// SAFETY: a view is a `&mut [T]` with strides, and `T: Element` is Send and Sync.
+// SAFETY: a view gives the access of a `&mut [T]`, which is Send because `T: Element` is Send;
+// pointer and layout are plain data.
 unsafe impl<T: Element, const D: usize> Send for ArrayViewMut<'_, T, D> {}
-// SAFETY: as for Send.
+// SAFETY: `&ArrayViewMut` gives the access of a `&[T]`, which is Sync because `T: Element` is Sync.
 unsafe impl<T: Element, const D: usize> Sync for ArrayViewMut<'_, T, D> {}
 
 impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     /// # Safety
     ///
-    /// ArrayViewMut 1.
+    /// ArrayViewMut 1 holds for `ptr` and `layout`.
     ///
     /// # Errors
     ///
-    /// `is_layout` where two indices may reach the same byte (ArrayViewMut 2).
+    /// `is_layout` if two indices may reach the same byte (ArrayViewMut 2).
     pub(crate) unsafe fn new(ptr: NonNull<u8>, layout: FixedLayout<D>) -> Result<Self> {
         Self::check_injective(&layout)?;
-        // SAFETY: the caller's word, and injective as just checked.
+        // SAFETY: 1. `# Safety` is ArrayViewMut 1 for `ptr` and `layout`; 2. `check_injective`
+        // found that no two indices share a byte.
         Ok(unsafe { Self::trusted(ptr, layout) })
     }
 
-    /// ArrayViewMut 2.
+    /// Checks ArrayViewMut 2.
     pub(super) fn check_injective(layout: &FixedLayout<D>) -> Result<()> {
         if layout.is_injective(size_of::<T>()) {
             return Ok(());
@@ -69,7 +71,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
 
     /// # Safety
     ///
-    /// ArrayViewMut 1 and 2.
+    /// 1. ArrayViewMut 1 holds for `ptr` and `layout`.
+    /// 2. ArrayViewMut 2 holds for `layout`.
     #[inline]
     pub(crate) unsafe fn trusted(ptr: NonNull<u8>, layout: FixedLayout<D>) -> Self {
         Self { ptr, layout, lifetime: PhantomData }
@@ -80,7 +83,7 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
         self.ptr
     }
 
-    /// A slice, seen row-major. O(1).
+    /// A slice as a row-major view. O(1).
     ///
     /// # Errors
     ///
@@ -88,19 +91,21 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     pub fn from_slice(slice: &'a mut [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
         check_len(&shape, layout.len(), slice.len())?;
-        // SAFETY: a mutable slice is initialised, aligned, and ours for its lifetime.
+        // SAFETY: the elements of a mutable slice are initialised, aligned, and exclusive for `'a`;
+        // `check_len` found that the contiguous layout has exactly these elements.
         unsafe { Self::new(NonNull::from(slice).cast(), layout) }
     }
 
-    /// A slice, seen through a layout whose element 0 lies `offset` bytes into it. O(`D` log `D`).
+    /// A slice as a view with this layout, whose element 0 lies `offset` bytes into it. O(`D` log
+    /// `D`).
     ///
     /// # Errors
     ///
-    /// As [`ArrayView::from_slice_with_layout`], and `is_layout` where elements overlap.
+    /// As [`ArrayView::from_slice_with_layout`], and `is_layout` if elements overlap.
     pub fn from_slice_with_layout(slice: &'a mut [T], layout: FixedLayout<D>, offset: usize) -> Result<Self> {
         let ptr = within::<T, D>(NonNull::from(slice), &layout, offset)?;
-        // SAFETY: a mutable slice is initialised, and ours for its lifetime; the layout reaches its
-        // bytes alone, aligned.
+        // SAFETY: `within` found that the layout reaches only aligned elements in the slice's
+        // bytes, which are initialised, exclusive for `'a`, and valid values of `T` (Pod 1).
         unsafe { Self::new(ptr, layout) }
     }
 
@@ -109,7 +114,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
     /// The same elements, read-only while the result lives.
     #[inline]
     pub fn as_view(&self) -> ArrayView<'_, T, D> {
-        // SAFETY: ArrayViewMut 1: nobody writes while this view is borrowed.
+        // SAFETY: the elements are initialised, aligned and reached through this view alone
+        // (ArrayViewMut 1), and the shared borrow of `self` prevents writes through it.
         unsafe { ArrayView::new(self.ptr, self.layout) }
     }
 
@@ -127,18 +133,22 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
 
     /// # Safety
     ///
-    /// Offset and layout came together from an operation on this view's layout, by which no element
-    /// has two indices. `self` is given up, or what else is made of it has no index in common.
+    /// 1. `layout` and `offset` are one result of an operation on this view's layout that gives no
+    ///    element two indices.
+    /// 2. `self` is consumed, and other results made from it have no element in common with this
+    ///    one.
     #[inline(always)]
     unsafe fn moved<const E: usize>(&self, layout: FixedLayout<E>, offset: isize) -> ArrayViewMut<'a, T, E> {
-        // SAFETY: the caller's word, and ArrayViewMut 1.
+        // SAFETY: clause 1 of `# Safety`: the offset is that of an element, in the allocation of
+        // element 0 (ArrayViewMut 1), or 0.
         let ptr = unsafe { self.ptr.offset(offset) };
-        // SAFETY: some of this view's elements, each at one index (ArrayViewMut 2).
+        // SAFETY: 1. the result's elements are some of this view's, and only the result reaches
+        // them (clause 2 of `# Safety`); 2. each has one index (clause 1, ArrayViewMut 2).
         unsafe { ArrayViewMut::trusted(ptr, layout) }
     }
 }
 
-/// Why neither a copy nor `&mut` may write to the elements.
+/// The reason why neither a copy nor `&mut` may write to the elements.
 #[cold]
 pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
     format!(

@@ -1,5 +1,4 @@
-//! Code over all element types and ranks, run on an array whose dtype and rank are known at run
-//! time.
+//! Generic code over element types and ranks, applied to an array of dynamic dtype and rank.
 
 use std::fmt;
 
@@ -8,8 +7,7 @@ use crate::dispatch;
 use crate::element::{Element, Value};
 use crate::error::Rejected;
 
-/// The element types that a [`Visitor`] is called with: the native integers and floats of 1 to 8
-/// bytes.
+/// The element types that a [`Visitor`] receives: the native integers and floats of 1 to 8 bytes.
 pub trait Native:
     Element + PartialEq + PartialOrd + Default + fmt::Debug + fmt::Display + Into<Value> + sealed::Sealed
 {
@@ -30,8 +28,8 @@ macro_rules! native {
 
 crate::__natives!({@hand_to} native);
 
-/// A function over all element types and ranks, for [`DArray::visit`]. Where each type needs code
-/// of its own, or few types are meant, the macro [`dispatch!`](crate::dispatch) is shorter.
+/// A function over all element types and ranks, for [`DArray::visit`]. If each type needs its own
+/// code, or only a few types are supported, the macro [`dispatch!`](crate::dispatch) is shorter.
 ///
 /// ```
 /// use crossdock::array::{Native, Visitor};
@@ -54,26 +52,26 @@ crate::__natives!({@hand_to} native);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub trait Visitor {
-    /// What it returns.
+    /// The result type.
     type Output;
 
-    /// Called once, with the array as what it is.
+    /// Called once, with the typed array.
     fn visit<T: Native, const D: usize>(self, array: Array<T, D>) -> Self::Output;
 }
 
-/// A function over all element types and ranks of two arrays which have them in common, for
+/// A function over all element types and ranks of two arrays of equal dtype and rank, for
 /// [`DArray::visit_with`].
 pub trait PairVisitor {
-    /// What it returns.
+    /// The result type.
     type Output;
 
-    /// Called once, with the arrays as what they are.
+    /// Called once, with the typed arrays.
     fn visit<T: Native, const D: usize>(self, first: Array<T, D>, second: Array<T, D>) -> Self::Output;
 }
 
 impl DArray {
-    /// Calls the visitor with the array as the typed one that it is: of a native integer or float,
-    /// of rank 0 to 8. O(rank), and in code 90 copies of the visitor's method.
+    /// Calls the visitor with the typed array: of a native integer or float, of rank 0 to 8.
+    /// O(rank). The method is compiled 90 times.
     ///
     /// # Errors
     ///
@@ -84,12 +82,12 @@ impl DArray {
         dispatch!(self, |array| visitor.visit(array))
     }
 
-    /// Calls the visitor with this array and another one of the same dtype and rank, as
-    /// [`DArray::visit`] does with one.
+    /// Calls the visitor with this array and another one of the same dtype and rank, like
+    /// [`DArray::visit`].
     ///
     /// # Errors
     ///
-    /// As [`DArray::visit`]; `is_dtype` and `is_shape` also where the two differ. Both come back
+    /// As [`DArray::visit`]; `is_dtype` and `is_shape` also if the two differ. Both are returned
     /// with the reason.
     #[expect(clippy::result_large_err, reason = "what comes back are the arrays, in place")]
     pub fn visit_with<V: PairVisitor>(

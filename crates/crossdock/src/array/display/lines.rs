@@ -1,29 +1,30 @@
-//! Which elements are shown, and how their words are set in brackets and lines.
+//! Selects the elements to show, and lays out their words in brackets and lines.
 
-/// The indices that are shown: all, or the edges of every long axis.
+/// The indices to show: all, or the edges of every long axis.
 pub(super) struct Grid<'a> {
     shape: &'a [usize],
-    /// How many elements stand at either end of an axis that is cut; none is where this is `None`.
+    /// The number of elements shown at either end of a shortened axis; `None` if no axis is
+    /// shortened.
     edge: Option<usize>,
 }
 
-/// What stands where elements are left out.
+/// The text for elements that are left out.
 pub(super) const CUT: &str = "...";
 
-/// Where the words are set.
+/// The page on which the words are laid out.
 #[derive(Clone, Copy)]
 pub(super) struct Page {
-    /// The most letters in a line, from its left edge.
+    /// The maximum number of characters in a line, from its left edge.
     pub(super) width: usize,
-    /// The column in which the first line begins.
+    /// The column of the first line.
     pub(super) column: usize,
-    /// What stands between elements; without the space, between lines.
+    /// The text between elements; without the space, between lines.
     pub(super) separator: &'static str,
 }
 
 impl<'a> Grid<'a> {
-    /// Cut above `threshold` elements, or where more than `most` would be shown; then the edges may
-    /// be shorter, too.
+    /// Shortens axes above `threshold` elements, or if more than `most` would be shown; then it
+    /// also shortens the edges.
     pub(super) fn new(shape: &'a [usize], threshold: usize, edge: usize, most: usize) -> Self {
         let whole = Self { shape, edge: None };
         let shown = whole.shown();
@@ -38,7 +39,7 @@ impl<'a> Grid<'a> {
         cut
     }
 
-    /// The edge of an axis, where it is cut.
+    /// The edge of an axis, if it is shortened.
     fn edge_of(&self, axis: usize) -> Option<usize> {
         self.edge.filter(|edge| edge.saturating_mul(2) < self.shape[axis])
     }
@@ -48,7 +49,7 @@ impl<'a> Grid<'a> {
         (0..self.shape.len()).map(shown).fold(1, usize::saturating_mul)
     }
 
-    /// All indices that are shown, in row-major order.
+    /// All shown indices, in row-major order.
     pub(super) fn indices(&self) -> impl Iterator<Item = Vec<usize>> {
         let mut next = (self.shown() > 0).then(|| vec![0; self.shape.len()]);
         std::iter::from_fn(move || {
@@ -69,14 +70,13 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// Sets the words, one for each index, in lines.
+    /// Lays out the words, one for each index, in lines.
     pub(super) fn write(&self, words: &mut dyn Iterator<Item = String>, page: &Page) -> String {
         self.axis(0, words, *page)
     }
 
-    /// The part of the text that belongs to one index of each of the first `axis` axes. It is
-    /// indented by a space for each bracket that is open, itself included, and leaves room for as
-    /// many closing ones.
+    /// The text for one index of each of the first `axis` axes. It is indented by one space per
+    /// open bracket, including its own, and leaves room for as many closing brackets.
     fn axis(&self, axis: usize, words: &mut dyn Iterator<Item = String>, page: Page) -> String {
         let rank = self.shape.len();
         if axis == rank {
@@ -125,7 +125,7 @@ impl Row {
         self.letters += word.chars().count();
     }
 
-    /// Begins a new line where the word would not fit, unless it would not fit there either.
+    /// Starts a new line if the word does not fit, unless it does not fit there either.
     fn add(&mut self, word: &str, most: usize, indent: &str) {
         if self.letters + word.chars().count() > most && self.letters > indent.len() {
             self.done += self.line.trim_end_matches(' ');

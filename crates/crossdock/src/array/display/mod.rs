@@ -1,4 +1,4 @@
-//! Arrays as text, as NumPy prints them.
+//! Formats arrays as NumPy prints them.
 
 mod lines;
 mod number;
@@ -16,38 +16,38 @@ use crate::error::Result;
 use crate::layout::{Layout, Order};
 use crate::memory::Place;
 
-/// How arrays are printed; the numbers are NumPy's own.
+/// Print options; the defaults are NumPy's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     precision: usize,
     threshold: usize,
     edge_items: usize,
     line_width: usize,
-    /// The column in which a literal begins, with commas between elements; none where there are
-    /// spaces between.
+    /// The column in which a literal begins, with commas between elements; `None` for spaces
+    /// between elements.
     literal: Option<usize>,
 }
 
 impl Options {
     const NUMPY: Self = Self { precision: 8, threshold: 1000, edge_items: 3, line_width: 75, literal: None };
 
-    /// For a look at an array among other things.
+    /// For a preview of an array in other output.
     const PREVIEW: Self = Self { threshold: 100, ..Self::NUMPY };
 }
 
-/// An array as text: brackets, aligned columns, lines of 75 letters, and `...` for the middle of
-/// what has more than 1000 elements. What it prints is `str(array)` in NumPy 2.4.
+/// An array as text: brackets, aligned columns, lines of 75 characters, and `...` for the middle of
+/// arrays of more than 1000 elements. The output equals `str(array)` in NumPy 2.4.
 ///
-/// It comes from `display()` of arrays, their guards and views, and is written by
-/// [`Display`](fmt::Display); a precision in the format (`{:.3}`) is that of the floats. Only the
-/// elements that are shown are touched, under a Pin lease held for the call. Where none can be had
-/// (somebody writes, a device has the memory or works on it) the text says what the array is, and
-/// why its elements are not shown: printing never fails and never waits.
+/// `display()` of arrays, their guards and views returns it, and [`Display`](fmt::Display) writes
+/// it; a precision in the format (`{:.3}`) applies to floats. Only the shown elements are loaded,
+/// under a Pin lease held for the call. If no lease is available (another holder writes, or the
+/// memory is in use on a device), the text describes the array and the reason: printing never fails
+/// and never waits.
 ///
-/// Floats of one array are written alike: with an exponent if any of them asks for one, and the
-/// fewest digits that lead back to each, up to the precision. Narrow floats that NumPy does not
-/// have are written as its `float16` is; long doubles as the nearest doubles. More than about two
-/// million values are not looked at for one text: edges get shorter, where NumPy would go on.
+/// All floats of an array have one format: with an exponent if any of them needs one, and with the
+/// fewest digits that round-trip, up to the precision. Narrow floats that NumPy lacks are written
+/// like its `float16`, long doubles as the nearest doubles. One text loads at most about two
+/// million values: above that the edges get shorter, unlike in NumPy.
 ///
 /// ```
 /// use crossdock::Array;
@@ -70,38 +70,40 @@ impl<'a> ArrayDisplay<'a> {
         Self { source, options: Options::NUMPY }
     }
 
-    /// The most digits behind the point. 8, unless it is said here or in the format.
+    /// The maximum number of digits after the point. The default is 8; a precision in the format
+    /// overrides it.
     #[must_use]
     pub fn precision(mut self, digits: usize) -> Self {
         self.options.precision = digits;
         self
     }
 
-    /// With more elements than this, the middle of long axes is left out. 1000, unless it is said.
+    /// Above this number of elements, the middle of long axes is left out. The default is 1000.
     #[must_use]
     pub fn threshold(mut self, elements: usize) -> Self {
         self.options.threshold = elements;
         self
     }
 
-    /// How many elements stand at either end of an axis whose middle is left out. 3, unless it is
-    /// said.
+    /// The number of elements shown at either end of an axis whose middle is left out. The default
+    /// is 3.
     #[must_use]
     pub fn edge_items(mut self, elements: usize) -> Self {
         self.options.edge_items = elements;
         self
     }
 
-    /// The most letters in a line, where elements are not longer themselves. 75, unless it is said.
+    /// The maximum number of characters in a line, unless a single element is longer. The default
+    /// is 75.
     #[must_use]
     pub fn line_width(mut self, letters: usize) -> Self {
         self.options.line_width = letters;
         self
     }
 
-    /// As the literal of nested lists that stands in NumPy's `repr`, for a text in which it begins
-    /// in this column: commas between elements, and an array without axes written as an element of
-    /// others is.
+    /// Formats the literal of nested lists in NumPy's `repr`, for a text in which it begins in this
+    /// column: commas between elements, and an array without axes formatted like an element of an
+    /// array.
     ///
     /// ```
     /// use crossdock::Array;
@@ -134,7 +136,7 @@ impl fmt::Display for ArrayDisplay<'_> {
     }
 }
 
-/// What the array is, and its elements.
+/// A description of the array, and its elements.
 impl fmt::Debug for ArrayDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.text(f) {
@@ -144,22 +146,22 @@ impl fmt::Debug for ArrayDisplay<'_> {
     }
 }
 
-/// Writes what an array is, and a preview of its elements.
+/// Writes a description of an array, and a preview of its elements.
 pub(crate) fn debug(source: &dyn Show, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     fmt::Debug::fmt(&ArrayDisplay { source, options: Options::PREVIEW }, f)
 }
 
-/// What can be printed.
+/// Types that can be printed.
 pub(crate) trait Show {
-    /// What is known without a look at the elements.
+    /// The description, without access to the elements.
     fn head(&self) -> Head<'_>;
 
-    /// Calls `f` once, with the elements, under the lease that there is or one of that moment.
-    /// Waits for nothing.
+    /// Calls `f` once with the elements, under an existing lease or one held for the call. Never
+    /// waits.
     fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()>;
 }
 
-/// What an array is.
+/// The description of an array.
 pub(crate) struct Head<'a> {
     pub(crate) name: &'static str,
     pub(crate) dtype: DType,
@@ -167,14 +169,14 @@ pub(crate) struct Head<'a> {
     pub(crate) strides: &'a [isize],
     pub(crate) address: *const u8,
     pub(crate) place: Place,
-    /// What else is to be said: `, read-only`.
+    /// Additional text: `, read-only`.
     pub(crate) more: String,
 }
 
 impl fmt::Display for Head<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dtype, shape, strides, address, place, more } = self;
-        // By value: the address of a reference is that of this struct.
+        // By value: the address of a reference would be that of this struct.
         let address: *const u8 = *address;
         let dtype = dtype.brief();
         write!(
@@ -184,28 +186,29 @@ impl fmt::Display for Head<'_> {
     }
 }
 
-/// Elements that may be loaded.
+/// Elements that may be loaded racily.
 ///
 /// # Invariants
 ///
 /// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily
-///    while this lives.
+///    while this value lives.
+/// 2. Pointers that the layout follows from `ptr` may be read, and are never written.
 pub(crate) struct Elements {
     ptr: NonNull<u8>,
     dtype: DType,
     layout: Layout,
 }
 
-/// No more values than this are looked at for one text, nor more than four times as many bytes.
+/// One text loads at most this many values, and at most four times as many bytes.
 const MOST: usize = 1 << 21;
 
 impl Elements {
-    /// The axes of elements that are sub-arrays become axes of the array, as in NumPy, where it can
-    /// have so many.
+    /// The axes of sub-array elements become axes of the array, as in NumPy, unless the rank would
+    /// be too great.
     ///
     /// # Safety
     ///
-    /// Elements 1.
+    /// Elements 1 and 2 hold for `ptr`, `dtype` and `layout`.
     pub(crate) unsafe fn new(ptr: NonNull<u8>, dtype: DType, layout: Layout) -> Self {
         let Some(subarray) = dtype.as_subarray() else { return Self { ptr, dtype, layout } };
         let base = subarray.base().clone();
@@ -229,7 +232,8 @@ impl Elements {
         let values: Vec<Result<Value>> = grid
             .indices()
             .map(|index| {
-                // SAFETY: Elements 1.
+                // SAFETY: 1. the bytes may be loaded racily (Elements 1); 2. pointers on the way
+                // are readable and never written (Elements 2).
                 unsafe { load_value(self.ptr, &self.dtype, &self.layout, &index) }
             })
             .collect();
@@ -252,7 +256,7 @@ impl Elements {
     }
 }
 
-/// How many scalars there are in one element, records and arrays counted beside what is in them.
+/// The number of scalars in one element, plus one for each record and sub-array.
 fn values_in(dtype: &DType) -> usize {
     if let Some(record) = dtype.as_record() {
         return record.fields().iter().fold(1, |sum, field| sum.saturating_add(values_in(field.dtype())));
@@ -263,12 +267,12 @@ fn values_in(dtype: &DType) -> usize {
     }
 }
 
-/// `Display` (the elements), `Debug` (what it is, and a preview) and `display()` for what
-/// implements [`Show`].
+/// `Display` (the elements), `Debug` (a description and a preview) and `display()` for types that
+/// implement [`Show`].
 macro_rules! printed {
     ([$($generics:tt)*] $ty:ty) => {
         impl<$($generics)*> $ty {
-            /// The elements as text, with options: how many digits, elements and letters.
+            /// The elements as text, with options for digits, elements and line width.
             pub fn display(&self) -> $crate::array::ArrayDisplay<'_> {
                 $crate::array::ArrayDisplay::new(self)
             }
@@ -281,8 +285,8 @@ macro_rules! printed {
             }
         }
 
-        /// What it is: dtype, shape, strides, address, place; and a preview of the elements, where
-        /// they can be had at once.
+        /// The dtype, shape, strides, address and place, and a preview of the elements, if they can
+        /// be leased at once.
         impl<$($generics)*> std::fmt::Debug for $ty {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 $crate::array::display::debug(self, f)

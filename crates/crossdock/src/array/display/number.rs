@@ -1,17 +1,17 @@
-//! The floats of one array, written alike.
+//! One format for all floats of an array.
 
 use crate::element::{ScalarKind, digits};
 
-/// How many letters stand on either side of the point, and whether there is an exponent.
+/// The number of characters on either side of the point, and whether there is an exponent.
 pub(super) struct FloatStyle {
     kind: ScalarKind,
-    /// Whether positive numbers have a sign.
+    /// Whether positive numbers get a sign.
     plus: bool,
-    /// The most digits behind the point; with an exponent, how many there are.
+    /// The maximum number of digits after the point; with an exponent, the exact number.
     precision: usize,
-    /// The digits of the exponent, where there is one.
+    /// The number of exponent digits, if there is an exponent.
     exponent: Option<usize>,
-    /// The letters in front of the point, and behind it.
+    /// The number of characters before the point, and after it.
     left: usize,
     right: usize,
 }
@@ -35,7 +35,7 @@ impl FloatStyle {
         }
         if values.iter().any(|value| !value.is_finite()) {
             let signed = plus || values.contains(&f64::NEG_INFINITY);
-            // What has no point may reach over its place.
+            // `nan` and `inf` have no point, so they may use the columns after it.
             style.left = style.left.max((3 + usize::from(signed)).saturating_sub(style.right + 1));
         }
         style
@@ -49,7 +49,7 @@ impl FloatStyle {
         }
     }
 
-    /// One of the numbers, padded on both sides.
+    /// Formats one number, padded on both sides.
     pub(super) fn word(&self, value: f64) -> String {
         let Self { kind, plus, precision, left, right, .. } = *self;
         if !value.is_finite() {
@@ -75,7 +75,7 @@ impl FloatStyle {
     }
 }
 
-/// Whether any of the numbers is large or small, or they differ by more than three orders of
+/// Whether any number is large or small, or the numbers differ by more than three orders of
 /// magnitude.
 fn wants_exponent(kind: ScalarKind, finite: impl Iterator<Item = f64>) -> bool {
     let (mut least, mut greatest) = (f64::INFINITY, 0.0_f64);
@@ -85,9 +85,9 @@ fn wants_exponent(kind: ScalarKind, finite: impl Iterator<Item = f64>) -> bool {
     if greatest == 0.0 {
         return false;
     }
-    // As the format itself would round them.
+    // Rounded to the float format of the elements.
     let ratio = digits::rounded(greatest / least, kind);
-    // A format of few bits may have no number as large as this.
+    // A narrow format may not represent a ratio this large.
     let wide = ratio > 1000.0 || greatest / least > 1000.0 && !ratio.is_normal();
     greatest >= digits::large(kind).1 || least < digits::rounded(1e-4, kind) || wide
 }

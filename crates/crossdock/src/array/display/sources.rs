@@ -1,4 +1,5 @@
-//! The arrays and borrowed views that are printed; guards and memory views say it for themselves.
+//! [`Show`] for arrays and borrowed views. Guards and memory views implement it in their own
+//! modules.
 
 use std::ptr::NonNull;
 
@@ -29,7 +30,8 @@ impl<T: Element, const D: usize> Show for Array<T, D> {
     fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
         let _lease = self.raw().lease_at_once(LeaseKind::Pin)?;
         let layout = self.layout().to_dynamic_trusted(size_of::<T>());
-        // SAFETY: Array 1, under a lease.
+        // SAFETY: Elements 1: the layout reaches only bytes of the array (Array 1), under the Pin
+        // lease `_lease`. Elements 2: a typed layout follows no pointers.
         f(&unsafe { Elements::new(self.raw().ptr(), T::dtype(), layout) });
         Ok(())
     }
@@ -50,7 +52,8 @@ impl Show for DArray {
 
     fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
         let _lease = self.raw().lease_at_once(LeaseKind::Pin)?;
-        // SAFETY: DArray 1 and 2, under a lease.
+        // SAFETY: Elements 1: DArray 1 and 2, under the Pin lease `_lease`. Elements 2: pointers of
+        // a table are never written (RawArray 3).
         f(&unsafe { Elements::new(self.raw().ptr(), self.dtype().clone(), self.layout().clone()) });
         Ok(())
     }
@@ -72,7 +75,8 @@ impl<T: Element, const D: usize> Show for ArrayView<'_, T, D> {
     fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
         let layout = Layout::new(self.shape(), self.strides(), size_of::<T>())?;
         let Some(ptr) = NonNull::new(self.as_ptr().cast_mut().cast()) else { return Ok(()) };
-        // SAFETY: ArrayView 1: constant elements may be loaded in any way.
+        // SAFETY: Elements 1: the elements are initialised and constant (ArrayView 1), so they may
+        // be loaded racily. Elements 2: a typed layout follows no pointers.
         f(&unsafe { Elements::new(ptr, T::dtype(), layout) });
         Ok(())
     }

@@ -1,22 +1,22 @@
-//! How the elements of one array are written, so that they stand below each other.
+//! Formats the elements of one array, aligned in columns.
 
 use crate::array::display::Options;
 use crate::array::display::number::FloatStyle;
 use crate::element::{DType, Field, NAT, ScalarKind, Value, digits};
 
-/// The way of writing that goes with a dtype and with all the values that are shown.
+/// The format for a dtype and all shown values.
 pub(super) enum Style {
-    /// As the value is written by itself.
+    /// The format of a single value.
     Own,
-    /// `" True"` and `False`, unless there is only one.
+    /// `" True"` and `False`, unless there is only one value.
     Truth {
         padded: bool,
     },
-    /// Numbers without a point, to the right.
+    /// Numbers without a point, right-aligned.
     Whole {
         width: usize,
     },
-    /// Moments in quotes, to the right.
+    /// Moments in quotes, right-aligned.
     Moment {
         width: usize,
     },
@@ -26,12 +26,12 @@ pub(super) enum Style {
     Array(Box<Style>),
 }
 
-/// Whether there is nothing to be aligned with.
+/// Whether the value needs no alignment.
 #[derive(Clone, Copy)]
 pub(super) struct Alone {
-    /// The array has no axes: floats are written as they are by themselves.
+    /// The array has no axes: floats are formatted as single values.
     pub(super) element: bool,
-    /// Nor has a sub-array around the value.
+    /// The value is not in a sub-array either.
     pub(super) scalar: bool,
 }
 
@@ -83,7 +83,7 @@ impl Style {
         Self::Complex(FloatStyle::of(part, &re, precision, false), FloatStyle::of(part, &im, precision, true))
     }
 
-    /// One of the values.
+    /// Formats one value.
     pub(super) fn word(&self, value: &Value, dtype: &DType, options: &Options) -> String {
         match (self, value) {
             (Self::Truth { padded: true }, Value::Bool(true)) => " True".into(),
@@ -117,7 +117,7 @@ impl Style {
         }
     }
 
-    /// A sub-array, in one line; of every axis only the edges where it is cut.
+    /// Formats a sub-array in one line, with only the edges of each shortened axis.
     fn array(&self, value: &Value, base: &DType, options: &Options, cut: bool) -> String {
         let Value::Array(items) = value else { return self.word(value, base, options) };
         let one = |item: &Value| self.array(item, base, options, cut);
@@ -140,7 +140,7 @@ fn part(value: &Value, position: usize) -> Option<&Value> {
     }
 }
 
-/// The elements of a sub-array, whatever its axes.
+/// Collects the elements of a sub-array of any rank.
 fn leaves<'a>(value: &'a Value, into: &mut Vec<&'a Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| leaves(item, into)),
@@ -152,7 +152,7 @@ fn is_float(dtype: &DType) -> bool {
     dtype.as_scalar().is_some_and(|scalar| digits::is_float(scalar.kind()))
 }
 
-/// What has no point: durations are counts, without their unit.
+/// Formats a number without a point: durations as counts, without their unit.
 fn whole(value: &Value) -> String {
     match value {
         Value::TimeDelta { count: NAT, .. } => NOT_A_TIME.into(),
@@ -165,8 +165,7 @@ fn moment(value: &Value) -> String {
     format!("'{value}'")
 }
 
-/// Wide enough for the first and the last, and for what is none: years before 0 and after 9999 are
-/// the longer ones.
+/// The width of the first, the last and `NaT`: years before 0 and after 9999 are longer.
 fn width_of_moments(values: &[&Value]) -> usize {
     let count = |value: &&&Value| match value {
         Value::DateTime { count, .. } if *count != NAT => Some(*count),
