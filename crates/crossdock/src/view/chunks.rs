@@ -1,18 +1,17 @@
-//! The elements of a view as bytes, some at a time: how a program reads much of what may change
-//! under it.
+//! The elements of a view as bytes, in chunks, for reading large arrays that may change meanwhile.
 
 use crate::error::Result;
 use crate::kernel::Steps;
 use crate::view::memory_view::MemoryView;
 
-/// About as many bytes as the processor's nearest caches hold.
+/// About the size of the CPU's nearest caches.
 const CHUNK_NBYTES: usize = 1 << 16;
 
-/// The elements of a [`MemoryView`] in row-major order, loaded a chunk at a time into scratch
-/// memory that is used again.
+/// The elements of a [`MemoryView`] in row-major order, loaded one chunk at a time into reused
+/// scratch memory.
 ///
-/// Others may be writing the elements, which is why each is loaded once, and looked at there. What
-/// is loaded is not counted as copied: no more than one chunk of it exists at a time.
+/// Other holders may write the elements, so each is loaded once and read from the scratch memory.
+/// The loads are not counted as copies, because only one chunk exists at a time.
 ///
 /// ```
 /// use crossdock::view::Request;
@@ -39,7 +38,7 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// None that a valid view has.
+    /// None for a valid view.
     #[doc(hidden)]
     pub fn chunks(&self) -> Result<Chunks<'_>> {
         let itemsize = self.layout().itemsize().max(1);
@@ -49,11 +48,11 @@ impl MemoryView {
 }
 
 impl Chunks<'_> {
-    /// The next elements, whole, one behind the other without gaps; `None` behind the last. What
-    /// was given before is gone.
+    /// The next whole elements, contiguous; `None` after the last. It overwrites the previous
+    /// chunk.
     pub fn next_chunk(&mut self) -> Option<&[u8]> {
-        // SAFETY: MemoryView 1, and every lease permits racy loads; the scratch memory is nobody
-        // else's.
+        // SAFETY: the view's layout reaches only bytes that its lease, of any kind, permits to load
+        // racily (MemoryView 1); `scratch` is a separate vector of this value.
         let nbytes = unsafe { self.steps.load(self.view.as_ptr(), &mut self.scratch) };
         if nbytes == 0 { None } else { Some(&self.scratch[..nbytes]) }
     }
@@ -85,7 +84,7 @@ mod tests {
 
     #[test]
     fn chunks_joined_are_the_elements_in_row_major_order() {
-        // More than one chunk whichever way it is cut, with runs that no chunk divides evenly.
+        // More than one chunk for every slice, with runs that no chunk divides evenly.
         let whole = DArray::from(Array::from_vec((0..331 * 457u32).collect(), [331, 457]).unwrap());
         for expr in ["", "::2", "::-1, ::-1", ":, 3::7", "5", ":, 5", "4:4", "7, 9"] {
             let view = whole.at(expr).unwrap().export(&Request::pin()).unwrap();

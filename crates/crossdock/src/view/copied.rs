@@ -1,12 +1,12 @@
-//! Records what was copied for an export, and why.
+//! Records the copy made for an export, and its reason.
 
 use crate::view::Refusal;
 
-/// What was copied for a hand-over: nothing, where the array was lent in place.
+/// The copy made for an export: none if the export was zero-copy.
 #[derive(Debug)]
 pub(crate) struct Copied(Option<Box<Made>>);
 
-/// Boxed, because hardly any hand-over has it.
+/// Boxed, because few exports copy.
 #[derive(Debug)]
 struct Made {
     nbytes: usize,
@@ -14,16 +14,15 @@ struct Made {
 }
 
 impl Copied {
-    /// Lent in place.
+    /// Zero-copy.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// A copy of so many bytes, made for the reason that a refusal gives, or because it was
-    /// requested.
+    /// A copy of `nbytes` bytes, made for the reason in a refusal, or on request.
     pub(super) fn made(nbytes: usize, because: Option<Refusal>) -> Self {
         Self(Some(Box::new(Made { nbytes, because })))
     }
 
-    /// Whether a copy was made, if only of no bytes.
+    /// Whether a copy was made, even of 0 bytes.
     pub(crate) fn is_made(&self) -> bool {
         self.0.is_some()
     }
@@ -32,8 +31,7 @@ impl Copied {
         self.0.as_ref().map_or(0, |made| made.nbytes)
     }
 
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was
-    /// copied, or where the copy was asked for.
+    /// The refusal that the copy avoided; `None` if nothing was copied, or the copy was requested.
     pub(crate) fn because(&self) -> Option<&Refusal> {
         self.0.as_ref()?.because.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The copy that a request permits: by whom it is made, and where.
+//! The copy that a request permits: its route and its memory.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::view::reason::Reason;
 use crate::view::request::Request;
 use crate::view::terms::{Copies, Reach, Terms};
 
-/// How the elements become what a request wants.
+/// The route by which the elements fulfil a request.
 pub(super) enum Route {
-    /// Copied beside the array: by the processor into its own memory, or by their device.
+    /// Copied beside the array: by the CPU into its own memory, or by their device.
     Beside,
-    /// Mapped or copied to memory of another place, and converted before that where necessary.
+    /// Mapped or copied to memory of another place, and converted before that if necessary.
     To(Arc<dyn MemoryManager>),
 }
 
 impl Route {
     /// # Errors
     ///
-    /// `Place` where the elements cannot be brought to the place that is wanted; `Failed` where
-    /// there is no such place, or no engine that does strided work at the array's own.
+    /// `Place` if the elements cannot be transferred to the requested place; `Failed` if that place
+    /// does not exist, or the array's own place has no engine for strided work.
     pub(super) fn find(array: &DArray, request: &Request, terms: &Terms) -> Result<Self, Reason> {
         let (from, reach) = (array.place(), terms.reach);
         let usual = if reach == Reach::Host { Place::CPU } else { from };
@@ -37,7 +37,7 @@ impl Route {
         if reach != Reach::Host && to == from {
             return array.check_worked_on().map(|()| Self::Beside).map_err(Reason::Failed);
         }
-        // Unless the request names a place, elements are not brought from another one.
+        // Unless the request names a place, elements are not transferred between places.
         if request.wanted_place().is_none() {
             return Err(Reason::Place(to));
         }
@@ -55,7 +55,7 @@ impl Route {
     }
 }
 
-/// Whether memory at another place is copied to from where the array is.
+/// Whether a copy from the array's place to the other memory is possible.
 fn is_reached(array: &DArray, memory: &dyn MemoryManager) -> bool {
     let (from, to) = (array.place(), memory.place());
     let own = if array.is_indirect() {
@@ -73,8 +73,8 @@ fn no_way(from: Place, to: Place) -> Error {
     Error::unsupported(format!("no device copies from {from} to {to}, neither directly nor over the host"))
 }
 
-/// A copy, or a mapping, that fulfils a request but for the lease, and how many bytes were copied
-/// for it.
+/// A copy, or a mapping, that fulfils a request except for the lease, and the number of bytes
+/// copied.
 ///
 /// # Errors
 ///
@@ -100,7 +100,8 @@ pub(super) fn copy(array: &DArray, request: &Request, terms: &Terms) -> Result<(
         return Ok((converted.unwrap_or_else(|| array.clone()), copied));
     };
     let source = converted.as_ref().unwrap_or(array);
-    // Mapped memory has other users. A protocol that lends memory of any device tried that before.
+    // Mapped memory has other users. Protocols that export memory of any device tried a mapping
+    // before.
     let mappable = terms.reach == Reach::Host && matches!(request.lease(), LeaseKind::Share | LeaseKind::Pin);
     let placed = if mappable && request.copy_policy() == CopyPolicy::IfNeeded {
         source.map_or_copy_to(&memory)

@@ -1,5 +1,4 @@
-//! Requests that are written as bits of a C `int`: the type of such flags, and the check of what
-//! they ask of a layout.
+//! Requests as bits of a C `int`: the type of such flags, and the check of a layout against them.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -7,8 +6,8 @@ use std::fmt;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
 
-/// Defines `Flags`, a C `int` with named flags of several bits each. They stand in the order in
-/// which they are shown: the greatest first.
+/// Defines `Flags`, a C `int` with named flags of several bits each. They are listed in display
+/// order, greatest first.
 macro_rules! flags {
     ($(#[$of_type:meta])* { $($(#[$of_flag:meta])* $name:ident = $bits:expr;)* }) => {
         $(#[$of_type])*
@@ -18,13 +17,13 @@ macro_rules! flags {
         impl Flags {
             $($(#[$of_flag])* pub const $name: Self = Self($bits);)*
 
-            /// Flags as C has them.
+            /// The flags as a C `int`.
             #[inline]
             pub const fn from_bits(bits: ::std::ffi::c_int) -> Self {
                 Self(bits)
             }
 
-            /// Flags as C has them.
+            /// The flags as a C `int`.
             #[doc(hidden)]
             #[inline]
             pub const fn bits(self) -> ::std::ffi::c_int {
@@ -47,7 +46,7 @@ macro_rules! flags {
         }
 
         impl ::std::fmt::Display for Flags {
-            /// The names of the greatest flags that are contained, and the bits that have none.
+            /// The names of the greatest contained flags, and the bits without a name.
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 $crate::view::flags::show(self.0, &[$((Flags::$name.0, stringify!($name))),*], f)
             }
@@ -63,9 +62,8 @@ macro_rules! flags {
 
 pub(crate) use flags;
 
-/// Writes the names of the flags that are contained, and the bits that have none. A flag is left
-/// out whose bits were all named before. Without any bit it is `SIMPLE`, as both protocols that
-/// have such flags call it.
+/// Writes the names of the contained flags, and the bits without a name. It omits a flag whose bits
+/// are all named already. No bits are `SIMPLE`, the name in both protocols with such flags.
 pub(crate) fn show(bits: c_int, names: &[(c_int, &str)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (mut named, mut separator) = (0, "");
     for &(flag, name) in names {
@@ -82,16 +80,16 @@ pub(crate) fn show(bits: c_int, names: &[(c_int, &str)], f: &mut fmt::Formatter<
     }
 }
 
-/// What flags ask of a layout.
+/// The requirements of flags on a layout.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Needs {
     /// Whether the consumer follows pointers.
     pub(crate) indirect: bool,
-    /// Row-major order without gaps.
+    /// C-contiguous (row-major).
     pub(crate) row_major: bool,
-    /// Column-major order without gaps.
+    /// F-contiguous (column-major).
     pub(crate) column_major: bool,
-    /// One of the two orders.
+    /// Contiguous in either order.
     pub(crate) any_order: bool,
 }
 
@@ -100,7 +98,7 @@ impl Needs {
     ///
     /// # Errors
     ///
-    /// `is_layout` for suboffsets that `flags` do not ask for, and for another order.
+    /// `is_layout` for suboffsets that `flags` do not request, and for another order.
     pub(crate) fn check(self, layout: &Layout, flags: &dyn fmt::Display) -> Result<()> {
         if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.indirect) {
             let text = format!(

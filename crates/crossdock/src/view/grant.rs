@@ -1,10 +1,10 @@
-//! What a consumer was given.
+//! The grant of an export.
 
 use crate::memory::LeaseKind;
 use crate::view::Refusal;
 use crate::view::copied::Copied;
 
-/// What a consumer was given.
+/// The grant of an export.
 ///
 /// ```
 /// use crossdock::Array;
@@ -23,18 +23,17 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// The kind of lease that is held.
+    /// The kind of lease.
     pub fn lease(&self) -> LeaseKind {
         self.lease
     }
 
-    /// How many bytes were copied for this hand-over.
+    /// The number of bytes copied for this export.
     pub fn copied_nbytes(&self) -> usize {
         self.copied.nbytes()
     }
 
-    /// The refusal that would have been given had no copy been permitted; `None` where nothing was
-    /// copied, or where the copy was asked for.
+    /// The refusal that the copy avoided; `None` if nothing was copied, or the copy was requested.
     pub fn copied_because(&self) -> Option<&Refusal> {
         self.copied.because()
     }

@@ -1,12 +1,11 @@
-//! What is lent to consumers that a flag binds.
+//! Exports to consumers that obey a read-only flag.
 
 use crate::array::DArray;
 use crate::error::Result;
 use crate::memory::{Lease, LeaseKind};
 use crate::view::Terms;
 
-/// The lease under which an array is lent, until it is dropped. It keeps the memory alive by
-/// itself.
+/// The lease of an exported array, until it is dropped. It keeps the memory alive by itself.
 pub struct Loan(Lease);
 
 impl Loan {

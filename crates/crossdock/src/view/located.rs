@@ -1,5 +1,5 @@
-//! Elements at an address, as somebody else describes them: the check that Python's protocols
-//! share.
+//! Elements at an address, as another library describes them: the validation that Python's
+//! protocols share.
 
 use std::mem::MaybeUninit;
 
@@ -10,12 +10,12 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, MAX_RANK, Order, Span};
 use crate::memory::{Birth, Place};
 
-/// What a producer says of elements at an address. About nothing of it is anything known.
+/// A producer's unvalidated description of elements at an address.
 pub trait Describe {
-    /// What fails where this says something wrong: "importing a buffer".
+    /// The operation that a wrong description fails: "importing a buffer".
     const DOING: &'static str;
 
-    /// The device whose memory it is.
+    /// The device of the memory.
     fn place(&self) -> Place {
         Place::CPU
     }
@@ -23,28 +23,29 @@ pub trait Describe {
     /// The address of element 0.
     fn first(&self) -> *mut u8;
 
-    /// Gives the type of the elements and fills in how they lie: the one check of what is said, but
-    /// for the address.
+    /// Returns the type of the elements and writes their layout. It validates the whole description
+    /// except the address.
     ///
     /// # Errors
     ///
-    /// Whatever contradicts itself or is not known.
+    /// For contradictory or unknown descriptions.
     fn read(&self, layout: &mut Layout) -> Result<DType>;
 }
 
-/// How elements lie, in the words of their producer. About nothing of it is anything known.
+/// A producer's unvalidated shape, strides and suboffsets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located<'a> {
     /// The lengths of the axes.
     pub(crate) shape: &'a [isize],
-    /// The distances between neighbours along each axis, in bytes. None stands for row-major order.
+    /// The distances between neighbours along each axis, in bytes. `None` stands for row-major
+    /// order.
     pub(crate) strides: Option<&'a [isize]>,
-    /// Where pointers have to be followed: an axis of which the number is not negative.
+    /// The suboffsets: an axis with a non-negative number follows a pointer.
     pub(crate) suboffsets: Option<&'a [isize]>,
 }
 
 impl Located<'_> {
-    /// Shape and strides, checked.
+    /// Validates shape and strides.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl Located<'_> {
             Some(strides) if strides.len() != shape.len() => {
                 Err(malformed(format!("it has {} strides for {} axes", strides.len(), shape.len())))
             }
-            // Without elements the strides are never used, whatever they are.
+            // An empty array never uses its strides, so any are accepted.
             Some(strides) if !shape.contains(&0) => match self.suboffsets {
                 Some(all) if all.iter().any(|&suboffset| suboffset >= 0) => {
                     let followed = |&suboffset: &isize| (suboffset >= 0).then_some(suboffset);
@@ -101,26 +102,28 @@ fn check_address(first: *mut u8, span: Span) -> Result<*mut u8> {
     span.check_address(first.addr()).map(|lowest| first.with_addr(lowest))
 }
 
-/// Takes over the elements that a producer describes. O(rank), and copies nothing.
+/// Imports the elements that a producer describes. O(rank), zero-copy.
 ///
-/// `release` is called exactly once: when the last handle or lease goes, on whichever thread that
-/// is, or before this returns an error.
+/// `release` is called exactly once: when the last handle or lease is dropped, on any thread, or
+/// before this returns an error.
 ///
 /// # Errors
 ///
 /// `is_malformed` for a null address with elements, negative lengths, strides for another number of
-/// axes, and descriptions that contradict themselves; `is_overflow` where shape and strides leave
-/// the address space; `is_unsupported` for elements that no other program may touch, and for more
-/// than 64 axes; `is_out_of_memory`; as the dialect of the protocol for types that are none.
+/// axes, and contradictory descriptions; `is_overflow` if shape and strides leave the address
+/// space; `is_unsupported` for elements that other programs must not access, and for more than 64
+/// axes; `is_out_of_memory`; for invalid types, the errors of the protocol's dialect.
 ///
 /// # Safety
 ///
-/// Until `release` is called, all elements that shape and strides reach from the first are memory
-/// of the device. On the host they are initialised and valid for reads, and for writes unless
-/// `readonly` is true. If `birth` is `Sole`, no other code accesses them; if `Constant`, no code
-/// writes them; if `Aliased`, other code may write them, atomically or in ways that this program's
-/// memory model does not see. Where there are suboffsets, the pointers may be followed now, and
-/// each leads to the bytes from the lowest to the highest element behind it.
+/// 1. Until `release` is called, all elements that shape and strides reach from the first are
+///    memory of the device. On the host they are initialised and valid for reads, and for writes
+///    unless `readonly` is true.
+/// 2. If `birth` is `Sole`, no other code accesses them; if `Constant`, no code writes them; if
+///    `Aliased`, other code may write them, atomically or in ways that this program's memory model
+///    does not see.
+/// 3. With suboffsets, the pointers may be followed during the call, and each leads to the bytes
+///    from the lowest to the highest element behind it.
 pub unsafe fn import<D: Describe>(
     described: &D,
     readonly: bool,
@@ -128,21 +131,24 @@ pub unsafe fn import<D: Describe>(
     release: impl FnOnce() + Send + 'static,
 ) -> Result<DArray> {
     let mut place = MaybeUninit::uninit();
-    // SAFETY: the memory is what the caller of this function says of it, for the same description.
+    // SAFETY: clauses 1 to 3 of `# Safety` are those of `import_to`, for the same description,
+    // `readonly`, `birth` and `release`.
     unsafe { import_to(&mut place, described, readonly, birth, release) }?;
-    // SAFETY: without an error the array was made there.
+    // SAFETY: `import_to` returned `Ok`, so `place` holds an initialised array, which is moved out
+    // once.
     Ok(unsafe { place.assume_init() })
 }
 
-/// As [`import`], made where it is to stay, whose owner drops it: for objects of an interpreter.
+/// Like [`import`], written in its final place, whose owner drops it: for objects of an
+/// interpreter.
 ///
 /// # Errors
 ///
-/// As [`import`]; nothing is in the place then.
+/// As [`import`]; the place stays uninitialised.
 ///
 /// # Safety
 ///
-/// As for [`import`].
+/// Clauses 1 to 3 of [`import`].
 #[inline]
 pub unsafe fn import_to<'a, D: Describe>(
     place: &'a mut MaybeUninit<DArray>,
@@ -151,15 +157,16 @@ pub unsafe fn import_to<'a, D: Describe>(
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<&'a mut DArray> {
-    // SAFETY: the memory is what the caller of this function says of it, for the same description.
+    // SAFETY: clauses 1 to 3 of `# Safety` are those of `adopt`, for the same description; `OnDrop`
+    // calls `release` when it is dropped.
     unsafe { adopt(place, described, readonly, birth, OnDrop(Some(release))) }.map_err(importing::<D>)
 }
 
-/// The work of [`import_to`].
+/// The implementation of [`import_to`].
 ///
 /// # Safety
 ///
-/// As for [`import`].
+/// Clauses 1 to 3 of [`import`].
 #[inline]
 unsafe fn adopt<'a, D: Describe>(
     place: &'a mut MaybeUninit<DArray>,
@@ -176,15 +183,15 @@ unsafe fn adopt<'a, D: Describe>(
     let release = move || drop(release);
     if making.layout().suboffsets().is_some() {
         let (place, layout) = making.into_parts();
-        // SAFETY: the layout is the one that was described, whose pointers may be followed and
-        // whose elements are memory of the host until `release` is called (this function's
-        // contract).
+        // SAFETY: `layout` is the described one: its pointers may be followed during the call
+        // (clause 3 of `# Safety`), and its elements are initialised memory until `release` is
+        // called, accessed as `birth` describes (clauses 1 and 2).
         let array = unsafe { DArray::from_indirect(first, dtype, &layout, birth, release) }?;
         return Ok(place.write(if readonly { array.into_readonly() } else { array }));
     }
     // SAFETY: `span` is that of the described layout, so its bytes are memory of the device until
-    // `release` is called (this function's contract); they lie in the address space
-    // (`check_address`).
+    // `release` is called, accessed as `birth` describes (clauses 1 and 2 of `# Safety`).
+    // `check_address` found them in the address space.
     let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), described.place(), birth, release) }?;
     let buffer = if readonly { buffer.into_readonly() } else { buffer };
     making.finish_on(buffer, dtype, span.low().unsigned_abs())
@@ -195,7 +202,7 @@ pub(crate) fn importing<D: Describe>(error: Error) -> Error {
     error.within(D::DOING)
 }
 
-/// Calls it when it goes.
+/// Calls the closure when it is dropped.
 struct OnDrop<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> Drop for OnDrop<F> {

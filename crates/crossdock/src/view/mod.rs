@@ -1,15 +1,15 @@
-//! How arrays change hands: a consumer asks, a producer lends, and what is lent is held under a
-//! lease.
+//! Export of arrays: a consumer requests, a producer exports, and a lease covers the exported
+//! memory.
 //!
 //! ```text
 //!   consumer ── Request { lease, order, dtype, copy policy } ──> Producer::export
 //!            <── MemoryView (an array under a lease, and the Grant) ── or Refusal (asked, offered, why not) ──
 //! ```
 //!
-//! A request says the least that the consumer needs: what is lent may lie in any order, be of any
-//! type and on any device that the processor can address, where the request does not say. The lease
-//! is just the one asked for. Nothing is copied unless the request permits it, and a copy that was
-//! made is in the grant, with the reason.
+//! A request states the consumer's minimum needs. Where it is silent, the exported array may have
+//! any order, any type and any device that the CPU can address. The lease is exactly the requested
+//! one. Nothing is copied unless the request permits it, and the grant records a copy with its
+//! reason.
 
 mod chunks;
 mod copied;

@@ -1,5 +1,5 @@
-//! The negotiation by which every protocol lends an array: in place; else, where the request
-//! permits it, as a copy that records why it was made.
+//! The negotiation by which every protocol exports an array: zero-copy, or, if the request permits,
+//! as a copy that records its reason.
 
 use crate::array::{DArray, RawArray};
 use crate::device;
@@ -15,14 +15,14 @@ use crate::view::refusal::{Offer, Refusal};
 use crate::view::request::Request;
 use crate::view::terms::{Reach, Terms};
 
-/// Lends an array as the request asks, on a protocol's terms. `describe` says in the protocol's own
-/// words what is lent, the array or a copy of it; `fill` makes the protocol's struct of that, and
-/// is told whether it is a copy.
+/// Exports an array as requested, on a protocol's terms. `describe` describes the array or its copy
+/// in the protocol's terms; `fill` makes the protocol's struct from that, and receives whether it
+/// is a copy.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] with what the array offers, and the reason why it is not lent in place, or why the
-/// permitted copy could not be made.
+/// A [`Refusal`] with the array's offer, and the reason why zero-copy export or the permitted copy
+/// failed.
 #[inline]
 pub(crate) fn negotiate<D, T>(
     array: &DArray,
@@ -40,7 +40,7 @@ pub(crate) fn negotiate<D, T>(
     negotiate_as(array, request, terms, in_place, copy, |copy| attempt.lend_other(&copy, true))
 }
 
-/// The arguments of [`negotiate`], to be tried on the array, on a mapping or on a copy.
+/// The arguments of [`negotiate`], for attempts on the array, on a mapping or on a copy.
 struct Attempt<'a, Describe, Fill> {
     request: &'a Request,
     terms: &'a Terms,
@@ -62,14 +62,14 @@ where
         (self.fill)(array, described, lease, is_copy).map_err(Reason::Failed)
     }
 
-    /// As [`Attempt::lend`], out of line.
+    /// [`Attempt::lend`], out of line.
     #[cold]
     fn lend_other(&self, array: &DArray, is_copy: bool) -> Result<T, Reason> {
         self.lend(array, is_copy)
     }
 }
 
-/// As [`negotiate`], for a protocol that takes its leases itself (by [`Terms::lease`]) and copies
+/// Like [`negotiate`], for a protocol that takes its leases itself (by [`Terms::lease`]) and copies
 /// to something other than one array. `copy` returns that and its number of bytes.
 ///
 /// # Errors
@@ -94,13 +94,13 @@ pub(crate) fn negotiate_as<T, C>(
     copy_instead(array, request, terms, reason, copy, lend_copy)
 }
 
-/// The second half of [`negotiate_as`], for an array that is not lent in place: for this reason, or
-/// because a copy was requested. Out of line so that the in-place path stays small enough to
-/// inline.
+/// The second half of [`negotiate_as`], for an array that is not exported zero-copy: for this
+/// reason, or because a copy was requested. Out of line so that the in-place path stays small
+/// enough to inline.
 ///
 /// # Errors
 ///
-/// As [`negotiate`]: the given reason, where the request permits no copy or a copy would not help.
+/// As [`negotiate`]: the given reason, if the request permits no copy or a copy would not help.
 #[cold]
 pub(super) fn copy_instead<T, C>(
     array: &DArray,
@@ -130,11 +130,11 @@ fn refuse(array: &DArray, request: &Request, terms: &Terms, reason: Reason) -> R
     Refusal::new(request, reason).with_offer(Offer { reaches, ..Offer::from(array) })
 }
 
-/// The lease under which an array is lent in place.
+/// The lease for a zero-copy export of an array.
 ///
 /// # Errors
 ///
-/// What the array does not fulfil of the request, or the protocol cannot say of it; `Lease`.
+/// The requirement that the array does not fulfil, or that the protocol cannot describe; `Lease`.
 #[inline(always)]
 pub(super) fn lease(
     raw: &RawArray,
@@ -147,7 +147,7 @@ pub(super) fn lease(
     terms.lease(raw).map_err(no_lease)
 }
 
-/// What has to hold of an array before a lease is taken.
+/// Checks an array before its lease is taken.
 #[inline(always)]
 fn check(
     raw: &RawArray,
@@ -162,8 +162,8 @@ fn check(
     }
 }
 
-/// The place to which the memory has to be mapped before it is lent in place there, as a protocol
-/// that lends memory of any device does. `None` where the array is there already.
+/// The place to which the memory must be mapped before a zero-copy export, for protocols that
+/// export memory of any device. `None` if the array is already there.
 #[inline]
 fn elsewhere(array: &DArray, request: &Request, terms: &Terms) -> Option<Place> {
     request.wanted_place().filter(|&place| terms.reach != Reach::Host && place != array.place())
@@ -171,7 +171,7 @@ fn elsewhere(array: &DArray, request: &Request, terms: &Terms) -> Option<Place> 
 
 /// # Errors
 ///
-/// `Place` where the memory cannot be mapped there; `Failed`.
+/// `Place` if the memory cannot be mapped there; `Failed`.
 #[cold]
 fn mapped(array: &DArray, place: Place) -> Result<DArray, Reason> {
     let memory = device::memory(place).map_err(Reason::Failed)?;

@@ -1,4 +1,4 @@
-//! Producers, and how arrays lend themselves.
+//! Producers, and the export of arrays.
 
 use crate::array::{Array, CopyPolicy, DArray};
 use crate::element::Element;
@@ -9,10 +9,10 @@ use crate::view::reason::Reason;
 use crate::view::refusal::Refusal;
 use crate::view::request::Request;
 
-/// Something that lends its memory as an array.
+/// A type that exports its memory as an array.
 ///
-/// An implementation describes its memory as an [`Array`] or a [`DArray`] and lets that export
-/// itself, which enforces the request:
+/// An implementation describes its memory as an [`Array`] or a [`DArray`] and calls its `export`,
+/// which enforces the request:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::view::request::Request;
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub trait Producer {
-    /// Lends the memory as the request asks, or says why not.
+    /// Exports the memory as requested, or returns the reason why not.
     ///
     /// # Errors
     ///
@@ -43,16 +43,14 @@ pub trait Producer {
     fn export(&self, request: &Request) -> Result<MemoryView, Refusal>;
 }
 
-/// Asks a producer for its memory. What comes back is checked against the request, whoever the
-/// producer is.
+/// Requests memory from a producer. The result is checked against the request, for every producer.
 ///
 /// # Errors
 ///
-/// The producer's refusal, or one of its own where the producer gave something else than was asked
-/// for.
+/// The producer's refusal, or a new one if the result does not fulfil the request.
 #[inline]
 pub fn view<P: Producer + ?Sized>(producer: &P, request: Request) -> Result<MemoryView, Refusal> {
-    // One variable, which is also the one returned: a view is a few cache lines to move.
+    // One variable, also the one returned: moving a view costs a few cache lines.
     let mut answer = producer.export(&request);
     match &mut answer {
         Ok(view) => {
@@ -78,7 +76,7 @@ impl<T: Element, const D: usize> Producer for Array<T, D> {
 }
 
 impl<T: Element, const D: usize> Array<T, D> {
-    /// Lends the array as the request asks. O(`D`) in place: one compare-and-swap.
+    /// Exports the array as requested. O(`D`) if zero-copy: one compare-and-swap.
     ///
     /// # Errors
     ///
@@ -88,18 +86,18 @@ impl<T: Element, const D: usize> Array<T, D> {
         if request.copy_policy() != CopyPolicy::Always {
             let (dtype, layout) = (T::dtype(), self.layout().to_dynamic_trusted(size_of::<T>()));
             if let Ok(lease) = lease(self.raw(), &dtype, &layout, request, &request.terms()) {
-                // SAFETY: a lease of this array's allocation, taken through the array; its own
-                // dtype and layout.
+                // SAFETY: 1. `lease` took the lease through `self.raw()`, and refuses devices; 2.
+                // `dtype` and `layout` are those of this array (Array 1).
                 return Ok(unsafe { MemoryView::new(lease, self.raw(), dtype, layout) });
             }
         }
-        // Refused, or copied, by the one that knows how.
+        // The dynamic array refuses, or copies.
         DArray::from(self.clone()).export(request)
     }
 }
 
 impl DArray {
-    /// Lends the array as the request asks. O(rank) in place: one compare-and-swap.
+    /// Exports the array as requested. O(rank) if zero-copy: one compare-and-swap.
     ///
     /// # Errors
     ///
@@ -126,11 +124,11 @@ impl DArray {
         Ok(view.with_copied(copied))
     }
 
-    /// The array under a lease of [`lease`].
+    /// The array under a lease that [`lease`] took.
     #[inline]
     fn under(&self, lease: Lease) -> MemoryView {
-        // SAFETY: a lease of this array's allocation, taken through the array; its own dtype and
-        // layout.
+        // SAFETY: 1. the callers pass a lease that `lease` took through this array, and it refuses
+        // devices; 2. dtype and layout are those of this array (DArray 1 and 2).
         unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone()) }
     }
 }

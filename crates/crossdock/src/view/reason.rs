@@ -1,4 +1,4 @@
-//! Why an array is not lent as it was requested.
+//! The reason why an array is not exported as requested.
 
 use std::fmt;
 
@@ -7,25 +7,24 @@ use crate::error::Error;
 use crate::layout::Order;
 use crate::memory::Place;
 
-/// Why a producer refused.
+/// The reason of a producer's refusal.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Another lease, another owner, or a read-only handle: the lease that was asked for cannot be
-    /// had.
+    /// Another lease, another owner, or a read-only handle prevents the requested lease.
     Lease(Error),
-    /// The elements do not lie in the order asked for.
+    /// The elements are not contiguous in the requested order.
     Order(Order),
-    /// The elements are of another type than was asked for.
+    /// The elements do not have the requested type.
     DType(DType),
-    /// The memory is on another device than was asked for.
+    /// The memory is not on the requested device.
     Place(Place),
-    /// The protocol cannot describe how the elements lie or in which memory, or they overlap where
+    /// The protocol cannot describe the layout or the memory of the elements, or they overlap and
     /// exclusive access was requested. A copy has neither problem.
     Layout(String),
-    /// This producer never gives what was asked for.
+    /// This producer never supports the request.
     Unsupported(String),
-    /// It was tried, and failed.
+    /// The attempt failed.
     Failed(Error),
 }
 

@@ -1,4 +1,4 @@
-//! Refusals as data: what was requested, what was on offer, and the reason.
+//! Refusals as data: the request, the offer, and the reason.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::memory::{Conflict, LeaseKind, Place};
 use crate::view::reason::Reason;
 use crate::view::request::Request;
 
-/// What a producer had to offer when it refused.
+/// A producer's offer at the time of its refusal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Offer {
@@ -20,13 +20,13 @@ pub struct Offer {
     pub shape: Vec<usize>,
     /// The distance between neighbours along each axis, in bytes.
     pub strides: Vec<isize>,
-    /// The order in which the elements lie without gaps, if they do.
+    /// The order in which the elements are contiguous, if they are.
     pub order: Option<Order>,
     /// The device.
     pub place: Place,
-    /// Whether the producer refuses to be written.
+    /// Whether the memory is read-only.
     pub readonly: bool,
-    /// Whether a permitted copy can be made where it was requested.
+    /// Whether a permitted copy can be made at the requested place.
     pub(super) reaches: bool,
 }
 
@@ -45,16 +45,15 @@ impl Offer {
 }
 
 impl From<&DArray> for Offer {
-    /// For producers that refuse before they export: the array as it is.
+    /// The unchanged array, for producers that refuse before they export.
     fn from(array: &DArray) -> Self {
         Self::new(array.dtype(), array.layout(), array.place(), array.is_readonly())
     }
 }
 
-/// A producer would not lend what was asked for: what was asked, what was on offer, and why not.
+/// A producer's refusal of a request, with the request, the offer, and the reason.
 ///
-/// [`Reason::Unsupported`] and [`Reason::Failed`] are different answers: the first is for ever, the
-/// second may go better another time.
+/// [`Reason::Unsupported`] is permanent; after [`Reason::Failed`] a retry may succeed.
 ///
 /// ```
 /// use crossdock::view::{Reason, Request};
@@ -75,55 +74,55 @@ struct Inner {
 }
 
 impl Refusal {
-    /// A refusal by a producer that has nothing to offer.
+    /// A refusal without an offer.
     #[cold]
     pub fn new(asked: &Request, reason: Reason) -> Self {
         Self(Box::new(Inner { asked: Some(asked.clone()), offer: None, reason }))
     }
 
-    /// A refusal before any lease is attempted: the array is on offer as it is.
+    /// A refusal before any lease is attempted: it offers the unchanged array.
     #[cold]
     pub(crate) fn of(array: &DArray, asked: &Request, reason: Reason) -> Self {
         Self::new(asked, reason).with_offer(Offer::from(array))
     }
 
-    /// The same, with what was on offer.
+    /// The same refusal with an offer.
     #[must_use]
     pub fn with_offer(mut self, offer: Offer) -> Self {
         self.0.offer = Some(offer);
         self
     }
 
-    /// Tells it what was asked, where it does not know that itself.
+    /// Sets the request, if it is not known yet.
     pub(super) fn fill_in_asked(&mut self, request: Request) {
         self.0.asked.get_or_insert(request);
     }
 
-    /// What was asked. Every refusal that comes out of [`view`](crate::view::view) or of an array
-    /// knows it; one that a producer made of an [`Error`] does not.
+    /// The request. Every refusal that [`view`](crate::view::view) or an array returns has it; one
+    /// that a producer converted from an [`Error`] does not.
     pub fn asked(&self) -> Option<&Request> {
         self.0.asked.as_ref()
     }
 
-    /// What was on offer.
+    /// The offer.
     pub fn offer(&self) -> Option<&Offer> {
         self.0.offer.as_ref()
     }
 
-    /// Why it was refused.
+    /// The reason of the refusal.
     pub fn reason(&self) -> &Reason {
         &self.0.reason
     }
 
-    /// How many bytes a copy that satisfies the request would take, provided that every value fits
-    /// the dtype asked for; `None` where a copy would not help.
+    /// The number of bytes of a copy that satisfies the request, provided that every value fits the
+    /// requested dtype; `None` if a copy would not help.
     pub fn would_copy(&self) -> Option<usize> {
         let helps = match self.reason() {
             Reason::Lease(error) => self.can_be_read_beside(error),
             Reason::Order(_) | Reason::DType(_) | Reason::Layout(_) | Reason::Place(_) => true,
             Reason::Unsupported(_) | Reason::Failed(_) => false,
         };
-        // A copy is made by the processor, in its own memory, unless a device can be had for it.
+        // The CPU makes the copy in its own memory, unless a device can.
         let place = self.asked().and_then(Request::wanted_place).unwrap_or(Place::CPU);
         let is_made = |offer: &&Offer| offer.reaches || (offer.place.is_host() && place == Place::CPU);
         let offer = self.offer().filter(|offer| helps && is_made(offer))?;
@@ -132,8 +131,7 @@ impl Refusal {
         Some(offer.shape.iter().fold(dtype.itemsize(), nbytes))
     }
 
-    /// Whether the Pin lease under which a copy is made can be had, though the lease that was asked
-    /// for cannot.
+    /// Whether the Pin lease for a copy is available although the requested lease is not.
     fn can_be_read_beside(&self, refused: &Error) -> bool {
         let source = std::error::Error::source(refused);
         let conflict = source.and_then(|source| source.downcast_ref::<Conflict>());
@@ -187,8 +185,8 @@ impl From<Refusal> for Error {
 }
 
 impl From<Error> for Refusal {
-    /// For producers that use `?`: something failed on the way. Such a refusal does not know what
-    /// was asked; [`view`](crate::view::view) fills it in.
+    /// For producers that use `?` on other errors. Such a refusal lacks the request;
+    /// [`view`](crate::view::view) fills it in.
     #[cold]
     fn from(error: Error) -> Self {
         Self(Box::new(Inner { asked: None, offer: None, reason: Reason::Failed(error) }))

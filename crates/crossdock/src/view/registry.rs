@@ -1,4 +1,4 @@
-//! Producers for types that one does not own.
+//! Producers for foreign types.
 
 use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};
@@ -7,10 +7,10 @@ use crate::error::{Error, Kind, Result};
 use crate::view::rows::{Key, Rows};
 use crate::view::{MemoryView, Producer, Reason, Refusal, Request, view};
 
-/// Lends the memory of a value, as [`Producer::export`] does.
+/// Exports the memory of a value, like [`Producer::export`].
 pub type ProducerFn<T> = fn(&T, &Request) -> Result<MemoryView, Refusal>;
 
-/// A type, and how what is registered for it is called.
+/// A type, and the function that calls its registered producer.
 struct Kinded {
     id: TypeId,
     call: unsafe fn(*mut (), &dyn Any, &Request) -> Result<MemoryView, Refusal>,
@@ -32,7 +32,7 @@ impl Key for Kinded {
     }
 }
 
-/// The identity of a type is a hash already.
+/// The identity of a type is already a hash.
 struct Bits(u64);
 
 impl Hasher for Bits {
@@ -58,9 +58,10 @@ fn kinded<T: Any>() -> Kinded {
 
 /// # Safety
 ///
-/// The pointer is a [`ProducerFn<T>`].
+/// `producer` is a [`ProducerFn<T>`] that was cast to a pointer.
 unsafe fn call<T: Any>(producer: *mut (), value: &dyn Any, request: &Request) -> Result<MemoryView, Refusal> {
-    // SAFETY: the caller's word.
+    // SAFETY: `producer` is a `ProducerFn<T>` that was cast to a pointer (`# Safety`), and function
+    // pointers have the size of data pointers.
     let producer = unsafe { std::mem::transmute::<*mut (), ProducerFn<T>>(producer) };
     match value.downcast_ref::<T>() {
         Some(value) => producer(value, request),
@@ -68,8 +69,8 @@ unsafe fn call<T: Any>(producer: *mut (), value: &dyn Any, request: &Request) ->
     }
 }
 
-/// Registers a producer for a type, of another crate perhaps, for which no [`Producer`] can be
-/// implemented here. From then on [`view_any`] lends its values.
+/// Registers a producer for a type, such as one of another crate, that cannot implement
+/// [`Producer`]. Afterwards [`view_any`] exports its values.
 ///
 /// ```
 /// use std::any::Any;
@@ -90,7 +91,7 @@ unsafe fn call<T: Any>(producer: *mut (), value: &dyn Any, request: &Request) ->
 ///
 /// # Errors
 ///
-/// `is_conflict` where the type has one already: the first stays.
+/// `is_conflict` if the type already has a producer, which stays registered.
 pub fn register<T: Any>(producer: ProducerFn<T>) -> Result<()> {
     if TYPES.find_or_make(kinded::<T>()).set(producer as *mut ()) {
         return Ok(());
@@ -102,17 +103,17 @@ pub fn register<T: Any>(producer: ProducerFn<T>) -> Result<()> {
     ))
 }
 
-/// Takes the producer of a type out: whether there was one. Views that it gave stay.
+/// Removes the producer of a type. Returns whether there was one. Existing views stay valid.
 pub fn unregister<T: Any>() -> bool {
     TYPES.find(&kinded::<T>()).is_some_and(|row| row.clear())
 }
 
-/// Asks for the memory of a value of whichever type, by the producer that is registered for it. As
-/// with [`view`], what comes back is checked against the request. Takes no lock.
+/// Requests the memory of a value of any type from its registered producer. As with [`view`], the
+/// result is checked against the request. Takes no lock.
 ///
 /// # Errors
 ///
-/// The producer's refusal; [`Reason::Unsupported`] where none is registered.
+/// The producer's refusal; [`Reason::Unsupported`] if none is registered.
 pub fn view_any(value: &dyn Any, request: Request) -> Result<MemoryView, Refusal> {
     view(&Registered(value), request)
 }
@@ -129,8 +130,8 @@ impl Producer for Registered<'_> {
         if producer.is_null() {
             return Err(unknown(request));
         }
-        // SAFETY: what is registered for a type is its `ProducerFn`, and the row's key is that
-        // type's.
+        // SAFETY: `register` stored the `ProducerFn` of the row's type as `producer`, and `kinded`
+        // made the row's `call` for the same type.
         unsafe { (row.key().call)(producer, self.0, request) }
     }
 }

@@ -1,4 +1,4 @@
-//! What a consumer asks for.
+//! A consumer's request.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::view::copying;
 use crate::view::reason::Reason;
 use crate::view::terms::{Access, Reach, Terms};
 
-/// The least that a consumer needs of an array.
+/// The minimum that a consumer needs of an array.
 ///
 /// ```
 /// use crossdock::layout::Order;
@@ -30,15 +30,15 @@ pub struct Request {
     holder: Protocols,
 }
 
-/// Who makes a copy that is permitted. It is named by requests that permit one alone, so that a
-/// program without such a request links none of the kernels that copy and convert.
+/// The function that makes a permitted copy. Only requests that permit a copy name it, so programs
+/// without such a request do not link the kernels that copy and convert.
 #[derive(Clone, Copy)]
 struct Copier {
     policy: CopyPolicy,
     make: Make,
 }
 
-/// Gives the copy, and how many bytes were copied.
+/// Returns the copy, and the number of bytes copied.
 type Make = fn(&DArray, &Request, &Terms) -> Result<(DArray, usize), Reason>;
 
 impl fmt::Debug for Copier {
@@ -65,48 +65,47 @@ impl Request {
         Self::new(LeaseKind::Read)
     }
 
-    /// Elements that nobody else touches, by mutable reference.
+    /// Elements with exclusive access, by mutable reference.
     pub fn write() -> Self {
         Self::new(LeaseKind::Write)
     }
 
-    /// Elements that others may write too, loaded and stored racily.
+    /// Elements that other holders may also write, loaded and stored racily.
     pub fn share() -> Self {
         Self::new(LeaseKind::Share)
     }
 
-    /// Elements that others may write, loaded racily: the least demanding request.
+    /// Elements that other holders may write, loaded racily: the least demanding request.
     pub fn pin() -> Self {
         Self::new(LeaseKind::Pin)
     }
 
-    /// Only without gaps in this order.
+    /// Requires elements that are contiguous in this order.
     pub fn order(mut self, order: Order) -> Self {
         self.order = Some(order);
         self
     }
 
-    /// Only elements of this type.
+    /// Requires elements of this type.
     pub fn dtype(mut self, dtype: DType) -> Self {
         self.dtype = Some(dtype);
         self
     }
 
-    /// Only on this device. Unless this is said, memory that the processor can address is wanted,
-    /// and elements on a device are refused, whatever may be copied. With it, a copy that is
-    /// permitted brings them: mapped where others may have the memory (Share, Pin) and it can be,
-    /// else copied, and converted before that by their device.
+    /// Requires memory on this device. Without a place, the request is for memory that the CPU can
+    /// address, and elements in device memory are refused even if a copy is permitted. With a
+    /// place, a permitted copy transfers them: mapped if the lease is Share or Pin and a mapping is
+    /// possible, else copied, after their device converted them.
     ///
-    /// A [`MemoryView`](crate::view::MemoryView) is of memory that the processor addresses: for it,
-    /// the place is `cpu`, or one of pinned or managed memory. To another device,
-    /// [`DArray::copy_to`] copies.
+    /// A [`MemoryView`](crate::view::MemoryView) is always of memory that the CPU addresses: its
+    /// place is `cpu`, pinned or managed memory. [`DArray::copy_to`] copies to other devices.
     pub fn place(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
     }
 
-    /// The consumer follows pointers (suboffsets, in the words of PEP 3118). Without this word, an
-    /// indirect array is refused, or copied where that is permitted.
+    /// States that the consumer follows pointers (suboffsets in PEP 3118). Without it, an indirect
+    /// array is refused, or copied if permitted.
     pub fn indirect(mut self) -> Self {
         self.indirect = true;
         self
@@ -118,8 +117,8 @@ impl Request {
         self
     }
 
-    /// Sets how refusals and the [ledger](crate::ledger) name the holder of the view. The
-    /// default is [`Protocols::MEMORY_VIEW`]. For bindings that export under other names.
+    /// Sets the holder's name in refusals and in the [ledger](crate::ledger). The default is
+    /// [`Protocols::MEMORY_VIEW`]. For bindings that export under other names.
     ///
     /// ```
     /// use crossdock::memory::Protocols;
@@ -139,22 +138,22 @@ impl Request {
         self
     }
 
-    /// The kind of lease asked for.
+    /// The requested kind of lease.
     pub fn lease(&self) -> LeaseKind {
         self.lease
     }
 
-    /// The order asked for, if one was.
+    /// The requested order, if any.
     pub fn wanted_order(&self) -> Option<Order> {
         self.order
     }
 
-    /// The dtype asked for, if one was.
+    /// The requested dtype, if any.
     pub fn wanted_dtype(&self) -> Option<&DType> {
         self.dtype.as_ref()
     }
 
-    /// The device asked for, if one was.
+    /// The requested device, if any.
     pub fn wanted_place(&self) -> Option<Place> {
         self.place
     }
@@ -164,25 +163,25 @@ impl Request {
         self.copy.map_or(CopyPolicy::Never, |copier| copier.policy)
     }
 
-    /// The copy that [`Request::copy`] permitted, and how many bytes were copied.
+    /// Makes the copy that [`Request::copy`] permitted, and returns the number of bytes copied.
     ///
     /// # Errors
     ///
-    /// The reason why there is none.
+    /// The reason why there is no copy.
     pub(super) fn make_copy(&self, array: &DArray, terms: &Terms) -> Result<(DArray, usize), Reason> {
         let none = || Reason::Unsupported("the request permits no copy".to_owned());
         (self.copy.ok_or_else(none)?.make)(array, self, terms)
     }
 
     /// The terms of a [`MemoryView`](crate::view::MemoryView): the requested lease, of memory that
-    /// the processor addresses.
+    /// the CPU addresses.
     #[inline(always)]
     pub(crate) fn terms(&self) -> Terms {
         Terms::new(self.holder, Access::Only(self.lease))
     }
 
-    /// What of the request, but for the lease itself, such an array does not fulfil. Unless the
-    /// request names a place, the protocol's reach decides.
+    /// The requirement, except the lease, that such an array does not fulfil. Unless the request
+    /// names a place, the protocol's reach decides.
     #[inline(always)]
     pub(super) fn mismatch(
         &self,
@@ -202,7 +201,7 @@ impl Request {
         self.mismatch_of_any(dtype, layout, place, reach)
     }
 
-    /// As [`Request::mismatch`], for a request that wants anything in particular.
+    /// [`Request::mismatch`] for a request with particular requirements.
     fn mismatch_of_any(&self, dtype: &DType, layout: &Layout, place: Place, reach: Reach) -> Option<Reason> {
         if let Some(wanted) = self.wanted_dtype().filter(|&wanted| wanted != dtype) {
             return Some(Reason::DType(wanted.clone()));

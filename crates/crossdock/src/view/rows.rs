@@ -1,20 +1,20 @@
-//! Tables that are read far more often than written: rows that stay for ever, whose values come and
-//! go.
+//! A lock-free registry table for data that is read far more often than written: permanent rows
+//! with replaceable values.
 //!
-//! Reading takes no lock and writes nothing, so that threads do not slow each other. A row is made
-//! for a key once and stays where it is until the process ends, with or without a value: what a
-//! table takes is bounded by how many different keys it has ever seen.
+//! Readers take no lock and write nothing, so threads do not contend. A row is made once per key
+//! and keeps its address until the process ends, with or without a value. The memory of a table is
+//! bounded by the number of distinct keys that it has seen.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What rows are found by.
+/// The key of a row.
 pub(crate) trait Key: Eq + Send + Sync + 'static {
-    /// A number that is likely to be another one for another key.
+    /// A hash, likely to differ for different keys.
     fn hash(&self) -> usize;
 }
 
-/// A key, and what is registered for it.
+/// A key and its registered value.
 pub(crate) struct Row<K: 'static> {
     key: K,
     value: AtomicPtr<()>,
@@ -28,18 +28,18 @@ impl<K> Row<K> {
         &self.key
     }
 
-    /// What is registered, or null. Acquire: what was written before it was registered can be seen.
+    /// The registered value, or null. Acquire: writes before the registration are visible.
     #[inline]
     pub(crate) fn value(&self) -> *mut () {
         self.value.load(Ordering::Acquire)
     }
 
-    /// Registers a value that is not null, unless there is one: whether it did.
+    /// Registers a non-null value, unless one is registered. Returns whether it did.
     pub(crate) fn set(&self, value: *mut ()) -> bool {
         self.value.compare_exchange(ptr::null_mut(), value, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes the value out: whether there was one.
+    /// Removes the value. Returns whether there was one.
     pub(crate) fn clear(&self) -> bool {
         !self.value.swap(ptr::null_mut(), Ordering::Relaxed).is_null()
     }
@@ -74,12 +74,14 @@ impl<K: Key> Rows<K> {
         Self::search(self.head(key).load(Ordering::Acquire), ptr::null(), key)
     }
 
-    /// Looks for a key from one row on up to another, which it leaves out.
+    /// Searches the rows from `from` up to, but not including, `to`.
     #[inline]
     fn search(from: *const Row<K>, to: *const Row<K>, key: &K) -> Option<&'static Row<K>> {
         let mut at = from;
         while at != to {
-            // SAFETY: Rows 1 and Row 1: a row that stays for ever.
+            // SAFETY: `at` comes from a head or a `next`, and is not null, since every chain ends
+            // with null, or with `to` before that: a leaked row (Rows 1, Row 1), which is never
+            // freed.
             let row = unsafe { &*at };
             if row.key == *key {
                 return Some(row);
@@ -89,7 +91,7 @@ impl<K: Key> Rows<K> {
         None
     }
 
-    /// The row of a key, made if need be.
+    /// The row of a key, made if it does not exist.
     pub(crate) fn find_or_make(&self, key: K) -> &'static Row<K> {
         let head = self.head(&key);
         let mut first = head.load(Ordering::Acquire);
@@ -102,7 +104,8 @@ impl<K: Key> Rows<K> {
                 Ok(_) => return row,
                 Err(now) => {
                     if let Some(other) = Self::search(now, first, &row.key) {
-                        // SAFETY: leaked above, and nobody knows of it.
+                        // SAFETY: `row` is the box leaked above; every `compare_exchange` failed,
+                        // so no other thread has its address.
                         drop(unsafe { Box::from_raw(row) });
                         return other;
                     }
@@ -122,7 +125,7 @@ mod tests {
 
     impl Key for u32 {
         fn hash(&self) -> usize {
-            // All in few buckets.
+            // All keys in few buckets.
             *self as usize % 3
         }
     }

@@ -1,11 +1,11 @@
-//! What the protocols export.
+//! The types that the protocols export.
 
 use crate::array::{Array, DArray};
 use crate::element::Element;
 use crate::view::{MemoryView, Refusal};
 
-/// What can be exported by the protocols of C structs: [`DArray`], [`Array`], and [`MemoryView`],
-/// which lends on what its lease permits. Sealed.
+/// The types that the protocols of C structs export: [`DArray`], [`Array`], and [`MemoryView`],
+/// which passes on what its lease permits. Sealed.
 pub trait Source: sealed::Lend {}
 
 impl Source for DArray {}

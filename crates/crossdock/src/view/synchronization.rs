@@ -1,5 +1,4 @@
-//! In which order a producer's work and a consumer's are done, where the protocol names a stream by
-//! a number.
+//! Ordering of a producer's work before a consumer's, for protocols that name a stream by a number.
 
 use std::ptr;
 use std::sync::Arc;
@@ -9,14 +8,14 @@ use crate::device::{self, Effect, Stream};
 use crate::error::{Error, Result};
 use crate::memory::{DeviceKind, LeaseKind, Place};
 
-/// Who waits for work on memory that changes hands while a device may still be writing it.
+/// The party that waits for in-flight work when memory is exported or imported.
 ///
 /// DLPack (the argument `stream` of `__dlpack__`) and CUDA's array interface (the key `stream`)
-/// name the stream in which a consumer goes on by a number. What the numbers mean is
-/// [`Synchronization::asked`]. An export is then [ordered](Synchronization::order) before what
-/// comes in that stream, and needs no waiting any more
+/// name the consumer's stream by a number, which [`Synchronization::asked`] interprets. An export
+/// [orders](Synchronization::order) the producer's work before later work in that stream, so the
+/// consumer need not wait
 /// ([`ExportOptions::ordered`](crate::exchange::protocol::dlpack::ExportOptions::ordered)); an
-/// import is [noted](Synchronization::note), for whoever touches the memory next.
+/// import [records](Synchronization::note) the producer's work, and the next access waits for it.
 ///
 /// ```
 /// use crossdock::memory::DeviceKind;
@@ -30,38 +29,37 @@ use crate::memory::{DeviceKind, LeaseKind, Place};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Synchronization {
-    /// The host, before the memory changes hands.
+    /// The host waits before the memory is exported.
     #[default]
     Host,
-    /// The stream of the device's driver with this handle: what is put into it afterwards comes
-    /// after the work. Handles with a meaning of their own are the driver's
-    /// ([`Synchronization::LEGACY_DEFAULT`]).
+    /// The driver's stream with this handle: later work in it runs after the in-flight work. The
+    /// driver defines handles with a special meaning ([`Synchronization::LEGACY_DEFAULT`]).
     Stream(usize),
-    /// Nobody: the two have agreed on it otherwise.
+    /// Neither waits: producer and consumer synchronise by other means.
     Nobody,
 }
 
 impl Synchronization {
-    /// CUDA's legacy default stream, by its own handle.
+    /// CUDA's legacy default stream, by its special handle.
     pub const LEGACY_DEFAULT: Self = Self::Stream(1);
 
-    /// What the argument `stream` of `__dlpack__` says, of an array on a device of this kind.
+    /// Interprets the argument `stream` of `__dlpack__`, for an array on a device of this kind.
     ///
-    /// | | CUDA, managed | ROCm | pinned by either | other devices | processor |
+    /// | | CUDA, managed | ROCm | pinned by either | other devices | CPU |
     /// |---|---|---|---|---|---|
     /// | none | legacy default stream | default stream | host | host | host |
-    /// | -1 | nobody | nobody | nobody | nobody | refused |
+    /// | -1 | neither waits | neither waits | neither waits | neither waits | refused |
     /// | 0 | refused: it is ambiguous | default stream | as the device's | refused | refused |
-    /// | 1, 2 | legacy, per-thread default stream | refused | as the device's | the driver's handle | refused |
-    /// | more | the driver's handle | the driver's handle | the driver's handle | the driver's handle | refused |
+    /// | 1, 2 | legacy, per-thread default | refused | as the device's | that handle | refused |
+    /// | more | that handle | that handle | that handle | that handle | refused |
     /// | less than -1 | refused | refused | refused | refused | refused |
     ///
-    /// Managed memory without a stream is the host's matter: consumers that take it for the
-    /// processor's name none.
+    /// For managed memory without a stream the host waits, because consumers that treat it as CPU
+    /// memory pass no stream.
     ///
     /// # Errors
     ///
-    /// `is_unsupported`, with the number and what may be said instead.
+    /// `is_unsupported`, with the number and the permitted values.
     pub fn asked(kind: DeviceKind, stream: Option<i64>) -> Result<Self> {
         let is_rocm = matches!(kind, DeviceKind::ROCM | DeviceKind::ROCM_HOST);
         let Some(number) = stream else {
@@ -92,12 +90,12 @@ impl Synchronization {
         }
     }
 
-    /// The number by which a producer of such memory is asked, so that [`Synchronization::note`]
-    /// knows what comes before: `None` where the host is to wait, as for kinds whose producers know
-    /// no streams.
+    /// The stream number to request from a producer of such memory, so that
+    /// [`Synchronization::note`] knows which work comes before. `None` if the host must wait, as
+    /// for kinds whose producers have no streams.
     #[doc(hidden)]
     pub fn to_ask(kind: DeviceKind) -> Option<i64> {
-        // Not left to the producer: there are those that take None for "do not synchronize".
+        // Always explicit, because some producers treat None as "do not synchronize".
         match kind {
             DeviceKind::CUDA | DeviceKind::CUDA_MANAGED => Some(1),
             DeviceKind::ROCM => Some(0),
@@ -111,17 +109,18 @@ impl Synchronization {
         if is_rocm { Self::Stream(0) } else { Self::LEGACY_DEFAULT }
     }
 
-    /// Lets whoever is named here come after the work that is noted on the array's memory. `access`
-    /// is the lease under which the consumer has it: readers need not wait for readers. One load
-    /// where no work is under way.
+    /// Orders the party named here after the work recorded on the array's memory. `access` is the
+    /// consumer's lease: readers need not wait for readers. One atomic load if no work is in
+    /// flight.
     ///
     /// # Errors
     ///
-    /// What the work says that failed, and was to write the memory; what the device says.
+    /// The error of failed work that was to write the memory; the device's errors.
     ///
     /// # Safety
     ///
-    /// A handle is one of a stream of the driver of the array's place, alive until this returns.
+    /// The handle in [`Synchronization::Stream`] is a stream of the driver of the array's place,
+    /// alive until this returns.
     pub unsafe fn order(self, array: &DArray, access: LeaseKind) -> Result<()> {
         let handle = array.raw().handle();
         let raw = match self {
@@ -130,37 +129,40 @@ impl Synchronization {
             Self::Stream(raw) => raw,
         };
         if handle.is_idle() {
-            // Memory imported without a device attached cannot carry notes: its producer ordered it
-            // before one stream only, the one that it was asked for (`to_ask`).
+            // Memory imported without a device attached cannot record events: its producer ordered
+            // its work before one stream only, the requested one (`to_ask`).
             let is_known = handle.device().is_some() || self == Self::usual(array.place().kind());
             return if is_known { Ok(()) } else { device::get(array.place()).map(drop) };
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `raw` is a stream of the driver of the array's place, alive until this function
+        // returns (`# Safety`); the wrapped stream is dropped before that.
         match unsafe { stream(array.place(), raw) }? {
             Some(stream) => array.buffer()?.0.await_in(&*stream, access),
             None => handle.await_work(access),
         }
     }
 
-    /// Notes, on memory that came in, that its producer has put its work before what comes in this
-    /// stream from now on: whoever touches the memory next waits for that.
-    /// [`Synchronization::Host`] and [`Synchronization::Nobody`] leave nothing to be noted.
+    /// Records, on imported memory, that its producer ordered its work before later work in this
+    /// stream: the next access waits for that. [`Synchronization::Host`] and
+    /// [`Synchronization::Nobody`] record nothing.
     ///
     /// # Errors
     ///
-    /// What opening the device says, and what the device does; `is_unsupported` where it knows
-    /// nothing of streams of others.
+    /// The errors of opening the device and of the device; `is_unsupported` if it cannot wrap
+    /// streams of other libraries.
     ///
     /// # Safety
     ///
-    /// As for [`Synchronization::order`].
+    /// The handle in [`Synchronization::Stream`] is a stream of the driver of the array's place,
+    /// alive until this returns.
     pub unsafe fn note(self, array: &DArray) -> Result<()> {
         let Self::Stream(raw) = self else { return Ok(()) };
         if array.nbytes() == 0 {
             return Ok(());
         }
         let place = array.place();
-        // SAFETY: the caller's word.
+        // SAFETY: `raw` is a stream of the driver of `place`, alive until this function returns (`#
+        // Safety`); the wrapped stream is dropped before that.
         let stream = unsafe { stream(place, raw) }?.ok_or_else(|| {
             Error::unsupported(format!(
                 "{place} does not know streams that others made ({raw:#x}): synchronize there"
@@ -174,14 +176,15 @@ impl Synchronization {
     }
 }
 
-/// A stream of the driver's, as one of ours; `None` where the device has none.
+/// Wraps a stream of the driver; `None` if the device has no streams.
 ///
 /// # Safety
 ///
-/// It is one of the driver of the place, alive as long as what is returned.
+/// `raw` is a stream of the driver of `place`, alive until the result is dropped.
 unsafe fn stream(place: Place, raw: usize) -> Result<Option<Arc<dyn Stream>>> {
     let device = device::get(place)?;
-    // SAFETY: the caller's word.
+    // SAFETY: `raw` is a stream of this device's driver, alive until the result is dropped: the `#
+    // Safety` of this function is that of `wrap_stream`.
     unsafe { device.wrap_stream(ptr::with_exposed_provenance_mut(raw)) }
 }
 
@@ -209,8 +212,7 @@ mod tests {
         Some(257),
     ];
 
-    /// What the protocol's text says, written down apart from the code: a letter for each of the
-    /// numbers above.
+    /// The protocol's text, independent of the code: one letter for each number above.
     fn expected(kind: DeviceKind) -> &'static str {
         match kind {
             DeviceKind::CPU => "hxxxxxxxxxxx",

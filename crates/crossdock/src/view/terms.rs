@@ -1,5 +1,5 @@
-//! The terms of a protocol: what its structs can say of an array, and what its consumers do with
-//! the memory. Data alone; the negotiation is the same for all protocols.
+//! The terms of a protocol: what its structs can describe, and what its consumers do with the
+//! memory. Pure data; the negotiation is the same for all protocols.
 
 use crate::array::RawArray;
 use crate::error::{Error, Kind, Result};
@@ -7,37 +7,37 @@ use crate::layout::Layout;
 use crate::memory::{Lease, LeaseKind, Place, Protocols};
 use crate::view::reason::Reason;
 
-/// What one protocol can say of an array, and what its consumers do with the memory.
+/// What one protocol can describe, and what its consumers do with the memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// Names the holder of the lease in refusals and in the ledger.
     pub(crate) holder: Protocols,
     /// The lease that the consumer needs.
     pub(crate) access: Access,
-    /// Which memory it takes.
+    /// The memory that it supports.
     pub(crate) reach: Reach,
-    /// How it counts strides.
+    /// The unit of its strides.
     pub(crate) strides: Strides,
-    /// In which memory copies are made.
+    /// The memory for copies.
     pub(crate) copies: Copies,
 }
 
-/// The lease under which a protocol lends.
+/// The lease under which a protocol exports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Access {
     /// Always this one.
     Only(LeaseKind),
-    /// Share; Pin of a read-only array, which the struct says, and consumers obey.
+    /// Share, or Pin for a read-only array: the struct has a read-only flag that consumers obey.
     AsFlagged,
-    /// Share. A read-only array is refused with this text: the struct cannot say that it is
-    /// read-only, or consumers ignore it.
+    /// Share. A read-only array is refused with this text: the struct has no read-only flag, or
+    /// consumers ignore it.
     Writable(&'static str),
 }
 
-/// Which memory a protocol lends, and how a consumer comes after in-flight work of a device on it.
+/// The memory that a protocol exports, and how a consumer is ordered after in-flight device work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Memory that the processor addresses. Taking the lease waits for in-flight work.
+    /// Memory that the CPU addresses. Taking the lease waits for in-flight work.
     Host,
     /// Memory of any device. Taking the lease waits for in-flight work.
     Anywhere,
@@ -45,19 +45,19 @@ pub(crate) enum Reach {
     Ordered,
 }
 
-/// How a protocol counts strides.
+/// The unit of a protocol's strides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Strides {
-    /// In bytes. Whether the consumer follows pointers is up to the request.
+    /// Bytes. The request decides whether the consumer follows pointers.
     Bytes,
-    /// In whole elements. There are no pointers to follow.
+    /// Whole elements, without suboffsets.
     Elements,
 }
 
-/// In which memory a protocol makes copies.
+/// The memory in which a protocol makes copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copies {
-    /// Ordinary memory, or that of the device.
+    /// Ordinary memory, or memory of the device.
     Ordinary,
     /// Memory that another process can map.
     Shared,
@@ -69,7 +69,7 @@ impl Terms {
         Self { holder, access, reach: Reach::Host, strides: Strides::Bytes, copies: Copies::Ordinary }
     }
 
-    /// The kind of lease under which an array is lent. [`Access::Writable`] is Share.
+    /// The kind of lease under which an array is exported. [`Access::Writable`] is Share.
     #[inline]
     pub(crate) fn kind(&self, is_readonly: bool) -> LeaseKind {
         match self.access {
@@ -79,7 +79,8 @@ impl Terms {
         }
     }
 
-    /// Takes the lease under which an array is lent, and notes its holder. One compare-and-swap.
+    /// Takes the lease under which an array is exported, and records its holder. One
+    /// compare-and-swap.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl Terms {
         Ok(lease)
     }
 
-    /// As [`Terms::lease`], before it is certain that the array is exported.
+    /// Like [`Terms::lease`], before the export is certain.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl Terms {
         Ok(raw.handle().lease(kind)?)
     }
 
-    /// What the protocol cannot say of a layout.
+    /// The reason why the protocol cannot describe a layout, if any.
     #[inline]
     pub(crate) fn mismatch(&self, layout: &Layout) -> Option<Reason> {
         match self.strides {
@@ -123,7 +124,7 @@ impl Terms {
         }
     }
 
-    /// Why strides cannot be counted in elements.
+    /// The reason why strides cannot be counted in elements.
     #[cold]
     fn no_elements(&self, layout: &Layout) -> Reason {
         let (holder, itemsize) = (self.holder, layout.itemsize());
@@ -154,7 +155,7 @@ fn fractional_axis(layout: &Layout) -> Option<usize> {
 }
 
 impl Reach {
-    /// Whether memory of a place is lent unless the request names a place.
+    /// Whether memory of a place is exported if the request names no place.
     #[inline]
     pub(crate) fn contains(self, place: Place) -> bool {
         !matches!(self, Self::Host) || place.is_host()
