@@ -1,4 +1,4 @@
-//! Memory that a device allocated becomes a buffer; and what goes wrong when it is freed.
+//! Buffers over device memory, and the errors of freeing it.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -16,44 +16,43 @@ use crate::memory::owner::{self, Keep};
 use crate::memory::release::release_quietly;
 use crate::memory::{Backing, Birth, DeviceKind, Handle, Place};
 
-/// A block of device memory, as the driver allocated it.
+/// A block of device memory from a driver.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceRegion<'a> {
-    /// Where it begins, which slices and bounds are computed with. `None` for memory without
-    /// addresses: then a range is reserved, in which the processor faults, until the memory is
-    /// released.
+    /// The start address, from which slices and bounds are computed. `None` for memory without
+    /// addresses: a range in which the CPU faults is reserved until the memory is released.
     pub address: Option<NonNull<u8>>,
     /// Its size in bytes.
     pub nbytes: usize,
-    /// The driver's own object that stands for the memory, or null where the address does. Its
-    /// value is that of no other object of any device of this kind, as the handle of a driver is:
-    /// operands that overlap are found by it.
+    /// The driver's object for the memory, or null if the address identifies it. The value must be
+    /// unique among all objects of devices of this kind, as a driver's handles are: it detects
+    /// overlapping operands.
     pub object: *mut c_void,
-    /// Who else may touch it.
+    /// Who else may access it.
     pub birth: Birth,
-    /// Where else the bytes of an object are, if they are: so that overlapping operands are found.
+    /// Other addresses of the same bytes, to detect overlapping operands.
     pub aliases: &'a [Alias],
 }
 
-/// A second way to the bytes of a driver's object.
+/// A second address of the bytes of a driver's object.
 #[derive(Clone, Copy, Debug)]
 pub enum Alias {
-    /// They are a part of another object of the same kind of devices, from a byte on.
+    /// They are part of another object of devices of the same kind.
     Object {
         /// The object.
         object: *mut c_void,
-        /// The byte of it at which they begin.
+        /// The offset in it at which they begin.
         offset: usize,
     },
     /// They are host memory.
     Host {
-        /// The address of the first.
+        /// The address of the first byte.
         address: *mut c_void,
     },
 }
 
 impl Alias {
-    /// Registers it for the bytes of an object.
+    /// Registers the alias of an object's bytes.
     fn register(self, kind: DeviceKind, object: *mut c_void, nbytes: usize) -> Result<Elsewhere> {
         let there = match self {
             Self::Object { object, offset } => Extent::of_object(kind, object.addr(), offset, nbytes),
@@ -74,14 +73,14 @@ struct DeviceMemory<F> {
     reserved: Option<Pages>,
 }
 
-// SAFETY: the pointers are only handed on (to a manager, which is Send and Sync); what frees them
-// is Send.
+// SAFETY: the pointers are only passed to the manager, which is Send and Sync, and not followed
+// here; all other fields are Send, with `F: Send`.
 unsafe impl<F: Send> Send for DeviceMemory<F> {}
 
 impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
     unsafe fn free(self) {
         let Self { manager, charge, release, elsewhere, reserved, .. } = self;
-        // Before the driver can make another object of the same address.
+        // Unregistered before the driver can make another object at the same address.
         drop(elsewhere);
         if let Err(error) = release() {
             report_release_error(manager.place(), error);
@@ -99,49 +98,49 @@ impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
     }
 }
 
-/// The manager of memory that [`adopt`] or [`adopt_own`] was given.
+/// The manager that was passed to [`adopt`] or [`adopt_own`].
 pub(super) fn manager_of(attached: &Attached<'_>) -> Option<Arc<dyn MemoryManager>> {
     attached.manager.downcast_ref::<Arc<dyn MemoryManager>>().cloned()
 }
 
 impl Hold {
-    /// Who allocated the memory, where that was a device. To find out whether it is one's own,
-    /// downcast it.
+    /// The manager that allocated the memory, if a device did. Downcast it to recognise your own.
     pub fn manager(&self) -> Option<Arc<dyn MemoryManager>> {
         manager_of(&self.attached()?)
     }
 }
 
-/// Makes a buffer of memory that a device allocated: for those who implement
-/// [`MemoryManager::allocate`]. O(1), and a system call where addresses are reserved.
+/// Makes a buffer of memory that a device allocated, for implementations of
+/// [`MemoryManager::allocate`]. O(1), plus a system call if addresses are reserved.
 ///
-/// `release` is called exactly once, when the last holder goes, on whichever thread that is, or
-/// before this returns an error. An error of it is queued ([`take_release_errors`]); the charge
-/// ends after it.
+/// `release` is called exactly once, when the last holder is dropped, on any thread, or before this
+/// returns an error. Its error is queued ([`take_release_errors`]); the charge ends after it.
 ///
 /// # Errors
 ///
-/// `is_out_of_memory` where there is none for the header, or no addresses.
+/// `is_out_of_memory` if there is no memory for the header, or no addresses.
 ///
 /// # Safety
 ///
-/// As for [`Buffer::from_foreign`], with the manager's place; and where there is an object, it
-/// stands for the `nbytes` bytes until `release` is called, and the aliases are true as long.
+/// 1. The region satisfies [`Buffer::from_foreign`]'s contract, at the manager's place, until
+///    `release` is called.
+/// 2. An object, if there is one, stands for the `nbytes` bytes until then, and the aliases are
+///    true until then.
 pub unsafe fn adopt(
     manager: Arc<dyn MemoryManager>,
     region: DeviceRegion<'_>,
     charge: Charge,
     release: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<Buffer> {
-    // SAFETY: `adopt_as` requires what this function requires: the region is valid until `release`
-    // is called.
+    // SAFETY: clauses 1 and 2 of `# Safety` are those of `adopt_as`: region, object and aliases are
+    // valid until `release` is called.
     unsafe { adopt_as(manager, region, charge, release, false) }
 }
 
-/// Like [`adopt`], for memory of the driver's own, which `release` frees by calling the driver
-/// alone. It may run under the lock of a [`DriverQueue`](crate::device::driver::DriverQueue), so
-/// that memory which finished work held last is free again when the work is known to be over. So
-/// `release` must use no queue, and run no code of another library.
+/// Like [`adopt`], for the driver's own memory, which `release` frees by calling only the driver.
+/// It may run under the lock of a [`DriverQueue`](crate::device::driver::DriverQueue), so that
+/// memory whose last holder was finished work is free when the work is reported as done. Therefore
+/// `release` must use no queue and run no code of another library.
 ///
 /// # Errors
 ///
@@ -149,15 +148,15 @@ pub unsafe fn adopt(
 ///
 /// # Safety
 ///
-/// As for [`adopt`].
+/// Clauses 1 and 2 of [`adopt`].
 pub unsafe fn adopt_own(
     manager: Arc<dyn MemoryManager>,
     region: DeviceRegion<'_>,
     charge: Charge,
     release: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<Buffer> {
-    // SAFETY: `adopt_as` requires what this function requires: the region is valid until `release`
-    // is called.
+    // SAFETY: clauses 1 and 2 of `# Safety` are those of `adopt_as`: region, object and aliases are
+    // valid until `release` is called.
     unsafe { adopt_as(manager, region, charge, release, true) }
 }
 
@@ -195,13 +194,14 @@ unsafe fn adopt_as(
     };
     let erased = Region { ptr: base, nbytes, place, backing: Backing::Device };
     let keep = DeviceMemory { base, object, manager, charge, release, is_own, elsewhere, reserved };
-    // SAFETY: `nbytes` bytes at `base` until the release: clause of this function's callers for the
-    // driver's addresses; those that are reserved are `keep`'s (Pages 1), and nothing follows them.
+    // SAFETY: `nbytes` bytes at `base` stay valid until `keep` is freed: the driver's addresses by
+    // clause 1 of [`adopt`], which all callers require; reserved addresses because `keep` owns the
+    // pages (Pages 1), and no code follows them.
     unsafe { owner::adopt(erased, birth, keep) }.map(Buffer::whole)
 }
 
-/// Memory with something beside that goes after it: the charge of who allocates it, the loan that
-/// it came by.
+/// Memory with a value that is dropped after it, such as the charge of its allocator or the loan
+/// that it was imported by.
 struct Beside<T> {
     whole: Handle,
     beside: T,
@@ -231,30 +231,31 @@ impl<T: Send + 'static> Keep for Beside<T> {
     }
 }
 
-/// Keeps a value beside new memory to which there is no other handle, and drops it after the
-/// memory. O(1); allocates a small block.
+/// Keeps a value with new memory that has no other handle, and drops it after the memory. O(1);
+/// allocates a small block.
 pub(crate) fn keeping(fresh: Buffer, beside: impl Send + 'static) -> Result<Buffer> {
     let (whole, ptr, nbytes, _) = fresh.into_parts();
     let header = whole.header();
     let region = Region { ptr, nbytes, place: header.place(), backing: header.backing() };
     let birth = header.birth();
-    // SAFETY: the bytes are the whole's, which the handle keeps alive; it is the only one, so that
-    // all access goes through the new allocation, which is born as the whole was.
+    // SAFETY: the handle `whole`, which `Beside` owns, keeps the bytes of `fresh` alive until it is
+    // freed. The callers pass its only handle, so all access goes through the new allocation, with
+    // the same birth.
     unsafe { owner::adopt(region, birth, Beside { whole, beside }) }.map(Buffer::whole)
 }
 
-/// What went wrong when device memory was freed, or when a [`FixedWriter`](crate::io::FixedWriter)
-/// of it was dropped that had more to write.
+/// Errors of freeing device memory, and of dropping a [`FixedWriter`](crate::io::FixedWriter) over
+/// it before it was full.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ReleaseErrors {
-    /// Where, and what the device said; the oldest first.
+    /// The places and the devices' errors, the oldest first.
     pub errors: Vec<(Place, Error)>,
-    /// How many more there were, for which there was no room.
+    /// The number of further errors, for which there was no room.
     pub lost: u64,
 }
 
-/// How many errors are kept until [`take_release_errors`] is called.
+/// The number of errors kept until [`take_release_errors`] is called.
 const ROOM: usize = 256;
 
 struct Queue {
@@ -268,8 +269,8 @@ fn locked() -> MutexGuard<'static, Queue> {
     QUEUE.lock()
 }
 
-/// Queues what went wrong where no caller can be told, such as when a driver's object is dropped,
-/// for [`take_release_errors`].
+/// Queues an error that no call can return, such as one of dropping a driver's object, for
+/// [`take_release_errors`].
 pub fn report_release_error(place: Place, error: Error) {
     let mut queue = locked();
     let unkept = if queue.errors.len() < ROOM && queue.errors.try_reserve(1).is_ok() {
@@ -284,9 +285,9 @@ pub fn report_release_error(place: Place, error: Error) {
     release_quietly(|| drop(unkept));
 }
 
-/// Takes what went wrong when device memory was freed or a writer of it dropped, in this process,
-/// since the last call. Freeing never panics, aborts or blocks for it: the memory is gone for this
-/// program, whatever the device made of it. The first 256 errors are kept, the rest are counted.
+/// Takes the errors of freeing device memory or dropping a writer over it, in this process, since
+/// the last call. Freeing never panics, aborts or blocks because of an error: this program treats
+/// the memory as freed. The first 256 errors are kept, the rest are counted.
 pub fn take_release_errors() -> ReleaseErrors {
     let mut queue = locked();
     let (errors, lost) = (std::mem::take(&mut queue.errors), std::mem::take(&mut queue.lost));

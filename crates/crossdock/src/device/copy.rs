@@ -1,4 +1,4 @@
-//! Copies between places, and who makes them.
+//! Copies between places, and the choice of the manager.
 
 use std::sync::Arc;
 
@@ -8,19 +8,18 @@ use crate::device::{Event, MemoryManager, Moved, Placed, Stream, Transfer, adopt
 use crate::error::{Error, Kind, Result};
 use crate::memory::Place;
 
-/// Who copies from one buffer to another.
+/// The route of a copy from one buffer to another.
 enum Route {
-    /// One of the two managers.
+    /// One of the two managers copies.
     By(Arc<dyn MemoryManager>),
-    /// The source's into host memory, then the destination's.
+    /// The source's manager copies to host memory, then the destination's from there.
     OverHost(Arc<dyn MemoryManager>, Arc<dyn MemoryManager>),
-    /// The destination's, from the source as the host sees it.
+    /// The destination's manager copies from the source mapped to the host.
     Mapped(Buffer, Arc<dyn MemoryManager>),
 }
 
 impl Route {
-    /// The destination's manager is asked first, then the source's, then both for a way over the
-    /// host.
+    /// Tries the destination's manager first, then the source's, then both over the host.
     fn find(src: &Buffer, dst: &Buffer) -> Result<Self> {
         let (from, to) = (src.place(), dst.place());
         let (source, destination) = (src.memory_manager()?, dst.memory_manager()?);
@@ -36,7 +35,7 @@ impl Route {
         if source.can_copy(from, Place::CPU) {
             return Ok(Self::OverHost(source, destination));
         }
-        // Mapped only where nothing else is left: it asks for a lease that constancy excludes.
+        // The last resort: a mapping needs a lease that conflicts with Read leases.
         match source.map(src, &*registry::host())? {
             Some(mapped) => Ok(Self::Mapped(mapped, destination)),
             None => Err(nobody(from, to)),
@@ -67,12 +66,11 @@ fn nobody(from: Place, to: Place) -> Error {
 }
 
 impl Buffer {
-    /// New memory of `nbytes` bytes of a manager. Zeroed or not is the device's matter; host memory
-    /// is zeroed.
+    /// Allocates `nbytes` bytes from a manager. Host memory is zeroed; device memory need not be.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_device` where the device failed.
+    /// `is_out_of_memory`; `is_device` if the device failed.
     pub fn on(memory: &Arc<dyn MemoryManager>, nbytes: usize) -> Result<Self> {
         let fresh = memory.clone().allocate(nbytes)?;
         if fresh.place() == memory.place() && fresh.nbytes() == nbytes {
@@ -87,12 +85,12 @@ impl Buffer {
     }
 
     /// The manager that copies this memory: that of the device that allocated it, the host's, or
-    /// that of the device registered for the place (which this call opens). `None` where no device
-    /// is registered.
+    /// that of the device registered for the place (which this call opens). `None` if no device is
+    /// registered.
     ///
     /// # Errors
     ///
-    /// What opening the device says.
+    /// The errors of opening the device.
     pub fn memory_manager(&self) -> Result<Option<Arc<dyn MemoryManager>>> {
         match self.handle().device() {
             Some(attached) => Ok(adopt::manager_of(&attached)),
@@ -100,9 +98,9 @@ impl Buffer {
         }
     }
 
-    /// Copies the bytes into new memory of another manager, waits for what is under way on them,
-    /// and returns when the copy is done. Copies, and counts, [`Buffer::nbytes`]; twice that where
-    /// only the way over the host is left.
+    /// Copies the bytes to new memory of another manager, after waiting for in-flight work on them,
+    /// and returns when the copy is done. Copies, and counts, [`Buffer::nbytes`], twice that if it
+    /// must copy over the host.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -117,38 +115,37 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where no manager copies between the two places, which is checked before
-    /// anything is done; `is_device` where the copy failed, or work that it waited for did;
-    /// `is_conflict` while another lease is Write; `is_out_of_memory`.
+    /// `is_unsupported` if no manager copies between the two places, which is checked first;
+    /// `is_device` if the copy, or the awaited work, failed; `is_conflict` while another lease is
+    /// Write; `is_out_of_memory`.
     pub fn copy_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Self> {
         let fresh = Self::on(memory, self.nbytes())?;
         self.copy_into(&fresh)?;
         Ok(fresh)
     }
 
-    /// As [`Buffer::copy_to`], in a stream: it returns when the copy is in the queue. Where no
-    /// manager puts such copies into such a stream, it waits for the stream and copies at once, and
-    /// the result has no event.
+    /// Like [`Buffer::copy_to`], in a stream: it returns when the copy is queued. If no manager can
+    /// enqueue the copy in the stream, it waits for the stream and copies synchronously, and the
+    /// result has no event.
     ///
     /// # Errors
     ///
-    /// As [`Buffer::copy_to`]. What fails later is told by the event, and by every lease for access
-    /// to the new memory by the processor.
+    /// As [`Buffer::copy_to`]. The event, and every lease for CPU access to the new memory, reports
+    /// a later failure.
     pub fn copy_to_in(&self, memory: &Arc<dyn MemoryManager>, stream: &dyn Stream) -> Result<Placed> {
         let buffer = Self::on(memory, self.nbytes())?;
         let event = self.copy_into_in(&buffer, stream)?;
         Ok(Placed { buffer, moved: Moved::Copied { nbytes: self.nbytes() }, event })
     }
 
-    /// Copies the bytes into memory that is there already, at whichever place, as
-    /// [`Buffer::copy_to`] does. A range of it is a slice.
+    /// Copies the bytes to existing memory at any place, like [`Buffer::copy_to`]. Use slices for
+    /// ranges.
     ///
     /// # Errors
     ///
-    /// As [`Buffer::copy_to`]; `is_bounds` where the sizes differ, or the two overlap;
-    /// `is_read_only`; `is_conflict` while the destination has a Read lease or either has a Write
-    /// lease.
-    /// Nothing is copied then. After `is_device` the destination has unspecified bytes.
+    /// As [`Buffer::copy_to`]; `is_bounds` if the sizes differ, or the two overlap; `is_read_only`;
+    /// `is_conflict` while the destination has a Read lease or either has a Write lease. Nothing is
+    /// copied then. After `is_device` the destination has unspecified bytes.
     pub fn copy_into(&self, destination: &Self) -> Result<()> {
         self.check_size(destination)?;
         let route = Route::find(self, destination)?;
@@ -156,10 +153,10 @@ impl Buffer {
         route.copy(self, destination)
     }
 
-    /// As [`Buffer::copy_into`], in a stream, as [`Buffer::copy_to_in`] does: the event is the end
-    /// of the copy, `None` where that is done. Until then the copy holds a Pin lease of the source
-    /// and a Share lease of the destination, so that other work in the stream can follow on both,
-    /// and the event is noted on them.
+    /// Like [`Buffer::copy_into`], in a stream, like [`Buffer::copy_to_in`]. The event signals the
+    /// end of the copy, and is `None` if the copy is done. Until then the copy holds a Pin lease of
+    /// the source and a Share lease of the destination, so that later work in the stream can use
+    /// both, and the event is recorded on them.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! In-flight work on an allocation, which the next access waits for.
 //!
-//! A header has room for one flag; the events are in a table beside, which is asked only where the
-//! flag is set. They are the allocation's, hence shared by all its slices, and go when it is
-//! released.
+//! A header has room for one flag. The events are in a separate table, which is read only if the
+//! flag is set. They belong to the allocation, so all its slices share them, and they are removed
+//! when it is released.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,20 +20,20 @@ use crate::memory::fork::ForkLock;
 use crate::memory::header::Header;
 use crate::memory::work::{self, Forgotten, Keeper};
 
-/// What the layer of memory calls where work is noted.
+/// The callbacks of the memory layer for recorded work.
 static KEEPER: Keeper = Keeper { wait, check, take };
 
-/// What work on a device does with memory.
+/// The access of device work to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// It reads: writers have to wait for it.
+    /// It reads: writers must wait for it.
     Reads,
-    /// It writes: readers and writers have to wait for it.
+    /// It writes: readers and writers must wait for it.
     Writes,
 }
 
 impl Effect {
-    /// Whether access under a lease of this kind comes after such work.
+    /// Whether access under a lease of this kind must wait for such work.
     fn concerns(self, kind: LeaseKind) -> bool {
         self == Self::Writes || matches!(kind, LeaseKind::Write | LeaseKind::Share)
     }
@@ -46,13 +46,13 @@ struct Noted {
     since: Instant,
 }
 
-/// The notes of one allocation, the oldest first. In a box, so that they go as one thing when the
-/// allocation does.
+/// The records of one allocation, the oldest first. Boxed, so that they are removed as one value
+/// with the allocation.
 #[derive(Default)]
 struct Notes(Vec<Noted>);
 
-/// By the address of the header. Nothing of an event is called or dropped under the lock: events
-/// have locks of their own.
+/// Keyed by the address of the header. No method of an event is called, and none is dropped, under
+/// the lock: events have locks of their own.
 type Rows = HashMap<usize, Box<Notes>, BuildHasherDefault<DefaultHasher>>;
 
 static NOTED: ForkLock<Rows> = ForkLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
@@ -65,8 +65,8 @@ fn key(header: &Header) -> usize {
     std::ptr::from_ref(header).addr()
 }
 
-/// Notes an event that comes after those in `superseded`, which are taken out. `false`: there was
-/// no memory for that, and the caller has to wait for it.
+/// Records an event that comes after those in `superseded`, which are removed. `false` if there was
+/// no memory for the record: then the caller must wait for the event.
 #[must_use]
 pub(super) fn note(
     header: &Header,
@@ -74,7 +74,7 @@ pub(super) fn note(
     effect: Effect,
     superseded: &[Arc<dyn Event>],
 ) -> bool {
-    // Before a row grows, which is once for each doubling.
+    // Sweeps before a row grows, which is once per doubling.
     if rows().get(&key(header)).is_some_and(|row| row.0.len() >= 8 && row.0.len() == row.0.capacity()) {
         sweep(header);
     }
@@ -103,8 +103,8 @@ pub(super) fn note(
     fits
 }
 
-/// Waits for the work that access under a lease of this kind comes after. Failed writes stay noted,
-/// so that every later access fails with their error, until a caller settles them.
+/// Waits for the work that precedes access under a lease of this kind. Failed writes stay recorded,
+/// so every later access fails with their error, until a caller settles them.
 #[cold]
 fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
     while let Some(noted) = first(header, |effect| effect.concerns(kind)) {
@@ -119,7 +119,7 @@ fn wait(header: &Header, kind: LeaseKind) -> Result<()> {
     Ok(())
 }
 
-/// Takes out what is noted on an allocation without holders. The caller drops the events, which are
+/// Removes the records of an allocation without holders. The caller drops the events, which are
 /// foreign code.
 fn take(header: NonNull<Header>) -> Forgotten {
     let notes = rows().remove(&header.as_ptr().addr());
@@ -130,8 +130,8 @@ fn first(header: &Header, concerns: impl Fn(Effect) -> bool) -> Option<Noted> {
     rows().get(&key(header))?.0.iter().find(|noted| concerns(noted.effect)).cloned()
 }
 
-/// Takes out an event: one event can be noted for each effect, as the end of a copy within one
-/// allocation is.
+/// Removes an event. One event can be recorded for each effect, like the end of a copy within one
+/// allocation.
 fn remove(header: &Header, event: &Arc<dyn Event>, effect: Option<Effect>) {
     let mut rows = rows();
     let Some(row) = rows.get_mut(&key(header)) else { return };
@@ -152,7 +152,7 @@ fn remove(header: &Header, event: &Arc<dyn Event>, effect: Option<Effect>) {
 
 /// Removes finished work, except writes that failed.
 fn sweep(header: &Header) {
-    // Without memory for the list, it stays as it is.
+    // Without memory for the list, nothing is removed.
     for noted in list(header).unwrap_or_default() {
         match (noted.event.poll(), noted.effect) {
             (None, _) | (Some(Err(_)), Effect::Writes) => {}
@@ -165,8 +165,8 @@ fn list(header: &Header) -> Result<Vec<Noted>> {
     chosen(key(header), |_| true)
 }
 
-/// The work noted at the address of a header, for the ledger. The header need not be alive. Empty
-/// if the list cannot be allocated.
+/// The work recorded for the address of a header, for the ledger. The header need not be alive.
+/// Empty if the list cannot be allocated.
 pub(crate) fn noted_at(address: usize) -> Vec<UnderWay> {
     let now = Instant::now();
     let noted = chosen(address, |_| true).unwrap_or_default();
@@ -174,7 +174,7 @@ pub(crate) fn noted_at(address: usize) -> Vec<UnderWay> {
     noted.into_iter().map(|n| UnderWay { event: n.event, effect: n.effect, age: age(n.since) }).collect()
 }
 
-/// Work that is noted on an allocation.
+/// Work that is recorded on an allocation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UnderWay {
@@ -182,7 +182,7 @@ pub struct UnderWay {
     pub event: Arc<dyn Event>,
     /// Whether it reads or writes the memory.
     pub effect: Effect,
-    /// How long ago it was noted.
+    /// The time since it was recorded.
     pub age: Duration,
 }
 
@@ -197,12 +197,12 @@ fn chosen(key: usize, is_chosen: impl Fn(Effect) -> bool) -> Result<Vec<Noted>> 
     Ok(list)
 }
 
-/// The work that is under way, and that a lease of this kind comes after.
+/// The in-flight work that must precede access under a lease of this kind.
 ///
 /// # Errors
 ///
-/// The error of a write that failed already: a reader would copy bytes that were never written, and
-/// a writer of a part would hide the failure.
+/// The error of a failed write: a reader would copy bytes that were never written, and a writer of
+/// a part would hide the failure.
 pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Event>>> {
     if !header.awaited.load(Ordering::Acquire) {
         return Ok(Vec::new());
@@ -221,11 +221,12 @@ pub(super) fn before(header: &Header, kind: LeaseKind) -> Result<Vec<Arc<dyn Eve
     Ok(under_way)
 }
 
-/// Refuses access that would have to wait.
+/// Fails if access would have to wait.
 ///
 /// # Errors
 ///
-/// `is_conflict` where work is under way that a lease of this kind comes after; as [`before`].
+/// `is_conflict` while work is in flight that access under a lease of this kind must wait for; as
+/// [`before`].
 #[cold]
 fn check(header: &Header, kind: LeaseKind) -> Result<()> {
     let under_way = before(header, kind)?;
@@ -245,41 +246,40 @@ fn failed(error: Error) -> Error {
 }
 
 impl Buffer {
-    /// Waits for all the work that is noted.
+    /// Waits for all recorded work.
     pub(super) fn await_all(&self) -> Result<()> {
         self.handle().await_work(LeaseKind::Write)
     }
 
-    /// Lets all that is put into a stream from now on come after the work that is noted on the
-    /// allocation, as far as a lease of this kind does: for those who hand memory on in order with
-    /// a stream, instead of waiting.
+    /// Orders later work in a stream after the recorded work on the allocation that a lease of this
+    /// kind would wait for. It is for exports that are ordered by a stream instead of waiting.
     ///
     /// # Errors
     ///
-    /// What failed already, and was to write; what the stream says ([`Stream::wait`]).
+    /// The error of a failed write; the stream's errors ([`Stream::wait`]).
     pub fn await_in(&self, stream: &dyn Stream, kind: LeaseKind) -> Result<()> {
         before(self.handle().header(), kind)?.iter().try_for_each(|event| stream.wait(event))
     }
 
-    /// Notes that work is under way on the allocation: every slice of it, and everything made over
-    /// it, waits for the event before the processor touches the bytes. The code that submits the
-    /// work must keep the memory until then, by a [`Hold`](crate::device::Hold).
+    /// Records in-flight work on the allocation: CPU access to any slice or array of it waits for
+    /// the event. The code that submits the work must keep the memory until then, by a
+    /// [`Hold`](crate::device::Hold).
     ///
-    /// Waits for the event at once where there is no memory to note it.
+    /// If there is no memory for the record, it waits for the event at once.
     ///
     /// # Errors
     ///
-    /// Of the event, where it was waited for.
+    /// The error of the event, if this waited for it.
     pub fn note_event(&self, event: Arc<dyn Event>, effect: Effect) -> Result<()> {
         if note(self.handle().header(), &event, effect, &[]) { Ok(()) } else { event.wait() }
     }
 
-    /// The work that is noted on the allocation, the oldest first: what is not over, and what was
-    /// to write and failed; for protocols that carry events.
+    /// The recorded work on the allocation, the oldest first: in-flight work and failed writes. For
+    /// protocols that carry events.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none for the list.
+    /// `is_out_of_memory` if there is no memory for the list.
     pub fn events(&self) -> Result<Vec<(Arc<dyn Event>, Effect)>> {
         let header = self.handle().header();
         if !header.awaited.load(Ordering::Acquire) {
@@ -289,12 +289,12 @@ impl Buffer {
         Ok(list(header)?.into_iter().map(|noted| (noted.event, noted.effect)).collect())
     }
 
-    /// Waits for all the work that is noted on the allocation, and forgets it. After a failure the
-    /// memory can be touched again; what is in it is unspecified.
+    /// Waits for all recorded work on the allocation, and removes the records. After a failure the
+    /// memory is accessible again, with unspecified contents.
     ///
     /// # Errors
     ///
-    /// Of the first work that failed, if any did.
+    /// The error of the first failed work, if any.
     pub fn settle(&self) -> Result<()> {
         let header = self.handle().header();
         let mut outcome = Ok(());

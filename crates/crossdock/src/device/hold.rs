@@ -11,8 +11,8 @@ use crate::memory::overlap::{self, Extent, Operand};
 use crate::memory::release::Orphan;
 use crate::memory::{Lease, LeaseKind, Place, count_copied};
 
-/// A lease for access by a device, to memory at any place: it keeps the memory, keeps others off it
-/// as leases do, and gives the processor nothing.
+/// A lease for access by a device, to memory at any place. It keeps the memory alive and excludes
+/// other access as leases do, but gives the CPU no access.
 ///
 /// # Invariants
 ///
@@ -23,9 +23,11 @@ pub struct Hold {
     nbytes: usize,
 }
 
-// SAFETY: the pointer goes where the lease goes, and is only told.
+// SAFETY: `lease` is Send and keeps the region alive on any thread (Hold 1, Header 1); `ptr` is
+// only reported, never followed.
 unsafe impl Send for Hold {}
-// SAFETY: as for Send: `&Hold` gives no access to the bytes.
+// SAFETY: `&Hold` only reports `ptr` and `nbytes`, gives no access to the bytes, and `lease` is
+// Sync.
 unsafe impl Sync for Hold {}
 
 impl Hold {
@@ -39,7 +41,7 @@ impl Hold {
         self.lease.header().place()
     }
 
-    /// The address of the first byte, in its place.
+    /// The address of the first byte on its device.
     pub fn address(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
@@ -53,15 +55,15 @@ impl Hold {
         self.lease.device()
     }
 
-    /// The driver's object behind the memory, and the byte of it at which this begins; `None` where
-    /// there is none.
+    /// The driver's object of the memory, and the offset in it at which this begins; `None` if
+    /// there is no object.
     pub fn object(&self) -> Option<(NonNull<c_void>, usize)> {
         let attached = self.attached()?;
         let object = NonNull::new(attached.object)?;
         Some((object, self.ptr.addr().get() - attached.base.addr().get()))
     }
 
-    /// The number of bytes of the allocation that lie before the first: the lease covers them, too.
+    /// The number of bytes of the allocation before the first one. The lease covers them, too.
     pub fn bytes_before(&self) -> usize {
         self.ptr.addr().get() - self.lease.header().ptr().addr().get()
     }
@@ -88,7 +90,7 @@ impl fmt::Debug for Hold {
 
 impl Buffer {
     /// Takes a lease for access by a device: for implementers of devices. It waits for no event;
-    /// the code that puts work into a stream makes the stream wait. O(1).
+    /// the code that enqueues work makes the stream wait. O(1).
     ///
     /// # Errors
     ///
@@ -109,7 +111,7 @@ impl Buffer {
 /// The allocations that finished work leaves for their owners to release: at most three.
 pub(crate) type Orphans = [Option<Orphan>; 3];
 
-/// A copy that is to be made: the leases that it needs.
+/// A pending copy, with the leases that it needs.
 ///
 /// # Invariants
 ///
@@ -123,8 +125,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// For a copy that is over when the call returns: constancy of the source, and the destination
-    /// alone, where they can be had.
+    /// For a synchronous copy: Read of the source and Write of the destination, if available.
     pub(super) fn now(src: &Buffer, dst: &Buffer) -> Result<Self> {
         let same = std::ptr::eq(src.handle().header(), dst.handle().header());
         let prefer = |buffer: &Buffer, best, next| match (same, buffer.hold(best)) {
@@ -137,9 +138,8 @@ impl Transfer {
         )
     }
 
-    /// For a copy in a stream. Others in the same stream may follow on the same memory before this
-    /// one is over, and events keep them in order: so the leases are the ones that stand beside
-    /// each other.
+    /// For a copy in a stream. Later work in the stream may use the same memory before this copy is
+    /// done, ordered by events, so the leases must be compatible with each other: Pin and Share.
     pub(super) fn later(src: &Buffer, dst: &Buffer) -> Result<Self> {
         Self::checked(src.hold(LeaseKind::Pin)?, dst.hold(LeaseKind::Share)?)
     }
@@ -155,12 +155,12 @@ impl Transfer {
         Ok(Self { src, dst })
     }
 
-    /// What is copied.
+    /// The source.
     pub fn src(&self) -> &Hold {
         &self.src
     }
 
-    /// Where to.
+    /// The destination.
     pub fn dst(&self) -> &Hold {
         &self.dst
     }
@@ -170,7 +170,7 @@ impl Transfer {
         self.src.nbytes
     }
 
-    /// Reports that the bytes have arrived: counts them and releases the leases. If one of them was
+    /// Reports that the copy is done: counts the bytes and releases the leases. If one of them was
     /// the last holder, the owner's release runs here and may run foreign code: do not hold a lock.
     pub fn complete(self) {
         drop(self.give_back(true));

@@ -1,4 +1,4 @@
-//! The processor's own memory: of the default pool, and shared with other processes.
+//! Host memory: of the default pool, and shared with other processes.
 
 use std::error::Error as _;
 use std::io;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::memory::{Backing, Place, racy};
 use crate::pool::Pool;
 
-/// The processor.
+/// The CPU.
 #[derive(Debug)]
 pub(super) struct HostDevice {
     memory: Arc<HostMemory>,
@@ -37,8 +37,7 @@ impl Device for HostDevice {
     }
 }
 
-/// Memory of a pool, the default one where there is none here; and what copies between all kinds of
-/// host memory.
+/// Memory of a pool, the default one if `None`. It copies between all kinds of host memory.
 #[derive(Debug)]
 pub(super) struct HostMemory {
     pool: Option<Pool>,
@@ -50,7 +49,7 @@ impl HostMemory {
     }
 }
 
-/// Memory of this process that a pool allocates, for copies that are to be charged to it.
+/// Memory of this process from a pool, for copies charged to that pool.
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -92,8 +91,8 @@ impl MemoryManager for HostMemory {
     }
 
     fn map(&self, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
-        // All that is `cpu` is this memory already, whatever its backing. Not so the other way
-        // round, below.
+        // Memory at `cpu` with any backing counts as this memory. The reverse does not hold, see
+        // `SharedMemory`.
         let is_here = is(self, to) && buffer.place() == Place::CPU;
         Ok(if is_here { Some(buffer.try_clone()?) } else { None })
     }
@@ -101,7 +100,7 @@ impl MemoryManager for HostMemory {
     fn usage(&self) -> Usage {
         let statistics = match &self.pool {
             Some(pool) => pool.statistics(),
-            // Where there was never memory for the pool itself, nothing of it is in use.
+            // If the pool itself could not be allocated, none of it is in use.
             None => Pool::try_default().map_or_else(|_| Default::default(), |pool| pool.statistics()),
         };
         Usage {
@@ -112,7 +111,7 @@ impl MemoryManager for HostMemory {
     }
 }
 
-/// Memory that other processes can map. Only what was made so is.
+/// Memory that was created for other processes to map.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     meter: Arc<Meter>,
@@ -166,13 +165,14 @@ pub(super) fn copy_on_host(transfer: &Transfer) -> Result<()> {
     if !(src.place().is_host() && dst.place().is_host()) {
         return Err(Error::unsupported(format!("the processor does not copy from {src:?} to {dst:?}")));
     }
-    // SAFETY: both are host memory (as just checked) of as many bytes, under leases that permit
-    // racy loads of the one and racy stores to the other, and do not overlap (Transfer 1).
+    // SAFETY: both places were found to be the host above. Transfer 1: both regions have `nbytes`
+    // bytes, under leases that permit racy loads of the source and racy stores to the destination,
+    // and do not overlap.
     unsafe { racy::copy(src.address(), dst.address(), transfer.nbytes()) };
     Ok(())
 }
 
-/// What the system says of a size that it cannot give.
+/// Converts the system's error for a size that it cannot allocate.
 fn too_large(error: Error, nbytes: usize) -> Error {
     let kind = error.source().and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
     match kind {

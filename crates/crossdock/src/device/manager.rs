@@ -1,4 +1,4 @@
-//! The three traits of a device: who opens it, what it is, and what its memory can do.
+//! The three traits of a device: its driver, the device itself, and its memory.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -11,28 +11,28 @@ use crate::device::{Event, Stream, Transfer, Usage};
 use crate::error::{Error, Result};
 use crate::memory::{Backing, Birth, DeviceKind, Place};
 
-/// Opens the devices of some kinds. [`register`](crate::device::register) takes one.
+/// Opens the devices of some kinds. Pass it to [`register`](crate::device::register).
 ///
-/// Any thread may call any of this at any time. A pair of a kind and a closure is a driver, too.
+/// Any thread may call any method at any time. A pair of a kind and a closure is a driver, too.
 pub trait Driver: Send + Sync {
-    /// The kinds whose devices it opens; the same ones each time.
+    /// The kinds whose devices it opens; the same at each call.
     fn kinds(&self) -> &[DeviceKind];
 
-    /// Opens the device at a place of one of its kinds, when it is first asked for. Threads that
-    /// ask at the same time may call this at the same time: the first result is kept, and the
-    /// others are dropped. It must not ask for its own place.
+    /// Opens the device at a place of one of its kinds, on first use. Concurrent first uses may
+    /// call this concurrently: the first result is kept, and the others are dropped. It must not
+    /// request its own place.
     ///
     /// # Errors
     ///
-    /// Whatever the driver says; `is_bounds` where there is no device of the number.
+    /// The driver's errors; `is_bounds` if no device has the number.
     fn open(&self, place: Place) -> Result<Arc<dyn Device>>;
 
-    /// Where the memory at an address is, for protocols that do not carry a place; `None` for
-    /// memory that the driver does not know, and for drivers that look nothing up.
+    /// Looks up the place of the memory at an address, for protocols that do not carry a place;
+    /// `None` for memory that the driver does not know, and for drivers without a lookup.
     ///
     /// # Errors
     ///
-    /// Whatever the driver says.
+    /// The driver's errors.
     fn place_of(&self, address: *const u8) -> Result<Option<Place>> {
         let _ = address;
         Ok(None)
@@ -49,156 +49,153 @@ impl<F: Fn(Place) -> Result<Arc<dyn Device>> + Send + Sync> Driver for (DeviceKi
     }
 }
 
-/// One device: where it is, its memory, and its queues of work.
+/// One device: its place, its memory, and its queues of work.
 ///
 /// Any thread may call any of this at any time.
 pub trait Device: Send + Sync + fmt::Debug {
-    /// The place that its memory has.
+    /// The place of its memory.
     fn place(&self) -> Place;
 
-    /// What people call it: a model, a number.
+    /// A name for users: a model, a number.
     fn name(&self) -> String;
 
-    /// Its usual memory; the same one each time. A device may have others (pinned, managed) with
-    /// places of their own.
+    /// Its usual memory; the same at each call. Other memories of a device (pinned, managed) have
+    /// their own places.
     fn memory(&self) -> Arc<dyn MemoryManager>;
 
-    /// A new queue of work, or `None` where the device has none: then it works while the caller
-    /// waits.
+    /// A new queue of work, or `None` if the device works synchronously.
     ///
     /// # Errors
     ///
-    /// Whatever the device says.
+    /// The device's errors.
     fn stream(&self) -> Result<Option<Arc<dyn Stream>>> {
         Ok(None)
     }
 
-    /// Wraps a stream of the driver that another library made as a [`Stream`]; `None` where the
-    /// device has no streams. Dropping the result does not destroy the driver's stream.
+    /// Wraps a stream of the driver that another library made as a [`Stream`]; `None` if the device
+    /// has no streams. Dropping the result does not destroy the driver's stream.
     ///
     /// # Errors
     ///
-    /// Whatever the device says.
+    /// The device's errors.
     ///
     /// # Safety
     ///
-    /// `raw` is a stream of this device's driver, alive until what is returned is dropped.
+    /// `raw` is a stream of this device's driver, alive until the result is dropped.
     unsafe fn wrap_stream(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Stream>>> {
         let _ = raw;
         Ok(None)
     }
 
-    /// The driver's own event, as [`Device::wrap_stream`] does for a stream.
+    /// Wraps an event of the driver, as [`Device::wrap_stream`] wraps a stream.
     ///
     /// # Errors
     ///
-    /// Whatever the device says.
+    /// The device's errors.
     ///
     /// # Safety
     ///
-    /// `raw` is an event of this device's driver, alive until what is returned is dropped.
+    /// `raw` is an event of this device's driver, alive until the result is dropped.
     unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
         let _ = raw;
         Ok(None)
     }
 
-    /// Borrows the driver's own memory object, for protocols that carry one in place of an address;
-    /// `None` where the device has none. The object is retained until the last holder of the buffer
-    /// goes.
+    /// Wraps a memory object of the driver, for protocols that carry one instead of an address;
+    /// `None` if the device has no objects. The object is retained until the last holder of the
+    /// buffer is dropped.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for what is no object of memory; whatever the device says.
+    /// `is_malformed` if it is not a memory object; the device's errors.
     ///
     /// # Safety
     ///
-    /// `raw` is a memory object of this device's driver, alive for this call. If `birth` is `Sole`,
-    /// nothing else touches its bytes until the release; if `Constant`, nothing writes them.
+    /// 1. `raw` is a memory object of this device's driver, alive for this call.
+    /// 2. Until the release, no other code accesses its bytes if `birth` is `Sole`, and no code
+    ///    writes them if it is `Constant`.
     unsafe fn wrap_object(&self, raw: *mut c_void, birth: Birth) -> Result<Option<Buffer>> {
         let _ = (raw, birth);
         Ok(None)
     }
 }
 
-/// Memory of one kind at one place: who allocates it, copies it, and makes it reachable from
-/// elsewhere.
+/// Memory of one kind at one place: allocates, copies and maps it.
 ///
 /// Users call the methods of [`Buffer`] ([`Buffer::on`], [`Buffer::copy_to`], [`Buffer::map_to`]
-/// and their siblings), which take the leases, wait for what has to be waited for, and find out
-/// whose work it is; these call the manager.
+/// and their siblings), which take the leases, wait for in-flight work, choose the manager, and
+/// call it.
 ///
 /// Any thread may call any of this at any time.
 pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
-    /// Where the memory is.
+    /// The place of the memory.
     fn place(&self) -> Place;
 
-    /// What stands behind it. A place can have several memories: `cpu` has the heap's, and memory
-    /// shared with other processes.
+    /// The kind of memory. A place can have several: `cpu` has the heap, and memory shared with
+    /// other processes.
     fn backing(&self) -> Backing {
         Backing::Device
     }
 
-    /// New memory of `nbytes` bytes, which may be none. Zeroed or not is the device's matter,
-    /// except that host memory is initialised.
+    /// Allocates `nbytes` bytes, possibly 0. Host memory is initialised; device memory need not be.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_device` where the driver failed.
+    /// `is_out_of_memory`; `is_device` if the driver failed.
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer>;
 
-    /// Whether this manager copies from one place to another, one of which is its own. The answer
-    /// costs nothing and does nothing; the one asked first is the destination's.
+    /// Whether this manager copies between two places, one of which is its own. It must be cheap
+    /// and free of side effects. The destination's manager is asked first.
     fn can_copy(&self, from: Place, to: Place) -> bool;
 
-    /// Copies, and returns when that is done.
+    /// Copies synchronously.
     ///
     /// # Errors
     ///
-    /// The device's error. The copy fails then; no other manager is asked to copy.
+    /// The device's error. The copy then fails; no other manager is tried.
     fn copy(&self, transfer: &Transfer) -> Result<()>;
 
-    /// Whether this manager puts copies into such a stream.
+    /// Whether this manager can enqueue copies in the stream.
     fn can_enqueue(&self, stream: &dyn Stream) -> bool {
         let _ = stream;
         false
     }
 
-    /// Puts a copy into a stream for which [`MemoryManager::can_enqueue`] holds, and returns the
-    /// event of its end. When the bytes have arrived, and before the event says so, the device
-    /// calls [`Transfer::complete`]; if the work failed it drops the transfer instead.
+    /// Enqueues a copy in a stream for which [`MemoryManager::can_enqueue`] is true, and returns
+    /// the event of its end. When the copy is done, and before the event reports that, the device
+    /// calls [`Transfer::complete`]; if the copy failed, it drops the transfer instead.
     ///
     /// # Errors
     ///
-    /// Where the copy could not be put into the stream: then nothing will be done, and the transfer
-    /// is dropped.
+    /// If the copy could not be enqueued: then nothing is copied, and the transfer is dropped.
     fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         drop(transfer);
         Err(Error::unsupported(format!("memory on {} has no copies in {stream:?}", self.place())))
     }
 
-    /// The same bytes as memory of another manager, or `None` where that cannot be. Either `to` is
-    /// this manager, or the buffer is this manager's. What is returned keeps the buffer alive under
-    /// a [`Hold`](crate::device::Hold), is aliased, and is read-only where the buffer is.
+    /// Maps the bytes as memory of another manager; `None` if that is not possible. Either `to` is
+    /// this manager, or the buffer is this manager's. The result keeps the buffer alive under a
+    /// [`Hold`](crate::device::Hold), is aliased, and is read-only if the buffer is.
     ///
     /// # Errors
     ///
-    /// Where it could be, and failed.
+    /// If a possible mapping failed.
     fn map(&self, buffer: &Buffer, to: &dyn MemoryManager) -> Result<Option<Buffer>> {
         let _ = (buffer, to);
         Ok(None)
     }
 
-    /// Who does strided work in this memory, such as transposing, casting and filling; `None` where
-    /// arrays in it can only be copied as they lie. Not asked of memory that the processor
+    /// The engine for strided work in this memory, such as transposing, casting and filling; `None`
+    /// if arrays in it can only be copied with their layout. Not called for memory that the CPU
     /// addresses.
     ///
     /// # Errors
     ///
-    /// Whatever the device says.
+    /// The device's errors.
     fn engine(self: Arc<Self>) -> Result<Option<Arc<dyn Engine>>> {
         Ok(None)
     }
 
-    /// What of this memory is in use.
+    /// The memory in use.
     fn usage(&self) -> Usage;
 }

@@ -1,4 +1,4 @@
-//! The same bytes, reachable from another place.
+//! Mappings of a buffer's bytes to another place.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::memory::Birth;
 use crate::memory::overlap::{Elsewhere, Extent};
 
 impl Buffer {
-    /// Makes the bytes reachable as memory of another manager without a copy, or `None` where that
-    /// cannot be. It waits for the work that is under way on them. What it gives is another handle
-    /// where the manager is this buffer's own; else it has leases of its own, is aliased, and keeps
-    /// this memory under Share (Pin where it is read-only). O(1) but for the device's part.
+    /// Maps the bytes as memory of another manager without a copy; `None` if that is not possible.
+    /// It waits for in-flight work on them. If the manager is this buffer's own, the result is
+    /// another handle. Otherwise it has its own leases, is aliased, and keeps this memory under
+    /// Share (Pin if it is read-only). O(1), plus the device's part.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -30,15 +30,15 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_device` where it could be and failed, or where work that was waited for did;
-    /// `is_conflict` while a lease requires the bytes to be constant, or is Write.
+    /// `is_device` if a possible mapping, or the awaited work, failed; `is_conflict` while a lease
+    /// requires the bytes to be constant, or is Write.
     #[doc(alias = "view")]
     pub fn map_to(&self, memory: &Arc<dyn MemoryManager>) -> Result<Option<Self>> {
         let own = self.memory_manager()?;
         if own.as_ref().is_some_and(|own| Arc::ptr_eq(own, memory)) {
             return Ok(Some(self.try_clone()?));
         }
-        // Of all work: what is mapped has no events of its own.
+        // Waits for all work, because a mapping has no events of its own.
         self.await_all()?;
         let mut mapped = memory.map(self, &**memory)?;
         if mapped.is_none()
@@ -71,8 +71,8 @@ impl Buffer {
         if is_known { Ok(mapped) } else { keeping(mapped, Elsewhere::new(there, here)?) }
     }
 
-    /// Maps where that can be, else copies, and says which it was. Only "cannot be" leads to a
-    /// copy: what could be and failed is an error.
+    /// Maps if possible, else copies, and reports which. A mapping that is possible and fails is an
+    /// error, not a copy.
     ///
     /// # Errors
     ///

@@ -1,23 +1,23 @@
-//! How much of a device's memory is in use.
+//! Accounting of a device's memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 
-/// What of a memory is in use.
+/// The use of a memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
-    /// The bytes of the allocations that are alive.
+    /// The bytes of live allocations.
     pub live_nbytes: u64,
-    /// The number of allocations that are alive.
+    /// The number of live allocations.
     pub live_count: u64,
-    /// The most bytes that were alive at a time.
+    /// The maximum of live bytes so far.
     pub peak_nbytes: u64,
 }
 
-/// Counts what a memory manager has handed out, under a limit that is never exceeded.
+/// Counts the bytes that a memory manager has allocated, under a limit that is never exceeded.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter under a limit in bytes; `u64::MAX` is none.
+    /// A meter with a limit in bytes; `u64::MAX` is no limit.
     pub const fn new(limit: u64) -> Self {
         Self {
             nbytes: AtomicU64::new(0),
@@ -50,7 +50,7 @@ impl Meter {
         }
     }
 
-    /// Another limit, for charges from now on. What is charged already stays, though it be more.
+    /// Sets the limit for new charges. Existing charges stay, even above it.
     pub fn set_limit(&self, nbytes: u64) {
         self.limit.store(nbytes, Ordering::Relaxed);
     }
@@ -59,12 +59,12 @@ impl Meter {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where that would go beyond the limit.
+    /// `is_out_of_memory` if that would exceed the limit.
     pub fn charge(meter: &Arc<Self>, nbytes: usize) -> Result<Charge> {
         let nbytes = nbytes as u64;
         let limit = meter.limit.load(Ordering::Relaxed);
         let within = |live: u64| live.checked_add(nbytes).filter(|&after| nbytes == 0 || after <= limit);
-        // Relaxed: numbers about memory, which order no access to it.
+        // Relaxed: the counts order no access to memory.
         let before = meter.nbytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within);
         let before = before.map_err(|used| match limit {
             u64::MAX => Error::out_of_memory(nbytes as usize, 1),
@@ -75,7 +75,7 @@ impl Meter {
         Ok(Charge { meter: meter.clone(), nbytes })
     }
 
-    /// What is charged now.
+    /// The current charges.
     pub fn usage(&self) -> Usage {
         Usage {
             live_nbytes: self.nbytes.load(Ordering::Relaxed),

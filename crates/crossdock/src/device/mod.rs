@@ -1,4 +1,4 @@
-//! Devices: memory that is somewhere else, and how it comes and goes.
+//! Devices: memory at other places, its allocation, copies and mappings.
 //!
 //! ```text
 //!   register(driver) ──> get(place) ──> Device ──> stream() ──> Stream ── record() ──> Event
@@ -10,15 +10,13 @@
 //!   buffer.map_or_copy_to(&memory)   the one where it can be, else the other, and which it was
 //! ```
 //!
-//! Unsupported and failed are different answers: whether a manager copies between two places is
-//! asked first ([`MemoryManager::can_copy`]), so that an error of the copy is always a failure and
-//! never sends it another way.
+//! Unsupported and failed are different results. [`MemoryManager::can_copy`] is queried before a
+//! copy, so an error of the copy is always a failure and never selects another route.
 //!
-//! Work in a [`Stream`] goes on after the call that asked for it. It holds leases of its source and
-//! its destination until it is over, and its [`Event`] is noted on both allocations, where every
-//! lease for access by the processor waits for it. If it failed, that lease is refused with what
-//! the device said, and so is every later one until [`settle`](crate::buffer::Buffer::settle) has
-//! been called.
+//! Work in a [`Stream`] runs asynchronously. It holds leases of its source and its destination
+//! until it is done. Its [`Event`] is recorded on both allocations, and every lease for CPU access
+//! waits for it. If the work failed, that lease and every later one fails with the device's error,
+//! until [`settle`](crate::buffer::Buffer::settle) is called.
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -36,15 +34,15 @@
 //!
 //! # How to bring a device
 //!
-//! No driver is built in. A crate that brings one implements [`Driver`], [`Device`] and
-//! [`MemoryManager`], and calls [`register`]: `crossdock-cuda` and `crossdock-opencl` do. Buffers
-//! are made by [`adopt`], which charges them to a [`Meter`] and queues what goes wrong when they
-//! are freed ([`take_release_errors`]). Memory without addresses has the driver's object
-//! ([`DeviceRegion::object`]): a [`Hold`] tells the object and the byte of it at which the buffer
-//! begins. For strided work, implement [`Engine`](engine::Engine). For streams, implement
-//! [`Stream`]; [`driver`] has the queue that holds what in-flight work needs, and [`Signal`] is an
-//! event for devices whose driver has none. The page `docs/device.md` shows a whole device in 200
-//! lines, and how the checks of `crossdock-conformance` run over it.
+//! No driver is built in. A crate with a driver implements [`Driver`], [`Device`] and
+//! [`MemoryManager`], and calls [`register`]: `crossdock-cuda` and `crossdock-opencl` do. [`adopt`]
+//! makes buffers, charges them to a [`Meter`], and queues errors of freeing them
+//! ([`take_release_errors`]). Memory without addresses has the driver's object
+//! ([`DeviceRegion::object`]): a [`Hold`] returns the object and the buffer's offset in it. For
+//! strided work, implement [`Engine`](engine::Engine). For streams, implement [`Stream`];
+//! [`driver`] has the queue that keeps the values in-flight work needs, and [`Signal`] is an event
+//! for devices whose driver has none. The page `docs/device.md` shows a complete device in 200
+//! lines, and how to run the checks of `crossdock-conformance` on it.
 
 mod adopt;
 mod allocate;

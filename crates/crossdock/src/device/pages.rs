@@ -1,4 +1,4 @@
-//! Pages of a device's own: with bytes behind them, or addresses alone.
+//! Page mappings for devices: zeroed memory, or reserved addresses only.
 
 use std::ptr::NonNull;
 
@@ -15,17 +15,18 @@ pub(super) struct Pages {
     nbytes: usize,
 }
 
-// SAFETY: an address range of the process, bound to no thread.
+// SAFETY: a mapping belongs to the process, not to a thread, and this value alone unmaps it (Pages
+// 1).
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Reserves addresses for `nbytes` bytes, one at least, at which the processor faults: for
-    /// memory that has no addresses of its own.
+    /// Reserves addresses for at least one and `nbytes` bytes, at which the CPU faults: for memory
+    /// that has no addresses.
     pub(super) fn reserved(nbytes: usize) -> Result<Self> {
         Self::new(nbytes, libc::PROT_NONE)
     }
 
-    /// Zeroed pages for `nbytes` bytes, one at least.
+    /// Zeroed pages for at least one and `nbytes` bytes.
     pub(super) fn zeroed(nbytes: usize) -> Result<Self> {
         Self::new(nbytes, libc::PROT_READ | libc::PROT_WRITE)
     }
@@ -34,7 +35,8 @@ impl Pages {
         let out_of_memory = || Error::out_of_memory(nbytes, fault::page_size());
         let rounded = nbytes.max(1).checked_next_multiple_of(fault::page_size()).ok_or_else(out_of_memory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at an address that the system chooses touches no existing mapping.
+        // SAFETY: an anonymous mapping without `MAP_FIXED`, at an address that the kernel chooses,
+        // changes no existing mapping.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), rounded, protection, flags, -1, 0) };
         if base == libc::MAP_FAILED {
             return Err(out_of_memory());
@@ -50,7 +52,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: Pages 1.
+        // SAFETY: `base..base + nbytes` is a mapping that only this value unmaps (Pages 1), and
+        // `drop` runs once; its users have been dropped.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
     }
 }

@@ -1,30 +1,30 @@
-//! What has come to another place, and how.
+//! Results of copies and mappings to another place.
 
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::device::Event;
 
-/// A buffer that came to another place.
+/// A buffer that was copied or mapped to another place.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Placed {
-    /// The buffer there.
+    /// The buffer at that place.
     pub buffer: Buffer,
-    /// Whether it is the same bytes or a copy.
+    /// Whether it has the same bytes or is a copy.
     pub moved: Moved,
-    /// The end of the copy, where that is still under way. It is noted on the buffer, too.
+    /// The event at the end of an in-flight copy. It is also recorded on the buffer.
     pub event: Option<Arc<dyn Event>>,
 }
 
-/// How a buffer came to another place.
+/// How a buffer was transferred to another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// It did not: the bytes are the same.
+    /// It was mapped: the bytes are the same.
     Mapped,
-    /// They were copied.
+    /// The bytes were copied.
     Copied {
-        /// How many.
+        /// The number of bytes copied.
         nbytes: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Which devices there are, by kind: those that drivers brought.
+//! The registry of drivers by kind, and of opened devices.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard};
@@ -9,14 +9,14 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::fork::ForkLock;
 use crate::memory::{Backing, DeviceKind, Place};
 
-/// Nothing of a device or a driver is called or dropped under the lock.
+/// No method of a device or a driver is called, and none is dropped, under the lock.
 struct Registry {
     host: Option<Host>,
     drivers: BTreeMap<DeviceKind, Arc<dyn Driver>>,
     opened: BTreeMap<Place, Arc<dyn Device>>,
 }
 
-/// What is always there.
+/// The host, which is always available.
 #[derive(Clone)]
 struct Host {
     device: Arc<HostDevice>,
@@ -40,8 +40,8 @@ fn the_host() -> Host {
     registry().host.get_or_insert_with(make).clone()
 }
 
-/// Registers a driver for all of its kinds: all devices but the processor come in this way. To
-/// register the same driver again changes nothing.
+/// Registers a driver for all of its kinds. All devices except the host are registered this way.
+/// Registering the same driver again has no effect.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -59,9 +59,9 @@ fn the_host() -> Host {
 ///
 /// # Errors
 ///
-/// `is_conflict` where another driver has one of the kinds; the processor's is never free.
+/// `is_conflict` if another driver has one of the kinds; the host's kind is reserved.
 pub fn register(driver: Arc<dyn Driver>) -> Result<()> {
-    // Asked without the lock: it is foreign code.
+    // Called without the lock, because it is foreign code.
     let kinds = driver.kinds().to_vec();
     let mut registry = registry();
     let is_taken = |kind: &DeviceKind| {
@@ -78,12 +78,11 @@ pub fn register(driver: Arc<dyn Driver>) -> Result<()> {
     Ok(())
 }
 
-/// Takes a kind out, with the devices of it that were opened. Their memory stays good: it keeps its
-/// manager.
+/// Removes a kind and its opened devices. Their memory stays valid, because it keeps its manager.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where the kind is not registered, or is the processor's.
+/// `is_unsupported` if the kind is not registered, or is the host's.
 pub fn unregister(kind: DeviceKind) -> Result<()> {
     let mut registry = registry();
     let Some(driver) = registry.drivers.remove(&kind) else {
@@ -99,12 +98,12 @@ pub fn unregister(kind: DeviceKind) -> Result<()> {
     Ok(())
 }
 
-/// The device at a place, opened if it was not yet; the same one each time.
+/// The device at a place, opened on first use; the same at each call.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where the kind is not registered, `is_bounds` where the processor is asked for
-/// by another number than 0, and whatever opening it says.
+/// `is_unsupported` if the kind is not registered, `is_bounds` for the host with a number other
+/// than 0, and the errors of opening it.
 pub fn get(place: Place) -> Result<Arc<dyn Device>> {
     if place.kind() == DeviceKind::CPU {
         return if place == Place::CPU { Ok(the_host().device) } else { Err(no_such(place)) };
@@ -123,7 +122,7 @@ pub fn get(place: Place) -> Result<Arc<dyn Device>> {
         return Err(Error::device(format!("{place} was to be opened, and {} came", device.place())));
     }
     let mut registry = registry();
-    // A driver that was taken out meanwhile is not put back.
+    // A driver that was unregistered meanwhile does not register its device.
     if !registry.drivers.get(&place.kind()).is_some_and(|now| Arc::ptr_eq(now, &driver)) {
         drop(registry);
         return Ok(device);
@@ -143,8 +142,8 @@ pub fn memory(place: Place) -> Result<Arc<dyn MemoryManager>> {
 }
 
 /// Memory of this process that other processes can map
-/// ([`Buffer::shared`](crate::buffer::Buffer::shared)): at the place `cpu`, and so beside the usual
-/// memory there.
+/// ([`Buffer::shared`](crate::buffer::Buffer::shared)). Its place is `cpu`, like that of the usual
+/// memory.
 pub fn shared_memory() -> Arc<dyn MemoryManager> {
     the_host().shared
 }
@@ -153,8 +152,7 @@ pub(super) fn host() -> Arc<dyn MemoryManager> {
     the_host().memory
 }
 
-/// Who answers for memory that no device's manager allocated; `None` where its kind is not
-/// registered.
+/// The manager for memory that no device's manager allocated; `None` if its kind is not registered.
 pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dyn MemoryManager>>> {
     let is_known = || registry().drivers.contains_key(&place.kind());
     match (place.is_host(), backing) {
@@ -165,22 +163,21 @@ pub(super) fn manager_of(place: Place, backing: Backing) -> Result<Option<Arc<dy
     }
 }
 
-/// The processor's kind, and those that are registered.
+/// The host's kind, and the registered kinds.
 pub fn kinds() -> Vec<DeviceKind> {
     let mut kinds = vec![DeviceKind::CPU];
     kinds.extend(registry().drivers.keys());
     kinds
 }
 
-/// The devices that were opened, the processor first.
+/// The opened devices, the host first.
 pub fn opened() -> Vec<Arc<dyn Device>> {
     let mut devices: Vec<Arc<dyn Device>> = vec![the_host().device];
     devices.extend(registry().opened.values().cloned());
     devices
 }
 
-/// What is in use of the memory of each device that was opened, the processor's first; its shared
-/// memory has a row of its own.
+/// The memory in use of each opened device, the host's first; its shared memory has a separate row.
 pub fn usage() -> Vec<(String, Place, Usage)> {
     let mut rows: Vec<_> =
         opened().into_iter().map(|device| (device.name(), device.place(), device.memory().usage())).collect();
@@ -188,12 +185,12 @@ pub fn usage() -> Vec<(String, Place, Usage)> {
     rows
 }
 
-/// Where memory is, as the driver of a kind looks it up by its address; `None` where the driver
-/// knows nothing of it, or looks nothing up.
+/// The place of the memory at an address, as the driver of a kind looks it up; `None` if the driver
+/// does not know it, or has no lookup.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where the kind is not registered; whatever the driver says.
+/// `is_unsupported` if the kind is not registered; the driver's errors.
 pub(crate) fn place_of(kind: DeviceKind, address: *const u8) -> Result<Option<Place>> {
     let driver = registry().drivers.get(&kind).cloned();
     driver.ok_or_else(|| unknown(kind))?.place_of(address)

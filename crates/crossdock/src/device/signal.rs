@@ -1,4 +1,4 @@
-//! An event that this process itself brings about.
+//! An event that this process itself signals.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -7,11 +7,11 @@ use crate::device::Event;
 use crate::error::{Error, Result};
 use crate::memory::fork;
 
-/// An event for devices whose driver has none, or whose work is done by a thread. The code that
-/// does the work has the [`Completion`].
+/// An event for devices whose driver has none, or whose work runs on a thread. The code that does
+/// the work holds the [`Completion`].
 ///
-/// It needs no lock, so that a forked child never finds one held: there, a signal that had not
-/// happened is an error, since the thread that would have brought it about stayed with the parent.
+/// It needs no lock, so a forked child never finds one held. In the child, a pending signal is an
+/// error, because the thread that would signal it stayed with the parent.
 ///
 /// ```
 /// use crossdock::device::{Event, Signal};
@@ -28,22 +28,20 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// A signal that has not happened, and what makes it happen.
+    /// A pending signal, and its completion.
     pub fn new() -> (Arc<Self>, Completion) {
         let signal = Arc::new(Self { outcome: OnceLock::new(), generation: fork::generation() });
         (signal.clone(), Completion(Some(signal)))
     }
 
-    /// Ends the wait by hand, as dropping the [`Completion`] does: for a completion that was leaked
-    /// (`std::mem::forget`, a reference cycle), where every access to the memory would wait for
-    /// ever. Returns whether the signal had not happened before. If the completion finishes after
-    /// this, that changes nothing.
+    /// Ends the wait explicitly, as dropping the [`Completion`] does. It is for a leaked completion
+    /// (`std::mem::forget`, a reference cycle), for which every access to the memory would wait
+    /// forever. Returns whether the signal was pending. A later completion has no effect.
     ///
-    /// The memory that the work was to write is refused until
+    /// Leases of the memory that the work was to write fail until
     /// [`Buffer::settle`](crate::buffer::Buffer::settle) is called. Leases that the work holds stay
-    /// until the object that holds them is dropped. The work noted on memory is listed by
-    /// [`Buffer::events`](crate::buffer::Buffer::events) and by the
-    /// [ledger](crate::ledger).
+    /// until their holder is dropped. [`Buffer::events`](crate::buffer::Buffer::events) and the
+    /// [ledger](crate::ledger) list the work recorded on memory.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -81,20 +79,20 @@ fn given_up() -> Result<()> {
     Err(Error::device("the work was given up before it was done"))
 }
 
-/// The duty to report how work ended. If it is dropped, the work counts as given up. If it is
-/// leaked, the signal never happens, until [`Signal::give_up`] is called.
+/// The obligation to report how work ended. If it is dropped, the work counts as abandoned. If it
+/// is leaked, the signal stays pending until [`Signal::give_up`] is called.
 #[derive(Debug)]
 pub struct Completion(Option<Arc<Signal>>);
 
 impl Completion {
-    /// Says how the work ended, once the leases that it held have been given back.
+    /// Reports how the work ended, after its leases have been released.
     pub fn finish(mut self, outcome: Result<()>) {
         self.set(outcome);
     }
 
     fn set(&mut self, outcome: Result<()>) {
         if let Some(signal) = self.0.take() {
-            // Already set if the signal was given up by hand.
+            // Already set if `give_up` was called.
             let _is_first = signal.set(outcome);
         }
     }
@@ -125,13 +123,13 @@ impl Event for Signal {
     }
 }
 
-/// What a forked child is told of its parent's work.
+/// The error in a forked child for its parent's work.
 #[cold]
 pub(super) fn left_behind() -> Error {
     Error::device("the work was under way in another process when this one was forked")
 }
 
-/// An outcome once more.
+/// Returns a copy of an outcome.
 pub(super) fn repeat(outcome: &Result<()>) -> Result<()> {
     match outcome {
         Ok(()) => Ok(()),

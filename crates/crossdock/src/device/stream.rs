@@ -1,4 +1,4 @@
-//! Queues of work on a device, and the moments at which it is done.
+//! Queues of work on a device, and the events of its end.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -8,71 +8,70 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::memory::Place;
 
-/// A queue of work on a device: what is put into it is done in that order, after the call that put
-/// it there.
+/// A queue of work on a device, which runs in order and asynchronously.
 ///
-/// Dropping a stream loses no work. A stream belongs to the process that made it: after a fork the
+/// Dropping a stream loses no work. A stream belongs to the process that made it: after a fork, the
 /// child makes its own.
 pub trait Stream: Any + Send + Sync + fmt::Debug {
-    /// The device whose work this is.
+    /// The device of the queue.
     fn place(&self) -> Place;
 
-    /// An event that happens when all that is in the queue now is done.
+    /// An event that happens when all work now in the queue is done.
     ///
     /// # Errors
     ///
-    /// Whatever the device says.
+    /// The device's errors.
     fn record(&self) -> Result<Arc<dyn Event>>;
 
-    /// Lets all that is put into the queue from now on begin after an event, which may be another
-    /// stream's or another device's; and fail, if that failed. A device that cannot do so by itself
-    /// waits here and now.
+    /// Orders later work in the queue after an event, which may be of another stream or device. If
+    /// the event failed, the later work fails. A device without support for this waits
+    /// synchronously.
     ///
     /// # Errors
     ///
-    /// Whatever the device says, or what the event says has failed.
+    /// The device's errors, or the event's error.
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {
         event.wait()
     }
 
-    /// Waits until all that is in the queue now is done.
+    /// Waits until all work now in the queue is done.
     ///
     /// # Errors
     ///
-    /// Whatever the device says.
+    /// The device's errors.
     fn synchronize(&self) -> Result<()> {
         self.record()?.wait()
     }
 
-    /// The driver's own handle, for protocols that carry it; null where there is none. It is the
-    /// stream's, which outlives its use.
+    /// The driver's handle, for protocols that carry it, or null. The stream owns it, and must
+    /// outlive its use.
     fn raw(&self) -> *mut c_void {
         std::ptr::null_mut()
     }
 }
 
-/// A moment in the work of a device: over, or not yet.
+/// A point in the work of a device: reached, or pending.
 ///
-/// When [`Event::wait`] has returned, or [`Event::poll`] is not `None`, the leases that the work
-/// held have been given back.
+/// When [`Event::wait`] has returned, or [`Event::poll`] is not `None`, the leases of the work have
+/// been released.
 pub trait Event: Any + Send + Sync + fmt::Debug {
-    /// Waits until the work before the event is over.
+    /// Waits until the work before the event is done.
     ///
     /// # Errors
     ///
-    /// What failed: the same at each call, `is_device` where it was the device.
+    /// The error of the work: the same at each call, `is_device` if the device failed.
     fn wait(&self) -> Result<()>;
 
-    /// What [`Event::wait`] would return, or `None` where it would have to wait.
+    /// The result of [`Event::wait`], or `None` if it would have to wait.
     fn poll(&self) -> Option<Result<()>>;
 
-    /// Whether the work is over, well or badly.
+    /// Whether the work is done, with success or failure.
     fn is_done(&self) -> bool {
         self.poll().is_some()
     }
 
-    /// The driver's own handle, for protocols that carry it; null where there is none. It is the
-    /// event's, which outlives its use.
+    /// The driver's handle, for protocols that carry it, or null. The event owns it, and must
+    /// outlive its use.
     fn raw(&self) -> *mut c_void {
         std::ptr::null_mut()
     }

@@ -1,4 +1,4 @@
-//! What work of a device comes after, and who has to be told of it.
+//! The ordering of device work after earlier work, and its recording on memory.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use crate::device::{Effect, Event, MemoryManager, Stream, Transfer};
 use crate::error::{Error, Result};
 use crate::memory::LeaseKind;
 
-/// Puts work that reads one buffer and writes another into a stream, behind all that is under way
-/// on them, and notes its end on both. `enqueue` takes the leases, and puts it there.
+/// Enqueues work that reads one buffer and writes another in a stream, after all in-flight work on
+/// them, and records its end on both. `enqueue` takes the leases and enqueues the work.
 ///
 /// # Errors
 ///
-/// What failed already, and was to write what is read or written here; of `enqueue`.
+/// The error of failed work that was to write either buffer; the errors of `enqueue`.
 pub(crate) fn in_order(
     read: Option<&Buffer>,
     written: &Buffer,
@@ -28,7 +28,7 @@ pub(crate) fn in_order(
     let of_target = before(target, LeaseKind::Share)?;
     of_target.iter().try_for_each(|event| stream.wait(event))?;
     let event = enqueue()?;
-    // Whoever waits for this has waited for all that touched the destination before.
+    // The new event comes after all earlier work on the destination, so it supersedes those events.
     let noted = note(target, &event, Effect::Writes, &of_target)
         && source.is_none_or(|source| note(source, &event, Effect::Reads, &[]));
     if !noted {
@@ -37,11 +37,11 @@ pub(crate) fn in_order(
     Ok(event)
 }
 
-/// Waits for all that is under way on what work reads and on what it writes.
+/// Waits for all in-flight work on the buffers that new work reads and writes.
 ///
 /// # Errors
 ///
-/// What failed, and was to write either.
+/// The error of failed work that was to write either.
 pub(crate) fn settle_before(read: Option<&Buffer>, written: &Buffer) -> Result<()> {
     if let Some(read) = read {
         read.handle().await_work(LeaseKind::Pin)?;
@@ -49,8 +49,8 @@ pub(crate) fn settle_before(read: Option<&Buffer>, written: &Buffer) -> Result<(
     written.handle().await_work(LeaseKind::Share)
 }
 
-/// Copies between memory of a manager and the host's, without counting: for what is no data of an
-/// array, or a single element.
+/// Copies between memory of a manager and host memory, without counting: for internal data, or a
+/// single element.
 ///
 /// # Errors
 ///

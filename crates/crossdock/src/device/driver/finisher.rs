@@ -1,5 +1,5 @@
-//! The thread that notices the end of work for which no other thread waits. One for all devices,
-//! and only while there is work, or was a moment ago.
+//! The thread that finishes work for which no other thread waits. There is one for all devices, and
+//! it runs only while there is work and shortly after.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -11,17 +11,17 @@ use crate::memory::fork::{self, ForkLock};
 use crate::memory::release::release_quietly;
 use crate::memory::thread;
 
-/// How long the thread stays without work.
+/// The time that the thread stays without work.
 const LINGERS: Duration = Duration::from_millis(200);
 
-/// How long it sleeps between two looks at what is not over: it waits for none, since another may
-/// be over sooner.
+/// The pause between two polls of unfinished work. The thread waits for no single event, because
+/// another may finish sooner.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
 struct Watched {
     events: VecDeque<Arc<dyn Event>>,
-    /// The generation of the process in which the thread runs, or is about to.
+    /// The generation of the process in which the thread runs, or is being started.
     thread: Option<u64>,
 }
 
@@ -32,14 +32,13 @@ fn watched() -> MutexGuard<'static, Watched> {
     WATCHED.lock()
 }
 
-/// Has the thread wait for an event, and for what it gives back. `false` where that cannot be: then
-/// the caller waits.
+/// Makes the thread finish an event's work. `false` if that is not possible: then the caller waits.
 pub(super) fn watch(event: &Arc<dyn Event>) -> bool {
     let mut watched = watched();
     let generation = Some(fork::generation());
     let mut inherited = VecDeque::new();
     if watched.thread != generation {
-        // Events of the parent's stay with it.
+        // Events of the parent process stay with the parent.
         inherited = std::mem::take(&mut watched.events);
     }
     let fits = watched.events.try_reserve(1).is_ok();
@@ -51,7 +50,7 @@ pub(super) fn watch(event: &Arc<dyn Event>) -> bool {
         watched.thread = generation;
     }
     drop(watched);
-    // What they hold goes without the lock.
+    // The values that they hold are dropped without the lock.
     release_quietly(|| drop(inherited));
     MORE.notify_one();
     if starts && !thread::spawn(run) {
@@ -65,7 +64,8 @@ pub(super) fn watch(event: &Arc<dyn Event>) -> bool {
 }
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
-    // SAFETY: the name is a C string of fewer than 16 bytes, and the thread is this one.
+    // SAFETY: the second argument of `PR_SET_NAME` is a null-terminated string of fewer than 16
+    // bytes with static lifetime; the call names only this thread.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"crossdock-devs".as_ptr()) };
     let mut pause = SHORTEST_PAUSE;
     while let Some(mut events) = next() {
@@ -80,7 +80,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// What is to be looked at; `None` when there has been nothing for a while.
+/// The events to poll; `None` after some time without events.
 fn next() -> Option<VecDeque<Arc<dyn Event>>> {
     let mut watched = watched();
     loop {
@@ -96,15 +96,15 @@ fn next() -> Option<VecDeque<Arc<dyn Event>>> {
     }
 }
 
-/// Behind what came meanwhile.
+/// Appends the unfinished events to those added meanwhile.
 fn put_back(mut events: VecDeque<Arc<dyn Event>>) {
     let mut watched = watched();
     std::mem::swap(&mut watched.events, &mut events);
     watched.events.append(&mut events);
 }
 
-/// Polling releases what finished work held. An event runs code of the device's implementer, which
-/// may panic: such an event is not polled again.
+/// Polling releases the memory that finished work held. An event runs the device implementer's
+/// code, which may panic: such an event is not polled again.
 fn is_over(event: &Arc<dyn Event>) -> bool {
     let mut over = true;
     release_quietly(|| over = event.is_done());

@@ -1,11 +1,11 @@
-//! What work holds until it is over, and how it is released.
+//! The values that work holds until it is done, and their release.
 
 use crate::device::engine::Work;
 use crate::device::{Orphans, Transfer};
 use crate::memory::release::{Orphan, release_quietly};
 
-/// What work holds until it is over: a [`Transfer`], a [`Work`], nothing (`()`), or one of them
-/// with a value beside it, `(W, B)`, which is dropped after the leases were released.
+/// A value that work holds until it is done: a [`Transfer`], a [`Work`], nothing (`()`), or one of
+/// them with another value, `(W, B)`, which is dropped after the leases are released.
 pub trait Held: sealed::GiveBack + Send + 'static {}
 
 impl<W: sealed::GiveBack + Send + 'static> Held for W {}
@@ -17,7 +17,7 @@ pub(super) mod sealed {
     pub struct Left(pub(in crate::device) Orphans);
 
     pub trait GiveBack {
-        /// What is left after the leases were released.
+        /// The values left after the leases are released.
         type Rest: Send + 'static;
 
         /// Releases the leases, and counts the bytes if the work succeeded. Runs no code of a
@@ -55,14 +55,14 @@ pub(super) mod sealed {
     }
 }
 
-/// What work holds, whatever its type. Dropping it releases memory that has no holder left, and may
-/// run foreign code.
+/// The held values of work of any type. Dropping it releases memory that has no holder left, and
+/// may run foreign code.
 pub(super) trait Kept: Send {
     /// Releases the leases, at most once, under the queue's lock.
     fn give_back(&mut self, is_done: bool);
 }
 
-/// Work, until its leases are released; then what they left behind.
+/// Work, until its leases are released; then the allocations left to release.
 pub(super) struct Leases<W: Held> {
     pub(super) work: Option<W>,
     /// Allocations that their owners still have to release.
@@ -81,8 +81,8 @@ impl<W: Held> Kept for Leases<W> {
         if let Some(work) = self.work.take() {
             let (left, rest) = work.give_back(is_done);
             (self.orphans, self.rest) = (left.0, Some(rest));
-            // A thread that sees the work over must find its memory available again, also under a
-            // limit.
+            // A thread that observes the end of the work must find its memory available again, also
+            // under a limit.
             self.orphans.iter_mut().flatten().for_each(Orphan::release_own);
         }
     }

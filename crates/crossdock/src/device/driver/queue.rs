@@ -1,13 +1,13 @@
 //! The in-flight work of one queue of a driver, and the events of its end.
 //!
-//! The first thread that finds the work over, by waiting or polling, releases what it held, and
-//! what all earlier work in the same queue held, which is over as well. If no thread asks, a
-//! background thread does ([`finisher`]).
+//! The first thread that finds the work done, by waiting or polling, releases its held values and
+//! those of all earlier work in the same queue, which is done as well. If no thread waits or polls,
+//! a background thread does ([`finisher`]).
 //!
-//! Work ends in three steps. Under the queue's lock its leases are released, with memory that is
-//! the library's own, and its outcome is published. After the lock is released, everything else
-//! that it held is dropped, and only then do foreign owners run their code: such an owner may use
-//! the same queue, and wait for any event, including that of this work.
+//! Work ends in three steps. Under the queue's lock, its leases and the library's own memory are
+//! released, and its outcome is published. After the lock is released, all other held values are
+//! dropped. Only then do foreign owners run their code: such an owner may use the same queue, and
+//! wait for any event, including that of this work.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -23,11 +23,11 @@ use crate::error::{Error, Result};
 use crate::memory::fork;
 use crate::memory::release::release_quietly;
 
-/// One queue of a driver, which does its work in order: keeps what in-flight work holds until its
-/// end.
+/// One queue of a driver, which runs its work in order. It keeps the values that in-flight work
+/// holds until its end.
 ///
-/// `E` is the driver's own event. It holds nothing, so that its [`wait`](Event::wait) and
-/// [`poll`](Event::poll) only ask the driver.
+/// `E` is the driver's own event. It holds no memory: its [`wait`](Event::wait) and
+/// [`poll`](Event::poll) only query the driver.
 ///
 /// ```
 /// use std::ffi::c_void;
@@ -65,12 +65,11 @@ impl<E: Event> DriverQueue<E> {
         Self(Arc::new(Line { under_way: Mutex::new(ordered), generation: fork::generation() }))
     }
 
-    /// Puts work into the driver's queue: calls `enqueue` under this queue's lock, which returns
-    /// the driver's event of the work's end. `work` is kept until then. If `enqueue` fails, it is
+    /// Enqueues work with the driver: calls `enqueue` under this queue's lock, which returns the
+    /// driver's event of the work's end. `work` is kept until then. If `enqueue` fails, it is
     /// dropped at once, without the lock. An `enqueue` that uses this queue deadlocks.
     ///
-    /// The event that is returned has released what the work held when it says that the work is
-    /// over.
+    /// When the returned event reports that the work is done, the held values have been released.
     ///
     /// # Errors
     ///
@@ -96,9 +95,9 @@ impl<E: Event> DriverQueue<E> {
         Ok(end)
     }
 
-    /// The driver's own event behind one that [`DriverQueue::push`] returned, of any queue whose
-    /// driver has such events: for a stream that waits for it by the driver, and for threads of the
-    /// driver, which must release nothing.
+    /// The driver's own event of one that [`DriverQueue::push`] returned, for any queue with events
+    /// of this type. It serves streams that wait for it through the driver, and threads of the
+    /// driver, which must not release held values.
     pub fn event_of(event: &dyn Event) -> Option<&E> {
         let event: &dyn Any = event;
         event.downcast_ref::<Pending<E>>().map(|pending| &pending.event)
@@ -116,9 +115,9 @@ struct Work<E> {
     held: Box<dyn Kept>,
 }
 
-/// The work that is not known to be over, the oldest first.
+/// The work that is not known to be done, the oldest first.
 struct Line<E> {
-    /// Never taken in a child of the process that made it, where another thread may have had it.
+    /// Never locked in a forked child, because another thread may have held it during the fork.
     under_way: Mutex<Ordered<E>>,
     generation: u64,
 }
@@ -146,7 +145,7 @@ struct Pending<E> {
 }
 
 impl<E: Event> Pending<E> {
-    /// Gives back what this work and all before it held, since it is over, and ended so.
+    /// Releases the held values of this work, which ended with `outcome`, and of all earlier work.
     fn conclude(&self, outcome: Result<()>) -> Result<()> {
         let mut own = Some(outcome);
         while let Some(work) = self.take_next(&mut own)? {
@@ -167,8 +166,8 @@ impl<E: Event> Pending<E> {
         let Some(oldest) = ordered.work.front().filter(|work| work.end.number <= self.number) else {
             return Ok(None);
         };
-        // Polled without waiting, since the lock is held. Work that fails because of what it waited
-        // for can be over before older work.
+        // Polled without waiting, because the lock is held. Work that fails because an awaited
+        // event failed can end before older work.
         let of_older = if oldest.end.number < self.number { oldest.end.event.poll() } else { None };
         let (place, outcome) = match of_older {
             Some(outcome) => (Some(0), Some(outcome)),

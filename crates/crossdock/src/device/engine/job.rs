@@ -1,18 +1,19 @@
-//! What one launch of a kernel is told: the numbers that its source calls a job.
+//! The parameters of one kernel launch: the struct `Job` in the kernels' source.
 
 use std::ffi::CStr;
 
-/// The most loops of one launch, and how many elements each item of most kernels has under way.
+/// The maximum number of loops in one launch, and the number of elements that each work-item of
+/// most kernels has in flight.
 pub(crate) const MOST_AXES: usize = 16;
 pub(crate) const AT_ONCE: usize = 4;
 
-/// The most steps of one launch: indices are numbers below 2^31.
+/// The maximum number of steps in one launch: indices are below 2^31.
 pub(crate) const MOST_STEPS: usize = 1 << 30;
 
-/// What no index is: nothing was refused.
+/// Not an index: no element was refused.
 pub(crate) const NONE_REFUSED: u32 = u32::MAX;
 
-/// A loop, as kernels are told of it.
+/// A loop, in the form that kernels use.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Axis {
@@ -25,7 +26,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// A loop of `len` elements, which are `from` and `to` bytes apart, counted in steps of `side`
+    /// A loop of `len` elements with strides of `from` and `to` bytes, counted in steps of `side`
     /// elements. It has fewer than 2^31 steps.
     pub(crate) fn new(len: usize, from: isize, to: isize, side: usize) -> Self {
         let steps = len.div_ceil(side) as u32;
@@ -40,10 +41,10 @@ impl Axis {
     }
 }
 
-/// What one launch does: the struct `Job` that the source of the kernels declares, and that every
-/// kernel takes by value as its fourth parameter. An engine passes the bytes on.
+/// The work of one launch: the struct `Job` that the kernels' source declares, and that every
+/// kernel takes by value as its fourth parameter. An engine passes the bytes to the driver.
 ///
-/// It is as large as drivers permit at least: less than 1024 bytes with three pointers beside it.
+/// Its size fits the minimum that every driver supports: less than 1024 bytes with three pointers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Job {
@@ -63,15 +64,15 @@ pub struct Job {
 }
 
 impl Job {
-    /// Its bytes, for drivers that take parameters as bytes.
+    /// The bytes, for drivers that take parameters as bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        // SAFETY: a struct of integers without padding (its size is asserted below) is initialised
-        // in every byte, and is borrowed as long as the slice.
+        // SAFETY: `Job` has only integers and no padding (the assertion below checks its size), so
+        // all its bytes are initialised; `self` is borrowed as long as the slice.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 }
 
-// A driver takes parameters of 1024 bytes at least.
+// Every driver supports at least 1024 bytes of parameters.
 const _: () = assert!(size_of::<Job>() == 72 + 32 * MOST_AXES && size_of::<Job>() + 3 * 8 <= 1024);
 
 /// A kernel: the name of a function in the text of a [`Program`].
@@ -81,7 +82,7 @@ pub struct Kernel {
     program: Program,
 }
 
-/// A text of kernels. Each is compiled when the first of its kernels is launched.
+/// A source text of kernels. It is compiled when the first of its kernels is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
     /// Copies and fills.
@@ -91,8 +92,8 @@ pub enum Program {
 }
 
 impl Program {
-    /// The text, in a dialect that OpenCL C 1.2, CUDA C++ and C++17 have in common. Its beginning
-    /// says what a C++ host provides.
+    /// The text, in a common subset of OpenCL C 1.2, CUDA C++ and C++17. Its first part describes
+    /// what a C++ host must provide.
     ///
     /// ```
     /// use crossdock::device::engine::Program;
@@ -116,7 +117,7 @@ impl Kernel {
     pub(crate) const FILL: Self = Self::of_copy(c"fill");
     pub(crate) const CAST: Self = Self { name: c"cast", program: Program::Cast };
 
-    /// Copies elements of a width, each for itself.
+    /// Copies elements of a width one by one.
     pub(crate) fn elements(width: usize) -> Self {
         Self::of_copy(match width {
             1 => c"elements_1",
@@ -127,7 +128,7 @@ impl Kernel {
         })
     }
 
-    /// Copies elements of a width, a tile of them at a time.
+    /// Copies elements of a width in tiles.
     pub(crate) fn tiles(width: usize) -> Self {
         Self::of_copy(match width {
             1 => c"tiles_1",
@@ -142,12 +143,12 @@ impl Kernel {
         Self { name, program: Program::Copy }
     }
 
-    /// The text that the kernel is in.
+    /// The text that contains the kernel.
     pub fn program(self) -> Program {
         self.program
     }
 
-    /// The name of its function there.
+    /// The name of its function in the text.
     pub fn name(self) -> &'static CStr {
         self.name
     }

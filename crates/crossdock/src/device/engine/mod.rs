@@ -1,4 +1,4 @@
-//! Strided work on a device: what an engine is told to do, and the trait of engines.
+//! Strided work on a device: the work's description, and the trait of engines.
 //!
 //! ```text
 //!   array.to_order(…) · cast · fill · assign           on memory that the processor does not address
@@ -37,37 +37,36 @@ pub use work::Work;
 
 /// Does strided work in the memory of a device.
 ///
-/// Any thread may call any of this at any time.
+/// Any thread may call any method at any time.
 pub trait Engine: Send + Sync + fmt::Debug {
-    /// Where a kernel that is given this memory finds its first byte.
+    /// The position at which a kernel finds the first byte of this memory.
     ///
     /// # Errors
     ///
     /// `is_place` for memory that this engine does not reach.
     fn start(&self, hold: &Hold) -> Result<Start>;
 
-    /// Does the steps one after the other, and returns when they are done. The caller releases the
-    /// leases.
+    /// Runs the steps in order, and returns when they are done. The caller releases the leases.
     ///
     /// # Errors
     ///
-    /// Whatever the device says. Then nothing of the work is in flight.
+    /// The device's errors. Then no part of the work is in flight.
     fn run(&self, work: &Work) -> Result<()>;
 
-    /// Whether it puts work into such a stream.
+    /// Whether it can enqueue work in the stream.
     fn can_enqueue(&self, stream: &dyn Stream) -> bool {
         let _ = stream;
         false
     }
 
-    /// Puts work into a stream for which [`Engine::can_enqueue`] holds, and returns the event of
-    /// its end. When the steps are done, and before the event says so, the work's leases are
-    /// released: by the [`DriverQueue`](crate::device::driver::DriverQueue) that holds the work, or
-    /// by [`Work::complete`].
+    /// Enqueues work in a stream for which [`Engine::can_enqueue`] is true, and returns the event
+    /// of its end. When the steps are done, and before the event reports that, the work's leases
+    /// are released: by the [`DriverQueue`](crate::device::driver::DriverQueue) that holds the
+    /// work, or by [`Work::complete`].
     ///
     /// # Errors
     ///
-    /// Whatever the device says. Then nothing of the work is in flight.
+    /// The device's errors. Then no part of the work is in flight.
     fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         drop(work);
         Err(Error::unsupported(format!("{self:?} puts no work into {stream:?}")))

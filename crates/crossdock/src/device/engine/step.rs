@@ -1,28 +1,28 @@
-//! One thing that a device does.
+//! One step of a device's work.
 
 use crate::device::engine::{Job, Kernel};
 
-/// One thing that a device does, between the memory `from` and the memory `to` of a
+/// One step of a device's work, between the memory `from` and the memory `to` of a
 /// [`Work`](crate::device::engine::Work).
 ///
-/// Offsets are in bytes from where the pointer to the memory points: they contain the
-/// [`Start::offset`] that the engine named.
+/// Offsets are in bytes from the pointer to the memory, and include the [`Start::offset`] that the
+/// engine returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// A copy of `nbytes` bytes without gaps.
+    /// A copy of `nbytes` contiguous bytes.
     Bytes {
         /// The offset in the source.
         from: u64,
         /// The offset in the destination.
         to: u64,
-        /// The number of bytes, one at least.
+        /// The number of bytes, at least one.
         nbytes: usize,
     },
-    /// A copy of rows, each at least 4096 bytes long: what most copy engines do.
+    /// A copy of rows, each at least 4096 bytes long, which most copy engines support.
     Rows(Rows),
     /// A launch of a kernel.
     Launch {
-        /// Which kernel.
+        /// The kernel.
         kernel: Kernel,
         /// The number of groups, of [`Kernel::ITEMS`] work-items each, along one axis.
         groups: u32,
@@ -31,7 +31,7 @@ pub enum Step {
     },
 }
 
-/// A copy of rows of `nbytes` bytes without gaps, `rows` of them in each of `slices` slices. No two
+/// A copy of rows of `nbytes` contiguous bytes, `rows` of them in each of `slices` slices. No two
 /// rows overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
@@ -47,7 +47,7 @@ pub struct Rows {
     pub slices: usize,
 }
 
-/// Where the rows of one memory lie, in bytes.
+/// The positions of the rows in one memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pitched {
     /// The offset of the first row.
@@ -58,19 +58,19 @@ pub struct Pitched {
     pub slice: usize,
 }
 
-/// Where a kernel finds the first byte of some memory.
+/// The position at which a kernel finds the first byte of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Its distance in bytes from where the kernel's pointer points: 0 for devices with addresses,
-    /// the offset within the object for those whose kernels are given objects.
+    /// Its distance in bytes from the kernel's pointer: 0 for devices with addresses, the offset
+    /// within the object for devices whose kernels take objects.
     pub offset: i64,
-    /// An integer with the same alignment as its address: the address itself, where the device has
+    /// An integer with the same alignment as the address: the address itself, if the device has
     /// one.
     pub address: u64,
 }
 
 impl Start {
-    /// So many bytes farther on.
+    /// The position `by` bytes farther on.
     pub(crate) fn moved(self, by: isize) -> Self {
         Self { offset: self.offset + by as i64, address: self.address.wrapping_add_signed(by as i64) }
     }

@@ -1,16 +1,15 @@
-//! Steps, and the leases of the memory that they touch.
+//! Steps, and the leases of the memory that they access.
 
 use crate::device::engine::Step;
 use crate::device::{Hold, Orphans};
 use crate::memory::count_copied;
 
-/// Steps that are done one after the other, and the memory that they touch. The library alone makes
-/// it.
+/// Steps that run in order, and the memory that they access. Only the library makes it.
 ///
 /// # Invariants
 ///
-/// 1. If every [`Start`](crate::device::engine::Start) that the engine named is true, the steps
-///    touch bytes of the holds alone: they read `from`, write `to`, and lower the 32-bit word of
+/// 1. If every [`Start`](crate::device::engine::Start) that the engine returned is true, the steps
+///    access only bytes of the holds: they read `from`, write `to`, and lower the 32-bit word of
 ///    `refused`.
 /// 2. The holds permit that: Pin or Read of `from`, Share or Write of the others.
 #[derive(Debug)]
@@ -35,24 +34,24 @@ impl Work {
         Self { steps, to, from, refused, nbytes }
     }
 
-    /// What is done, in this order.
+    /// The steps, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The memory that is written: the kernels' first parameter.
+    /// The destination: the kernels' first parameter.
     pub fn to(&self) -> &Hold {
         &self.to
     }
 
-    /// The memory that is read: the kernels' second parameter. Work without a source reads nothing,
-    /// and kernels are given `to` again.
+    /// The source: the kernels' second parameter. Work without a source reads nothing, and passes
+    /// `to` again.
     pub fn from(&self) -> &Hold {
         self.from.as_ref().unwrap_or(&self.to)
     }
 
     /// A word of 32 bits for the number of the first element that a checked cast refuses: the
-    /// kernels' third parameter, or null where nothing is checked.
+    /// kernels' third parameter, or null if nothing is checked.
     pub fn refused(&self) -> Option<&Hold> {
         self.refused.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The fenced device's memory: pages without access for the addresses, and pages beside for the
+//! The fenced device's memory: inaccessible pages for the addresses, and separate pages for the
 //! bytes.
 
 use std::any::Any;
@@ -33,12 +33,12 @@ impl FencedMemory {
         &self.core
     }
 
-    /// A buffer with addresses behind a fence, whose bytes are at `object`.
+    /// A buffer with inaccessible addresses, whose bytes are at `object`.
     ///
     /// # Safety
     ///
-    /// Until `behind` is dropped, `nbytes` bytes at `object` are ours to read and write as `birth`
-    /// says.
+    /// Until `behind` is dropped, `nbytes` bytes at `object` are valid for reads and writes; other
+    /// code accesses them only as `birth` describes.
     unsafe fn fenced(
         self: Arc<Self>,
         nbytes: usize,
@@ -48,7 +48,7 @@ impl FencedMemory {
     ) -> Result<Buffer> {
         let charge = Meter::charge(&self.core.meter, nbytes)?;
         let object = object.as_ptr().cast::<c_void>();
-        // The addresses of the device, which the processor cannot follow.
+        // The device's addresses, at which the CPU faults.
         let addresses = Pages::reserved(nbytes)?;
         let region = DeviceRegion { address: Some(addresses.base()), nbytes, object, birth, aliases: &[] };
         let core = self.core.clone();
@@ -56,30 +56,35 @@ impl FencedMemory {
             drop((behind, addresses));
             core.attempt(Operation::Release)
         };
-        // Aliased memory keeps a hold on other memory, whose owner may run foreign code on release.
+        // Aliased memory keeps a `Hold` of other memory, whose owner may run foreign code on
+        // release.
         let adopt = if birth == Birth::Sole { adopt_own } else { adopt };
-        // SAFETY: the bytes behind the object are there until the release (the clause of this
-        // function).
+        // SAFETY: 1. the reserved `addresses` live until `release` runs, and no code follows
+        // them; 2. the bytes at `object` are valid until `release` drops `behind` (`# Safety`), and
+        // there are no aliases.
         unsafe { adopt(self, region, charge, release) }
     }
 
-    /// Maps host memory to the device: the device's side of it is the host's memory itself.
+    /// Maps host memory to the device: the device uses the host's bytes directly.
     fn map_from_host(self: Arc<Self>, buffer: &Buffer) -> Result<Buffer> {
         let hold = hold_for_mapping(buffer)?;
         let Some(object) = NonNull::new(hold.address()) else { return Err(lost(self.core.place)) };
-        // SAFETY: host memory that the hold keeps, under Share or Pin; a mapping of read-only
-        // memory is read-only.
+        // SAFETY: `hold`, passed as `behind`, keeps `nbytes` bytes of host memory at `object`,
+        // under Share, or under Pin if read-only. The mapping is aliased, and read-only if the
+        // buffer is.
         let mapped = unsafe { self.fenced(buffer.nbytes(), object, Birth::Aliased, hold) }?;
         Ok(as_readonly_as(buffer, mapped))
     }
 
-    /// Maps the device's memory to the host, as memory that the device may write at any time.
+    /// Maps the device's memory to the host, as memory that the device may write concurrently.
     fn map_to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
         let hold = hold_for_mapping(buffer)?;
         let Some(address) = address(&hold) else { return Ok(None) };
         let release = move || drop(hold);
-        // SAFETY: the device's side of the buffer's memory, initialised, which the hold keeps under
-        // Share or Pin; the device touches it racily. A mapping of read-only memory is read-only.
+        // SAFETY: `address` found the device's bytes of the buffer: initialised pages, or host
+        // memory, which `hold` keeps under Share or Pin until `release` drops it. The device
+        // accesses them racily, as `Aliased` permits, and a mapping of read-only memory is
+        // read-only.
         let mapped =
             unsafe { Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, release) }?;
         Ok(Some(as_readonly_as(buffer, mapped)))
@@ -90,17 +95,19 @@ fn as_readonly_as(buffer: &Buffer, mapped: Buffer) -> Buffer {
     if buffer.is_readonly() { mapped.into_readonly() } else { mapped }
 }
 
-/// Others may rely on no constancy while another allocation has the same bytes.
+/// Takes Share or Pin, so that no other holder relies on constancy while a second allocation has
+/// the same bytes.
 fn hold_for_mapping(buffer: &Buffer) -> Result<Hold> {
     buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })
 }
 
-/// Where the device's own engine finds the bytes; `None` for memory that another device allocated.
+/// The address of the bytes for the device's copy engine; `None` for memory that another device
+/// allocated.
 fn address(hold: &Hold) -> Option<*mut u8> {
     if hold.place().is_host() {
         return Some(hold.address());
     }
-    // Another's object would mean something else.
+    // The object of another manager has another meaning.
     let manager = hold.manager()?;
     let manager: &dyn Any = &*manager;
     if !manager.is::<FencedMemory>() {
@@ -115,14 +122,15 @@ fn lost(place: Place) -> Error {
     Error::device(format!("{place} does not know the memory: another device made it"))
 }
 
-/// A copy as the device's copy engine is told of it: where the bytes are on the device's own side.
+/// A copy as the device's copy engine sees it: the addresses of the device's own bytes.
 pub(super) struct Copying {
     src: Option<*mut u8>,
     dst: Option<*mut u8>,
     nbytes: usize,
 }
 
-// SAFETY: addresses that are bound to no thread; `run` says what must hold where they are used.
+// SAFETY: plain addresses, not bound to a thread; only `run` follows them, whose `# Safety`
+// requires that the transfer is alive.
 unsafe impl Send for Copying {}
 
 impl Copying {
@@ -134,13 +142,13 @@ impl Copying {
     ///
     /// # Safety
     ///
-    /// The transfer that this was made of is alive.
+    /// The transfer that this was made from is alive.
     pub(super) unsafe fn run(&self, core: &Core) -> Result<()> {
         core.attempt(Operation::Transfer)?;
         let (Some(src), Some(dst)) = (self.src, self.dst) else { return Err(lost(core.place)) };
-        // SAFETY: host memory, or a fenced device's own side of its memory, of as many bytes, which
-        // the transfer keeps (this function's clause) under leases that permit racy loads of the
-        // one and racy stores to the other, and which do not overlap (Transfer 1).
+        // SAFETY: `address` returned host memory, or a fenced device's own bytes, of `nbytes`
+        // bytes, which the live transfer keeps (`# Safety`). Its leases permit racy loads of the
+        // source and racy stores to the destination, and the two do not overlap (Transfer 1).
         unsafe { racy::copy(src, dst, self.nbytes) };
         Ok(())
     }
@@ -153,7 +161,8 @@ impl MemoryManager for FencedMemory {
 
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
         let room = Pages::zeroed(nbytes)?;
-        // SAFETY: new pages, which go with the allocation.
+        // SAFETY: `room` is a new mapping of at least `nbytes` zeroed bytes at `room.base()`, which
+        // `behind` keeps and no other code accesses (Pages 1).
         unsafe { self.fenced(nbytes, room.base(), Birth::Sole, room) }
     }
 
@@ -171,7 +180,8 @@ impl MemoryManager for FencedMemory {
     }
 
     fn copy(&self, work: &Transfer) -> Result<()> {
-        // SAFETY: the caller keeps the transfer until this returns.
+        // SAFETY: `work`, the transfer that `Copying` is made from, is borrowed until this returns,
+        // hence alive.
         unsafe { Copying::of(work).run(&self.core) }
     }
 
@@ -211,7 +221,7 @@ impl MemoryManager for FencedMemory {
     }
 }
 
-/// An engine that does its work at once, and what puts it into streams.
+/// A synchronous engine, and the enqueueing of its work in streams.
 #[derive(Debug)]
 struct FencedEngine(Arc<dyn Engine>);
 

@@ -1,10 +1,9 @@
-//! A device for tests, with memory that faults if the processor touches it.
+//! A device for tests, with memory that faults on CPU access.
 //!
-//! Its buffers carry addresses of pages without any access, so that a library which forgets where
-//! memory is gets a signal there and then, and not wrong numbers on some machine with a real
-//! device. The bytes are in pages beside, known to the device alone, which copies them by a thread
-//! of its own where a stream is used. Switches make it refuse, fail, run out of memory, or hold its
-//! work back.
+//! Its buffers carry addresses of inaccessible pages, so code that ignores the place gets a signal
+//! at once, instead of wrong numbers on a machine with a real device. The bytes are in separate
+//! pages that only the device knows. A thread copies them for streams. Switches make the device
+//! refuse, fail, run out of memory, or delay its work.
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -40,11 +39,11 @@ use crate::error::{Error, Result};
 use crate::memory::fork::ForkLock;
 use crate::memory::{DeviceKind, Place};
 
-/// What a [`FencedDevice`] can be told to fail at.
+/// The operations that a [`FencedDevice`] can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A copy, in a stream or not. (Called so that compilers need not spell the trait `Copy` in
-    /// full.)
+    /// A copy, in a stream or not. (Not named `Copy`, so that compiler messages need not qualify
+    /// the trait `Copy`.)
     Transfer,
     /// A mapping.
     Map,
@@ -52,39 +51,39 @@ pub enum Operation {
     Release,
 }
 
-/// Between which places a [`FencedDevice`] copies.
+/// The directions in which a [`FencedDevice`] copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
-    /// From the host to it.
+    /// From the host to the device.
     pub from_host: bool,
-    /// From it to the host.
+    /// From the device to the host.
     pub to_host: bool,
-    /// Between it and another fenced device, either way.
+    /// Between this and another fenced device, in either direction.
     pub between: bool,
 }
 
 impl Ways {
-    /// Everywhere: how a device begins.
+    /// All directions: the initial state of a device.
     pub const ALL: Self = Self { from_host: true, to_host: true, between: true };
-    /// Nowhere, but from its own memory to its own memory.
+    /// None, except within its own memory.
     pub const NONE: Self = Self { from_host: false, to_host: false, between: false };
 }
 
-/// A device of the kind [`DeviceKind::EXT_DEV`] whose memory the processor cannot touch.
+/// A device of the kind [`DeviceKind::EXT_DEV`] whose memory the CPU cannot access.
 pub struct FencedDevice {
     memory: Arc<FencedMemory>,
 }
 
 impl FencedDevice {
-    /// A device with a number, and nothing in common with others of the same number. It does no
-    /// strided work.
+    /// A device with a number, independent of other devices of the same number. It does no strided
+    /// work.
     pub fn new(ordinal: i32) -> Arc<Self> {
         Self::of(ordinal, None)
     }
 
-    /// A device whose strided work an engine does: in its streams by their threads, which call
-    /// [`Engine::run`]. The engine finds the bytes of the memory by
-    /// [`Hold::object`](crate::device::Hold::object), which is their address.
+    /// A device with an engine for strided work. The threads of its streams call [`Engine::run`].
+    /// The engine finds the bytes of the memory by [`Hold::object`](crate::device::Hold::object),
+    /// which is their address.
     pub fn with_engine(ordinal: i32, engine: Arc<dyn Engine>) -> Arc<Self> {
         Self::of(ordinal, Some(engine))
     }
@@ -98,17 +97,17 @@ impl FencedDevice {
         self.memory.core()
     }
 
-    /// Lets it have no more than this many bytes at a time; `u64::MAX` is no limit.
+    /// Limits the bytes allocated at a time; `u64::MAX` is no limit.
     pub fn set_limit(&self, nbytes: u64) {
         self.core().meter.set_limit(nbytes);
     }
 
-    /// Whether its memory can be mapped to the host, and the host's to it. Off at first.
+    /// Sets whether its memory can be mapped to the host, and host memory to it. Initially off.
     pub fn set_mappable(&self, mappable: bool) {
         self.core().mappable.store(mappable, Ordering::Relaxed);
     }
 
-    /// Between which places it copies.
+    /// Sets the directions in which it copies.
     pub fn set_ways(&self, ways: Ways) {
         let core = self.core();
         core.from_host.store(ways.from_host, Ordering::Relaxed);
@@ -116,13 +115,12 @@ impl FencedDevice {
         core.between.store(ways.between, Ordering::Relaxed);
     }
 
-    /// Makes the `nth` such operation from now on fail, where 1 is the next; 0 takes that back.
+    /// Makes the `nth` such operation from now on fail, where 1 is the next; 0 cancels.
     pub fn fail(&self, operation: Operation, nth: u64) {
         self.core().failures(operation).store(nth, Ordering::Relaxed);
     }
 
-    /// Holds all work in its streams back until what this gives is dropped. Work that has begun
-    /// goes on.
+    /// Pauses all work in its streams until the result is dropped. Running work continues.
     #[must_use]
     pub fn pause(&self) -> Paused {
         *self.core().pauses() += 1;
@@ -154,7 +152,7 @@ impl fmt::Debug for FencedDevice {
     }
 }
 
-/// Work in streams is held back while this lives.
+/// Pauses work in streams while it lives.
 #[derive(Debug)]
 pub struct Paused(Arc<Core>);
 
@@ -165,7 +163,7 @@ impl Drop for Paused {
     }
 }
 
-/// What the device, its memory and its streams share.
+/// The state shared by the device, its memory and its streams.
 struct Core {
     place: Place,
     engine: Option<Arc<dyn Engine>>,
@@ -207,7 +205,7 @@ impl Core {
         }
     }
 
-    /// Counts one operation, which fails if it is the one that was to.
+    /// Counts one operation, which fails if it is the chosen one.
     fn attempt(&self, operation: Operation) -> Result<()> {
         let count_down = |left: u64| left.checked_sub(1);
         match self.failures(operation).fetch_update(Ordering::Relaxed, Ordering::Relaxed, count_down) {
@@ -220,7 +218,8 @@ impl Core {
     }
 
     fn pauses(&self) -> MutexGuard<'_, usize> {
-        // SAFETY: a core lives in an `Arc`, where it stays (`Core::new` is called there alone).
+        // SAFETY: `FencedDevice::of`, the only caller of `Core::new`, moves the core into an `Arc`
+        // before the first lock, so `pauses` keeps its address until it is dropped.
         unsafe { self.pauses.lock_in_place() }
     }
 
@@ -232,7 +231,7 @@ impl Core {
     }
 }
 
-/// The number of the error that a device which was told to fail gives.
+/// The error number of deliberate failures.
 pub const FAILURE: i32 = 719;
 
 impl fmt::Debug for Core {

@@ -1,4 +1,4 @@
-//! The fenced device's streams: a queue, and a thread that works it off.
+//! The fenced device's streams: a queue, and a thread that runs its jobs.
 //!
 //! The thread plays the driver. It moves bytes and signals the end, and never releases memory:
 //! leases are released as for every driver ([`driver`](crate::device::driver)), so that
@@ -30,13 +30,14 @@ enum Job {
     Record(Completion),
 }
 
-/// Work that the queue keeps.
+/// A pointer to work that the queue keeps.
 struct KeptWork(NonNull<EngineWork>);
 
-// SAFETY: a pointer to a value that is Sync, which `Job::run` follows while the queue keeps it.
+// SAFETY: it points to an `EngineWork`, which is Sync; only `Job::run` follows it, while the
+// `DriverQueue` keeps the work alive.
 unsafe impl Send for KeptWork {}
 
-/// The end of work, as the thread signals it.
+/// The end of work, signalled by the thread.
 #[derive(Debug)]
 struct Ended(Arc<Signal>);
 
@@ -51,13 +52,15 @@ impl Event for Ended {
 }
 
 impl Job {
-    /// Does the work. `failed` is what all later work in the stream depends on and has failed.
+    /// Runs the job. `failed` is the error of an awaited event, on which all later work in the
+    /// stream depends.
     fn run(self, failed: &mut Option<Error>) {
         match self {
             Self::Copy(core, copying, completion) => {
                 let outcome = match failed {
                     Some(error) => Err(error.again()),
-                    // SAFETY: the queue keeps the transfer until the completion is finished, below.
+                    // SAFETY: the `DriverQueue` keeps the transfer alive until its event is over,
+                    // which `completion.finish` below signals after this use.
                     None => unsafe { copying.run(&core) },
                 };
                 drop(core);
@@ -66,8 +69,8 @@ impl Job {
             Self::Work(engine, work, completion) => {
                 let outcome = match failed {
                     Some(error) => Err(error.again()),
-                    // SAFETY: the queue keeps the work where it is until the completion is
-                    // finished, below.
+                    // SAFETY: the `DriverQueue` keeps the work, boxed at a stable address, until
+                    // its event is over, which `completion.finish` below signals after this use.
                     None => engine.run(unsafe { work.0.as_ref() }),
                 };
                 completion.finish(outcome);
@@ -107,11 +110,12 @@ struct Work {
 
 impl Work {
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // SAFETY: it lives in an `Arc`, where it stays (`FencedStream::new` makes it there).
+        // SAFETY: `FencedStream::new` moves the `Work` into an `Arc` before the first lock, so
+        // `queue` keeps its address until it is dropped.
         unsafe { self.queue.lock_in_place() }
     }
 
-    /// What the thread does: all that is in the queue, until that is closed.
+    /// The thread's loop: runs all jobs in the queue, until it is closed.
     fn off(&self) {
         let mut failed = None;
         loop {
@@ -125,14 +129,14 @@ impl Work {
             };
             drop(queue);
             self.core.wait_while_paused();
-            // A foreign event may panic. Its completion was dropped then, and reports that.
+            // A foreign event may panic. The completion is then dropped, and reports the failure.
             let _panicked = catch_unwind(AssertUnwindSafe(|| job.run(&mut failed)));
         }
     }
 }
 
-/// A stream. Its thread starts with the first work, and ends when the stream has been dropped and
-/// all is done.
+/// A stream. Its thread starts with the first work, and ends when the stream is dropped and all
+/// work is done.
 pub(super) struct FencedStream {
     work: Arc<Work>,
     line: DriverQueue<Ended>,
