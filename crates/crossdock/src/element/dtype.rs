@@ -6,16 +6,15 @@ use crate::error::{Error, Kind, Result};
 use std::fmt;
 use std::sync::Arc;
 
-/// What one element is: a scalar, a record with named fields, or a sub-array.
+/// The type of one element: a scalar, a record with named fields, or a sub-array.
 ///
 /// Two dtypes are equal when they describe the same bytes with the same names. A clone costs a few
 /// instructions: scalars lie inline, records and sub-arrays are shared. Trees are bounded
-/// (`MAX_DEPTH`, `MAX_PARTS`), so that walking one cannot exhaust the stack.
+/// (`MAX_DEPTH`, `MAX_PARTS`), so walking one cannot exhaust the stack.
 ///
-/// [`Display`](fmt::Display) writes NumPy's names with the byte order in front where it is not the
-/// machine's (`float64`, `>float64`, `S10`, `datetime64[ns]`), `(2, 3)float64` for a sub-array, and
-/// `{x: float32 @0, y: float64 @8; 16}` for a record: fields with their offsets, then the size in
-/// bytes.
+/// [`Display`](fmt::Display) writes NumPy's names, prefixed with a non-native byte order
+/// (`float64`, `>float64`, `S10`, `datetime64[ns]`), `(2, 3)float64` for a sub-array, and `{x:
+/// float32 @0, y: float64 @8; 16}` for a record: fields with their offsets, then the size in bytes.
 ///
 /// ```
 /// use crossdock::element::DType;
@@ -40,17 +39,17 @@ enum Repr {
     SubArray(Arc<SubArray>),
 }
 
-// A dtype stands in every array and every view; it should cost no more than a fat pointer does.
+// Every array and every view contains a dtype, so it must not be larger than a fat pointer.
 const _: () = assert!(size_of::<DType>() <= 16);
 
 impl Clone for DType {
-    // Not derived: a copy field by field is read back as a whole where it goes next, and the
-    // processor cannot forward many narrow stores to one wide load. That alone was a fifth of what
-    // it costs to lend an array.
+    // Not derived: a copy field by field is next read as a whole, and the CPU cannot forward many
+    // narrow stores to one wide load. That alone was a fifth of the cost of an export.
     #[inline]
     fn clone(&self) -> Self {
         match &self.0 {
-            // SAFETY: a scalar is plain data that owns nothing, so its bits are a clone.
+            // SAFETY: `self` is a valid `DType` of the variant `Scalar`, which is `Copy` data
+            // without a destructor, so its bits are a valid clone.
             Repr::Scalar(_) => unsafe { std::ptr::read(self) },
             Repr::Record(record) => Self(Repr::Record(Arc::clone(record))),
             Repr::SubArray(subarray) => Self(Repr::SubArray(Arc::clone(subarray))),
@@ -58,7 +57,7 @@ impl Clone for DType {
     }
 }
 
-/// What a [`DType`] is, to match on.
+/// The kind of a [`DType`], for matching.
 #[derive(Clone, Copy, Debug)]
 pub enum DTypeKind<'a> {
     /// No parts.
@@ -115,7 +114,7 @@ impl DType {
         Ok(Scalar::new(kind, order)?.into())
     }
 
-    /// `len` bytes, shorter values filled up with NUL (NumPy's `S`).
+    /// `len` bytes, shorter values padded with NUL (NumPy's `S`).
     ///
     /// # Errors
     ///
@@ -124,8 +123,8 @@ impl DType {
         Self::sized("S", ScalarKind::Bytes, len)
     }
 
-    /// `len` code points of 4 bytes in the machine's order, shorter values filled up with NUL
-    /// (NumPy's `U`).
+    /// `len` code points of 4 bytes in the machine's order, shorter values padded with NUL (NumPy's
+    /// `U`).
     ///
     /// # Errors
     ///
@@ -134,7 +133,7 @@ impl DType {
         Self::sized("U", ScalarKind::Text, len)
     }
 
-    /// `len` bytes of which nothing is known (NumPy's `V`).
+    /// `len` opaque bytes (NumPy's `V`).
     ///
     /// # Errors
     ///
@@ -198,18 +197,18 @@ impl DType {
         for (name, dtype) in fields {
             let itemsize = dtype.itemsize();
             placed.push(Field::new(name, end, dtype));
-            // Not above twice `isize::MAX`, which fits; `record` refuses it on the way out.
+            // At most twice `isize::MAX`, which fits; `record` refuses it below.
             end = end.saturating_add(itemsize);
         }
         Self::record(placed, end)
     }
 
-    /// An element that is a row-major array of `base`. An empty shape gives `base` itself, and a
-    /// sub-array of sub-arrays is the one sub-array that has the axes of both.
+    /// An element that is a row-major array of `base`. An empty shape returns `base` itself, and a
+    /// sub-array of sub-arrays becomes one sub-array with the axes of both.
     ///
     /// # Errors
     ///
-    /// `is_overflow` where the shape (its zero extents left out) times the width of `base` exceeds
+    /// `is_overflow` if the shape (without zero extents) times the width of `base` exceeds
     /// `isize::MAX` bytes; `is_unsupported` beyond `MAX_DEPTH`.
     pub fn subarray(shape: &[usize], base: DType) -> Result<Self> {
         if shape.is_empty() {
@@ -218,7 +217,7 @@ impl DType {
         Ok(Self(Repr::SubArray(Arc::new(SubArray::new(shape, base)?))))
     }
 
-    /// What it is, to match on. O(1).
+    /// The kind, for matching. O(1).
     pub fn kind(&self) -> DTypeKind<'_> {
         match &self.0 {
             Repr::Scalar(scalar) => DTypeKind::Scalar(*scalar),
@@ -236,7 +235,7 @@ impl DType {
         }
     }
 
-    /// The kind of a number or truth value that the processor has, too, and in its own byte order.
+    /// The kind, if it is a number or truth value of a machine type in native byte order.
     #[inline(always)]
     pub(crate) fn as_machine_word(&self) -> Option<ScalarKind> {
         use ScalarKind::*;
@@ -266,13 +265,12 @@ impl DType {
         }
     }
 
-    /// The field of this name, where it is a record that has one. Looks through the fields one by
-    /// one.
+    /// The field of this name, if it is a record that has one. Searches linearly.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.as_record()?.field(name)
     }
 
-    /// Width in bytes: from one element to the next in a contiguous array. At most `isize::MAX`.
+    /// Size in bytes: the distance between elements of a contiguous array. At most `isize::MAX`.
     pub fn itemsize(&self) -> usize {
         match &self.0 {
             Repr::Scalar(scalar) => scalar.itemsize(),
@@ -281,9 +279,9 @@ impl DType {
         }
     }
 
-    /// The alignment in bytes at which a processor reads it best: that of a scalar's component, of
-    /// a sub-array's base, and 1 for a record, whose fields may lie anywhere. A Rust type may ask
-    /// for more: its own is [`align_of`](std::mem::align_of).
+    /// The preferred alignment in bytes: that of a scalar's component, of a sub-array's base, and 1
+    /// for a record, whose fields may have any offset. A Rust type may require more: its own is
+    /// [`align_of`](std::mem::align_of).
     pub fn alignment(&self) -> usize {
         match &self.0 {
             Repr::Scalar(scalar) => scalar.alignment(),
@@ -292,8 +290,8 @@ impl DType {
         }
     }
 
-    /// The byte order of a scalar or of a sub-array's scalars; none where there is nothing to
-    /// order, and for records, whose fields have their own.
+    /// The byte order of a scalar or of a sub-array's scalars. `None` for single-byte and opaque
+    /// scalars, and for records, whose fields have their own.
     pub fn byte_order(&self) -> Option<ByteOrder> {
         match &self.0 {
             Repr::Scalar(scalar) => scalar.byte_order(),
@@ -307,8 +305,7 @@ impl DType {
         self.parts().is_native()
     }
 
-    /// The same tree with the byte order of every scalar turned around. O(1) for scalars, otherwise
-    /// a new tree.
+    /// The same tree with every scalar byte-swapped. O(1) for scalars, otherwise a new tree.
     #[must_use]
     pub fn swapped(&self) -> Self {
         Self(match &self.0 {
@@ -336,8 +333,7 @@ impl DType {
         })
     }
 
-    /// The dtype as text for an error: only its beginning, where it is long. A record may have a
-    /// million fields.
+    /// The dtype as text for an error, shortened if it is long. A record may have a million fields.
     #[cold]
     pub(crate) fn brief(&self) -> String {
         const MOST: usize = 160;
@@ -435,7 +431,7 @@ mod tests {
             assert!(DType::record(fields.clone(), 16).unwrap_err().is_dtype(), "{fields:?}");
         }
         assert!(DType::record([], usize::MAX).unwrap_err().is_overflow());
-        // Overlap is how a union is written, and an empty record is one.
+        // Overlapping fields are a union, and an empty record is valid.
         assert_eq!(DType::record([field("a", 0), field("b", 4), field("c", 8)], 16).unwrap().itemsize(), 16);
         assert_eq!(DType::record([], 0).unwrap().itemsize(), 0);
     }
@@ -483,7 +479,7 @@ mod tests {
         assert!(DType::subarray(&[1], dtype).unwrap_err().is_unsupported());
         assert!(DType::subarray(&[1; MAX_DEPTH + 1], DType::U8).unwrap_err().is_unsupported());
 
-        // Shared halves: small in memory, exponential to whoever walks it.
+        // Shared halves: small in memory, exponential for a walk.
         let mut dtype = DType::bytes(0).unwrap();
         for _ in 0..MAX_PARTS.ilog2() - 1 {
             dtype = DType::packed_record([("a", dtype.clone()), ("b", dtype)]).unwrap();

@@ -1,12 +1,12 @@
-//! C's `long double` on x86-64: a sign, 15 bits of exponent and 64 of significand whose leading one
-//! is written out, little-endian, with six bytes of padding behind.
+//! C's `long double` on x86-64: a sign, 15 bits of exponent and 64 of significand with an explicit
+//! leading one, little-endian, followed by six bytes of padding.
 
 use crate::element::float::shift_to_even;
 
 const EXPONENT_BIAS: i32 = 16_383;
 const SPECIAL: u16 = 0x7fff;
 
-/// The nearest double, ties to even; what is too large is infinite.
+/// The nearest double, ties to even; too large values become infinite.
 pub(super) fn to_f64(raw: &[u8; 16]) -> f64 {
     let [m0, m1, m2, m3, m4, m5, m6, m7, low, high, ..] = *raw;
     let significand = u64::from_le_bytes([m0, m1, m2, m3, m4, m5, m6, m7]);

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use crate::element::{DType, Element, Field};
 use crate::error::{Error, Kind, Result};
 
-/// Where the elements `T` of an array have a field of type `F`. Made by [`field!`](crate::field!),
-/// which the compiler checks, and from names, which are checked at run time.
+/// The position of a field of type `F` in elements `T`. Made by [`field!`](crate::field!), checked
+/// by the compiler, or from a name, checked at run time.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -30,12 +30,12 @@ pub struct FieldOf<T, F> {
 }
 
 impl<T: Element, F: Element> FieldOf<T, F> {
-    /// The field `offset` bytes into `T`; of `_take` the type alone is used. For
-    /// [`field!`](crate::field!). Any offset is sound, since every pattern of bytes is an `F`.
+    /// The field `offset` bytes into `T`; `_take` serves only for its type. For
+    /// [`field!`](crate::field!). Any offset is sound, because every bit pattern is an `F`.
     ///
     /// # Panics
     ///
-    /// Where the field would reach beyond the end of `T`.
+    /// If the field would reach beyond the end of `T`.
     pub const fn new(offset: usize, _take: fn(T) -> F) -> Self {
         assert!(
             offset <= size_of::<T>() && size_of::<F>() <= size_of::<T>() - offset,
@@ -44,7 +44,7 @@ impl<T: Element, F: Element> FieldOf<T, F> {
         Self { offset, types: PhantomData }
     }
 
-    /// Where it begins, in bytes from the start of the element.
+    /// The offset in bytes from the start of the element.
     #[inline]
     pub const fn offset(&self) -> usize {
         self.offset
@@ -65,14 +65,14 @@ impl<T, F> fmt::Debug for FieldOf<T, F> {
     }
 }
 
-/// How a field is named: by text, or by what [`field!`](crate::field!) makes.
+/// A field's name: text, or the result of [`field!`](crate::field!).
 pub trait FieldName<T: Element, F: Element> {
-    /// Where it is.
+    /// The position of the field.
     ///
     /// # Errors
     ///
-    /// `is_dtype` where `T` has no such field, or one of another dtype than `F`'s. A [`FieldOf`] is
-    /// never refused.
+    /// `is_dtype` if `T` has no such field, or its dtype is not that of `F`. A [`FieldOf`] never
+    /// fails.
     #[doc(hidden)]
     fn locate(self) -> Result<FieldOf<T, F>>;
 }
@@ -103,7 +103,7 @@ impl<T: Element, F: Element> FieldName<T, F> for &str {
     }
 }
 
-/// What to say of a name that no field has.
+/// The error for a name that no field has.
 #[cold]
 pub(crate) fn no_field(dtype: &DType, name: &str) -> Error {
     match dtype.as_record() {
@@ -115,7 +115,7 @@ pub(crate) fn no_field(dtype: &DType, name: &str) -> Error {
     }
 }
 
-/// What to say of a name that none of these fields has.
+/// The error for a name that none of these fields has.
 #[cold]
 pub(crate) fn no_field_among(fields: &[Field], name: &str) -> Error {
     const MOST: usize = 20;
@@ -127,8 +127,8 @@ pub(crate) fn no_field_among(fields: &[Field], name: &str) -> Error {
     Error::new(Kind::DType, format!("there is no field {name:?}: the fields are {}{more}", names.join(", ")))
 }
 
-/// A field of a struct, for [`Array::field`](crate::Array::field) and its like: the compiler finds
-/// offset and type. Fields of fields are written with dots. Works as a constant, too.
+/// A field of a struct, for [`Array::field`](crate::Array::field) and similar methods: the compiler
+/// determines offset and type. Nested fields are written with dots. It can be used in constants.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {

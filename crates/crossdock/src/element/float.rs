@@ -1,8 +1,8 @@
 //! Floats narrower than 32 bits: one decoder and one encoder for all of their formats.
 //!
 //! Every one of them is a sign, some exponent bits and some mantissa bits; they differ in the bias
-//! and in what the patterns at the ends stand for. All their values are exact in an `f64`, and so
-//! is the way there. The way back rounds once, to the nearest, ties to the even pattern.
+//! and in the meaning of the extreme patterns. All their values are exact in an `f64`, and decoding
+//! is exact. Encoding rounds once, to the nearest, ties to the even pattern.
 
 use crate::element::ScalarKind;
 
@@ -11,12 +11,12 @@ use crate::element::ScalarKind;
 pub(crate) struct FloatFormat {
     exponent_bits: u32,
     mantissa_bits: u32,
-    /// What is subtracted from the exponent field of a normal number.
+    /// The bias of the exponent field of normal numbers.
     bias: i32,
     flavour: Flavour,
 }
 
-/// What the patterns at the ends stand for.
+/// The meaning of the extreme patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavour {
     /// The highest exponent is infinity, and NaN with any mantissa.
@@ -73,7 +73,7 @@ impl FloatFormat {
         self.flavour
     }
 
-    /// Where the sign stands, and how many patterns there are without it.
+    /// The sign bit, which is also the number of patterns without a sign.
     pub(crate) const fn sign(self) -> u16 {
         1 << (self.exponent_bits + self.mantissa_bits)
     }
@@ -88,7 +88,7 @@ impl FloatFormat {
         }
     }
 
-    /// The pattern that a NaN is written as; none where the format has no NaN.
+    /// The pattern of NaN; `None` if the format has no NaN.
     pub(crate) const fn nan(self) -> Option<u16> {
         let ones = self.sign() - 1;
         match self.flavour {
@@ -127,10 +127,10 @@ impl FloatFormat {
 
     /// The pattern nearest to a value, ties to the even pattern.
     ///
-    /// What is too large becomes infinity where the format has one, else NaN where it has one, else
-    /// the largest finite value. NaN becomes negative zero where there is no NaN. A power of two
-    /// has no sign and no zero: negative values are NaN, zero becomes the smallest power. Use
-    /// [`fits`](Self::fits) to know beforehand.
+    /// Too large values become infinity if the format has it, else NaN if it has it, else the
+    /// largest finite value. NaN becomes negative zero if there is no NaN. A power of two has no
+    /// sign and no zero: negative values are NaN, zero becomes the smallest power.
+    /// [`fits`](Self::fits) tests a value beforehand.
     pub(crate) fn encode(self, value: f64) -> u16 {
         let negative = value.is_sign_negative();
         let unsigned = self.flavour == Flavour::PowerOfTwo;
@@ -150,9 +150,8 @@ impl FloatFormat {
         if magnitude == 0 && self.flavour == Flavour::NanIsNegativeZero { 0 } else { magnitude + sign }
     }
 
-    /// Whether the format can say this value, rounding allowed: infinities and NaN where it has
-    /// none, magnitudes that round beyond the largest finite one, and signs and zeros where it has
-    /// none cannot be said.
+    /// Whether the format represents this value, with rounding. It does not represent infinities,
+    /// NaN, signs and zeros that it lacks, or magnitudes that round beyond the largest finite one.
     pub(crate) fn fits(self, value: f64) -> bool {
         if value.is_nan() {
             return self.nan().is_some();
@@ -171,8 +170,8 @@ impl FloatFormat {
         if value.is_infinite() {
             return too_large;
         }
-        // value = significand * 2^exponent. Subnormal doubles lie far below half of what any of the
-        // formats can say.
+        // value = significand * 2^exponent. Subnormal doubles are far below half of the smallest
+        // value of any format.
         let bits = value.to_bits();
         let significand = u128::from((bits & ((1 << 52) - 1)) | (1 << 52));
         let exponent = (bits >> 52) as i32 - 1075;
@@ -185,8 +184,8 @@ impl FloatFormat {
         let quantum = binade.max(lowest) - self.mantissa_bits as i32;
         let dropped = quantum - exponent;
         let kept = if dropped > 54 { 0 } else { shift_to_even(significand, dropped as u32) };
-        // A normal significand brings its leading one along, which is 1 in the exponent field; so
-        // does a carry.
+        // The leading one of a normal significand adds 1 to the exponent field, and so does a
+        // carry.
         let below = (binade.max(lowest) - lowest) as u16;
         if self.flavour == Flavour::PowerOfTwo {
             return (below + kept as u16).saturating_sub(1);
@@ -327,7 +326,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_becomes_what_the_format_has_for_it() {
-        // What ml_dtypes 0.6.0 answered.
+        // Results of ml_dtypes 0.6.0.
         for (kind, values) in [
             (
                 ScalarKind::Float8E4M3Fn,

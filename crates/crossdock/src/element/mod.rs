@@ -1,11 +1,12 @@
-//! What one element is.
+//! The types and values of single elements.
 //!
-//! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It says
-//! how the bytes of one element are to be read, in either byte order and at any address. Rust types
-//! that have a fixed dtype implement [`Element`]; a [`Value`] is one element whose type is known
-//! only at run time. A dtype is read from NumPy's spellings by [`FromStr`](std::str::FromStr) and
-//! written by [`DType::to_typestr`], and in that of Python's buffers by [`DType::from_pep3118`] and
-//! [`DType::to_pep3118`]; what a spelling cannot say is an error that names the part.
+//! A [`DType`] is a tree: a [`Scalar`], a [`Record`] with named fields, or a [`SubArray`]. It
+//! describes how to read the bytes of one element, in either byte order and at any address. Rust
+//! types that have a fixed dtype implement [`Element`]; a [`Value`] is one element whose type is
+//! known only at run time. A dtype is read from NumPy's spellings by [`FromStr`](std::str::FromStr)
+//! and written by [`DType::to_typestr`], and in the format of Python's buffers by
+//! [`DType::from_pep3118`] and [`DType::to_pep3118`]. A part that a spelling cannot express is an
+//! error that names the part.
 
 pub(crate) mod dialect;
 mod dtype;
@@ -38,7 +39,7 @@ pub use self::types::Plain;
 pub use self::types::{Be, Bool8, Le, MultiByte};
 pub use self::value::Value;
 pub(crate) use self::value::{Member, digits};
-/// The macro beside the trait: a struct's dtype, and the proof that it has no padding.
+/// The derive macro for the trait: a struct's dtype, and the proof that it has no padding.
 ///
 /// ```
 /// use crossdock::element::Element;
@@ -73,19 +74,19 @@ pub use crossdock_derive::Element;
 pub use crate::field;
 use crate::memory::Pod;
 
-/// A Rust type that is the element of an array, with the dtype that describes it.
+/// A Rust type that can be the element of an array, with its dtype.
 ///
 /// Implemented for the integers and floats of the machine, in either byte order ([`Be`], [`Le`]),
 /// for [`Bool8`], and for arrays of elements, which are sub-arrays; with the features `half-2` and
-/// `num-complex-0_4` for 16-bit floats and complex numbers, and with `bytemuck-1` for whatever that
-/// crate knows to be plain (`Plain`). Not elements are:
+/// `num-complex-0_4` for 16-bit floats and complex numbers, and with `bytemuck-1` for types that
+/// crate declares as plain (`Plain`). These types are not elements:
 ///
-/// - `bool`, `char` and enums, because memory that came from elsewhere may hold bytes that are none
-///   of their values ([`Bool8`] takes them all);
+/// - `bool`, `char` and enums, because imported memory may hold bytes that are not valid values
+///   ([`Bool8`] accepts all);
 /// - structs with padding, because their padding may be uninitialised;
 /// - `u128` and `i128`, for which no dtype exists.
 ///
-/// Structs get it by `#[derive(Element)]`, which refuses those with padding.
+/// Structs implement it with `#[derive(Element)]`, which refuses padding.
 ///
 /// ```
 /// use crossdock::element::{DType, Element};
@@ -109,24 +110,23 @@ use crate::memory::Pod;
 /// # Safety
 ///
 /// 1. `dtype().itemsize() == size_of::<Self>()`.
-/// 2. The dtype describes every byte of `Self`: what it says of each, byte order included, is how
-///    `Self` reads it.
+/// 2. The dtype describes every byte of `Self`, byte order included, as `Self` reads it.
 pub unsafe trait Element: Pod {
     /// The dtype of this type. The same on every call; O(1) for scalars, one small allocation
     /// otherwise.
     ///
     /// # Panics
     ///
-    /// Where arrays are nested more than [`MAX_DEPTH`] deep, or are empty and have extents whose
-    /// product overflows.
+    /// If arrays are nested more than [`MAX_DEPTH`] deep, or are empty with extents whose product
+    /// overflows.
     fn dtype() -> DType;
 }
 
 macro_rules! element {
     ($($ty:ty = $name:ident),*) => {
         $(
-            // SAFETY: 1. and 2. the scalar of the same width and meaning, in the machine's byte
-            // order.
+            // SAFETY: 1. and 2. the dtype is the scalar of the same width and meaning as the
+            // primitive type, in native byte order.
             unsafe impl Element for $ty {
                 fn dtype() -> DType {
                     DType::$name
@@ -152,7 +152,8 @@ element!(
 #[cfg(target_pointer_width = "64")]
 element!(usize = U64, isize = I64);
 
-// SAFETY: 1. and 2. an array is its elements one after the other, and so is the sub-array.
+// SAFETY: 1. and 2. an array is `N` elements of `T` one after the other, which the sub-array of
+// `T`'s dtype describes.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {
     fn dtype() -> DType {
         match DType::subarray(&[N], T::dtype()) {

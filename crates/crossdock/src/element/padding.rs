@@ -1,6 +1,6 @@
-//! What the derive says of a struct with padding.
+//! The derive macro's error for a struct with padding.
 
-/// The longest text; what is longer is cut.
+/// The maximum length of the text; longer texts are cut.
 const CAPACITY: usize = 512;
 
 /// The sentence of a compile error, made by the compiler, which can evaluate this but not
@@ -24,7 +24,7 @@ impl Padding {
     pub const fn as_str(&self) -> &str {
         match std::str::from_utf8(self.text.split_at(self.len).0) {
             Ok(text) => text,
-            // Cut inside a letter.
+            // The text was cut inside a character.
             Err(_) => "the struct has padding, which may be uninitialised: add a field of `u8`s there",
         }
     }

@@ -5,15 +5,15 @@ use crate::error::{Error, Kind, Result};
 use std::collections::HashSet;
 use std::fmt;
 
-/// How deep parts may be nested. Every record and every axis of a sub-array counts one level.
+/// The maximum nesting of parts. Every record and every axis of a sub-array counts one level.
 ///
 /// It bounds the recursion of everything that walks a dtype or a value, dropping included.
 pub const MAX_DEPTH: usize = 64;
 
-/// How many parts a record may have altogether, those of its parts included.
+/// The maximum total number of parts of a record, nested parts included.
 pub(crate) const MAX_PARTS: usize = 1 << 20;
 
-/// One named part of a record: what it is, and at which byte of the record it begins.
+/// One named part of a record: its dtype and its offset.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Field {
     name: Box<str>,
@@ -28,28 +28,28 @@ impl Field {
         Self { name: name.into().into_boxed_str(), title: None, offset, dtype }
     }
 
-    /// The same field with a title, NumPy's second name for people to read.
+    /// The same field with a title, NumPy's second, human-readable name.
     #[must_use]
     pub fn with_title(self, title: impl Into<String>) -> Self {
         Self { title: Some(title.into().into_boxed_str()), ..self }
     }
 
-    /// The name by which it is found.
+    /// The name for look-ups.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The title, if it has one. Fields are not found by it.
+    /// The title, if it has one. Look-ups ignore it.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    /// Where it begins, in bytes from the start of the record.
+    /// The offset in bytes from the start of the record.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What it is.
+    /// The dtype.
     pub fn dtype(&self) -> &DType {
         &self.dtype
     }
@@ -60,7 +60,7 @@ impl Field {
     }
 }
 
-/// `name: dtype @offset`; a title in brackets behind the name; names that are not plain words in
+/// `name: dtype @offset`; a title in brackets after the name; names that are not plain words in
 /// quotes.
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,8 +99,7 @@ pub struct Record {
     parts: Parts,
 }
 
-/// What every tree knows of itself, so that asking costs nothing and trees stay small enough to
-/// walk.
+/// Cached properties of a tree, which make queries O(1) and bound the size of trees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Parts {
     /// 1. Not above `MAX_DEPTH`.
@@ -196,12 +195,12 @@ impl Record {
         &self.fields
     }
 
-    /// The field of this name. Looks through the fields one by one.
+    /// The field of this name. Searches linearly.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name() == name)
     }
 
-    /// Bytes from one record to the next.
+    /// The distance from one record to the next in bytes.
     pub fn itemsize(&self) -> usize {
         self.itemsize
     }
@@ -227,7 +226,7 @@ impl Record {
         self.with_dtypes(|dtype| dtype.with_byte_order(order))
     }
 
-    /// The same record with other dtypes, which differ from its own in their byte orders alone.
+    /// The same record with other dtypes, which differ only in byte order.
     fn with_dtypes(&self, turned: impl Fn(&DType) -> DType) -> Self {
         let turn = |field: &Field| Field { dtype: turned(&field.dtype), ..field.clone() };
         let fields: Box<[Field]> = self.fields.iter().map(turn).collect();
@@ -270,7 +269,7 @@ impl SubArray {
             Some(inner) => ([shape, inner.shape()].concat(), inner.base().clone()),
             None => (shape.to_vec(), base),
         };
-        // First, so that the shape in the text of the other error is short.
+        // Checked first, so that the shape in the other error's text is short.
         let parts = Parts::above(shape.len(), std::iter::once(base.parts()))?;
         let mut bytes = base.itemsize().max(1);
         for &extent in &shape {
@@ -295,7 +294,7 @@ impl SubArray {
         &self.shape
     }
 
-    /// What each element is. Never a sub-array itself.
+    /// The dtype of each element. Never a sub-array.
     pub fn base(&self) -> &DType {
         &self.base
     }
@@ -322,7 +321,7 @@ impl SubArray {
         self.with_base(self.base.with_byte_order(order))
     }
 
-    /// The same shape of another base, which differs from its own in its byte orders alone.
+    /// The same shape with another base, which differs only in byte order.
     fn with_base(&self, base: DType) -> Self {
         let parts = Parts { native: base.is_native(), ..self.parts };
         Self { shape: self.shape.clone(), base, parts }

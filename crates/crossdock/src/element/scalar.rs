@@ -1,11 +1,11 @@
-//! Elements that have no parts: their kinds, widths and byte orders.
+//! Elements without parts: their kinds, widths and byte orders.
 
 use crate::element::TimeUnit;
 use crate::error::{Error, Kind, Result};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// In which order the bytes of a number lie.
+/// The byte order of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
     /// The least significant byte first.
@@ -36,7 +36,7 @@ impl ByteOrder {
     }
 }
 
-/// What a scalar is, apart from its byte order.
+/// The kind of a scalar, without its byte order.
 ///
 /// Floats of 6 and 4 bits are held one to a byte, in its low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,11 +103,11 @@ pub enum ScalarKind {
     ComplexLongDouble,
     /// An address of 8 bytes. Opaque: it is shown, never followed.
     Pointer,
-    /// So many bytes, shorter values filled up with NUL (NumPy's `S`).
+    /// Fixed-width bytes, shorter values padded with NUL (NumPy's `S`).
     Bytes(u32),
-    /// So many code points of 4 bytes each, shorter values filled up with NUL (NumPy's `U`).
+    /// Fixed-width text of 4-byte code points, shorter values padded with NUL (NumPy's `U`).
     Text(u32),
-    /// So many bytes of which nothing is known (NumPy's `V`).
+    /// Opaque bytes (NumPy's `V`).
     Void(u32),
     /// Signed 8-byte count of a unit since 1970-01-01T00:00.
     DateTime(TimeUnit),
@@ -116,7 +116,7 @@ pub enum ScalarKind {
 }
 
 impl ScalarKind {
-    /// The most bytes that one scalar may have, which is NumPy's bound.
+    /// The maximum number of bytes of a scalar, NumPy's limit.
     #[doc(hidden)]
     pub const MAX_NBYTES: usize = i32::MAX as usize;
 
@@ -131,8 +131,8 @@ impl ScalarKind {
         }
     }
 
-    /// Bytes that one byte swap turns around: half of a complex number, one code point of a text, 1
-    /// where there is nothing to turn.
+    /// The number of bytes in one byte swap: half of a complex number, one code point of a text, 1
+    /// if there is nothing to swap.
     #[doc(hidden)]
     pub const fn component_size(self) -> usize {
         use ScalarKind::*;
@@ -147,7 +147,7 @@ impl ScalarKind {
         }
     }
 
-    /// Whether its bytes could lie in two orders. A pointer is only ever in the machine's own.
+    /// Whether it has a byte order. A pointer is always in native order.
     #[doc(hidden)]
     pub const fn has_byte_order(self) -> bool {
         self.component_size() > 1 && !matches!(self, Self::Pointer)
@@ -215,7 +215,7 @@ impl fmt::Display for ScalarKind {
 pub struct Scalar {
     /// 1. `kind.itemsize() <= ScalarKind::MAX_NBYTES`.
     kind: ScalarKind,
-    /// 2. `ByteOrder::NATIVE` where the kind has no byte order, so that equality is equality of
+    /// 2. `ByteOrder::NATIVE` if the kind has no byte order, so that equality is equality of
     ///    meaning.
     order: ByteOrder,
     /// 3. Set only for integers of 8 bytes: the C type is `long long`, on a platform where `long`
@@ -241,7 +241,7 @@ impl Hash for Scalar {
 }
 
 impl Scalar {
-    /// A scalar of a kind in a byte order; the order is ignored where the kind has none.
+    /// A scalar of a kind in a byte order; the order is ignored if the kind has none.
     ///
     /// # Errors
     ///
@@ -276,12 +276,12 @@ impl Scalar {
         self.long_long
     }
 
-    /// What it is.
+    /// The kind.
     pub const fn kind(self) -> ScalarKind {
         self.kind
     }
 
-    /// The order of its bytes; none where there is nothing to order.
+    /// The byte order; `None` if the kind has none.
     pub const fn byte_order(self) -> Option<ByteOrder> {
         if self.kind.has_byte_order() { Some(self.order) } else { None }
     }
@@ -304,20 +304,20 @@ impl Scalar {
         )
     }
 
-    /// The same kind in a byte order; itself where it has none.
+    /// The same kind in a byte order; unchanged if it has none.
     #[must_use]
     pub const fn with_byte_order(self, order: ByteOrder) -> Self {
         if self.kind.has_byte_order() { Self { order, ..self } } else { self }
     }
 
-    /// The same kind in the other byte order; itself where it has none.
+    /// The same kind byte-swapped; unchanged if it has no byte order.
     #[must_use]
     pub const fn swapped(self) -> Self {
         if self.kind.has_byte_order() { Self { order: self.order.swapped(), ..self } } else { self }
     }
 }
 
-/// The kind, behind `<` or `>` where the byte order is not the machine's own.
+/// The kind, prefixed with `<` or `>` if the byte order is not native.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_native() {

@@ -1,4 +1,4 @@
-//! Units of dates and durations: a base, and how many of it one count stands for.
+//! Units of dates and durations: a base, and its multiple.
 
 use crate::error::{Error, Kind, Result};
 use std::fmt;
@@ -73,7 +73,7 @@ impl TimeBase {
         BASES.iter().find(|(_, letters, _)| *letters == symbol).map(|(base, ..)| *base)
     }
 
-    /// For bases of a second and less: how many decimals of a second it has.
+    /// The number of decimals of a second, for bases of a second and less.
     const fn decimals(self) -> u32 {
         match self {
             Self::Millisecond => 3,
@@ -87,7 +87,7 @@ impl TimeBase {
     }
 }
 
-/// The unit of a date or of a duration: a multiple of a base, as `25us`.
+/// The unit of a date or of a duration: a multiple of a base, such as `25us`.
 ///
 /// ```
 /// use crossdock::element::{TimeBase, TimeUnit};
@@ -99,7 +99,7 @@ impl TimeBase {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimeUnit {
     base: TimeBase,
-    /// 1. Not above `i32::MAX`, which is NumPy's bound; 1 where the base is `Generic`.
+    /// 1. Not above `i32::MAX`, which is NumPy's bound; 1 if the base is `Generic`.
     multiple: NonZeroU32,
 }
 
@@ -126,8 +126,7 @@ impl TimeUnit {
     ///
     /// # Errors
     ///
-    /// `is_value` where `multiple` is zero or above `i32::MAX`, or is not one although there is no
-    /// base.
+    /// `is_value` if `multiple` is zero or above `i32::MAX`, or is not one for `Generic`.
     pub fn new(base: TimeBase, multiple: u32) -> Result<Self> {
         match NonZeroU32::new(multiple) {
             Some(one) if one == NonZeroU32::MIN => Ok(Self::one(base)),
@@ -145,12 +144,12 @@ impl TimeUnit {
         }
     }
 
-    /// What is counted.
+    /// The base.
     pub const fn base(self) -> TimeBase {
         self.base
     }
 
-    /// How many of the base one count stands for.
+    /// The multiple of the base that one count stands for.
     pub const fn multiple(self) -> u32 {
         self.multiple.get()
     }
@@ -285,7 +284,7 @@ mod tests {
     #[test]
     fn dates_are_written_as_numpy_writes_them() {
         use TimeBase::*;
-        // What numpy.datetime64 2.4.6 answered.
+        // Results of numpy.datetime64 2.4.6.
         for (count, base, text) in [
             (-2000, Year, "-030"),
             (-1970, Year, "0000"),

@@ -6,8 +6,8 @@
 //!
 //! | type | rank | for |
 //! |---|---|---|
-//! | [`FixedLayout<D>`] | known to the compiler | typed arrays; `Copy`; the itemsize is passed in, since it is `size_of::<T>()` |
-//! | [`Layout`] | known at run time, up to [`MAX_RANK`] | arrays from outside; itemsize and suboffsets inside; no heap up to 8 axes |
+//! | [`FixedLayout<D>`] | static | typed arrays; `Copy`; functions take the itemsize, `size_of::<T>()` |
+//! | [`Layout`] | dynamic, up to [`MAX_RANK`] | has itemsize and suboffsets; no heap up to 8 axes |
 //!
 //! Both are checked once, when they are made, and every operation keeps them valid: no product, no
 //! sum of `(len - 1) * stride` and therefore no offset can overflow. Whether they fit a piece of

@@ -1,13 +1,13 @@
 //! DLPack's spelling: a code, a number of bits, a number of lanes.
 //!
 //! Elements are in the machine's byte order and have no parts. Floats of 6 and 4 bits are packed
-//! unless the tensor's flag `IS_SUBBYTE_TYPE_PADDED` says that each has a byte to itself; only
-//! those are elements here. Source: `dlpack.h` of version 1.3.
+//! unless the tensor's flag `IS_SUBBYTE_TYPE_PADDED` states that each occupies one byte; only those
+//! are elements here. Source: `dlpack.h` of version 1.3.
 
 use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind};
 use crate::error::{Error, Kind, Result};
 
-/// `kDLInt`, …: the codes of DLPack, open as everything that comes from outside.
+/// `kDLInt`, …: the codes of DLPack, open, since imported codes can have any value.
 pub mod code {
     /// Signed integers.
     pub const INT: u8 = 0;
@@ -81,13 +81,12 @@ const TABLE: [(u8, u8, ScalarKind); 28] = [
 
 /// Code, bits and lanes of a dtype. Lanes are always 1.
 ///
-/// Where [`needs_padded_flag`] says so, the tensor must carry the flag `IS_SUBBYTE_TYPE_PADDED`
-/// beside it.
+/// If [`needs_padded_flag`] returns true, the tensor must carry the flag `IS_SUBBYTE_TYPE_PADDED`.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming what DLPack cannot say: records, sub-arrays (which become axes), fixed
-/// bytes and text, dates, long doubles, and the byte order that is not the machine's.
+/// `is_unsupported`, naming the part that DLPack cannot express: records, sub-arrays (which become
+/// axes), fixed bytes and text, dates, long doubles, and non-native byte order.
 ///
 /// ```
 /// use crossdock::bindings::dialect::dlpack;
@@ -115,20 +114,20 @@ pub fn to_dlpack(dtype: &DType) -> Result<(u8, u8, u16)> {
     }
 }
 
-/// Whether elements of this dtype are narrower than the byte each of them has, so that a tensor of
-/// them must say so.
+/// Whether elements of this dtype are narrower than the byte that each occupies, so that a tensor
+/// of them needs the flag.
 pub fn needs_padded_flag(dtype: &DType) -> bool {
     let narrow = [ScalarKind::Float6E2M3Fn, ScalarKind::Float6E3M2Fn, ScalarKind::Float4E2M1Fn];
     dtype.as_scalar().is_some_and(|scalar| narrow.contains(&scalar.kind()))
 }
 
 /// The dtype of code, bits and lanes. `subbyte_padded` is the tensor's flag
-/// `IS_SUBBYTE_TYPE_PADDED`; types of whole bytes do not care.
+/// `IS_SUBBYTE_TYPE_PADDED`; types of whole bytes ignore it.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, with the numbers: lanes other than 1, a code or a width that is not known,
-/// floats packed into parts of bytes.
+/// `is_unsupported`, with the numbers: lanes other than 1, an unknown code or width, floats packed
+/// into parts of bytes.
 pub fn from_dlpack(code: u8, bits: u8, lanes: u16, subbyte_padded: bool) -> Result<DType> {
     let unsupported = |what: String| {
         Error::new(Kind::Unsupported, format!("{what}: DLPack type code {code}, {bits} bits, {lanes} lanes"))

@@ -1,17 +1,17 @@
-//! Python literals: the language in which NumPy writes down a dtype and the header of a file.
+//! Python literals: the syntax in which NumPy writes a dtype and the header of a file.
 //!
 //! Strict: dictionaries, lists, tuples, strings, integers (`10L` of Python 2 too), `True`, `False`
 //! and `None`, and nothing else. Nesting is bounded, so no text can exhaust the stack; every error
-//! names the byte at which it arose.
+//! names the byte offset.
 
 use crate::error::{Error, Kind, Result, short};
 
-/// Brackets within brackets. Enough for a header around a dtype of
+/// The maximum nesting of brackets. Enough for a header around a dtype of
 /// [`MAX_DEPTH`](crate::element::MAX_DEPTH) records (a list and a tuple each); Python's own parser
 /// gives up at 200.
 const MAX_NESTING: usize = 160;
 
-/// A value that Python's `ast.literal_eval` would give.
+/// A value as Python's `ast.literal_eval` returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Literal {
     /// In the order of the text, repeated keys included.
@@ -25,7 +25,7 @@ pub(crate) enum Literal {
 }
 
 impl Literal {
-    /// What it is, in words, for errors.
+    /// A description in words, for errors.
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::Dict(_) => "a dictionary",
@@ -53,8 +53,7 @@ pub(crate) fn parse(text: &str) -> Result<Literal> {
     }
 }
 
-/// Writes a string as Python would read it back: in single quotes, with what cannot stand in a line
-/// escaped.
+/// Writes a string as Python reads it: in single quotes, with unprintable characters escaped.
 pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('\'');
@@ -94,7 +93,7 @@ impl<'a> Parser<'a> {
         trimmed.chars().next()
     }
 
-    /// Steps over `wanted`, if it comes next.
+    /// Skips `wanted`, if it comes next.
     fn skip(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
@@ -196,7 +195,7 @@ impl<'a> Parser<'a> {
             "True" => Ok(Literal::Bool(true)),
             "False" => Ok(Literal::Bool(false)),
             "None" => Ok(Literal::None),
-            // Python 2 wrote names that are not ASCII so.
+            // Python 2 wrote non-ASCII names this way.
             "u" if rest[1..].starts_with(['\'', '"']) => Ok(Literal::Str(self.string()?)),
             _ => Err(self.malformed(start, format_args!("the word {}, which is no literal,", short(word)))),
         }
@@ -255,7 +254,7 @@ impl<'a> Parser<'a> {
         Some(letter)
     }
 
-    /// What stands for the escape whose backslash, at byte `at`, has been read; nothing for an
+    /// The character of the escape whose backslash, at byte `at`, has been read; `None` for an
     /// escaped line end.
     fn escape(&mut self, at: usize) -> Result<Option<char>> {
         let code = match self.bump() {

@@ -1,4 +1,4 @@
-//! How others spell dtypes. One parser and one printer each, of the one tree.
+//! The spellings of dtypes in other systems, with one parser and one printer each.
 //!
 //! | dialect | whose | one double | a record |
 //! |---|---|---|---|
@@ -7,9 +7,9 @@
 //! | [`pep3118`] | Python's buffers' | `d` | `T{i:a:4xd:b:}` |
 //! | [`dlpack`] | DLPack's | code 2, 64 bits, 1 lane | none |
 //!
-//! What a dialect cannot say is an error that names the part, never an approximation, unless a
-//! function has that in its name. (The names that [`DType`](crate::element::DType) displays,
-//! `float64`, it reads by [`FromStr`](std::str::FromStr).)
+//! A part that a dialect cannot express is an error that names the part, never an approximation,
+//! unless the function's name says so. ([`FromStr`](std::str::FromStr) reads the names that
+//! [`DType`](crate::element::DType) displays, such as `float64`.)
 
 pub mod arrow;
 pub mod dlpack;

@@ -1,5 +1,4 @@
-//! Dtypes as a person types them: `float32`, `>int16`, `datetime64[ns]`, or any of NumPy's
-//! spellings.
+//! Dtypes as users type them: `float32`, `>int16`, `datetime64[ns]`, or any of NumPy's spellings.
 
 use std::str::FromStr;
 
@@ -7,7 +6,7 @@ use crate::element::dialect::typestr;
 use crate::element::{ByteOrder, DType, Scalar, ScalarKind};
 use crate::error::{Error, Kind, Result};
 
-/// The kinds that have a name of their own, which is how they are displayed.
+/// The kinds with their own name, by which they are displayed.
 const NAMED: [ScalarKind; 30] = [
     ScalarKind::Bool,
     ScalarKind::Int8,
@@ -45,8 +44,8 @@ impl FromStr for DType {
     type Err = Error;
 
     /// Reads the name of a scalar as it is displayed (`float32`, `>int16`, `datetime64[ns]`,
-    /// `bfloat16`), or what [`typestr::parse`] reads (`<f4`, `S10`, `[('x', '<f4')]`). No mark of
-    /// byte order means the machine's own.
+    /// `bfloat16`), or what [`typestr::parse`] reads (`<f4`, `S10`, `[('x', '<f4')]`). Without a
+    /// byte order mark, the order is native.
     ///
     /// ```
     /// use crossdock::element::DType;

@@ -1,9 +1,9 @@
-//! The element types of the `.safetensors` format, which are names.
+//! The element type names of the `.safetensors` format.
 
 use crate::element::{ByteOrder, DType, ScalarKind};
 use crate::error::{Error, Kind, Result, short};
 
-/// Every element type of the format: its name, ours, and how many bits each element takes in a
+/// Every element type of the format: its name, its kind, and the number of bits of an element in a
 /// file.
 const DTYPES: [(&str, ScalarKind, usize); 22] = [
     ("BOOL", ScalarKind::Bool, 8),
@@ -30,22 +30,22 @@ const DTYPES: [(&str, ScalarKind, usize); 22] = [
     ("U64", ScalarKind::UInt64, 64),
 ];
 
-/// How the elements of a tensor are spelt and lie in a file.
+/// The element type of a tensor in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) name: &'static str,
-    /// Little-endian, whatever the machine.
+    /// Little-endian on every machine.
     pub(crate) dtype: DType,
-    /// In a file, where ours are whole bytes.
+    /// The bits of an element in a file; in memory it has whole bytes.
     pub(crate) bits: usize,
 }
 
 impl Stored {
-    /// How a name of the format is stored.
+    /// The stored type of a name of the format.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for a name that is not known here.
+    /// `is_unsupported` for an unknown name.
     pub(crate) fn named(name: &str) -> Result<Self> {
         let row = DTYPES.iter().find(|row| row.0 == name).ok_or_else(|| {
             Error::new(Kind::Unsupported, format!("the dtype {} is not one that is known here", short(name)))
@@ -53,11 +53,11 @@ impl Stored {
         Self::of_row(row)
     }
 
-    /// How a dtype is stored, in whichever byte order it is.
+    /// The stored type of a dtype in either byte order.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for what the format has no name for.
+    /// `is_unsupported` for a dtype without a name in the format.
     pub(crate) fn of(dtype: &DType) -> Result<Self> {
         let kind = dtype.as_scalar().map(|scalar| scalar.kind());
         let row = DTYPES.iter().find(|row| Some(row.1) == kind).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Truth values that may come from anywhere.
+//! Truth values from untrusted memory.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,12 +7,12 @@ use std::ops::Not;
 use crate::element::{DType, Element, Value};
 use crate::memory::Pod;
 
-/// A truth value of one byte, as NumPy's `bool` and C's `_Bool` lie in memory: 0 is false, anything
-/// else is true.
+/// A truth value of one byte, in the representation of NumPy's `bool` and C's `_Bool`: 0 is false,
+/// any other byte is true.
 ///
-/// Rust's own `bool` may hold 0 and 1 alone, and a reference to a `bool` that holds 2 is undefined
-/// behaviour; memory from elsewhere may hold any byte. So this is the element type of boolean
-/// arrays, and [`Bool8::get`] the way to a `bool`. All true ones are equal.
+/// Rust's `bool` may hold only 0 and 1, and a reference to a `bool` that holds 2 is undefined
+/// behaviour. Imported memory may hold any byte, so this is the element type of boolean arrays.
+/// [`Bool8::get`] converts to `bool`. All true values are equal.
 ///
 /// ```
 /// use crossdock::element::{Bool8, DType, Element as _};
@@ -36,10 +36,12 @@ impl Bool8 {
     }
 }
 
-// SAFETY: one byte, of which every pattern is a value.
+// SAFETY: a transparent `u8`: 1. every bit pattern is a value, 2. it has one part and no
+// padding, 3. no pointers and no interior mutability.
 unsafe impl Pod for Bool8 {}
 
-// SAFETY: 1. and 2. one byte that is a truth value, read as the dtype has it.
+// SAFETY: 1. and 2. `DType::BOOL` is one byte of which zero is false and anything else true, as
+// `Bool8::get` reads it.
 unsafe impl Element for Bool8 {
     fn dtype() -> DType {
         DType::BOOL

@@ -1,31 +1,37 @@
-//! To and from the traits of the `bytemuck` crate.
+//! Implements the traits of the `bytemuck` crate.
 
 use std::fmt;
 
 use crate::element::{Be, Bool8, DType, Element, Le, MultiByte, ScalarKind};
 use crate::memory::Pod;
 
-// SAFETY: one byte, of which every pattern is a value.
+// SAFETY: `Bool8` is a transparent `u8`, for which every bit pattern, zero included, is a valid
+// value.
 unsafe impl ::bytemuck::Zeroable for Bool8 {}
-// SAFETY: as above: `Pod` says the same as ours.
+// SAFETY: `Bool8` is a transparent `u8`: every bit pattern is valid, without padding, pointers or
+// interior mutability (Pod 1 to 3).
 unsafe impl ::bytemuck::Pod for Bool8 {}
 
-// SAFETY: an array of bytes, as transparent as it.
+// SAFETY: `Be<T>` is a transparent `T::Bytes`, which is an array of `u8` for every `MultiByte`
+// (sealed), so zero bytes are a value.
 unsafe impl<T: MultiByte> ::bytemuck::Zeroable for Be<T> {}
-// SAFETY: as above: `Pod` says the same as ours.
+// SAFETY: `Be<T>` is a transparent array of `u8`: every bit pattern is valid, without padding,
+// pointers or interior mutability (Pod 1 to 3).
 unsafe impl<T: MultiByte> ::bytemuck::Pod for Be<T> {}
 
-// SAFETY: an array of bytes, as transparent as it.
+// SAFETY: `Le<T>` is a transparent `T::Bytes`, which is an array of `u8` for every `MultiByte`
+// (sealed), so zero bytes are a value.
 unsafe impl<T: MultiByte> ::bytemuck::Zeroable for Le<T> {}
-// SAFETY: as above: `Pod` says the same as ours.
+// SAFETY: `Le<T>` is a transparent array of `u8`: every bit pattern is valid, without padding,
+// pointers or interior mutability (Pod 1 to 3).
 unsafe impl<T: MultiByte> ::bytemuck::Pod for Le<T> {}
 
-/// A type of another crate as an element: whatever `bytemuck` knows to be plain data is one. Its
-/// dtype says only how many bytes there are (`V12`), so that others can pass it on but not read it.
+/// A foreign type as an element: any type that `bytemuck` declares as plain data. Its dtype gives
+/// only the number of bytes (`V12`), so consumers can pass it on but not interpret it.
 ///
-/// `TransparentWrapper` and `TransparentWrapperAlloc` of that crate wrap and peel slices and
-/// vectors in place. Where the bytes have a meaning that a dtype can say, cast to that instead
-/// (`bytemuck::cast_vec::<Vec3, [f32; 3]>`), and others can read them, too.
+/// `TransparentWrapper` and `TransparentWrapperAlloc` of that crate wrap and unwrap slices and
+/// vectors in place. If a dtype can describe the bytes, cast to that instead
+/// (`bytemuck::cast_vec::<Vec3, [f32; 3]>`), so consumers can interpret them.
 ///
 /// ```
 /// use bytemuck::{TransparentWrapper as _, TransparentWrapperAlloc as _};
@@ -47,14 +53,15 @@ unsafe impl<T: MultiByte> ::bytemuck::Pod for Le<T> {}
 #[repr(transparent)]
 pub struct Plain<T>(pub T);
 
-// SAFETY: as transparent as `T`.
+// SAFETY: `Plain<T>` is `#[repr(transparent)]` with a single field of type `T`.
 unsafe impl<T> ::bytemuck::TransparentWrapper<T> for Plain<T> {}
 
-// SAFETY: `bytemuck` says of `T` what is asked here: 1. every pattern is a value, 2. no padding, 3.
-// no pointers and no interior mutability.
+// SAFETY: `Plain<T>` is a transparent `T`, and `bytemuck::Pod` guarantees for `T`: 1. every bit
+// pattern is a value, 2. no padding, 3. no pointers and no interior mutability.
 unsafe impl<T: ::bytemuck::Pod + Send + Sync> Pod for Plain<T> {}
 
-// SAFETY: 1. and 2. as many bytes as `T` has, of which the dtype says nothing.
+// SAFETY: 1. the dtype has `size_of::<T>()` bytes; 2. it describes them as opaque, which every `T`
+// is.
 unsafe impl<T: ::bytemuck::Pod + Send + Sync> Element for Plain<T> {
     fn dtype() -> DType {
         const { assert!(size_of::<T>() <= ScalarKind::MAX_NBYTES, "wider than one scalar may be") };
@@ -65,9 +72,10 @@ unsafe impl<T: ::bytemuck::Pod + Send + Sync> Element for Plain<T> {
     }
 }
 
-// SAFETY: as transparent as `T`.
+// SAFETY: `Plain<T>` is a transparent `T`, for which zero bytes are a valid value (`T: Zeroable`).
 unsafe impl<T: ::bytemuck::Zeroable> ::bytemuck::Zeroable for Plain<T> {}
-// SAFETY: as transparent as `T`.
+// SAFETY: `Plain<T>` is a transparent `T`, so it has every property that `bytemuck` requires of `T:
+// Pod`.
 unsafe impl<T: ::bytemuck::Pod> ::bytemuck::Pod for Plain<T> {}
 
 impl<T> From<T> for Plain<T> {

@@ -9,12 +9,12 @@ use crate::memory::Pod;
 macro_rules! half {
     ($($ty:ty = $name:ident),*) => {
         $(
-            // SAFETY: a transparent `u16`: 1. every pattern is a value, 2. one part, 3. a plain
-            // value.
+            // SAFETY: a transparent `u16`: 1. every bit pattern is a value, 2. it has one part and
+            // no padding, 3. no pointers and no interior mutability.
             unsafe impl Pod for $ty {}
 
-            // SAFETY: 1. and 2. the scalar of the same width and meaning, in the machine's order as
-            // the `u16` is.
+            // SAFETY: 1. and 2. the dtype is the scalar of the same width and format, in native
+            // byte order, like the `u16` inside.
             unsafe impl Element for $ty {
                 fn dtype() -> DType {
                     DType::$name

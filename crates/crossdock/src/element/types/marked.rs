@@ -1,4 +1,4 @@
-//! Numbers whose byte order is part of their type.
+//! Numbers with the byte order in their type.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,7 +15,7 @@ pub(super) mod sealed {
     use crate::memory::Pod;
 
     pub trait Bytes: Sized {
-        /// As many bytes as the number has.
+        /// A byte array of the number's size.
         type Bytes: Pod + AsRef<[u8]>;
 
         fn to_big(self) -> Self::Bytes;
@@ -105,18 +105,19 @@ macro_rules! marked {
                 T::$from(self.0)
             }
 
-            /// The bytes as they lie in memory.
+            /// The bytes in memory order.
             #[inline]
             pub fn as_bytes(&self) -> &[u8] {
                 self.0.as_ref()
             }
         }
 
-        // SAFETY: an array of bytes, as transparent as it.
+        // SAFETY: a transparent `T::Bytes`, which is Pod: clauses 1 to 3 hold for it, and the
+        // wrapper adds no bytes.
         unsafe impl<T: MultiByte> Pod for $name<T> {}
 
-        // SAFETY: 1. and 2. the bytes of the number in the byte order that the dtype says, which
-        // `get` reads.
+        // SAFETY: 1. `T::Bytes` has the size of `T`, hence of its dtype; 2. the bytes are in the
+        // byte order of the dtype, in which `get` reads them.
         unsafe impl<T: MultiByte> Element for $name<T> {
             fn dtype() -> DType {
                 let native = T::dtype();
@@ -143,7 +144,7 @@ macro_rules! marked {
             }
         }
 
-        /// As the numbers compare: a NaN is unequal to itself.
+        /// Compares the numbers: a NaN is unequal to itself.
         impl<T: MultiByte + PartialEq> PartialEq for $name<T> {
             #[inline]
             fn eq(&self, other: &Self) -> bool {
@@ -198,10 +199,10 @@ marked! {
     /// A number whose most significant byte comes first, at any address: network order, NumPy's
     /// `>`.
     ///
-    /// Its alignment is 1, so that headers and packed records are plain `#[repr(C)]` structs of
-    /// such fields, and references to them are references to where they lie. `get` costs a load and
-    /// at most a byte swap. (A number in the machine's order that lies at odd addresses is [`Le`]
-    /// on a little-endian machine, and the other way round: the dtype is the same.)
+    /// Its alignment is 1, so headers and packed records are plain `#[repr(C)]` structs of such
+    /// fields, which can be referenced in place. `get` costs a load and at most a byte swap. (For
+    /// unaligned numbers in native byte order, use [`Le`] on a little-endian machine and [`Be`] on
+    /// a big-endian one: the dtype is the same.)
     ///
     /// ```
     /// use crossdock::element::{Be, DType};
@@ -223,6 +224,6 @@ marked! {
     /// A number whose least significant byte comes first, at any address: most file formats,
     /// NumPy's `<`.
     ///
-    /// As [`Be`], of which it is the mirror image: the alignment is 1.
+    /// The little-endian counterpart of [`Be`]: the alignment is 1.
     Le, Little, to_little, from_little
 }

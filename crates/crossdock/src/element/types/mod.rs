@@ -1,4 +1,4 @@
-//! Elements that Rust's own types cannot be: what memory from elsewhere may hold.
+//! Element types that Rust lacks, for memory of other origin.
 
 mod bool8;
 #[cfg(feature = "bytemuck-1")]

@@ -7,14 +7,15 @@ use crate::element::types::marked::{MultiByte, out_of_marked};
 use crate::element::{DType, Element, Value};
 use crate::memory::Pod;
 
-// SAFETY: two of `T` one after the other (`repr(C)`): 1. and 3. hold as they hold for `T`, 2. of
-// equal size and alignment.
+// SAFETY: two fields of type `T` (`repr(C)`): 1. and 3. hold because they hold for `T`; 2. the
+// fields have equal size and alignment, so there is no padding.
 unsafe impl<T: Pod> Pod for Complex<T> {}
 
 macro_rules! complex {
     ($($ty:ty = $name:ident),*) => {
         $(
-            // SAFETY: 1. and 2. the real part, then the imaginary part, as in the dtype.
+            // SAFETY: 1. and 2. `repr(C)` places the real part before the imaginary part, in native
+            // byte order, as the dtype describes.
             unsafe impl Element for Complex<$ty> {
                 fn dtype() -> DType {
                     DType::native(crate::element::ScalarKind::$name)
@@ -29,7 +30,7 @@ macro_rules! complex {
 
             impl MultiByte for Complex<$ty> {}
 
-            // The parts keep their places; each is turned around by itself.
+            // The parts keep their order; each is byte-swapped separately.
             impl Bytes for Complex<$ty> {
                 type Bytes = [u8; 2 * size_of::<$ty>()];
 

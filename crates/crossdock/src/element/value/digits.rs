@@ -1,10 +1,10 @@
-//! The decimal digits of floats. Those are Rust's own; what stands here is where they are cut, and
-//! how they are set.
+//! The decimal digits of floats. Rust's standard library computes them; this module rounds and
+//! formats them.
 
 use crate::element::ScalarKind;
 use crate::element::float::FloatFormat;
 
-/// The fewest digits that lead back to a number in its own format.
+/// The fewest digits that round-trip in the number's own format.
 struct Decimal {
     /// At least one digit, and no zero at the end of several.
     digits: String,
@@ -13,7 +13,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Of the magnitude of a finite value.
+    /// The digits of the magnitude of a finite value.
     fn shortest(value: f64, kind: ScalarKind) -> Self {
         let value = value.abs();
         let text = match FloatFormat::of(kind) {
@@ -21,7 +21,7 @@ impl Decimal {
             Some(_) => Self::narrow(value, kind),
             None => format!("{value:e}"),
         };
-        // Of two decimals that are as near and as short, the one with the even digit.
+        // Of two equally near and short decimals, the one with the even digit.
         let shortest = Self::parse(&text);
         let even = format!("{value:.digits$e}", digits = shortest.digits.len() - 1);
         if leads_back(&even, value, kind) { Self::parse(&even) } else { shortest }
@@ -35,8 +35,8 @@ impl Decimal {
         Self { digits: digits[..significant].to_owned(), exponent: exponent.parse().unwrap_or(0) }
     }
 
-    /// Five digits tell all values of eleven bits apart. The nearest decimal of so many digits may
-    /// lead to the neighbour below a power of two, where the one above it leads back.
+    /// Five digits distinguish all values of eleven bits. The nearest decimal of that length may
+    /// round to the neighbour below a power of two, while the next decimal above round-trips.
     fn narrow(value: f64, kind: ScalarKind) -> String {
         for decimals in 0..5 {
             let near = format!("{value:.decimals$e}");
@@ -53,12 +53,12 @@ impl Decimal {
         format!("{value:e}")
     }
 
-    /// How many digits stand behind the point when it is written without an exponent.
+    /// The number of digits after the point without an exponent.
     fn decimals(&self) -> usize {
         usize::try_from(self.digits.len() as i32 - 1 - self.exponent).unwrap_or(0)
     }
 
-    /// With a point behind the first digit.
+    /// With a point after the first digit.
     fn significand(&self) -> String {
         let (first, rest) = self.digits.split_at(1);
         format!("{first}.{rest}")
@@ -103,8 +103,8 @@ fn with_point(mut text: String) -> String {
     text
 }
 
-/// A finite number without an exponent: the fewest digits that lead back to it, at most `precision`
-/// of them behind the point, which is always there: `0.333`, `12.`.
+/// A finite number without an exponent: the fewest digits that round-trip, at most `precision` of
+/// them after the point, which is always written: `0.333`, `12.`.
 pub(crate) fn positional(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> String {
     let shortest = Decimal::shortest(value, kind);
     let magnitude = if shortest.decimals() <= precision {
@@ -116,8 +116,8 @@ pub(crate) fn positional(value: f64, kind: ScalarKind, precision: usize, plus: b
     with_sign(value, plus, magnitude)
 }
 
-/// A finite number's significand and exponent of ten: the fewest digits that lead back to it, at
-/// most `precision` of them behind the point, which is always there: `1.25` and -3.
+/// A finite number's significand and exponent of ten: the fewest digits that round-trip, at most
+/// `precision` of them after the point, which is always written: `1.25` and -3.
 pub(crate) fn scientific(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
     let shortest = Decimal::shortest(value, kind);
     if shortest.digits.len() <= precision.saturating_add(1) {
@@ -127,8 +127,8 @@ pub(crate) fn scientific(value: f64, kind: ScalarKind, precision: usize, plus: b
     (with_sign(value, plus, significand.trim_end_matches('0').to_owned()), exponent)
 }
 
-/// As [`scientific`], with exactly `precision` digits behind the point: where fewer lead back,
-/// those of the exact value follow.
+/// Like [`scientific`], with exactly `precision` digits after the point: if fewer round-trip, the
+/// digits of the exact value follow.
 pub(crate) fn scientific_padded(value: f64, kind: ScalarKind, precision: usize, plus: bool) -> (String, i32) {
     let shortest = Decimal::shortest(value, kind);
     let (significand, exponent) = if shortest.digits.len() == precision.saturating_add(1) {
@@ -152,7 +152,7 @@ pub(crate) fn is_float(kind: ScalarKind) -> bool {
     matches!(kind, Float32 | Float64 | LongDouble) || FloatFormat::of(kind).is_some()
 }
 
-/// The number of a kind that is nearest.
+/// The nearest number of a kind.
 pub(crate) fn rounded(value: f64, kind: ScalarKind) -> f64 {
     match FloatFormat::of(kind) {
         _ if kind == ScalarKind::Float32 => f64::from(value as f32),
@@ -161,24 +161,23 @@ pub(crate) fn rounded(value: f64, kind: ScalarKind) -> f64 {
     }
 }
 
-/// From which power of ten on NumPy writes numbers of a kind with an exponent: one by one, and many
-/// in one array.
+/// The power of ten from which NumPy writes numbers of a kind with an exponent: for single numbers,
+/// and for arrays.
 pub(crate) fn large(kind: ScalarKind) -> (f64, f64) {
     match kind {
         ScalarKind::Float64 | ScalarKind::LongDouble => (1e16, 1e8),
         ScalarKind::Float32 => (1e6, 1e6),
-        // float16 there; here also those that NumPy does not have.
+        // NumPy's limits for float16, also used for formats that NumPy lacks.
         _ => (1e3, 1e3),
     }
 }
 
-/// One number by itself, with the digits that lead back to it: `0.1`, `1.0`, `1e+16`, `nan`,
-/// `-inf`.
+/// A single number, with the digits that round-trip: `0.1`, `1.0`, `1e+16`, `nan`, `-inf`.
 pub(super) fn float(value: f64, kind: ScalarKind) -> String {
     alone(value, kind, false, ".0")
 }
 
-/// As [`float`], without a point where nothing would follow: `(1-2.5j)`, `1j`.
+/// Like [`float`], without a trailing point: `(1-2.5j)`, `1j`.
 pub(super) fn complex(re: f64, im: f64, kind: ScalarKind) -> String {
     if re == 0.0 && re.is_sign_positive() {
         return format!("{}j", alone(im, kind, false, ""));
@@ -201,7 +200,7 @@ fn alone(value: f64, kind: ScalarKind, plus: bool, whole: &str) -> String {
     format!("{}e{}", significand.trim_end_matches('.'), signed(exponent, 2))
 }
 
-/// An exponent with its sign and at least so many digits.
+/// An exponent with its sign and at least `digits` digits.
 pub(crate) fn signed(exponent: i32, digits: usize) -> String {
     format!("{}{:0digits$}", if exponent < 0 { '-' } else { '+' }, exponent.unsigned_abs())
 }

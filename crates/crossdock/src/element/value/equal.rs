@@ -3,9 +3,8 @@
 use crate::element::{NAT, Value};
 
 impl Value {
-    /// Whether two values of one dtype are equal as elements, by NumPy's rules: a NaN and a date
-    /// that is none are unequal to everything, both zeros are equal, and what lies between the
-    /// parts of a long double does not count.
+    /// Whether two values of one dtype are equal as elements, by NumPy's rules: NaN and NaT are
+    /// unequal to everything, both zeros are equal, and the padding of a long double is ignored.
     pub(crate) fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::DateTime { count, .. } | Self::TimeDelta { count, .. }, _) if *count == NAT => false,
@@ -28,7 +27,7 @@ impl Value {
 }
 
 /// Two 80-bit floats: 64 bits of significand with its leading one, 15 of exponent, a sign, 6 bytes
-/// of nothing.
+/// of padding.
 fn same_extended(left: &[u8; 16], right: &[u8; 16]) -> bool {
     let parts = |raw: &[u8; 16]| {
         let mut significand = [0; 8];

@@ -1,11 +1,11 @@
-//! Numbers that fit into one register, by themselves: no tree, no heap.
+//! Numbers that fit into one register, without a tree or the heap.
 
 use crate::element::value::write::pattern;
 use crate::element::{ScalarKind, Value};
 use crate::error::Result;
 use crate::memory::racy;
 
-/// One number out of an item that has several: what [`Value`] is of a whole element, as plain data.
+/// One of several numbers in an item, as plain data, like [`Value`] for a whole element.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack::Member;
@@ -15,11 +15,11 @@ use crate::memory::racy;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Member {
-    /// What a signed integer holds.
+    /// The value of a signed integer.
     Int(i64),
-    /// What an unsigned integer holds.
+    /// The value of an unsigned integer.
     UInt(u64),
-    /// What a float holds; one of 4 bytes is widened, which makes a signalling NaN a quiet one.
+    /// The value of a float. Floats of 4 bytes are widened, which makes a signalling NaN quiet.
     Float(f64),
 }
 
@@ -33,7 +33,7 @@ impl From<Member> for Value {
     }
 }
 
-/// The kinds of number that fit into one register. A byte, to lie in tables.
+/// The kinds of number that fit into one register. One byte, for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Word {
@@ -61,7 +61,7 @@ impl Word {
         }
     }
 
-    /// What it is among the scalars.
+    /// The scalar kind.
     pub(crate) const fn kind(self) -> ScalarKind {
         match self {
             Self::Int8 => ScalarKind::Int8,
@@ -77,17 +77,17 @@ impl Word {
         }
     }
 
-    /// Loads one racily, at any address; `swapped` where its bytes lie in the order that is not the
-    /// machine's.
+    /// Loads a number racily, at any address; `swapped` if its bytes are in non-native order.
     ///
     /// # Safety
     ///
-    /// As for [`racy::load`], for [`Word::size`] bytes.
+    /// The [`Word::size`] bytes at `ptr` satisfy the contract of [`racy::load`].
     #[inline(always)]
     pub(crate) unsafe fn load(self, ptr: *const u8, swapped: bool) -> Member {
         macro_rules! load {
             ($ty:ty) => {{
-                // SAFETY: the word has as many bytes (the caller's promise).
+                // SAFETY: the `match` below pairs each word with a type of `Word::size` bytes,
+                // which may be loaded racily from `ptr` (`# Safety`).
                 let bits: $ty = unsafe { racy::load(ptr.cast::<$ty>()) };
                 if swapped { bits.swap_bytes() } else { bits }
             }};
@@ -106,24 +106,25 @@ impl Word {
         }
     }
 
-    /// The bits of a number in this type, by checked conversion.
+    /// Converts a number to this type with a check, and returns its bits.
     pub(crate) fn bits(self, member: Member) -> Result<u64> {
         let value = Value::from(member);
         pattern(&value, self.kind()).ok_or_else(|| value.misfit(self.kind()))
     }
 
-    /// Stores one racily, at any address; `swapped` as for [`Word::load`].
+    /// Stores a number racily, at any address; `swapped` as for [`Word::load`].
     ///
     /// # Safety
     ///
-    /// As for [`racy::store`], for [`Word::size`] bytes.
+    /// The [`Word::size`] bytes at `ptr` satisfy the contract of [`racy::store`].
     #[inline(always)]
     pub(crate) unsafe fn store(self, ptr: *mut u8, swapped: bool, bits: u64) {
         macro_rules! store {
             ($ty:ty) => {{
                 let bits = bits as $ty;
                 let bits = if swapped { bits.swap_bytes() } else { bits };
-                // SAFETY: the word has as many bytes (the caller's promise).
+                // SAFETY: the `match` below chooses a type of `Word::size` bytes, which may be
+                // stored racily at `ptr` (`# Safety`).
                 unsafe { racy::store(ptr.cast::<$ty>(), bits) }
             }};
         }

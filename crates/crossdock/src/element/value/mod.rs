@@ -12,10 +12,9 @@ use crate::element::{TimeUnit, extended};
 pub(crate) use self::member::Member;
 pub(crate) use self::member::Word;
 
-/// One element, out of its array: what [`DType`](crate::element::DType) says of bytes, made into a
-/// value.
+/// One element outside its array: its bytes, interpreted by a [`DType`](crate::element::DType).
 ///
-/// [`Value::read`] makes one of bytes, [`Value::write`] puts one back.
+/// [`Value::read`] makes one from bytes, [`Value::write`] writes it to bytes.
 /// [`Display`](std::fmt::Display) writes it as NumPy does. Two values are equal when they are the
 /// same variant with equal contents, so `Int(1)` is not `UInt(1)`, and a NaN is unequal to itself.
 ///
@@ -37,35 +36,35 @@ pub(crate) use self::member::Word;
 pub enum Value {
     /// A truth value.
     Bool(bool),
-    /// What a signed integer holds.
+    /// The value of a signed integer.
     Int(i64),
-    /// What an unsigned integer holds.
+    /// The value of an unsigned integer.
     UInt(u64),
-    /// What a float of at most 64 bits holds.
+    /// The value of a float of at most 64 bits.
     Float(f64),
-    /// What a complex number of at most two doubles holds.
+    /// The value of a complex number of at most two doubles.
     Complex {
         /// The real part.
         re: f64,
         /// The imaginary part.
         im: f64,
     },
-    /// Bytes, without the NULs that fill an element up.
+    /// Bytes, without the NULs that pad an element.
     Bytes(Vec<u8>),
-    /// Text, without the NULs that fill an element up.
+    /// Text, without the NULs that pad an element.
     Text(String),
     /// A moment: a count of a unit since 1970-01-01T00:00, or [`NAT`](crate::element::NAT).
     DateTime {
-        /// How many units.
+        /// The number of units.
         count: i64,
-        /// What is counted.
+        /// The unit.
         unit: TimeUnit,
     },
     /// A duration: a count of a unit, or [`NAT`](crate::element::NAT).
     TimeDelta {
-        /// How many units.
+        /// The number of units.
         count: i64,
-        /// What is counted.
+        /// The unit.
         unit: TimeUnit,
     },
     /// The bytes of a `long double`, the least significant first, padding included.
@@ -73,11 +72,11 @@ pub enum Value {
     /// The bytes of the real and of the imaginary part, each the least significant first.
     /// (Boxed: so rare that it must not make every value larger.)
     ComplexLongDouble(Box<[[u8; 16]; 2]>),
-    /// An address that means something only to whoever wrote it.
+    /// An address that has a meaning only for its producer.
     Pointer(u64),
-    /// Bytes of which nothing is known.
+    /// Opaque bytes.
     Void(Vec<u8>),
-    /// The elements of a sub-array; of its first axis, where it has several.
+    /// The elements of a sub-array, along its first axis if it has several.
     Array(Vec<Value>),
     /// The fields of a record with their names.
     Record(Vec<(String, Value)>),
@@ -162,7 +161,7 @@ impl Value {
         }
     }
 
-    /// The field of this name, where it is a record that has one.
+    /// The field of this name, if it is a record that has one.
     pub fn field(&self, name: &str) -> Option<&Value> {
         match self {
             Self::Record(fields) => fields.iter().find(|(field, _)| field == name).map(|(_, value)| value),

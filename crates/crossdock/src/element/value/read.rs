@@ -1,16 +1,16 @@
-//! From bytes to a value.
+//! Reads a value from bytes.
 
 use crate::element::float::FloatFormat;
 use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, SubArray, Value};
 use crate::error::{Error, Kind, Result};
 use crate::memory::racy;
 
-/// A dtype of a few bytes can ask for any number of values: sub-arrays of zero-width elements, or
-/// many fields over the same bytes. An honest one needs no more than one for each byte and level,
-/// and a few for parts of zero width.
+/// A malicious dtype of a few bytes can describe any number of values: sub-arrays of zero-width
+/// elements, or many fields over the same bytes. A plausible one needs at most one per byte and
+/// level, and a few for parts of zero width.
 const SPARE_VALUES: usize = 1 << 16;
 
-/// An element is read from, and written to, exactly as many bytes as it has.
+/// Checks that there are exactly the bytes of one element.
 pub(super) fn check_width(dtype: &DType, nbytes: usize) -> Result<()> {
     if nbytes == dtype.itemsize() {
         return Ok(());
@@ -22,14 +22,14 @@ pub(super) fn check_width(dtype: &DType, nbytes: usize) -> Result<()> {
 }
 
 impl Value {
-    /// Reads one element, at any address and in either byte order. A bool is true where its byte is
-    /// not zero; fixed bytes and text end before the NULs that fill them up. Copies the element.
+    /// Reads one element, at any address and in either byte order. A bool is true if its byte is
+    /// not zero; fixed bytes and text end before the NULs that pad them. Copies the element.
     ///
     /// # Errors
     ///
-    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value` for a code point
-    /// that is no Unicode character; `is_unsupported` for a dtype that makes out of proportion many
-    /// values of its bytes.
+    /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value` for an invalid
+    /// Unicode code point; `is_unsupported` for a dtype with disproportionately many values for its
+    /// bytes.
     pub fn read(dtype: &DType, bytes: &[u8]) -> Result<Self> {
         check_width(dtype, bytes.len())?;
         let allowed = bytes.len().saturating_mul(64).saturating_add(SPARE_VALUES);
@@ -38,17 +38,18 @@ impl Value {
 }
 
 impl Value {
-    /// Loads a [machine word](DType::as_machine_word) racily; other kinds are none. What is asked
-    /// for one by one comes this way: it stays in registers.
+    /// Loads a [machine word](DType::as_machine_word) racily; `None` for other kinds. Loads of
+    /// single elements use it, because the value stays in registers.
     ///
     /// # Safety
     ///
-    /// As for [`racy::load`], for the bytes of one element.
+    /// The bytes of one element of `kind` at `ptr` satisfy the contract of [`racy::load`].
     #[inline(always)]
     pub(crate) unsafe fn load_word(kind: ScalarKind, ptr: *const u8) -> Option<Self> {
         macro_rules! load {
             ($ty:ty) => {{
-                // SAFETY: the kind has as many bytes (the caller's word).
+                // SAFETY: the `match` below pairs each kind with a type of its size, and its bytes
+                // at `ptr` may be loaded racily (`# Safety`).
                 unsafe { racy::load(ptr.cast::<$ty>()) }
             }};
         }
@@ -70,12 +71,12 @@ impl Value {
 }
 
 struct Reader {
-    /// How many values may still be made.
+    /// The number of values that may still be made.
     allowed: usize,
 }
 
 impl Reader {
-    /// `bytes` has the width of `dtype`. Recurses as deep as the dtype is, which is bounded.
+    /// `bytes` has the width of `dtype`. Recurses to the depth of the dtype, which is bounded.
     fn element(&mut self, dtype: &DType, bytes: &[u8]) -> Result<Value> {
         self.count()?;
         match dtype.kind() {
@@ -94,7 +95,7 @@ impl Reader {
         }
     }
 
-    /// The part of a sub-array that has the axes `shape`, which are the last ones of its own.
+    /// The part of a sub-array with the axes `shape`, which are its last ones.
     fn axis(&mut self, subarray: &SubArray, shape: &[usize], bytes: &[u8]) -> Result<Value> {
         let Some((&extent, inner)) = shape.split_first() else {
             return self.element(subarray.base(), bytes);

@@ -1,4 +1,4 @@
-//! A value as text, much as NumPy writes it.
+//! Formats a value like NumPy.
 
 use std::fmt::{self, Write};
 
@@ -6,9 +6,8 @@ use crate::element::value::digits;
 use crate::element::{DType, DTypeKind, ScalarKind, Value, extended, time};
 
 impl Value {
-    /// The value as text, knowing its dtype: narrow floats take the fewest digits that lead back to
-    /// them in their own format. `0.1` and not `0.10000000149011612`, where the element is a
-    /// `float32`.
+    /// The value as text for its dtype: narrow floats have the fewest digits that round-trip in
+    /// their own format. A `float32` is `0.1`, not `0.10000000149011612`.
     ///
     /// ```
     /// use crossdock::element::{DType, Value};
@@ -23,8 +22,8 @@ impl Value {
 }
 
 /// As NumPy writes elements: `True`, `1.5`, `1e+16`, `(1+2j)`, `b'ab'`, `'text'`,
-/// `2026-11-21T04:30:00.000000001`, `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats take the
-/// fewest digits that lead back to the same double, and long doubles those of the nearest double.
+/// `2026-11-21T04:30:00.000000001`, `5 nanoseconds`, `NaT`, `[1, 2]`, `(7, 0.5)`. Floats have the
+/// fewest digits that round-trip as a double, and long doubles those of the nearest double.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Shown { value: self, dtype: None }.fmt(f)
@@ -33,12 +32,12 @@ impl fmt::Display for Value {
 
 struct Shown<'a> {
     value: &'a Value,
-    /// What the value was read as. Where it does not match the value, it is ignored.
+    /// The dtype that the value was read with. It is ignored if it does not match the value.
     dtype: Option<&'a DType>,
 }
 
 impl Shown<'_> {
-    /// The kind that one real part is written in.
+    /// The float kind of one real part.
     fn float_kind(&self) -> ScalarKind {
         match self.dtype.and_then(DType::as_scalar).map(|scalar| scalar.kind()) {
             Some(ScalarKind::Complex32) => ScalarKind::Float16,
@@ -104,7 +103,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Python quotes with `"` only what has a `'` in it and no `"`.
+/// Python quotes with `"` only text that contains `'` and no `"`.
 fn quote_for(text: impl Iterator<Item = char>) -> char {
     let (mut single, mut double) = (false, false);
     for letter in text {
@@ -114,7 +113,7 @@ fn quote_for(text: impl Iterator<Item = char>) -> char {
     if single && !double { '"' } else { '\'' }
 }
 
-/// What stands escaped in bytes and text alike.
+/// The escapes common to bytes and text.
 fn escaped(letter: char, quote: char) -> Option<char> {
     match letter {
         '\n' => Some('n'),
@@ -154,9 +153,8 @@ fn write_text(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char(quote)
 }
 
-/// Whether a letter is seen: what has no form, and what is a space other than the usual one, is
-/// not. Rust's escapes for debugging go by the same categories, and leave alone what joins a letter
-/// in front.
+/// Whether a character is printable: not a control or format character, and no space but the usual
+/// one. Rust's debug escapes use the same categories, except that they keep combining characters.
 fn is_printable(letter: char) -> bool {
     matches!(letter, ' '..='~')
         || letter > '~' && ['a', letter].iter().collect::<String>().escape_debug().count() == 2
@@ -221,7 +219,7 @@ mod tests {
         let pair = DType::packed_record([("x", DType::subarray(&[1, 2], DType::F32).unwrap())]).unwrap();
         let value = Value::read(&pair, [0.1f32.to_ne_bytes(), 0.2f32.to_ne_bytes()].as_flattened()).unwrap();
         assert_eq!(value.display(&pair).to_string(), "([[0.1, 0.2]],)");
-        // A dtype that is another one than the value's is no more than ignored.
+        // A dtype that does not match the value is ignored.
         assert_eq!(value.display(&DType::U8).to_string(), value.to_string());
     }
 

@@ -1,4 +1,4 @@
-//! From a value to bytes.
+//! Writes a value to bytes.
 
 use crate::element::float::FloatFormat;
 use crate::element::units::{self, Converted};
@@ -7,8 +7,8 @@ use crate::element::{ByteOrder, DType, DTypeKind, Record, Scalar, ScalarKind, Su
 use crate::error::{Error, Kind, Result};
 
 impl Value {
-    /// Writes one element, at any address and in either byte order. What was there and is no part
-    /// of the dtype (padding between fields) stays. On an error nothing is written.
+    /// Writes one element, at any address and in either byte order. Bytes outside the dtype's parts
+    /// (padding between fields) keep their values. On an error nothing is written.
     ///
     /// Conversion is checked. Integers and bools become any number type that represents them;
     /// floats round to the nearest but never to infinity; a float becomes an integer only if it is
@@ -21,7 +21,7 @@ impl Value {
     /// # Errors
     ///
     /// `is_bounds` unless there are exactly `dtype.itemsize()` bytes; `is_value`, with the value,
-    /// the dtype and the part, where it does not fit.
+    /// the dtype and the part, if it does not fit.
     pub fn write(&self, dtype: &DType, bytes: &mut [u8]) -> Result<()> {
         check_width(dtype, bytes.len())?;
         if let Some(scalar) = dtype.as_scalar() {
@@ -33,7 +33,7 @@ impl Value {
         Ok(())
     }
 
-    /// What it is, in words and short, for errors.
+    /// A short description in words, for errors.
     fn describe(&self) -> String {
         match self {
             Self::Bytes(bytes) => format!("a value of {} bytes", bytes.len()),
@@ -76,7 +76,7 @@ impl Value {
         }
     }
 
-    /// The integer that it is, bools and whole floats included.
+    /// The integer value, also of bools and whole floats.
     fn whole(&self) -> Option<i128> {
         match *self {
             Self::Bool(value) => Some(value.into()),
@@ -93,7 +93,7 @@ impl Value {
     }
 }
 
-/// `bytes` has the width of `dtype`. Recurses as deep as the dtype is, which is bounded.
+/// `bytes` has the width of `dtype`. Recurses to the depth of the dtype, which is bounded.
 fn write_element(value: &Value, dtype: &DType, bytes: &mut [u8]) -> Result<()> {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => write_scalar(value, scalar, bytes),
@@ -120,7 +120,7 @@ fn write_record(value: &Value, record: &Record, bytes: &mut [u8]) -> Result<()> 
     Ok(())
 }
 
-/// The part of a sub-array that has the axes `shape`, which are the last ones of its own.
+/// The part of a sub-array with the axes `shape`, which are its last ones.
 fn write_axis(value: &Value, subarray: &SubArray, shape: &[usize], bytes: &mut [u8]) -> Result<()> {
     let Some((&extent, inner)) = shape.split_first() else {
         return write_element(value, subarray.base(), bytes);
@@ -137,7 +137,7 @@ fn write_axis(value: &Value, subarray: &SubArray, shape: &[usize], bytes: &mut [
     Ok(())
 }
 
-/// `bytes` has the width of `scalar`. Nothing is written before everything is known to fit.
+/// `bytes` has the width of `scalar`. Writes only after the whole value is known to fit.
 fn write_scalar(value: &Value, scalar: Scalar, bytes: &mut [u8]) -> Result<()> {
     let kind = scalar.kind();
     let misfit = || value.misfit(scalar);
@@ -218,7 +218,7 @@ fn fill(bytes: &mut [u8], source: &[u8]) {
     tail.fill(0);
 }
 
-/// Puts the low `width` bytes of a word, the least significant first.
+/// Writes the low `width` bytes of a word, the least significant first.
 fn put(parts: &mut [u8; 32], at: usize, word: u64, width: usize) {
     parts[at..at + width].copy_from_slice(&word.to_le_bytes()[..width]);
 }
@@ -231,7 +231,7 @@ fn long_double(value: &Value) -> Option<[u8; 16]> {
     }
 }
 
-/// The bits of a number in an integer or float type of at most 64; none where it does not fit.
+/// The bits of a number in an integer or float type of at most 64; `None` if it does not fit.
 pub(super) fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
     fn int<T: TryFrom<i128>>(value: &Value, bits: fn(T) -> u64) -> Option<u64> {
         T::try_from(value.whole()?).ok().map(bits)
@@ -268,8 +268,8 @@ pub(super) fn pattern(value: &Value, kind: ScalarKind) -> Option<u64> {
     }
 }
 
-/// An integer as a double on the way to a narrower float: what does not fit into 53 bits sets the
-/// last of them, so that the second rounding goes the way that a single one would.
+/// An integer as a double on the way to a narrower float: bits beyond 53 set the last bit (round to
+/// odd), so the second rounding gives the result of a single one.
 fn to_odd(value: i128) -> f64 {
     let near = value as f64;
     let error = near as i128 - value;
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn integers_round_to_floats_once() {
-        // Above a tie by one: rounding to a double first would make a tie of it, and go the wrong
+        // Above a tie by one: rounding to a double first would make it a tie and round the wrong
         // way.
         let number = (1_i64 << 62) + (1 << 38) + 1;
         let mut bytes = [0; 4];

@@ -1,9 +1,9 @@
-//! As much JSON as the metadata of tensors take: an object of which some members are lists of
-//! lengths, and the others are read over.
+//! The subset of JSON that tensor metadata need: an object with some members that are lists of
+//! lengths; other members are skipped.
 
 use crate::error::{Error, Kind, Result};
 
-/// Brackets within brackets, so that no text exhausts the stack.
+/// The maximum nesting of brackets, so that no text exhausts the stack.
 const MAX_NESTING: usize = 64;
 
 pub(super) struct Reader<'a> {
@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A list of whole numbers that are not negative.
+    /// A list of non-negative integers.
     pub(super) fn lengths(&mut self) -> Result<Vec<usize>> {
         let mut lengths = Vec::new();
         self.sequence(b'[', b']', |reader| {
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         Ok(lengths)
     }
 
-    /// Whether `null` comes next; it is read over.
+    /// Skips `null` if it comes next, and returns whether it did.
     pub(super) fn null(&mut self) -> bool {
         self.peek();
         let found = self.text[self.at..].starts_with(b"null");
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Any value, read over.
+    /// Skips any value.
     pub(super) fn skip(&mut self) -> Result<()> {
         match self.peek() {
             Some(b'{') => self.object(|reader, _| reader.skip()),
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Nothing but white space is left.
+    /// Checks that only white space is left.
     pub(super) fn end(mut self) -> Result<()> {
         if self.peek().is_none() { Ok(()) } else { Err(wanted("the end", self.at)) }
     }
@@ -99,8 +99,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What lies between quotes, with its escapes as they stand: a key that has some is none that
-    /// is looked for.
+    /// The text between quotes with its escapes unchanged: no key that is looked for has escapes.
     fn string(&mut self) -> Result<&'a str> {
         self.expect(b'"')?;
         let start = self.at;

@@ -1,10 +1,10 @@
 //! Arrow's spelling: the format strings of its C Data interface, and the metadata of tensors.
 //!
-//! Elements are in the machine's byte order. Dates and durations are counts of 64 bits on both
-//! sides; the least of them, which is a moment like any other in Arrow, is "not a time" here
-//! ([`NAT`](crate::element::NAT)). Truth values are bits there; those of a byte each go as the
-//! extension type `arrow.bool8`. Source: the specification of the C Data interface and of the
-//! canonical extension types, as of Arrow 26.
+//! Elements are in the machine's byte order. Dates and durations are counts of 64 bits in both. The
+//! least count, an ordinary moment in Arrow, is "not a time" here ([`NAT`](crate::element::NAT)).
+//! Arrow's truth values are bits; those of a byte each use the extension type `arrow.bool8`.
+//! Source: the specification of the C Data interface and of the canonical extension types, as of
+//! Arrow 26.
 
 mod json;
 mod tensor;
@@ -22,7 +22,7 @@ pub const BOOL8: &str = "arrow.bool8";
 /// [`TensorShape`].
 pub const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 
-/// The one table for both directions. Of two rows for one kind, the first says what goes out.
+/// The table for both directions. Of two rows for one kind, the first is written.
 const TABLE: [(&str, ScalarKind); 20] = [
     ("c", ScalarKind::Int8),
     ("C", ScalarKind::UInt8),
@@ -46,12 +46,12 @@ const TABLE: [(&str, ScalarKind); 20] = [
     ("tDn", ScalarKind::TimeDelta(TimeUnit::NANOSECOND)),
 ];
 
-/// What a format string says, as far as elements of a fixed width go.
+/// The meaning of a format string for elements of a fixed width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One buffer of elements.
     Scalar(DType),
-    /// So many elements of the one child (`+w:N`).
+    /// A fixed number of elements of the one child (`+w:N`).
     List(usize),
     /// One element of every child (`+s`).
     Struct,
@@ -62,8 +62,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for a type without a dtype, with a suggestion; `is_value` where elements
-    /// have a meaning that other protocols would drop (timestamps with a time zone, times of day,
+    /// `is_unsupported` for a type without a dtype, with a suggestion; `is_value` if elements have
+    /// a meaning that other protocols would drop (timestamps with a time zone, times of day,
     /// intervals, decimals); `is_malformed` for a width that is not a number; `is_overflow` for a
     /// width beyond the limit of an element.
     ///
@@ -91,7 +91,7 @@ impl Format {
     }
 }
 
-/// A width or a length: digits, and nothing else.
+/// Parses a width or a length, which has only digits.
 fn number(format: &str, digits: &str) -> Result<usize> {
     if digits.is_empty() || digits.bytes().any(|digit| !digit.is_ascii_digit()) {
         return Err(Error::new(
@@ -107,7 +107,7 @@ fn number(format: &str, digits: &str) -> Result<usize> {
     })
 }
 
-/// A format, which comes from outside and may be of any length, for an error.
+/// An untrusted format of any length, shortened for an error.
 fn show(format: &str) -> String {
     const MOST: usize = 40;
     match format.char_indices().nth(MOST) {
@@ -166,10 +166,10 @@ fn not_strided(shown: &str) -> String {
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming what Arrow cannot say: text, complex numbers, small floats, pointers,
-/// long doubles, units of time that are not a second's 10³th, 10⁶th or 10⁹th part, and the byte
-/// order that is not the machine's. Sub-arrays are lists, and records structs: their parts have
-/// formats.
+/// `is_unsupported`, naming the part that Arrow cannot express: text, complex numbers, small
+/// floats, pointers, long doubles, units of time other than seconds, milli-, micro- and
+/// nanoseconds, and non-native byte order. Sub-arrays are lists, and records are structs: their
+/// parts have formats.
 ///
 /// ```
 /// use crossdock::bindings::dialect::arrow;

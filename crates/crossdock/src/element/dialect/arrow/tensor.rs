@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 /// The shape of tensors of which each is one element of a list of a fixed size, and the order of
 /// their axes.
 ///
-/// Written as JSON: `{"shape":[2,3],"permutation":[1,0]}`. Names of axes are read over: arrays have
+/// Written as JSON: `{"shape":[2,3],"permutation":[1,0]}`. Names of axes are skipped: arrays have
 /// none.
 ///
 /// ```
@@ -27,12 +27,12 @@ pub struct TensorShape {
 }
 
 impl TensorShape {
-    /// Lengths in the order in which the elements lie, row-major; and which of these axes each axis
-    /// of the tensor is, unless they are in that order.
+    /// The lengths in memory order (row-major), and the permutation from tensor axes to these axes,
+    /// unless it is the identity.
     ///
     /// # Errors
     ///
-    /// `is_shape` where the permutation does not name every axis once.
+    /// `is_shape` if the permutation does not name every axis once.
     pub fn new(shape: Vec<usize>, permutation: Option<Vec<usize>>) -> Result<Self> {
         if let Some(axes) = &permutation {
             let mut named = vec![false; shape.len()];
@@ -52,8 +52,8 @@ impl TensorShape {
     ///
     /// # Errors
     ///
-    /// `is_malformed` for what is no JSON, or has no shape, or the wrong things in it; `is_shape`
-    /// as [`TensorShape::new`].
+    /// `is_malformed` for invalid JSON, and for a missing or invalid shape; `is_shape` as
+    /// [`TensorShape::new`].
     pub fn parse(text: &str) -> Result<Self> {
         let (mut shape, mut permutation) = (None, None);
         let mut reader = Reader::new(text);
@@ -69,7 +69,7 @@ impl TensorShape {
         Self::new(shape, permutation)
     }
 
-    /// The lengths of the axes in the order in which the elements lie, row-major.
+    /// The lengths of the axes in memory order (row-major).
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -79,7 +79,7 @@ impl TensorShape {
         self.permutation.as_deref()
     }
 
-    /// How many elements a tensor has, if they can be counted.
+    /// The number of elements of a tensor, unless it overflows.
     pub fn checked_len(&self) -> Option<usize> {
         if self.shape.contains(&0) {
             return Some(0);

@@ -1,26 +1,26 @@
-//! One part of a template that is read: numbers of one type.
+//! One readable part of a template: numbers of one type.
 
 use crate::element::ByteOrder;
 
-/// What an item can have at most, in bytes.
+/// The maximum size of an item in bytes.
 pub(super) const MAX_ITEM_SIZE: usize = isize::MAX as usize;
 
-/// Numbers of one type, one after the other in each item. It is C's
-/// `xd_memory_view_item_component_t`, field by field.
+/// Contiguous numbers of one type in each item. It is C's `xd_memory_view_item_component_t`, field
+/// by field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Component {
     /// The letter.
     pub format: u8,
-    /// Whether C's own size was asked for, by `!` or `_`.
+    /// Whether `!` or `_` requested C's own size.
     pub native_size: bool,
     /// Whether the least significant byte comes first.
     pub little_endian: bool,
-    /// Where the first of them begins, in bytes from the start of the item.
+    /// The offset of the first number, in bytes from the start of the item.
     pub offset: usize,
-    /// Bytes of each of them.
+    /// The bytes of each number.
     pub size: usize,
-    /// How many there are; may be none.
+    /// The number of numbers; may be 0.
     pub repeat: usize,
 }
 
@@ -31,8 +31,8 @@ impl Component {
     pub(super) const NONE: Self =
         Self { format: 0, native_size: false, little_endian: false, offset: 0, size: 0, repeat: 0 };
 
-    /// Takes over all fields, one by one, out of registers: a component that was just written to
-    /// memory is slow to move.
+    /// Copies all fields one by one through registers: a component that was just written to memory
+    /// is slow to move.
     #[inline(always)]
     pub(super) fn set(&mut self, other: &Self) {
         self.format = other.format;
@@ -43,7 +43,7 @@ impl Component {
         self.repeat = other.repeat;
     }
 
-    /// In which order the bytes of each lie.
+    /// The byte order of each number.
     #[inline(always)]
     pub(super) fn byte_order(&self) -> ByteOrder {
         if self.little_endian { ByteOrder::Little } else { ByteOrder::Big }

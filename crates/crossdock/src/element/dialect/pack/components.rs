@@ -1,4 +1,4 @@
-//! Components of a template where they can be handed to C: constants, or a block of their own.
+//! Components of a template in a form for C: constants, or a separate block.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
@@ -24,7 +24,7 @@ static SCALARS: [Component; 4 * letters::COUNT] = {
     scalars
 };
 
-/// What each of those is, and whether its bytes lie in the order that is not the machine's.
+/// The width of each of those, and whether its bytes are swapped (in non-native order).
 static WIDTHS: [(Width, bool); SCALARS.len()] = {
     let (_, [any, _]) = letters::number(0);
     let mut widths = [(any, false); SCALARS.len()];
@@ -38,39 +38,42 @@ static WIDTHS: [(Width, bool); SCALARS.len()] = {
     widths
 };
 
-/// As [`Component::reader`], of a component that is a constant, as those of templates of one scalar
-/// are; `None` where it is not. What is elsewhere is not looked at: the address says it all.
+/// Like [`Component::reader`], for a constant component, as templates of one scalar have; `None`
+/// for others. Only the address is compared; components outside the table are not read.
 #[inline(always)]
 pub fn constant_reader(component: *const Component, nbytes: usize) -> Option<Reader> {
     let distance = component.addr().wrapping_sub(SCALARS.as_ptr().addr());
-    // The remainder goes to the upper bits: of what is no component of the table the result is too
-    // large.
+    // The rotation moves the remainder to the upper bits, so the result is too large for an address
+    // that is not a component of the table.
     let place = distance.rotate_right(size_of::<Component>().trailing_zeros());
     let (width, swapped) = WIDTHS.get(place)?;
     (usize::from(width.size) <= nbytes).then(|| Reader::at_start(width.word, *swapped))
 }
 
 /// The components of a template, in the order of their offsets: those of one scalar in a constant
-/// table, others in a block of `malloc`, so that its size need not be known to free it.
+/// table, others in a block of `malloc`, which is freed without its size.
 ///
 /// # Invariants
 ///
-/// 1. `len` components from `ptr`: in the table, or at the start of a block that is this one's own.
+/// 1. `len` initialised components lie at `ptr`: in the table, or at the start of a block of
+///    `malloc` that this value owns.
 pub struct Components {
     ptr: NonNull<Component>,
     len: usize,
 }
 
-// SAFETY: plain data, shared with nobody or constant.
+// SAFETY: the components are plain data: constants, or in a block that this value owns and any
+// thread may free (Components 1).
 unsafe impl Send for Components {}
-// SAFETY: as above.
+// SAFETY: `&Components` only reads the components, which are plain data and not written while
+// shared.
 unsafe impl Sync for Components {}
 
 impl Components {
-    /// Those of an item without numbers.
+    /// The components of an item without numbers.
     const NONE: Self = Self { ptr: NonNull::from_ref(&SCALARS[0]), len: 0 };
 
-    /// Reads those of a template, and gives the size of an item, too.
+    /// Parses a template, and returns its components and the size of an item.
     #[inline]
     pub(super) fn parse(format: &[u8]) -> Result<(Self, usize), FormatError> {
         // Most templates are one letter.
@@ -79,10 +82,10 @@ impl Components {
         {
             return Ok((Self { ptr: NonNull::from_ref(scalar), len: 1 }, scalar.size));
         }
-        // Of no bytes, `malloc` may answer null.
+        // `malloc` may return null for 0 bytes.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
-        // SAFETY: there is room for one component for each byte of the template, each of which
-        // begins one at most.
+        // SAFETY: the block has room for one component per byte of the template (`with_room`), and
+        // each component takes at least one byte.
         let item_size = walk(format, |component| unsafe { components.push(&component) })?;
         match components.as_slice() {
             [] => components = Self::NONE,
@@ -96,52 +99,59 @@ impl Components {
         Ok((components, item_size))
     }
 
-    /// A block for so many components, with none in it. `None` where there is no memory for them.
+    /// An empty block for `capacity` components; `None` if there is no memory.
     fn with_room(capacity: usize) -> Option<Self> {
         let nbytes = capacity.checked_mul(size_of::<Component>())?;
-        // SAFETY: any size may be asked for. What comes back is aligned for all of C's types.
+        // SAFETY: `malloc` accepts any size. It returns null, checked below, or a block aligned for
+        // all C types, hence for `Component`.
         let block = unsafe { libc::malloc(nbytes) };
         Some(Self { ptr: NonNull::new(block.cast())?, len: 0 })
     }
 
     /// # Safety
     ///
-    /// There is room in the block for one more.
+    /// `ptr` is a block of `malloc` with room for more than `len` components.
     #[inline(always)]
     unsafe fn push(&mut self, component: &Component) {
         let place = self.ptr.as_ptr().wrapping_add(self.len).cast::<MaybeUninit<Component>>();
-        // SAFETY: the caller's word.
+        // SAFETY: the block has room for one more (`# Safety`), so `place` is in bounds and
+        // aligned; `MaybeUninit` needs no initialised bytes, and `&mut self` makes the reference
+        // unique.
         let place = unsafe { &mut *place };
         place.write(Component::NONE).set(component);
         self.len += 1;
     }
 
-    /// All of them. O(1).
+    /// All components. O(1).
     #[inline]
     pub fn as_slice(&self) -> &[Component] {
-        // SAFETY: Components 1.
+        // SAFETY: `len` initialised components lie at `ptr`, owned or constant, and are not written
+        // while `self` is borrowed (Components 1).
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 
-    /// All of them, where they are constants. O(1).
+    /// All components, if they are constants. O(1).
     pub fn as_static(&self) -> Option<&'static [Component]> {
-        // SAFETY: Components 1: in the table.
+        // SAFETY: `is_static` found `ptr` in the table, where `len` components lie (Components 1):
+        // a `static`, which is never written.
         is_static(self.ptr.as_ptr())
             .then(|| unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) })
     }
 
-    /// Address and number, to be given to [`Components::from_raw`]. Those of constants need not be.
+    /// Address and number, for [`Components::from_raw`], which frees the block. Constants need not
+    /// be passed to it.
     #[inline]
     pub fn into_raw(self) -> (*mut Component, usize) {
         let this = ManuallyDrop::new(self);
         (this.ptr.as_ptr(), this.len)
     }
 
-    /// Takes back what [`Components::into_raw`] gave.
+    /// Restores the components from [`Components::into_raw`].
     ///
     /// # Safety
     ///
-    /// From there, and not taken back yet, unless they are constants.
+    /// 1. `ptr` and `len` are from one call of [`Components::into_raw`].
+    /// 2. They have not been passed to this function before, unless they are constants.
     #[inline]
     pub unsafe fn from_raw(ptr: NonNull<Component>, len: usize) -> Self {
         Self { ptr, len }
@@ -152,7 +162,8 @@ impl Drop for Components {
     #[inline]
     fn drop(&mut self) {
         if !is_static(self.ptr.as_ptr()) {
-            // SAFETY: Components 1: a block of `malloc`, its own.
+            // SAFETY: `ptr` is not in the table, so it is the start of a block of `malloc` that
+            // this value owns (Components 1), freed only here.
             unsafe { libc::free(self.ptr.as_ptr().cast()) }
         }
     }
@@ -163,7 +174,7 @@ fn out_of_memory(format: &[u8]) -> FormatError {
     FormatError::new(0, Cause::OutOfMemory { components: u32::try_from(format.len()).unwrap_or(u32::MAX) })
 }
 
-/// The component of a number's letter that stands alone.
+/// The component of a single number letter.
 #[inline(always)]
 fn scalar_of(byte: u8) -> Option<&'static Component> {
     let letter = letters::letter(byte);
@@ -172,7 +183,7 @@ fn scalar_of(byte: u8) -> Option<&'static Component> {
     if letter.class == Class::Number { SCALARS.get(place) } else { None }
 }
 
-/// The constant that is equal to a component, where that is one number at the start of the item.
+/// The constant equal to a component, if that is one number at the start of the item.
 #[inline(always)]
 pub(super) fn scalar(component: &Component) -> Option<&'static Component> {
     let place = 4 * usize::from(letters::letter(component.format).index)

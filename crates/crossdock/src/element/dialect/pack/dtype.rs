@@ -1,4 +1,4 @@
-//! Between templates and dtypes.
+//! Conversions between templates and dtypes.
 
 use crate::element::dialect::pack::component::MAX_ITEM_SIZE;
 use crate::element::dialect::pack::{Component, Template, letters};
@@ -7,13 +7,12 @@ use crate::error::{Error, Kind, Result};
 use std::fmt::{self, Write};
 
 impl Component {
-    /// The dtype of its numbers: a scalar, or a sub-array where there are more of them, or none.
-    /// O(1).
+    /// The dtype of its numbers: a scalar, or a sub-array if their count is not 1. O(1).
     ///
     /// # Errors
     ///
-    /// `is_malformed` for one that no template has, `is_bounds` for more bytes than memory can
-    /// have.
+    /// `is_malformed` for one that no template has, `is_bounds` for more bytes than the address
+    /// space has.
     pub fn to_dtype(&self) -> Result<DType> {
         let (word, _) = self.within(MAX_ITEM_SIZE)?;
         let scalar = DType::scalar(word.kind(), self.byte_order())?;
@@ -22,8 +21,8 @@ impl Component {
 }
 
 impl Template {
-    /// The dtype of an item: that of the component, where a single one is all of the item;
-    /// otherwise a record with the fields `f0`, `f1`, … at the offsets of the components.
+    /// The dtype of an item: that of its only component, if it covers the item; otherwise a record
+    /// with the fields `f0`, `f1`, … at the offsets of the components.
     ///
     /// # Errors
     ///
@@ -55,13 +54,12 @@ impl Template {
 /// Writes a dtype as a template from which [`Template::to_dtype`] makes the same one: without `|`,
 /// and with `x` where there is padding.
 ///
-/// Names are all that may be lost: Ruby has none, so that fields come back as `f0`, `f1`, …
+/// Only names may be lost: Ruby has none, so fields are read back as `f0`, `f1`, …
 ///
 /// # Errors
 ///
 /// `is_unsupported`, naming the part for which Ruby has no letter, or whose structure a flat list
-/// of numbers does not keep. For what is the same numbers nevertheless, see
-/// [`to_pack_approximately`].
+/// of numbers does not keep. [`to_pack_approximately`] writes the same numbers in such cases.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -90,15 +88,15 @@ pub fn to_pack(dtype: &DType) -> Result<String> {
     Ok(printer.text)
 }
 
-/// Writes a dtype as a template of the same numbers at the same bytes, where [`to_pack`] refuses
-/// because Ruby has no word for what they are: a truth value as a byte `C`, a complex number as its
-/// two parts, dates and durations as their counts, a pointer as an integer, text as code points,
-/// bytes one by one; records in records and the axes of sub-arrays as one flat list.
+/// Writes a dtype as a template of the same numbers at the same bytes, also where [`to_pack`] fails
+/// because Ruby lacks the type: a truth value as a byte `C`, a complex number as its two parts,
+/// dates and durations as their counts, a pointer as an integer, text as code points, bytes one by
+/// one; records in records and the axes of sub-arrays as one flat list.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part whose bytes are not such numbers: floats of 16 bits and fewer,
-/// `long double`; fields that overlap or are not in the order of their offsets.
+/// `is_unsupported`, naming the part that has no such numbers: floats of 16 bits and fewer, `long
+/// double`; fields that overlap or are not in the order of their offsets.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -114,12 +112,12 @@ pub fn to_pack_approximately(dtype: &DType) -> Result<String> {
     Ok(printer.text)
 }
 
-/// Records are written out again and again up to this many bytes of text.
+/// Repeated records are written out up to this many bytes of text.
 const LONGEST: usize = 1 << 24;
 
 struct Printer {
     text: String,
-    /// Whether the same numbers are enough.
+    /// Whether to write only the same numbers.
     approximate: bool,
 }
 
@@ -163,7 +161,7 @@ impl Printer {
         if let DTypeKind::Scalar(scalar) = subarray.base().kind() {
             return self.scalar(scalar, len);
         }
-        // What has several parts is written out as often as it is there.
+        // An element of several parts is written out once per repetition.
         let start = self.text.len();
         self.part(subarray.base())?;
         let body = self.text.split_off(start);
@@ -180,13 +178,13 @@ impl Printer {
         let order = scalar.byte_order().unwrap_or(ByteOrder::NATIVE);
         let (letter, mark) =
             letters::spelling(number, order).ok_or_else(|| unsaid("letter for this type", &scalar.into()))?;
-        // Two parts for one complex number: so it is spelt by those who have them.
+        // Ruby code with complex numbers writes them as two parts.
         let is_pair = len == 1 && matches!(kind, ScalarKind::Complex64 | ScalarKind::Complex128);
         for _ in 0..if is_pair { 2 } else { 1 } {
             self.text.push(letter);
             self.text.extend(mark);
         }
-        // So many numbers have the bytes of the sub-array, or none: the product fits.
+        // The numbers have the bytes of the sub-array, or none, so the product fits.
         let count = if is_pair { 1 } else { len * each };
         if count != 1 {
             self.count(count);
@@ -209,7 +207,7 @@ impl Printer {
     }
 }
 
-/// The numbers that a scalar is made of, and how many.
+/// The kind and the count of the numbers that make up a scalar.
 fn numbers(kind: ScalarKind) -> (ScalarKind, usize) {
     match kind {
         ScalarKind::Bool => (ScalarKind::UInt8, 1),

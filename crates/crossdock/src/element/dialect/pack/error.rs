@@ -1,12 +1,12 @@
-//! Where and why a template is none.
+//! Errors in templates: their offset and cause.
 
 use crate::element::dialect::pack::component::{Component, MAX_ITEM_SIZE};
 use crate::error::{Error, Kind};
 use std::fmt;
 
-/// Where and why some bytes are no template. Two words; making one allocates nothing.
+/// The offset and the cause of an invalid template. Two machine words, without allocation.
 ///
-/// It becomes an [`Error`] by `?`: `is_overflow` where an item would be larger than memory is,
+/// It becomes an [`Error`] by `?`: `is_overflow` if an item would exceed the address space,
 /// otherwise `is_malformed`.
 ///
 /// ```
@@ -24,7 +24,7 @@ pub struct FormatError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// No letter.
+    /// An unknown letter.
     Unknown(u8),
     /// A letter, and a modifier that it does not take.
     Modifier(u8, u8),
@@ -32,7 +32,7 @@ pub(super) enum Cause {
     TwoOrders(u8),
     /// The item ends beyond [`MAX_ITEM_SIZE`].
     Overflow,
-    /// No memory for so many components, or more.
+    /// No memory for this many components.
     OutOfMemory { components: u32 },
 }
 
@@ -42,8 +42,8 @@ impl FormatError {
         Self { offset, cause }
     }
 
-    /// Where the part begins that is wrong, in bytes from the start of the template: its letter,
-    /// also where one of its modifiers or its count is at fault.
+    /// The offset of the invalid part in the template: of its letter, also if a modifier or the
+    /// count is invalid.
     pub fn offset(&self) -> usize {
         self.offset
     }

@@ -7,8 +7,8 @@ use crate::element::{ByteOrder, Member};
 use crate::error::{Error, Kind, Result};
 
 impl Component {
-    /// What its letter means, and whether its bytes lie in the order that is not the machine's.
-    /// None where the letter is none, or has another size.
+    /// The type of its letter, and whether its bytes are swapped (in non-native order). `None` if
+    /// the letter is unknown, or has another size.
     #[inline(always)]
     fn word(&self) -> Option<(Word, bool)> {
         let letter = letter(self.format);
@@ -17,7 +17,7 @@ impl Component {
         fits.then_some((width.word, self.byte_order() != ByteOrder::NATIVE))
     }
 
-    /// The same for one of the numbers of an item of so many bytes, within which all of them lie.
+    /// Like `word`, for a component all of whose numbers lie within an item of `nbytes` bytes.
     #[inline(always)]
     pub(super) fn within(&self, nbytes: usize) -> Result<(Word, bool)> {
         self.find_within(nbytes).ok_or_else(|| self.misplaced(nbytes))
@@ -29,15 +29,15 @@ impl Component {
         if end? <= nbytes { self.word() } else { None }
     }
 
-    /// What reads the numbers of this component from items of so many bytes; `None` where they do
-    /// not lie inside, or no template makes such a component.
+    /// A reader of this component's numbers from items of `nbytes` bytes; `None` if they do not lie
+    /// inside, or no template makes such a component.
     #[inline(always)]
     pub fn reader(&self, nbytes: usize) -> Option<Reader> {
         let (word, swapped) = self.find_within(nbytes)?;
         Some(Reader { word, swapped, offset: self.offset, size: self.size })
     }
 
-    /// As [`Component::reader`], of a component that is one number and no more.
+    /// Like [`Component::reader`], for a component of exactly one number.
     #[inline(always)]
     pub fn reader_of_one(&self, nbytes: usize) -> Option<Reader> {
         let is_inside = self.offset <= nbytes && self.size <= nbytes - self.offset;
@@ -67,7 +67,7 @@ impl Component {
     }
 }
 
-/// Reads the numbers of one component, of which it is known where they lie in an item.
+/// Reads the numbers of one component at known offsets in an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader {
     word: Word,
@@ -77,34 +77,35 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Of one number, which begins the item.
+    /// A reader of one number at the start of the item.
     #[inline(always)]
     pub(super) fn at_start(word: Word, swapped: bool) -> Self {
         Self { word, swapped, offset: 0, size: word.size() }
     }
 
-    /// The number at an index. Loaded racily, at any address.
+    /// Loads the number at an index racily, at any address.
     ///
     /// # Safety
     ///
-    /// The index is below the component's `repeat`; otherwise as for
-    /// [`racy::load`](crate::memory::racy::load), for the bytes of one item from `ptr`.
+    /// 1. `index` is less than the component's `repeat`.
+    /// 2. The bytes of one item from `ptr` satisfy the contract of
+    ///    [`racy::load`](crate::memory::racy::load).
     #[inline(always)]
     pub unsafe fn load(&self, ptr: *const u8, index: usize) -> Member {
-        // SAFETY: the component lies within the item, whose bytes are readable (the caller's
-        // promise).
+        // SAFETY: a `Reader` is made only for a component whose `repeat` numbers lie inside the
+        // item, so number `index` (clause 1 of `# Safety`) does; the item's bytes may be loaded
+        // racily (clause 2).
         unsafe { self.word.load(ptr.wrapping_add(self.offset + index * self.size), self.swapped) }
     }
 }
 
 /// Reads the numbers of one item, at any address: those of each component in order, each repetition
-/// by itself. O(numbers); allocates nothing. The item is the bytes, of which the components may
-/// leave some out.
+/// separately. O(numbers); allocates nothing. The components need not cover all bytes of the item.
 ///
 /// # Errors
 ///
-/// `is_bounds` for a component that does not lie inside of the bytes, `is_malformed` for one that
-/// no template has. What was handed over before is void.
+/// `is_bounds` for a component that does not lie inside the bytes, `is_malformed` for one that no
+/// template has. Members passed before the error are void.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -120,13 +121,14 @@ impl Reader {
 /// ```
 #[inline]
 pub fn read_members(bytes: &[u8], components: &[Component], found: impl FnMut(Member)) -> Result<()> {
-    // SAFETY: a shared slice is readable, and nobody writes to it meanwhile.
+    // SAFETY: `bytes` is a shared slice of `bytes.len()` initialised bytes, which are not written
+    // during the call.
     unsafe { load_members(bytes.as_ptr(), bytes.len(), components, found) }
 }
 
-/// Reads the numbers of one item whose bytes others may be writing. Each number is loaded by
-/// itself; one that is being written may be a mixture of old and new bytes. Otherwise as
-/// [`read_members`].
+/// Reads the numbers of one item whose bytes other threads or processes may be writing. Each number
+/// is loaded separately; one that is being written may be a mixture of old and new bytes. Otherwise
+/// as [`read_members`].
 ///
 /// # Errors
 ///
@@ -134,7 +136,7 @@ pub fn read_members(bytes: &[u8], components: &[Component], found: impl FnMut(Me
 ///
 /// # Safety
 ///
-/// As for [`racy::load`](crate::memory::racy::load), for `nbytes` bytes from `ptr`.
+/// The `nbytes` bytes from `ptr` satisfy the contract of [`racy::load`](crate::memory::racy::load).
 #[inline]
 pub unsafe fn load_members(
     ptr: *const u8,
@@ -145,19 +147,20 @@ pub unsafe fn load_members(
     for component in components {
         let number = component.reader(nbytes).ok_or_else(|| component.misplaced(nbytes))?;
         for index in 0..component.repeat {
-            // SAFETY: below `repeat`, and the bytes are readable (the caller's promise).
+            // SAFETY: 1. the loop keeps `index` below `repeat`; 2. `reader` was made for items of
+            // `nbytes` bytes, which may be loaded racily from `ptr` (`# Safety`).
             found(unsafe { number.load(ptr, index) });
         }
     }
     Ok(())
 }
 
-/// Writes the numbers of one item, in the order in which [`read_members`] reads them. Bytes of no
-/// component stay. On an error nothing is written. O(numbers); allocates nothing.
+/// Writes the numbers of one item, in the order of [`read_members`]. Bytes outside of components
+/// keep their values. On an error nothing is written. O(numbers); allocates nothing.
 ///
 /// Conversion is checked, as by [`Value::write`](crate::element::Value::write): integers become any
-/// type that can say them, floats round to the nearest but never to infinity, and a float becomes
-/// an integer only where it is one.
+/// type that represents them, floats round to the nearest but never to infinity, and a float
+/// becomes an integer only if it is one.
 ///
 /// # Errors
 ///
@@ -178,12 +181,13 @@ pub unsafe fn load_members(
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn write_members(bytes: &mut [u8], components: &[Component], members: &[Member]) -> Result<()> {
-    // SAFETY: an exclusive slice is writable, and nobody else touches it.
+    // SAFETY: `bytes` is an exclusive slice of `bytes.len()` bytes, which no other code accesses
+    // during the call.
     unsafe { store_members(bytes.as_mut_ptr(), bytes.len(), components, members) }
 }
 
-/// Writes the numbers of one item whose bytes others may be reading or writing, each number by
-/// itself. Otherwise as [`write_members`].
+/// Writes the numbers of one item whose bytes other threads or processes may be accessing, each
+/// number separately. Otherwise as [`write_members`].
 ///
 /// # Errors
 ///
@@ -191,22 +195,24 @@ pub fn write_members(bytes: &mut [u8], components: &[Component], members: &[Memb
 ///
 /// # Safety
 ///
-/// As for [`racy::store`](crate::memory::racy::store), for `nbytes` bytes from `ptr`.
+/// The `nbytes` bytes from `ptr` satisfy the contract of
+/// [`racy::store`](crate::memory::racy::store).
 pub unsafe fn store_members(
     ptr: *mut u8,
     nbytes: usize,
     components: &[Component],
     members: &[Member],
 ) -> Result<()> {
-    // Converted twice rather than kept: an item may have any number of them.
+    // Converted twice instead of stored, because an item may have any number of members.
     convert(nbytes, components, members, |_, _, _, _| {})?;
     convert(nbytes, components, members, |word, swapped, offset, bits| {
-        // SAFETY: the component lies within the bytes, which are writable (the caller's promise).
+        // SAFETY: `Component::within` found all numbers of the component inside the `nbytes` bytes
+        // from `ptr`, which may be stored racily (`# Safety`).
         unsafe { word.store(ptr.wrapping_add(offset), swapped, bits) }
     })
 }
 
-/// Hands over each number's type, whether its bytes are swapped, its offset and its bits.
+/// Calls `found` with each number's type, whether its bytes are swapped, its offset and its bits.
 fn convert(
     nbytes: usize,
     components: &[Component],

@@ -1,57 +1,57 @@
-//! The letters of a template: the one list of what each of them means.
+//! The letters of a template and their meanings, in one list.
 
 use crate::element::value::Word;
 use crate::element::{ByteOrder, ScalarKind};
 use std::ffi::{c_int, c_long, c_longlong, c_short};
 
-/// What a byte is.
+/// The meaning of a byte.
 #[derive(Clone, Copy)]
 pub(super) struct Letter {
     pub(super) class: Class,
-    /// How the bytes of a number lie, and whether that can be said.
+    /// The byte order of a number, and whether marks can set it.
     pub(super) order: Order,
-    /// Of the width that the letter has everywhere, and of C's own, which `!` asks for.
+    /// The portable width of the letter, and C's own width, which `!` requests.
     pub(super) widths: [Width; 2],
-    /// Its place among the letters of numbers.
+    /// Its index among the letters of numbers.
     pub(super) index: u8,
 }
 
-/// What kind of thing a byte is.
+/// The class of a byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Nothing that a template has there.
+    /// Not valid in a template.
     Unknown,
-    /// White space, which separates nothing and means nothing.
+    /// White space, which is ignored.
     Space,
-    /// Bytes of which nothing is read.
+    /// Bytes that are not read.
     Padding,
     /// A number.
     Number,
-    /// A modifier or a digit, which stand behind letters alone.
+    /// A modifier or a digit, valid only after a letter.
     Suffix,
 }
 
-/// How wide a number is.
+/// The width of a number.
 #[derive(Clone, Copy)]
 pub(super) struct Width {
     pub(super) word: Word,
     /// In bytes.
     pub(super) size: u8,
-    /// What `|` aligns it to: as C does in a struct.
+    /// The alignment under `|`, as in a C struct.
     pub(super) alignment: u8,
 }
 
-/// How the bytes of a number lie.
+/// The byte order of a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As the marks `<` and `>` say, or as the machine has them. These letters alone take `!`, too.
+    /// Set by the marks `<` and `>`, native otherwise. Only these letters also accept `!`.
     Marked,
-    /// The letter says it; nothing may be said beside it.
+    /// Fixed by the letter; marks are errors.
     Fixed(ByteOrder),
 }
 
 impl Order {
-    /// The order of a number whose letter has no mark behind it.
+    /// The order of a number without a mark.
     #[inline(always)]
     pub(super) const fn without_marks(self) -> ByteOrder {
         match self {
@@ -83,8 +83,8 @@ const NATIVE: Order = Order::Fixed(ByteOrder::NATIVE);
 const LITTLE: Order = Order::Fixed(ByteOrder::Little);
 const BIG: Order = Order::Fixed(ByteOrder::Big);
 
-/// Letter, width, width behind `!`, order. `c` is signed on every machine, whatever C's own `char`
-/// is there. Where several letters mean the same, the first of them is written.
+/// Letter, width, width with `!`, order. `c` is signed on every machine, unlike C's `char`. Of
+/// several equivalent letters, the first is written.
 const NUMBERS: [(u8, Width, Width, Order); COUNT] = [
     (b'c', width::<i8>(true), width::<i8>(true), NATIVE),
     (b'C', width::<u8>(false), width::<u8>(false), NATIVE),
@@ -110,10 +110,10 @@ const NUMBERS: [(u8, Width, Width, Order); COUNT] = [
     (b'G', DOUBLE, DOUBLE, BIG),
 ];
 
-/// How many letters there are for numbers.
+/// The number of letters for numbers.
 pub(super) const COUNT: usize = 22;
 
-/// What each byte is.
+/// The meaning of each byte.
 static LETTERS: [Letter; 256] = {
     let byte = width::<u8>(false);
     let other = Letter { class: Class::Unknown, order: NATIVE, widths: [byte, byte], index: 0 };
@@ -140,7 +140,7 @@ static LETTERS: [Letter; 256] = {
     letters
 };
 
-/// What a byte is.
+/// The table entry of a byte.
 #[inline(always)]
 pub(super) fn letter(byte: u8) -> &'static Letter {
     &LETTERS[usize::from(byte)]

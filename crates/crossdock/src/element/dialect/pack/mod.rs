@@ -1,5 +1,4 @@
-//! Ruby's spelling, that of MemoryView: letters of `Array#pack`, each with modifiers and a count
-//! behind it.
+//! Ruby's spelling for MemoryView: letters of `Array#pack`, each followed by modifiers and a count.
 //!
 //! ```text
 //! template := '|'? ( space* part )* space*
@@ -15,16 +14,16 @@
 //! | `s` `S`, `l` `L`, `q` `Q` | 2, 4, 8 bytes, and with `!` C's `short`, `long`, `long long` |
 //! | `i` `I`, `j` `J` | C's `int` and `intptr_t` |
 //! | `n` `N`, `v` `V` | unsigned, 2 and 4 bytes; big-endian, little-endian |
-//! | `f` `d`, `e` `E`, `g` `G` | floats of 4 and 8 bytes; in the machine's order, little-endian, big-endian |
+//! | `f` `d`, `e` `E`, `g` `G` | floats of 4 and 8 bytes; native, little-endian, big-endian |
 //! | `x` | a byte that is not read |
 //!
-//! Parts follow one another without gaps, unless the very first byte is `|`: then each is aligned
-//! as C aligns it in a struct, and so is the item. There are no other letters; those of
-//! `String#unpack` that this list lacks are errors.
+//! Parts are contiguous, unless the first byte is `|`: then each part, and the item, is aligned as
+//! in a C struct. There are no other letters; those of `String#unpack` that this list lacks are
+//! errors.
 //!
 //! `parse` reads a template, [`to_pack`] writes one, [`read_members`] and [`write_members`] read
-//! and write the numbers of one item. Where the original's parser overflows or writes beyond what
-//! it allocated, this one reports an error or reads on.
+//! and write the numbers of one item. Where Ruby's parser overflows or writes out of bounds, this
+//! one reports an error or continues.
 
 mod component;
 mod components;
@@ -44,13 +43,13 @@ pub use self::template::Template;
 #[doc(no_inline)]
 pub use crate::element::value::member::Member;
 
-/// Reads a template. One pass; allocates for more than a few components only, and never for a
+/// Reads a template. One pass; allocates only for more than a few components, and never for a
 /// count.
 ///
 /// # Errors
 ///
-/// Where a part is no part of a template, or makes the item larger than memory is, with the place
-/// of the part. The first from the left is reported.
+/// For the first part from the left that is invalid, or makes the item exceed the address space,
+/// with its offset.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -67,12 +66,12 @@ pub fn parse(format: &[u8]) -> Result<Template, FormatError> {
     Template::parse(format)
 }
 
-/// Reads a template as `parse` does, and hands over each component instead of keeping them: for who
-/// has a place for them. Gives the size of an item. Allocates nothing.
+/// Reads a template like `parse`, and passes each component to `found` instead of storing them.
+/// Returns the size of an item. Allocates nothing.
 ///
 /// # Errors
 ///
-/// As `parse`; what was handed over before is void.
+/// As `parse`; components passed before the error are void.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -86,7 +85,7 @@ pub fn parse_each(format: &[u8], found: impl FnMut(Component)) -> Result<usize, 
     parse::walk(format, found)
 }
 
-/// The bytes of one item of a template. Allocates nothing.
+/// The size of one item of a template in bytes. Allocates nothing.
 ///
 /// # Errors
 ///

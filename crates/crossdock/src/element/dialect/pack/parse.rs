@@ -5,14 +5,13 @@ use crate::element::dialect::pack::component::{Component, MAX_ITEM_SIZE};
 use crate::element::dialect::pack::error::{Cause, FormatError};
 use crate::element::dialect::pack::letters::{Class, Letter, Order, letter};
 
-/// Reads a template, hands over each of its components in order, and gives the size of an item. On
-/// an error, what was handed over is void.
+/// Reads a template, passes each of its components to `found` in order, and returns the size of an
+/// item. On an error, components passed before are void.
 #[inline(always)]
 pub(super) fn walk(format: &[u8], mut found: impl FnMut(Component)) -> Result<usize, FormatError> {
     let aligned = format.first() == Some(&b'|');
     let mut at = usize::from(aligned);
-    // The part that was read last, where the item ends behind it, and the strictest alignment so
-    // far.
+    // The last part, the end of the item after it, and the strictest alignment so far.
     let (mut start, mut end, mut strictest) = (at, 0, 1);
     while let Some(&byte) = format.get(at) {
         let letter = letter(byte);
@@ -64,17 +63,17 @@ fn round_up(offset: usize, alignment: usize) -> usize {
     (offset + (alignment - 1)) & !(alignment - 1)
 }
 
-/// What stands behind a letter.
+/// The modifiers and the count after a letter.
 struct Suffix {
     native: bool,
     order: ByteOrder,
     repeat: usize,
-    /// Where the part ends.
+    /// The end of the part.
     end: usize,
 }
 
 impl Suffix {
-    /// Reads what stands behind the letter at `start`.
+    /// Reads the suffix of the letter at `start`.
     #[inline(always)]
     fn read(format: &[u8], start: usize, of: &Letter) -> Result<Self, FormatError> {
         let none = Self { native: false, order: of.order.without_marks(), repeat: 1, end: start + 1 };
@@ -107,8 +106,7 @@ impl Suffix {
             repeat = 0;
         }
         while let Some(&digit @ b'0'..=b'9') = format.get(at) {
-            // What is beyond all numbers stays there: every part has bytes, and nothing has so
-            // many.
+            // Saturates on overflow: every part has bytes, so no valid template reaches that count.
             repeat = repeat.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
             at += 1;
         }

@@ -1,14 +1,14 @@
-//! A template that was read: its components, and where they are kept.
+//! A parsed template: its components and their storage.
 
 use crate::element::dialect::pack::component::Component;
 use crate::element::dialect::pack::components::Components;
 use crate::element::dialect::pack::error::FormatError;
 use std::fmt;
 
-/// A pack template that was read once: the size of an item, and its components.
+/// A parsed pack template: the size of an item, and its components.
 ///
-/// The components of a single scalar lie in a table that is constant ([`Template::as_static`]),
-/// others in a block of `malloc`.
+/// The components of a single scalar are in a constant table ([`Template::as_static`]), others in a
+/// block of `malloc`.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pack;
@@ -40,13 +40,13 @@ impl Template {
         self.components.as_slice()
     }
 
-    /// The components, where they lie in a constant table: one number at the start of the item, or
-    /// none at all. O(1).
+    /// The components, if they are in the constant table: one number at the start of the item, or
+    /// none. O(1).
     pub fn as_static(&self) -> Option<&'static [Component]> {
         self.components.as_static()
     }
 
-    /// The components alone, which can be handed to C. O(1).
+    /// The components alone, in a form for C. O(1).
     #[inline]
     pub fn into_components(self) -> Components {
         self.components

@@ -1,13 +1,13 @@
-//! The letters of a format, and the marks that say how wide, how aligned and in which order the
-//! items behind them are.
+//! The letters of a format, and the marks that set width, alignment and byte order of the following
+//! items.
 
 use crate::element::{ByteOrder, Scalar, ScalarKind};
 use std::ffi::{CStr, c_int, c_long, c_longlong, c_short};
 
-/// What a mark says of the items behind it.
+/// The meaning of a mark for the following items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// `@`, and where there is no mark: C's own widths, each item aligned as C aligns it.
+    /// `@` or no mark: C's own widths, each item aligned as in C.
     Aligned,
     /// `^`: C's own widths, no padding.
     Packed,
@@ -39,7 +39,7 @@ impl Mode {
     }
 }
 
-/// How many bytes C has for an integer, and what that is.
+/// The kind of an integer of C's width.
 const fn integer<T>(signed: bool) -> ScalarKind {
     match (size_of::<T>(), signed) {
         (2, true) => ScalarKind::Int16,
@@ -52,7 +52,7 @@ const fn integer<T>(signed: bool) -> ScalarKind {
     }
 }
 
-/// What a letter means. `Z` and the letter behind it are asked for by [`complex`].
+/// What a letter means. [`complex`] handles `Z` and the letter after it.
 pub(super) fn number(letter: u8, mode: Mode) -> Option<ScalarKind> {
     let width = |standard, native| Some(if mode.is_standard() { standard } else { native });
     match letter {
@@ -68,7 +68,7 @@ pub(super) fn number(letter: u8, mode: Mode) -> Option<ScalarKind> {
         b'L' => width(ScalarKind::UInt32, const { integer::<c_long>(false) }),
         b'q' => width(ScalarKind::Int64, const { integer::<c_longlong>(true) }),
         b'Q' => width(ScalarKind::UInt64, const { integer::<c_longlong>(false) }),
-        // C's `ssize_t` and `size_t` have no width that is the same everywhere.
+        // C's `ssize_t` and `size_t` have no standard width.
         b'n' if !mode.is_standard() => Some(const { integer::<isize>(true) }),
         b'N' if !mode.is_standard() => Some(const { integer::<usize>(false) }),
         b'e' => Some(ScalarKind::Float16),
@@ -79,7 +79,7 @@ pub(super) fn number(letter: u8, mode: Mode) -> Option<ScalarKind> {
         b'F' => complex(b'f'),
         b'D' => complex(b'd'),
         b'G' => complex(b'g'),
-        // Written with a mark by ctypes; an address is in no order but the machine's own.
+        // ctypes writes it with a mark; an address is always in native byte order.
         b'P' if mode.byte_order() == ByteOrder::NATIVE => Some(ScalarKind::Pointer),
         _ => None,
     }
@@ -106,7 +106,7 @@ pub(super) fn complex(letter: u8) -> Option<ScalarKind> {
     })
 }
 
-/// Why a letter that others write is not read here.
+/// The reason why a letter of other producers is not supported.
 pub(super) fn refused(letter: u8) -> Option<&'static str> {
     Some(match letter {
         b'O' => {

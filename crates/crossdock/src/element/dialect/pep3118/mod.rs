@@ -1,29 +1,29 @@
-//! Python's spelling, as buffers have it: `d`, `3i`, `T{i:a:4xd:b:}`.
+//! Python's spelling for buffers: `d`, `3i`, `T{i:a:4xd:b:}`.
 //!
 //! The letters are those of Python's module `struct`, with what [PEP
 //! 3118](https://peps.python.org/pep-3118/) adds: complex numbers (`Zf`, `Zd`, `Zg`; CPython 3.14
 //! has `F`, `D`, `G`, too), `g` for `long double`, `w` for code points of 4 bytes, sub-arrays
-//! `(2,3)d`, records `T{…}`, and names `:name:` behind their items. A mark is in force until the
-//! next one:
+//! `(2,3)d`, records `T{…}`, and names `:name:` after their items. A mark applies until the next
+//! one:
 //!
 //! | mark | widths | byte order | padding |
 //! |---|---|---|---|
-//! | `@`, or none | C's own | the machine's | as in a struct of C, also behind the last item of a record |
-//! | `^` | C's own | the machine's | none |
-//! | `=` `<` `>` `!` | `l` has 4 bytes, `q` 8 | the machine's, little, big, big | none |
+//! | `@`, or none | C's own | native | as in a C struct, also after the last item of a record |
+//! | `^` | C's own | native | none |
+//! | `=` `<` `>` `!` | `l` has 4 bytes, `q` 8 | native, little, big, big | none |
 //!
-//! Readers differ in what they know. [`print`](fn@print) writes what most of them read: a single
-//! letter without a mark for a number of the machine, records with all their padding written out.
+//! Consumers support different subsets. [`print`](fn@print) writes what most of them read: a single
+//! letter without a mark for a native number, and records with explicit padding.
 //!
 //! | read | is |
 //! |---|---|
 //! | `c` | one byte, `S1` |
-//! | `l`, `q` | the same `int64` where C's `long` has 8 bytes; each is written as it was read, and an `int64` from another source as `l`, which is NumPy's `int64` |
+//! | `l`, `q` | the same `int64` if C's `long` has 8 bytes; written as it was read, else as `l` |
 //! | `5s`, `5w` | one element of five bytes or code points, `S5`, `U5` |
-//! | `5p` | a string behind its length: opaque bytes, `V5` |
+//! | `5p` | a length-prefixed string: opaque bytes, `V5` |
 //! | `5x` | padding; with a name, or alone, opaque bytes, `V5` |
 //! | `3d`, `(3)d` | a sub-array |
-//! | several items outside of a record | a record with the fields `f0`, `f1`, … |
+//! | several items outside a record | a record with the fields `f0`, `f1`, … |
 
 mod letters;
 mod read;
@@ -49,9 +49,9 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// [`is_malformed`](Error::is_malformed) for a format that breaks the rules, with the byte
-    /// where it does; [`is_unsupported`](Error::is_unsupported) for object references, typed
-    /// pointers, bit fields and formats nested too deep.
+    /// [`is_malformed`](Error::is_malformed) for an invalid format, with the byte offset;
+    /// [`is_unsupported`](Error::is_unsupported) for object references, typed pointers, bit fields
+    /// and formats nested too deep.
     pub fn from_pep3118(format: &[u8]) -> Result<Self> {
         parse(format)
     }
@@ -60,21 +60,20 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// [`is_unsupported`](Error::is_unsupported), naming the part that PEP 3118 has no spelling
-    /// for, such as dates.
+    /// [`is_unsupported`](Error::is_unsupported), naming the part that PEP 3118 cannot spell, such
+    /// as dates.
     pub fn to_pep3118(&self) -> Result<String> {
         print(self)
     }
 }
 
-/// Reads a format. What stands outside of a record has no padding behind it, as in Python's
-/// `struct`.
+/// Reads a format. Items outside a record have no trailing padding, as in Python's `struct`.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what breaks the rules, with the byte where; `is_unsupported` for object
-/// references, pointers with a type, bit fields, `u`, and what is nested too deep; `is_dtype` for a
-/// name that stands twice; `is_overflow`.
+/// `is_malformed` for an invalid format, with the byte offset; `is_unsupported` for object
+/// references, typed pointers, bit fields, `u`, and formats nested too deep; `is_dtype` for a
+/// repeated name; `is_overflow`.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pep3118;
@@ -90,14 +89,13 @@ pub fn parse(format: &[u8]) -> Result<DType> {
     read(format, None)
 }
 
-/// Reads a format of which the size of an item is known. Exporters differ in whether items outside
-/// of a record have padding behind them: both are read.
+/// Reads a format with a known item size. Producers differ in trailing padding outside records:
+/// both forms are accepted.
 ///
 /// # Errors
 ///
-/// As [`parse`]; `is_malformed` where the item has another size. There are exporters whose formats
-/// leave out padding, or stand for something else altogether: such an item is no more than its
-/// bytes.
+/// As [`parse`]; `is_malformed` if the item has another size. Some producers' formats omit padding,
+/// or have another meaning: import such items as opaque bytes.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pep3118;
@@ -137,13 +135,13 @@ fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
 }
 
 /// Writes a dtype as a format from which [`parse`] makes the same one, for elements that are
-/// aligned as C aligns them. Titles of fields are all that is lost.
+/// aligned as C aligns them. Only titles of fields are lost.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part for which there is no letter (`bfloat16` and narrower floats,
-/// `complex32`, dates), which readers do not know where it stands (pointers in records, a `long
-/// double` in the other byte order), or which cannot be said: fields that overlap or are not in the
+/// `is_unsupported`, naming the part that has no letter (`bfloat16` and narrower floats,
+/// `complex32`, dates), that consumers do not support at its position (pointers in records, a
+/// byte-swapped `long double`), or that has no spelling: fields that overlap or are not in the
 /// order of their offsets, names with a colon, and sub-arrays of opaque bytes outside of records.
 ///
 /// ```
@@ -162,7 +160,7 @@ pub fn print(dtype: &DType) -> Result<String> {
     write::write(dtype, true)
 }
 
-/// As [`print`](fn@print), for elements at any address: marked as not aligned.
+/// Like [`print`](fn@print), for elements at any address: marked as unaligned.
 ///
 /// # Errors
 ///
@@ -180,8 +178,8 @@ pub fn print_unaligned(dtype: &DType) -> Result<String> {
     write::write(dtype, false)
 }
 
-/// What [`print`](fn@print) writes, where that is letters alone: for scalars of fixed width in the
-/// machine's own byte order. O(1), and allocates nothing.
+/// The format that [`print`](fn@print) writes, if it has only letters: for native scalars of fixed
+/// width. O(1), without allocation.
 ///
 /// ```
 /// use crossdock::bindings::dialect::pep3118;

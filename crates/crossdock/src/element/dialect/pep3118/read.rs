@@ -1,28 +1,28 @@
-//! From a format to a dtype: one pass over the bytes.
+//! Reads a format as a dtype, in one pass over the bytes.
 
 use crate::element::dialect::pep3118::letters::{self, Mode};
 use crate::element::{ByteOrder, DType, Field, MAX_DEPTH, Scalar, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use std::collections::HashSet;
 
-/// No item has more bytes.
+/// The maximum size of an item.
 const MOST: usize = isize::MAX as usize;
 
 pub(super) struct Reader<'a> {
     format: &'a [u8],
     at: usize,
-    /// In force until the next mark, wherever that is: the end of a record changes nothing.
+    /// Applies until the next mark; the end of a record does not reset it.
     mode: Mode,
 }
 
 /// The items of a record, or of the whole format.
 pub(super) struct Items<'a> {
     fields: Vec<Item<'a>>,
-    /// Where the last item ends.
+    /// The end of the last item.
     end: usize,
-    /// The strictest alignment of what stands behind `@`.
+    /// The strictest alignment of items after `@`.
     alignment: usize,
-    /// Whether `@` was in force in the end.
+    /// Whether `@` applied at the end.
     aligned: bool,
 }
 
@@ -32,13 +32,13 @@ struct Item<'a> {
     dtype: DType,
 }
 
-/// What a letter stands for.
+/// The meaning of a letter.
 enum Code {
-    /// Bytes of which nothing is read, unless they have a name.
+    /// Bytes that are not read, unless they have a name.
     Padding,
-    /// As many bytes or code points as its count says: one element.
+    /// One element of as many bytes or code points as the count.
     Counted(fn(u32) -> ScalarKind, ByteOrder),
-    /// As many elements as its count says.
+    /// As many elements as the count.
     Element(DType),
 }
 
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         self.error(Kind::Malformed, self.at, why)
     }
 
-    /// All items up to the end, or up to the brace that closes the record which `opened` there.
+    /// All items up to the end, or to the brace that closes the record opened at `opened`.
     pub(super) fn items(&mut self, opened: Option<usize>, depth: usize) -> Result<Items<'a>> {
         if depth > MAX_DEPTH {
             let why = format!("records nested more than the {MAX_DEPTH} levels deep that are supported");
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         Ok(shape)
     }
 
-    /// Digits, if there are any. What is beyond all numbers stays there.
+    /// Digits, if any; saturates on overflow.
     fn count(&mut self) -> Option<usize> {
         let mut count = None;
         while let Some(digit @ b'0'..=b'9') = self.peek() {
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         count
     }
 
-    /// A letter, or a whole record; and how C aligns it.
+    /// A letter or a whole record, and its alignment in C.
     fn code(&mut self, depth: usize) -> Result<(Code, usize)> {
         let at = self.at;
         let Some(letter) = self.peek() else {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         let kind = match letter {
             b'x' => return Ok((Code::Padding, 1)),
             b's' => return Ok((Code::Counted(ScalarKind::Bytes, order), 1)),
-            // A string behind its own length, for which dtypes have no word.
+            // A length-prefixed string, which dtypes cannot describe.
             b'p' => return Ok((Code::Counted(ScalarKind::Void, order), 1)),
             b'w' => return Ok((Code::Counted(ScalarKind::Text, order), 4)),
             b'T' if next == Some(b'{') => {
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The element that an item stands for.
+/// The element of an item.
 fn element(code: Code, count: Option<usize>, shape: &[usize]) -> Result<DType> {
     let base = match code {
         Code::Padding => counted(ScalarKind::Void, ByteOrder::NATIVE, count)?,
@@ -229,18 +229,18 @@ fn element(code: Code, count: Option<usize>, shape: &[usize]) -> Result<DType> {
 
 fn counted(kind: fn(u32) -> ScalarKind, order: ByteOrder, count: Option<usize>) -> Result<DType> {
     let len = count.unwrap_or(1);
-    // The width of a scalar is bounded far below, and in which words is known there.
+    // The width of a scalar is bounded far below, and that check has its own error.
     DType::scalar(kind(u32::try_from(len).unwrap_or(u32::MAX)), order)
 }
 
 impl Items<'_> {
-    /// Where the items end, and where they do with the padding that C has behind a struct.
+    /// The end of the items, without and with the trailing padding of a C struct.
     pub(super) fn sizes(&self) -> (usize, usize) {
         let padded = if self.aligned { self.end.next_multiple_of(self.alignment) } else { self.end };
         (self.end, padded)
     }
 
-    /// Whether there is nothing at all: no item, no padding.
+    /// Whether there are no items and no padding.
     pub(super) fn is_nothing(&self) -> bool {
         self.fields.is_empty() && self.end == 0
     }
@@ -251,8 +251,8 @@ impl Items<'_> {
         self.into_sized_record(itemsize)
     }
 
-    /// What a whole format of so many bytes stands for: the only item, where it is all there is and
-    /// has no name; padding as opaque bytes; otherwise a record.
+    /// The dtype of a whole format of `itemsize` bytes: that of the only item, if it is unnamed and
+    /// covers all; opaque bytes for padding alone; otherwise a record.
     pub(super) fn into_dtype(mut self, itemsize: usize) -> Result<DType> {
         match self.fields.as_mut_slice() {
             [] => DType::void(itemsize),
@@ -261,8 +261,7 @@ impl Items<'_> {
         }
     }
 
-    /// Fields without a name are `f0`, `f1`, … with the numbers that leave them different from the
-    /// others, as in NumPy.
+    /// Fields without a name are `f0`, `f1`, … with numbers that avoid other names, as in NumPy.
     fn into_sized_record(self, itemsize: usize) -> Result<DType> {
         let taken: HashSet<&str> = match self.fields.iter().all(|item| item.name.is_some()) {
             true => HashSet::new(),

@@ -1,4 +1,4 @@
-//! From a dtype to a format.
+//! Writes a dtype as a format.
 
 use crate::element::dialect::pep3118::letters::{self, Mode};
 use crate::element::{DType, DTypeKind, Record, Scalar, ScalarKind};
@@ -12,8 +12,8 @@ pub(super) fn write(dtype: &DType, aligned: bool) -> Result<String> {
     Ok(printer.text)
 }
 
-/// The alignment of a dtype whose parts lie where C would put them, in the machine's own order, so
-/// that `@` adds no padding to what is written; none for others.
+/// The alignment of a native dtype whose parts have C's offsets, so that `@` adds no padding;
+/// `None` for others.
 fn natural(dtype: &DType) -> Option<usize> {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar.is_native().then(|| scalar.alignment()),
@@ -34,11 +34,11 @@ fn natural(dtype: &DType) -> Option<usize> {
 
 struct Printer {
     text: String,
-    /// What the marks so far say.
+    /// The mode set by the marks so far.
     mode: Mode,
     /// Whether no mark is needed at all.
     natural: bool,
-    /// How many records are around the part.
+    /// The number of enclosing records.
     depth: usize,
 }
 
@@ -125,13 +125,13 @@ impl Printer {
         Ok(())
     }
 
-    /// Says before a scalar how it is to be read, unless that has been said.
+    /// Writes the mark for a scalar, unless it already applies.
     fn mark(&mut self, scalar: Scalar) {
         let wanted = match scalar.byte_order() {
-            // Anything but `@`, which would align what comes later.
+            // Any mode but `@`, which would align the following items.
             None if self.mode != Mode::Aligned || self.depth == 0 => return,
-            // Alone, an item is read by more of them behind `<` than behind `^`; but not a long
-            // double.
+            // For a single item, more consumers support `<` than `^`; a long double is the
+            // exception.
             Some(order) if self.depth == 0 && scalar.alignment() < 16 || !scalar.is_native() => {
                 Mode::Standard(order)
             }

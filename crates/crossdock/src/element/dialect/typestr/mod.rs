@@ -3,11 +3,11 @@
 //! [`parse`] takes both. A literal is a list of fields, `[('a', '<i4'), ('b', '<f8', (2, 3))]`,
 //! where a field without a name, `('', '|V4')`, is padding and `(('title', 'name'), '<i4')` has a
 //! title; a dictionary, `{'names': […], 'formats': […], 'offsets': […], 'titles': […], 'itemsize':
-//! n}`, which can say where each field lies; or a pair of a base and a shape, `('<f8', (2, 3))`.
+//! n}`, which sets the offset of each field; or a pair of a base and a shape, `('<f8', (2, 3))`.
 //!
 //! [`print`](fn@print) writes what `numpy.dtype(ast.literal_eval(text))` turns into the equal dtype
-//! (a scalar bare, without quotes). [`print_descr`] writes what the header of an `.npy` file and
-//! `__array_interface__` want, who know padding as fields without a name but no dictionaries.
+//! (a scalar bare, without quotes). [`print_descr`] writes the form for the header of an `.npy`
+//! file and `__array_interface__`, which have unnamed padding fields but no dictionaries.
 
 mod error;
 mod read;
@@ -35,8 +35,8 @@ impl DType {
     ///
     /// # Errors
     ///
-    /// [`is_unsupported`](crate::Error::is_unsupported), naming the part that NumPy has no spelling
-    /// for, such as `bfloat16`.
+    /// [`is_unsupported`](crate::Error::is_unsupported), naming the part that NumPy cannot spell,
+    /// such as `bfloat16`.
     pub fn to_typestr(&self) -> Result<String> {
         print(self)
     }
@@ -44,13 +44,13 @@ impl DType {
 
 /// Reads a typestr (`<f8`) or the Python literal of a dtype.
 ///
-/// The order `=`, `|` or none at all means the machine's own. Records made from lists are packed,
-/// and their padding entries become gaps.
+/// The order `=`, `|` or no mark means native. Records made from lists are packed, and their
+/// padding entries become gaps.
 ///
 /// # Errors
 ///
-/// `is_malformed` for what breaks the rules; `is_unsupported` for object references (a pickle,
-/// which is never executed) and for types of NumPy that have no fixed width.
+/// `is_malformed` for an invalid text; `is_unsupported` for object references (a pickle, which is
+/// never executed) and for types of NumPy that have no fixed width.
 ///
 /// ```
 /// use crossdock::bindings::dialect::typestr;
@@ -76,7 +76,7 @@ pub fn parse(text: &str) -> Result<DType> {
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part which NumPy has no spelling for, as `bfloat16`.
+/// `is_unsupported`, naming the part that NumPy cannot spell, such as `bfloat16`.
 ///
 /// ```
 /// use crossdock::bindings::dialect::typestr;
@@ -100,18 +100,18 @@ pub fn print(dtype: &DType) -> Result<String> {
     }
 }
 
-/// Writes a dtype as `descr`, the way the header of an `.npy` file has it: a quoted typestr for a
-/// scalar, a list with padding entries for a record.
+/// Writes a dtype as `descr` in the header of an `.npy` file: a quoted typestr for a scalar, a list
+/// with padding entries for a record.
 ///
 /// # Errors
 ///
-/// `is_unsupported`, naming the part which NumPy has no spelling for, or which a list cannot say:
-/// fields that overlap or are not in the order of their offsets.
+/// `is_unsupported`, naming the part that NumPy cannot spell, or that a list cannot express: fields
+/// that overlap or are not in the order of their offsets.
 pub fn print_descr(dtype: &DType) -> Result<String> {
     write::Printer { dictionaries: false }.dtype(dtype)
 }
 
-/// The dtype that a literal stands for. See [`parse`].
+/// The dtype of a literal. See [`parse`].
 pub(crate) fn from_literal(literal: &Literal) -> Result<DType> {
     read::read(literal, 0)
 }

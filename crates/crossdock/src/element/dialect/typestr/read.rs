@@ -1,4 +1,4 @@
-//! From a Python literal to a dtype.
+//! Reads a Python literal as a dtype.
 
 use crate::element::dialect::literal::Literal;
 use crate::element::dialect::typestr::error::{malformed, shorten};
@@ -135,7 +135,7 @@ fn read_dict(pairs: &[(Literal, Literal)], depth: usize) -> Result<DType> {
     }
     match entries.get("aligned") {
         None | Some(Literal::Bool(false)) => {}
-        // It would decide where fields lie, had they not been placed.
+        // `align` would set the offsets, but they are explicit here.
         Some(Literal::Bool(true)) if offsets.is_some() && entries.contains_key("itemsize") => {}
         Some(Literal::Bool(true)) => {
             return Err(Error::new(

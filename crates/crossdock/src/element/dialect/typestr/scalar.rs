@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str) -> Result<DType> {
             ),
         ));
     }
-    // NumPy shows truth values so in records.
+    // NumPy displays truth values this way in records.
     if letter == '?' && size.is_empty() {
         return DType::scalar(ScalarKind::Bool, order);
     }
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<DType> {
     DType::scalar(kind, order)
 }
 
-/// Letter, width in bytes, kind. The one table for both directions.
+/// Letter, width in bytes, kind. The table for both directions.
 const FIXED: [(char, u32, ScalarKind); 16] = [
     ('b', 1, ScalarKind::Bool),
     ('i', 1, ScalarKind::Int8),

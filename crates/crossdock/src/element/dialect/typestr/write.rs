@@ -1,4 +1,4 @@
-//! From a dtype to a Python literal.
+//! Writes a dtype as a Python literal.
 
 use crate::element::dialect::literal;
 use crate::element::dialect::typestr::scalar;
@@ -15,7 +15,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// Recurses as deep as the dtype is, which is bounded.
+    /// Recurses to the depth of the dtype, which is bounded.
     pub(super) fn dtype(&self, dtype: &DType) -> Result<String> {
         if dtype.itemsize() > MAX_SIZE {
             return Err(Error::new(
