@@ -1,5 +1,4 @@
-//! Axes moved, cut, joined and taken away: the operations that look at a few axes and leave the
-//! others as they are.
+//! Operations that move, cut, join or remove a few axes and keep the others.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -10,7 +9,7 @@ use crate::layout::slice::Picked;
 use crate::layout::{FixedLayout, Layout, MAX_RANK};
 
 impl<const D: usize> FixedLayout<D> {
-    /// Two axes changed for each other.
+    /// Swaps two axes.
     ///
     /// # Errors
     ///
@@ -63,9 +62,9 @@ impl<const D: usize> FixedLayout<D> {
     }
 
     /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second
-    /// axis is greater by it). The two axes go, and one along the diagonal comes last (as in
-    /// NumPy). With it, the distance to the new element 0. A diagonal outside of the array has no
-    /// elements. An `OUT` other than `D - 1` does not compile.
+    /// axis is greater by it). The two axes are removed, and an axis along the diagonal is appended
+    /// (as in NumPy). Also returns the distance to the new element 0. A diagonal outside the array
+    /// has no elements. An `OUT` other than `D - 1` does not compile.
     ///
     /// # Errors
     ///
@@ -84,7 +83,7 @@ impl<const D: usize> FixedLayout<D> {
         Ok((FixedLayout::trusted(shape, strides), start))
     }
 
-    /// Without the axes of length 1, of which there must be just `D - OUT`.
+    /// Removes the axes of length 1, of which there must be exactly `D - OUT`.
     ///
     /// # Errors
     ///
@@ -108,7 +107,7 @@ impl<const D: usize> FixedLayout<D> {
 }
 
 impl Layout {
-    /// Two axes changed for each other.
+    /// Swaps two axes.
     ///
     /// # Errors
     ///
@@ -166,9 +165,9 @@ impl Layout {
     }
 
     /// The elements whose indices of two axes are equal, or differ by `offset` (that of the second
-    /// axis is greater by it). The two axes go, and one along the diagonal comes last (as in
-    /// NumPy). With it, the distance to the new element 0. A diagonal outside of the array has no
-    /// elements.
+    /// axis is greater by it). The two axes are removed, and an axis along the diagonal is appended
+    /// (as in NumPy). Also returns the distance to the new element 0. A diagonal outside the array
+    /// has no elements.
     ///
     /// # Errors
     ///
@@ -201,8 +200,8 @@ fn shift(axes: &mut [usize], from: usize, to: usize) -> Result<()> {
     Ok(())
 }
 
-/// The indices that a range names of an axis. One whose end is before its start names none, as in a
-/// slice.
+/// The indices of an axis in a range. A range whose end is before its start is empty, as for
+/// slices.
 fn pick(range: impl RangeBounds<usize>, axis: usize, len: usize) -> Result<Picked> {
     let start = match range.start_bound() {
         Bound::Unbounded => Some(0),
@@ -250,11 +249,11 @@ fn check_pair(rank: usize, first: usize, second: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes shape and strides of the result, which has one axis less, and says where its element 0
-/// lies.
+/// Writes shape and strides of the result, which has one axis less, and returns the distance to its
+/// element 0.
 ///
-/// The axis along the diagonal has the sum of the two strides. Where it has two elements at least,
-/// that sum is part of the reach of the two axes (rule 3); where it has fewer, it is open.
+/// The axis along the diagonal has the sum of the two strides. If it has at least two elements,
+/// that sum is within the reach of the two axes (rule 3); otherwise the stride is free.
 fn diagonal(
     (from_shape, from_strides): (&[usize], &[isize]),
     (first, second): (usize, usize),

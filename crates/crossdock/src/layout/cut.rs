@@ -1,23 +1,21 @@
-//! The rules of dereferences, and how slices of a dynamic layout are put together under them.
+//! The rules of dereferences, and the construction of slices of a dynamic layout under them.
 //!
-//! An indirect array is walked as PEP 3118 says, at any rank: for each axis `k`, `p += index[k] *
-//! strides[k]`, and then, where axis `k` dereferences, `p = *(p as *const *const u8) +
-//! suboffsets[k]`. So the axes fall into segments: each but the last ends with an axis that
-//! dereferences, and works on a table of pointers. Whatever is added to the position within a
-//! segment is a constant that belongs to the dereference in front of it, or, in the first segment,
-//! to the pointer of element 0.
+//! An element of an indirect array is addressed as in PEP 3118, at any rank: for each axis `k`, `p
+//! += index[k] * strides[k]`, and then, if axis `k` dereferences, `p = *(p as *const *const u8) +
+//! suboffsets[k]`. So the axes form segments: each but the last ends with an axis that
+//! dereferences, and indexes a table of pointers. A constant added to the position within a segment
+//! belongs to the preceding dereference, or, in the first segment, to the pointer of element 0.
 //!
-//! A dereference must happen after all axes of its segment, and must have an axis that it stands
-//! on. When its own axis is dropped by an index, it moves to the last axis of its segment that is
-//! left in front of it. If there is none, the result cannot be expressed and is refused.
+//! A dereference happens after all axes of its segment, and needs an axis that carries it. When an
+//! index drops that axis, the dereference moves to the last remaining axis before it in its
+//! segment. If there is none, the result cannot be expressed, and the operation fails.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::layout::slice::{Picked, stepped_stride};
 
-/// How element 0 of a part is reached from that of the whole: add a distance and follow the pointer
-/// there, for each of `hops`; then add `offset`. Without hops it is a distance, as for every direct
-/// array.
+/// The way from element 0 of the whole to that of a part: for each of `hops`, add the distance and
+/// follow the pointer there; then add `offset`. For direct arrays there are no hops.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) hops: Vec<isize>,
@@ -33,17 +31,17 @@ pub(super) struct Cut<'a> {
     way: Way,
     /// Whether the caller follows pointers on the way.
     follows: bool,
-    /// The axis of the result behind whose dereference we are; `None` in the first segment.
+    /// The axis of the result that carries the preceding dereference; `None` in the first segment.
     behind: Option<usize>,
     /// The last axis of the result in this segment.
     last: Option<usize>,
-    /// An axis of length 0 has no index that could drop it, so the result shows whether there are
-    /// elements.
+    /// Whether the result has elements. No index can drop an axis of length 0, so the axes of the
+    /// result decide.
     nonempty: bool,
 }
 
 impl<'a> Cut<'a> {
-    /// `result` comes from [`Layout::blank`], with the rank that the calls which follow will fill.
+    /// `result` comes from [`Layout::blank`], with the rank that the following calls fill.
     #[inline]
     pub(super) fn new(source: &'a Layout, result: &'a mut Layout) -> Self {
         let way = Way { hops: Vec::new(), offset: 0 };
@@ -61,7 +59,7 @@ impl<'a> Cut<'a> {
     }
 
     /// For a caller that follows pointers: an index may then drop the first axis that dereferences,
-    /// and all in front of it.
+    /// and all before it.
     pub(super) fn following(source: &'a Layout, result: &'a mut Layout) -> Self {
         Self { follows: true, ..Self::new(source, result) }
     }
@@ -128,13 +126,13 @@ impl<'a> Cut<'a> {
         if self.nonempty { self.way.offset } else { 0 }
     }
 
-    /// The way to element 0 of the result. Where there are no elements, it leads nowhere.
+    /// The way to element 0 of the result. Without elements, it is empty.
     pub(super) fn finish_way(self) -> Way {
         if self.nonempty { self.way } else { Way::default() }
     }
 
-    /// Does not overflow: each sum is the offset of an index that exists on every axis so far,
-    /// empty array or not.
+    /// Does not overflow: each sum is the offset of an index that exists on every axis so far, even
+    /// in an empty array.
     #[inline]
     fn advance(&mut self, distance: isize) {
         match self.behind {
@@ -169,13 +167,13 @@ fn cannot_drop(axis: usize, index: isize) -> Error {
     )
 }
 
-/// Which segment each axis belongs to: how many dereferences come before it.
+/// The segment of an axis: the number of dereferences before it.
 pub(super) fn segment(suboffsets: &[Option<isize>], axis: usize) -> usize {
     suboffsets[..axis].iter().flatten().count()
 }
 
-/// Invariant 5 of [`Layout`]: what lies behind each dereference can be reached from the pointer
-/// that leads to it.
+/// Checks invariant 5 of [`Layout`]: the elements after each dereference can be addressed from its
+/// pointer.
 pub(super) fn check_suboffsets(
     shape: &[usize],
     strides: &[isize],

@@ -1,4 +1,4 @@
-//! Layouts whose rank is known at run time.
+//! Layouts of dynamic rank.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -12,26 +12,25 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 /// Shape, byte strides, itemsize and, for indirect arrays, suboffsets of an array of any rank up to
 /// [`MAX_RANK`](crate::layout::MAX_RANK).
 ///
-/// Up to `INLINE_RANK` axes without suboffsets, nothing is on the heap, and cloning copies a few
-/// words. Everything here is O(rank), unless it says otherwise.
+/// Up to `INLINE_RANK` axes without suboffsets, it needs no heap, and cloning copies a few words.
+/// All operations are O(rank), unless stated otherwise.
 ///
 /// # Indirect arrays
 ///
-/// Where [`suboffsets`](Self::suboffsets) says `Some(distance)` for an axis, that axis is a table
-/// of pointers: after its index has been applied, the pointer found there is followed and
-/// `distance` added to it (PEP 3118, at any rank; there any negative number means "no", here it is
-/// `None`, so that a reversed row may begin at a negative distance). Of the operations,
+/// If [`suboffsets`](Self::suboffsets) has `Some(distance)` for an axis, that axis is a table of
+/// pointers: after its index is applied, the pointer there is followed, and `distance` is added to
+/// it. This is PEP 3118 at any rank, except that `None`, not a negative number, means "no pointer",
+/// so a reversed row may begin at a negative distance. The operations behave as follows:
 ///
-/// - slicing and reversing work on every axis: what is cut off behind a dereference is added to its
-///   suboffset;
-/// - an index drops an axis that dereferences only where an axis of the same segment is left in
-///   front of it (arrays, which can follow the pointer, drop it everywhere);
+/// - slicing and reversing work on every axis: the distance cut off after a dereference is added to
+///   its suboffset;
+/// - an index drops an axis that dereferences only if an earlier axis of the same segment remains
+///   (arrays, which can follow the pointer, drop it everywhere);
 /// - `permute` works among the axes between two dereferences, not across one;
 /// - `broadcast_to` works, `reshape` only to the same shape;
-/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) are refused; `hops` gives the
-///   way;
-/// - [`span`](Self::span) is that of the first table of pointers. What the pointers lead to is not
-///   ours to check.
+/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) fail; `hops` returns the way;
+/// - [`span`](Self::span) is that of the first table of pointers. The targets of the pointers are
+///   not checked.
 ///
 /// ```
 /// use crossdock::layout::{Layout, Order};
@@ -55,14 +54,13 @@ pub struct Layout {
     /// itemsize, is at most `isize::MAX`. Hence the offset of every element, and every partial sum
     /// on the way to it, fits.
     strides: [isize; INLINE_RANK],
-    /// Invariant 4: there if the rank is above `INLINE_RANK` or there are suboffsets, and only
-    /// then.
+    /// Invariant 4: `Some` exactly if the rank is above `INLINE_RANK` or there are suboffsets.
     more: Option<Box<More>>,
 }
 
 impl Clone for Layout {
-    // Not derived: the part that may allocate comes first, so that the rest is copied once,
-    // straight to where it goes.
+    // Not derived: the part that may allocate comes first, so the rest is copied once, directly to
+    // its destination.
     #[inline]
     fn clone(&self) -> Self {
         let more = match &self.more {
@@ -105,9 +103,9 @@ impl Layout {
         Ok(Self::trusted(shape, strides, itemsize))
     }
 
-    /// As [`new`](Self::new), of lengths that are not negative, as C writes them, and no more than
-    /// `INLINE_RANK`; written to where the caller wants it. `None` where there is more to be said,
-    /// which [`new`](Self::new) does; `result` is some valid layout then.
+    /// Like [`new`](Self::new), for non-negative C lengths and at most `INLINE_RANK` axes, written
+    /// to `result`. `None` in all other cases, which [`new`](Self::new) handles; `result` is then
+    /// some valid layout.
     #[inline]
     pub(crate) fn new_to(
         shape: &[isize],
@@ -132,7 +130,7 @@ impl Layout {
         fits.then_some(())
     }
 
-    /// The layout of an array without gaps.
+    /// The layout of a contiguous array.
     ///
     /// # Errors
     ///
@@ -183,7 +181,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A layout whose dims obey the invariants already.
+    /// A layout of shape and strides that already satisfy the invariants.
     #[inline]
     pub(super) fn trusted(shape: &[usize], strides: &[isize], itemsize: usize) -> Self {
         let mut layout = Self::zeros(shape.len(), itemsize, false);
@@ -193,14 +191,14 @@ impl Layout {
         layout
     }
 
-    /// A layout of lengths 0, to be filled in.
+    /// A layout of lengths 0, to fill in.
     #[inline]
     pub(super) fn blank(rank: usize, itemsize: usize, indirect: bool) -> Result<Self> {
         rules::check_rank(rank)?;
         Ok(Self::zeros(rank, itemsize, indirect))
     }
 
-    /// A layout to be filled in with the result of an operation on this one.
+    /// A layout to fill in with the result of an operation on this one.
     #[inline]
     pub(super) fn blank_like(&self, rank: usize) -> Result<Self> {
         Self::blank(rank, self.itemsize, self.suboffsets().is_some())
@@ -237,7 +235,7 @@ impl Layout {
         }
     }
 
-    /// Forgets suboffsets of which none is left (invariant 5).
+    /// Drops the suboffsets if all are `None` (invariant 5).
     pub(super) fn settle(&mut self) {
         if let Some(more) = &mut self.more
             && more.suboffsets.iter().all(Option::is_none)
@@ -280,14 +278,13 @@ impl Layout {
     }
 
     /// For an indirect array, the bytes to add after following the pointer of each axis, or `None`
-    /// where the axis has none to follow.
+    /// if the axis follows no pointer.
     #[inline]
     pub fn suboffsets(&self) -> Option<&[Option<isize>]> {
         self.more.as_ref().map(|more| &more.suboffsets[..]).filter(|suboffsets| !suboffsets.is_empty())
     }
 
-    /// How many axes there are up to the last one that dereferences. What lies behind them is
-    /// direct.
+    /// The number of axes up to the last one that dereferences. The following axes are direct.
     #[inline]
     pub(crate) fn indirect_axes(&self) -> usize {
         let last = |suboffsets: &[Option<isize>]| suboffsets.iter().rposition(Option::is_some);
@@ -325,23 +322,22 @@ impl Layout {
         Span::of(&self.shape()[..table], &self.strides()[..table], size_of::<*const u8>())
     }
 
-    /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an
-    /// array without elements is contiguous in both orders (the rule of NumPy). An indirect array
-    /// never is.
+    /// Whether the elements are contiguous in this order. Axes of length 1 do not matter, and an
+    /// empty array is contiguous in both orders (NumPy's rule). An indirect array never is.
     pub fn is_contiguous(&self, order: Order) -> bool {
         self.suboffsets().is_none()
             && rules::is_contiguous(self.shape(), self.strides(), self.itemsize, order)
     }
 
-    /// The order in which the array is contiguous; row-major if it is so in both.
+    /// The order in which the array is contiguous; row-major if it is in both.
     #[inline]
     pub fn order(&self) -> Option<Order> {
         [Order::RowMajor, Order::ColumnMajor].into_iter().find(|&order| self.is_contiguous(order))
     }
 
-    /// Whether no two elements share a byte. `true` is certain; `false` is said of indirect arrays,
-    /// whose pointers may meet, and may be said of strides that interleave without stepping over
-    /// each other, which no view of a contiguous array has. O(rank log rank).
+    /// Whether no two elements share a byte. `true` is certain. `false` is returned for indirect
+    /// arrays, whose pointers may be equal, and possibly for strides that interleave, which no view
+    /// of a contiguous array has. O(rank log rank).
     #[inline]
     #[doc(hidden)]
     pub fn is_injective(&self) -> bool {
@@ -349,12 +345,12 @@ impl Layout {
     }
 
     /// Whether the strides of all axes longer than 1 are multiples of `align` bytes. With an
-    /// aligned element 0, all elements are aligned then. Of an indirect array this is never said.
+    /// aligned element 0, all elements are aligned then. Always `false` for an indirect array.
     pub fn is_aligned(&self, align: usize) -> bool {
         self.suboffsets().is_none() && rules::is_aligned(self.shape(), self.strides(), align)
     }
 
-    /// Where an element lies, in bytes from element 0.
+    /// The offset of an element from element 0, in bytes.
     ///
     /// # Errors
     ///
@@ -367,8 +363,8 @@ impl Layout {
         Ok(index.iter().zip(self.strides()).map(|(&index, &stride)| index as isize * stride).sum())
     }
 
-    /// Where an element lies, in bytes from element 0; `None` if there is no such element, or more
-    /// to do than to add a few numbers: [`offset_of`](Self::offset_of) knows.
+    /// The offset of an element from element 0, in bytes; `None` if it does not exist, or takes
+    /// more than a few additions: [`offset_of`](Self::offset_of) handles all cases.
     #[inline(always)]
     pub(crate) fn quick_offset(&self, index: &[usize]) -> Option<isize> {
         // Without `more`, the rank is at most INLINE_RANK, and nothing dereferences (Layout 4).
@@ -381,11 +377,11 @@ impl Layout {
         inside.then_some(offset)
     }
 
-    /// The way to an element of an array that may be indirect: the distances to add, with a pointer
-    /// to be followed between each two.
+    /// The way to an element of a possibly indirect array: the distances to add, with a pointer to
+    /// follow between each two.
     ///
-    /// The first is added to the pointer of element 0; as long as there is another one, the pointer
-    /// stored there is followed and the next added. Without suboffsets there is exactly one.
+    /// The first is added to the pointer of element 0. While another follows, the pointer stored
+    /// there is followed and the next distance added. Without suboffsets there is exactly one.
     ///
     /// # Errors
     ///
@@ -416,8 +412,7 @@ impl Layout {
         self.runs().map(Offsets::new)
     }
 
-    /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one
-    /// count as one.
+    /// The same as runs of equal step, for simple inner loops. Mergeable axes count as one.
     ///
     /// # Errors
     ///
@@ -443,7 +438,7 @@ impl Layout {
         }
     }
 
-    /// The layout of one element, without axes.
+    /// The layout of a scalar, without axes.
     #[inline]
     pub(crate) fn scalar(itemsize: usize) -> Self {
         Self { rank: 0, itemsize, shape: [0; INLINE_RANK], strides: [0; INLINE_RANK], more: None }
@@ -452,15 +447,15 @@ impl Layout {
     /// One part of every element, `offset` bytes into it: the same axes, and the distance to the
     /// new element 0.
     ///
-    /// The part lies within the element, and so all that is reached does within what was.
+    /// The part lies within the element, so the result reaches only bytes that this layout reaches.
     pub(crate) fn part(&self, offset: usize, itemsize: usize) -> (Self, isize) {
         debug_assert!(offset + itemsize <= self.itemsize);
         let mut part = self.clone();
         part.itemsize = itemsize;
         let distance = offset as isize;
         let Some(last) = self.indirect_axes().checked_sub(1) else {
-            // An array without elements may have its element 0 anywhere, so that a step into it
-            // would lead nowhere.
+            // An empty array may have no byte at element 0, so a pointer moved into it could leave
+            // the allocation.
             return (part, if self.shape().contains(&0) { 0 } else { distance });
         };
         if let Some(suboffset) = self.suboffset(last) {
@@ -469,7 +464,7 @@ impl Layout {
         (part, 0)
     }
 
-    /// Every element seen as an array of its own: the axes of `inner` behind those of this layout.
+    /// Every element as an array: appends the axes of `inner` to those of this layout.
     ///
     /// # Errors
     ///
@@ -498,9 +493,8 @@ impl Layout {
         Ok(result)
     }
 
-    /// The same layout, with what a contiguous array would have as the stride of every axis of
-    /// length 0 or 1: for consumers that look at strides which they will never use. An indirect
-    /// array stays as it is.
+    /// The same layout, with the contiguous strides for axes of length 0 or 1, for consumers that
+    /// check strides that they never use. An indirect array is unchanged.
     pub fn normalized(&self) -> Self {
         let mut normal = self.clone();
         if self.suboffsets().is_none() {
@@ -509,7 +503,7 @@ impl Layout {
         normal
     }
 
-    /// The same layout with its rank known to the compiler.
+    /// The same layout with static rank.
     ///
     /// # Errors
     ///

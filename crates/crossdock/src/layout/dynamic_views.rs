@@ -1,5 +1,4 @@
-//! Views of layouts whose rank is known at run time: the operations that make another layout of
-//! one.
+//! Views of layouts of dynamic rank.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::cut::{self, Cut, Way};
@@ -9,7 +8,7 @@ use crate::layout::rules::{self, Order};
 use crate::layout::slice::{self, AxisList, AxisSlice, Picked, Reading};
 
 impl Layout {
-    /// A part of the array, its ranges read as in Rust (see [`s!`](crate::s)), and the distance
+    /// A part of the array, with Rust's reading of ranges (see [`s!`](crate::s)), and the distance
     /// from this element 0 to its element 0.
     ///
     /// There must be one item per axis, or an [`Ellipsis`](crate::layout::Ellipsis) for those not
@@ -17,28 +16,28 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if the items are not as many as the axes;
+    /// [`is_shape`](Error::is_shape) if the number of items differs from the number of axes;
     /// [`is_bounds`](Error::is_bounds), naming axis, index or range, and length;
-    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
+    /// [`is_layout`](Error::is_layout) if an indirect array cannot drop an axis.
     pub(crate) fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
         axes.with_axes(|axes| self.slice_as(axes, Reading::Rust))
     }
 
-    /// A part of the array, its ranges read exactly as NumPy does: bounds are clamped, a negative
-    /// step begins at the first bound, and axes not named are kept whole.
+    /// A part of the array, with NumPy's reading of ranges: bounds are clamped, a negative step
+    /// begins at the first bound, and axes not named are kept whole.
     ///
     /// # Errors
     ///
     /// [`is_shape`](Error::is_shape) for more items than axes or two ellipses;
     /// [`is_bounds`](Error::is_bounds) for an integer index out of bounds or a step of 0;
-    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop an axis.
+    /// [`is_layout`](Error::is_layout) if an indirect array cannot drop an axis.
     pub(crate) fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
         axes.with_axes(|axes| self.slice_as(axes, Reading::Numpy))
     }
 
     /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) for a caller that follows
-    /// pointers: what an index drops may be an axis that dereferences, where all axes in front of
-    /// it are dropped, too.
+    /// pointers: an index may drop an axis that dereferences, if all axes before it are dropped,
+    /// too.
     pub(crate) fn slice_following(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, Way)> {
         let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
         let mut cut = Cut::following(self, &mut result);
@@ -54,8 +53,8 @@ impl Layout {
         Ok((result, offset))
     }
 
-    /// As [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy), written to where the caller
-    /// wants it. Where it fails, `result` is some valid layout.
+    /// Like [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy), written to `result`. On
+    /// failure, `result` is some valid layout.
     #[inline]
     pub(crate) fn slice_to(&self, axes: &[AxisSlice], reading: Reading, result: &mut Self) -> Result<isize> {
         let rank = self.rank_after(axes, reading)?;
@@ -65,7 +64,7 @@ impl Layout {
         Ok(cut.finish())
     }
 
-    /// The rank that a slice leaves.
+    /// The rank of a slice.
     fn rank_after(&self, axes: &[AxisSlice], reading: Reading) -> Result<usize> {
         let (mut dropped, mut kept, mut added, mut ellipses) = (0, 0, 0, 0);
         for item in axes {
@@ -99,7 +98,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_shape`](Error::is_shape) if `axes` does not name each axis once;
-    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a
+    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would move across a
     /// dereference.
     pub(crate) fn permute(&self, axes: &[usize]) -> Result<Self> {
         rules::check_permutation(axes, self.rank())?;
@@ -119,8 +118,7 @@ impl Layout {
                     ),
                 ));
             }
-            // Each segment keeps its place, and so its dereference stays where it was: on its last
-            // axis.
+            // Each segment keeps its place, so its dereference stays on its last axis.
             if let Some(suboffset) = suboffsets[k] {
                 result.set_suboffset(k, suboffset);
             }
@@ -132,7 +130,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would change sides with a
+    /// [`is_layout`](Error::is_layout) if an axis of an indirect array would move across a
     /// dereference; otherwise none.
     pub(crate) fn transpose(&self) -> Result<Self> {
         let mut axes = [0; crate::layout::MAX_RANK];
@@ -143,7 +141,7 @@ impl Layout {
         self.permute(axes)
     }
 
-    /// One axis walked from its end, and the distance to the new element 0.
+    /// One axis reversed, and the distance to the new element 0.
     ///
     /// # Errors
     ///
@@ -164,9 +162,8 @@ impl Layout {
         Ok((result, offset))
     }
 
-    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last
-    /// one, and an axis of length 1, or one that is missing in front, is repeated with stride 0
-    /// (the rule of NumPy).
+    /// The array broadcast to a shape: axes are matched from the last one, and an axis of length 1,
+    /// or a missing leading axis, is repeated with stride 0 (NumPy's rule).
     ///
     /// # Errors
     ///
@@ -188,15 +185,15 @@ impl Layout {
         Ok(result)
     }
 
-    /// The same elements in the same order (row-major or column-major order of the indices), under
+    /// The same elements in the same order (row-major or column-major order of the indices), in
     /// another shape.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](Error::is_shape) if the shape has another number of elements;
+    /// [`is_shape`](Error::is_shape) if the number of elements differs;
     /// [`is_layout`](Error::is_layout) if no strides express it, so that it would need a copy;
-    /// [`is_overflow`](Error::is_overflow) and [`is_unsupported`](Error::is_unsupported) for shapes
-    /// that no array has.
+    /// [`is_overflow`](Error::is_overflow) and [`is_unsupported`](Error::is_unsupported) for
+    /// invalid shapes.
     pub(crate) fn reshape(&self, shape: &[usize], order: Order) -> Result<Self> {
         if shape == self.shape() {
             return Ok(self.clone());
@@ -214,7 +211,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`is_bounds`](Error::is_bounds) if the axis or the index does not exist;
-    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop the axis.
+    /// [`is_layout`](Error::is_layout) if an indirect array cannot drop the axis.
     pub(crate) fn drop_axis(&self, axis: usize, index: usize) -> Result<(Self, isize)> {
         rules::check_axis(axis, self.rank())?;
         let mut result = self.blank_like(self.rank() - 1)?;
@@ -249,11 +246,11 @@ impl Layout {
         Ok(result)
     }
 
-    /// Without the axes of length 1.
+    /// Removes the axes of length 1.
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) where an indirect array cannot drop such an axis; otherwise
+    /// [`is_layout`](Error::is_layout) if an indirect array cannot drop such an axis; otherwise
     /// none.
     pub(crate) fn squeeze(&self) -> Result<Self> {
         let mut result = self.blank_like(self.shape().iter().filter(|&&len| len != 1).count())?;
@@ -268,7 +265,7 @@ impl Layout {
     }
 }
 
-/// Hands a slice to a cut, item by item.
+/// Passes a slice to a cut, item by item.
 #[inline]
 fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], rank: usize, reading: Reading) -> Result<()> {
     let named =

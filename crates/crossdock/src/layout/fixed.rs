@@ -1,4 +1,4 @@
-//! Layouts whose rank the compiler knows.
+//! Layouts of static rank.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::layout::{Layout, MAX_RANK, Span, reshape};
 
 /// Shape and byte strides of an array of rank `D`.
 ///
-/// The itemsize is not inside: a typed array knows it as `size_of::<T>()`, and every function that
-/// depends on it asks for it. It is the one with which the layout was made. Everything here is
-/// O(`D`), unless it says otherwise, and allocates nothing.
+/// The itemsize is not stored: a typed array knows it as `size_of::<T>()`, and functions that need
+/// it take it as an argument. It must be the one with which the layout was made. All operations are
+/// O(`D`), unless stated otherwise, and allocate nothing.
 ///
 /// ```
 /// use crossdock::layout::{FixedLayout, Order};
@@ -49,7 +49,7 @@ impl<const D: usize> FixedLayout<D> {
         Ok(Self { shape, strides })
     }
 
-    /// The layout of an array without gaps.
+    /// The layout of a contiguous array.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl<const D: usize> FixedLayout<D> {
         Ok(Self { shape, strides })
     }
 
-    /// For the operations of this layer, whose results obey the invariants because their sources
+    /// For the operations of this layer, whose results satisfy the invariants because their sources
     /// do.
     #[inline(always)]
     pub(super) fn trusted(shape: [usize; D], strides: [isize; D]) -> Self {
@@ -105,21 +105,20 @@ impl<const D: usize> FixedLayout<D> {
         Span::of(&self.shape, &self.strides, itemsize)
     }
 
-    /// Whether the elements lie in this order without gaps. Axes of length 1 do not matter, and an
-    /// array without elements is contiguous in both orders (the rule of NumPy).
+    /// Whether the elements are contiguous in this order. Axes of length 1 do not matter, and an
+    /// empty array is contiguous in both orders (NumPy's rule).
     #[inline]
     pub fn is_contiguous(&self, itemsize: usize, order: Order) -> bool {
         rules::is_contiguous(&self.shape, &self.strides, itemsize, order)
     }
 
-    /// The order in which the array is contiguous; row-major if it is so in both.
+    /// The order in which the array is contiguous; row-major if it is in both.
     pub fn order(&self, itemsize: usize) -> Option<Order> {
         rules::order(&self.shape, &self.strides, itemsize)
     }
 
-    /// Whether no two elements share a byte. `true` is certain; `false` may be said of strides that
-    /// interleave without stepping over each other, which no view of a contiguous array has. O(`D`
-    /// log `D`).
+    /// Whether no two elements share a byte. `true` is certain. `false` is possible for strides
+    /// that interleave, which no view of a contiguous array has. O(`D` log `D`).
     #[doc(hidden)]
     pub fn is_injective(&self, itemsize: usize) -> bool {
         rules::is_injective(&self.shape, &self.strides, itemsize)
@@ -131,7 +130,7 @@ impl<const D: usize> FixedLayout<D> {
         rules::is_aligned(&self.shape, &self.strides, align)
     }
 
-    /// Where an element lies, in bytes from element 0.
+    /// The offset of an element from element 0, in bytes.
     ///
     /// # Errors
     ///
@@ -141,7 +140,7 @@ impl<const D: usize> FixedLayout<D> {
         self.checked_offset(index).ok_or_else(|| rules::index_error(&index, &self.shape))
     }
 
-    /// Where an element lies, in bytes from element 0; `None` if there is no such element.
+    /// The offset of an element from element 0, in bytes; `None` if it does not exist.
     #[inline(always)]
     pub(crate) fn checked_offset(&self, index: [usize; D]) -> Option<isize> {
         let mut inside = true;
@@ -151,8 +150,8 @@ impl<const D: usize> FixedLayout<D> {
         inside.then(|| self.offset_at(index))
     }
 
-    /// Where an element lies, in bytes from element 0, without asking whether it exists: arithmetic
-    /// that wraps, and a number without meaning for an index that is out of bounds.
+    /// The offset of an element from element 0, in bytes, without a bounds check: wrapping
+    /// arithmetic, and a meaningless result for an index that is out of bounds.
     #[inline(always)]
     pub(crate) fn offset_at(&self, index: [usize; D]) -> isize {
         let mut offset = 0isize;
@@ -169,14 +168,14 @@ impl<const D: usize> FixedLayout<D> {
         Offsets::new(self.runs())
     }
 
-    /// The same as runs of equal step, for loops whose inner part is simple. Axes that lie as one
-    /// count as one.
+    /// The same as runs of equal step, for simple inner loops. Mergeable axes count as one.
     #[inline]
     pub(crate) fn runs(&self) -> Runs<D> {
         Runs::new(&self.shape, &self.strides)
     }
 
-    /// The part that [`s!`](crate::s) names, and the distance from this element 0 to its element 0.
+    /// The part that [`s!`](crate::s) selects, and the distance from this element 0 to its
+    /// element 0.
     ///
     /// The rank of the result is inferred; a list of the wrong length does not compile.
     ///
@@ -210,7 +209,7 @@ impl<const D: usize> FixedLayout<D> {
         turned
     }
 
-    /// One axis walked from its end, and the distance to the new element 0.
+    /// One axis reversed, and the distance to the new element 0.
     ///
     /// # Errors
     ///
@@ -224,9 +223,8 @@ impl<const D: usize> FixedLayout<D> {
         Ok((reversed, if self.is_empty() { 0 } else { last * stride }))
     }
 
-    /// The array repeated, without a copy, to a shape that it fits: axes are matched from the last
-    /// one, and an axis of length 1, or one that is missing in front, is repeated with stride 0
-    /// (the rule of NumPy).
+    /// The array broadcast to a shape: axes are matched from the last one, and an axis of length 1,
+    /// or a missing leading axis, is repeated with stride 0 (NumPy's rule).
     ///
     /// # Errors
     ///
@@ -244,12 +242,12 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout { shape, strides })
     }
 
-    /// The same elements in the same order (row-major or column-major order of the indices), under
+    /// The same elements in the same order (row-major or column-major order of the indices), in
     /// another shape.
     ///
     /// # Errors
     ///
-    /// [`is_shape`](crate::Error::is_shape) if the shape has another number of elements;
+    /// [`is_shape`](crate::Error::is_shape) if the number of elements differs;
     /// [`is_layout`](crate::Error::is_layout) if no strides express it, so that it would need a
     /// copy.
     pub(crate) fn reshape<const E: usize>(
@@ -264,9 +262,9 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout { shape, strides })
     }
 
-    /// One index of an axis that is only known at run time, and the distance to the new element 0.
-    /// (With an axis known to the compiler, [`slice`](Self::slice) is shorter.) An `OUT` other than
-    /// `D - 1` does not compile.
+    /// The elements at one index of an axis chosen at run time, and the distance to the new
+    /// element 0. (With an axis known to the compiler, [`slice`](Self::slice) is shorter.) An `OUT`
+    /// other than `D - 1` does not compile.
     ///
     /// # Errors
     ///
@@ -305,16 +303,15 @@ impl<const D: usize> FixedLayout<D> {
         })
     }
 
-    /// The same layout, with what a contiguous array would have as the stride of every axis of
-    /// length 0 or 1: for consumers that look at strides which they will never use.
+    /// The same layout, with the contiguous strides for axes of length 0 or 1, for consumers that
+    /// check strides that they never use.
     pub fn normalized(&self, itemsize: usize) -> Self {
         let mut normal = *self;
         rules::normalize(&self.shape, &mut normal.strides, itemsize);
         normal
     }
 
-    /// The same layout with its rank known at run time. Allocates only for a rank above
-    /// `INLINE_RANK`.
+    /// The same layout with dynamic rank. Allocates only for a rank above `INLINE_RANK`.
     ///
     /// # Errors
     ///

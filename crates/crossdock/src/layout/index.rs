@@ -1,5 +1,5 @@
-//! Indices as such: whether there is one, its number in an order, the index of a number, and all of
-//! them one by one.
+//! Index arithmetic: whether an index exists, its number in an order, the index of a number, and
+//! iteration.
 
 use std::iter::FusedIterator;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::rules::{self, Order};
 use crate::layout::{FixedLayout, Layout};
 
-/// How many elements come before an index that is inside of the shape.
+/// The number of elements before an index, which must be inside the shape.
 fn ravel(index: &[usize], shape: &[usize], order: Order) -> usize {
     let (mut number, mut inner) = (0, 1);
     for k in 0..shape.len() {
@@ -19,7 +19,7 @@ fn ravel(index: &[usize], shape: &[usize], order: Order) -> usize {
     number
 }
 
-/// The index before which `number` elements come, where there are so many.
+/// The index of element `number`, which must exist.
 pub(super) fn unravel(number: usize, shape: &[usize], order: Order, index: &mut [usize]) {
     let mut left = number;
     for k in 0..shape.len() {
@@ -43,8 +43,7 @@ fn contains(index: &[usize], shape: &[usize]) -> bool {
 }
 
 impl Order {
-    /// From an index that is inside of the shape to the next one, and from the last one to the
-    /// first.
+    /// Advances an index inside the shape to the next one, and from the last one to the first.
     #[inline]
     pub(crate) fn advance(self, index: &mut [usize], shape: &[usize]) {
         for k in 0..shape.len() {
@@ -59,7 +58,7 @@ impl Order {
 }
 
 impl<const D: usize> FixedLayout<D> {
-    /// Whether there is an element at an index.
+    /// Whether an element exists at an index.
     #[inline]
     pub fn contains(&self, index: [usize; D]) -> bool {
         contains(&index, self.shape())
@@ -96,7 +95,7 @@ impl<const D: usize> FixedLayout<D> {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) where there are not so many elements.
+    /// [`is_bounds`](Error::is_bounds) if there are fewer elements.
     pub fn unravel_index(&self, number: usize, order: Order) -> Result<[usize; D]> {
         check_number(number, self.shape())?;
         let mut index = [0; D];
@@ -120,7 +119,7 @@ impl<const D: usize> FixedLayout<D> {
 }
 
 impl Layout {
-    /// Whether there is an element at an index. An index of another rank is none.
+    /// Whether an element exists at an index. False for an index of another rank.
     #[inline]
     pub fn contains(&self, index: &[usize]) -> bool {
         contains(index, self.shape())
@@ -145,7 +144,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`is_bounds`](Error::is_bounds) where there are not so many elements.
+    /// [`is_bounds`](Error::is_bounds) if there are fewer elements.
     pub fn unravel_index(&self, number: usize, order: Order) -> Result<Vec<usize>> {
         check_number(number, self.shape())?;
         let mut index = vec![0; self.rank()];
@@ -196,7 +195,7 @@ mod tests {
     #[test]
     fn the_indices_come_in_order_and_their_numbers_lead_back() {
         for order in ORDERS {
-            // By three loops, which share nothing with what is tested.
+            // Three loops, independent of the tested code.
             let mut expected = vec![];
             let (outer, inner) = if order == Order::RowMajor { (4, 2) } else { (2, 4) };
             for a in 0..outer {

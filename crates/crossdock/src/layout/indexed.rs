@@ -1,4 +1,4 @@
-//! Walking the elements with their indices.
+//! Iteration over elements with their indices.
 
 use std::iter::FusedIterator;
 use std::ops::Range;
@@ -6,21 +6,20 @@ use std::ops::Range;
 use crate::layout::index::unravel;
 use crate::layout::{FixedLayout, Order};
 
-/// The indices of all elements in row-major order, and how far each lies from element 0, in bytes.
-/// From the front a step is an addition, mostly; from the back, and over many at once, it is O(`D`)
-/// divisions.
+/// The indices of all elements in row-major order, with their offsets from element 0 in bytes. A
+/// step from the front is usually one addition; steps from the back, and over many elements, take
+/// O(`D`) divisions.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedOffsets<const D: usize> {
     layout: FixedLayout<D>,
-    /// The index of the element that comes next from the front, and where it lies.
+    /// The index of the next element from the front, and its offset.
     index: [usize; D],
     offset: isize,
     left: Range<usize>,
 }
 
 impl<const D: usize> FixedLayout<D> {
-    /// The indices of all elements in row-major order, and how far each lies from element 0, in
-    /// bytes.
+    /// The indices of all elements in row-major order, with their offsets from element 0 in bytes.
     #[inline]
     pub(crate) fn indexed_offsets(&self) -> IndexedOffsets<D> {
         IndexedOffsets { layout: *self, index: [0; D], offset: 0, left: 0..self.len() }
@@ -28,7 +27,7 @@ impl<const D: usize> FixedLayout<D> {
 }
 
 impl<const D: usize> IndexedOffsets<D> {
-    /// The element that comes `position`-th from the front of all.
+    /// The element at `position`, counted from the front of all.
     fn nth_of_all(&self, position: usize) -> ([usize; D], isize) {
         let mut index = [0; D];
         unravel(position, self.layout.shape(), Order::RowMajor, &mut index);
@@ -45,7 +44,7 @@ impl<const D: usize> IndexedOffsets<D> {
                 return;
             }
             *index = 0;
-            // The stride of a single index is open, and multiplied by 0.
+            // The stride of an axis of length 1 is free, and multiplied by 0.
             self.offset -= stride.wrapping_mul((len - 1) as isize);
         }
     }

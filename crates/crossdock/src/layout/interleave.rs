@@ -1,12 +1,12 @@
-//! Elements that lie in the gaps of another array.
+//! Elements in the gaps of another array.
 
 use crate::layout::Layout;
 
 impl Layout {
     /// Whether it is certain that no element shares a byte with an element of the other layout,
-    /// given the addresses of both elements 0. That is so if both lie on one grid and use different
-    /// bytes of its cells, as the columns of a table do. `false` means that it is not certain;
-    /// layouts whose spans do not meet may give `false`, too. For layouts without suboffsets.
+    /// given the addresses of both elements 0. That holds if both lie on one grid and use different
+    /// bytes of its cells, like the columns of a table. `false` means that it is not certain, and
+    /// is also possible for layouts whose spans do not overlap. For layouts without suboffsets.
     /// O(rank).
     pub(crate) fn interleaves(&self, at: usize, other: &Self, other_at: usize) -> bool {
         let grid = [self, other].into_iter().flat_map(|layout| layout.shape().iter().zip(layout.strides()));

@@ -1,20 +1,19 @@
-//! How an index becomes an offset: shapes, byte strides, and everything that turns one view into
-//! another.
+//! Layouts map indices to offsets: shapes, byte strides, and the operations that derive views.
 //!
 //! A layout is pure arithmetic. It knows neither memory nor element types, only that an element is
-//! `itemsize` bytes; whoever holds a pointer to element 0 adds the offsets that come out of here.
+//! `itemsize` bytes; code that holds a pointer to element 0 adds the offsets.
 //!
 //! | type | rank | for |
 //! |---|---|---|
-//! | [`FixedLayout<D>`] | static | typed arrays; `Copy`; functions take the itemsize, `size_of::<T>()` |
+//! | [`FixedLayout<D>`] | static | typed arrays; `Copy`; functions take the itemsize as argument |
 //! | [`Layout`] | dynamic, up to [`MAX_RANK`] | has itemsize and suboffsets; no heap up to 8 axes |
 //!
 //! Both are checked once, when they are made, and every operation keeps them valid: no product, no
-//! sum of `(len - 1) * stride` and therefore no offset can overflow. Whether they fit a piece of
-//! memory is one more question, which is answered once per array, when it is made; no view can
-//! leave a window that held its source.
+//! sum of `(len - 1) * stride` and therefore no offset can overflow. Whether a layout fits its
+//! memory is checked once per array, when the array is made; no view can leave a window that
+//! contained its source.
 //!
-//! A layout describes; views are taken of arrays.
+//! A layout only describes; arrays provide the views.
 //!
 //! ```
 //! use crossdock::layout::{FixedLayout, Order};
@@ -63,9 +62,9 @@ pub use self::spec::{slices, stepped};
 #[doc(inline)]
 pub use crate::s;
 
-/// The greatest rank: 64 axes, the limit of NumPy 2 and of PEP 3118. A greater one is an error,
-/// never a truncation.
+/// The greatest rank: 64 axes, the limit of NumPy 2 and of PEP 3118. A greater rank is an error,
+/// never truncated.
 pub const MAX_RANK: usize = 64;
 
-/// Up to this rank a [`Layout`] without suboffsets has nothing on the heap.
+/// Up to this rank a [`Layout`] without suboffsets needs no heap.
 pub(crate) const INLINE_RANK: usize = 8;

@@ -1,4 +1,4 @@
-//! Walking the elements of an array in row-major order of their indices.
+//! Iteration over the offsets of an array's elements in row-major order of their indices.
 
 use std::iter::FusedIterator;
 
@@ -11,14 +11,13 @@ struct Axis {
     index: usize,
 }
 
-/// The offsets at which runs begin: `len` elements each, `stride` bytes apart.
+/// The offsets of runs, which have `len` elements each, `stride` bytes apart.
 ///
-/// Neighbouring axes that lie as one are merged first, so a contiguous array is one run. Allocates
-/// only if more than `N` axes remain: never for layouts whose rank the compiler knows, which is
-/// their `N`.
+/// Mergeable neighbouring axes are merged first, so a contiguous array is one run. Allocates only
+/// if more than `N` axes remain: never for layouts of static rank, which is their `N`.
 #[derive(Clone, Debug)]
 pub(crate) struct Runs<const N: usize = INLINE_RANK> {
-    /// The axes outside of the run, innermost first: in `few` or, if there are more, all in `many`.
+    /// The axes outside the run, innermost first: in `few` or, if there are more, all in `many`.
     few: [Axis; N],
     many: Vec<Axis>,
     outer: usize,
@@ -80,13 +79,13 @@ impl<const N: usize> Runs<N> {
         self.outer += 1;
     }
 
-    /// How many elements each run has.
+    /// The number of elements of each run.
     #[inline]
     pub(crate) fn run_len(&self) -> usize {
         self.run_len
     }
 
-    /// How far the elements of a run are apart, in bytes.
+    /// The distance between elements of a run, in bytes.
     #[inline]
     pub(crate) fn run_stride(&self) -> isize {
         self.run_stride
@@ -131,8 +130,8 @@ impl<const N: usize> Iterator for Runs<N> {
 impl<const N: usize> ExactSizeIterator for Runs<N> {}
 impl<const N: usize> FusedIterator for Runs<N> {}
 
-/// The offsets of all elements, in bytes from element 0. `for_each` and its relatives run as plain
-/// nested loops.
+/// The offsets of all elements, in bytes from element 0. `for_each` and similar methods run as
+/// plain nested loops.
 #[derive(Clone, Debug)]
 pub struct Offsets<const N: usize = INLINE_RANK> {
     runs: Runs<N>,
@@ -146,14 +145,14 @@ impl<const N: usize> Offsets<N> {
         Self { runs, next: 0, left: 0 }
     }
 
-    /// How far the elements of a run are apart.
+    /// The distance between elements of a run.
     #[inline]
     pub(crate) fn run_stride(&self) -> isize {
         self.runs.run_stride
     }
 
-    /// Calls `f` with the offset of the first element and the number of elements of each run that
-    /// is left.
+    /// Calls `f` with the offset of the first element and the number of elements of each remaining
+    /// run.
     #[inline]
     pub(crate) fn fold_runs<B>(self, init: B, mut f: impl FnMut(B, isize, usize) -> B) -> B {
         let result = if self.left == 0 { init } else { f(init, self.next, self.left) };
@@ -173,7 +172,7 @@ impl<const N: usize> Iterator for Offsets<N> {
         }
         let offset = self.next;
         self.left -= 1;
-        // Behind the last element of a run this may wrap; the next run begins anew.
+        // After the last element of a run this may wrap; the next run overwrites it.
         self.next = offset.wrapping_add(self.runs.run_stride);
         Some(offset)
     }

@@ -1,18 +1,18 @@
-//! A layout cut into numbered parts of equal rank: what iteration over rows, axes and chunks goes
-//! through, in either direction and by several threads.
+//! Layouts divided into numbered parts of equal rank, for iteration over rows, axes and chunks, in
+//! either direction and by several threads.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;
 use crate::layout::{FixedLayout, MAX_RANK};
 
 /// The parts of a layout, each a layout of rank `E` and the distance from the layout's element 0 to
-/// the part's. Every index of the layout belongs to one part at most. Sealed.
+/// the part's. Every index of the layout belongs to at most one part. Sealed.
 pub trait Parts<const E: usize>: sealed::Sealed + Clone + Send + Sync {
-    /// How many parts there are.
+    /// The number of parts.
     fn count(&self) -> usize;
 
-    /// Part number `k`, which must be less than [`count`](Self::count); another number gives a part
-    /// without meaning, or a panic.
+    /// Part number `k`, which must be less than [`count`](Self::count); for other numbers the
+    /// result is meaningless, or a panic.
     fn part(&self, k: usize) -> (FixedLayout<E>, isize);
 }
 
@@ -23,13 +23,13 @@ mod sealed {
     impl<const D: usize> Sealed for super::AxisChunks<D> {}
 }
 
-/// The lines along one axis, in row-major order of their indices on the others: see
+/// The lanes along one axis, in row-major order of their indices on the others: see
 /// [`FixedLayout::lanes`].
 #[derive(Clone, Debug)]
 pub struct Lanes<const D: usize> {
     lane: FixedLayout<1>,
     count: usize,
-    /// The other axes, innermost first; those that lie as one are one.
+    /// The other axes, innermost first, with mergeable axes merged.
     outer: [(usize, isize); D],
     rank: usize,
 }
@@ -54,7 +54,7 @@ impl<const D: usize> Parts<1> for Lanes<D> {
     }
 }
 
-/// The indices of one axis, one after the other: see [`FixedLayout::axis_parts`].
+/// The indices of one axis in order: see [`FixedLayout::axis_parts`].
 #[derive(Clone, Debug)]
 pub struct AxisParts<const E: usize> {
     part: FixedLayout<E>,
@@ -74,7 +74,7 @@ impl<const E: usize> Parts<E> for AxisParts<E> {
     }
 }
 
-/// Ranges of one axis, one after the other: see [`FixedLayout::axis_chunks`].
+/// Ranges of one axis in order: see [`FixedLayout::axis_chunks`].
 #[derive(Clone, Debug)]
 pub struct AxisChunks<const D: usize> {
     layout: FixedLayout<D>,
@@ -99,8 +99,8 @@ impl<const D: usize> Parts<D> for AxisChunks<D> {
 }
 
 impl<const D: usize> FixedLayout<D> {
-    /// The lines along one axis, in row-major order of their indices on the others. A part is found
-    /// in O(`D`), and in O(1) where the other axes lie as one.
+    /// The lanes along one axis, in row-major order of their indices on the others. A part is
+    /// computed in O(`D`), and in O(1) if the other axes merge into one.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl<const D: usize> FixedLayout<D> {
         Ok(self.lanes_along(axis))
     }
 
-    /// The lines along the last axis: [`lanes`](Self::lanes) of it. Rank 0 does not compile.
+    /// The [`lanes`](Self::lanes) along the last axis. Rank 0 does not compile.
     #[inline]
     pub(crate) fn rows(&self) -> Lanes<D> {
         const { assert!(D > 0, "an array of rank 0 has no rows") };
@@ -132,12 +132,12 @@ impl<const D: usize> FixedLayout<D> {
                 }
             }
         }
-        // Lines without elements all begin where the array does: it may have no byte to step to.
+        // Empty lanes all begin at element 0, because the array may have no byte at another offset.
         Lanes { lane, count, outer, rank: if lane.is_empty() { 0 } else { rank } }
     }
 
-    /// The parts that one index of an axis each leaves, without that axis. An `OUT` other than `D -
-    /// 1` does not compile. A part is found in O(`D`).
+    /// The parts at each index of an axis, without that axis. An `OUT` other than `D - 1` does not
+    /// compile. A part is computed in O(`D`).
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl<const D: usize> FixedLayout<D> {
         Ok(AxisParts { part, count: self.shape()[axis], stride })
     }
 
-    /// Ranges of `chunk` indices of an axis each, the last one of what is left. A part is found in
+    /// Ranges of `chunk` indices of an axis each; the last may be shorter. A part is computed in
     /// O(`D`).
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl<const D: usize> FixedLayout<D> {
     }
 }
 
-/// Chunks have an index at least.
+/// Checks that chunks have at least one index.
 pub(crate) fn check_chunk(chunk: usize, axis: usize) -> Result<()> {
     if chunk == 0 {
         return Err(Error::new(Kind::Shape, format!("chunks of 0 indices of axis {axis}: take 1 or more")));

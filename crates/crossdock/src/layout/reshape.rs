@@ -1,5 +1,5 @@
 //! Other shapes for the same elements, as views: broadcasting and reshaping. Both write the new
-//! strides or say why not.
+//! strides or return an error.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::MAX_RANK;
@@ -33,12 +33,12 @@ pub(super) fn broadcast(
     Ok(())
 }
 
-/// The strides under which the elements, taken in `order`, have another shape. `strides` has the
+/// Writes the strides with which the elements, in `order`, have another shape. `strides` has the
 /// length of `shape`.
 ///
-/// Neighbouring axes that lie as one are merged into chains, as long as possible; the new axes then
-/// must divide each chain exactly. This is not only enough but needed: at a border between two
-/// chains the distance from one element to the next changes, and a new axis has one distance only.
+/// Mergeable neighbouring axes are merged into the longest possible chains; the new axes must then
+/// divide each chain exactly. This is sufficient and necessary: the distance between elements
+/// changes at a border between two chains, and a new axis has only one distance.
 pub(super) fn reshape(
     from_shape: &[usize],
     from_strides: &[isize],
@@ -62,7 +62,7 @@ pub(super) fn reshape(
             ),
         ));
     }
-    // Right for an array without elements and for the axes of length 1; the others are set below.
+    // Correct for an empty array and for axes of length 1; the others are set below.
     rules::contiguous_strides(shape, itemsize, order, strides);
     if shape.contains(&0) {
         return Ok(());
@@ -90,8 +90,8 @@ pub(super) fn reshape(
             continue;
         }
         if left == 1 {
-            // Both shapes have the same number of elements, so where one is left there is another
-            // chain.
+            // Both shapes have the same number of elements, so while an axis is left, another chain
+            // exists.
             (left, stride) = chains.next().copied().unwrap_or((1, 0));
         }
         if left % len != 0 {
@@ -104,7 +104,7 @@ pub(super) fn reshape(
         }
         strides[axis] = stride;
         left /= len;
-        // Wraps, if at all, after the last axis of a chain, when nobody uses it.
+        // It can wrap only after the last axis of a chain, when it is no longer used.
         stride = stride.wrapping_mul(len as isize);
     }
     Ok(())

@@ -1,23 +1,22 @@
-//! The rules that both layout types share, as pure functions of shape, strides and itemsize: one
-//! copy of each.
+//! The rules that both layout types share, as pure functions of shape, strides and itemsize.
 //!
-//! What makes a layout valid, for lengths `n`, strides `s` and itemsize `w`:
+//! A layout with lengths `n`, strides `s` and itemsize `w` is valid if:
 //!
 //! 1. at most [`MAX_RANK`] axes;
 //! 2. `max(w, 1)` times the product of the non-zero `n` is at most `isize::MAX`;
 //! 3. `w` plus the sum of `(n - 1) * |s|` over the axes longer than 1 is at most `isize::MAX`.
 //!
-//! Zero lengths are left out of 2 and do not excuse 3, so that both still hold for any subset of
-//! the axes, for any shorter lengths and for any signs of the strides: this is why slicing,
-//! permuting, reversing and dropping axes need no new check. The stride of an axis of length 0 or 1
-//! is never multiplied by anything but 0, and may be any number.
+//! Rule 2 omits zero lengths, and rule 3 holds despite them. So both still hold for any subset of
+//! the axes, any shorter lengths and any signs of the strides, and slicing, permuting, reversing
+//! and dropping axes need no new check. The stride of an axis of length 0 or 1 is only multiplied
+//! by 0, and may be any number.
 
 use std::fmt;
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::MAX_RANK;
 
-/// In which order the elements of a contiguous array follow each other.
+/// The order of the elements of a contiguous array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The last index runs fastest: C, NumPy's `'C'`.
@@ -65,13 +64,13 @@ pub(crate) fn check_axis(axis: usize, rank: usize) -> Result<()> {
     Ok(())
 }
 
-/// The number of elements; does not overflow where rule 2 holds.
+/// The number of elements; does not overflow if rule 2 holds.
 #[inline]
 pub(super) fn len(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 
-/// Rules 1 and 2.
+/// Checks rules 1 and 2.
 #[inline]
 pub(super) fn check_shape(shape: &[usize], itemsize: usize) -> Result<()> {
     check_rank(shape.len())?;
@@ -91,7 +90,7 @@ fn too_large(shape: &[usize], itemsize: usize) -> Error {
     )
 }
 
-/// Rule 3, for the axes given: how many bytes lie between the lowest and the highest byte.
+/// Checks rule 3 for these axes, and returns the number of bytes from the lowest to the highest.
 #[inline]
 pub(super) fn extent(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<usize> {
     let mut extent = Some(itemsize);
@@ -117,7 +116,7 @@ fn too_long(shape: &[usize], strides: &[isize], itemsize: usize) -> Error {
     )
 }
 
-/// All three rules.
+/// Checks all three rules.
 #[inline]
 pub(super) fn check(shape: &[usize], strides: &[isize], itemsize: usize) -> Result<()> {
     if shape.len() != strides.len() {
@@ -130,8 +129,8 @@ pub(super) fn check(shape: &[usize], strides: &[isize], itemsize: usize) -> Resu
     extent(shape, strides, itemsize).map(drop)
 }
 
-/// The strides of a contiguous array, which need not be made for that; there are as many as
-/// lengths.
+/// Writes the strides of a contiguous array without making a layout. `strides` has the length of
+/// `shape`.
 ///
 /// # Errors
 ///
@@ -148,19 +147,19 @@ pub(crate) fn fill_contiguous(
 }
 
 /// The strides of a contiguous array. Axes of length 0 count as 1, as in NumPy, so no stride is 0
-/// without need.
+/// unnecessarily.
 pub(super) fn contiguous_strides(shape: &[usize], itemsize: usize, order: Order, strides: &mut [isize]) {
     let mut stride = itemsize as isize;
     for k in 0..shape.len() {
         let axis = order.nth_inner(k, shape.len());
         strides[axis] = stride;
-        // No overflow by rule 2, which `check_shape` has established.
+        // No overflow by rule 2, which `check_shape` checked.
         stride *= shape[axis].max(1) as isize;
     }
 }
 
-/// The relaxed rule of NumPy: axes of length 1 do not matter, and an empty array is contiguous in
-/// both orders.
+/// NumPy's relaxed rule: axes of length 1 do not matter, and an empty array is contiguous in both
+/// orders.
 #[inline]
 pub(super) fn is_contiguous(shape: &[usize], strides: &[isize], itemsize: usize, order: Order) -> bool {
     if shape.contains(&0) {
@@ -188,9 +187,9 @@ pub(super) fn order(shape: &[usize], strides: &[isize], itemsize: usize) -> Opti
 /// Whether no two elements share a byte: sufficient, not necessary.
 ///
 /// Sorted by magnitude, each stride must step over everything that the smaller ones reach. The
-/// exact question is a search over all index differences, exponential in the rank; what this rule
-/// misses are interleavings such as lengths (2, 2) with strides (2, 3) and 1-byte elements, which
-/// no slicing of a contiguous array produces.
+/// exact question is a search over all index differences, exponential in the rank; this rule misses
+/// interleavings such as lengths (2, 2) with strides (2, 3) and 1-byte elements, which no slicing
+/// of a contiguous array produces.
 pub(super) fn is_injective(shape: &[usize], strides: &[isize], itemsize: usize) -> bool {
     if itemsize == 0 || shape.contains(&0) {
         return true;
@@ -225,9 +224,9 @@ pub(crate) fn sort_few<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     }
 }
 
-/// Whether every stride that is ever multiplied by more than 0 is a multiple of `align`.
+/// Whether every stride that can be multiplied by more than 0 is a multiple of `align`.
 ///
-/// Zero lengths are no excuse: the rows of an empty array have addresses too.
+/// This includes empty arrays, because their rows have addresses too.
 pub(super) fn is_aligned(shape: &[usize], strides: &[isize], align: usize) -> bool {
     shape
         .iter()
@@ -235,8 +234,7 @@ pub(super) fn is_aligned(shape: &[usize], strides: &[isize], align: usize) -> bo
         .all(|(&len, &stride)| len <= 1 || stride.unsigned_abs().is_multiple_of(align.max(1)))
 }
 
-/// Fills in what a contiguous array would have wherever an axis of length 0 or 1 leaves the stride
-/// open.
+/// Sets the stride of every axis of length 0 or 1, which is free, to that of a contiguous array.
 pub(super) fn normalize(shape: &[usize], strides: &mut [isize], itemsize: usize) {
     let order = order(shape, strides, itemsize).unwrap_or(Order::RowMajor);
     let mut inner = itemsize as isize;
@@ -267,8 +265,7 @@ pub(super) fn check_permutation(axes: &[usize], rank: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether stepping over all of an inner axis is one step of the outer one, so that both are one
-/// axis.
+/// Whether the outer stride equals the extent of the inner axis, so that both merge into one axis.
 #[inline]
 pub(super) fn chains(outer_stride: isize, inner_len: usize, inner_stride: isize) -> bool {
     inner_stride.checked_mul(inner_len as isize) == Some(outer_stride)
@@ -333,7 +330,7 @@ mod tests {
         assert!(check(&[2], &[isize::MIN], 0).unwrap_err().is_overflow());
         assert!(check(&[2, 2], &[max / 2, -(max / 2)], 1).is_ok());
         assert!(check(&[2, 2], &[max / 2, -(max / 2)], 2).unwrap_err().is_overflow());
-        // An empty axis elsewhere excuses nothing.
+        // An empty axis elsewhere does not relax the rule.
         assert!(check(&[0, 2], &[0, max], 1).unwrap_err().is_overflow());
         assert!(check(&[0, 1 << 40, 1 << 40], &[0, 0, 0], 1).unwrap_err().is_overflow());
     }

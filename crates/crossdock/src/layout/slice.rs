@@ -1,21 +1,21 @@
-//! Slices that are known at run time, and the two ways to read them.
+//! Slices at run time, and the two ways to read them.
 //!
 //! **As in Rust** ([`Layout::slice`](crate::layout::Layout::slice),
 //! [`FixedLayout::slice`](crate::layout::FixedLayout::slice), the macro [`s!`](crate::s)):
-//! `a..b;step` names the indices `a..b`. A negative bound counts from the end. A bound outside of
+//! `a..b;step` selects the indices `a..b`. A negative bound counts from the end. A bound outside
 //! the axis is an error; `a..b` with `b` before `a` is empty. A step of 2 takes every second of
-//! these indices, beginning with the first; a step of -2 walks the same set from its back,
+//! these indices, beginning with the first; a step of -2 traverses the same range backwards,
 //! beginning with the last.
 //!
-//! **As in NumPy** ([`Layout::slice_numpy`](crate::layout::Layout::slice_numpy)): bounds outside of
-//! the axis are clamped, and with a negative step `a` and `b` are where the walk begins and before
-//! which it ends, so `a` is the greater one. This is what text expressions and Python mean.
+//! **As in NumPy** ([`Layout::slice_numpy`](crate::layout::Layout::slice_numpy)): bounds outside
+//! the axis are clamped. With a negative step, `a` is the first index and `b` the exclusive end, so
+//! `a` is the greater one. Text expressions and Python use this reading.
 //!
-//! Both refuse a step of 0 and an integer index outside of the axis.
+//! Both refuse a step of 0 and an integer index outside the axis.
 
 use crate::error::{Error, Kind, Result};
 
-/// What to take from one axis, known at run time.
+/// The selection from one axis, at run time.
 ///
 /// ```
 /// use crossdock::DArray;
@@ -31,18 +31,18 @@ use crate::error::{Error, Kind, Result};
 pub enum AxisSlice {
     /// One index, which drops the axis; a negative one counts from the end.
     Index(isize),
-    /// A range of indices. `None` is the end of the axis at which the walk would begin or stop.
+    /// A range of indices. `None` is the end of the axis at which the traversal begins or stops.
     Range {
         /// The first bound.
         start: Option<isize>,
         /// The second bound, not included.
         stop: Option<isize>,
-        /// How far to step; not 0.
+        /// The step; not 0.
         step: isize,
     },
-    /// A new axis of length 1 (with stride 0, as in NumPy); takes no axis of the source.
+    /// A new axis of length 1 (with stride 0, as in NumPy); uses no axis of the source.
     NewAxis,
-    /// As many whole axes as are left; at most one.
+    /// All remaining axes, whole; at most one per list.
     Ellipsis,
 }
 
@@ -51,7 +51,7 @@ impl AxisSlice {
     pub const ALL: Self = AxisSlice::Range { start: None, stop: None, step: 1 };
 }
 
-/// A list of slices, one per axis: what [`s!`](crate::s) makes, or a slice, array or `Vec` of
+/// A list of slices, one per axis: the result of [`s!`](crate::s), or a slice, array or `Vec` of
 /// [`AxisSlice`].
 pub trait AxisList {
     /// Calls `f` with the list.
@@ -82,7 +82,7 @@ impl<A: AxisList + ?Sized> AxisList for &A {
     }
 }
 
-/// Which semantics a range has.
+/// The semantics of ranges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     Rust,
@@ -92,12 +92,12 @@ pub(crate) enum Reading {
 /// The indices `first, first + step, …` of one axis, `len` of them.
 #[derive(Clone, Copy)]
 pub(super) struct Picked {
-    /// Meaningful where `len` is not 0.
+    /// Meaningful if `len` is not 0.
     pub(super) first: isize,
     pub(super) len: usize,
 }
 
-/// One index of an axis of length `len`; `ok` becomes false where there is no such index, and the
+/// One index of an axis of length `len`; `ok` becomes false if the index does not exist, and the
 /// result is void.
 #[inline(always)]
 pub(super) fn pick_index(index: isize, len: usize, ok: &mut bool) -> isize {
@@ -130,7 +130,7 @@ pub(super) fn pick(start: isize, stop: Option<isize>, step: isize, len: usize, o
 /// A range as in Python, with the clamping of `slice.indices`; the step is not 0.
 fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize) -> Picked {
     let len = len as isize;
-    // Where a walk in this direction can begin at the earliest and end at the latest.
+    // The bounds of the traversal in this direction.
     let is_backwards = step.is_negative();
     let (lowest, highest) = if is_backwards { (-1, len - 1) } else { (0, len) };
     let clamp = |bound: isize| (if bound < 0 { bound + len } else { bound }).clamp(lowest, highest);
@@ -141,7 +141,7 @@ fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize
     Picked { first: start, len }
 }
 
-/// One axis of a slice, or the sentence that says what is wrong with it.
+/// Resolves one axis of a slice.
 #[inline]
 pub(super) fn resolve(
     reading: Reading,
@@ -183,8 +183,7 @@ fn index_error(index: isize, axis: usize, len: usize) -> Error {
     Error::new(Kind::Bounds, format!("index {index} is out of bounds for axis {axis} of length {len}"))
 }
 
-/// The first thing that is wrong with a slice of known rank: called when the flag of [`pick`] says
-/// that there is one.
+/// The first error in a slice of static rank. Called when the flag of [`pick`] is false.
 #[cold]
 #[inline(never)]
 pub(super) fn slice_error(shape: &[usize], axes: &[AxisSlice]) -> Error {
@@ -206,8 +205,8 @@ pub(super) fn slice_error(shape: &[usize], axes: &[AxisSlice]) -> Error {
     Error::new(Kind::Bounds, format!("{axes:?} is out of bounds for shape {shape:?}"))
 }
 
-/// The stride after slicing. An empty axis keeps its old one, as in NumPy; the product can only
-/// wrap where the axis is left with one index, by which it is never multiplied.
+/// The stride after slicing. An empty axis keeps its stride, as in NumPy. The product can wrap only
+/// if the axis keeps one index, which is never multiplied by it.
 #[inline(always)]
 pub(super) fn stepped_stride(stride: isize, step: isize, len: usize) -> isize {
     if len == 0 { stride } else { stride.wrapping_mul(step) }

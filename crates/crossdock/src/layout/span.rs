@@ -1,4 +1,4 @@
-//! Which bytes an array touches, and the one checker that compares them with a window of memory.
+//! The bytes that an array touches, and the only bounds check against a window of memory.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;
@@ -23,8 +23,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of a layout that obeys the rules; with a greater itemsize than it was made with,
-    /// saturated.
+    /// The span of a valid layout; saturated for an itemsize greater than the one it was made with.
     #[inline]
     pub(super) fn of(shape: &[usize], strides: &[isize], itemsize: usize) -> Self {
         if shape.contains(&0) {
@@ -39,8 +38,8 @@ impl Span {
         Self { low, high: high.saturating_add_unsigned(itemsize) }
     }
 
-    /// The bytes of all elements without gaps, and the span, of numbers that obey the rules. That
-    /// is what [`Layout::new`] checks, for who needs no more than these two.
+    /// Checks the rules like [`Layout::new`], and returns only the bytes of all elements and the
+    /// span.
     ///
     /// # Errors
     ///
@@ -53,7 +52,7 @@ impl Span {
         Ok((rules::len(shape) * itemsize, Self::of(shape, strides, itemsize)))
     }
 
-    /// The lowest byte, relative to element 0: 0, or negative where a stride is.
+    /// The lowest byte, relative to element 0: 0, or negative if a stride is.
     #[inline]
     pub fn low(&self) -> isize {
         self.low
@@ -65,18 +64,17 @@ impl Span {
         self.high
     }
 
-    /// How many bytes lie between the two, gaps included.
+    /// The number of bytes between the two, gaps included.
     #[inline]
     pub fn nbytes(&self) -> usize {
         self.high.abs_diff(self.low)
     }
 
-    /// Checks that every byte lies in a window of `window_nbytes` bytes whose byte number `offset`
-    /// is element 0.
+    /// Checks that every byte lies in a window of `window_nbytes` bytes, with element 0 at
+    /// `offset`.
     ///
-    /// This is the one bounds checker: what passes it once stays inside through every operation on
-    /// the layout. Element 0 of an array without elements may stand anywhere in the window or at
-    /// its end, no farther. O(1).
+    /// This is the only bounds check: a layout that passes it stays inside through every operation.
+    /// Element 0 of an empty array may be anywhere in the window or at its end, not beyond. O(1).
     ///
     /// # Errors
     ///
@@ -100,12 +98,12 @@ impl Span {
     }
 
     /// Whether every byte lies in the address space if element 0 is at this address: not at null,
-    /// and at most at `isize::MAX`, so that no later sum of addresses or offsets can wrap. An empty
-    /// span fits at any address. O(1).
+    /// and at most at `isize::MAX`, so no later sum of addresses or offsets can wrap. An empty span
+    /// fits at any address. O(1).
     #[inline]
     pub(crate) fn is_addressable(&self, first: usize) -> bool {
         let signed = first.cast_signed();
-        // `low` is not positive and `first` not negative: their sum cannot wrap.
+        // `low` is at most 0 and `first` at least 0, so their sum cannot wrap.
         self.nbytes() == 0 || signed >= 0 && signed + self.low > 0 && signed.checked_add(self.high).is_some()
     }
 
@@ -137,8 +135,8 @@ impl Span {
         )
     }
 
-    /// Where the lowest byte is, given where element 0 is: an address, or an offset into a window
-    /// that the span was checked against.
+    /// The position of the lowest byte for a position of element 0: an address, or an offset into a
+    /// window that the span was checked against.
     #[inline]
     #[doc(hidden)]
     pub fn start(&self, at: usize) -> usize {

@@ -1,20 +1,20 @@
-//! Slices whose rank the compiler knows: the macro `s!` and the types behind it.
+//! Slices of static rank: the macro `s!` and its types.
 //!
-//! `s![a, b, c]` is a list of types `(A, (B, (C, ())))`. Every item says as a type how many axes it
-//! takes from the source and how many it leaves in the result; the sums over the list are the two
+//! `s![a, b, c]` is a list of types `(A, (B, (C, ())))`. The type of every item gives the number of
+//! axes that it takes from the source and leaves in the result; the sums over the list are the two
 //! ranks. So a slice of the wrong rank does not compile, the rank of the result is inferred, and
-//! each axis is resolved by code made for its own type.
+//! each axis is resolved by code for its own type.
 //!
-//! The list is built by functions and not by a chain of methods, because a method cannot be called
-//! on the type that an integer literal leaves open until the end of inference.
+//! Functions build the list instead of a chain of methods, because a method cannot be called on an
+//! integer literal whose type is inferred later.
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use crate::error::Result;
 use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, stepped_stride};
 
-/// Names a view of an array, one item per axis, for [`Array::slice`](crate::Array::slice) and its
-/// relatives.
+/// Describes a view of an array, one item per axis, for [`Array::slice`](crate::Array::slice) and
+/// similar methods.
 ///
 /// | item | meaning | axis |
 /// |---|---|---|
@@ -25,9 +25,9 @@ use crate::layout::slice::{AxisList, AxisSlice, pick, pick_index, slice_error, s
 /// | [`NewAxis`] | an axis of length 1 | added |
 /// | [`Ellipsis`] | the axes not named; only for arrays of dynamic rank | kept |
 ///
-/// A bound that lies outside of the axis is an error, not clamped. Indices are `i32` (so that
-/// literals need no suffix), `isize` or `usize`. (Clippy takes a literal `1..-1` for a mistake,
-/// `reversed_empty_ranges`; it cannot know that -1 counts from the end.)
+/// A bound outside the axis is an error; it is not clamped. Indices are `i32` (so literals need no
+/// suffix), `isize` or `usize`. (Clippy reports a literal `1..-1` as `reversed_empty_ranges`; it
+/// cannot know that -1 counts from the end.)
 ///
 /// ```
 /// use crossdock::layout::NewAxis;
@@ -61,11 +61,11 @@ macro_rules! s {
     ($($items:tt)*) => { $crate::layout::slices($crate::s!(@ $($items)*)) };
 }
 
-/// What [`s!`](crate::s) makes.
+/// The result of [`s!`](crate::s).
 #[derive(Clone, Debug)]
 pub struct Slices<A>(A);
 
-/// What the macro [`s!`](crate::s) wraps its list in.
+/// Wraps the list of the macro [`s!`](crate::s).
 #[inline(always)]
 pub fn slices<A>(items: A) -> Slices<A> {
     Slices(items)
@@ -78,7 +78,7 @@ pub struct Stepped<R> {
     step: isize,
 }
 
-/// What the macro [`s!`](crate::s) makes of `range;step`.
+/// The function that the macro [`s!`](crate::s) calls for `range;step`.
 #[inline(always)]
 pub fn stepped<R>(range: R, step: isize) -> Stepped<R> {
     Stepped { range, step }
@@ -88,22 +88,21 @@ pub fn stepped<R>(range: R, step: isize) -> Stepped<R> {
 #[derive(Clone, Copy, Debug)]
 pub struct NewAxis;
 
-/// Stands for all axes not named, as an item of [`s!`](crate::s), where the rank is dynamic.
+/// Stands for all axes not named, as an item of [`s!`](crate::s) for dynamic ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Ellipsis;
 
 /// An item of [`s!`](crate::s). Sealed.
 pub trait AxisItem: sealed::Sealed {
-    /// The same, known at run time.
+    /// The item as a run-time slice.
     fn to_axis(&self) -> AxisSlice;
 }
 
-/// An item of [`s!`](crate::s) of which the compiler knows how many axes it takes and gives.
-/// Sealed.
+/// An item of [`s!`](crate::s) with static numbers of axes taken and left. Sealed.
 pub trait AxisArg: AxisItem {
     /// The number of axes of the source that it takes, as a type.
     type Takes;
-    /// The number of axes of the result that it gives, as a type.
+    /// The number of axes that it leaves in the result, as a type.
     type Gives;
     #[doc(hidden)]
     fn cut<const D: usize, const OUT: usize>(&self, cutter: &mut Cutter<'_, D, OUT>);
@@ -111,7 +110,7 @@ pub trait AxisArg: AxisItem {
 
 /// A slice of an array of rank `D` whose result has rank `OUT`. Sealed: made by [`s!`](crate::s).
 pub trait SliceSpec<const D: usize, const OUT: usize>: sealed::Sealed {
-    /// Shape and strides of the view, and how far its element 0 lies from that of the source, in
+    /// Shape and strides of the view, and the distance of its element 0 from that of the source, in
     /// bytes.
     ///
     /// # Errors
@@ -124,7 +123,7 @@ pub trait SliceSpec<const D: usize, const OUT: usize>: sealed::Sealed {
 mod sealed {
     pub trait Sealed {}
 
-    /// The list of items behind `s!`.
+    /// The list of items of `s!`.
     pub trait Items {
         /// The length of the list.
         const LEN: usize;
@@ -150,7 +149,7 @@ mod sealed {
 
 use sealed::{Args, Items, Plus, Rank, Sealed};
 
-/// More items than this in one `s!` do not compile.
+/// The maximum number of items in one `s!`; more do not compile.
 const MAX_ITEMS: usize = 24;
 
 impl<const N: usize> Plus<Rank<0>> for Rank<N> {
@@ -173,7 +172,7 @@ pub struct Cutter<'a, const D: usize, const OUT: usize> {
     shape: [usize; OUT],
     strides: [isize; OUT],
     offset: isize,
-    /// Whether all indices exist; asked once, at the end.
+    /// Whether all indices exist; checked once, at the end.
     ok: bool,
     nonempty: bool,
 }
@@ -194,8 +193,7 @@ impl<const D: usize, const OUT: usize> Cutter<'_, D, OUT> {
         self.output += 1;
     }
 
-    // Products and sums wrap only where `ok` or `nonempty` turns out false, and then nobody looks
-    // at them.
+    // Products and sums wrap only if `ok` or `nonempty` becomes false, and then they are not used.
     #[inline(always)]
     fn index(&mut self, index: isize) {
         let (len, stride) = self.take();
@@ -248,7 +246,7 @@ where
 impl<A: Items> AxisList for Slices<A> {
     fn with_axes<R>(&self, f: impl FnOnce(&[AxisSlice]) -> R) -> R {
         const { assert!(A::LEN <= MAX_ITEMS, "at most 24 items in one s!") };
-        // Filling an array of the greatest size would cost more than the slice.
+        // Filling an array of the maximum size would cost more than the slice.
         match A::LEN {
             0..=4 => collect::<A, 4, R>(&self.0, f),
             5..=8 => collect::<A, 8, R>(&self.0, f),
@@ -308,7 +306,7 @@ where
     }
 }
 
-/// An integer type that may stand in `s!`.
+/// An integer type that `s!` accepts.
 trait Int: Copy {
     fn bound(self) -> isize;
 }
@@ -328,15 +326,15 @@ impl Int for isize {
 }
 
 impl Int for usize {
-    /// What no axis can be long enough for becomes the number that is out of bounds for every axis.
+    /// A number beyond every axis becomes one that is out of bounds for every axis.
     #[inline(always)]
     fn bound(self) -> isize {
         isize::try_from(self).unwrap_or(isize::MIN)
     }
 }
 
-/// The bound after an included last index: `..=k` is `..k + 1`. After -1, the last index of all,
-/// there is none; what was out of bounds for every axis stays so.
+/// The bound after an inclusive last index: `..=k` is `..k + 1`. After -1, the last index, it is
+/// `None`; a bound that is out of bounds for every axis stays so.
 #[inline(always)]
 fn after(last: isize) -> Option<isize> {
     match last {
@@ -367,9 +365,10 @@ macro_rules! index_item {
 }
 index_item!(i32 isize usize);
 
-/// The two bounds of a range that may stand in `s!`.
+/// The two bounds of a range that `s!` accepts.
 trait Bounds {
-    /// A start that is not given is 0: the whole set is named from its front, whatever the step.
+    /// A missing start is 0 for every step, because a range always lists its indices from the
+    /// front.
     fn bounds(&self) -> (isize, Option<isize>);
 }
 
@@ -513,7 +512,7 @@ mod tests {
 
     #[test]
     fn what_no_axis_can_be_long_enough_for_is_out_of_bounds_of_every_axis() {
-        // The longest axis that there can be.
+        // The longest possible axis.
         let longest = FixedLayout::new([isize::MAX as usize], [0], 1).unwrap();
         let last = isize::MAX as usize - 1;
         assert_eq!(longest.slice(s![..=last]).unwrap().0.shape(), &[isize::MAX as usize]);
@@ -536,8 +535,8 @@ mod tests {
         }
         let layout = FixedLayout::contiguous([4, 5, 6], 1, Order::RowMajor).unwrap();
         assert_eq!(offset(&layout, s![1, ..;-1, 2..], [0, 3]), 30 + 24 + 5);
-        // An integer literal leaves its type open until the end: methods of the result must be
-        // found before that.
+        // The type of an integer literal is inferred last, but methods of the result must resolve
+        // before that.
         let (view, _) = layout.slice(s![0, .., 0]).unwrap();
         assert_eq!(view.transpose().permute([0]).unwrap().offset_of([2]).unwrap(), 12);
     }

@@ -1,14 +1,14 @@
-//! Windows and blocks: an array seen as an array of smaller ones. And bytes seen as elements of
-//! another size.
+//! Windows and blocks: an array as an array of smaller ones. Also bytes as elements of another
+//! size.
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;
 use crate::layout::{FixedLayout, Layout, MAX_RANK};
 
 impl<const D: usize> FixedLayout<D> {
-    /// All windows of a shape: the first `D` axes say where a window begins, the others are those
-    /// of the window. Windows overlap, and each lies wholly inside. An `OUT` other than `2 * D`
-    /// does not compile.
+    /// All windows of a shape: the first `D` axes select where a window begins, the others are the
+    /// axes of the window. Windows overlap, and each lies entirely inside the array. An `OUT` other
+    /// than `2 * D` does not compile.
     ///
     /// # Errors
     ///
@@ -26,13 +26,13 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout::trusted(shape, strides))
     }
 
-    /// The array cut into blocks of a shape, without a rest: the first `D` axes say which block,
-    /// the others are those of the block. An `OUT` other than `2 * D` does not compile.
+    /// The array as blocks of a shape, without remainder: the first `D` axes select a block, the
+    /// others are the axes of the block. An `OUT` other than `2 * D` does not compile.
     ///
     /// # Errors
     ///
     /// [`is_shape`](Error::is_shape) for a block that is empty or does not divide its axis;
-    /// [`is_overflow`](Error::is_overflow) where an axis is empty and the block too long.
+    /// [`is_overflow`](Error::is_overflow) if an axis is empty and the block too long.
     pub(crate) fn blocks<const OUT: usize>(
         &self,
         block: [usize; D],
@@ -44,14 +44,13 @@ impl<const D: usize> FixedLayout<D> {
         Ok(FixedLayout::trusted(shape, strides))
     }
 
-    /// The same bytes as elements of another size: the last axis has so many more or fewer of them.
-    /// `itemsize` is the one with which the layout was made.
+    /// The same bytes as elements of another size: the length of the last axis changes with the
+    /// size. `itemsize` is the one with which the layout was made.
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do
-    /// not lie without gaps; [`is_shape`](Error::is_shape) where its bytes are no whole number of
-    /// new elements.
+    /// [`is_layout`](Error::is_layout) if the sizes differ and the last axis has gaps;
+    /// [`is_shape`](Error::is_shape) if its bytes are not a whole number of new elements.
     pub(crate) fn with_itemsize(&self, itemsize: usize, new: usize) -> Result<Self> {
         let (mut shape, mut strides) = (*self.shape(), *self.strides());
         resize(&mut shape, &mut strides, itemsize, new)?;
@@ -60,8 +59,9 @@ impl<const D: usize> FixedLayout<D> {
 }
 
 impl Layout {
-    /// All windows of a shape: the first axes, as many as there are now, say where a window begins,
-    /// the others are those of the window. Windows overlap, and each lies wholly inside.
+    /// All windows of a shape: the first axes, as many as this layout has, select where a window
+    /// begins, the others are the axes of the window. Windows overlap, and each lies entirely
+    /// inside the array.
     ///
     /// # Errors
     ///
@@ -76,14 +76,14 @@ impl Layout {
         Ok(result)
     }
 
-    /// The array cut into blocks of a shape, without a rest: the first axes, as many as there are
-    /// now, say which block, the others are those of the block.
+    /// The array as blocks of a shape, without remainder: the first axes, as many as this layout
+    /// has, select a block, the others are the axes of the block.
     ///
     /// # Errors
     ///
     /// [`is_shape`](Error::is_shape) for a block of another rank, or one that is empty or does not
-    /// divide its axis; [`is_overflow`](Error::is_overflow) where an axis is empty and the block
-    /// too long; [`is_unsupported`](Error::is_unsupported) for too many axes;
+    /// divide its axis; [`is_overflow`](Error::is_overflow) if an axis is empty and the block too
+    /// long; [`is_unsupported`](Error::is_unsupported) for too many axes;
     /// [`is_layout`](Error::is_layout) for an indirect array.
     pub(crate) fn blocks(&self, block: &[usize]) -> Result<Self> {
         self.check_tile(block, "blocks")?;
@@ -103,13 +103,14 @@ impl Layout {
         ))
     }
 
-    /// The same bytes as elements of another size: the last axis has so many more or fewer of them.
+    /// The same bytes as elements of another size: the length of the last axis changes with the
+    /// size.
     ///
     /// # Errors
     ///
-    /// [`is_layout`](Error::is_layout) where the sizes differ and the elements of the last axis do
-    /// not lie without gaps, or the array is indirect; [`is_shape`](Error::is_shape) where its
-    /// bytes are no whole number of new elements.
+    /// [`is_layout`](Error::is_layout) if the sizes differ and the last axis has gaps, or the array
+    /// is indirect; [`is_shape`](Error::is_shape) if its bytes are not a whole number of new
+    /// elements.
     pub(crate) fn with_itemsize(&self, new: usize) -> Result<Self> {
         if new == self.itemsize() {
             return Ok(self.clone());
@@ -124,8 +125,8 @@ impl Layout {
     }
 }
 
-/// Rule 3 needs no check: where a window begins and what lies in it reach together what the axis
-/// reached.
+/// Rule 3 needs no check: the start of a window and its extent together reach exactly as far as the
+/// axis.
 fn windows(
     (from_shape, from_strides): (&[usize], &[isize]),
     window: &[usize],
@@ -162,9 +163,9 @@ fn blocks(
             ));
         }
         (shape[axis], shape[rank + axis]) = (len / wide, wide);
-        // The stride of an empty axis is open, but its blocks are not empty. With two blocks or
-        // more, a block is less than the axis reaches (rule 3); with fewer the product may wrap,
-        // and is open in its turn.
+        // The stride of an empty axis is free, but its blocks are not empty. With two or more
+        // blocks, a block is shorter than the reach of the axis (rule 3); with fewer, the product
+        // may wrap, and the resulting stride is free as well.
         let stride = if len == 0 { 0 } else { from_strides[axis] };
         (strides[axis], strides[rank + axis]) = (stride.wrapping_mul(wide as isize), stride);
     }
@@ -198,7 +199,8 @@ fn resize(shape: &mut [usize], strides: &mut [isize], itemsize: usize, new: usiz
         ));
     }
     (*len, *stride) = (nbytes / new, new as isize);
-    // Elements of no bytes, or an empty axis, may count for less than what comes of them.
+    // Checked again, because elements of size 0, or an empty axis, may count for less than the
+    // result.
     rules::check(shape, strides, new)
 }
 

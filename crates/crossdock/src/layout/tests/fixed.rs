@@ -1,5 +1,5 @@
-//! Layouts of static rank do what those of dynamic rank do, which the oracle has checked: same
-//! views, same refusals, in the same words.
+//! Layouts of static rank behave like those of dynamic rank, which the oracle checks: same views,
+//! same errors, same texts.
 
 use std::fmt::Debug;
 
@@ -114,7 +114,7 @@ impl<const D: usize> Pair<'_, D> {
         }
     }
 
-    /// What walks over parts and indices finds what the offsets are.
+    /// Iteration over parts and indices yields the same offsets.
     fn walks(&self) {
         let (fixed, layout) = (&self.fixed, self.layout);
         let offsets: Vec<isize> = fixed.offsets().collect();
@@ -157,7 +157,7 @@ impl<const D: usize> Pair<'_, D> {
         }
     }
 
-    /// What has one axis less.
+    /// Operations that remove an axis.
     fn narrower<const DOWN: usize>(&self, rng: &mut Rng) {
         let (fixed, layout) = (&self.fixed, self.layout);
         for _ in 0..4 {
@@ -240,7 +240,7 @@ impl Arguments<'_> {
     }
 }
 
-/// An axis less there is from rank 1 on.
+/// Axes can be removed from rank 1 on.
 macro_rules! check_narrower {
     (0, $pair:ident, $rng:ident) => {};
     ($d:tt, $pair:ident, $rng:ident) => {

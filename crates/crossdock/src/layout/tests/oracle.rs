@@ -82,13 +82,13 @@ const OPS: [Op; 20] = [
     Op::Blocks,
 ];
 
-/// The operations that no argument can make impossible for a direct array.
+/// The operations that always succeed on a direct array.
 const TOTAL: [Op; 3] = [Op::Transpose, Op::Squeeze, Op::Normalize];
 
 const WHOLE: Pick = Pick::Range(None, None, 1);
 
-/// Whether an index may drop these axes of an indirect array: an axis that dereferences needs one
-/// in front of it, of the same segment, that is left. The slice is possible otherwise.
+/// Whether an index may drop these axes of an indirect array: an axis that dereferences needs a
+/// remaining earlier axis of the same segment. Otherwise the slice is possible.
 fn can_drop(plain: &Plain, picks: &[Pick]) -> bool {
     let named = picks.iter().filter(|pick| matches!(pick, Pick::Index(_) | Pick::Range(..))).count();
     let rest = vec![WHOLE; plain.shape.len() - named];
@@ -124,19 +124,18 @@ fn can_permute(plain: &Plain, axes: &[usize]) -> bool {
     })
 }
 
-/// An array as the library and as the oracle see it.
+/// An array in the library's and the oracle's representation.
 #[derive(Clone)]
 struct Twin {
     layout: Layout,
-    /// Where element 0 lies, or the first pointer that leads to it.
+    /// The address of element 0, or of the first pointer that leads to it.
     base: i128,
     nested: Nested,
-    /// Whether it is a view of a contiguous array that repeats nothing.
+    /// Whether it is a view of a contiguous array without repetition.
     exact: bool,
 }
 
-/// What an operation gave, what the oracle says, and whether strides and suboffsets can express
-/// that.
+/// The library's result, the oracle's result, and whether strides and suboffsets can express it.
 struct Outcome {
     got: Result<(Layout, isize)>,
     expected: Option<Nested>,
@@ -145,7 +144,7 @@ struct Outcome {
 }
 
 impl Twin {
-    /// Runs an operation on both, compares them, and gives the result if there is one.
+    /// Runs an operation on both, compares the results, and returns the result if there is one.
     fn run(&self, op: Op, rng: &mut Rng, placed: &Placed) -> Option<Twin> {
         let Outcome { got, expected, expressible, arguments } = self.outcome(op, rng);
         let context = || format!("{op:?} ({arguments}) of {:?} at {}", self.layout, self.base);
@@ -169,7 +168,7 @@ impl Twin {
         let (layout, nested) = (&self.layout, &self.nested);
         let plain = plain_of(layout);
         let rank = layout.rank();
-        // Most operations leave element 0 where it is.
+        // Most operations keep element 0 in place.
         let still = |layout: Result<Layout>| layout.map(|layout| (layout, 0));
         let outcome = |got, expected: Option<Nested>, expressible: &dyn Fn() -> bool, arguments| {
             let expressible = expected.is_none() || expressible();
@@ -299,8 +298,8 @@ impl Twin {
                     let (got, expected) = (layout.blocks(&block), nested.blocks(&block));
                     (block, got, expected)
                 };
-                // Of an empty array a block may be too long to count; there is nothing to see in
-                // it.
+                // A block of an empty array may be too long to count, and has no elements to
+                // compare.
                 let expected = expected.filter(|nested| !nested.cells.is_empty() || got.is_ok());
                 outcome(still(got), expected, &direct, format!("{tile:?}"))
             }
@@ -310,12 +309,12 @@ impl Twin {
         }
     }
 
-    /// Compares every address, and asserts what must be true of every layout.
+    /// Compares every address, and asserts the properties of every layout.
     fn check(&self, placed: &Placed, context: &str) {
         let plain = plain_of(&self.layout);
         let seen = Nested::of(&plain, self.base, &placed.memory);
         assert_eq!(seen, self.nested, "{context} gave {:?}", self.layout);
-        // What was valid stays valid, and in its window.
+        // A valid layout stays valid, and inside its window.
         let again = layout_of(&plain).unwrap_or_else(|error| panic!("{context} is invalid: {error}"));
         assert_eq!(again, self.layout, "{context}");
         let base = usize::try_from(self.base).expect("element 0 in the window");
@@ -351,12 +350,12 @@ impl Twin {
         for align in [2, 8] {
             let aligned = |cell: &i128| (cell - nested.cells[0]) % align as i128 == 0;
             let all = nested.cells.iter().all(aligned);
-            // Of an array without elements it may be denied.
+            // For an empty array, the answer may be no.
             assert!(layout.is_aligned(align) == all || nested.cells.is_empty(), "{context}");
         }
     }
 
-    /// Every element by its index and in its turn, and the indices just outside.
+    /// Checks every element by its index and in order, and the indices just outside.
     fn check_each(&self, memory: &Memory, context: &str) {
         let (layout, nested) = (&self.layout, &self.nested);
         let by_index = Nested::from_fn(&nested.shape, |index| {
@@ -444,11 +443,11 @@ fn every_operation_agrees_with_the_oracle() {
         for op in OPS {
             run(&twin, op, &mut rng);
         }
-        // And views of views.
+        // Continues with views of views.
         let mut twin = twin;
         for _ in 0..3 {
             let op = OPS[rng.usize(0..OPS.len())];
-            // Not more elements and axes than an oracle can list.
+            // At most as many elements and axes as the oracle can list.
             let is_kept = |next: &Twin| next.nested.cells.len() <= 512 && next.layout.rank() <= 24;
             twin = run(&twin, op, &mut rng).filter(is_kept).unwrap_or(twin);
         }
@@ -458,7 +457,7 @@ fn every_operation_agrees_with_the_oracle() {
         return;
     }
     coverage.assert_at_least(0.05, classes());
-    // Each operation was possible often enough, and refused often enough.
+    // Each operation succeeded and failed often enough.
     operations.assert_at_least(0.36 / OPS.len() as f64, OPS.map(|op| format!("{op:?} done")));
     let refusable = OPS.iter().filter(|op| !TOTAL.contains(op));
     operations.assert_at_least(0.002, refusable.map(|op| format!("{op:?} refused")));
