@@ -241,7 +241,7 @@ impl DArray {
         }
         let (_ours, _theirs) = (self.lease(LeaseKind::Share)?, source.lease(LeaseKind::Pin)?);
         // SAFETY: 1. the Pin lease of the source; 2. DArray 1 and 2 under the Share lease of this
-        // array, whose shape `assigned` gave the source. No byte belongs to both: `may_overlap`
+        // array, to whose shape the source was broadcast. No byte belongs to both: `may_overlap`
         // compared their addresses, or the source is new memory.
         unsafe { source.write_to(self.as_ptr().cast_mut(), self.dtype(), self.layout(), casting, Gaps::Keep) }
     }

@@ -104,7 +104,8 @@ impl DArray {
             return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Rust));
         }
         let (layout, offset) = self.layout.slice(slices)?;
-        // SAFETY: `layout` and `offset` are one result of `Layout::slice` on this array's layout.
+        // SAFETY: `layout` and `offset` are one result of `Layout::slice` on this array's layout,
+        // as `moved` requires.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
@@ -120,7 +121,7 @@ impl DArray {
         }
         let (layout, offset) = self.layout.slice_numpy(slices)?;
         // SAFETY: `layout` and `offset` are one result of `Layout::slice_numpy` on this array's
-        // layout.
+        // layout, as `moved` requires.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
@@ -228,7 +229,8 @@ impl DArray {
     /// `is_bounds` if the axis does not exist.
     pub fn reverse(&self, axis: usize) -> Result<Self> {
         let (layout, offset) = self.layout.reverse(axis)?;
-        // SAFETY: `layout` and `offset` are one result of `Layout::reverse` on this array's layout.
+        // SAFETY: `layout` and `offset` are one result of `Layout::reverse` on this array's layout,
+        // as `moved` requires.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
@@ -267,7 +269,7 @@ impl DArray {
         }
         let (layout, offset) = self.layout.drop_axis(axis, index)?;
         // SAFETY: `layout` and `offset` are one result of `Layout::drop_axis` on this array's
-        // layout.
+        // layout, as `moved` requires.
         Ok(unsafe { self.moved(layout, offset) })
     }
 

@@ -16,7 +16,7 @@ impl DArray {
     pub fn slice_axis(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<Self> {
         let (layout, offset) = self.layout().slice_axis(axis, range)?;
         // SAFETY: `layout` and `offset` are one result of `Layout::slice_axis` on this array's
-        // layout.
+        // layout, as `moved` requires.
         Ok(unsafe { self.moved(layout, offset) })
     }
 
@@ -31,7 +31,7 @@ impl DArray {
         // belongs to its result.
         let before = unsafe { self.moved(before, 0) };
         // SAFETY: `behind` and `offset` are one result of `Layout::split_at` on this array's
-        // layout.
+        // layout, as `moved` requires.
         Ok((before, unsafe { self.moved(behind, offset) }))
     }
 
@@ -78,7 +78,7 @@ impl DArray {
     pub fn diagonal(&self, first: usize, second: usize, offset: isize) -> Result<Self> {
         let (layout, offset) = self.layout().diagonal(first, second, offset)?;
         // SAFETY: `layout` and `offset` are one result of `Layout::diagonal` on this array's
-        // layout.
+        // layout, as `moved` requires.
         Ok(unsafe { self.moved(layout, offset) })
     }
 

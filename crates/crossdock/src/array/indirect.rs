@@ -76,7 +76,8 @@ impl DArray {
         let layout = Layout::with_suboffsets(&shape, &strides, &[Some(0), None], size_of::<T>())?;
         // SAFETY: 1. `pointers` has `rows.len()` entries, and `layout` gives the second to last
         // axis suboffset 0; 2. each leads to the heap block of one row, of `len` initialised
-        // elements, which the closure keeps alive and untouched; `rows` is its only owner.
+        // elements, which the closure keeps alive and untouched; `rows` is its only owner; 3.
+        // `layout` was made for `size_of::<T>()` (Element 1).
         unsafe { Self::over_table(pointers, T::dtype(), layout, Birth::Sole, move || drop(rows)) }
     }
 
@@ -112,7 +113,8 @@ impl DArray {
         // `ptr` may be read, and lead on as it describes.
         let (pointers, layout) = unsafe { flattened(ptr.cast_mut(), layout) }?;
         // SAFETY: 1. `flattened` returned `layout` for `pointers`; 2. they lead to the elements of
-        // clauses 2 and 3 of `# Safety`, which live until `release` is called.
+        // clauses 2 and 3 of `# Safety`, which live until `release` is called; 3. `check_itemsize`
+        // found equal item sizes, which `flattened` keeps.
         unsafe { Self::over_table(pointers, dtype, layout, birth, move || drop(release)) }
     }
 
@@ -121,6 +123,7 @@ impl DArray {
     /// 1. `layout` is that of `pointers` in row-major order, which its last axis with a suboffset,
     ///    0, follows. Without elements it has no suboffsets.
     /// 2. The elements behind each pointer satisfy clauses 2 and 3 of [`DArray::from_indirect`].
+    /// 3. `dtype` has the item size of `layout`.
     unsafe fn over_table(
         pointers: Vec<*mut u8>,
         dtype: DType,
@@ -140,8 +143,8 @@ impl DArray {
         let buffer = unsafe { Buffer::from_foreign(start, nbytes, Place::CPU, birth, keep) }?;
         let raw = RawArray::new(buffer, 0, layout.span())?;
         // SAFETY: 1. `RawArray::new` checked the span in the table, and the pointers lead to the
-        // elements (clauses 1 and 2 of `# Safety`); 2. the callers pass a dtype of the layout's
-        // item size.
+        // elements (clauses 1 and 2 of `# Safety`); 2. `dtype` has the item size of `layout`
+        // (clause 3 of `# Safety`).
         Ok(unsafe { Self::from_raw(raw, dtype, layout) })
     }
 

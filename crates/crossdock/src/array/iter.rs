@@ -58,8 +58,8 @@ macro_rules! elements {
                 // SAFETY: `offsets` yielded this offset, so it is that of an element in the
                 // allocation of `ptr` (Strided 1).
                 let element = unsafe { ptr.offset(offsets.next()?) }.cast::<T>().as_ptr();
-                // SAFETY: `offsets` yields each offset once, so this is the only reference that
-                // this iterator makes to the element (Strided 1).
+                // SAFETY: the element satisfies the iterator's documentation (Strided 1): constant,
+                // or for a mutable iterator at one offset only, which `offsets` yields once.
                 Some(unsafe { $($to)+ element })
             }
 
@@ -84,13 +84,14 @@ macro_rules! elements {
                 if offsets.run_stride() == size_of::<T>() as isize {
                     return offsets.fold_runs(init, |result, offset, len| {
                         // SAFETY: the step of the runs is `size_of::<T>()`, so `len` elements lie
-                        // one after the other (Strided 1); `fold_runs` yields each run once.
+                        // one after the other (Strided 1): constant, or in a mutable iterator only
+                        // in this run, which `fold_runs` yields once.
                         let run = unsafe { $from_raw_parts(at(offset), len) };
                         run.into_iter().fold(result, &mut f)
                     });
                 }
-                // SAFETY: `offsets` yields each offset once, so this is the only reference that
-                // this iterator makes to the element (Strided 1).
+                // SAFETY: the element satisfies the iterator's documentation (Strided 1): constant,
+                // or for a mutable iterator at one offset only, which `offsets` yields once.
                 offsets.fold(init, |result, offset| f(result, unsafe { $($to)+ at(offset) }))
             }
         }

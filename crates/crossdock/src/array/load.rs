@@ -32,8 +32,8 @@ pub(crate) unsafe fn load_value(
         }
     }
     let mut value = NO_VALUE;
-    // SAFETY: 1. and 2. are the clauses 1 and 2 of this function's `# Safety`, for the same `ptr`,
-    // `dtype` and `layout`.
+    // SAFETY: `layout` reaches from `ptr` only bytes that may be loaded racily (clause 1 of `#
+    // Safety`), and follows only pointers that are never written (clause 2).
     unsafe { load_any(ptr, dtype, layout, index, &mut value) }?;
     Ok(value)
 }

@@ -35,7 +35,7 @@ impl DArray {
         }
     }
 
-    /// Checks that the processor or the elements' device does strided work on them.
+    /// Checks that the CPU or the elements' device does strided work on them.
     ///
     /// # Errors
     ///

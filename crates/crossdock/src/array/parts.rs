@@ -57,8 +57,8 @@ macro_rules! views {
                 // SAFETY: `k` is the number of a part (clause 1 of `# Safety`), whose offset is
                 // that of an element, or 0 if it has none (invariant 1).
                 let ptr = unsafe { self.ptr.offset(offset) };
-                // SAFETY: the part's elements are among those of invariant 1, and no other view of
-                // this iterator has them (clause 2 of `# Safety`).
+                // SAFETY: the part's elements are among those of invariant 1; of a mutable
+                // iterator, no other view has them (clause 2 of `# Safety`).
                 unsafe { $make(ptr, layout) }
             }
         }

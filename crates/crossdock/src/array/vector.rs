@@ -84,7 +84,7 @@ mod tests {
         assert!(empty.try_into_vec().unwrap().is_empty());
     }
 
-    /// The array comes back as it was.
+    /// The array is returned unchanged.
     #[track_caller]
     fn refused<const D: usize>(array: Array<u16, D>, says: &str) -> (Array<u16, D>, Error) {
         let (address, layout) = (array.as_ptr(), *array.layout());
