@@ -18,12 +18,12 @@ macro_rules! typed_views {
         crate::array::axes::typed_views! { @ [] $this $($view)* }
     };
     (@ [$($by:tt)?] $this:ident $name:ident<$($of:tt),*>) => {
-        /// Part of the array, named by [`s!`](crate::s). The rank of the result is inferred; a list
-        /// of the wrong length does not compile. O(rank).
+        /// Part of the array, selected by [`s!`](crate::s). The rank of the result is inferred; a
+        /// list of the wrong length does not compile. O(rank).
         ///
         /// # Errors
         ///
-        /// `is_bounds` where a range or an index leaves its axis.
+        /// `is_bounds` if a range or an index leaves its axis.
         #[inline(always)]
         pub fn slice<S, const OUT: usize>($($by)? $this, slices: S) -> Result<$name<$($of),*, OUT>>
         where
@@ -55,8 +55,8 @@ macro_rules! typed_views {
         /// `is_bounds` if the axis does not exist, or its length is less than `index`.
         pub fn split_at($($by)? $this, axis: usize, index: usize) -> Result<(Self, Self)> {
             let (before, behind, offset) = $this.layout.split_at(axis, index)?;
-            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
-            // its result; a mutable view is consumed.
+            // SAFETY: `before` begins at element 0, so its offset is 0; it has no index in common
+            // with `behind`, and a mutable view is consumed.
             let before = unsafe { $this.moved(before, 0) };
             // SAFETY: `behind` and `offset` are one result of `split_at` on this layout; `before`
             // and `behind` have no index in common, so a mutable view's parts are disjoint.
@@ -69,7 +69,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_shape` where `axes` does not name every axis once.
+        /// `is_shape` if `axes` does not name every axis once.
         pub fn permute($($by)? $this, axes: [usize; D]) -> Result<Self> {
             let layout = $this.layout.permute(axes)?;
             // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
@@ -157,7 +157,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_bounds` where `axis` is more than `D`.
+        /// `is_bounds` if `axis` is more than `D`.
         pub fn insert_axis<const OUT: usize>($($by)? $this, axis: usize) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.insert_axis(axis)?;
             // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
@@ -230,7 +230,7 @@ macro_rules! typed_views {
         ///
         /// # Errors
         ///
-        /// `is_shape` for a block that is empty or does not divide its axis; `is_overflow` where an
+        /// `is_shape` for a block that is empty or does not divide its axis; `is_overflow` if an
         /// axis is empty and the block too long.
         pub fn blocks<const OUT: usize>($($by)? $this, block: [usize; D]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.blocks(block, size_of::<T>())?;
@@ -287,12 +287,12 @@ macro_rules! typed_repeats {
         ///
         /// # Errors
         ///
-        /// `is_shape` where the shapes do not go together by NumPy's rule; `is_overflow` where the
-        /// elements of the result would count as more than `isize::MAX` bytes.
+        /// `is_shape` if the shapes do not broadcast by NumPy's rule; `is_overflow` if the elements
+        /// of the result would count as more than `isize::MAX` bytes.
         pub fn broadcast_to<const OUT: usize>(&$this, shape: [usize; OUT]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.broadcast_to(shape, size_of::<T>())?;
-            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
-            // its result; a mutable view is consumed.
+            // SAFETY: `broadcast_to` on this layout keeps element 0 in place, so offset 0 belongs
+            // to its result; only shared views and handles repeat elements.
             Ok(unsafe { $this.moved(layout, 0) })
         }
 
@@ -319,12 +319,12 @@ macro_rules! typed_repeats {
         ///
         /// # Errors
         ///
-        /// `is_shape` for a window that is empty or longer than its axis; `is_overflow` where the
+        /// `is_shape` for a window that is empty or longer than its axis; `is_overflow` if the
         /// elements of all windows would count as more than `isize::MAX` bytes.
         pub fn windows<const OUT: usize>(&$this, window: [usize; D]) -> Result<$name<$($of),*, OUT>> {
             let layout = $this.layout.windows(window, size_of::<T>())?;
-            // SAFETY: the operation on this layout keeps element 0 in place, so offset 0 belongs to
-            // its result; a mutable view is consumed.
+            // SAFETY: `windows` on this layout keeps element 0 in place, so offset 0 belongs to its
+            // result; only shared views and handles repeat elements.
             Ok(unsafe { $this.moved(layout, 0) })
         }
     };

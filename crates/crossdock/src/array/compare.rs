@@ -36,7 +36,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shapes differ; as [`DArray::equals`].
+    /// `is_shape` if the shapes differ; as [`DArray::equals`].
     pub fn first_difference(&self, other: &Self) -> Result<Option<Vec<usize>>> {
         self.check_shape(other)?;
         self.difference(other, Rule::Equal)
@@ -61,7 +61,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shapes differ; `is_value` for a tolerance that is negative or NaN;
+    /// `is_shape` if the shapes differ; `is_value` for a tolerance that is negative or NaN;
     /// `is_dtype` if either array has elements other than numbers of at most 64 bits, or pairs of
     /// them; `is_conflict` while a Write lease is held; `is_place`.
     pub fn all_close(&self, other: &Self, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {

@@ -118,9 +118,9 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_value` where an element does not fit, with its index; `is_dtype` where a record has no
-    /// field of a name; `is_out_of_memory`; `is_conflict` while another lease is Write; on a device
-    /// as [`DArray::to_order`], and `is_unsupported` for dtypes that its kernels do not convert.
+    /// `is_value` if an element does not fit, with its index; `is_dtype` if a record has no field
+    /// of a name; `is_out_of_memory`; `is_conflict` while another lease is Write; on a device as
+    /// [`DArray::to_order`], and `is_unsupported` for dtypes that its kernels do not convert.
     pub fn cast<'a>(
         &self,
         dtype: &DType,
@@ -220,10 +220,10 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the source cannot be broadcast; `is_layout` where elements of this array
-    /// overlap; `is_value` where an element does not fit, with its index (any of the others may
-    /// have been written); `is_conflict` while this array has another Read or Write lease, or the
-    /// source has a Write lease; `is_read_only`; `is_place`.
+    /// `is_shape` if the source cannot be broadcast; `is_layout` if elements of this array overlap;
+    /// `is_value` if an element does not fit, with its index (any of the others may have been
+    /// written); `is_conflict` while this array has another Read or Write lease, or the source has
+    /// a Write lease; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
         let wide = self.assigned(source)?;
         let source = if !source.may_overlap(self)? {

@@ -114,7 +114,7 @@ impl DArray {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where an index leaves its axis or a step is 0, `is_shape` for too many axes.
+    /// `is_bounds` if an index leaves its axis or a step is 0, `is_shape` for too many axes.
     pub fn slice_numpy(&self, slices: impl AxisList) -> Result<Self> {
         if self.is_indirect() {
             return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy));

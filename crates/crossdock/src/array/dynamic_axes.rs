@@ -98,7 +98,7 @@ impl DArray {
     /// # Errors
     ///
     /// `is_shape` for a window of another rank, or one that is empty or longer than its axis;
-    /// `is_overflow` where the elements of all windows would count as more than `isize::MAX` bytes;
+    /// `is_overflow` if the elements of all windows would count as more than `isize::MAX` bytes;
     /// `is_unsupported` for too many axes; `is_layout` for an indirect array.
     pub fn windows(&self, window: &[usize]) -> Result<Self> {
         // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
@@ -120,7 +120,7 @@ impl DArray {
     /// # Errors
     ///
     /// `is_shape` for a block of another rank, or one that is empty or does not divide its axis;
-    /// `is_overflow` where an axis is empty and the block too long; `is_unsupported` for too many
+    /// `is_overflow` if an axis is empty and the block too long; `is_unsupported` for too many
     /// axes; `is_layout` for an indirect array.
     pub fn blocks(&self, block: &[usize]) -> Result<Self> {
         // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0

@@ -83,7 +83,7 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// `is_dtype` where the elements have no field of this name, or it has another dtype;
+    /// `is_dtype` if the elements have no field of this name, or it has another dtype;
     /// `is_alignment` for an unaligned field of a packed struct, which cannot be referenced: copy
     /// it from the struct or through [`Array::field`].
     pub fn field<F: Element>(&self, field: impl FieldName<T, F>) -> Result<ArrayView<'a, F, D>> {

@@ -120,7 +120,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     ///
     /// # Errors
     ///
-    /// `is_layout` where elements overlap; `is_conflict` while a Read or Write lease is held;
+    /// `is_layout` if elements overlap; `is_conflict` while a Read or Write lease is held;
     /// `is_read_only`; `is_place`.
     pub fn fill(&self, value: T) -> Result<()> {
         // SAFETY: `value` has `size_of::<T>()` bytes, all initialised since `T` has no padding (Pod

@@ -67,7 +67,7 @@ impl<'a, T: Element, const D: usize> ArrayView<'a, T, D> {
     ///
     /// # Errors
     ///
-    /// `is_shape` where the shape has another number of elements.
+    /// `is_shape` if the shape has another number of elements.
     pub fn from_slice(slice: &'a [T], shape: [usize; D]) -> Result<Self> {
         let layout = FixedLayout::contiguous(shape, size_of::<T>(), Order::RowMajor)?;
         check_len(&shape, layout.len(), slice.len())?;
