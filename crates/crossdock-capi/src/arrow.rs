@@ -1,4 +1,5 @@
-//! Columns of Apache Arrow, lent and borrowed by the structs of its C Data and C Device interfaces.
+//! Columns of Apache Arrow, exported and imported by the structs of its C Data and C Device
+//! interfaces.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -17,24 +18,25 @@ use crate::handle::Handle;
 ///
 /// # Safety
 ///
-/// The name is null or a text.
+/// `name` is null or a C string that nothing writes during the call.
 unsafe fn asked(name: *const c_char, flags: u32) -> Result<ExportOptions> {
     let mut options = ExportOptions::new().copy(policy_of(flags, XD_EXPORT_WHOLE)?);
     if flags & XD_EXPORT_WHOLE != 0 {
         options = options.whole();
     }
     if !name.is_null() {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `name`, which is not null here, is a C string; `ExportOptions::name`
+        // copies it during this call.
         options = options.name(unsafe { text(name, "name") }?);
     }
     Ok(options)
 }
 
-/// Lends an array by the C Data interface.
+/// Exports an array by the C Data interface.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `name` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_to_arrow(
     array: Option<&XdArray>,
@@ -47,7 +49,8 @@ pub unsafe extern "C" fn xd_array_to_arrow(
     fallible(error, || {
         let array = array_of(array, "array")?;
         let (schema, column) = (given(schema, "schema")?, given(column, "column")?);
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `asked`: `name` is null or a C string that nothing
+        // writes during the call.
         let lent = arrow::export(array, &unsafe { asked(name, flags) }?)?.into_raw();
         schema.write(lent.0);
         column.write(lent.1);
@@ -55,11 +58,11 @@ pub unsafe extern "C" fn xd_array_to_arrow(
     })
 }
 
-/// Lends an array by the C Device interface.
+/// Exports an array by the C Device interface.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `name` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_to_arrow_device(
     array: Option<&XdArray>,
@@ -72,7 +75,8 @@ pub unsafe extern "C" fn xd_array_to_arrow_device(
     fallible(error, || {
         let array = array_of(array, "array")?;
         let (schema, column) = (given(schema, "schema")?, given(column, "column")?);
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `asked`: `name` is null or a C string that nothing
+        // writes during the call.
         let lent = arrow::export_device(array, &unsafe { asked(name, flags) }?)?.into_raw();
         schema.write(lent.0);
         column.write(lent.1);
@@ -80,7 +84,8 @@ pub unsafe extern "C" fn xd_array_to_arrow_device(
     })
 }
 
-/// What was taken over, as an array. Where C has a place for them, nulls are told by truth values beside it.
+/// The imported column as an array. If C passes `validity`, nulls become an array of truth values
+/// there.
 fn taken(imported: Imported, validity: Option<&mut Handle<XdArray>>) -> Result<Handle<XdArray>> {
     let Some(validity) = validity else { return hand_over_array(imported.into_array()?) };
     let (array, valid) = imported.into_array_with_validity()?;
@@ -89,16 +94,16 @@ fn taken(imported: Imported, validity: Option<&mut Handle<XdArray>>) -> Result<H
     Ok(array)
 }
 
-/// Neither of the two structs is there to be released.
+/// Fails if both structs are null, so that there is nothing to release.
 fn check_any<S, A>(schema: *mut S, column: *mut A) -> Result<()> {
     if schema.is_null() && column.is_null() { Err(Failure::null("schema")) } else { Ok(()) }
 }
 
-/// Takes a column over.
+/// Imports a column.
 ///
 /// # Safety
 ///
-/// As [`arrow::take_over`].
+/// The contract of [`arrow::take_over`] holds for `schema` and `column`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_from_arrow(
     schema: *mut ArrowSchema,
@@ -109,16 +114,17 @@ pub unsafe extern "C" fn xd_array_from_arrow(
     fallible(error, || {
         let validity = emptied(validity, None);
         check_any(schema, column)?;
-        // SAFETY: the caller's word. (Where one is null, the other is released.)
+        // SAFETY: `# Safety` is the contract of `take_over`, which accepts null for either struct
+        // and releases the other.
         taken(unsafe { arrow::take_over(schema, column) }?, validity)
     })
 }
 
-/// Takes a column over that may be on a device.
+/// Imports a column that may be on a device.
 ///
 /// # Safety
 ///
-/// As [`arrow::take_over_device`].
+/// The contract of [`arrow::take_over_device`] holds for `schema` and `column`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_from_arrow_device(
     schema: *mut ArrowSchema,
@@ -129,16 +135,17 @@ pub unsafe extern "C" fn xd_array_from_arrow_device(
     fallible(error, || {
         let validity = emptied(validity, None);
         check_any(schema, column)?;
-        // SAFETY: the caller's word. (Where one is null, the other is released.)
+        // SAFETY: `# Safety` is the contract of `take_over_device`, which accepts null for either
+        // struct and releases the other.
         taken(unsafe { arrow::take_over_device(schema, column) }?, validity)
     })
 }
 
-/// The columns of a struct as records, by a copy.
+/// Copies the columns of a struct into records.
 ///
 /// # Safety
 ///
-/// As [`arrow::take_over`].
+/// The contract of [`arrow::take_over`] holds for `schema` and `column`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_copy_from_arrow(
     schema: *mut ArrowSchema,
@@ -147,7 +154,8 @@ pub unsafe extern "C" fn xd_array_copy_from_arrow(
 ) -> Handle<XdArray> {
     fallible(error, || {
         check_any(schema, column)?;
-        // SAFETY: the caller's word. (Where one is null, the other is released.)
+        // SAFETY: `# Safety` is the contract of `take_over`, which accepts null for either struct
+        // and releases the other.
         hand_over_array(unsafe { arrow::take_over(schema, column) }?.into_records()?)
     })
 }

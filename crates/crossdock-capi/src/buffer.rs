@@ -1,4 +1,4 @@
-//! Bytes that somebody owns.
+//! Memory with an owner.
 
 use std::ffi::c_void;
 
@@ -25,25 +25,27 @@ pub type Release = unsafe extern "C" fn(context: *mut c_void);
 ///
 /// # Invariants
 ///
-/// 1. The function may be called with the context on any thread, and is so by the drop alone.
+/// 1. The function may be called with the context on any thread. Only `drop` calls it.
 struct Owner {
     release: Option<Release>,
     context: *mut c_void,
 }
 
-// SAFETY: Owner 1.
+// SAFETY: Owner 1: any thread may call the function with the context, and nothing else uses the
+// context.
 unsafe impl Send for Owner {}
 
 impl Drop for Owner {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: Owner 1.
+            // SAFETY: Owner 1: the function may be called with this context on any thread, and only
+            // this drop calls it, once.
             unsafe { release(self.context) };
         }
     }
 }
 
-// ===== made
+// ===== creation
 
 /// New bytes, all zero.
 #[unsafe(no_mangle)]
@@ -55,7 +57,7 @@ pub extern "C" fn xd_buffer_alloc(nbytes: usize, error: ErrorOut<'_>) -> Handle<
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `bytes` is null or points to `nbytes` bytes that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_buffer_copy(
     bytes: *const c_void,
@@ -63,17 +65,25 @@ pub unsafe extern "C" fn xd_buffer_copy(
     error: ErrorOut<'_>,
 ) -> Handle<Buffer> {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `bytes` is null or points to `nbytes` bytes, which nothing writes
+        // during the call; the slice is copied here.
         let bytes = unsafe { items::<u8>(bytes.cast(), nbytes, "bytes") }?;
         hand_over(Buffer::copy_from_slice(bytes)?)
     })
 }
 
-/// The caller's memory, in place.
+/// The caller's memory, zero-copy.
 ///
 /// # Safety
 ///
-/// As the header says.
+/// Until `release` is called, or for ever if it is null:
+///
+/// 1. `data` points to `nbytes` initialised bytes, valid for reads, and unless `birth` is
+///    `XD_BIRTH_CONSTANT` for writes.
+/// 2. If `birth` is `XD_BIRTH_SOLE`, the bytes are accessed through the buffer only; if
+///    `XD_BIRTH_CONSTANT`, nothing writes them; if `XD_BIRTH_ALIASED`, other parties may write them
+///    outside this program's memory model or atomically.
+/// 3. `release` is null, or may be called once with `context` on any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_buffer_adopt(
     data: *mut c_void,
@@ -83,12 +93,14 @@ pub unsafe extern "C" fn xd_buffer_adopt(
     context: *mut c_void,
     error: ErrorOut<'_>,
 ) -> Handle<Buffer> {
-    // Owner 1: the caller's word. It is there before anything can fail, so that whatever happens releases once.
+    // Clause 3 of `# Safety` is Owner 1. The owner exists before anything can fail, so that
+    // `release` is called once on every path.
     let owner = Owner { release, context };
     fallible(error, move || {
         let birth = birth_of(birth)?;
         let release = move || drop(owner);
-        // SAFETY: the caller's word.
+        // SAFETY: clauses 1 and 2 of `# Safety` are the contract of `from_foreign` for host memory
+        // of this birth, until the closure drops `owner`.
         hand_over(unsafe { Buffer::from_foreign(data.cast(), nbytes, Place::CPU, birth, release) }?)
     })
 }
@@ -115,7 +127,7 @@ pub extern "C" fn xd_buffer_slice(
 ) -> Handle<Buffer> {
     fallible(error, || {
         let buffer = given(buffer, "buffer")?;
-        // What does not fit a word lies behind every end.
+        // Saturates, because a sum that overflows lies beyond every end.
         hand_over(buffer.slice(offset..offset.saturating_add(nbytes))?)
     })
 }
@@ -138,7 +150,7 @@ pub extern "C" fn xd_buffer_free(buffer: Handle<Buffer>) {
     answer(|| drop(buffer));
 }
 
-// ===== asked
+// ===== queries
 
 /// How many bytes there are.
 #[unsafe(no_mangle)]
@@ -146,19 +158,19 @@ pub extern "C" fn xd_buffer_nbytes(buffer: Option<&Buffer>) -> usize {
     answer(|| buffer.map_or(0, Buffer::nbytes))
 }
 
-/// Whether this handle refuses to write.
+/// Whether this handle is read-only.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_buffer_is_readonly(buffer: Option<&Buffer>) -> bool {
     answer(|| buffer.is_some_and(Buffer::is_readonly))
 }
 
-/// Where the first byte is. It gives no permission to touch it.
+/// The address of the first byte. It grants no access.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_buffer_address(buffer: Option<&Buffer>) -> usize {
     answer(|| buffer.map_or(0, Buffer::address))
 }
 
-/// Permission to touch the bytes.
+/// A lease of the bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_buffer_lease(buffer: Option<&Buffer>, kind: i32, error: ErrorOut<'_>) -> Handle<Lease> {
     fallible(error, || hand_over(Lease::of_buffer(given(buffer, "buffer")?, kind)?))

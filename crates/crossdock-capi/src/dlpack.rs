@@ -1,4 +1,4 @@
-//! Tensors of DLPack, lent and borrowed, by the struct of version 1 and by the one before it.
+//! Tensors of DLPack, exported and imported by the struct of version 1 and by the legacy struct.
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::abi::{DLManagedTensor, DLManagedTensorVersioned};
@@ -14,24 +14,28 @@ use crate::handle::Handle;
 ///
 /// # Safety
 ///
-/// Where a flag says that the consumer is trusted not to write, it is.
+/// If `flags` has `XD_EXPORT_TRUST_READONLY`, no consumer of the export of a read-only array writes
+/// it.
 unsafe fn asked(array: Option<&XdArray>, flags: u32) -> Result<(&DArray, ExportOptions)> {
     let array = array_of(array, "array")?;
     let mut options = ExportOptions::new().copy(policy_of(flags, XD_EXPORT_TRUST_READONLY)?);
     if flags & XD_EXPORT_TRUST_READONLY != 0 {
-        // SAFETY: the caller's word.
+        // SAFETY: the flag is set, so by `# Safety` no consumer writes an export of a read-only
+        // array: the contract of `trust_readonly`.
         options = unsafe { options.trust_readonly() };
-        // SAFETY: the caller's word.
+        // SAFETY: the flag is set, so by `# Safety` no consumer writes an export of a read-only
+        // array, which the legacy struct cannot mark as such.
         options = unsafe { options.trust_legacy_readonly() };
     }
     Ok((array, options))
 }
 
-/// Lends an array by the struct of version 1.
+/// Exports an array by the struct of version 1.
 ///
 /// # Safety
 ///
-/// As the header says of `XD_EXPORT_TRUST_READONLY`.
+/// If `flags` has `XD_EXPORT_TRUST_READONLY`, no consumer of the export of a read-only array writes
+/// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_to_dlpack(
     array: Option<&XdArray>,
@@ -39,17 +43,19 @@ pub unsafe extern "C" fn xd_array_to_dlpack(
     error: ErrorOut<'_>,
 ) -> *mut DLManagedTensorVersioned {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `asked`: under `XD_EXPORT_TRUST_READONLY` no
+        // consumer writes a read-only array.
         let (array, options) = unsafe { asked(array, flags) }?;
         Ok(dlpack::export_versioned(array, &options)?.into_raw())
     })
 }
 
-/// Lends an array by the struct before version 1.
+/// Exports an array by the legacy struct, of versions before 1.
 ///
 /// # Safety
 ///
-/// As the header says of `XD_EXPORT_TRUST_READONLY`.
+/// If `flags` has `XD_EXPORT_TRUST_READONLY`, no consumer of the export of a read-only array writes
+/// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_to_dlpack_legacy(
     array: Option<&XdArray>,
@@ -57,17 +63,18 @@ pub unsafe extern "C" fn xd_array_to_dlpack_legacy(
     error: ErrorOut<'_>,
 ) -> *mut DLManagedTensor {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `asked`: under `XD_EXPORT_TRUST_READONLY` no
+        // consumer writes a read-only array.
         let (array, options) = unsafe { asked(array, flags) }?;
         Ok(dlpack::export_legacy(array, &options)?.into_raw())
     })
 }
 
-/// Takes a tensor over.
+/// Imports a tensor.
 ///
 /// # Safety
 ///
-/// As [`dlpack::import_versioned`].
+/// `tensor` is null, or the contract of [`dlpack::import_versioned`] holds for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_from_dlpack(
     tensor: *mut DLManagedTensorVersioned,
@@ -77,16 +84,17 @@ pub unsafe extern "C" fn xd_array_from_dlpack(
         if tensor.is_null() {
             return Err(Failure::null("tensor"));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `tensor` is not null by the check above, so `# Safety` says that the contract of
+        // `import_versioned` holds for it.
         hand_over_array(unsafe { dlpack::import_versioned(tensor) }?)
     })
 }
 
-/// Takes a tensor of the older struct over, to be read.
+/// Imports a tensor of the legacy struct, read-only.
 ///
 /// # Safety
 ///
-/// As [`dlpack::import_legacy`].
+/// `tensor` is null, or the contract of [`dlpack::import_legacy`] holds for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_from_dlpack_legacy(
     tensor: *mut DLManagedTensor,
@@ -96,7 +104,8 @@ pub unsafe extern "C" fn xd_array_from_dlpack_legacy(
         if tensor.is_null() {
             return Err(Failure::null("tensor"));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `tensor` is not null by the check above, so `# Safety` says that the contract of
+        // `import_legacy` holds for it.
         hand_over_array(unsafe { dlpack::import_legacy(tensor) }?)
     })
 }

@@ -1,4 +1,4 @@
-//! What an element is: the dtype tree, read from and written in each dialect.
+//! Dtypes: the type tree of an element, read from and written in each dialect.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -43,16 +43,16 @@ kinds! {
     XD_DTYPE_OTHER = 18;
 }
 
-/// `xd_field`: one part of a record. Pointers live as long as the dtype.
+/// `xd_field`: one part of a record. Its pointers are valid as long as the dtype.
 #[repr(C)]
 pub struct XdField {
-    /// In UTF-8, without a zero behind it.
+    /// UTF-8, without a terminating zero.
     pub name: *const c_char,
-    /// The bytes of the name.
+    /// The length of the name in bytes.
     pub name_len: usize,
-    /// From the start of the record, in bytes.
+    /// The offset in the record, in bytes.
     pub offset: usize,
-    /// What it is. Not to be freed.
+    /// The dtype of the field. Must not be freed.
     pub dtype: *const DType,
 }
 
@@ -70,16 +70,17 @@ impl XdField {
     }
 }
 
-// ===== made
+// ===== creation
 
 /// A dtype in NumPy's spelling.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `typestr` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_dtype_parse(typestr: *const c_char, error: ErrorOut<'_>) -> Handle<DType> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `typestr` is null or a C string; the result is used during this call
+    // only, while nothing writes it.
     fallible(error, || hand_over(typestr::parse(unsafe { text(typestr, "typestr") }?)?))
 }
 
@@ -87,11 +88,12 @@ pub unsafe extern "C" fn xd_dtype_parse(typestr: *const c_char, error: ErrorOut<
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `pack` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_dtype_parse_pack(pack: *const c_char, error: ErrorOut<'_>) -> Handle<DType> {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `pack` is null or a C string; the result is used during this call
+        // only, while nothing writes it.
         let template = unsafe { text(pack, "pack") }?;
         hand_over(pack::parse(template.as_bytes()).map_err(Error::from)?.to_dtype()?)
     })
@@ -107,7 +109,11 @@ pub extern "C" fn xd_dtype_from_dlpack(code: u8, bits: u8, lanes: u16, error: Er
 ///
 /// # Safety
 ///
-/// As the header says of lists and texts.
+/// During the call, nothing writes what the pointers lead to:
+///
+/// 1. `names` is null or points to `count` pointers, each null or to a C string.
+/// 2. `dtypes` is null or points to `count` handles, each null or a dtype.
+/// 3. `offsets` is null or points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_dtype_record(
     count: usize,
@@ -118,12 +124,15 @@ pub unsafe extern "C" fn xd_dtype_record(
     error: ErrorOut<'_>,
 ) -> Handle<DType> {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `names` is null or points to `count` pointers, which
+        // nothing writes during the call.
         let names = unsafe { items(names, count, "names") }?;
-        // SAFETY: the caller's word.
+        // SAFETY: clause 2 of `# Safety`: `dtypes` is null or points to `count` handles, each null
+        // or a dtype.
         let dtypes = unsafe { items(dtypes, count, "dtypes") }?;
         let parts = names.iter().zip(dtypes).map(|(&name, dtype)| {
-            // SAFETY: the caller's word.
+            // SAFETY: clause 1 of `# Safety`: `name` is one of the `count` pointers, and so null or
+            // a C string that nothing writes during the call.
             let name = unsafe { text(name, "names") }?;
             Ok((name, given(*dtype, "dtypes")?.clone()))
         });
@@ -131,7 +140,8 @@ pub unsafe extern "C" fn xd_dtype_record(
         if offsets.is_null() {
             return hand_over(DType::packed_record(parts)?);
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clause 3 of `# Safety`: `offsets`, which is not null here, points to `count`
+        // numbers.
         let offsets = unsafe { items(offsets, count, "offsets") }?;
         let fields = parts.into_iter().zip(offsets);
         let fields = fields.map(|((name, dtype), &offset)| Field::new(name, offset, dtype));
@@ -143,7 +153,7 @@ pub unsafe extern "C" fn xd_dtype_record(
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `shape` is null or points to `ndim` numbers that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_dtype_subarray(
     base: Option<&DType>,
@@ -153,13 +163,14 @@ pub unsafe extern "C" fn xd_dtype_subarray(
 ) -> Handle<DType> {
     fallible(error, || {
         let base = given(base, "base")?;
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes
+        // during the call.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
         hand_over(DType::subarray(shape.as_slice(), base.clone())?)
     })
 }
 
-/// The same dtype with every number in one byte order.
+/// The same dtype, with all numbers in one byte order.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_with_byte_order(
     dtype: Option<&DType>,
@@ -193,9 +204,9 @@ pub extern "C" fn xd_dtype_free(dtype: Handle<DType>) {
     answer(|| drop(dtype));
 }
 
-// ===== asked
+// ===== queries
 
-/// What it is.
+/// The kind of the dtype.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_kind(dtype: Option<&DType>) -> i32 {
     answer(|| dtype.map_or(XD_DTYPE_NONE, kind))
@@ -229,19 +240,19 @@ fn kind(dtype: &DType) -> i32 {
     }
 }
 
-/// Bytes of one element.
+/// The bytes of one element.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_itemsize(dtype: Option<&DType>) -> usize {
     answer(|| dtype.map_or(0, DType::itemsize))
 }
 
-/// The alignment at which a processor reads it best, in bytes.
+/// The natural alignment, in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_alignment(dtype: Option<&DType>) -> usize {
     answer(|| dtype.map_or(0, DType::alignment))
 }
 
-/// `<` or `>`, and 0 where there is nothing to order.
+/// `<` or `>`; 0 where byte order does not apply.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_byte_order(dtype: Option<&DType>) -> c_char {
     answer(|| dtype.and_then(DType::byte_order).map_or(0, |order| order.symbol() as c_char))
@@ -253,13 +264,13 @@ pub extern "C" fn xd_dtype_equals(a: Option<&DType>, b: Option<&DType>) -> bool 
     answer(|| matches!((a, b), (Some(a), Some(b)) if a == b))
 }
 
-/// How many fields a record has.
+/// The number of fields of a record.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_field_count(dtype: Option<&DType>) -> usize {
     answer(|| dtype.and_then(DType::as_record).map_or(0, |record| record.fields().len()))
 }
 
-/// The field of a number.
+/// The field at an index.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_field(
     dtype: Option<&DType>,
@@ -270,11 +281,11 @@ pub extern "C" fn xd_dtype_field(
     answer(|| found(dtype.and_then(DType::as_record).and_then(|record| record.fields().get(index)), field))
 }
 
-/// The field of a name.
+/// The field with a name.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `name` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_dtype_find_field(
     dtype: Option<&DType>,
@@ -283,7 +294,8 @@ pub unsafe extern "C" fn xd_dtype_find_field(
 ) -> bool {
     let field = emptied(field, XdField::NONE);
     answer(|| {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `name` is null or a C string; the result is used during this call
+        // only, while nothing writes it.
         let Ok(name) = (unsafe { text(name, "name") }) else { return false };
         found(dtype.and_then(|dtype| dtype.field(name)), field)
     })
@@ -296,7 +308,7 @@ fn found(found: Option<&Field>, out: Option<&mut XdField>) -> bool {
     found.is_some()
 }
 
-/// What a sub-array is made of. Lives as long as the dtype, and is not to be freed.
+/// The dtype of a sub-array's elements. Valid as long as the dtype, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_base(dtype: Option<&DType>) -> *const DType {
     answer(|| {
@@ -305,25 +317,25 @@ pub extern "C" fn xd_dtype_base(dtype: Option<&DType>) -> *const DType {
     })
 }
 
-/// How many axes a sub-array has.
+/// The number of axes of a sub-array.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_ndim(dtype: Option<&DType>) -> usize {
     answer(|| dtype.and_then(DType::as_subarray).map_or(0, |subarray| subarray.shape().len()))
 }
 
-/// The lengths of a sub-array's axes. Lives as long as the dtype.
+/// The lengths of a sub-array's axes. Valid as long as the dtype.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_shape(dtype: Option<&DType>) -> *const isize {
     answer(|| {
         let subarray = dtype.and_then(DType::as_subarray);
-        // None is above `isize::MAX`, so that the sign makes no difference.
+        // No length exceeds `isize::MAX`, so the cast keeps its value.
         subarray.map_or(std::ptr::null(), |subarray| subarray.shape().as_ptr().cast())
     })
 }
 
-// ===== written
+// ===== output
 
-/// As people read it.
+/// For people to read.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_dtype_to_text(dtype: Option<&DType>, error: ErrorOut<'_>) -> *mut c_char {
     fallible(error, || string(given(dtype, "dtype")?.to_string()))

@@ -13,29 +13,29 @@ use crate::handle::try_box;
 
 /// Why a call failed, on its way to the guard.
 pub(crate) enum Failure {
-    /// The library says so.
+    /// The library returned an error.
     Library(Error),
-    /// The call itself is wrong: a kind, and a sentence.
+    /// The call itself is wrong: a kind and a sentence.
     Call(i32, Cow<'static, str>),
 }
 
-/// A result whose error C may see.
+/// A result whose error is reported to C.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// An argument that is none of those that the header names.
+    /// An argument that is none of the constants in the header.
     #[cold]
     pub(crate) fn argument(text: impl Into<Cow<'static, str>>) -> Self {
         Self::Call(XD_ERROR_ARGUMENT, text.into())
     }
 
-    /// A null pointer where something is needed.
+    /// A null pointer where an object is required.
     #[cold]
     pub(crate) fn null(name: &str) -> Self {
         Self::argument(format!("the argument `{name}` is null"))
     }
 
-    /// A kind of the library's, with a sentence of ours.
+    /// A kind of the library, with a sentence of this crate.
     #[cold]
     pub(crate) fn of_kind(kind: i32, text: impl Into<Cow<'static, str>>) -> Self {
         Self::Call(kind, text.into())
@@ -83,7 +83,7 @@ macro_rules! kinds {
             pub const $name: i32 = $number;
         )*
 
-        /// The word for a kind; null for a number that is none.
+        /// The word for a kind; null for an unknown number.
         fn word(kind: i32) -> Option<&'static CStr> {
             match kind {
                 $($name => Some($word),)*
@@ -91,7 +91,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The number for an error of the library.
+        /// The kind of an error of the library.
         pub(crate) fn kind_of(error: &Error) -> i32 {
             $($(if $asks(error) {
                 return $name;
@@ -101,7 +101,7 @@ macro_rules! kinds {
     };
 }
 
-// In the order in which an error is asked: a fault is an input and output error, too.
+// In the order in which an error is tested: a fault is also an I/O error.
 kinds! {
     XD_ERROR_NONE = 0, c"none";
     XD_ERROR_ARGUMENT = 1, c"argument";
@@ -127,21 +127,21 @@ kinds! {
     XD_ERROR_INTERNAL = 21, c"internal";
 }
 
-/// An error in the hands of C: `xd_error_t`.
+/// `xd_error_t`: an error that C owns.
 pub struct XdError {
     kind: i32,
-    /// A text with a zero behind it, and none in it.
+    /// Ends with a zero, and has no other.
     message: Cow<'static, [u8]>,
 }
 
-/// Given where there is no memory for another one; freed by nobody.
+/// Returned where there is no memory for an error; never freed.
 static OUT_OF_MEMORY: XdError = XdError {
     kind: XD_ERROR_OUT_OF_MEMORY,
     message: Cow::Borrowed(b"out of memory, even for saying of what\0"),
 };
 
 impl XdError {
-    /// The failure as C gets it. Allocates, and where it cannot, says that.
+    /// The failure as an error that C owns: a box, or the static for memory exhaustion.
     #[cold]
     pub(crate) fn throw(failure: &Failure) -> NonNull<Self> {
         let mut text = Text(Vec::new());
@@ -158,7 +158,7 @@ impl XdError {
     }
 }
 
-/// A text that grows only where there is memory for it.
+/// A text that grows by fallible allocation.
 struct Text(Vec<u8>);
 
 impl Write for Text {
@@ -169,19 +169,19 @@ impl Write for Text {
     }
 }
 
-/// The kind of an error, `XD_ERROR_NONE` for null.
+/// The kind of an error; `XD_ERROR_NONE` for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_error_kind(error: Option<&XdError>) -> i32 {
     answer(|| error.map_or(XD_ERROR_NONE, |error| error.kind))
 }
 
-/// The sentence of an error, empty for null. It lives as long as the error.
+/// The sentence of an error; empty for null. Valid as long as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_error_message(error: Option<&XdError>) -> *const c_char {
     answer(|| error.map_or(c"", XdError::message).as_ptr())
 }
 
-/// One word for a kind of errors; null for a number that is none.
+/// One word for a kind of error; null for an unknown number.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_error_kind_name(kind: i32) -> *const c_char {
     answer(|| word(kind).map_or(std::ptr::null(), CStr::as_ptr))
@@ -191,12 +191,13 @@ pub extern "C" fn xd_error_kind_name(kind: i32) -> *const c_char {
 ///
 /// # Safety
 ///
-/// The error is null, or from a function of this library and not freed yet.
+/// The error is null, or was returned by a function of this library and is not freed yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_error_free(error: *mut XdError) {
     answer(|| {
         if !error.is_null() && !std::ptr::eq(error, &OUT_OF_MEMORY) {
-            // SAFETY: any other error was made by `throw` as a box (the caller's word).
+            // SAFETY: `# Safety` says that a function of this library returned it, and the checks
+            // above exclude null and the static: any other error is a box that `throw` leaked.
             drop(unsafe { Box::from_raw(error) });
         }
     });
@@ -212,11 +213,13 @@ mod tests {
         let error = Buffer::from_vec(vec![0u8; 4]).unwrap().slice(3..9).unwrap_err();
         let text = error.to_string();
         let thrown = XdError::throw(&error.into());
-        // SAFETY: just made, and nobody else has it.
+        // SAFETY: `throw` returned it, as a leaked box or the static; only this test has the
+        // pointer, and it frees the error below.
         let error = unsafe { thrown.as_ref() };
         assert_eq!(xd_error_kind(Some(error)), XD_ERROR_BOUNDS);
         assert_eq!(error.message().to_str().unwrap(), text);
-        // SAFETY: as above; it is not used any more.
+        // SAFETY: the error came from `throw` and is freed only here; `error` is not used after
+        // this line.
         unsafe { xd_error_free(thrown.as_ptr()) };
         for kind in XD_ERROR_NONE..=XD_ERROR_INTERNAL {
             assert!(word(kind).is_some(), "{kind}");
@@ -226,7 +229,8 @@ mod tests {
 
     #[test]
     fn what_is_out_of_memory_is_never_freed() {
-        // SAFETY: the static stands for any error.
+        // SAFETY: `xd_error_free` compares the pointer with the static first, and neither reads nor
+        // frees it.
         unsafe { xd_error_free(&raw const OUT_OF_MEMORY as *mut XdError) };
         assert_eq!(OUT_OF_MEMORY.message().count_bytes() + 1, OUT_OF_MEMORY.message.len());
     }

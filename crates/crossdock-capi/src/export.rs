@@ -1,4 +1,4 @@
-//! What the caller permits in an export, as bits.
+//! The flags of an export: what the caller permits.
 
 use crossdock::view::CopyPolicy;
 
@@ -15,11 +15,11 @@ pub const XD_EXPORT_TRUST_READONLY: u32 = 4;
 /// `XD_EXPORT_WHOLE` of the header.
 pub const XD_EXPORT_WHOLE: u32 = 8;
 
-/// Whether a copy may be made. `others` are bits that a protocol knows beside.
+/// The copy policy of these flags. `others` are the further bits that a protocol defines.
 ///
 /// # Errors
 ///
-/// `argument` for bits that mean nothing.
+/// `argument` for undefined bits.
 pub(crate) fn policy_of(flags: u32, others: u32) -> Result<CopyPolicy> {
     let unknown = flags & !(XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | others);
     if unknown != 0 {

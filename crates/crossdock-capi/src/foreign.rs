@@ -1,4 +1,4 @@
-//! What C points at: texts, lists of numbers, and handles that must not be null.
+//! Arguments from C: texts, lists of numbers, and handles that must not be null.
 
 use std::ffi::{CStr, CString, c_char};
 use std::mem::MaybeUninit;
@@ -6,10 +6,11 @@ use std::mem::MaybeUninit;
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS, XD_ERROR_MALFORMED, XD_ERROR_UNSUPPORTED};
 use crate::guard::answer;
 
-/// The most axes that any array has, and that are read from C: as many as fit on the stack.
+/// The maximum rank of any array, and of any list of axes read from C, so that the list fits on the
+/// stack.
 pub(crate) const MAX_RANK: usize = crossdock::layout::MAX_RANK;
 
-/// What an argument points to.
+/// The object of an argument that must not be null.
 ///
 /// # Errors
 ///
@@ -19,7 +20,7 @@ pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
     argument.ok_or_else(|| Failure::null(name))
 }
 
-/// A text in UTF-8 with a zero behind it.
+/// A text in UTF-8 that ends with a zero.
 ///
 /// # Errors
 ///
@@ -27,12 +28,13 @@ pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
 ///
 /// # Safety
 ///
-/// The pointer is null, or to bytes with a zero behind them that nobody writes for as long as the result is used.
+/// The pointer is null, or to a C string that nothing writes for as long as the result is used.
 pub(crate) unsafe fn text<'a>(ptr: *const c_char, name: &str) -> Result<&'a str> {
     if ptr.is_null() {
         return Err(Failure::null(name));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the pointer, which is not null by the check above, is to a C string that
+    // nothing writes while the result is used.
     let text = unsafe { CStr::from_ptr(ptr) };
     text.to_str().map_err(|error| {
         let text = format!("the argument `{name}` is not UTF-8 from byte {} on", error.valid_up_to());
@@ -40,7 +42,7 @@ pub(crate) unsafe fn text<'a>(ptr: *const c_char, name: &str) -> Result<&'a str>
     })
 }
 
-/// So many items. The pointer to none may be null.
+/// A list of `len` items. The pointer to an empty list may be null.
 ///
 /// # Errors
 ///
@@ -48,7 +50,8 @@ pub(crate) unsafe fn text<'a>(ptr: *const c_char, name: &str) -> Result<&'a str>
 ///
 /// # Safety
 ///
-/// The pointer is null, or to `len` initialised items that nobody writes for as long as the result is used.
+/// The pointer is null, or to `len` initialised items that nothing writes for as long as the result
+/// is used.
 pub(crate) unsafe fn items<'a, T>(ptr: *const T, len: usize, name: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
@@ -59,11 +62,13 @@ pub(crate) unsafe fn items<'a, T>(ptr: *const T, len: usize, name: &str) -> Resu
     if !ptr.is_aligned() || len > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(Failure::argument(format!("the argument `{name}` cannot be a list of {len} items")));
     }
-    // SAFETY: not null, aligned and not too long, as just checked; the rest is the caller's word.
+    // SAFETY: the checks above show that the pointer is not null and aligned, and that the list is
+    // at most `isize::MAX` bytes; `# Safety`: it is to `len` initialised items, unwritten while the
+    // result is used.
     Ok(unsafe { std::slice::from_raw_parts(ptr, len) })
 }
 
-/// Lengths of axes, or indices: numbers that must not be negative, on the stack.
+/// Lengths of axes, or indices: non-negative numbers, on the stack.
 pub(crate) struct Lengths {
     list: [usize; MAX_RANK],
     rank: usize,
@@ -75,21 +80,23 @@ impl Lengths {
     }
 }
 
-/// Numbers of axes that C counts with a sign.
+/// Numbers of axes, which are signed in C.
 ///
 /// # Errors
 ///
-/// `argument` for null; `unsupported` for more axes than arrays have; `bounds` for a negative one, with its axis.
+/// `argument` for null; `unsupported` for more than [`MAX_RANK`] axes; `bounds` for a negative
+/// number, with its axis.
 ///
 /// # Safety
 ///
-/// As [`items`].
+/// The pointer is null, or to `rank` initialised numbers that nothing writes during the call.
 pub(crate) unsafe fn lengths(ptr: *const isize, rank: usize, name: &str) -> Result<Lengths> {
     if rank > MAX_RANK {
         let text = format!("{rank} axes are more than the {MAX_RANK} that arrays can have");
         return Err(Failure::of_kind(XD_ERROR_UNSUPPORTED, text));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the pointer is null, or to `rank` initialised numbers; the slice is used
+    // during this call only.
     let given = unsafe { items(ptr, rank, name) }?;
     let mut lengths = Lengths { list: [0; MAX_RANK], rank };
     for (axis, (number, &given)) in lengths.list.iter_mut().zip(given).enumerate() {
@@ -101,19 +108,19 @@ pub(crate) unsafe fn lengths(ptr: *const isize, rank: usize, name: &str) -> Resu
     Ok(lengths)
 }
 
-/// Sets an optional output to nothing, so that C can read it whatever happens next.
+/// Sets an optional output to nothing, so that C can read it if the function fails later.
 pub(crate) fn emptied<T>(out: Option<&mut MaybeUninit<T>>, nothing: T) -> Option<&mut T> {
     out.map(|out| out.write(nothing))
 }
 
-/// Puts an answer where C wants it, if it does.
+/// Writes an optional output.
 pub(crate) fn put<T>(out: Option<&mut MaybeUninit<T>>, value: T) {
     if let Some(out) = out {
         out.write(value);
     }
 }
 
-/// A text that C owns from now on, and gives back to [`xd_string_free`].
+/// A text that C owns, and frees by [`xd_string_free`].
 ///
 /// # Errors
 ///
@@ -131,16 +138,17 @@ pub(crate) fn string(text: String) -> Result<*mut c_char> {
     }
 }
 
-/// Frees a text that a function of this library gave. Null is fine.
+/// Frees a text that a function of this library returned. Null is fine.
 ///
 /// # Safety
 ///
-/// The text is null, or from a function that says so, and not freed yet.
+/// The text is null, or was returned as a text that the caller owns, and is not freed yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_string_free(text: *mut c_char) {
     answer(|| {
         if !text.is_null() {
-            // SAFETY: made by `string` (the caller's word).
+            // SAFETY: `# Safety`: a function of this library returned the text, which `string` made
+            // by `CString::into_raw`, and it is not freed yet.
             drop(unsafe { CString::from_raw(text) });
         }
     });

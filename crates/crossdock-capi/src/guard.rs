@@ -1,4 +1,4 @@
-//! The one door between C and the library.
+//! The guard between C and the library: no panic unwinds into C, and every failure becomes a value.
 
 use std::any::Any;
 use std::mem::MaybeUninit;
@@ -9,11 +9,12 @@ use crossdock::bindings::memory_view;
 
 use crate::error::{Failure, Result, XD_ERROR_INTERNAL, XdError};
 
-/// C's `xd_error_t **error`: null, or where the error goes. Null is put there where there is none, so that it need not be
-/// initialised.
+/// C's `xd_error_t **error`: null, or where the error is written. Success writes null, so that C
+/// need not initialise it.
 pub type ErrorOut<'a> = Option<&'a mut MaybeUninit<Option<NonNull<XdError>>>>;
 
-/// Runs what can fail. Where it does, the error goes to `error`, and what C gets is nothing: null, 0, false.
+/// Runs a function that can fail. A failure writes `error` and returns the zero value: null, 0,
+/// false.
 #[inline]
 pub(crate) fn fallible<T: Default>(error: ErrorOut<'_>, body: impl FnOnce() -> Result<T>) -> T {
     let (value, thrown) = match caught(body) {
@@ -26,13 +27,14 @@ pub(crate) fn fallible<T: Default>(error: ErrorOut<'_>, body: impl FnOnce() -> R
     value
 }
 
-/// Runs what has no error to give: a query, which answers null with nothing.
+/// Runs a query, which reports no error: a panic returns the zero value.
 #[inline]
 pub(crate) fn answer<T: Default>(body: impl FnOnce() -> T) -> T {
     caught(|| Ok(body())).unwrap_or_default()
 }
 
-/// Runs what says no by nothing, and why by [`last_refusal`](memory_view::last_refusal): the functions of the original protocol.
+/// Runs a function of the original protocol, which reports failure as a zero value and stores the
+/// reason for [`last_refusal`](memory_view::last_refusal).
 #[inline]
 pub(crate) fn refusable<T: Default>(body: impl FnOnce() -> Result<T>) -> T {
     caught(body).unwrap_or_else(|failure| {
@@ -41,8 +43,8 @@ pub(crate) fn refusable<T: Default>(body: impl FnOnce() -> Result<T>) -> T {
     })
 }
 
-/// As [`refusable`] for what has no answer yet. What nearly every call does stands before the door, where it needs no frame of its own:
-/// it cannot panic, and gives up where it does not know.
+/// As [`refusable`], where `answered` is `None`. The common case runs before the guard, where it
+/// needs no frame of its own: it cannot panic, and returns `None` for every other case.
 #[inline(always)]
 pub(crate) fn or_refusable<T: Default>(answered: Option<T>, body: impl FnOnce() -> Result<T>) -> T {
     #[inline(never)]
@@ -55,10 +57,12 @@ pub(crate) fn or_refusable<T: Default>(answered: Option<T>, body: impl FnOnce() 
     }
 }
 
-/// C does not unwind: a panic is an error there. (Its message was written to standard error by then, as panics do.)
+/// C does not unwind: a panic becomes an error. (The panic hook has written its message to standard
+/// error by then.)
 #[inline]
 fn caught<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // What a panic leaves behind is reached again through shared handles alone, whose state is in atomic words.
+    // Unwind safety: after a panic, state is reached through shared handles only, whose state is
+    // atomic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
@@ -79,13 +83,16 @@ mod tests {
     fn a_panic_becomes_an_error() {
         let mut slot = MaybeUninit::uninit();
         let result: usize = fallible(Some(&mut slot), || panic!("seven {}", "of nine"));
-        // SAFETY: `fallible` wrote it.
+        // SAFETY: `fallible` writes the slot on every path, so it is initialised when that call has
+        // returned.
         let thrown = unsafe { slot.assume_init() }.expect("an error");
-        // SAFETY: just made, and nobody else has it.
+        // SAFETY: `XdError::throw` leaked a box, or points to a static; only this test has the
+        // pointer, and it frees the error below.
         let error = unsafe { thrown.as_ref() };
         assert_eq!((result, xd_error_kind(Some(error))), (0, XD_ERROR_INTERNAL));
         assert!(error.message().to_string_lossy().contains("seven of nine"));
-        // SAFETY: as above; it is not used any more.
+        // SAFETY: the error came from `XdError::throw` and is freed only here; `error` is not used
+        // after this line.
         unsafe { xd_error_free(thrown.as_ptr()) };
         assert_eq!(fallible::<usize>(None, || panic!("nobody listens")), 0);
         assert_eq!(answer::<usize>(|| panic!("nobody can")), 0);
@@ -95,7 +102,8 @@ mod tests {
     fn success_says_that_there_is_no_error() {
         let mut slot = MaybeUninit::uninit();
         assert_eq!(fallible(Some(&mut slot), || Ok(7)), 7);
-        // SAFETY: `fallible` wrote it.
+        // SAFETY: `fallible` writes the slot on every path, so it is initialised when that call has
+        // returned.
         assert!(unsafe { slot.assume_init() }.is_none());
     }
 }

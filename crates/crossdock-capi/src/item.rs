@@ -1,4 +1,4 @@
-//! One item of a view, by value: the numbers that its components name.
+//! One item of a view, by value: the numbers that its components describe.
 
 use std::ffi::{CStr, c_void};
 use std::slice;
@@ -29,30 +29,34 @@ impl From<Member> for XdValue {
     }
 }
 
-/// What an item consists of.
+/// The components of an item.
 enum Parts<'a> {
     /// The view has no format: one byte.
     Byte,
     /// The view has its components.
     Known(&'a [Component]),
-    /// The view was made by hand, and its format was not read yet.
+    /// The view was filled in by hand, and its format is parsed here.
     Read(Template),
 }
 
 impl Parts<'_> {
     /// # Safety
     ///
-    /// The format is null or a C string, and the components, where there are any, are as many as is said.
+    /// 1. The format is null or a C string.
+    /// 2. The components are null, or as many as the length beside them says.
+    /// 3. Nothing writes either while the result is used.
     #[inline]
     unsafe fn of(view: &View) -> Result<Self> {
         if view.format.is_null() {
             return Ok(Self::Byte);
         }
         if !view.item_desc.components.is_null() {
-            // SAFETY: the caller's word.
+            // SAFETY: the pointer is not null by the check above, and clauses 2 and 3 of `# Safety`
+            // say that `item_desc.length` components are there, unwritten.
             return Ok(Self::Known(unsafe { components(view.item_desc.components, view.item_desc.length) }?));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: the format is not null by the check above, and clause 1 of `# Safety` says that
+        // it is a C string; it is parsed here.
         let format = unsafe { CStr::from_ptr(view.format) };
         Ok(Self::Read(pack::parse(format.to_bytes()).map_err(Error::from)?))
     }
@@ -68,50 +72,57 @@ impl Parts<'_> {
     }
 }
 
-/// Components of C's, whose truth values are ones.
+/// Components from C, whose truth values are checked to be 0 or 1.
 ///
 /// # Safety
 ///
-/// As [`items`].
+/// The pointer is null, or to `len` components that nothing writes for as long as the result is
+/// used.
 #[inline(always)]
 unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Component]> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `well_formed`: the pointer is null, or to `len`
+    // components that stay unwritten.
     match unsafe { well_formed(ptr, len) } {
         Some(components) => Ok(components),
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `malformed`: the pointer is null, or to `len`
+        // components.
         None => Err(unsafe { malformed(ptr, len) }),
     }
 }
 
-/// As [`components`], without a reason where there are none.
+/// As [`components`], without the reason for a failure.
 ///
 /// # Safety
 ///
-/// As [`items`].
+/// The pointer is null, or to `len` components that nothing writes for as long as the result is
+/// used.
 #[inline(always)]
 unsafe fn well_formed<'a>(ptr: *const Component, len: usize) -> Option<&'a [Component]> {
     if ptr.is_null() || !ptr.is_aligned() || len > isize::MAX as usize / size_of::<Component>() {
         return None;
     }
-    // Looked at as bytes first: a `bool` of a struct that was never filled in may be any byte.
-    // SAFETY: not null and not too long, as just checked; the rest is the caller's word.
+    // Read as bytes first: a `bool` in a struct that was never filled in may be any byte.
+    // SAFETY: the checks above exclude null and more than `isize::MAX` bytes, bytes have alignment
+    // 1, and `# Safety` says that `len` components are there, unwritten.
     let bytes = unsafe { slice::from_raw_parts(ptr.cast::<[u8; size_of::<Component>()]>(), len) };
     if bytes.iter().any(|&[_, native, little, ..]| (native | little) > 1) {
         return None;
     }
-    // SAFETY: as above, aligned, and the truth values are 0 or 1.
+    // SAFETY: the checks above exclude null, misalignment and excess length, and the loop excludes
+    // truth values other than 0 and 1; `# Safety` says that `len` components are there.
     Some(unsafe { slice::from_raw_parts(ptr, len) })
 }
 
-/// Why components are not [`well_formed`].
+/// The reason why components are not [`well_formed`].
 ///
 /// # Safety
 ///
-/// As [`items`].
+/// The pointer is null, or to `len` components.
 #[cold]
 #[inline(never)]
 unsafe fn malformed(ptr: *const Component, len: usize) -> Failure {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the pointer is null, or to `len` components, each as large as one array
+    // of words; the slice is dropped unread.
     match unsafe { items(ptr.cast::<[u64; size_of::<Component>() / 8]>(), len, "components") } {
         Err(failure) => failure,
         Ok(_) => {
@@ -120,42 +131,44 @@ unsafe fn malformed(ptr: *const Component, len: usize) -> Failure {
     }
 }
 
-/// Where an item is, of how many bytes.
+/// The address of an item, and its size in bytes.
 ///
 /// # Safety
 ///
-/// As [`View::item_pointer`].
+/// The contract of [`View::item_pointer`] holds for `view` and `index`.
 #[inline]
 unsafe fn find(view: &View, index: *const isize) -> Result<(*mut u8, usize)> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `item_pointer` for this view and this index.
     let ptr = unsafe { view.item_pointer(index) }?;
-    // Negative ones are refused by the components, none of which lies inside.
+    // A negative size becomes 0, which `load_members` refuses: no component lies inside.
     Ok((ptr, usize::try_from(view.item_size).unwrap_or(0)))
 }
 
-/// All numbers of the item as one value: the number itself if it is one, otherwise a list.
+/// All numbers of an item as one value: the number itself if there is one, otherwise a list.
 ///
 /// # Safety
 ///
-/// The bytes are readable, racily.
+/// Those of the `nbytes` bytes from `ptr` that the components reach are valid for [`racy::load`].
 #[inline]
 unsafe fn value(ptr: *const u8, nbytes: usize, components: &[Component]) -> Result<XdValue> {
     match components {
         [] => Ok(XdValue::NIL),
         [one] if one.repeat == 1 => {
             let mut value = XdValue::NIL;
-            // SAFETY: the caller's word.
+            // SAFETY: `# Safety`: the bytes that the components reach within `nbytes` are valid for
+            // racy loads, and `load_members` reads no others.
             unsafe { pack::load_members(ptr, nbytes, components, |member| value = member.into()) }?;
             Ok(value)
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `list`: the bytes that the components reach within
+        // `nbytes` are valid for racy loads.
         _ => unsafe { list(ptr, nbytes, components) },
     }
 }
 
 /// # Safety
 ///
-/// As [`value`].
+/// The contract of [`value`] holds.
 unsafe fn list(ptr: *const u8, nbytes: usize, components: &[Component]) -> Result<XdValue> {
     let count = count(components)?;
     let mut values = Vec::new();
@@ -163,74 +176,84 @@ unsafe fn list(ptr: *const u8, nbytes: usize, components: &[Component]) -> Resul
     values
         .try_reserve_exact(count)
         .map_err(|_| Error::out_of_memory(nbytes_of_list, align_of::<XdValue>()))?;
-    // SAFETY: the caller's word.
+    // SAFETY: the contract of `value`: the bytes that the components reach within `nbytes` are
+    // valid for racy loads, and `load_members` reads no others.
     unsafe { pack::load_members(ptr, nbytes, components, |member| values.push(member.into())) }?;
     Owned::of_numbers(values)
 }
 
-/// The numbers of an item.
+/// The number of numbers in an item.
 fn count(components: &[Component]) -> Result<usize> {
     let sum = components.iter().try_fold(0_usize, |sum, component| sum.checked_add(component.repeat));
     sum.ok_or_else(|| Failure::of_kind(XD_ERROR_OVERFLOW, "more numbers in one item than can be counted"))
 }
 
-/// Where an item is.
+/// The address of an item.
 ///
 /// # Safety
 ///
-/// As [`View::item_pointer`].
+/// `view` is null, or the contract of [`View::item_pointer`] holds for it and `index`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get_item_pointer(
     view: Option<&View>,
     index: *const isize,
 ) -> *mut c_void {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `plain_item_pointer`, which is that of `item_pointer`,
+    // for this view and this index.
     let plain = view.and_then(|view| unsafe { view.plain_item_pointer(index) });
     or_refusable(plain.map(<*mut u8>::cast), || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `item_pointer` for this view, which is not null
+        // here, and this index.
         Ok(unsafe { given(view, "view")?.item_pointer(index) }?.cast())
     })
 }
 
-/// The components of a view, and its item, where the view says plainly what and where they are, as most do. For what is read without the door,
-/// which moves what it returns through memory: nothing here panics, and what fails is `None`, to be asked again through the door.
+/// The components of a view, and an item, where the view states plainly what and where they are, as
+/// most do. Callers use it before the guard, which returns its result through memory: nothing here
+/// panics, and a failure is `None`, after which the caller asks again inside the guard.
 ///
 /// # Safety
 ///
-/// As for [`xd_memory_view_get_item`].
+/// The contract of [`xd_memory_view_get_item`] holds.
 #[inline(always)]
 unsafe fn plain<'a>(view: &View, index: *const isize) -> Option<(&'a [Component], *mut u8, usize)> {
     if view.format.is_null() {
         return None;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `xd_memory_view_get_item`: the components are null, or as many as
+    // `length` says, and nothing writes them during the call.
     let components = unsafe { well_formed(view.item_desc.components, view.item_desc.length) }?;
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `xd_memory_view_get_item`: the contract of `item_pointer` holds for this
+    // view and this index.
     let item = unsafe { view.plain_item_pointer(index) }?;
     Some((components, item, usize::try_from(view.item_size).ok()?))
 }
 
-/// An item that is one scalar, of a plain view of the hub's: its component is a constant, and need not be looked at.
+/// An item that is one scalar, in a plain view that the hub filled in. Its component is in a
+/// constant table, so its address identifies it, unread.
 ///
 /// # Safety
 ///
-/// As for [`xd_memory_view_get_item`].
+/// The contract of [`xd_memory_view_get_item`] holds.
 #[inline(always)]
 unsafe fn plain_number(view: Option<&View>, index: *const isize) -> Option<XdValue> {
     let view = view.filter(|view| view.item_desc.length == 1 && !view.format.is_null())?;
     let nbytes = usize::try_from(view.item_size).ok()?;
     let number = pack::constant_reader(view.item_desc.components, nbytes)?;
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `xd_memory_view_get_item`: the contract of `item_pointer` holds for this
+    // view and this index.
     let item = unsafe { view.plain_item_pointer(index) }?;
-    // SAFETY: the only one; the caller's word.
+    // SAFETY: the component has one number, so index 0 is below `repeat`; it lies within `nbytes`,
+    // which clause 3 of `xd_memory_view_get_item` makes valid for racy loads.
     Some(unsafe { number.load(item, 0) }.into())
 }
 
-/// The numbers of an item of a plain view, each of which has a component to itself, and for which there is room.
+/// The numbers of an item in a plain view, where each component has one number and `out` has room
+/// for all.
 ///
 /// # Safety
 ///
-/// As for [`xd_memory_view_read_item`].
+/// The contract of [`xd_memory_view_read_item`] holds.
 #[inline(always)]
 unsafe fn plain_numbers(
     view: Option<&View>,
@@ -241,13 +264,16 @@ unsafe fn plain_numbers(
     if out.is_null() || capacity == 0 {
         return None;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `xd_memory_view_read_item` is the contract of `plain_number` for this
+    // view and this index.
     if let Some(number) = unsafe { plain_number(view, index) } {
-        // SAFETY: there is room for one (the caller's word).
+        // SAFETY: `out` is not null and `capacity` is at least 1 by the check above; clause 2 of
+        // `xd_memory_view_read_item` says that there is room.
         unsafe { out.write(number) };
         return Some(1);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `xd_memory_view_read_item` is the contract of `plain` for this view and
+    // this index.
     let (components, item, nbytes) = unsafe { plain(view?, index) }?;
     if components.len() > capacity {
         return None;
@@ -255,9 +281,11 @@ unsafe fn plain_numbers(
     let mut place = out;
     for component in components {
         let number = component.reader_of_one(nbytes)?;
-        // SAFETY: the only one; the caller's word.
+        // SAFETY: `reader_of_one` checks that the component has one number, within `nbytes`; clause
+        // 1 of `xd_memory_view_read_item` makes those bytes valid for racy loads.
         let member = unsafe { number.load(item, 0) };
-        // SAFETY: below the capacity (the caller's word).
+        // SAFETY: there are at most `capacity` components by the check above, so `place` is below
+        // the `capacity` values that clause 2 of `xd_memory_view_read_item` grants.
         unsafe { place.write(member.into()) };
         place = place.wrapping_add(1);
     }
@@ -268,12 +296,18 @@ unsafe fn plain_numbers(
 ///
 /// # Safety
 ///
-/// As [`View::item_pointer`], and the item is readable.
+/// 1. `view` is null, or the contract of [`View::item_pointer`] holds for it and `index`.
+/// 2. The format of the view is null or a C string, and its components are null or as many as the
+///    length beside them says; nothing writes either during the call.
+/// 3. The item's `item_size` bytes, or one byte if the view has no format, are valid for
+///    [`racy::load`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *const isize) -> XdValue {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `plain_number`, which is that of this function, for the
+    // same arguments.
     let plain = unsafe { plain_number(view, index) };
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `get_item`, which is that of this function, for the
+    // same arguments.
     or_refusable(plain, || unsafe { get_item(view, index) })
 }
 
@@ -281,25 +315,31 @@ pub unsafe extern "C" fn xd_memory_view_get_item(view: Option<&View>, index: *co
 ///
 /// # Safety
 ///
-/// As for [`xd_memory_view_get_item`].
+/// The contract of [`xd_memory_view_get_item`] holds.
 unsafe fn get_item(view: Option<&View>, index: *const isize) -> Result<XdValue> {
     let view = given(view, "view")?;
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `xd_memory_view_get_item`: the contract of `item_pointer` holds for this
+    // view, which is not null here, and this index.
     let (ptr, nbytes) = unsafe { find(view, index) }?;
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `xd_memory_view_get_item` is the contract of `Parts::of`: a C string or
+    // null, and as many components as stated.
     match unsafe { Parts::of(view) }?.components() {
-        // SAFETY: the caller's word.
+        // SAFETY: the view has no format, so clause 3 of `xd_memory_view_get_item` makes one byte
+        // at the item valid for a racy load.
         None => Ok(XdValue::uint(unsafe { racy::load(ptr) }.into())),
-        // SAFETY: the caller's word.
+        // SAFETY: clause 3 of `xd_memory_view_get_item`: all `nbytes` bytes of the item are valid
+        // for racy loads.
         Some(components) => unsafe { value(ptr, nbytes, components) },
     }
 }
 
-/// The numbers of an item, put side by side: how many there are. Nothing is allocated.
+/// Writes the numbers of an item to the caller's list, and returns how many there are. Allocates
+/// nothing.
 ///
 /// # Safety
 ///
-/// As for [`xd_memory_view_get_item`], and there is room for `capacity` values.
+/// 1. The contract of [`xd_memory_view_get_item`] holds for `view` and `index`.
+/// 2. `out` is null or has room for `capacity` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_read_item(
     view: Option<&View>,
@@ -307,9 +347,11 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
     out: *mut XdValue,
     capacity: usize,
 ) -> isize {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `plain_numbers`, which is that of this function, for
+    // the same arguments.
     let plain = unsafe { plain_numbers(view, index, out, capacity) };
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `read_item`, which is that of this function, for the
+    // same arguments.
     let count = or_refusable(plain.map(Some), || unsafe { read_item(view, index, out, capacity) }.map(Some));
     count.map_or(-1, usize::cast_signed)
 }
@@ -318,7 +360,7 @@ pub unsafe extern "C" fn xd_memory_view_read_item(
 ///
 /// # Safety
 ///
-/// As for [`xd_memory_view_read_item`].
+/// The contract of [`xd_memory_view_read_item`] holds.
 unsafe fn read_item(
     view: Option<&View>,
     index: *const isize,
@@ -329,33 +371,39 @@ unsafe fn read_item(
     if out.is_null() && capacity > 0 {
         return Err(Failure::null("out"));
     }
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `xd_memory_view_read_item`: the contract of `item_pointer` holds for this
+    // view, which is not null here, and this index.
     let (ptr, nbytes) = unsafe { find(view, index) }?;
     let mut count = 0;
     let mut keep = |value: XdValue| {
         if count < capacity {
-            // SAFETY: below the capacity (the caller's word).
+            // SAFETY: `count` is below `capacity`, so `out` is not null by the check above; clause
+            // 2 of `xd_memory_view_read_item` says that there is room.
             unsafe { out.wrapping_add(count).write(value) };
         }
         count += 1;
     };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `xd_memory_view_read_item` includes the contract of `Parts::of`: a C
+    // string or null, and as many components as stated.
     match unsafe { Parts::of(view) }?.components() {
-        // SAFETY: the caller's word.
+        // SAFETY: the view has no format, so clause 1 of `xd_memory_view_read_item` makes one byte
+        // at the item valid for a racy load.
         None => keep(XdValue::uint(unsafe { racy::load(ptr) }.into())),
         Some(components) => {
-            // SAFETY: the caller's word.
+            // SAFETY: clause 1 of `xd_memory_view_read_item`: all `nbytes` bytes of the item are
+            // valid for racy loads.
             unsafe { pack::load_members(ptr, nbytes, components, |member| keep(member.into())) }?;
         }
     }
     Ok(count)
 }
 
-/// The numbers that components name, from the bytes of one item.
+/// The numbers that components describe, from the bytes of one item.
 ///
 /// # Safety
 ///
-/// The bytes that the components reach are readable.
+/// 1. `ptr` is null, or the bytes that the components reach from it are valid for [`racy::load`].
+/// 2. `members` is null or points to `n` components that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_extract_item_members(
     ptr: *const c_void,
@@ -366,9 +414,11 @@ pub unsafe extern "C" fn xd_memory_view_extract_item_members(
         if ptr.is_null() || members.is_null() {
             return Ok(XdValue::NIL);
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clause 2 of `# Safety`: `members`, which is not null here, points to `n`
+        // components, which nothing writes during the call.
         let members = unsafe { components(members, n) }?;
-        // SAFETY: the caller's word: how many bytes there are, nobody says.
+        // SAFETY: clause 1 of `# Safety`: the bytes that the components reach are valid for racy
+        // loads. The size of the item is unknown here, so `nbytes` sets no limit.
         unsafe { value(ptr.cast(), usize::MAX, members) }
     })
 }
@@ -377,7 +427,9 @@ pub unsafe extern "C" fn xd_memory_view_extract_item_members(
 ///
 /// # Safety
 ///
-/// As for [`xd_memory_view_get_item`]; the item is writable unless the view says that it is not; what the value's kind says of it is true.
+/// 1. The contract of [`xd_memory_view_get_item`] holds for `view` and `index`.
+/// 2. Unless the view is read-only, the bytes of the item are valid for [`racy::store`].
+/// 3. The payload of `value` is what its kind says, and so are its items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_set_item(
     view: Option<&View>,
@@ -391,23 +443,27 @@ pub unsafe extern "C" fn xd_memory_view_set_item(
             let text = "the view is read-only: ask for one with XD_MEMORY_VIEW_WRITABLE";
             return Err(Failure::of_kind(XD_ERROR_READ_ONLY, text));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: the contract of `item_pointer` holds for this view, which
+        // is not null here, and this index.
         let (ptr, nbytes) = unsafe { find(view, index) }?;
-        // SAFETY: the caller's word.
+        // SAFETY: clause 3 of `# Safety` is the contract of `members`: the payload of `value`, and
+        // of its items, is what its kind says.
         let members = unsafe { members(value) }?;
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety` includes the contract of `Parts::of`: a C string or null,
+        // and as many components as stated.
         let parts = unsafe { Parts::of(view) }?;
         let (nbytes, components) = match parts.components() {
             None => (1, &BYTE[..]),
             Some(components) => (nbytes, components),
         };
-        // SAFETY: the caller's word.
+        // SAFETY: the view is not read-only by the check above, so clause 2 of `# Safety` makes the
+        // `nbytes` bytes of the item, or its one byte, valid for racy stores.
         unsafe { pack::store_members(ptr, nbytes, components, &members) }?;
         Ok(true)
     })
 }
 
-/// What a view without a format consists of.
+/// The components of a view without a format: one byte.
 static BYTE: [Component; 1] = [Component {
     format: b'C',
     native_size: false,
@@ -417,14 +473,15 @@ static BYTE: [Component; 1] = [Component {
     repeat: 1,
 }];
 
-/// The numbers of a value: of a list, those in it.
+/// The numbers of a value, or of its items if it is a list.
 ///
 /// # Safety
 ///
-/// What the value's kind says of it is true.
+/// The payload of `value` is what its kind says.
 unsafe fn members(value: &XdValue) -> Result<Vec<Member>> {
     let list = match value.kind() {
-        // SAFETY: the caller's word.
+        // SAFETY: the kind is a list, so by `# Safety` the payload is null or points to `len`
+        // values, which nothing writes during the call.
         XD_VALUE_LIST => unsafe { items(value.payload.cast(), value.len(), "value") }?,
         _ => std::slice::from_ref(value),
     };

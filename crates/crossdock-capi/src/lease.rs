@@ -1,4 +1,4 @@
-//! Permission to touch bytes, held until it is given back.
+//! Permission to access bytes, held until it is released.
 
 use std::ffi::c_void;
 
@@ -11,7 +11,7 @@ use crate::error::{Failure, Result, kind_of as kind_of_error};
 use crate::guard::answer;
 use crate::handle::Handle;
 
-/// `XD_LEASE_NONE` of the header: what is asked of null.
+/// `XD_LEASE_NONE` of the header: the kind of a null lease.
 pub const XD_LEASE_NONE: i32 = 0;
 /// `XD_LEASE_READ` of the header.
 pub const XD_LEASE_READ: i32 = 1;
@@ -22,9 +22,9 @@ pub const XD_LEASE_SHARE: i32 = 3;
 /// `XD_LEASE_PIN` of the header.
 pub const XD_LEASE_PIN: i32 = 4;
 
-/// `xd_lease_t`: keeps the memory alive, too.
+/// `xd_lease_t`. It also keeps the memory alive.
 pub struct Lease {
-    /// Where the first byte is, or of an array, element 0.
+    /// The address of the first byte, or of element 0 of an array.
     data: *const u8,
     nbytes: usize,
     held: Held,
@@ -38,9 +38,11 @@ enum Held {
     Array(MemoryView),
 }
 
-// SAFETY: the guards go to any thread, and the address goes where they go.
+// SAFETY: the guards and `MemoryView` are `Send`, and `data` points into memory that `held` keeps
+// alive on any thread.
 unsafe impl Send for Lease {}
-// SAFETY: `&Lease` gives nothing but numbers and an address.
+// SAFETY: `&Lease` returns only the address, a size and the kind; nothing reads or writes through
+// `data` in Rust.
 unsafe impl Sync for Lease {}
 
 fn kind_of(number: i32) -> Result<LeaseKind> {
@@ -97,13 +99,13 @@ impl Lease {
     }
 }
 
-/// Where the bytes begin; of an array, where element 0 is.
+/// The address of the first byte; of an array, of element 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_lease_data(lease: Option<&Lease>) -> *const c_void {
     answer(|| lease.map_or(std::ptr::null(), |lease| lease.data.cast()))
 }
 
-/// As [`xd_lease_data`], to be written; null where the lease does not permit it.
+/// As [`xd_lease_data`], for writing; null where the lease does not permit it.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_lease_mutable_data(lease: Option<&Lease>) -> *mut c_void {
     answer(|| match lease {
@@ -114,13 +116,13 @@ pub extern "C" fn xd_lease_mutable_data(lease: Option<&Lease>) -> *mut c_void {
     })
 }
 
-/// How many bytes there are; of an array, those of all elements without gaps.
+/// The number of bytes; of an array, of all elements without gaps.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_lease_nbytes(lease: Option<&Lease>) -> usize {
     answer(|| lease.map_or(0, |lease| lease.nbytes))
 }
 
-/// What it permits.
+/// The kind of the lease.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_lease_kind(lease: Option<&Lease>) -> i32 {
     answer(|| match lease.map(Lease::kind) {
@@ -132,7 +134,7 @@ pub extern "C" fn xd_lease_kind(lease: Option<&Lease>) -> i32 {
     })
 }
 
-/// Gives the permission back. Null is fine.
+/// Releases the lease. Null is fine.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_lease_release(lease: Handle<Lease>) {
     answer(|| drop(lease));

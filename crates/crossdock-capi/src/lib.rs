@@ -1,26 +1,29 @@
 //! Crossdock for C and C++: every function of `include/crossdock.h`, and nothing else.
 //!
-//! The header is the documentation; what is said here is how the functions are made. They are thin: each translates its
-//! arguments, calls the library, and translates the answer.
+//! The header is the reference documentation; this page describes the implementation. Each function
+//! is thin: it translates its arguments, calls the library, and translates the result.
 //!
-//! - **Handles.** What C holds is a box ([`Handle`]): made by one function, borrowed by the others, freed by one. In Rust's
-//!   signatures a pointer that may be null is an `Option` of a reference or of a box, so that the compiler knows who owns what.
-//! - **One door.** Every function runs its body in `fallible`, `refusable` or `answer` of [`guard`]: no panic reaches C, and what goes
-//!   wrong becomes an [`XdError`](error::XdError) or the nothing of the result's type. A test reads the sources for it. (Plain
-//!   numbers of items are read before it, where nothing can panic.)
-//! - **Null.** Queries answer null with nothing (0, null, false). What can fail says which argument was null.
-//! - **Bytes of others.** Strings, lists and values from C are looked at in one place each: `foreign.rs`, and `value.rs`.
+//! - **Handles.** C holds boxes ([`Handle`]). One function creates a box, others borrow it, and one
+//!   frees it. In Rust's signatures a pointer that may be null is an `Option` of a reference or of
+//!   a box, so that the compiler knows who owns what.
+//! - **One guard.** Every function runs its body in `fallible`, `refusable` or `answer` of
+//!   [`guard`]: no panic reaches C, and a failure becomes an [`XdError`](error::XdError) or the
+//!   zero value of the result's type. A test reads the sources to check this. (Plain numbers of
+//!   items are read before the guard, where nothing can panic.)
+//! - **Null.** Queries of null return zero (0, null, false). Functions that can fail name the
+//!   argument that is null.
+//! - **Memory of C.** Strings and lists are read in `foreign.rs`, values in `value.rs`.
 //!
 //! | module | what it exports |
 //! |---|---|
-//! | [`version`] | which version this is, how much was copied |
+//! | [`version`] | the version of the library, and how many bytes were copied |
 //! | [`error`] | errors as values |
 //! | [`value`] | elements as values |
 //! | [`dtype`] | what an element is |
-//! | [`buffer`], [`lease`] | bytes, and the permission to touch them |
+//! | [`buffer`], [`lease`] | bytes, and the permission to access them |
 //! | [`array`](mod@array) | arrays, their views, elements, copies and files |
-//! | [`memory_view`], [`item`] | the original's protocol: views of objects, and the items in them |
-//! | [`dlpack`], [`arrow`] | tensors and columns that other libraries lend and borrow |
+//! | [`memory_view`], [`item`] | the original's protocol: views of objects, and their items |
+//! | [`dlpack`], [`arrow`] | export and import of tensors and columns |
 //!
 //! [`Handle`]: handle::Handle
 

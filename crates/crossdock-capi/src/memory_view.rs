@@ -1,4 +1,4 @@
-//! The original's protocol: views of objects, and who produces them.
+//! The original's protocol: views of objects, and the registration of their producers.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -22,11 +22,11 @@ pub extern "C" fn xd_array_class() -> *const Class {
     answer(|| ptr::from_ref(memory_view::array_class()))
 }
 
-/// Any object's view as an array.
+/// The view of any object as an array.
 ///
 /// # Safety
 ///
-/// As [`memory_view::import`].
+/// `obj` is null, or the contract of [`memory_view::import`] holds for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_from_object(
     obj: *mut c_void,
@@ -37,50 +37,53 @@ pub unsafe extern "C" fn xd_array_from_object(
         if obj.is_null() {
             return Err(Failure::null("obj"));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `obj` is not null by the check above, so `# Safety` says that the contract of
+        // `import` holds for it.
         hand_over_array(unsafe { memory_view::import(obj, Flags::from_bits(flags)) }?)
     })
 }
 
-/// Makes a producer known for the objects of a class.
+/// Registers a producer for the objects of a class.
 ///
 /// # Safety
 ///
-/// As [`memory_view::register`].
+/// The contract of [`memory_view::register`] holds for `class` and `entry`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_register(class: *const Class, entry: Option<&Entry>) -> bool {
     refusable(|| {
         let entry = given(entry, "entry")?;
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `register` for this class and this entry, which is
+        // not null here.
         unsafe { memory_view::register(class, entry) }?;
         Ok(true)
     })
 }
 
-/// Takes the producer of a class out.
+/// Removes the producer of a class.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_memory_view_unregister(class: *const Class) -> bool {
     answer(|| memory_view::unregister(class))
 }
 
-/// Whether it is worth asking for a view.
+/// Whether a view may be available.
 ///
 /// # Safety
 ///
-/// As [`memory_view::available`].
+/// The contract of [`memory_view::available`] holds for `obj`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_available_p(obj: *mut c_void) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `available`: the object is null, or its class and its
+    // producer may be used.
     answer(|| unsafe { memory_view::available(obj) })
 }
 
-/// How many views of an object are held.
+/// The number of views of an object that are held.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_memory_view_exports(obj: *mut c_void) -> usize {
     answer(|| memory_view::exports(obj))
 }
 
-/// Why this thread was refused last.
+/// The reason for the last refusal on this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_last_refusal() -> *const c_char {
     answer(|| match memory_view::last_refusal_ptr() {
@@ -91,29 +94,31 @@ pub extern "C" fn xd_last_refusal() -> *const c_char {
 
 // ===== views
 
-/// Asks for a view.
+/// Requests a view.
 ///
 /// # Safety
 ///
-/// As [`memory_view::get`].
+/// The contract of [`memory_view::get`] holds for `obj` and `view`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_get(obj: *mut c_void, view: *mut View, flags: c_int) -> bool {
-    // SAFETY: the caller's word. (What is refused was kept by the hub.)
+    // SAFETY: `# Safety` is the contract of `get` for this object and this struct. (The hub stores
+    // the reason for a refusal.)
     answer(|| unsafe { memory_view::get(obj, view, Flags::from_bits(flags)) }.is_ok())
 }
 
-/// Gives a view back.
+/// Releases a view.
 ///
 /// # Safety
 ///
-/// As [`memory_view::release`].
+/// The contract of [`memory_view::release`] holds for `view`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_release(view: *mut View) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `release`: the struct is null or valid, and the view is
+    // not used any more.
     answer(|| unsafe { memory_view::release(view) })
 }
 
-/// A view of bytes, made by hand.
+/// Fills in a view of bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_memory_view_init_as_byte_array(
     view: Option<&mut MaybeUninit<View>>,
@@ -132,7 +137,8 @@ pub extern "C" fn xd_memory_view_init_as_byte_array(
 ///
 /// # Safety
 ///
-/// As [`memory_view::fill_contiguous_strides`].
+/// The contract of [`memory_view::fill_contiguous_strides`] holds for `ndim`, `shape` and
+/// `strides`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_fill_contiguous_strides(
     ndim: isize,
@@ -143,85 +149,93 @@ pub unsafe extern "C" fn xd_memory_view_fill_contiguous_strides(
 ) -> bool {
     refusable(|| {
         let order = if row_major_p { Order::RowMajor } else { Order::ColumnMajor };
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `fill_contiguous_strides`: `shape` points to `ndim`
+        // numbers, and `strides` to room for as many.
         unsafe { memory_view::fill_contiguous_strides(ndim, item_size, shape, order, strides) }?;
         Ok(true)
     })
 }
 
-/// What a question of a view answers; of null, no.
+/// The answer to a question about a view; false for null.
 ///
 /// # Safety
 ///
-/// The view is null, or what it points to is there.
+/// `view` is null, or the contract of `question` holds for it.
 #[inline]
 unsafe fn ask(view: Option<&View>, question: unsafe fn(&View) -> bool) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: the view is not null here, so `# Safety` says that the contract of `question` holds
+    // for it.
     answer(|| view.is_some_and(|view| unsafe { question(view) }))
 }
 
-/// Whether the items lie row-major without gaps, by NumPy's rules.
+/// Whether the items are C-contiguous (row-major), by NumPy's rules.
 ///
 /// # Safety
 ///
-/// The view is null, or what it points to is there.
+/// `view` is null, or its shape, strides and suboffsets are each null or point to `ndim` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_row_major_contiguous(view: Option<&View>) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `is_row_major_contiguous`: each list is null or has
+    // `ndim` numbers.
     unsafe { ask(view, View::is_row_major_contiguous) }
 }
 
-/// Whether the items lie column-major without gaps, by NumPy's rules.
+/// Whether the items are F-contiguous (column-major), by NumPy's rules.
 ///
 /// # Safety
 ///
-/// The view is null, or what it points to is there.
+/// `view` is null, or its shape, strides and suboffsets are each null or point to `ndim` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_column_major_contiguous(view: Option<&View>) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `is_column_major_contiguous`: each list is null or has
+    // `ndim` numbers.
     unsafe { ask(view, View::is_column_major_contiguous) }
 }
 
-/// Whether the items lie without gaps in one of the orders, by NumPy's rules.
+/// Whether the items are contiguous in either order, by NumPy's rules.
 ///
 /// # Safety
 ///
-/// The view is null, or what it points to is there.
+/// `view` is null, or its shape, strides and suboffsets are each null or point to `ndim` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_contiguous(view: Option<&View>) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `View::is_contiguous`: each list is null or has `ndim`
+    // numbers.
     unsafe { ask(view, View::is_contiguous) }
 }
 
-/// Whether the items lie row-major without gaps, by the original's rules.
+/// Whether the items are C-contiguous (row-major), by the original's rules.
 ///
 /// # Safety
 ///
-/// The view is null, or what it points to is there.
+/// `view` is null, or its shape, strides and suboffsets are each null or point to `ndim` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_row_major_contiguous_strictly(view: Option<&View>) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `is_row_major_contiguous_strictly`: each list is null
+    // or has `ndim` numbers.
     unsafe { ask(view, View::is_row_major_contiguous_strictly) }
 }
 
-/// Whether the items lie column-major without gaps, by the original's rules.
+/// Whether the items are F-contiguous (column-major), by the original's rules.
 ///
 /// # Safety
 ///
-/// The view is null, or what it points to is there.
+/// `view` is null, or its shape, strides and suboffsets are each null or point to `ndim` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_is_column_major_contiguous_strictly(view: Option<&View>) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `is_column_major_contiguous_strictly`: each list is
+    // null or has `ndim` numbers.
     unsafe { ask(view, View::is_column_major_contiguous_strictly) }
 }
 
 // ===== formats
 
-/// Bytes of one item, and its components; -1 and the place of the error where there is one.
+/// The bytes of one item, and its components; for an invalid format, -1 and the position of the
+/// error.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `format` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_parse_item_format(
     format: *const c_char,
@@ -231,13 +245,14 @@ pub unsafe extern "C" fn xd_memory_view_parse_item_format(
 ) -> isize {
     let size = refusable(|| {
         if format.is_null() {
-            // The original's answer: items are bytes.
+            // As in the original: without a format, items are bytes.
             put(err, ptr::null());
             return Ok(Some(1));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `format` is not null by the check above, so by `# Safety` it is a C string, which
+        // nothing writes during the call.
         let text = unsafe { CStr::from_ptr(format) }.to_bytes();
-        // Who wants no components is not made to free any.
+        // A caller that requests no components has none to free.
         let Some(components) = components else {
             if let Some(n) = n {
                 n.write(pack::parse(text).map_or(0, |template| template.components().len()));
@@ -286,11 +301,11 @@ fn item_size(
     }
 }
 
-/// Bytes of one item; -1 and the place of the error where there is one.
+/// The bytes of one item; for an invalid format, -1 and the position of the error.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `format` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_item_size_from_format(
     format: *const c_char,
@@ -301,35 +316,40 @@ pub unsafe extern "C" fn xd_memory_view_item_size_from_format(
             put(err, ptr::null());
             return Ok(Some(1));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `format` is not null by the check above, so by `# Safety` it is a C string, which
+        // nothing writes during the call.
         item_size(unsafe { CStr::from_ptr(format) }.to_bytes(), format, err)
     });
     size.unwrap_or(-1)
 }
 
-/// Frees what [`xd_memory_view_parse_item_format`] or [`xd_memory_view_prepare_item_desc`] gave.
+/// Frees components that [`xd_memory_view_parse_item_format`] or
+/// [`xd_memory_view_prepare_item_desc`] returned.
 ///
 /// # Safety
 ///
-/// The components are null, or from there or `malloc`, and not freed yet. How many there are does not matter.
+/// The components are null, or were returned by one of those functions or allocated by `malloc`,
+/// and are neither freed nor used any more. `n` is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_free_components(components: *const Component, n: usize) {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the components are null, from `ItemDesc::of` in this library, or a block
+    // of `malloc`, which `free` releases in the same way.
     answer(|| unsafe { ItemDesc { components, length: n }.free() });
 }
 
-/// Reads the format of a view made by hand.
+/// Parses the format of a view that was filled in by hand.
 ///
 /// # Safety
 ///
-/// As [`View::prepare_item_desc`], or null.
+/// `view` is null, or the contract of [`View::prepare_item_desc`] holds for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_prepare_item_desc(view: *mut View) -> bool {
     refusable(|| {
         if view.is_null() {
             return Err(Failure::null("view"));
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `view` is not null by the check above, so `# Safety` says that the contract of
+        // `prepare_item_desc` holds for it.
         unsafe { View::prepare_item_desc(view) }?;
         Ok(true)
     })

@@ -1,4 +1,4 @@
-//! Elements as values: numbers inline, everything longer behind a pointer that the value owns.
+//! Elements as values: numbers inline, longer values behind a pointer that the value owns.
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
@@ -42,10 +42,12 @@ kinds! {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct XdValue {
-    /// C's `kind`, which is one of the constants, then three zeros, then `len`: how many items or bytes there are behind the pointer. One
-    /// word, because registers that are put together in memory are slow to read back.
+    /// C's `kind` (one of the constants), three zeros, and `len`, the number of items or bytes
+    /// behind the pointer. One integer, because registers that are assembled in memory are slow to
+    /// read back.
     pub head: u64,
-    /// C's union `as`: a pointer, or the bits of a number. (As a pointer it can be all of these, and looking at it needs no promise.)
+    /// C's union `as`: a pointer, or the bits of a number. (A pointer can hold either, and is read
+    /// without unsafe code.)
     pub payload: *const c_void,
 }
 
@@ -130,16 +132,17 @@ impl XdValue {
     }
 }
 
-/// A value that was made here and is not C's yet.
+/// A value that Rust still owns, before C gets it.
 ///
 /// # Invariants
 ///
-/// 1. A list's pointer is a boxed slice of `len` of these, and that of bytes is one of `len + 1` bytes, both null for none.
+/// 1. The pointer of a list is a boxed slice of `len` of these; that of bytes is one of `len + 1`
+///    bytes. An empty list has a null pointer.
 #[repr(transparent)]
 pub(crate) struct Owned(XdValue);
 
 impl Owned {
-    /// What an element is, as C sees it. Numbers cost nothing; lists, texts and bytes are allocated.
+    /// An element as a value for C. Numbers allocate nothing; lists, texts and bytes do.
     pub(crate) fn of(value: Value) -> Result<Self> {
         Ok(match value {
             Value::Bool(is) => Self::scalar(XD_VALUE_BOOL, is.into()),
@@ -174,14 +177,14 @@ impl Owned {
         Self(XdValue::number(kind, bits))
     }
 
-    /// Items behind a pointer.
+    /// A list of items.
     pub(crate) fn list(kind: u8, items: impl ExactSizeIterator<Item = Result<Self>>) -> Result<Self> {
         let len = short(items.len())?;
         if len == 0 {
             return Ok(Self::scalar(kind, 0));
         }
         let list = Box::into_raw(try_collect(items)?);
-        // Owned 1.
+        // Owned 1: `list` is a boxed slice of `len` items.
         Ok(Self(XdValue::pointer(kind, len, list.cast::<c_void>())))
     }
 
@@ -191,7 +194,7 @@ impl Owned {
         if len == 0 {
             return Ok(XdValue::number(XD_VALUE_LIST, 0));
         }
-        // Owned 1: the same memory as of so many `Owned`.
+        // Owned 1: `Owned` is transparent, so this is a boxed slice of `len` of them.
         let list = Box::into_raw(numbers.into_boxed_slice());
         Ok(XdValue::pointer(XD_VALUE_LIST, len, list.cast::<c_void>()))
     }
@@ -199,11 +202,11 @@ impl Owned {
     fn bytes(kind: u8, bytes: &[u8]) -> Result<Self> {
         let len = short(bytes.len())?;
         let ended = try_collect(Ended { bytes, given: 0 })?;
-        // Owned 1.
+        // Owned 1: `Ended` yields `len + 1` bytes, the last of them zero.
         Ok(Self(XdValue::pointer(kind, len, Box::into_raw(ended).cast::<c_void>())))
     }
 
-    /// C's from now on.
+    /// Passes ownership to C.
     pub(crate) fn into_c(self) -> XdValue {
         ManuallyDrop::new(self).0
     }
@@ -246,12 +249,14 @@ impl Drop for Owned {
             _ if payload.is_null() => {}
             XD_VALUE_LIST | XD_VALUE_COMPLEX => {
                 let items = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<Self>(), len);
-                // SAFETY: Owned 1.
+                // SAFETY: Owned 1: the pointer of a list, not null here, is a boxed slice of `len`
+                // of these, and this drop alone frees it.
                 drop(unsafe { Box::from_raw(items) });
             }
             XD_VALUE_BYTES | XD_VALUE_TEXT | XD_VALUE_LONG_DOUBLE => {
                 let bytes = ptr::slice_from_raw_parts_mut(payload.cast_mut().cast::<u8>(), len + 1);
-                // SAFETY: Owned 1.
+                // SAFETY: Owned 1: the pointer of bytes, not null here, is a boxed slice of `len +
+                // 1` bytes, and this drop alone frees it.
                 drop(unsafe { Box::from_raw(bytes) });
             }
             _ => {}
@@ -259,58 +264,69 @@ impl Drop for Owned {
     }
 }
 
-/// Frees what a value owns, and makes it nil. Null and nil are fine.
+/// Frees the memory that a value owns, and sets it to nil. Null and nil are fine.
 ///
 /// # Safety
 ///
-/// The value is null, or points to one that a function of this library gave, neither changed nor freed since by a copy of it, or to one without a pointer.
+/// The value is null, has no pointer, or was returned by a function of this library; neither it nor
+/// a copy of it was changed or freed since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_value_free(value: Option<&mut XdValue>) {
     answer(|| value.map(std::mem::take).map(Owned).map(drop).unwrap_or_default());
 }
 
-/// A value of C's as an element of this dtype, which says what a list means. Recurses as deep as the dtype is, which is bounded.
+/// A value from C as an element of this dtype, which decides what a list means. The depth of the
+/// recursion is that of the dtype, which is bounded.
 ///
 /// # Safety
 ///
-/// What the value's kind says of its payload is true, and so it is of its items.
+/// The payload of `value` is what its kind says: a list or a complex number points to `len` values
+/// for which the same holds, and a text, bytes or a long double to `len` bytes. Nothing writes them
+/// during the call.
 pub(crate) unsafe fn to_element(value: &XdValue, dtype: &DType) -> Result<Value> {
     match dtype.kind() {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `to_scalar`: the payload of `value`, and of its
+        // items, is what its kind says.
         DTypeKind::Scalar(scalar) => unsafe { to_scalar(value, scalar) },
         DTypeKind::Record(record) => {
             let fields = record.fields();
-            // SAFETY: the caller's word.
+            // SAFETY: `# Safety` is the contract of `list`: the payload of `value`, and of its
+            // items, is what its kind says.
             let values = unsafe { list(value, fields.len(), dtype) }?;
             let parts = fields.iter().zip(values).map(|(field, value)| {
-                // SAFETY: an item, for which the caller vouches, too.
+                // SAFETY: `value` is an item of the list, so by `# Safety` its payload is what its
+                // kind says, too.
                 Ok((field.name().to_owned(), unsafe { to_element(value, field.dtype()) }?))
             });
             Ok(Value::Record(parts.collect::<Result<_>>()?))
         }
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `to_axis`: the payload of `value`, and of its
+        // items, is what its kind says.
         DTypeKind::SubArray(subarray) => unsafe { to_axis(value, subarray, subarray.shape(), dtype) },
     }
 }
 
 /// # Safety
 ///
-/// As [`to_element`].
+/// The contract of [`to_element`] holds for `value`.
 unsafe fn to_axis(value: &XdValue, subarray: &SubArray, shape: &[usize], dtype: &DType) -> Result<Value> {
     let Some((&len, inner)) = shape.split_first() else {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `to_element` for this value: its payload is what
+        // its kind says.
         return unsafe { to_element(value, subarray.base()) };
     };
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `list` for this value: its payload is what its kind
+    // says.
     let values = unsafe { list(value, len, dtype) }?;
-    // SAFETY: an item, for which the caller vouches, too.
+    // SAFETY: `value` is an item of the list, so by the contract of `to_element` its payload is
+    // what its kind says, too.
     let parts = values.iter().map(|value| unsafe { to_axis(value, subarray, inner, dtype) });
     Ok(Value::Array(parts.collect::<Result<_>>()?))
 }
 
 /// # Safety
 ///
-/// As [`to_element`].
+/// The contract of [`to_element`] holds for `value`.
 unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
     Ok(match (value.kind(), scalar.kind()) {
         (XD_VALUE_INT | XD_VALUE_DATETIME, ScalarKind::DateTime(unit)) => {
@@ -324,11 +340,14 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
         (XD_VALUE_POINTER, _) => Value::Pointer(value.bits()),
         (XD_VALUE_BOOL, _) => Value::Bool(value.bits() != 0),
         (XD_VALUE_FLOAT, _) => Value::Float(value.real()),
-        // SAFETY: the caller's word.
+        // SAFETY: the kind is bytes, so by the contract of `to_element` the payload points to `len`
+        // bytes: the contract of `bytes`.
         (XD_VALUE_BYTES, ScalarKind::Void(_)) => Value::Void(unsafe { bytes(value) }?.to_vec()),
-        // SAFETY: the caller's word.
+        // SAFETY: the kind is bytes, so by the contract of `to_element` the payload points to `len`
+        // bytes: the contract of `bytes`.
         (XD_VALUE_BYTES, _) => Value::Bytes(unsafe { bytes(value) }?.to_vec()),
-        // SAFETY: the caller's word.
+        // SAFETY: the kind is a text, so by the contract of `to_element` the payload points to
+        // `len` bytes: the contract of `bytes`.
         (XD_VALUE_TEXT, _) => match std::str::from_utf8(unsafe { bytes(value) }?) {
             Ok(text) => Value::Text(text.to_owned()),
             Err(error) => {
@@ -336,16 +355,20 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
                 return Err(Failure::of_kind(XD_ERROR_MALFORMED, text));
             }
         },
-        // SAFETY: the caller's word.
+        // SAFETY: the kind is a long double, so by the contract of `to_element` the payload points
+        // to `len` bytes.
         (XD_VALUE_LONG_DOUBLE, _) => Value::LongDouble(unsafe { long_double(value) }?),
         (XD_VALUE_COMPLEX, _) => {
-            // SAFETY: the caller's word.
+            // SAFETY: the contract of `to_element` is that of `list` for this value: its payload is
+            // what its kind says.
             let parts = unsafe { list(value, 2, &scalar.into()) }?;
             match [&parts[0], &parts[1]] {
                 [re, im] if [re.kind(), im.kind()] == [XD_VALUE_LONG_DOUBLE; 2] => {
-                    // SAFETY: the caller's word, which goes for items, too.
+                    // SAFETY: `re` is an item whose kind is a long double, so by the contract of
+                    // `to_element` its payload points to `len` bytes.
                     let re = unsafe { long_double(re) }?;
-                    // SAFETY: as above.
+                    // SAFETY: `im` is an item whose kind is a long double, so by the contract of
+                    // `to_element` its payload points to `len` bytes.
                     Value::ComplexLongDouble(Box::new([re, unsafe { long_double(im) }?]))
                 }
                 [re, im] if [re.kind(), im.kind()] == [XD_VALUE_FLOAT; 2] => {
@@ -372,27 +395,29 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
 
 /// # Safety
 ///
-/// As [`to_element`], for a kind that has bytes.
+/// The kind of `value` is bytes, a text or a long double, and the contract of [`to_element`] holds
+/// for it.
 unsafe fn bytes(value: &XdValue) -> Result<&[u8]> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the kind has bytes, so the payload is null or points to `len` bytes,
+    // which nothing writes during the call.
     unsafe { items(value.payload.cast(), value.len(), "value") }
 }
 
 /// # Safety
 ///
-/// As [`bytes`].
+/// The kind of `value` is a long double, and the contract of [`to_element`] holds for it.
 unsafe fn long_double(value: &XdValue) -> Result<[u8; 16]> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety` is the contract of `bytes`: a long double's payload points to `len` bytes.
     let bytes = unsafe { bytes(value) }?;
     let misfit = |_| format!("a long double has 16 bytes, not {}", bytes.len());
     bytes.try_into().map_err(misfit).map_err(|text| Failure::of_kind(XD_ERROR_VALUE, text))
 }
 
-/// The items of a list that has to have so many.
+/// The items of a list that must have `len` of them.
 ///
 /// # Safety
 ///
-/// As [`to_element`].
+/// The contract of [`to_element`] holds for `value`.
 unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a [XdValue]> {
     if !matches!(value.kind(), XD_VALUE_LIST | XD_VALUE_COMPLEX) {
         let text = format!("a value of kind {} where {dtype} wants a list of {len}", value.kind());
@@ -402,7 +427,8 @@ unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a 
         let text = format!("a list of {} where {dtype} wants one of {len}", value.len());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
-    // SAFETY: the kind says that it is a list, of so many (the caller's word).
+    // SAFETY: the checks above show a list or a complex number of `len` items, so by the contract
+    // of `to_element` the payload points to as many values.
     unsafe { items(value.payload.cast(), len, "value") }
 }
 

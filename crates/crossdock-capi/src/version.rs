@@ -1,4 +1,4 @@
-//! Which version this is, and how much was copied.
+//! The version of the library, and how many bytes were copied.
 
 use std::ffi::{CStr, c_char};
 
@@ -24,19 +24,19 @@ const NUMBER: u32 = (number(env!("CARGO_PKG_VERSION_MAJOR")) << 16)
     | (number(env!("CARGO_PKG_VERSION_MINOR")) << 8)
     | number(env!("CARGO_PKG_VERSION_PATCH"));
 
-/// The version of the library that runs, as `XD_VERSION` is that of the header.
+/// The version of the running library, encoded as `XD_VERSION` of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_version() -> u32 {
     answer(|| NUMBER)
 }
 
-/// The version of the library that runs, as text.
+/// The version of the running library, as text.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_version_string() -> *const c_char {
     answer(|| TEXT.as_ptr())
 }
 
-/// Bytes of elements that were copied since the program began, by all threads.
+/// Bytes of elements that all threads have copied since the program started.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_copied_bytes() -> u64 {
     answer(copied_bytes)

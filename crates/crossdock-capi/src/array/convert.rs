@@ -28,13 +28,13 @@ fn casting_of(number: i32) -> Result<Casting> {
     }
 }
 
-/// A copy without gaps.
+/// A contiguous copy.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_copy(array: Option<&XdArray>, order: i32, error: ErrorOut<'_>) -> Handle<XdArray> {
     fallible(error, || hand_over_array(array_of(array, "array")?.to_order(order_of(order)?)?))
 }
 
-/// A copy without gaps, converted.
+/// A contiguous copy, converted.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_cast(
     array: Option<&XdArray>,
@@ -49,8 +49,7 @@ pub extern "C" fn xd_array_cast(
     })
 }
 
-/// Writes the elements of another array over those of this one, as if the source had been copied
-/// first.
+/// Writes the elements of another array over those of this one, as if the source were copied first.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_assign(
     array: Option<&XdArray>,
@@ -69,7 +68,7 @@ pub extern "C" fn xd_array_assign(
 ///
 /// # Safety
 ///
-/// What the value's kind says of it is true.
+/// The payload of `value` is what its kind says, and so are its items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_fill(
     array: Option<&XdArray>,
@@ -78,7 +77,8 @@ pub unsafe extern "C" fn xd_array_fill(
 ) -> bool {
     fallible(error, || {
         let (array, value) = (array_of(array, "array")?, given(value, "value")?);
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety` is the contract of `to_element`: the payload of `value`, and of its
+        // items, is what its kind says.
         array.fill(&unsafe { to_element(value, array.dtype()) }?)?;
         Ok(true)
     })

@@ -11,7 +11,8 @@ use crate::value::{Owned, XdValue, to_element};
 ///
 /// # Safety
 ///
-/// As the header says of lists: there are as many indices as the array has axes.
+/// `index` is null or points to as many numbers as the array has axes, which nothing writes during
+/// the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_get(
     array: Option<&XdArray>,
@@ -22,7 +23,8 @@ pub unsafe extern "C" fn xd_array_get(
     fallible(error, || {
         let value = emptied(value, XdValue::NIL);
         let (array, value) = (array_of(array, "array")?, given(value, "value")?);
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `index` is null or points to `array.rank()` numbers, which nothing
+        // writes during the call.
         let index = unsafe { lengths(index, array.rank(), "index") }?;
         *value = Owned::of(array.get(index.as_slice())?)?.into_c();
         Ok(true)
@@ -33,7 +35,9 @@ pub unsafe extern "C" fn xd_array_get(
 ///
 /// # Safety
 ///
-/// As for [`xd_array_get`], and what the value's kind says of it is true.
+/// 1. `index` is null or points to as many numbers as the array has axes, which nothing writes
+///    during the call.
+/// 2. The payload of `value` is what its kind says, and so are its items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_set(
     array: Option<&XdArray>,
@@ -43,9 +47,11 @@ pub unsafe extern "C" fn xd_array_set(
 ) -> bool {
     fallible(error, || {
         let (array, value) = (array_of(array, "array")?, given(value, "value")?);
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `index` is null or points to `array.rank()` numbers,
+        // which nothing writes during the call.
         let index = unsafe { lengths(index, array.rank(), "index") }?;
-        // SAFETY: the caller's word.
+        // SAFETY: clause 2 of `# Safety` is the contract of `to_element`: the payload of `value`,
+        // and of its items, is what its kind says.
         let value = unsafe { to_element(value, array.dtype()) }?;
         array.set(index.as_slice(), &value)?;
         Ok(true)

@@ -9,22 +9,23 @@ use crate::foreign::text;
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
 
-/// The one array of a file, mapped where it lies there as it is.
+/// The only array of a file, mapped where the file stores its elements in place.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `path` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_open(path: *const c_char, error: ErrorOut<'_>) -> Handle<XdArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `path` is null or a C string; the result is used during this call only,
+    // while nothing writes it.
     fallible(error, || hand_over_array(crossdock::open(unsafe { text(path, "path") }?)?))
 }
 
-/// Writes an array to a file of NumPy's.
+/// Writes an array to a file in NumPy's format.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `path` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_save_npy(
     array: Option<&XdArray>,
@@ -33,7 +34,8 @@ pub unsafe extern "C" fn xd_array_save_npy(
 ) -> bool {
     fallible(error, || {
         let array = array_of(array, "array")?;
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `path` is null or a C string; the result is used during this call
+        // only, while nothing writes it.
         SaveOptions::new().format(Format::Npy).save(unsafe { text(path, "path") }?, array)?;
         Ok(true)
     })

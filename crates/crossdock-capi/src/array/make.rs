@@ -1,4 +1,4 @@
-//! Arrays over new memory, and over memory that is there already.
+//! Arrays over new memory, and over existing buffers.
 
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
@@ -14,7 +14,7 @@ use crate::handle::Handle;
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `shape` is null or points to `ndim` numbers that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_zeros(
     dtype: Option<&DType>,
@@ -25,17 +25,19 @@ pub unsafe extern "C" fn xd_array_zeros(
 ) -> Handle<XdArray> {
     fallible(error, || {
         let dtype = given(dtype, "dtype")?;
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes
+        // during the call.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
         hand_over_array(DArray::zeros(dtype.clone(), shape.as_slice(), order_of(order)?)?)
     })
 }
 
-/// A buffer, seen through a dtype and a layout.
+/// A buffer with a dtype and a layout.
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `shape` and `strides` are each null or point to `ndim` numbers that nothing writes during the
+/// call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_from_buffer(
     buffer: Option<&Buffer>,
@@ -48,12 +50,14 @@ pub unsafe extern "C" fn xd_array_from_buffer(
 ) -> Handle<XdArray> {
     fallible(error, || {
         let (buffer, dtype) = (given(buffer, "buffer")?, given(dtype, "dtype")?);
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes
+        // during the call.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
         let layout = if strides.is_null() {
             Layout::contiguous(shape.as_slice(), dtype.itemsize(), Order::RowMajor)?
         } else {
-            // SAFETY: the caller's word.
+            // SAFETY: `# Safety`: `strides`, which is not null here, points to `ndim` numbers,
+            // which nothing writes during the call.
             Layout::new(shape.as_slice(), unsafe { items(strides, ndim, "strides") }?, dtype.itemsize())?
         };
         hand_over_array(DArray::from_buffer(buffer.try_clone()?, dtype.clone(), layout, offset)?)

@@ -21,7 +21,7 @@ pub const XD_ROW_MAJOR: i32 = 1;
 /// `XD_COLUMN_MAJOR` of the header.
 pub const XD_COLUMN_MAJOR: i32 = 2;
 
-/// `xd_array_t`: an object, of which views can be asked.
+/// `xd_array_t`: an array, and an object of which views can be requested.
 pub type XdArray = ArrayObject;
 
 /// The array of an argument that must not be null.
@@ -33,7 +33,7 @@ pub(crate) fn array_of<'a>(argument: Option<&'a XdArray>, name: &str) -> Result<
     Ok(given(argument, name)?.array())
 }
 
-/// Hands an array over to C.
+/// Moves an array into a handle that C owns.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub extern "C" fn xd_array_clone(array: Option<&XdArray>, error: ErrorOut<'_>) -
     fallible(error, || hand_over_array(array_of(array, "array")?.clone()))
 }
 
-/// A handle on the same elements that never permits to write.
+/// A read-only handle on the same elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_readonly(array: Option<&XdArray>, error: ErrorOut<'_>) -> Handle<XdArray> {
     fallible(error, || hand_over_array(array_of(array, "array")?.clone().into_readonly()))
@@ -70,7 +70,8 @@ pub extern "C" fn xd_array_free(array: Handle<XdArray>) {
     answer(|| drop(array));
 }
 
-/// A handle on the same elements, whose views are told by numbers where no template says the dtype.
+/// A handle on the same elements whose views approximate dtypes that no template describes by plain
+/// numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_approximated(array: Option<&XdArray>, error: ErrorOut<'_>) -> Handle<XdArray> {
     fallible(error, || hand_over(ArrayObject::approximated(array_of(array, "array")?.clone())))

@@ -1,4 +1,4 @@
-//! What an array knows of itself.
+//! Properties of an array.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -14,32 +14,32 @@ use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
 
-/// How many axes there are.
+/// The number of axes.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_ndim(array: Option<&XdArray>) -> usize {
     answer(|| array.map_or(0, |array| array.array().rank()))
 }
 
-/// The lengths of the axes. Lives as long as the array.
+/// The lengths of the axes. Valid as long as the array.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_shape(array: Option<&XdArray>) -> *const isize {
-    // None is above `isize::MAX`, so that the sign makes no difference.
+    // No length exceeds `isize::MAX`, so the cast keeps its value.
     answer(|| array.map_or(ptr::null(), |array| array.array().shape().as_ptr().cast()))
 }
 
-/// From one neighbour to the next along each axis, in bytes. Lives as long as the array.
+/// The strides in bytes. Valid as long as the array.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_strides(array: Option<&XdArray>) -> *const isize {
     answer(|| array.map_or(ptr::null(), |array| array.array().strides().as_ptr()))
 }
 
-/// What the elements are. Lives as long as the array, and is not to be freed.
+/// The dtype. Valid as long as the array, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_dtype(array: Option<&XdArray>) -> *const DType {
     answer(|| array.map_or(ptr::null(), |array| array.array().dtype()))
 }
 
-/// How many elements there are.
+/// The number of elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_len(array: Option<&XdArray>) -> usize {
     answer(|| array.map_or(0, |array| array.array().len()))
@@ -51,19 +51,19 @@ pub extern "C" fn xd_array_nbytes(array: Option<&XdArray>) -> usize {
     answer(|| array.map_or(0, |array| array.array().nbytes()))
 }
 
-/// Whether this handle refuses to write.
+/// Whether this handle is read-only.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_is_readonly(array: Option<&XdArray>) -> bool {
     answer(|| array.is_some_and(|array| array.array().is_readonly()))
 }
 
-/// Whether elements are reached over tables of pointers.
+/// Whether elements are reached through tables of pointers.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_is_indirect(array: Option<&XdArray>) -> bool {
     answer(|| array.is_some_and(|array| array.array().is_indirect()))
 }
 
-/// Whether the elements lie in this order without gaps.
+/// Whether the elements are contiguous in this order.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_is_contiguous(array: Option<&XdArray>, order: i32) -> bool {
     answer(|| match (array, order_of(order)) {
@@ -72,13 +72,14 @@ pub extern "C" fn xd_array_is_contiguous(array: Option<&XdArray>, order: i32) ->
     })
 }
 
-/// Where element 0 is. It gives no permission to touch it.
+/// The address of element 0. It grants no access.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_address(array: Option<&XdArray>) -> usize {
     answer(|| array.map_or(0, |array| array.array().as_ptr().addr()))
 }
 
-/// The bytes from the lowest to the highest that the array touches, and where in them element 0 is.
+/// The bytes from the lowest to the highest that the array reaches, and the offset of element 0 in
+/// them.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_buffer(
     array: Option<&XdArray>,
@@ -96,24 +97,24 @@ pub extern "C" fn xd_array_buffer(
     })
 }
 
-/// Permission to touch the elements.
+/// A lease of the elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_lease(array: Option<&XdArray>, kind: i32, error: ErrorOut<'_>) -> Handle<Lease> {
     fallible(error, || hand_over(Lease::of_array(array_of(array, "array")?, kind)?))
 }
 
-/// The elements as text, the middle of long axes left out.
+/// The elements as text. Long axes are elided in the middle.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_to_text(array: Option<&XdArray>, error: ErrorOut<'_>) -> *mut c_char {
     fallible(error, || string(array_of(array, "array")?.display().to_string()))
 }
 
-/// By which protocols the array goes out, and what consumers of other libraries do with it. Of all
+/// The protocols that export the array, and what consumers in other libraries do with it: in all
 /// libraries where `library` is null.
 ///
 /// # Safety
 ///
-/// `library` is null or a text that ends with a zero, which nothing writes during the call.
+/// `library` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_explain(
     array: Option<&XdArray>,
@@ -124,8 +125,8 @@ pub unsafe extern "C" fn xd_array_explain(
         let array = array_of(array, "array")?;
         let library = match library.is_null() {
             true => None,
-            // SAFETY: `# Safety`: `library`, which is not null here, is a text that ends with a
-            // zero.
+            // SAFETY: `# Safety`: `library`, which is not null here, is a C string; the result is
+            // used during this call only, while nothing writes it.
             false => Some(unsafe { text(library, "library") }?),
         };
         string(explain::text(array, library))

@@ -1,4 +1,4 @@
-//! Other views of the same elements: nothing is copied.
+//! Views of the same elements, zero-copy.
 
 use std::ffi::c_char;
 
@@ -21,10 +21,10 @@ pub const XD_SLICE_NEW_AXIS: i32 = 2;
 /// `XD_SLICE_REST` of the header.
 pub const XD_SLICE_REST: i32 = 3;
 
-/// `XD_OPEN` of the header: a bound that is not there.
+/// `XD_OPEN` of the header: an omitted bound.
 pub const XD_OPEN: isize = isize::MIN;
 
-/// `xd_slice_t`: what to take of one axis.
+/// `xd_slice_t`: what a slice selects of one axis.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct XdSlice {
@@ -36,7 +36,7 @@ pub struct XdSlice {
     pub start: isize,
     /// The second bound of a range.
     pub stop: isize,
-    /// How far to step.
+    /// The step of a range.
     pub step: isize,
 }
 
@@ -62,11 +62,11 @@ fn made(array: Option<&XdArray>, view: impl FnOnce(&DArray) -> Result<DArray>) -
     hand_over_array(view(array_of(array, "array")?)?)
 }
 
-/// Part of each axis, as in NumPy.
+/// A part of each axis, as in NumPy.
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `slices` is null or points to `count` items that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_slice(
     array: Option<&XdArray>,
@@ -75,7 +75,8 @@ pub unsafe extern "C" fn xd_array_slice(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `slices` is null or points to `count` initialised items, which
+        // nothing writes during the call.
         let slices = unsafe { items(slices, count, "slices") }?;
         let axes = slices.iter().enumerate().map(|(place, slice)| slice.of(place));
         let axes = axes.collect::<Result<Vec<_>>>()?;
@@ -83,18 +84,19 @@ pub unsafe extern "C" fn xd_array_slice(
     })
 }
 
-/// The view that a text names.
+/// The view that a subscript selects, given as text.
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `subscript` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_at(
     array: Option<&XdArray>,
     subscript: *const c_char,
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `subscript` is null or a C string; the result is used during this call
+    // only, while nothing writes it.
     fallible(error, || made(array, |array| Ok(array.at(unsafe { text(subscript, "subscript") }?)?)))
 }
 
@@ -102,14 +104,15 @@ pub unsafe extern "C" fn xd_array_at(
 ///
 /// # Safety
 ///
-/// As the header says of texts.
+/// `name` is null or a C string that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_field(
     array: Option<&XdArray>,
     name: *const c_char,
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `name` is null or a C string; the result is used during this call only,
+    // while nothing writes it.
     fallible(error, || made(array, |array| Ok(array.field(unsafe { text(name, "name") }?)?)))
 }
 
@@ -123,7 +126,7 @@ pub extern "C" fn xd_array_transpose(array: Option<&XdArray>, error: ErrorOut<'_
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `axes` is null or points to `ndim` numbers that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_permute(
     array: Option<&XdArray>,
@@ -132,17 +135,18 @@ pub unsafe extern "C" fn xd_array_permute(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `axes` is null or points to `ndim` numbers, which nothing writes
+        // during the call.
         let axes = unsafe { lengths(axes, ndim, "axes") }?;
         made(array, |array| Ok(array.permute(axes.as_slice())?))
     })
 }
 
-/// The same elements under another shape.
+/// The same elements with another shape.
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `shape` is null or points to `ndim` numbers that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_reshape(
     array: Option<&XdArray>,
@@ -151,17 +155,18 @@ pub unsafe extern "C" fn xd_array_reshape(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes
+        // during the call.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
         made(array, |array| Ok(array.reshape(shape.as_slice())?))
     })
 }
 
-/// The elements repeated along new axes and axes of length 1.
+/// The elements, repeated along new axes and axes of length 1.
 ///
 /// # Safety
 ///
-/// As the header says of lists.
+/// `shape` is null or points to `ndim` numbers that nothing writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_array_broadcast_to(
     array: Option<&XdArray>,
@@ -170,7 +175,8 @@ pub unsafe extern "C" fn xd_array_broadcast_to(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `shape` is null or points to `ndim` numbers, which nothing writes
+        // during the call.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
         made(array, |array| Ok(array.broadcast_to(shape.as_slice())?))
     })
