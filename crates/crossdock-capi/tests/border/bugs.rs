@@ -1,4 +1,4 @@
-//! The known bugs of the original: each has a function in C that meets it, and a row on the page for authors.
+//! The known bugs of the original: a C function triggers each, and the page for authors lists each.
 
 use std::fmt::Write as _;
 use std::fs;

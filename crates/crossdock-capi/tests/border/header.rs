@@ -1,4 +1,4 @@
-//! The header by itself: every dialect takes it, and its numbers are those of the library.
+//! The header by itself: every dialect compiles it, and its numbers equal those of the library.
 
 use std::fmt::Write as _;
 use std::mem::offset_of;
@@ -22,7 +22,7 @@ const DIALECTS: [(&str, Language); 5] =
 #[test]
 fn every_dialect_takes_the_header() {
     for (name, language) in DIALECTS {
-        // Twice, and alone: it includes what it needs.
+        // Included twice, and alone: the header includes what it needs.
         let text = "#include <crossdock.h>\n#include <crossdock.h>\nint main(void) { return 0; }\n";
         let strict = ["-Wshadow", "-Wconversion"].map(str::to_owned);
         match compiles(language, &format!("alone-{name}"), text, &strict) {
@@ -103,7 +103,7 @@ fn numbers() -> Vec<(&'static str, i128)> {
     names
 }
 
-/// One assertion a line.
+/// One assertion per line.
 fn assertions() -> String {
     let mut text = structs! {
         "xd_value" = XdValue { "kind" = head, "as" = payload }
@@ -130,7 +130,7 @@ fn assertions() -> String {
         let offset = offset_of!(View, item_desc) + offset;
         writeln!(text, "SAME(offsetof(xd_memory_view_t, item_desc.{field}), {offset});").unwrap();
     }
-    // In one word with the kind.
+    // In the same word as the kind.
     text.push_str("SAME(offsetof(xd_value, len), 4);\n");
     for (name, number) in numbers() {
         writeln!(text, "SAME({name}, {number});").unwrap();
@@ -150,13 +150,13 @@ fn structs_and_constants_are_those_of_the_library() {
     let good = format!("{head}{}", assertions());
     let Some(result) = compiles(C11, "same", &good, &[]) else { return };
     result.unwrap();
-    // An assertion that is wrong is noticed.
+    // A wrong assertion must fail.
     let spoilt = good.replacen("SAME(sizeof(xd_value), 16)", "SAME(sizeof(xd_value), 17)", 1);
     assert_ne!(good, spoilt);
     assert!(compiles(C11, "spoilt", &spoilt, &[]).unwrap().is_err());
 }
 
-/// The folders of Ruby's headers, as arguments; none where Ruby or its headers are missing.
+/// The include paths of Ruby's headers, as arguments; none where Ruby or its headers are missing.
 fn ruby() -> Option<Vec<String>> {
     let script = "puts RbConfig::CONFIG.values_at('rubyhdrdir', 'rubyarchhdrdir')";
     let output = Command::new("ruby").args(["-rrbconfig", "-e", script]).output();
@@ -171,8 +171,8 @@ fn ruby() -> Option<Vec<String>> {
     None
 }
 
-/// Field for field the structs of the original, whichever version of Ruby is installed. (Until 3.2 two flags of a component are bits of
-/// the byte in which the first of them lies here.)
+/// Compares the structs of the original field by field, in the installed version of Ruby. (Until
+/// 3.2 two flags of a component are bits of the byte where the first of them is here.)
 #[test]
 fn structs_and_flags_are_those_of_ruby() {
     let Some(ruby) = ruby() else { return };
@@ -207,7 +207,7 @@ fn structs_and_flags_are_those_of_ruby() {
     assert!(compiles(C11, "ruby-spoilt", &spoilt, &ruby).unwrap().is_err());
 }
 
-/// Every number that the header defines is compared, so that none can be added on one side only.
+/// Compares every number that the header defines, so that the header and the library cannot differ.
 #[test]
 fn no_constant_is_forgotten() {
     let compared = numbers();

@@ -1,4 +1,5 @@
-//! The hostile producer in front of the functions of the shared library: what it does is refused with its reason, or has no effect.
+//! The hostile producer registered with the shared library: its faults are refused with their
+//! reasons, or have no effect.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -20,7 +21,7 @@ library! {
     xd_last_refusal: fn() -> *const c_char;
 }
 
-/// The hub by its functions in C.
+/// The hub, called through its C functions.
 fn functions() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(Functions::load)
@@ -28,39 +29,45 @@ fn functions() -> &'static Functions {
 
 impl Hub for &'static Functions {
     fn register(self, class: &Class, entry: &Entry) -> bool {
-        // SAFETY: a class and its callbacks, which do anything but what breaks memory.
+        // SAFETY: both references are valid structs of the C types, and the testkit's callbacks
+        // break rules of the protocol but never of memory.
         unsafe { (self.xd_memory_view_register)(class, entry) }
     }
 
     fn unregister(self, class: &Class) -> bool {
-        // SAFETY: a class.
+        // SAFETY: the function compares the address of the class, which is valid, with those it
+        // knows.
         unsafe { (self.xd_memory_view_unregister)(class) }
     }
 
     fn available(self, object: &Hostile) -> bool {
-        // SAFETY: an object.
+        // SAFETY: the pointer is to a live object of the testkit, whose class and producer may be
+        // called.
         unsafe { (self.xd_memory_view_available_p)(object.as_ptr()) }
     }
 
     fn get(self, object: &Hostile, view: &mut Struct, flags: Flags) -> bool {
-        // SAFETY: an object, and a struct that may be written.
+        // SAFETY: the pointer is to a live object of the testkit, and the exclusive reference makes
+        // the struct writable.
         unsafe { (self.xd_memory_view_get)(object.as_ptr(), view.as_mut_ptr(), flags.0) }
     }
 
     fn release(self, view: &mut Struct) -> bool {
-        // SAFETY: a struct, whose view nobody uses any more.
+        // SAFETY: the exclusive reference makes the struct writable, and the tests use a view no
+        // longer once they release it.
         unsafe { (self.xd_memory_view_release)(view.as_mut_ptr()) }
     }
 
     fn exports(self, object: usize) -> usize {
-        // SAFETY: an address that is compared.
+        // SAFETY: the function only compares the address with those of the views that it holds.
         unsafe { (self.xd_memory_view_exports)(ptr::without_provenance_mut(object)) }
     }
 
     fn last_refusal(self) -> String {
-        // SAFETY: nothing is given.
+        // SAFETY: the function has no parameters and returns a C string in every case.
         let text = unsafe { (self.xd_last_refusal)() };
-        // SAFETY: a C string until this thread is refused something else.
+        // SAFETY: the library returned a C string that is valid until the next refusal on this
+        // thread, and it is copied here.
         unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8").to_owned()
     }
 }

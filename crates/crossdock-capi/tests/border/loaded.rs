@@ -1,29 +1,30 @@
-//! The shared library, loaded at run time: its functions by the names and types of the header.
+//! The shared library, loaded at run time: its functions by the names and types in the header.
 
 use std::ffi::{CString, c_void};
 use std::sync::OnceLock;
 
 use crate::toolchain::shared_library;
 
-/// The address of a function of the library, which stays loaded.
+/// The address of a function in the library, which stays loaded.
 pub(crate) fn address(name: &str) -> *mut c_void {
     static HANDLE: OnceLock<usize> = OnceLock::new();
     let handle = *HANDLE.get_or_init(|| {
         let path = shared_library();
         let path = CString::new(path.to_str().expect("a path in UTF-8")).expect("no zero in it");
-        // SAFETY: the library has no constructors but those of the standard library.
+        // SAFETY: the path is a C string, and the library's only constructors are those of the
+        // standard library.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{path:?} does not load");
         handle.expose_provenance()
     });
     let name = CString::new(name).expect("no zero in it");
-    // SAFETY: the library stays loaded.
+    // SAFETY: the handle is from `dlopen` and never closed, and the name is a C string.
     let address = unsafe { libc::dlsym(std::ptr::with_exposed_provenance_mut(handle), name.as_ptr()) };
     assert!(!address.is_null(), "{name:?}");
     address
 }
 
-/// A struct of functions, with a function `load` that finds them.
+/// Defines a struct of functions, with a function `load` that looks them up.
 macro_rules! library {
     ($library:ident: $($name:ident: fn($($parameter:ty),*) $(-> $result:ty)?;)*) => {
         /// Functions of the loaded library.
@@ -35,7 +36,8 @@ macro_rules! library {
             fn load() -> Self {
                 Self { $($name: {
                     let address = $crate::loaded::address(stringify!($name));
-                    // SAFETY: the type in the header, which is compared with that of the library.
+                    // SAFETY: both are of pointer size, and the type is that of the prototype in
+                    // the header; the test of the symbols compares the header with the library.
                     unsafe { std::mem::transmute_copy(&address) }
                 },)* }
             }

@@ -1,7 +1,8 @@
-//! The library from the side of C: its header, its symbols, and programs that are built against both.
+//! The library as C uses it: its header, its symbols, and programs built against both.
 //!
-//! Programs are built against this build of the library, or against an installed one where `CROSSDOCK_PREFIX` names its folder.
-//! `CROSSDOCK_INSTRUMENT` runs them under an instrument: `valgrind`, or `address` for the compiler's address sanitizer.
+//! Programs link this build of the library, or an installed one in the folder `CROSSDOCK_PREFIX`.
+//! `CROSSDOCK_INSTRUMENT` runs them under an instrument: `valgrind`, or `address` for the
+//! compiler's address sanitizer.
 
 mod bugs;
 mod header;

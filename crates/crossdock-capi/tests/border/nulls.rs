@@ -7,14 +7,14 @@ use crate::programs::run;
 use crate::prototypes::{Prototype, prototypes};
 use crate::toolchain::{C11, scratch};
 
-/// What a call gives where it gives nothing: an expression in C.
+/// The C expression that is true of a result that is nothing.
 fn nothing(prototype: &Prototype) -> Option<&'static str> {
     match &*prototype.returns {
         "void" => None,
         "xd_value" => Some("result.kind == XD_VALUE_NIL"),
-        // What needs no pointer may well succeed.
+        // A function without pointer parameters may succeed.
         _ if prototype.pointers().next().is_none() => Some("true"),
-        // Texts are never null.
+        // Messages are never null.
         _ if prototype.name == "xd_error_message" => Some("result != NULL"),
         // Without a format, items are bytes.
         "ssize_t" if prototype.name.ends_with("_format") => Some("result == 1"),
@@ -60,7 +60,7 @@ fn text() -> String {
                     }
                 }
             }
-            // What fails for want of a pointer says which.
+            // A failure because of a null pointer names it.
             if last == "&error" && prototype.is_fallible() {
                 let names =
                     prototype.pointers().map(|name| format!("strstr(xd_error_message(error), \"`{name}`\")"));

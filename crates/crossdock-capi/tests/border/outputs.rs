@@ -1,5 +1,5 @@
-//! The outputs of functions besides their return value: set to nothing or left alone when the
-//! function fails, as the header says.
+//! The outputs of functions besides their return value: set to nothing or unchanged when the
+//! function fails, as the header documents.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -43,7 +43,7 @@ const OUTPUTS: &[Output] = &[
         &["(\"?\", OUT, NULL, NULL) >= 0", "(\"cq<>\", OUT, NULL, NULL) >= 0"]),
     ("xd_memory_view_parse_item_format", "n", "size_t", Nothing,
         &["(\"?\", NULL, OUT, NULL) >= 0", "(\"?\", &components, OUT, NULL) >= 0"]),
-    // Where the error begins: null if there is none.
+    // The position of the error: null if there is none.
     ("xd_memory_view_parse_item_format", "err", "const char *", Nothing,
         &["(\"c\", NULL, NULL, OUT) < 0", "(NULL, NULL, NULL, OUT) < 0"]),
     ("xd_memory_view_item_size_from_format", "err", "const char *", Nothing,

@@ -10,7 +10,7 @@ use crate::toolchain::{
     C11, CXX17, CXX20, CXX23, Language, PACKAGE, program, root, scratch, scratch_folder, succeeded,
 };
 
-/// Builds and runs a program, which has to end well. Its argument is a folder that it may use.
+/// Builds and runs a program, which must succeed. Its argument is a folder that it may use.
 #[track_caller]
 pub(crate) fn run(language: Language, source: &Path) {
     if let Some(mut command) = program(language, source, &[]) {
@@ -18,7 +18,7 @@ pub(crate) fn run(language: Language, source: &Path) {
     }
 }
 
-/// The sources of a folder with this ending, in order; at least one.
+/// The sources in a folder with this extension, sorted; at least one.
 pub(crate) fn sources(folder: PathBuf, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut sources: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -56,12 +56,13 @@ fn examples_in_cxx_run() {
     }
 }
 
-/// What a line of Python prints; none where there is no Python with the tests' packages.
+/// The output of a line of Python; none where Python or the packages of the tests are missing.
 fn told_by_python(script: &str) -> Option<String> {
     Some(succeeded(Command::new(python()?).args(["-c", script])))
 }
 
-/// The flags for Arrow's C++ library as the wheel of pyarrow brings it: that has no link without the version in its name.
+/// The flags for Arrow's C++ library in the wheel of pyarrow, which has no link without the version
+/// in its name.
 fn arrow() -> Option<Vec<String>> {
     let script = "import glob, os, pyarrow
 print(pyarrow.get_include())
@@ -116,7 +117,7 @@ fn views_are_mdspans_of_the_compiler_or_of_another_library() {
     }
 }
 
-/// The programs of a page: what stands in fences of this language.
+/// The programs of a page: the contents of its fences in this language.
 fn fenced(page: &str, language: &str) -> Vec<String> {
     let fences = page.split("\n```").skip(1).step_by(2);
     fences.filter_map(|fence| fence.strip_prefix(&format!("{language}\n"))).map(str::to_owned).collect()
@@ -134,6 +135,6 @@ fn programs_of_the_page_run() {
             programs += 1;
         }
     }
-    // As many as there are fences, but for the commands of a shell.
+    // All fences, except commands of a shell.
     assert_eq!(programs, page.matches("\n```").count() / 2 - page.matches("\n```sh\n").count());
 }

@@ -8,26 +8,26 @@ use crate::toolchain::PACKAGE;
 /// One function of the header.
 pub(crate) struct Prototype {
     pub(crate) name: String,
-    /// What it returns, as it is written.
+    /// The return type, as written.
     pub(crate) returns: String,
-    /// Its parameters, as they are written.
+    /// The parameters, as written.
     pub(crate) parameters: Vec<String>,
 }
 
 impl Prototype {
-    /// Whether its last parameter is where an error goes.
+    /// Whether the last parameter receives the error.
     pub(crate) fn is_fallible(&self) -> bool {
         self.parameters.last().is_some_and(|parameter| parameter == "xd_error_t **error")
     }
 
-    /// The names of its parameters that are pointers, but for the error's.
+    /// The names of the parameters that are pointers, except the error.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = &str> {
         let pointers = self.parameters.iter().filter(|parameter| parameter.contains('*'));
         pointers.map(|parameter| name_of(parameter)).filter(|&name| name != "error")
     }
 }
 
-/// The name in a parameter: of a function that is one, that in its brackets.
+/// The name in a parameter; for a function pointer, the name in parentheses.
 fn name_of(parameter: &str) -> &str {
     match parameter.split_once("(*") {
         Some((_, rest)) => rest.split(')').next().unwrap_or_default(),
@@ -68,7 +68,7 @@ fn read(declaration: &str) -> Prototype {
     Prototype { name: head[at..].to_owned(), returns: head[..at].trim().to_owned(), parameters }
 }
 
-/// At the commas outside of brackets.
+/// Splits at the commas outside parentheses.
 fn split(list: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0);
     for letter in list.chars() {

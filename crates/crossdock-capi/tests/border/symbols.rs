@@ -1,4 +1,4 @@
-//! What the header declares is what the library exports.
+//! The header declares the functions that the library exports.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -33,7 +33,7 @@ fn what_is_installed_has_no_line_tables() {
     }
 }
 
-/// Every exported function goes through the one door, so that nothing unwinds into C.
+/// Every exported function uses the guard, so that nothing unwinds into C.
 #[test]
 fn every_exported_function_is_guarded() {
     let mut exported = 0;

@@ -1,4 +1,4 @@
-//! The compilers of C and C++, and the library as they find it.
+//! The C and C++ compilers, and the library that they link.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,12 +15,12 @@ use crossdock_testkit::missing;
 /// The folder of the package.
 pub(crate) const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The root of the checkout.
+/// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(PACKAGE).ancestors().nth(2).expect("the package lies two folders below the root").to_owned()
 }
 
-/// A language and the dialect of it.
+/// A language and its dialect.
 #[derive(Clone, Copy)]
 pub(crate) struct Language {
     compiler: &'static str,
@@ -36,7 +36,7 @@ pub(crate) const CXX20: Language = Language { compiler: "c++", standard: "c++20"
 pub(crate) const CXX23: Language = Language { compiler: "c++", standard: "c++23" };
 
 impl Language {
-    /// The compiler with every warning an error; none where it is missing.
+    /// The compiler, with every warning an error; none where it is missing.
     pub(crate) fn compiler(self) -> Option<Command> {
         let program = env::var_os(if self.compiler == "cc" { "CC" } else { "CXX" });
         let program = program.unwrap_or_else(|| self.compiler.into());
@@ -60,14 +60,14 @@ impl Language {
     }
 }
 
-/// Where the library is found.
+/// Where the headers and the library are.
 struct Library {
     cflags: Vec<OsString>,
     libs: Vec<OsString>,
     folder: PathBuf,
 }
 
-/// The library at hand, found once.
+/// The library under test, located once.
 fn library() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
     LIBRARY.get_or_init(|| match env::var_os("CROSSDOCK_PREFIX") {
@@ -76,7 +76,7 @@ fn library() -> &'static Library {
     })
 }
 
-/// As `pkg-config` says.
+/// As `pkg-config` reports.
 fn installed(prefix: &Path) -> Library {
     let folder = prefix.join("lib");
     let ask = |what: &str| {
@@ -102,7 +102,7 @@ fn a_folder_with_spaces_and_umlauts_is_one_word() {
     assert_eq!(words(line), ["-I/a b \u{fc}/include", "-L/c", "-lcrossdock"]);
 }
 
-/// What this build made, under the names that it has once it is installed.
+/// The library of this build, under the names that it has once installed.
 fn staged() -> Library {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stage-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder for links");
@@ -135,19 +135,19 @@ fn built() -> PathBuf {
     built
 }
 
-/// The shared library at hand.
+/// The shared library under test.
 pub(crate) fn shared_library() -> PathBuf {
     library().folder.join("libcrossdock.so")
 }
 
-/// The name that the library has for the loader.
+/// The soname of a library.
 pub(crate) fn soname(library: &Path) -> String {
     let text = succeeded(Command::new("objdump").arg("-p").arg(library));
     let line = text.lines().find_map(|line| line.trim().strip_prefix("SONAME"));
     line.expect("the library has a name for the loader").trim().to_owned()
 }
 
-/// What a command that must succeed wrote.
+/// The output of a command that must succeed.
 #[track_caller]
 pub(crate) fn succeeded(command: &mut Command) -> String {
     let Output { status, stdout, stderr } =
@@ -157,7 +157,7 @@ pub(crate) fn succeeded(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
-/// A folder of our own in the target folder.
+/// A folder of this process in the target folder.
 pub(crate) fn scratch_folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("border-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder of our own");
@@ -169,7 +169,7 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     scratch_folder().join(name)
 }
 
-/// Whether a text compiles; if not, what the compiler says. None where there is no compiler.
+/// Whether a text compiles; if not, the compiler's message. None where there is no compiler.
 pub(crate) fn compiles(
     language: Language,
     name: &str,
@@ -189,8 +189,8 @@ pub(crate) fn compiles(
     })
 }
 
-/// Builds a program and gives the command that runs it, under the instrument that was asked for. None where there is no compiler. `others`
-/// are flags for other libraries.
+/// Builds a program and returns the command that runs it, under the requested instrument. None
+/// where there is no compiler. `others` are flags for other libraries.
 pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> Option<Command> {
     let instrument = env::var("CROSSDOCK_INSTRUMENT").unwrap_or_default();
     let name = source.file_name().expect("a source has a name").to_string_lossy().replace('.', "-");
@@ -201,7 +201,7 @@ pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> O
         compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
     }
     compile.args(cflags).arg("-o").arg(&binary).arg(source).args(libs).args(others);
-    // Not `-Wl,-rpath,…`, which a comma in the path would end.
+    // Not `-Wl,-rpath,…`: a comma in the path would end the argument.
     compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder).args(["-pthread", "-ldl"]);
     succeeded(&mut compile);
     Some(match &*instrument {

@@ -1,4 +1,4 @@
-//! What Ruby answered, asked of the shared library: loaded at run time, by the names and types of the header.
+//! Ruby's recorded answers, compared with those of the shared library, which is loaded at run time.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
@@ -31,7 +31,7 @@ library! {
     xd_value_free: fn(*mut XdValue);
 }
 
-/// A format as the library reads it: its size, and its components, which are freed by the library.
+/// A format as the library parses it: its size, and its components, which the library frees.
 struct Parsed<'a> {
     library: &'a Library,
     size: isize,
@@ -44,7 +44,8 @@ impl Library {
     fn parse(&self, format: &CString) -> Parsed<'_> {
         let (mut components, mut n, mut err) = (ptr::null_mut(), 0, ptr::null());
         let (out, count, place) = (&raw mut components, &raw mut n, &raw mut err);
-        // SAFETY: a C string, and three places.
+        // SAFETY: the format is a C string, and the three outputs are local variables of the
+        // declared types.
         let size = unsafe { (self.xd_memory_view_parse_item_format)(format.as_ptr(), out, count, place) };
         let error_at = (size < 0).then(|| err.addr() - format.as_ptr().addr());
         assert_eq!(error_at.is_some(), !err.is_null());
@@ -57,14 +58,15 @@ impl Parsed<'_> {
         if self.components.is_null() {
             return &[];
         }
-        // SAFETY: so many, until they are freed.
+        // SAFETY: the pointer is not null here; the library returned `n` components, which `drop`
+        // frees after this borrow ends.
         unsafe { std::slice::from_raw_parts(self.components, self.n) }
     }
 }
 
 impl Drop for Parsed<'_> {
     fn drop(&mut self) {
-        // SAFETY: given by the library, and freed once.
+        // SAFETY: the library returned the components, or null, and this drop alone frees them.
         unsafe { (self.library.xd_memory_view_free_components)(self.components, self.n) };
     }
 }
@@ -81,7 +83,8 @@ fn formats_are_answered_as_by_ruby_where_it_is_right() {
         let text = CString::new(format).expect("no zero in it");
         let parsed = library.parse(&text);
         let mut err = ptr::null();
-        // SAFETY: a C string, and a place.
+        // SAFETY: the format is a C string, and the output is a local variable of the declared
+        // type.
         let size = unsafe { (library.xd_memory_view_item_size_from_format)(text.as_ptr(), &raw mut err) };
         assert_eq!((size, err.is_null()), (parsed.size, parsed.error_at.is_none()), "{format:?}");
         match parsed.error_at {
@@ -107,13 +110,15 @@ fn extracted(library: &Library, mut value: XdValue) -> Extracted {
         XD_VALUE_NIL => Extracted::Nil,
         XD_VALUE_LIST if value.is_empty() => Extracted::List(Vec::new()),
         XD_VALUE_LIST => {
-            // SAFETY: a list of so many, until it is freed.
+            // SAFETY: the kind is a list, so the library's payload points to `len` values, which
+            // live until the call below frees them.
             let items = unsafe { std::slice::from_raw_parts(value.payload.cast::<XdValue>(), value.len()) };
             Extracted::List(items.iter().map(number).collect())
         }
         _ => Extracted::One(number(&value)),
     };
-    // SAFETY: given by the library, and freed once.
+    // SAFETY: the library returned the value, and it is freed only here; `items` is not used any
+    // more.
     unsafe { (library.xd_value_free)(&raw mut value) };
     read
 }
@@ -124,7 +129,8 @@ fn items_are_read_as_by_ruby() {
     for vectors::Item { format, mut bytes, value } in vectors::items() {
         let text = CString::new(&*format).expect("no zero in it");
         let parsed = library.parse(&text);
-        // SAFETY: the components of the format, and the bytes of one item.
+        // SAFETY: the library returned `n` components of the format, and the recorded bytes are one
+        // whole item.
         let members = unsafe {
             (library.xd_memory_view_extract_item_members)(bytes.as_ptr().cast(), parsed.components, parsed.n)
         };
@@ -136,11 +142,13 @@ fn items_are_read_as_by_ruby() {
         (view.format, view.item_size, view.ndim) = (text.as_ptr(), parsed.size, 0);
         for components in [ptr::null(), parsed.components.cast_const()] {
             (view.item_desc.components, view.item_desc.length) = (components, parsed.n);
-            // SAFETY: a view of one item, without axes.
+            // SAFETY: the view describes the recorded bytes of one item; without axes, the index
+            // may be null.
             let item = unsafe { (library.xd_memory_view_get_item)(&raw const view, ptr::null()) };
             assert_eq!(extracted(&library, item), value, "{format:?} of {bytes:02x?}");
             let mut list = [XdValue::NIL; 64];
-            // SAFETY: as above, and a list of so many.
+            // SAFETY: the view describes the recorded bytes of one item without axes, and `list`
+            // has room for `list.len()` values.
             let read = unsafe {
                 (library.xd_memory_view_read_item)(
                     &raw const view,
@@ -160,7 +168,7 @@ fn items_are_read_as_by_ruby() {
     }
 }
 
-/// A view of such a layout over an address that nobody follows.
+/// A view of this layout over an address that is never dereferenced.
 fn view(layout: &Recorded) -> View {
     let pointer =
         |numbers: &Option<Vec<isize>>| numbers.as_ref().map_or(ptr::null(), |numbers| numbers.as_ptr());
@@ -180,7 +188,7 @@ fn strides_are_filled_in_as_recorded() {
     layouts::check_strides(|shape, item_size, row_major| {
         let mut strides = vec![-7; shape.len()];
         let (ndim, fill) = (shape.len() as isize, library.xd_memory_view_fill_contiguous_strides);
-        // SAFETY: as many numbers on both sides.
+        // SAFETY: `shape` and `strides` both have `ndim` numbers, and `strides` is writable.
         assert!(unsafe { fill(ndim, item_size, shape.as_ptr(), row_major, strides.as_mut_ptr()) });
         strides
     });
@@ -190,7 +198,8 @@ fn strides_are_filled_in_as_recorded() {
 fn contiguity_is_numpys_rule_and_strictly_the_originals() {
     let library = Library::load();
     let ask = |layout: &Recorded, question: unsafe extern "C" fn(*const View) -> bool| {
-        // SAFETY: a view with as many lengths and strides as it has axes.
+        // SAFETY: the recorded shape and strides are null or have `ndim` numbers, and they outlive
+        // the view.
         unsafe { question(&view(layout)) }
     };
     let usually =
@@ -212,7 +221,8 @@ fn items_are_where_ruby_finds_them_and_nowhere_outside() {
     let library = Library::load();
     layouts::check_item_pointers(|layout, index| {
         let view = view(layout);
-        // SAFETY: a view of such a layout, and as many indices.
+        // SAFETY: the recorded layout has `ndim` lengths and strides or null, the index has `ndim`
+        // numbers, and the result is only compared.
         let item = unsafe { (library.xd_memory_view_get_item_pointer)(&raw const view, index.as_ptr()) };
         (!item.is_null()).then(|| item.addr().wrapping_sub(view.data.addr()) as isize)
     });
