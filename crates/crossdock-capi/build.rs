@@ -1,4 +1,4 @@
-//! Names the shared library as programs in C know it, whatever its file is called in the target folder.
+//! Sets the soname of the shared library, independent of its file name in the target folder.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -9,16 +9,16 @@ use crossdock::device::Event;
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
 
-/// What kind of memory a manager gives.
+/// The kinds of memory that a manager allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The device's, of the stream-ordered pool; of the driver where there is none.
+    /// Device memory of the stream-ordered pool, or of the driver where the device has no pools.
     Pool,
-    /// The device's, of the driver: other processes can open it.
+    /// Device memory of the driver, which other processes can open.
     Driver,
-    /// The host's, pinned for all contexts and mapped to the devices.
+    /// Host memory, pinned for all contexts and mapped to the devices.
     Pinned,
-    /// Memory that goes where it is used.
+    /// Managed memory, which migrates to where it is used.
     Managed,
 }
 
@@ -31,29 +31,29 @@ impl Source {
         }
     }
 
-    /// The one that a place of CUDA has first.
+    /// The default source of a kind of place.
     pub(crate) fn of(kind: DeviceKind) -> Option<Self> {
         [Self::Pool, Self::Pinned, Self::Managed].into_iter().find(|source| source.device_kind() == kind)
     }
 }
 
-/// Memory of the driver's, which is freed once, by [`Block::free`].
+/// A block of the driver's memory, which [`Block::free`] frees once.
 #[derive(Debug)]
 pub(crate) struct Block {
     core: Arc<Core>,
     source: Source,
     address: Address,
-    /// Where the memory is a pool's: its number there.
+    /// The number of the allocation in the pool, for memory of a pool.
     number: Option<u64>,
 }
 
 impl Block {
     /// # Errors
     ///
-    /// `is_out_of_memory`; what the driver says.
+    /// `is_out_of_memory`; the driver's error.
     pub(crate) fn allocate(core: &Arc<Core>, source: Source, nbytes: usize) -> Result<Self> {
         let block = |address| Self { core: core.clone(), source, address, number: None };
-        // What the device can never have is not asked for: a pool would look for it first.
+        // Checked here, because a pool searches for memory that the device can never have.
         let is_on_device = source != Source::Pinned;
         if is_on_device && nbytes as u64 > core.total_nbytes() {
             return Err(too_much(core, source, nbytes, core.total_nbytes()));
@@ -61,7 +61,8 @@ impl Block {
         match (source, core.pool()) {
             (Source::Pool, Some(pool)) => {
                 let _current = core.enter()?;
-                // SAFETY: the context is current.
+                // SAFETY: `_current` keeps the context of this core current, as the contract of
+                // `StreamPool::allocate` requires.
                 let taken = unsafe { pool.allocate(core.driver(), nbytes) };
                 let (address, number) =
                     taken.map_err(|failure| Error::from(failure).within(asked(core, source, nbytes)))?;
@@ -70,8 +71,8 @@ impl Block {
             (Source::Pool | Source::Driver, _) => Ok(block(or_trimmed(core, source, nbytes, on_device)?)),
             (Source::Pinned, _) => {
                 let block = block(or_trimmed(core, source, nbytes, on_host)?);
-                // SAFETY: the driver allocated `nbytes` bytes of host memory above, and their
-                // address has not left this function.
+                // SAFETY: `on_host` allocated `nbytes` bytes of host memory at this exposed
+                // address, which has not left this function, so no other code reaches them.
                 unsafe {
                     std::ptr::with_exposed_provenance_mut::<u8>(block.address as usize).write_bytes(0, nbytes)
                 };
@@ -83,7 +84,7 @@ impl Block {
                 match block.fill_with_zeros(nbytes) {
                     Ok(()) => Ok(block),
                     Err(error) => {
-                        // The first error is the one to tell.
+                        // The first error is the one to report.
                         let _also = block.free();
                         Err(error)
                     }
@@ -96,65 +97,70 @@ impl Block {
         self.address
     }
 
-    /// The event from which on the memory can be used; `None` where it can be at once.
+    /// The event after which the memory can be used; `None` where it can be used immediately.
     pub(crate) fn event(&self) -> Option<Arc<dyn Event>> {
         Some(Arc::new(Allocated::new(self.core.clone(), self.number?)))
     }
 
-    /// On the device, where it is most likely used first.
+    /// On the device, where the memory is most likely used first.
     fn fill_with_zeros(&self, nbytes: usize) -> Result<()> {
         let driver = self.core.driver();
         // SAFETY: `allocate` obtained `nbytes` bytes at `address` and has not returned the block
-        // yet, so no other work touches them. `now` makes the context current and returns after the
-        // work is over.
+        // yet, so no other work touches them. `now` makes the context current and waits for the
+        // work.
         self.core.now(|stream| Ok(unsafe { driver.memset_d8_async(self.address, 0, nbytes, stream) }?))
     }
 
     /// # Errors
     ///
-    /// What the driver says. The memory is gone for this program, whatever the driver made of it.
+    /// The driver's error. The block is lost to this program in any case.
     pub(crate) fn free(self) -> Result<()> {
         let Self { core, source, address, .. } = self;
         core.context().release(|driver| match (source, core.pool()) {
-            // SAFETY: allocated by the pool in `allocate`, and freed here alone; the context is
-            // current.
+            // SAFETY: the pool allocated the address in `allocate`, only this method frees it, by
+            // value, and `release` makes the context current.
             (Source::Pool, Some(pool)) => unsafe { pool.free(driver, address) },
             (Source::Pinned, _) => {
                 let host = std::ptr::with_exposed_provenance_mut(address as usize);
-                // SAFETY: allocated as pinned memory in `allocate`, and freed here alone.
+                // SAFETY: `on_host` allocated the address as pinned memory, and only this method,
+                // which consumes the block, frees it.
                 unsafe { driver.mem_free_host(host) }
             }
-            // SAFETY: allocated by the driver in `allocate`, and freed here alone.
+            // SAFETY: `on_device` or `managed` allocated the address, and only this method, which
+            // consumes the block, frees it.
             _ => unsafe { driver.mem_free(address) },
         })
     }
 }
 
-/// What calls the driver, in the current context.
+/// A function that allocates by the driver, in the current context.
 type Allocate = fn(&Core, usize) -> Result<Address>;
 
 fn on_device(core: &Core, nbytes: usize) -> Result<Address> {
     let mut address = 0;
-    // SAFETY: the driver writes the address to a live local variable.
+    // SAFETY: the driver writes the address to a live local variable, and checks the number of
+    // bytes.
     unsafe { core.driver().mem_alloc(&raw mut address, nbytes) }?;
     Ok(address)
 }
 
 fn on_host(core: &Core, nbytes: usize) -> Result<Address> {
     let mut address = std::ptr::null_mut();
-    // SAFETY: the driver writes the address to a live local variable.
+    // SAFETY: the driver writes the address to a live local variable, and checks the number of
+    // bytes and the flags.
     unsafe { core.driver().mem_host_alloc(&raw mut address, nbytes, sys::HOST_PORTABLE_AND_MAPPED) }?;
     Ok(address.expose_provenance() as Address)
 }
 
 fn managed(core: &Core, nbytes: usize) -> Result<Address> {
     let mut address = 0;
-    // SAFETY: the driver writes the address to a live local variable.
+    // SAFETY: the driver writes the address to a live local variable, and checks the number of
+    // bytes and the flags.
     unsafe { core.driver().mem_alloc_managed(&raw mut address, nbytes, sys::ATTACH_GLOBAL) }?;
     Ok(address)
 }
 
-/// Once more without what the pool keeps, where there is no memory at first.
+/// Allocates; where memory is exhausted, trims the pool and tries once more.
 fn or_trimmed(core: &Core, source: Source, nbytes: usize, allocate: Allocate) -> Result<Address> {
     let _current = core.enter()?;
     let outcome = match (allocate(core, nbytes), core.pool()) {
@@ -176,9 +182,9 @@ fn too_much(core: &Core, source: Source, nbytes: usize, there_are: u64) -> Error
     Error::no_memory(format!("out of memory: {asked} were asked for, of a device with {there_are}"))
 }
 
-/// Managed memory that the device has no room for would go to and fro as long as it is used: it is
-/// refused. And while the device works, the processor may touch managed memory only where both can
-/// at a time.
+/// Refuses managed memory that exceeds the device's free memory, because it would migrate back and
+/// forth during use. Also requires concurrent access, because otherwise the CPU must not access
+/// managed memory while the device works.
 fn check_managed(core: &Core, nbytes: usize) -> Result<()> {
     for needed in [attribute::MANAGED_MEMORY, attribute::CONCURRENT_MANAGED_ACCESS] {
         if core.context().attribute(needed)? == 0 {

@@ -22,14 +22,14 @@ pub(crate) struct Context {
 impl Context {
     /// # Errors
     ///
-    /// As [`load::loaded`]; `is_bounds` where there is no device of the number; what the driver
-    /// says.
+    /// As [`load::loaded`]; `is_bounds` where no device has the ordinal; the driver's error.
     pub(crate) fn retain(ordinal: i32) -> Result<Self> {
         let loaded = load::loaded()?;
         let driver = loaded.driver();
         let device = device(driver, ordinal)?;
         let mut raw = sys::Context::NULL;
-        // SAFETY: a device of the driver's.
+        // SAFETY: `device` is a handle that this driver returned above, and the context goes to a
+        // live local variable.
         unsafe { driver.primary_context_retain(&raw mut raw, device) }?;
         Ok(Self { loaded, ordinal, device, raw })
     }
@@ -55,16 +55,16 @@ impl Context {
         self.raw
     }
 
-    /// Whether this process is a child of the one that the context belongs to.
+    /// Whether this process is a forked child of the process that owns the context.
     pub(crate) fn is_inherited(&self) -> bool {
         self.loaded.generation() != generation()
     }
 
-    /// Makes the context current for this thread until what this gives is dropped.
+    /// Makes the context current for this thread until the result is dropped.
     ///
     /// # Errors
     ///
-    /// What the driver says; in a forked child.
+    /// The driver's error; any call in a forked child.
     pub(crate) fn enter(&self) -> Result<Current<'_>> {
         if self.is_inherited() {
             return Err(load::forked());
@@ -74,22 +74,22 @@ impl Context {
 
     fn make_current(&self) -> Result<Current<'_>, Failure> {
         let mut before = sys::Context::NULL;
-        // SAFETY: the driver writes its answer to a live local variable.
+        // SAFETY: the driver writes the current context, or null, to a live local variable.
         unsafe { self.driver().context_get_current(&raw mut before) }?;
         let is_pushed = before != self.raw;
         if is_pushed {
-            // SAFETY: the context is retained while this lives.
+            // SAFETY: `retain` retained this context, and only the drop of `self` releases it.
             unsafe { self.driver().context_push_current(self.raw) }?;
         }
         Ok(Current { context: self, is_pushed, thread: PhantomData })
     }
 
-    /// Frees something of the context's. In a forked child, and where the context has gone with all
-    /// that was in it, there is nothing to be freed.
+    /// Frees an object of the context. Does nothing in a forked child, or where the context and all
+    /// objects in it are gone.
     ///
     /// # Errors
     ///
-    /// Of `free`, and those of making the context current.
+    /// The errors of `free`, and of making the context current.
     pub(crate) fn release(&self, free: impl FnOnce(&Driver) -> Result<(), Failure>) -> Result<()> {
         if self.is_inherited() {
             return Ok(());
@@ -101,18 +101,18 @@ impl Context {
         Failure::unless_gone(outcome)
     }
 
-    /// As [`Context::release`], for destructors, which cannot return an error: it is queued.
+    /// As [`Context::release`], for destructors, which cannot return an error: the error is queued.
     pub(crate) fn release_quietly(&self, free: impl FnOnce(&Driver) -> Result<(), Failure>) {
         if let Err(error) = self.release(free) {
             report_release_error(self.place(), error);
         }
     }
 
-    /// A number that the driver has for the device.
+    /// A device attribute.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn attribute(&self, attribute: i32) -> Result<i32> {
         attribute_of(self.driver(), self.device, attribute)
     }
@@ -123,7 +123,8 @@ impl Drop for Context {
         if self.is_inherited() {
             return;
         }
-        // SAFETY: retained once in `retain`, and released here alone.
+        // SAFETY: `retain` retained the context of this device once, and only this drop releases
+        // it.
         let outcome = unsafe { self.driver().primary_context_release(self.device) };
         if let Err(error) = Failure::unless_gone(outcome) {
             report_release_error(self.place(), error);
@@ -137,11 +138,11 @@ impl fmt::Debug for Context {
     }
 }
 
-/// A context is current for this thread. Dropped, the one before is current again.
+/// Keeps a context current for this thread. Dropping it restores the previous context.
 pub(crate) struct Current<'a> {
     context: &'a Context,
     is_pushed: bool,
-    /// The driver has a current context for each thread.
+    /// Current contexts are per thread, so this is not `Send`.
     thread: PhantomData<*const ()>,
 }
 
@@ -152,8 +153,8 @@ impl Drop for Current<'_> {
         }
         let mut popped = sys::Context::NULL;
         // SAFETY: the driver writes to a live local variable. This thread pushed the context when
-        // the guard was made (it is not `Send`), and code that pushes another one meanwhile pops it
-        // before the guard is dropped.
+        // it created the guard (which is not `Send`), and code that pushes another context
+        // meanwhile pops it before the guard is dropped.
         let outcome = unsafe { self.context.driver().context_pop_current(&raw mut popped) };
         if let Err(error) = Failure::unless_gone(outcome) {
             report_release_error(self.context.place(), error);
@@ -165,29 +166,30 @@ impl Drop for Current<'_> {
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 pub(crate) fn is_any_current(driver: &Driver) -> Result<bool> {
     let mut current = sys::Context::NULL;
-    // SAFETY: the driver writes its answer to a live local variable.
+    // SAFETY: the driver writes the current context, or null, to a live local variable.
     unsafe { driver.context_get_current(&raw mut current) }?;
     Ok(current != sys::Context::NULL)
 }
 
-/// How many devices the driver has.
+/// The number of devices that the driver has.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 pub(crate) fn count(driver: &Driver) -> Result<i32> {
     let mut count = 0;
-    // SAFETY: the driver writes its answer to a live local variable.
+    // SAFETY: the driver, which is initialised, writes the number of devices to a live local
+    // variable.
     unsafe { driver.device_get_count(&raw mut count) }?;
     Ok(count)
 }
 
 /// # Errors
 ///
-/// `is_bounds` where there is none of the number; what the driver says.
+/// `is_bounds` where no device has the ordinal; the driver's error.
 pub(crate) fn device(driver: &Driver, ordinal: i32) -> Result<sys::Device> {
     let count = count(driver)?;
     if !(0..count).contains(&ordinal) {
@@ -197,17 +199,19 @@ pub(crate) fn device(driver: &Driver, ordinal: i32) -> Result<sys::Device> {
         )));
     }
     let mut device = 0;
-    // SAFETY: the driver writes its answer to a live local variable.
+    // SAFETY: the ordinal is below the number of devices, and the driver writes the handle to a
+    // live local variable.
     unsafe { driver.device_get(&raw mut device, ordinal) }?;
     Ok(device)
 }
 
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 pub(crate) fn attribute_of(driver: &Driver, device: sys::Device, attribute: i32) -> Result<i32> {
     let mut value = 0;
-    // SAFETY: a device of the driver's; the answer goes to a live local variable.
+    // SAFETY: `device` is a handle that this driver returned, and the value goes to a live local
+    // variable.
     unsafe { driver.device_get_attribute(&raw mut value, attribute, device) }?;
     Ok(value)
 }

@@ -1,5 +1,4 @@
-//! Copies, which all memory of CUDA has in common: addresses are the same for all devices and the
-//! host.
+//! Copies. All memory of CUDA shares them, because devices and the host use the same addresses.
 
 use std::sync::Arc;
 
@@ -12,12 +11,12 @@ use crossdock::device::{Event, Hold, Transfer};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
 
-/// What the driver can do with one side of a copy by itself, while the caller goes on.
+/// How the driver can access the source or the destination of a copy asynchronously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
-    /// Nothing: it has to be staged.
+    /// Not at all: the copy must be staged.
     Pageable,
-    /// All; but copies within the host are not its business.
+    /// Directly; but copies within the host are not the driver's task.
     Pinned,
     Managed,
     Device(i32),
@@ -26,7 +25,7 @@ enum Side {
 impl Side {
     /// # Errors
     ///
-    /// `is_device` for memory whose address means nothing to the driver.
+    /// `is_device` for memory whose address the driver does not know.
     fn of(hold: &Hold) -> Result<Self> {
         let place = hold.place();
         let side = match place.kind() {
@@ -36,8 +35,8 @@ impl Side {
             _ if place.is_host() => Self::Pageable,
             _ => return Err(Error::unsupported(format!("CUDA does not copy memory of {place}"))),
         };
-        // CUDA's memory is known by its address alone. A hold with an object belongs to the device
-        // of another driver.
+        // CUDA's memory is identified by its address alone. A hold with an object belongs to the
+        // device of another driver.
         if side != Self::Pageable && hold.object().is_some() {
             return Err(Error::device(format!(
                 "CUDA does not know the memory on {place}: another device made it"
@@ -55,7 +54,7 @@ fn address(hold: &Hold) -> Address {
     hold.address().expose_provenance() as Address
 }
 
-/// The device of a side of a copy, kept in use until the copy is over.
+/// The device of one endpoint of a copy, kept in use until the copy is over.
 fn core_of(hold: &Hold, ordinal: i32) -> Result<Arc<Core>> {
     let manager = hold.manager();
     match manager.as_deref().and_then(CudaMemory::of) {
@@ -64,7 +63,7 @@ fn core_of(hold: &Hold, ordinal: i32) -> Result<Arc<Core>> {
     }
 }
 
-/// Two devices between which a copy goes, the source's first.
+/// The two devices of a copy between devices, the source first.
 type Between = Option<(Arc<Core>, Arc<Core>)>;
 
 fn between(by: &Core, transfer: &Transfer, src: Side, dst: Side) -> Result<Between> {
@@ -78,16 +77,16 @@ fn between(by: &Core, transfer: &Transfer, src: Side, dst: Side) -> Result<Betwe
     Ok(Some((from, to)))
 }
 
-/// Puts a copy into a stream that the driver makes by itself.
+/// Enqueues a copy that the driver performs by itself.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 ///
 /// # Safety
 ///
-/// Both sides are kept, under leases for racy loads and racy stores, until the work is over; the
-/// stream is the core's, and alive.
+/// 1. Both ranges are kept, under leases for racy loads and racy stores, until the work is over.
+/// 2. The stream is the core's, and alive, and its context is current.
 unsafe fn put(
     core: &Core,
     (dst, src, nbytes): (Address, Address, usize),
@@ -96,20 +95,20 @@ unsafe fn put(
 ) -> Result<()> {
     let driver = core.driver();
     let outcome = match between {
-        // SAFETY: both sides are kept under leases until the work is over, and the stream is the
-        // core's and alive (`# Safety`).
+        // SAFETY: clause 1 of `# Safety`: leases keep both ranges until the work is over; clause 2:
+        // the stream is the core's and alive, with its context current.
         None => unsafe { driver.memcpy_async(dst, src, nbytes, stream) },
         Some((from, to)) => {
             let (from, to) = (from.context().raw(), to.context().raw());
-            // SAFETY: both sides are kept under leases until the work is over, and the stream is
-            // the core's and alive (`# Safety`); `between` retains both contexts.
+            // SAFETY: clause 1 of `# Safety`: leases keep both ranges until the work is over;
+            // clause 2: the stream is the core's and alive. `between` retains both contexts.
             unsafe { driver.memcpy_peer_async(dst, to, src, from, nbytes, stream) }
         }
     };
     Ok(outcome?)
 }
 
-/// Copies while the caller waits.
+/// Copies synchronously.
 pub(crate) fn now(core: &Arc<Core>, transfer: &Transfer) -> Result<()> {
     let (src, dst) = (Side::of(transfer.src())?, Side::of(transfer.dst())?);
     if transfer.nbytes() == 0 {
@@ -120,12 +119,13 @@ pub(crate) fn now(core: &Arc<Core>, transfer: &Transfer) -> Result<()> {
     }
     let between = between(core, transfer, src, dst)?;
     let what = (address(transfer.dst()), address(transfer.src()), transfer.nbytes());
-    // SAFETY: the transfer is kept until `now` returns, when the work is over (Transfer 1).
+    // SAFETY: the transfer permits the copy (Transfer 1) and is borrowed until `Core::now` returns,
+    // when the work is over; `Core::now` passes a stream of this core, with its context current.
     core.now(|stream| unsafe { put(core, what, &between, stream) })
         .map_err(|error| error.within(text(transfer)))
 }
 
-/// Puts a copy into a stream.
+/// Enqueues a copy.
 pub(crate) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn Event>> {
     let core = stream.core();
     let (src, dst) = (Side::of(transfer.src())?, Side::of(transfer.dst())?);
@@ -144,7 +144,9 @@ pub(crate) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn E
     } else {
         let between = between(core, &transfer, src, dst)?;
         let what = (address(transfer.dst()), address(transfer.src()), nbytes);
-        // SAFETY: the transfer is held until the work is over (Transfer 1), and so are the devices.
+        // SAFETY: the transfer permits the copy (Transfer 1), and the stream holds it and both
+        // devices until the work is over; `push` passes the core's stream, with its context
+        // current.
         stream.push((transfer, between), |(_, between), raw| unsafe { put(core, what, between, raw) })
     };
     outcome.map_err(|error| error.within(context))
@@ -156,7 +158,8 @@ fn staged(
     staged: Result<(Staged, Calls)>,
 ) -> Result<Arc<dyn Event>> {
     let (staged, calls) = staged?;
-    // SAFETY: both are held until the work is over (Transfer 1).
+    // SAFETY: the stream holds the leases of the transfer (Transfer 1) and `staged`, which `calls`
+    // belongs to, until the work is over; `push` passes a live stream, with its context current.
     stream.push((transfer, staged), |_, raw| unsafe { calls.enqueue(stream.core(), raw) })
 }
 

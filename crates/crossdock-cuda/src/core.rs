@@ -1,4 +1,4 @@
-//! What all memory, streams and events of one device share.
+//! The state that all memory, streams and events of one device share.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,12 +14,12 @@ use crate::staging::Slots;
 use crate::{load, sys};
 use crossdock::Result;
 
-/// How many events and streams wait for their next use.
+/// How many idle events and streams are kept for reuse.
 const IDLE_EVENTS: usize = 64;
 const IDLE_STREAMS: usize = 8;
 
-/// One device, opened by its first user in the process, shared, and closed by its last. In a forked
-/// child every call fails, and its locks are never taken.
+/// One device. Its first user in the process opens it, and its last user closes it. In a forked
+/// child every call fails, and no lock is taken.
 pub(crate) struct Core {
     context: Arc<Context>,
     total_nbytes: u64,
@@ -38,13 +38,13 @@ fn cores() -> MutexGuard<'static, BTreeMap<i32, Weak<Core>>> {
 }
 
 impl Core {
-    /// The device of a number.
+    /// The device of an ordinal.
     ///
     /// # Errors
     ///
     /// As [`Context::retain`].
     pub(crate) fn of(ordinal: i32) -> Result<Arc<Self>> {
-        // Before the lock, which another thread may have had when this process was forked.
+        // Before the lock, which another thread may have held when this process was forked.
         load::loaded()?;
         if let Some(core) = cores().get(&ordinal).and_then(Weak::upgrade) {
             return Ok(core);
@@ -59,7 +59,7 @@ impl Core {
         Ok(opened)
     }
 
-    /// A device that is in use already, if any is.
+    /// A device that is already in use, if any.
     pub(crate) fn any() -> Option<Arc<Self>> {
         cores().values().find_map(Weak::upgrade)
     }
@@ -67,7 +67,8 @@ impl Core {
     fn open(ordinal: i32) -> Result<Self> {
         let context = Arc::new(Context::retain(ordinal)?);
         let mut total = 0;
-        // SAFETY: a device of the driver's; the answer goes to a live local variable.
+        // SAFETY: the device is a handle that this driver returned, and the size goes to a live
+        // local variable.
         unsafe { context.driver().device_total_mem(&raw mut total, context.device()) }?;
         let pool = StreamPool::open(&context, total as u64)?;
         Ok(Self {
@@ -95,7 +96,7 @@ impl Core {
         self.context.enter()
     }
 
-    /// All memory of the device, in bytes.
+    /// The total memory of the device, in bytes.
     pub(crate) fn total_nbytes(&self) -> u64 {
         self.total_nbytes
     }
@@ -104,11 +105,12 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn free_nbytes(&self) -> Result<u64> {
         let _current = self.enter()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: the answers go to two live local variables.
+        // SAFETY: `_current` keeps a context current, and the driver writes to two live local
+        // variables.
         unsafe { self.driver().mem_get_info(&raw mut free, &raw mut total) }?;
         Ok(free as u64)
     }
@@ -133,26 +135,26 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn event(self: &Arc<Self>) -> Result<Lent<sys::Event>> {
         Lent::of(self, |core| &core.events)
     }
 
-    /// A stream for this caller alone, for work that the caller waits for.
+    /// A stream for this caller alone, for synchronous work.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     fn stream(self: &Arc<Self>) -> Result<Lent<sys::Stream>> {
         Lent::of(self, |core| &core.streams)
     }
 
-    /// Has work done while the caller waits: `enqueue` puts it into a stream, in which nothing else
-    /// is. The context is current meanwhile.
+    /// Performs work synchronously: `enqueue` puts it into a stream that has no other work, with
+    /// the context current.
     ///
     /// # Errors
     ///
-    /// Of `enqueue`, and what the driver says. No work is under way then.
+    /// Those of `enqueue`, and the driver's. In that case no work is in flight.
     pub(crate) fn now(self: &Arc<Self>, enqueue: impl FnOnce(sys::Stream) -> Result<()>) -> Result<()> {
         let _current = self.enter()?;
         let stream = self.stream()?;
@@ -161,16 +163,17 @@ impl Core {
         outcome.and(done)
     }
 
-    /// Waits until nothing in a stream is under way.
+    /// Waits until a stream has no work in flight.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn finish(&self, stream: sys::Stream) -> Result<()> {
-        // SAFETY: the caller has the stream, which is alive.
+        // SAFETY: every caller passes a stream that it owns or wraps, and so keeps alive during
+        // this call.
         let synchronize = || unsafe { self.driver().stream_synchronize(stream) };
-        // Whatever went wrong, the work must not go on while its memory goes: where it can, a
-        // second call waits. Where the context is broken nothing is done in it any more.
+        // Even after an error, work must not continue while its memory is freed: if the context
+        // still works, a second call waits. A broken context performs no more work.
         let outcome = synchronize();
         if outcome.is_err() {
             let _now_it_may = synchronize();
@@ -185,7 +188,7 @@ impl fmt::Debug for Core {
     }
 }
 
-/// Objects that were used, and will be again.
+/// Idle objects, kept for reuse.
 struct Idle<T: Kind> {
     objects: Mutex<Vec<Owned<T>>>,
     room: usize,
@@ -200,7 +203,7 @@ impl<T: Kind> Idle<T> {
         self.lock().pop()
     }
 
-    /// What there is no room for is given back.
+    /// Returns the object if there is no room for it.
     fn give(&self, object: Owned<T>) -> Option<Owned<T>> {
         let mut objects = self.lock();
         if objects.len() == self.room || objects.try_reserve(1).is_err() {
@@ -215,9 +218,9 @@ impl<T: Kind> Idle<T> {
     }
 }
 
-/// An object from those that wait for their next use, to which it goes back.
+/// An object borrowed from the idle ones, to which it returns when dropped.
 pub(crate) struct Lent<T: Kind> {
-    /// There until it is dropped.
+    /// Present until the drop.
     object: Option<Owned<T>>,
     raw: T,
     core: Arc<Core>,
@@ -245,7 +248,7 @@ impl<T: Kind> Lent<T> {
 impl<T: Kind> Drop for Lent<T> {
     fn drop(&mut self) {
         let Some(object) = self.object.take() else { return };
-        // A child takes no lock of its parent's.
+        // A forked child takes no lock that its parent may have held.
         let surplus = if self.core.context.is_inherited() {
             Some(object)
         } else {

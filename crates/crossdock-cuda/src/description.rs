@@ -1,8 +1,8 @@
-//! What CUDA says of its devices.
+//! The properties of a CUDA device.
 
 use crossdock::memory::Place;
 
-/// What the driver says of a device.
+/// The properties of a device, as the driver reports them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Description {

@@ -34,7 +34,7 @@ impl Driver for CudaDriver {
     }
 }
 
-/// Registers it; the same one each time.
+/// Registers the driver, the same object each time.
 pub(crate) fn register() -> Result<()> {
     static DRIVER: ForkLock<Option<Arc<CudaDriver>>> = ForkLock::new(None);
     let driver = DRIVER.lock().get_or_insert_with(|| Arc::new(CudaDriver)).clone();
@@ -55,7 +55,8 @@ fn name(core: &Core) -> Result<String> {
 
 pub(crate) fn name_of(driver: &Functions, device: sys::Device) -> Result<String> {
     let mut text = [0u8; 256];
-    // SAFETY: the name goes, with a zero behind it, into as many bytes as are told.
+    // SAFETY: the driver writes the name and a terminating zero into `text`, at most the
+    // `text.len()` bytes that it is passed.
     unsafe { driver.device_get_name(text.as_mut_ptr().cast(), text.len() as i32, device) }?;
     let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
     Ok(text.to_string_lossy().into_owned())
@@ -85,13 +86,15 @@ impl Device for CudaDevice {
     }
 
     unsafe fn wrap_stream(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Stream>>> {
-        // SAFETY: a stream of this driver that outlives what is returned (`Device::wrap_stream`).
+        // SAFETY: `# Safety` of `Device::wrap_stream`: the stream belongs to this driver and
+        // outlives the result, which is the contract of `CudaStream::wrap`.
         let stream = unsafe { CudaStream::wrap(self.memory.core().clone(), sys::Stream(raw)) }?;
         Ok(Some(Arc::new(stream)))
     }
 
     unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
-        // SAFETY: an event of this driver that outlives what is returned (`Device::wrap_event`).
+        // SAFETY: `# Safety` of `Device::wrap_event`: the event belongs to this driver and outlives
+        // the result, which is the contract of `Wrapped::new`.
         Ok(Some(Arc::new(unsafe { Wrapped::new(self.memory.core().clone(), sys::Event(raw)) })))
     }
 }

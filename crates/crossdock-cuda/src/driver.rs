@@ -8,35 +8,36 @@ use crossdock::{Error, Result};
 /// A function that the driver calls in a stream.
 pub(crate) type HostFunction = unsafe extern "C" fn(*mut c_void);
 
-/// One method for each function: it calls the driver, and says which function failed with which
-/// number.
+/// Defines one method for each function, which calls the driver. A failure names the function and
+/// its error code.
 macro_rules! functions {
     ($($(#[$doc:meta])* $symbol:literal: $name:ident($($arg:ident: $type:ty),*);)*) => {
-        /// The driver, loaded for good.
+        /// The driver, loaded and never unloaded.
         pub(crate) struct Driver {
             words: Words,
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
         }
 
         impl Driver {
-            /// The table, of what `find` gives for each name.
+            /// The table, of the functions that `find` returns.
             ///
             /// # Errors
             ///
-            /// Of `find`.
+            /// Those of `find`.
             ///
             /// # Safety
             ///
-            /// What is found is the function of the driver that has this name, and stays where it
-            /// is.
+            /// For each name, `find` returns the driver's function of this name, which stays loaded
+            /// for ever.
             pub(crate) unsafe fn of(find: impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
-                // SAFETY: `find` returns the driver's function of each name (`# Safety`).
+                // SAFETY: `# Safety` is the contract of `Words::of`: `find` returns the driver's
+                // function of each name, which stays loaded.
                 let words = unsafe { Words::of(&find) }?;
                 Ok(Self { words, $(
                     $name: {
                         let found = find($symbol)?;
-                        // SAFETY: `find` returned the driver's function of this name (`# Safety`);
-                        // the types are those of the driver's reference.
+                        // SAFETY: `# Safety`: `find` returned the driver's function of this name,
+                        // which stays loaded; the types are those of the driver's reference.
                         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(found) }
                     },
                 )*})
@@ -46,7 +47,8 @@ macro_rules! functions {
                 $(#[$doc])*
                 #[doc = concat!("`", $symbol, "`.\n\n# Errors\n\nWhat the driver says.\n\n# Safety\n\nAs its reference demands: handles are alive, pointers are valid.")]
                 pub(crate) unsafe fn $name(&self, $($arg: $type),*) -> Result<(), Failure> {
-                    // SAFETY: the arguments are as the driver's reference demands (`# Safety`).
+                    // SAFETY: `# Safety`: handles are alive and pointers valid, as the driver's
+                    // reference demands; the function stays loaded (`Driver::of`).
                     self.outcome($symbol, unsafe { (self.$name)($($arg),*) })
                 }
             )*
@@ -130,7 +132,7 @@ impl Driver {
     #[cold]
     fn failure(&self, function: &'static str, code: c_int) -> Failure {
         if code == code::NOT_READY {
-            // An answer, and asked for often.
+            // Not a failure, and frequent: its name and text are not looked up.
             return Failure { function, code, name: None, text: None };
         }
         let Words { name, text } = &self.words;
@@ -138,7 +140,7 @@ impl Driver {
     }
 }
 
-/// What has words for an error.
+/// A function that returns the name or the text of an error.
 type Say = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 
 struct Words {
@@ -148,22 +150,26 @@ struct Words {
 
 impl Words {
     /// # Safety
-    ///
+    /// For each name, `find` returns the driver's function of this name, which stays loaded for
+    /// ever.
     /// As for [`Driver::of`].
     unsafe fn of(find: &impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
         let (name, text) = (find("cuGetErrorName")?, find("cuGetErrorString")?);
-        // SAFETY: `find` returned the driver's two functions (`# Safety`), which have this type.
+        // SAFETY: `# Safety`: `find` returned the driver's two functions of these names, which have
+        // this type in the driver's reference.
         let [name, text] = unsafe { std::mem::transmute::<[*mut c_void; 2], [Say; 2]>([name, text]) };
         Ok(Self { name, text })
     }
 }
 
-/// What the driver says of an error; nothing for a number that it does not know.
+/// The driver's words for an error; none for an unknown code.
 fn said(say: Say, code: c_int) -> Option<&'static CStr> {
     let mut words = std::ptr::null();
-    // SAFETY: any number may be asked for, at any time; the answer goes to a live local variable.
+    // SAFETY: the function accepts any code at any time, and writes its answer to a live local
+    // variable.
     let outcome = unsafe { say(code, &raw mut words) };
-    // SAFETY: text of the driver's, which is never unloaded.
+    // SAFETY: the pointer is not null by the check before, and leads to a C string in the driver,
+    // which is never unloaded.
     (outcome == code::SUCCESS && !words.is_null()).then(|| unsafe { CStr::from_ptr(words) })
 }
 

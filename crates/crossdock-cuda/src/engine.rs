@@ -11,7 +11,7 @@ use crossdock::device::engine::{Engine, Kernel, Pitched, Program, Rows, Start, S
 use crossdock::device::{Event, Hold, MemoryManager, Stream};
 use crossdock::{Error, Result};
 
-/// The kernels of a program, compiled from its source for no device in particular.
+/// The kernels of a program as PTX, compiled from its source for no particular device.
 fn image(program: Program) -> &'static CStr {
     const fn text(bytes: &'static [u8]) -> &'static CStr {
         match CStr::from_bytes_with_nul(bytes) {
@@ -40,7 +40,7 @@ impl CudaEngine {
 
     /// # Errors
     ///
-    /// `is_place` where it is another device's memory.
+    /// `is_place` for memory of another device.
     fn address(&self, hold: &Hold) -> Result<Address> {
         let place = self.core.context().place();
         if hold.place() != place || hold.object().is_some() {
@@ -50,11 +50,11 @@ impl CudaEngine {
         Ok(hold.address().expose_provenance() as Address)
     }
 
-    /// Puts all steps into a stream of the core, whose context is current.
+    /// Enqueues all steps in a stream of the core, whose context is current.
     ///
     /// # Errors
     ///
-    /// What the driver says, its compiler among it; then some may be in the stream.
+    /// The driver's error, including those of its compiler. Some steps may be in the stream then.
     fn put(&self, work: &Work, stream: sys::Stream) -> Result<()> {
         let (to, from) = (self.address(work.to())?, self.address(work.from())?);
         let refused = work.refused().map_or(Ok(0), |refused| self.address(refused))?;
@@ -73,23 +73,23 @@ impl CudaEngine {
                         (&raw mut job).cast(),
                     ];
                     let grid = Grid { blocks: *groups, threads: Kernel::ITEMS as u32 };
-                    // SAFETY: all kernels have these four parameters. The job touches bytes of the
-                    // work's holds alone (Work 1), and `run` and `enqueue` keep the work until the
-                    // stream is done with it. The stream is the core's, with its context current:
-                    // `Core::now` and `CudaStream::push` see to both.
+                    // SAFETY: all kernels have these four parameters. The job touches only bytes of
+                    // the work's holds (Work 1), and `run` and `enqueue` keep the work until the
+                    // stream is done with it. The stream is the core's, with its context current,
+                    // by `Core::now` and `CudaStream::push`.
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
                 }
                 &Step::Rows(rows) => {
-                    // SAFETY: the rows are bytes of the work's holds (Work 1), which permit it
-                    // (Work 2) and are kept until the stream is done; the stream is the core's, its
-                    // context current.
+                    // SAFETY: the rows are bytes of the work's holds (Work 1), which permit the
+                    // copy (Work 2) and are kept until the stream is done; the stream is the
+                    // core's, with its context current.
                     unsafe { self.put_rows(rows, from, to, stream) }?;
                 }
                 &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                     let (src, dst) = (from.wrapping_add(from_offset), to.wrapping_add(to_offset));
-                    // SAFETY: both ranges are bytes of the work's holds (Work 1), which permit it
-                    // (Work 2) and are kept until the stream is done; the stream is the core's, its
-                    // context current.
+                    // SAFETY: both ranges are bytes of the work's holds (Work 1), which permit the
+                    // copy (Work 2) and are kept until the stream is done; the stream is the
+                    // core's, with its context current.
                     unsafe { self.core.driver().memcpy_async(dst, src, nbytes, stream) }?;
                 }
             }
@@ -99,17 +99,17 @@ impl CudaEngine {
 }
 
 impl CudaEngine {
-    /// Puts a copy of rows into a stream.
+    /// Enqueues a copy of rows.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     ///
     /// # Safety
     ///
-    /// From the two addresses on, the rows lie in memory of the device's that is kept, under leases
-    /// for racy loads and racy stores, until the work is over; the stream is the core's, and alive,
-    /// and its context current.
+    /// 1. From the two addresses, the rows are memory of the device that is kept, under leases for
+    ///    racy loads and racy stores, until the work is over.
+    /// 2. The stream is the core's, and alive, and its context is current.
     unsafe fn put_rows(&self, rows: Rows, from: Address, to: Address, stream: sys::Stream) -> Result<()> {
         let driver = self.core.driver();
         let side = |address: Address, side: Pitched| sys::Side {
@@ -120,15 +120,15 @@ impl CudaEngine {
         let (src, dst) = (side(from, rows.from), side(to, rows.to));
         let outcome = if rows.slices == 1 {
             let copy = sys::CopyRectangle::of(src, dst, rows.nbytes, rows.rows);
-            // SAFETY: the rows are device memory that is kept until the work is over, and the
-            // context is current (`# Safety`); the driver reads the description before this
-            // returns.
+            // SAFETY: clause 1 of `# Safety`: the rows are device memory, kept until the work is
+            // over; clause 2: the stream is alive and its context current. The driver reads the
+            // description before this returns.
             unsafe { driver.memcpy_2d_async(&raw const copy, stream) }
         } else {
             let copy = sys::CopyBox::of(src, dst, rows.nbytes, rows.rows, rows.slices);
-            // SAFETY: the rows are device memory that is kept until the work is over, and the
-            // context is current (`# Safety`); the driver reads the description before this
-            // returns.
+            // SAFETY: clause 1 of `# Safety`: the rows are device memory, kept until the work is
+            // over; clause 2: the stream is alive and its context current. The driver reads the
+            // description before this returns.
             unsafe { driver.memcpy_3d_async(&raw const copy, stream) }
         };
         Ok(outcome?)

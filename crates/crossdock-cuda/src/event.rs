@@ -12,24 +12,24 @@ use crossdock::Result;
 use crossdock::device::Event;
 use crossdock::device::driver::DriverQueue;
 
-/// An event that was recorded for the end of work. The device reuses it after the last handle is
+/// An event that was recorded at the end of work. The device reuses it after the last handle is
 /// dropped.
 pub(crate) struct Recorded(Lent<sys::Event>);
 
 impl Recorded {
-    /// Records what is in a stream now.
+    /// Records the work that is in a stream now.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     ///
     /// # Safety
     ///
-    /// The stream is the core's, and alive; the context is current.
+    /// The stream is the core's, and alive; the core's context is current.
     pub(crate) unsafe fn of(core: &Arc<Core>, stream: sys::Stream) -> Result<Self> {
         let event = core.event()?;
-        // SAFETY: the stream is the core's, alive, and its context current (`# Safety`); the event
-        // was taken from the core above, and no other thread has it.
+        // SAFETY: `# Safety`: the stream is the core's and alive, and its context is current; the
+        // event came from the core above, and no other thread has it.
         unsafe { core.driver().event_record(event.raw(), stream) }?;
         Ok(Self(event))
     }
@@ -37,12 +37,14 @@ impl Recorded {
 
 impl Event for Recorded {
     fn wait(&self) -> Result<()> {
-        // SAFETY: alive until this is dropped.
+        // SAFETY: `self.0` owns the event, which was created in the context of its core, so it is
+        // alive during this call.
         unsafe { wait(self.0.core(), self.0.raw()) }
     }
 
     fn poll(&self) -> Option<Result<()>> {
-        // SAFETY: alive until this is dropped.
+        // SAFETY: `self.0` owns the event, which was created in the context of its core, so it is
+        // alive during this call.
         unsafe { poll(self.0.core(), self.0.raw()) }
     }
 
@@ -57,7 +59,7 @@ impl fmt::Debug for Recorded {
     }
 }
 
-/// An event that another library made and destroys.
+/// An event that another library creates and destroys.
 pub(crate) struct Wrapped {
     core: Arc<Core>,
     raw: sys::Event,
@@ -66,7 +68,7 @@ pub(crate) struct Wrapped {
 impl Wrapped {
     /// # Safety
     ///
-    /// The event is of this driver, and alive until what is returned is dropped.
+    /// The event belongs to this driver, and is alive until the result is dropped.
     pub(crate) unsafe fn new(core: Arc<Core>, raw: sys::Event) -> Self {
         Self { core, raw }
     }
@@ -74,12 +76,14 @@ impl Wrapped {
 
 impl Event for Wrapped {
     fn wait(&self) -> Result<()> {
-        // SAFETY: the event is of this driver and alive while this is (`# Safety` of `new`).
+        // SAFETY: `# Safety` of `new`: the event belongs to this driver and is alive as long as
+        // `self`.
         unsafe { wait(&self.core, self.raw) }
     }
 
     fn poll(&self) -> Option<Result<()>> {
-        // SAFETY: the event is of this driver and alive while this is (`# Safety` of `new`).
+        // SAFETY: `# Safety` of `new`: the event belongs to this driver and is alive as long as
+        // `self`.
         unsafe { poll(&self.core, self.raw) }
     }
 
@@ -94,7 +98,7 @@ impl fmt::Debug for Wrapped {
     }
 }
 
-/// The driver's handle of a CUDA event, for a stream to wait for; `None` for events of other
+/// The driver's handle of a CUDA event, for a stream to wait on; `None` for events of other
 /// devices.
 pub(crate) fn raw_of(event: &dyn Event) -> Option<sys::Event> {
     let any: &dyn Any = event;
@@ -106,13 +110,13 @@ pub(crate) fn raw_of(event: &dyn Event) -> Option<sys::Event> {
 
 /// # Safety
 ///
-/// The event is of this driver, and alive.
+/// The event belongs to this driver, and is alive.
 unsafe fn wait(core: &Core, event: sys::Event) -> Result<()> {
     let _current = core.enter()?;
-    // SAFETY: the event is of this driver, and alive (`# Safety`).
+    // SAFETY: `# Safety`: the event belongs to this driver and is alive; `_current` keeps a context
+    // current.
     let synchronize = || unsafe { core.driver().event_synchronize(event) };
-    // What is held until the work is over must not go while it goes on, whatever went wrong: see
-    // `Core::finish`.
+    // Even after an error, leases must not end while the work continues: see `Core::finish`.
     let outcome = synchronize();
     if outcome.is_err() {
         let _now_it_may = synchronize();
@@ -122,18 +126,20 @@ unsafe fn wait(core: &Core, event: sys::Event) -> Result<()> {
 
 /// # Safety
 ///
-/// As [`wait`].
+/// The event belongs to this driver, and is alive.
 unsafe fn poll(core: &Core, event: sys::Event) -> Option<Result<()>> {
     let current = match core.enter() {
         Ok(current) => current,
         Err(error) => return Some(Err(error)),
     };
-    // SAFETY: the event is of this driver, and alive (`# Safety`).
+    // SAFETY: `# Safety`: the event belongs to this driver and is alive; `current` keeps a context
+    // current.
     let asked: Result<(), Failure> = unsafe { core.driver().event_query(event) };
     let outcome = match asked {
         Err(failure) if failure.code == code::NOT_READY => return None,
         Err(failure) => {
-            // SAFETY: the event is of this driver, and alive (`# Safety`).
+            // SAFETY: `# Safety`: the event belongs to this driver and is alive; `current` keeps a
+            // context current.
             let _ended = unsafe { core.driver().event_synchronize(event) };
             Err(failure.into())
         }

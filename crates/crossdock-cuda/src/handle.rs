@@ -1,4 +1,4 @@
-//! The driver's objects that have an owner here: whoever drops one of these destroys it.
+//! Objects of the driver with an owner in this library, whose drop destroys them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,47 +8,51 @@ use crate::driver::{Driver, Failure};
 use crate::sys;
 use crossdock::Result;
 
-/// One kind of object: what makes it in the current context, and what destroys it.
+/// One kind of object: how to create it in the current context, and how to destroy it.
 pub(crate) trait Kind: Copy + fmt::Debug {
     fn make(driver: &Driver) -> Result<Self, Failure>;
 
     /// # Safety
     ///
-    /// It was made by [`Kind::make`], and nobody uses it from now on.
+    /// [`Kind::make`] created the object, which is not used any more.
     unsafe fn destroy(self, driver: &Driver) -> Result<(), Failure>;
 }
 
-/// A stream that does not wait for the legacy default stream, nor that for it.
+/// A stream that does not synchronise with the legacy default stream.
 impl Kind for sys::Stream {
     fn make(driver: &Driver) -> Result<Self, Failure> {
         let mut stream = Self::NULL;
-        // SAFETY: a context is current; the answer goes to the local above.
+        // SAFETY: `Owned::new`, the only caller, makes a context current; the driver writes the
+        // handle to a live local variable.
         unsafe { driver.stream_create(&raw mut stream, sys::STREAM_NON_BLOCKING) }?;
         Ok(stream)
     }
 
     unsafe fn destroy(self, driver: &Driver) -> Result<(), Failure> {
-        // SAFETY: `make` created the stream, and nothing uses it any more (`Kind::destroy`).
+        // SAFETY: `# Safety` of `Kind::destroy`: `make` created the stream, and it is not used any
+        // more.
         unsafe { driver.stream_destroy(self) }
     }
 }
 
-/// An event without times, for which a thread sleeps that waits.
+/// An event without timing, on which a waiting thread sleeps.
 impl Kind for sys::Event {
     fn make(driver: &Driver) -> Result<Self, Failure> {
         let mut event = Self::NULL;
-        // SAFETY: a context is current; the answer goes to the local above.
+        // SAFETY: `Owned::new`, the only caller, makes a context current; the driver writes the
+        // handle to a live local variable.
         unsafe { driver.event_create(&raw mut event, sys::EVENT_DISABLE_TIMING | sys::EVENT_BLOCKING_SYNC) }?;
         Ok(event)
     }
 
     unsafe fn destroy(self, driver: &Driver) -> Result<(), Failure> {
-        // SAFETY: `make` created the event, and nothing uses it any more (`Kind::destroy`).
+        // SAFETY: `# Safety` of `Kind::destroy`: `make` created the event, and it is not used any
+        // more.
         unsafe { driver.event_destroy(self) }
     }
 }
 
-/// An object of a context's.
+/// An object in a context, destroyed on drop.
 pub(crate) struct Owned<T: Kind> {
     context: Arc<Context>,
     raw: T,
@@ -57,7 +61,7 @@ pub(crate) struct Owned<T: Kind> {
 impl<T: Kind> Owned<T> {
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn new(context: &Arc<Context>) -> Result<Self> {
         let _current = context.enter()?;
         Ok(Self { raw: T::make(context.driver())?, context: context.clone() })
@@ -70,7 +74,8 @@ impl<T: Kind> Owned<T> {
 
 impl<T: Kind> Drop for Owned<T> {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, and destroyed here alone.
+        // SAFETY: `new` created the object, and only this drop destroys it; copies of the handle
+        // are used while the owner lives.
         self.context.release_quietly(|driver| unsafe { self.raw.destroy(driver) });
     }
 }

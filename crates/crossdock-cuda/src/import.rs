@@ -1,4 +1,4 @@
-//! Memory that others allocated: CUDA's by its address, and the host's, which is pinned.
+//! Memory that other parties allocated: CUDA's, by its address, and host memory, which is pinned.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -12,6 +12,9 @@ use crossdock::buffer::Buffer;
 use crossdock::memory::{Birth, DeviceKind, LeaseKind, Place};
 use crossdock::{Error, Result};
 
+/// # Safety
+///
+/// The contract of [`Buffer::from_foreign`] holds for the bytes, `birth` and `release`.
 pub(crate) unsafe fn import(
     address: NonNull<u8>,
     nbytes: usize,
@@ -19,8 +22,8 @@ pub(crate) unsafe fn import(
     release: impl FnOnce() + Send + 'static,
 ) -> Result<Buffer> {
     match check(address, nbytes) {
-        // SAFETY: the clauses of this function are those of `from_foreign`; the driver says that the
-        // bytes are at this place.
+        // SAFETY: `# Safety` is the contract of `from_foreign`, and `check` found that the driver
+        // has the bytes at this place.
         Ok(place) => unsafe { Buffer::from_foreign(address.as_ptr(), nbytes, place, birth, release) },
         Err(error) => {
             release();
@@ -29,7 +32,7 @@ pub(crate) unsafe fn import(
     }
 }
 
-/// Where memory is, if all of it is one allocation of the driver's.
+/// The place of memory that is within one allocation of the driver.
 fn check(address: NonNull<u8>, nbytes: usize) -> Result<Place> {
     let place = place_of(address.as_ptr())?.unwrap_or(Place::CPU);
     if place == Place::CPU {
@@ -51,11 +54,12 @@ fn check(address: NonNull<u8>, nbytes: usize) -> Result<Place> {
     Ok(place)
 }
 
-/// The allocation around an address: where it begins, and its size.
+/// The allocation around an address: its start and its size.
 pub(crate) fn range(core: &Core, address: Address) -> Result<(Address, usize)> {
     let _current = core.enter()?;
     let (mut base, mut nbytes) = (0, 0);
-    // SAFETY: the answers go to `base` and `nbytes`; the driver checks the address.
+    // SAFETY: the driver writes to two live local variables and checks the address; `_current`
+    // keeps a context current.
     unsafe { core.driver().mem_get_address_range(&raw mut base, &raw mut nbytes, address) }?;
     if !(base..=base + nbytes as Address).contains(&address) {
         return Err(Error::device(format!(
@@ -83,11 +87,12 @@ pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
     }
     let hold = buffer.hold(if readonly { LeaseKind::Pin } else { LeaseKind::Share })?;
     let address = hold.address();
-    // Nothing needs no pinning, and the driver would refuse it.
+    // An empty buffer needs no pinning, and the driver would refuse it.
     if buffer.nbytes() > 0 {
         let flags = sys::HOST_PORTABLE_AND_MAPPED | if readonly { sys::HOST_REGISTER_READ_ONLY } else { 0 };
         let _current = core.enter()?;
-        // SAFETY: memory of the host, which the hold keeps until it is unregistered.
+        // SAFETY: the hold keeps this host memory until after the release below unregisters it;
+        // `_current` keeps a context current.
         unsafe { core.driver().mem_host_register(address.cast(), buffer.nbytes(), flags) }
             .map_err(|failure| Error::from(failure).within(format!("pinning {} bytes", buffer.nbytes())))?;
     }
@@ -98,24 +103,26 @@ pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
         drop(hold);
         outcome
     };
-    // SAFETY: the host's memory, which the hold keeps, under Share or Pin; a mapping of read-only
-    // memory is read-only.
+    // SAFETY: the contract of `lend`: the hold keeps this initialised host memory until the
+    // release, under Share or Pin, and `into_readonly` below makes the result of a Pin read-only.
     let pinned = unsafe { memory.lend(address.expose_provenance() as Address, nbytes, release) }?;
     Ok(if readonly { pinned.into_readonly() } else { pinned })
 }
 
-/// Memory of the host that was pinned.
+/// Pinned memory of the host, not yet unpinned.
 struct Registered {
     core: Arc<Core>,
     address: *mut u8,
 }
 
-// SAFETY: an address, which is only told to the driver.
+// SAFETY: the address is only passed to the driver, which accepts it from any thread, and is not
+// dereferenced here.
 unsafe impl Send for Registered {}
 
 impl Registered {
     fn end(self) -> Result<()> {
-        // SAFETY: registered when this was made, and unregistered here alone.
+        // SAFETY: `pin` registered this address before it created `self`, and only this method,
+        // which consumes `self`, unregisters it.
         self.core.context().release(|driver| unsafe { driver.mem_host_unregister(self.address.cast()) })
     }
 }

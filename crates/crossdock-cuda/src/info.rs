@@ -1,4 +1,4 @@
-//! What the driver says of its devices, and the memory that is asked for by a device's number.
+//! The driver's properties of devices, and memory by a device's ordinal.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crossdock::device::MemoryManager;
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
 
-/// The memory of one of CUDA's places, as it is registered; registered now if it was not.
+/// The memory of one of CUDA's places. Registers the driver if that was not done yet.
 pub(crate) fn memory_at(kind: DeviceKind, ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
     device::register()?;
     crossdock::device::memory(Place::new(kind, ordinal))
@@ -34,7 +34,8 @@ fn info(driver: &driver::Driver, ordinal: i32) -> Result<Description> {
     let device = context::device(driver, ordinal)?;
     let attribute = |attribute| context::attribute_of(driver, device, attribute).map(i32::unsigned_abs);
     let mut total_nbytes = 0;
-    // SAFETY: a device of the driver's; the answer goes to the local above.
+    // SAFETY: the device is a handle that this driver returned, and the size goes to a live local
+    // variable.
     unsafe { driver.device_total_mem(&raw mut total_nbytes, device) }?;
     Ok(Description {
         place: Place::new(DeviceKind::CUDA, ordinal),

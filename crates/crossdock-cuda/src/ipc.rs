@@ -26,14 +26,15 @@ pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     for (event, _) in buffer.events()? {
         event.wait()?;
     }
-    // Others write it at any time.
+    // A Share lease, because other processes may write at any time.
     let hold = buffer.hold(LeaseKind::Share)?;
     let core = Core::of(place.ordinal())?;
     let address = hold.address().expose_provenance() as Address;
     let (base, _) = range(&core, address)?;
     let mut handle = IpcMemory([0; 64]);
     let _current = core.enter()?;
-    // SAFETY: memory of the device, which the hold keeps; the answer goes to `handle`.
+    // SAFETY: `base` is the start of a device allocation, which the hold keeps; the driver writes
+    // the handle to a live local variable.
     unsafe { core.driver().ipc_get_mem_handle(&raw mut handle, base) }.map_err(|failure| {
         Error::from(failure)
             .within("only memory of `cuda::exportable_memory` can be opened by other processes")
@@ -42,25 +43,28 @@ pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     Ok(IpcExport::new(handle, hold))
 }
 
-/// A handle and the device by which it was opened.
+/// A driver handle, and the device that opened it.
 type Key = ([u8; 64], i32);
 
-/// An allocation of another process.
+/// An allocation of another process, and how many buffers use it.
 struct Opened {
     address: Address,
     nbytes: usize,
     buffers: usize,
 }
 
-/// What is open: an allocation once, however many buffers there are on it. The driver is called
-/// under the lock, so that what is being closed is not opened meanwhile. Never taken in a forked
-/// child.
+/// The open allocations, each opened once for all its buffers. The driver is called under the lock,
+/// so that an allocation that is being closed is not opened meanwhile. A forked child never takes
+/// the lock.
 static OPENED: Mutex<BTreeMap<Key, Opened>> = Mutex::new(BTreeMap::new());
 
 fn opened() -> MutexGuard<'static, BTreeMap<Key, Opened>> {
     OPENED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// # Safety
+///
+/// The process that exported the memory keeps it until the buffer has been dropped.
 pub(crate) unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer> {
     let memory = memory_at(DeviceKind::CUDA, ordinal)?;
     let memory = CudaMemory::of(&*memory).ok_or_else(|| not_ours(&*memory))?;
@@ -76,26 +80,28 @@ pub(crate) unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer
         )));
     }
     let address = use_of.address + offset;
-    // SAFETY: memory of the allocation, as just checked, which is open until the release; the caller
-    // promises that the exporter keeps it.
+    // SAFETY: the range is within the allocation by the check above, and `use_of` keeps it open
+    // until the release; `# Safety`: the exporting process keeps the memory.
     unsafe { memory.lend(address, nbytes as usize, move || use_of.end()) }
 }
 
-/// The context is current.
+/// Opens an allocation. The context is current.
 fn open(core: &Core, handle: [u8; 64]) -> Result<Opened> {
     let mut address = 0;
     let (handle, flags) = (IpcMemory(handle), sys::IPC_LAZY_ENABLE_PEER_ACCESS);
-    // SAFETY: the driver checks the handle, whatever its bytes; the answer goes to `address`.
+    // SAFETY: the driver checks the handle, whatever its bytes, and writes the address to a live
+    // local variable.
     unsafe { core.driver().ipc_open_mem_handle(&raw mut address, handle, flags) }
         .map_err(|failure| Error::from(failure).within("opening memory of another process"))?;
     let (base, nbytes) = range(core, address).inspect_err(|_| {
-        // SAFETY: opened above, and nobody has it. The first error is the one to tell.
+        // SAFETY: the address was opened above and has not left this function. The first error is
+        // the one to report.
         let _also = unsafe { core.driver().ipc_close_mem_handle(address) };
     })?;
     Ok(Opened { address: base, nbytes, buffers: 0 })
 }
 
-/// One buffer's use of what is open.
+/// One buffer's use of an open allocation.
 struct Use {
     core: Arc<Core>,
     key: Key,
@@ -105,7 +111,7 @@ struct Use {
 }
 
 impl Use {
-    /// The context is current.
+    /// Requires that the context is current.
     fn begin(core: &Arc<Core>, key: Key) -> Result<Self> {
         let mut opened = opened();
         let row = match opened.entry(key) {
@@ -134,7 +140,8 @@ impl Use {
         }
         let address = row.address;
         opened.remove(&self.key);
-        // SAFETY: opened in `begin`, and closed here alone, for the last buffer.
+        // SAFETY: `begin` opened the address; it is closed under the lock and only here, when the
+        // last buffer ends.
         self.core.context().release(|driver| unsafe { driver.ipc_close_mem_handle(address) })
     }
 }

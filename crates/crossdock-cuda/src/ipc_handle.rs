@@ -1,12 +1,12 @@
-//! What is sent to another process, so that it opens memory of a device.
+//! The handle that lets another process open memory of a device.
 
 use std::fmt;
 
 use crossdock::device::Hold;
 use crossdock::{Error, Result};
 
-/// What a process needs to open memory of another: the driver's handle of the allocation, and which
-/// bytes of it are meant.
+/// What a process needs to open another process's memory: the driver's handle of the allocation,
+/// and a range of its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IpcHandle {
     driver: [u8; 64],
@@ -22,12 +22,12 @@ impl IpcHandle {
         Self { driver, offset, nbytes }
     }
 
-    /// The driver's own handle, a `CUipcMemHandle`: of the whole allocation.
+    /// The driver's own handle, a `CUipcMemHandle`, of the whole allocation.
     pub fn driver(&self) -> &[u8; 64] {
         &self.driver
     }
 
-    /// The byte of the allocation at which the memory begins.
+    /// The offset of the memory in the allocation, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -37,8 +37,8 @@ impl IpcHandle {
         self.nbytes
     }
 
-    /// The handle as bytes, to be sent: the driver's, then the offset and the number of bytes, each
-    /// with the least byte first.
+    /// The handle as bytes, for transmission: the driver's handle, then the offset and the number
+    /// of bytes, both little-endian.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..64].copy_from_slice(&self.driver);
@@ -47,7 +47,7 @@ impl IpcHandle {
         bytes
     }
 
-    /// The handle that was sent as bytes. What it says is checked when it is opened.
+    /// Restores a handle from its bytes. Its range is checked when it is opened.
     ///
     /// # Errors
     ///
@@ -70,8 +70,7 @@ impl fmt::Debug for IpcHandle {
     }
 }
 
-/// Memory that other processes may have open: as long as this lives, it is kept under a Share
-/// lease.
+/// Memory that other processes may have open. It is kept under a Share lease as long as this lives.
 #[derive(Debug)]
 pub struct IpcExport {
     handle: IpcHandle,
@@ -83,7 +82,7 @@ impl IpcExport {
         Self { handle, _hold: hold }
     }
 
-    /// What the other process needs.
+    /// The handle for the other process.
     pub fn handle(&self) -> IpcHandle {
         self.handle
     }

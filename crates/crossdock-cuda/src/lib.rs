@@ -1,4 +1,4 @@
-//! Devices of CUDA, by its driver, which is loaded when the first of them is asked for.
+//! Devices of CUDA. The driver is loaded when the first device is requested.
 //!
 //! ```text
 //!   Place          memory                                            who reaches it
@@ -7,12 +7,12 @@
 //!   cuda_managed:n memory that goes where it is used                 the host, and every device
 //! ```
 //!
-//! All three are had by [`device::get`](crossdock::device::get) and
-//! [`device::memory`](crossdock::device::memory), as every device is, and work with the methods of
-//! [`Buffer`]; what is here is what only CUDA has. Nothing of CUDA is needed to build or to start.
-//! The library is `libcuda.so.1`, or what the environment variable `CROSSDOCK_CUDA_DRIVER` names;
-//! without it, or without a device, every call returns an error for which
-//! [`is_unsupported`](Error::is_unsupported) holds. A program calls [`register`] once.
+//! [`device::get`](crossdock::device::get) and [`device::memory`](crossdock::device::memory) return
+//! all three, as for every device, and they work with the methods of [`Buffer`]; this crate adds
+//! what only CUDA has. A program builds and starts without CUDA. The library is `libcuda.so.1`, or
+//! the one that the environment variable `CROSSDOCK_CUDA_DRIVER` names. Without it, or without a
+//! device, every call returns an error for which [`is_unsupported`](Error::is_unsupported) holds. A
+//! program calls [`register`] once.
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -30,28 +30,27 @@
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 //!
-//! # Contexts, streams, and others in the process
+//! # Contexts, streams, and other libraries in the process
 //!
-//! A device's primary context is used, which the CUDA runtime uses as well; it is current during
-//! calls only, and what was current before is so again after them. Streams made here do not wait
-//! for the legacy default stream. Those of others are wrapped by
-//! [`Device::wrap_stream`](crossdock::device::Device::wrap_stream), which takes the driver's
-//! handle, 1 for the legacy default stream and 2 for the one of the calling thread.
+//! The crate uses a device's primary context, as the CUDA runtime does. The context is current
+//! during calls only; each call restores the previous one. Streams of this crate do not wait for
+//! the legacy default stream. [`Device::wrap_stream`](crossdock::device::Device::wrap_stream) wraps
+//! streams of other libraries: it accepts the driver's handle, 1 for the legacy default stream and
+//! 2 for that of the calling thread.
 //!
-//! New memory of a pool has an event ([`Buffer::events`]), which is over in a moment; everything
-//! that works on buffers waits for it, by itself. Memory goes back to the pool when its last holder
-//! drops it. In-flight work of this library holds it; a caller that passes the address to another
-//! library must keep the buffer until that library's work is over.
+//! New memory of a pool has an event ([`Buffer::events`]), which completes quickly; all operations
+//! on buffers wait for it. Memory returns to the pool when its last holder drops it. In-flight work
+//! of this library holds its memory; a caller that passes the address to another library must keep
+//! the buffer until that library's work is over.
 //!
-//! Copies in a stream between a device and usual (pageable) memory of the host go over pinned
-//! memory of the library's, so that the call returns at once; pinned memory is copied without that
-//! way, and faster.
+//! Copies in a stream between a device and pageable host memory are staged through pinned memory of
+//! the library, so that the call returns immediately. Pinned memory is copied directly, and faster.
 //!
 //! # Forks
 //!
-//! A driver that was in use does not survive a fork: in the child every call is an error, and what
-//! is dropped there is forgotten. Pinned and managed memory that a child inherits is not to be
-//! touched there; copy it to usual memory before.
+//! A driver that was in use does not survive a fork. In the child every call is an error, and drops
+//! release nothing. A child must not access pinned or managed memory that it inherits; copy it to
+//! pageable memory before the fork.
 
 mod block;
 mod context;
@@ -91,19 +90,18 @@ use crossdock::memory::{Birth, Place};
 pub use description::Description;
 pub use ipc_handle::{IpcExport, IpcHandle};
 
-/// Makes the places of CUDA known to the library: from now on
-/// [`device::get`](crossdock::device::get) opens its devices. Loads nothing. To call it again
-/// changes nothing.
+/// Registers the places of CUDA, so that [`device::get`](crossdock::device::get) opens its devices.
+/// Loads nothing. Further calls have no effect.
 ///
 /// # Errors
 ///
-/// `is_conflict` where another driver has one of the kinds.
+/// `is_conflict` where another driver has registered one of the kinds.
 pub fn register() -> Result<()> {
     device::register()
 }
 
-/// All devices of the driver, in the order of their numbers. Opens none of them: no context is
-/// made, and no memory used.
+/// All devices of the driver, by ordinal. Opens none of them: it creates no context and uses no
+/// memory.
 ///
 /// ```
 /// for device in crossdock_cuda::devices().unwrap_or_default() {
@@ -119,7 +117,7 @@ pub fn devices() -> Result<Vec<Description>> {
     info::devices()
 }
 
-/// The version of CUDA for which the driver was made: major and minor.
+/// The version of CUDA that the driver supports: major and minor.
 ///
 /// # Errors
 ///
@@ -128,18 +126,18 @@ pub fn driver_version() -> Result<(u32, u32)> {
     info::driver_version()
 }
 
-/// The number of bytes of a device's memory that no process has allocated. Opens the device.
+/// The free memory of a device, in bytes, over all processes. Opens the device.
 ///
 /// # Errors
 ///
-/// As [`devices`]; `is_bounds` where there is none of the number.
+/// As [`devices`]; `is_bounds` where no device has the ordinal.
 pub fn free_nbytes(ordinal: i32) -> Result<u64> {
     info::free_nbytes(ordinal)
 }
 
-/// Returns unused memory that is kept for reuse to the system: all of the idle pinned memory for
-/// staged copies, and all but `keep_nbytes` of the idle memory of the device's pool. A pool keeps
-/// up to a thirty-second part of the device's memory by itself.
+/// Returns cached memory to the system: all idle pinned memory for staged copies, and all but
+/// `keep_nbytes` of the idle memory of the device's pool. By itself, a pool keeps up to a
+/// thirty-second of the device's memory.
 ///
 /// # Errors
 ///
@@ -148,9 +146,9 @@ pub fn trim(ordinal: i32, keep_nbytes: usize) -> Result<()> {
     info::trim(ordinal, keep_nbytes)
 }
 
-/// Memory of a device that other processes can open ([`export_ipc`]): of the place `cuda:n`, and so
-/// beside the usual memory there. It is not of a pool, hence slower to allocate, and freeing it
-/// waits for all work of the device.
+/// Memory of a device that other processes can open ([`export_ipc`]). Its place is `cuda:n`, like
+/// the default memory there. It is not pooled, so it is slower to allocate, and freeing it waits
+/// for all work of the device.
 ///
 /// # Errors
 ///
@@ -159,8 +157,8 @@ pub fn exportable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
     info::exportable_memory(ordinal)
 }
 
-/// What another process needs to open memory of a device, which is of [`exportable_memory`], or a
-/// slice of it. Waits for the work that is under way on it. O(1).
+/// Exports memory of [`exportable_memory`], or a slice of it, for another process to open. Waits
+/// for in-flight work on it. O(1).
 ///
 /// ```
 /// use crossdock::buffer::Buffer;
@@ -177,31 +175,32 @@ pub fn exportable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
 /// # Errors
 ///
 /// `is_place` for memory that is not a CUDA device's; `is_device` for memory of a pool, or where
-/// the driver failed; `is_conflict` and `is_read_only`, since others may write it: as
-/// [`Buffer::share`].
+/// the driver failed; `is_conflict` and `is_read_only` as [`Buffer::share`], because other
+/// processes may write the memory.
 pub fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     ipc::export_ipc(buffer)
 }
 
-/// Opens memory that another process exported, on the device that has this number here. It is
-/// aliased; an allocation is opened once, however many parts of it are asked for, and closed when
-/// the last of them is dropped.
+/// Opens memory that another process exported, on the device with this ordinal in this process. The
+/// buffer is aliased. An allocation is opened once for all its parts, and closed when the last of
+/// them is dropped.
 ///
 /// # Errors
 ///
-/// `is_bounds` where the handle says more than the allocation has; `is_device` where the driver
+/// `is_bounds` where the range of the handle exceeds the allocation; `is_device` where the driver
 /// does not open it, as in the process that exported it; and as [`free_nbytes`].
 ///
 /// # Safety
 ///
 /// The process that exported the memory keeps it until the buffer has been dropped.
 pub unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer> {
-    // SAFETY: the exporting process keeps the memory until the buffer is dropped (`# Safety`).
+    // SAFETY: `# Safety`: the exporting process keeps the memory until the buffer is dropped, which
+    // is the contract of `ipc::open_ipc`.
     unsafe { ipc::open_ipc(handle, ordinal) }
 }
 
-/// Where memory is, as the driver says: device, pinned or managed memory, with the number of the
-/// device. `cpu` for an address that the driver does not know.
+/// The place of an address, as the driver reports it: device, pinned or managed memory, with the
+/// ordinal of the device. `cpu` for an address that the driver does not know.
 ///
 /// # Errors
 ///
@@ -210,10 +209,10 @@ pub fn place_of(address: *const u8) -> Result<Place> {
     Ok(lookup::place_of(address)?.unwrap_or(Place::CPU))
 }
 
-/// Adopts memory of CUDA that another library allocated, by its address alone: as
-/// [`Buffer::from_foreign`], with the place that the driver names ([`place_of`]), and device memory
-/// checked to have so many bytes. Work that is under way on it is told by [`Buffer::note_event`]
-/// with an event of [`Device::wrap_event`](crossdock::device::Device::wrap_event).
+/// Imports memory of CUDA that another library allocated, by its address alone: as
+/// [`Buffer::from_foreign`], at the place that the driver reports ([`place_of`]). Device memory is
+/// checked to have `nbytes` bytes. If work on it is in flight, call [`Buffer::note_event`] with an
+/// event of [`Device::wrap_event`](crossdock::device::Device::wrap_event).
 ///
 /// `release` is called exactly once: when the last holder goes, on whichever thread that is, or
 /// before this returns an error.
@@ -221,24 +220,25 @@ pub fn place_of(address: *const u8) -> Result<Place> {
 /// # Errors
 ///
 /// `is_place` for memory that the driver does not know; `is_bounds` where the allocation ends
-/// before; as [`Buffer::from_foreign`], and as [`devices`].
+/// earlier; as [`Buffer::from_foreign`], and as [`devices`].
 ///
 /// # Safety
 ///
-/// As for [`Buffer::from_foreign`].
+/// The contract of [`Buffer::from_foreign`] holds for the bytes, `birth` and `release`.
 pub unsafe fn import(
     address: NonNull<u8>,
     nbytes: usize,
     birth: Birth,
     release: impl FnOnce() + Send + 'static,
 ) -> Result<Buffer> {
-    // SAFETY: both functions require what `Buffer::from_foreign` requires.
+    // SAFETY: `# Safety` is the contract of `import::import`: both require what
+    // `Buffer::from_foreign` requires.
     unsafe { import::import(address, nbytes, birth, release) }
 }
 
-/// The bytes of a buffer in usual memory of the host, as pinned memory of the place `cuda_host:n`:
-/// no copy, but the pages are locked, which takes about as long as touching all of them. It keeps
-/// the buffer under Share (Pin where that is read-only), and unpins the pages when the last holder
+/// Pins a buffer in pageable host memory, as memory of the place `cuda_host:n`. It copies nothing,
+/// but locks the pages, which takes about as long as touching all of them. The result keeps the
+/// buffer under Share (Pin where that is read-only), and unpins the pages when the last holder
 /// drops it.
 ///
 /// ```
@@ -257,9 +257,9 @@ pub unsafe fn import(
 ///
 /// # Errors
 ///
-/// `is_place` for memory that is not at `cpu`; `is_device` where the driver refuses, as for pages a
-/// part of which is pinned already; `is_unsupported` for read-only memory where the device cannot;
-/// `is_conflict` as [`Buffer::share`]; and as [`free_nbytes`].
+/// `is_place` for memory that is not at `cpu`; `is_device` where the driver refuses, for example
+/// because part of the pages is pinned already; `is_unsupported` for read-only memory where the
+/// device cannot pin it; `is_conflict` as [`Buffer::share`]; and as [`free_nbytes`].
 pub fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
     import::pin(buffer, ordinal)
 }

@@ -1,4 +1,4 @@
-//! The driver's library: loaded once, when it is first needed.
+//! Loads the driver's library once, when it is first needed.
 
 use std::ffi::{OsString, c_int, c_void};
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use crate::sys::code;
 use crossdock::device::driver::{self, ForkLock};
 use crossdock::{Error, Result};
 
-/// Names another library in the place of the driver's.
+/// Names a library to load instead of the driver's.
 const VARIABLE: &str = "CROSSDOCK_CUDA_DRIVER";
 const LIBRARY: &str = "libcuda.so.1";
 /// The first version with stream-ordered pools, as the driver writes it: 1000 * major + 10 * minor.
@@ -30,7 +30,7 @@ impl Loaded {
         &self.driver
     }
 
-    /// The process by which the driver was initialised, as [`fork::generation`] counts.
+    /// The generation of the process that initialised the driver, as [`driver::generation`] counts.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
@@ -42,8 +42,8 @@ impl Loaded {
     }
 }
 
-/// Why a library cannot be used, and which one. (Why a driver does not start is asked of it each
-/// time.)
+/// The name of a library that cannot be used, and the reason. (A driver that does not start is
+/// asked again each time.)
 type Failed = Option<(OsString, Error)>;
 
 static LOADED: AtomicPtr<Loaded> = AtomicPtr::new(std::ptr::null_mut());
@@ -53,20 +53,20 @@ fn failed() -> MutexGuard<'static, Failed> {
     FAILED.lock()
 }
 
-/// The driver. That a library cannot be used is kept for its name, and told again without another
-/// attempt.
+/// The driver. The failure to load a library is cached by its name, and returned again without
+/// another attempt.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where there is no driver, none that can be used, or no device for it;
-/// `is_device` where it does not start, or was started before this process was forked.
+/// `is_unsupported` where there is no driver, no usable one, or no device for it; `is_device` where
+/// it does not start, or was started before this process was forked.
 pub(crate) fn loaded() -> Result<&'static Loaded> {
     if let Some(loaded) = already() {
         return check(loaded);
     }
     let name = std::env::var_os(VARIABLE).unwrap_or_else(|| LIBRARY.into());
-    // Held while the library is loaded, so that it is loaded once. Nothing called below re-enters
-    // this function, but it may fork.
+    // The lock is held during loading, so that the library is loaded once. No function called below
+    // re-enters this one, but one may fork.
     let mut failed = failed();
     let _calls_out = FAILED.calls_out();
     if let Some(loaded) = already() {
@@ -86,7 +86,7 @@ pub(crate) fn loaded() -> Result<&'static Loaded> {
             return Err(told);
         }
     };
-    // SAFETY: 0 is the only value of the flags.
+    // SAFETY: the table is of a loaded driver, and 0 is the only valid value of the flags.
     unsafe { driver.init(0) }.map_err(not_started)?;
     let loaded: &'static Loaded =
         Box::leak(Box::new(Loaded { driver, version, generation: driver::generation() }));
@@ -96,7 +96,8 @@ pub(crate) fn loaded() -> Result<&'static Loaded> {
 
 fn already() -> Option<&'static Loaded> {
     let loaded = NonNull::new(LOADED.load(Ordering::Acquire))?;
-    // SAFETY: it was leaked, and is never changed.
+    // SAFETY: the pointer is not null; `loaded` stored it from a leaked box, which is never changed
+    // or freed.
     Some(unsafe { loaded.as_ref() })
 }
 
@@ -104,7 +105,7 @@ fn check(loaded: &'static Loaded) -> Result<&'static Loaded> {
     if loaded.generation == driver::generation() { Ok(loaded) } else { Err(forked()) }
 }
 
-/// What a child is told that was forked after the driver had been initialised.
+/// The error in a child that was forked after the driver had been initialised.
 #[cold]
 pub(crate) fn forked() -> Error {
     Error::device(
@@ -112,40 +113,43 @@ pub(crate) fn forked() -> Error {
     )
 }
 
-/// The table of a library, and its version.
+/// The function table of a library, and its version.
 fn load(name: &OsString) -> Result<(Driver, c_int)> {
     let shown = name.to_string_lossy();
-    // SAFETY: the file is the system's CUDA driver, or the library that the user named in its
-    // place; its initialisers run as in any program that links it.
+    // SAFETY: the file is the system's CUDA driver, or the library that the user named instead; its
+    // initialisers run as in any program that links it.
     let library = unsafe { Library::new(name) }.map_err(|error| {
         Error::unsupported(format!("there is no CUDA driver: {shown} cannot be loaded ({error})"))
     })?;
     let find = |symbol: &'static str| -> Result<*mut c_void> {
-        // SAFETY: a pointer of any kind, of which nothing is done here.
+        // SAFETY: the symbol is looked up as a plain pointer, which is not called or dereferenced
+        // here.
         let found = unsafe { library.get::<*mut c_void>(symbol) }.ok();
-        // SAFETY: it is used after the library was made to stay, but for the version, which is
-        // asked before.
+        // SAFETY: the pointer is used while `library` lives: the version is queried below, and the
+        // table is used after `forget` keeps the library loaded for ever.
         let found = found.and_then(|found| unsafe { found.try_as_raw_ptr() });
         found.ok_or_else(|| {
             Error::unsupported(format!("{shown} has no function {symbol}: a newer CUDA driver is needed"))
         })
     };
     let version = version(find("cuDriverGetVersion")?, &shown)?;
-    // SAFETY: functions of the driver, which is not unloaded, below.
+    // SAFETY: `find` returns the library's function of each name, and `forget` below keeps the
+    // library loaded for ever.
     let driver = unsafe { Driver::of(find) }?;
-    // Unloading a driver whose threads run would pull the code away from under them.
+    // Never unloaded: threads of the driver may be running its code.
     std::mem::forget(library);
     Ok((driver, version))
 }
 
-/// Asked before the other functions are looked for, since an old driver lacks some.
+/// Queried before the other functions are looked up, because an old driver lacks some of them.
 fn version(function: *mut c_void, library: &str) -> Result<c_int> {
-    // SAFETY: the driver's function of that name has this type.
+    // SAFETY: the pointer is the library's `cuDriverGetVersion`, which has this type in the
+    // driver's reference.
     let get =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> c_int>(function) };
     let mut version = 0;
-    // SAFETY: it may be called before the driver is initialised; it writes to a live local
-    // variable.
+    // SAFETY: the function may be called before the driver is initialised, and writes to a live
+    // local variable.
     let outcome = unsafe { get(&raw mut version) };
     if outcome != code::SUCCESS {
         return Err(Error::device(format!("cuDriverGetVersion of {library} failed with error {outcome}")));

@@ -1,4 +1,4 @@
-//! What the driver knows of an address.
+//! Looks addresses up in the driver.
 
 use std::ffi::c_void;
 
@@ -16,7 +16,7 @@ pub(crate) enum Found {
     Device {
         ordinal: i32,
     },
-    /// Pinned memory of the host, by the address that the host has for it.
+    /// Pinned host memory, with its host address.
     Pinned {
         ordinal: i32,
         host: Address,
@@ -26,7 +26,7 @@ pub(crate) enum Found {
     },
 }
 
-/// Where the memory at an address is; `None` where the driver knows nothing of it.
+/// The place of the memory at an address; `None` where the driver does not know it.
 ///
 /// # Errors
 ///
@@ -40,11 +40,11 @@ pub(crate) fn place_of(address: *const u8) -> Result<Option<Place>> {
     }))
 }
 
-/// As [`look_up`], in whichever context: the driver has the same addresses for all of them.
+/// As [`look_up`], in any context: addresses are the same in all contexts of the driver.
 ///
 /// # Errors
 ///
-/// As [`look_up`], and of opening the first device where none was in use.
+/// As [`look_up`], and those of opening the first device where none is in use.
 fn look_up_anywhere(address: Address) -> Result<Option<Found>> {
     let driver = load::loaded()?.driver();
     if is_any_current(driver)? {
@@ -54,12 +54,11 @@ fn look_up_anywhere(address: Address) -> Result<Option<Found>> {
     look_up(&core, address)
 }
 
-/// What is at an address; `None` for memory of which the driver knows nothing, as it is for most of
-/// the host's.
+/// The memory at an address; `None` where the driver does not know it, as for most host memory.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 pub(crate) fn look_up(core: &Core, address: Address) -> Result<Option<Found>> {
     let _current = core.enter()?;
     in_current(core.driver(), address)
@@ -77,11 +76,11 @@ fn in_current(driver: &Driver, address: Address) -> Result<Option<Found>> {
     ];
     let count = attributes.len() as u32;
     let (attributes, answers) = (attributes.as_mut_ptr(), answers.as_mut_ptr());
-    // SAFETY: `count` attributes, and as many answers, each a pointer to a live local variable of
+    // SAFETY: both arrays have `count` entries, and each answer points to a live local variable of
     // the size that its attribute has.
     unsafe { driver.pointer_get_attributes(count, attributes, answers, address) }?;
     Ok(match kind {
-        // The flag is of one byte or of four, by the driver's version.
+        // The flag is one byte or four, depending on the driver's version.
         _ if kind != 0 && is_managed & 0xFF != 0 => Some(Found::Managed { ordinal }),
         memory_type::HOST => Some(Found::Pinned { ordinal, host }),
         memory_type::DEVICE => Some(Found::Device { ordinal }),

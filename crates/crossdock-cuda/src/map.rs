@@ -1,9 +1,8 @@
-//! The same bytes at another place: pinned and managed memory, which the host and the devices
-//! reach.
+//! Maps the same bytes to another place: pinned and managed memory, which the host and the devices
+//! can access.
 //!
-//! Pageable memory of the host is not mapped: it would have to be pinned first, which is slow, and
-//! can fail because of other data in the same page. A caller that wants it calls
-//! [`pin`](crate::pin).
+//! Pageable host memory is not mapped: it would have to be pinned first, which is slow and can fail
+//! because of other data in the same page. A caller that needs it calls [`pin`](crate::pin).
 
 use std::sync::Arc;
 
@@ -17,9 +16,9 @@ use crossdock::buffer::Buffer;
 use crossdock::device::MemoryManager;
 use crossdock::memory::{Backing, Birth, DeviceKind, LeaseKind, Place};
 
-/// Where a buffer is mapped to.
+/// The destination of a mapping.
 enum Target<'a> {
-    /// The host's usual memory.
+    /// Default host memory.
     Host,
     Cuda(&'a CudaMemory),
 }
@@ -31,13 +30,14 @@ pub(crate) fn map(own: &CudaMemory, buffer: &Buffer, to: &dyn MemoryManager) -> 
         None => return Ok(None),
     };
     let Some(address) = address_there(own, buffer, &target)? else { return Ok(None) };
-    // Others may rely on no constancy while another allocation has the same bytes.
+    // The lease must exclude constancy, because the mapping accesses the same bytes as another
+    // allocation.
     let hold = buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })?;
     let mapped = match target {
         Target::Host => {
             let address = std::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: memory of the host that the hold keeps, initialised, under Share or Pin; a
-            // mapping of read-only memory is read-only.
+            // SAFETY: the address is initialised host memory, which the hold keeps under Share or
+            // Pin until the release; `into_readonly` below makes the result of a Pin read-only.
             unsafe {
                 Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, move || drop(hold))
             }?
@@ -47,15 +47,16 @@ pub(crate) fn map(own: &CudaMemory, buffer: &Buffer, to: &dyn MemoryManager) -> 
                 drop(hold);
                 Ok(())
             };
-            // SAFETY: memory that is reached by this address from there, and that the hold keeps,
-            // under Share or Pin; a mapping of read-only memory is read-only.
+            // SAFETY: the target reaches the memory by this address, and the hold keeps it under
+            // Share or Pin until the release; `into_readonly` below makes the result of a Pin
+            // read-only.
             unsafe { memory.lend(address, buffer.nbytes(), release) }?
         }
     };
     Ok(Some(if buffer.is_readonly() { mapped.into_readonly() } else { mapped }))
 }
 
-/// The address by which a buffer is reached from a place, if it is.
+/// The address of a buffer at the target, if it is accessible there.
 fn address_there(own: &CudaMemory, buffer: &Buffer, target: &Target<'_>) -> Result<Option<Address>> {
     let here = buffer.as_ptr().expose_provenance() as Address;
     if buffer.nbytes() == 0 {
@@ -79,12 +80,13 @@ fn address_there(own: &CudaMemory, buffer: &Buffer, target: &Target<'_>) -> Resu
     }
 }
 
-/// The address of pinned memory for a device.
+/// The address of pinned memory on a device.
 fn device_address(core: &Arc<Core>, host: Address) -> Result<Address> {
     let _current = core.enter()?;
     let mut device = 0;
     let host = std::ptr::with_exposed_provenance_mut(host as usize);
-    // SAFETY: pinned memory (by its place); the answer goes to a live local variable.
+    // SAFETY: the place says that the address is pinned memory; the driver checks it and writes to
+    // a live local variable.
     unsafe { core.driver().mem_host_get_device_pointer(&raw mut device, host, 0) }?;
     Ok(device)
 }

@@ -1,4 +1,4 @@
-//! The managers of memory: of a device, pinned, and managed.
+//! The memory managers: device memory, pinned memory, and managed memory.
 
 use std::any::Any;
 use std::fmt;
@@ -20,7 +20,7 @@ use crossdock::device::{
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{Error, Result};
 
-/// The address of memory without bytes, which no other allocation has.
+/// The address of empty memory, which no allocation has.
 #[repr(align(256))]
 struct Nothing;
 static NOTHING: (Nothing, u8) = (Nothing, 0);
@@ -31,9 +31,9 @@ pub(crate) struct CudaMemory {
     core: Arc<Core>,
     source: Source,
     meter: Arc<Meter>,
-    /// Counts what was allocated by others, which is no use of this memory.
+    /// Counts imported and mapped memory, which does not count as usage of this manager.
     others: Arc<Meter>,
-    /// The device's memory that other processes can open, made by the first caller that needs it.
+    /// Device memory that other processes can open, created on first use.
     exportable: OnceLock<Arc<CudaMemory>>,
 }
 
@@ -69,28 +69,31 @@ impl CudaMemory {
         self.exportable.get_or_init(|| Self::new(self.core.clone(), Source::Driver))
     }
 
-    /// A buffer of memory that was not allocated here. Where this fails, it is released at once.
+    /// A buffer of memory that was not allocated here. On failure, the memory is released
+    /// immediately.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory` where there is none for the header; `is_device` without an address.
+    /// `is_out_of_memory` where the header cannot be allocated; `is_device` for a null address.
     ///
     /// # Safety
     ///
-    /// As for [`adopt`].
+    /// The contract of [`adopt`] holds for the bytes at `address`, as aliased memory, and
+    /// `release`.
     pub(crate) unsafe fn lend(
         &self,
         address: Address,
         nbytes: usize,
         release: impl FnOnce() -> Result<()> + Send + 'static,
     ) -> Result<Buffer> {
-        // There is one: all callers have this in an `Arc`.
+        // Never fails: all managers are in an `Arc`.
         let this = self.this.upgrade().ok_or_else(|| Error::device("memory without a manager"));
         let prepared = this.and_then(|this| {
             Ok((this, region(address, nbytes, Birth::Aliased)?, Meter::charge(&self.others, nbytes)?))
         });
         match prepared {
-            // SAFETY: this function requires what `adopt` requires.
+            // SAFETY: `# Safety` is the contract of `adopt` for this region, which is `nbytes`
+            // aliased bytes at `address`.
             Ok((this, region, charge)) => unsafe { adopt(this, region, charge, release) },
             Err(error) => {
                 if let Err(also) = release() {
@@ -123,13 +126,13 @@ impl MemoryManager for CudaMemory {
             let address = (&raw const NOTHING).expose_provenance() as Address;
             let region = region(address, 0, Birth::Sole)?;
             // SAFETY: the region has no bytes, so no access can be out of bounds or race; `NOTHING`
-            // is a static, and there is nothing to release.
+            // is a static, so the release has nothing to free.
             return unsafe { adopt_own(self, region, charge, || Ok(())) };
         }
         let block = Block::allocate(&self.core, self.source, nbytes)?;
         let (region, event) = (region(block.address(), nbytes, Birth::Sole)?, block.event());
         // SAFETY: the driver allocated `nbytes` bytes for this block, and only this region has
-        // their address; they stay until `block.free()`. Host memory is initialised.
+        // their address; they stay until `block.free()`. `Block::allocate` initialised host memory.
         let fresh = unsafe { adopt_own(self, region, charge, move || block.free()) }?;
         if let Some(event) = event {
             fresh.note_event(event, Effect::Writes)?;

@@ -1,4 +1,4 @@
-//! Programs for a device, loaded when the first of their functions is launched.
+//! Programs on a device, each loaded at the first launch of one of its functions.
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::sys;
 use crossdock::Result;
 
-/// How a launch is divided: threads are counted along one axis, in blocks of as many.
+/// The size of a launch: blocks, and threads per block, along one axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     pub(crate) blocks: u32,
@@ -32,23 +32,22 @@ impl Modules {
         Self { context, loaded: Mutex::new(Vec::new()) }
     }
 
-    /// A function of a program, which is given as PTX: the driver compiles it for the device when
-    /// it is first asked for. It stays as long as the device is in use.
+    /// A function of a program in PTX. The driver compiles the program for the device when it is
+    /// first requested. It stays loaded as long as the device is in use.
     ///
     /// # Errors
     ///
-    /// What the driver says; in a forked child.
+    /// The driver's error; any call in a forked child.
     pub(crate) fn function(&self, image: &'static CStr, name: &'static CStr) -> Result<sys::Function> {
         let current = self.context.enter()?;
         let driver = self.context.driver();
-        // Held meanwhile, so that nothing is compiled twice.
+        // Held during compilation, so that nothing is compiled twice.
         let mut programs = self.lock();
         let place = match programs.iter().position(|program| program.image.as_ptr() == image.as_ptr()) {
             Some(place) => place,
             None => {
                 let mut module = sys::Module::NULL;
-                // SAFETY: the context is current; the text ends with a zero, and lives as long as
-                // the program.
+                // SAFETY: `current` keeps the context current, and the image is a static C string.
                 unsafe { driver.module_load_data(&raw mut module, image.as_ptr().cast::<c_void>()) }?;
                 programs.push(Loaded { image, module, functions: Vec::new() });
                 programs.len() - 1
@@ -59,7 +58,8 @@ impl Modules {
             return Ok(function);
         }
         let mut function = sys::Function::NULL;
-        // SAFETY: a module of this context, loaded above or before; the name ends with a zero.
+        // SAFETY: the module was loaded into this context and is unloaded by the drop of `self`
+        // only; the name is a C string.
         unsafe { driver.module_get_function(&raw mut function, *module, name.as_ptr()) }?;
         functions.push((name, function));
         drop(programs);
@@ -67,17 +67,19 @@ impl Modules {
         Ok(function)
     }
 
-    /// Puts a launch into a stream.
+    /// Enqueues a launch.
     ///
     /// # Errors
     ///
-    /// What the driver says. The function is not run then.
+    /// The driver's error. In that case the function does not run.
     ///
     /// # Safety
     ///
-    /// The function is of this device, and takes arguments of the types that `arguments` point to;
-    /// the memory that it touches stays until it is over. The stream is of this device, and the
-    /// context current.
+    /// 1. The function is of this device, and its parameters have the types that `arguments` point
+    ///    to.
+    /// 2. The memory that it touches is kept until the launch is over, under leases that permit its
+    ///    accesses.
+    /// 3. The stream is of this device, and alive, and the context is current.
     pub(crate) unsafe fn launch(
         &self,
         function: sys::Function,
@@ -88,8 +90,9 @@ impl Modules {
         let driver = self.context.driver();
         let Grid { blocks, threads } = grid;
         let (arguments, nothing) = (arguments.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: the arguments are those of the function, the memory that it touches stays, and
-        // the context is current (`# Safety`); the driver copies the arguments before it returns.
+        // SAFETY: clause 1 of `# Safety`: the arguments are those of the function; clause 2: its
+        // memory is kept; clause 3: the stream is alive and the context current. The driver copies
+        // the arguments before it returns.
         Ok(unsafe {
             driver.launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nothing)
         }?)
@@ -104,8 +107,9 @@ impl Drop for Modules {
     fn drop(&mut self) {
         let programs = std::mem::take(self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner));
         for program in programs {
-            // SAFETY: loaded in `function`, and unloaded here alone. The stream and the event of
-            // each launch own the `Core`, and with it these modules, so no launch is in flight.
+            // SAFETY: `function` loaded the module, and only this drop unloads it. The stream and
+            // the event of each launch own the `Core`, and with it these modules, so no launch is
+            // in flight.
             self.context.release_quietly(|driver| unsafe { driver.module_unload(program.module) });
         }
     }

@@ -1,4 +1,4 @@
-//! Devices that reach each other's memory without a way over the host.
+//! Devices that access each other's memory directly.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::sys::{self, code};
 use crossdock::Result;
 
-/// Those whose memory a device was told that it may reach, or that it cannot.
+/// The peers for which access was enabled, or found to be impossible.
 pub(crate) struct Peers(Mutex<BTreeSet<i32>>);
 
 impl Peers {
@@ -15,13 +15,13 @@ impl Peers {
         Self(Mutex::new(BTreeSet::new()))
     }
 
-    /// Lets the device whose context and peers these are reach the memory of another, `pool` among
-    /// it, if it can at all; where it cannot, the driver copies over the host by itself. Asked for
-    /// once for each device: the whole process shares the answer.
+    /// Lets the device `own` access the memory of `other`, including `pool`, if the hardware
+    /// supports it; otherwise the driver copies through the host. The driver is called once for
+    /// each peer: the whole process shares the setting.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn allow(&self, own: &Context, other: &Context, pool: Option<sys::Pool>) -> Result<()> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let ordinal = other.ordinal();
@@ -30,12 +30,13 @@ impl Peers {
         }
         let (driver, device) = (own.driver(), own.device());
         let mut can = 0;
-        // SAFETY: both are devices of the driver's; the answer goes to `can`.
+        // SAFETY: both are device handles that this driver returned, and the answer goes to a live
+        // local variable.
         unsafe { driver.device_can_access_peer(&raw mut can, device, other.device()) }?;
         if can != 0 {
             let _current = own.enter()?;
-            // SAFETY: a context of another device, retained while the other lives; 0 is the only
-            // value of the flags.
+            // SAFETY: `other` retains its context, which is of another device by the check above,
+            // and `own` is current; 0 is the only valid value of the flags.
             match unsafe { driver.context_enable_peer_access(other.raw(), 0) } {
                 Err(failure) if failure.code != code::PEER_ACCESS_ALREADY_ENABLED => {
                     return Err(failure.into());
@@ -44,8 +45,8 @@ impl Peers {
             }
             if let Some(pool) = pool {
                 let access = sys::Access::of(device);
-                // SAFETY: the other's pool, alive as it is; one description, which the driver
-                // copies.
+                // SAFETY: the caller passes the pool of `other`'s core, which it keeps alive; the
+                // driver copies the one description.
                 unsafe { driver.mem_pool_set_access(pool, &raw const access, 1) }?;
             }
         }

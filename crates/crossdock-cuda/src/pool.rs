@@ -1,4 +1,4 @@
-//! The stream-ordered pool of a device.
+//! The stream-ordered memory pool of a device.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,22 +12,23 @@ use crate::sys::{self, Address, attribute, code};
 use crossdock::Result;
 use crossdock::device::Event;
 
-/// How much idle memory the pool keeps for reuse: one in so many bytes of the device's memory.
+/// The pool keeps idle memory for reuse: this fraction of the device's memory.
 const KEPT_ONE_IN: u64 = 32;
 
-/// A pool of this library, apart from the device's default pool, so that the memory it keeps does
-/// not affect other libraries in the process; and a stream for allocations and frees alone.
+/// A pool of this library, separate from the device's default pool, so that the memory it caches
+/// does not affect other libraries in the process; and a stream that carries only allocations and
+/// frees.
 ///
-/// Memory that is freed here is in use in no stream: work holds a lease of its memory until it is
-/// over. So the pool waits for no work. New memory can be used in another stream after the
-/// allocation has run in this one; an event on the allocation ([`Allocated`]) marks that moment.
+/// Freed memory is in use in no stream: work holds a lease of its memory until it is over. So the
+/// pool waits for no work. New memory can be used in another stream after the allocation has run in
+/// this one; the event [`Allocated`] marks that moment.
 pub(crate) struct StreamPool {
     context: Arc<Context>,
     raw: sys::Pool,
     stream: Owned<sys::Stream>,
-    /// How many allocations were put into the stream.
+    /// The number of allocations put into the stream.
     taken: AtomicU64,
-    /// How many of them the stream is known to have come to.
+    /// The number of allocations that are known to be complete.
     ready: AtomicU64,
 }
 
@@ -36,7 +37,7 @@ impl StreamPool {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn open(context: &Arc<Context>, total_nbytes: u64) -> Result<Option<Self>> {
         if context.attribute(attribute::MEMORY_POOLS_SUPPORTED)? == 0 {
             return Ok(None);
@@ -45,13 +46,15 @@ impl StreamPool {
         let _current = context.enter()?;
         let properties = sys::PoolProperties::on(context.device());
         let mut raw = sys::Pool::NULL;
-        // SAFETY: both point to live local variables.
+        // SAFETY: `_current` keeps the context current, and both pointers are to live local
+        // variables.
         unsafe { context.driver().mem_pool_create(&raw mut raw, &raw const properties) }?;
-        // From here on it is destroyed when something fails.
+        // From here on, a failure destroys the pool by its drop.
         let (taken, ready) = (AtomicU64::new(0), AtomicU64::new(0));
         let pool = Self { context: context.clone(), raw, stream, taken, ready };
         let mut kept = total_nbytes / KEPT_ONE_IN;
-        // SAFETY: the pool is alive, and the attribute is a number of 64 bits.
+        // SAFETY: the pool was created above and is alive, and this attribute is a number of 64
+        // bits, as `kept` is.
         unsafe {
             context.driver().mem_pool_set_attribute(raw, sys::POOL_RELEASE_THRESHOLD, (&raw mut kept).cast())
         }?;
@@ -62,40 +65,43 @@ impl StreamPool {
         self.raw
     }
 
-    /// Memory, and its number for [`StreamPool::wait`].
+    /// Allocates memory, and returns its number for [`StreamPool::wait`].
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     ///
     /// # Safety
     ///
     /// The context is current.
     pub(crate) unsafe fn allocate(&self, driver: &Driver, nbytes: usize) -> Result<(Address, u64), Failure> {
         let mut address = 0;
-        // SAFETY: the pool and the stream are of the context, and alive.
+        // SAFETY: `self` owns the pool and the stream, both of the context that `# Safety` says is
+        // current; the address goes to a live local variable.
         unsafe { driver.mem_alloc_from_pool_async(&raw mut address, nbytes, self.raw, self.stream.raw()) }?;
-        // AcqRel: a thread that reads this number, or a higher one, asks the driver after the call
-        // above.
+        // AcqRel: a thread that reads this number, or a higher one, queries the driver after the
+        // call above.
         Ok((address, self.taken.fetch_add(1, Ordering::AcqRel) + 1))
     }
 
-    /// Waits until memory can be used in every stream: seldom for long, since the stream has little
-    /// to do.
+    /// Waits until memory can be used in every stream. This is usually short, since the stream has
+    /// little work.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     fn wait(&self, number: u64) -> Result<()> {
         if self.ready.load(Ordering::Acquire) >= number {
             return Ok(());
         }
         let taken = self.taken.load(Ordering::Acquire);
         let (stream, _current) = (self.stream.raw(), self.context.enter()?);
-        // SAFETY: the stream is alive. Asking takes less time than waiting.
+        // SAFETY: `self` owns the stream, which is alive, and `_current` keeps its context current.
+        // A query takes less time than a wait.
         let mut outcome = unsafe { self.context.driver().stream_query(stream) };
         if outcome.is_err_and(|failure| failure.code == code::NOT_READY) {
-            // SAFETY: the pool owns the stream, which is alive.
+            // SAFETY: `self` owns the stream, which is alive, and `_current` keeps its context
+            // current.
             outcome = unsafe { self.context.driver().stream_synchronize(stream) };
         }
         outcome?;
@@ -105,41 +111,43 @@ impl StreamPool {
 
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     ///
     /// # Safety
     ///
-    /// The context is current; the memory is of this pool, and no work uses it from now on.
+    /// 1. The context is current.
+    /// 2. The memory is of this pool, and no work uses it any more.
     pub(crate) unsafe fn free(&self, driver: &Driver, address: Address) -> Result<(), Failure> {
-        // SAFETY: the memory is of this pool and no longer used, and the context is current
-        // (`# Safety`); the stream lives as long as the pool.
+        // SAFETY: clause 1 of `# Safety`: the context is current; clause 2: the memory is of this
+        // pool and not used any more. `self` owns the stream.
         unsafe { driver.mem_free_async(address, self.stream.raw()) }
     }
 
-    /// Returns unused memory to the device, all but so many bytes.
+    /// Returns unused memory to the device, except `keep_nbytes` bytes.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn trim(&self, keep_nbytes: usize) -> Result<()> {
         let _current = self.context.enter()?;
-        // What was freed a moment ago can be given back when the stream has come to it.
-        // SAFETY: the stream is alive.
+        // Recently freed memory can be returned once the stream has executed the free.
+        // SAFETY: `self` owns the stream, which is alive, and `_current` keeps its context current.
         unsafe { self.context.driver().stream_synchronize(self.stream.raw()) }?;
-        // SAFETY: the pool is alive.
+        // SAFETY: `self` owns the pool, which only its drop destroys, and `_current` keeps the
+        // context current.
         Ok(unsafe { self.context.driver().mem_pool_trim_to(self.raw, keep_nbytes) }?)
     }
 }
 
 impl Drop for StreamPool {
     fn drop(&mut self) {
-        // SAFETY: created in `open`, and destroyed here alone. Each block of the pool keeps the
-        // `Core` that owns the pool, so none is alive.
+        // SAFETY: `open` created the pool, and only this drop destroys it. Each block of the pool
+        // keeps the `Core` that owns the pool, so no block is alive.
         self.context.release_quietly(|driver| unsafe { driver.mem_pool_destroy(self.raw) });
     }
 }
 
-/// The moment from which on memory of the pool can be used in every stream.
+/// The event after which memory of the pool can be used in every stream.
 pub(crate) struct Allocated {
     core: Arc<Core>,
     number: u64,
@@ -157,7 +165,7 @@ impl Event for Allocated {
     }
 
     fn poll(&self) -> Option<Result<()>> {
-        // It takes no longer than asking, or hardly so.
+        // A wait takes hardly longer than a query.
         Some(self.wait())
     }
 }

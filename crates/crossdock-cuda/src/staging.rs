@@ -1,9 +1,9 @@
-//! Copies in a stream between a device and pageable host memory: through pinned memory of this
-//! library, by functions that the driver calls in the stream's order.
+//! Copies in a stream between a device and pageable host memory: staged through pinned memory of
+//! this library, by host functions that the driver calls in stream order.
 //!
-//! The driver by itself reads pageable memory when it is asked for such a copy, though work that is
-//! to write it may be before it in the stream; and in the other direction it does not return before
-//! the stream has come so far.
+//! The driver's own copy reads pageable memory during the call, although work earlier in the stream
+//! may still have to write it; in the other direction, the call returns only when the stream has
+//! reached it.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -15,13 +15,13 @@ use crate::sys::{self, Address};
 use crossdock::device::driver::racy_copy;
 use crossdock::{Error, Result};
 
-/// Sizes of slots are powers of two from this one on, so that few of them serve all copies.
+/// The smallest slot. Sizes are powers of two, so that few slots serve all copies.
 const SMALLEST: usize = 64 << 10;
-/// More than this goes in pieces through one slot,
+/// The largest piece: longer copies use one slot, in pieces.
 const LARGEST: usize = 4 << 20;
-/// of which there are no more than this, so that a long copy does not fill the driver's queue.
+/// The most pieces of one copy, so that a long copy does not fill the driver's queue.
 const MOST_PIECES: usize = 128;
-/// How much pinned memory waits for its next use.
+/// How much idle pinned memory is kept for reuse.
 const IDLE_NBYTES: usize = 32 << 20;
 
 /// Pinned memory of one context.
@@ -31,16 +31,18 @@ struct Slot {
     nbytes: usize,
 }
 
-// SAFETY: pinned memory is bound to no thread, and the slot is its only owner.
+// SAFETY: pinned memory may be used and freed on any thread, and the slot is the only owner of its
+// address.
 unsafe impl Send for Slot {}
-// SAFETY: `&Slot` gives no access to the bytes.
+// SAFETY: `&Slot` reads the address and the size only, and no code accesses the bytes through it.
 unsafe impl Sync for Slot {}
 
 impl Slot {
     fn new(context: &Arc<Context>, nbytes: usize) -> Result<Self> {
         let _current = context.enter()?;
         let mut address = std::ptr::null_mut();
-        // SAFETY: the context is current; the driver writes the address to a live local variable.
+        // SAFETY: `_current` keeps the context current, and the driver writes the address to a live
+        // local variable.
         unsafe { context.driver().mem_host_alloc(&raw mut address, nbytes, sys::HOST_PORTABLE_AND_MAPPED) }?;
         let address =
             NonNull::new(address.cast()).ok_or_else(|| Error::device("cuMemHostAlloc gave no memory"))?;
@@ -50,12 +52,12 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new`, and freed here alone.
+        // SAFETY: `new` allocated the address as pinned memory, and only this drop frees it.
         self.context.release_quietly(|driver| unsafe { driver.mem_free_host(self.address.as_ptr().cast()) });
     }
 }
 
-/// The slots that wait for their next use.
+/// The idle slots, kept for reuse.
 pub(crate) struct Slots(Mutex<Vec<Slot>>);
 
 impl Slots {
@@ -83,7 +85,7 @@ impl Slots {
         drop(surplus);
     }
 
-    /// Gives all of it back.
+    /// Frees all idle slots.
     pub(crate) fn clear(&self) {
         let idle = std::mem::take(&mut *self.lock());
         drop(idle);
@@ -94,7 +96,7 @@ impl Slots {
     }
 }
 
-/// A copy within host memory that a stream makes.
+/// A copy within host memory that a stream performs.
 struct HostCopy {
     dst: *mut u8,
     src: *const u8,
@@ -106,35 +108,34 @@ unsafe extern "C" fn copy_on_host(copy: *mut c_void) {
     // SAFETY: `enqueue` passes one entry of `Staged::copies`, which its caller keeps until the
     // stream is done.
     let HostCopy { dst, src, nbytes } = unsafe { copy.read() };
-    // SAFETY: `nbytes` bytes of host memory on both sides. They are in the slot, or under leases
-    // that the work in the stream holds.
+    // SAFETY: both ranges are `nbytes` bytes of host memory, in the slot or under leases that the
+    // work in the stream holds.
     unsafe { racy_copy(src, dst, nbytes) };
 }
 
-/// Which way host memory goes.
+/// The direction of a copy, seen from host memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Direction {
     FromHost,
     ToHost,
 }
 
-/// What copies by the host in a stream need until they are over.
+/// The resources that staged copies need until they are over.
 pub(crate) struct Staged {
     core: Arc<Core>,
     slot: Option<Slot>,
-    /// A leaked box, which only this frees; the stream reads it until the copies are done.
+    /// A leaked box that only this frees; the stream reads it until the copies are done.
     copies: NonNull<[HostCopy]>,
 }
 
-// SAFETY: this frees the copies and never follows the addresses in them. Only the stream does,
-// while the work that owns this also owns the `Transfer` with the leases of the memory.
+// SAFETY: `Staged` frees the copies and never dereferences the addresses in them. Only the stream
+// does, while the work that owns `Staged` also owns the `Transfer` with the leases of the memory.
 unsafe impl Send for Staged {}
 
-/// The calls that put them into the stream: of addresses that stay where they are when [`Staged`]
-/// is moved.
+/// The calls that enqueue the copies. Their addresses stay valid when [`Staged`] is moved.
 pub(crate) struct Calls {
     copies: NonNull<[HostCopy]>,
-    /// Of each piece: the device's memory, and the slot's.
+    /// The direction, the device's memory, and the slot.
     device: Option<(Direction, Address, Address)>,
 }
 
@@ -148,7 +149,7 @@ impl Staged {
     ///
     /// # Errors
     ///
-    /// What the driver says; where there is no memory.
+    /// The driver's error; `is_out_of_memory`.
     pub(crate) fn over_slot(
         core: &Arc<Core>,
         direction: Direction,
@@ -186,38 +187,42 @@ impl Staged {
 }
 
 impl Calls {
-    /// Puts all of it into the stream.
+    /// Enqueues all copies.
     ///
     /// # Errors
     ///
-    /// What the driver says. A part may be under way then.
+    /// The driver's error. In that case some copies may be in flight.
     ///
     /// # Safety
     ///
-    /// The [`Staged`] that came with this, and leases of the memory on both sides, are kept until
-    /// what is in the stream now is over. The stream is alive, and a context current.
+    /// 1. The caller keeps the [`Staged`] that was created with this until the work that is in the
+    ///    stream when this returns is over.
+    /// 2. The caller keeps leases of source and destination as long.
+    /// 3. The stream is alive, and its context is current.
     pub(crate) unsafe fn enqueue(self, core: &Core, stream: sys::Stream) -> Result<()> {
         let driver = core.driver();
         let mut done = 0;
         for place in 0..self.copies.len() {
             let copy = self.copies.cast::<HostCopy>().as_ptr().wrapping_add(place);
-            // SAFETY: `place` is less than the number of copies. The caller keeps the `Staged` that
-            // owns them (`# Safety`), and no code writes them after `with`.
+            // SAFETY: `place` is less than the number of copies. Clause 1 of `# Safety`: the caller
+            // keeps the `Staged` that owns them, and no code writes them after `with`.
             let nbytes = unsafe { (*copy).nbytes };
-            // SAFETY: `copy_on_host` gets the `HostCopy` that it expects, which the caller keeps
-            // until the stream is done (`# Safety`).
+            // SAFETY: clause 1 of `# Safety`: the caller keeps the `HostCopy` that `copy_on_host`
+            // reads until the stream is done; clause 3: the stream is alive.
             let on_host = || unsafe { driver.launch_host_func(stream, copy_on_host, copy.cast()) };
             match self.device {
                 None => on_host()?,
                 Some((Direction::FromHost, device, slot)) => {
                     on_host()?;
-                    // SAFETY: the caller keeps the slot and leases of the device's memory until the
-                    // stream is done (`# Safety`); stream order puts the next piece after this one.
+                    // SAFETY: clauses 1 and 2 of `# Safety`: the caller keeps the slot and leases
+                    // of the device's memory until the stream is done; stream order puts the next
+                    // piece after this one.
                     unsafe { driver.memcpy_async(device + done, slot, nbytes, stream) }?;
                 }
                 Some((Direction::ToHost, device, slot)) => {
-                    // SAFETY: the caller keeps the slot and leases of the device's memory until the
-                    // stream is done (`# Safety`); stream order puts the next piece after this one.
+                    // SAFETY: clauses 1 and 2 of `# Safety`: the caller keeps the slot and leases
+                    // of the device's memory until the stream is done; stream order puts the next
+                    // piece after this one.
                     unsafe { driver.memcpy_async(slot, device + done, nbytes, stream) }?;
                     on_host()?;
                 }
@@ -230,11 +235,11 @@ impl Calls {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // SAFETY: the box that was leaked in `with`, freed here alone. `enqueue` requires that this
-        // is kept until the stream is done, so the stream no longer reads it.
+        // SAFETY: `with` leaked this box, and only this drop frees it. Clause 1 of the contract of
+        // `enqueue` keeps `self` until the stream is done, so the stream no longer reads it.
         drop(unsafe { Box::from_raw(self.copies.as_ptr()) });
         let Some(slot) = self.slot.take() else { return };
-        // A child takes no lock of its parent's.
+        // A forked child takes no lock that its parent may have held.
         if self.core.context().is_inherited() {
             drop(slot);
         } else {

@@ -1,4 +1,4 @@
-//! Streams: of this library, and of other libraries.
+//! Streams of this library, and of other libraries.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -14,18 +14,18 @@ use crossdock::device::{Event, Stream};
 use crossdock::memory::Place;
 use crossdock::{Error, Result};
 
-/// A queue of work on a device of CUDA.
+/// A stream of a CUDA device.
 pub(crate) struct CudaStream {
     core: Arc<Core>,
     raw: sys::Stream,
     queue: DriverQueue<Recorded>,
-    /// The stream that is destroyed with this; `None` for another library's.
+    /// The stream that is destroyed with this; `None` for another library's stream.
     _own: Option<Owned<sys::Stream>>,
 }
 
 impl CudaStream {
     /// # Errors
-    ///
+    /// The driver's error.
     /// What the driver says.
     pub(crate) fn new(core: Arc<Core>) -> Result<Self> {
         let own = Owned::<sys::Stream>::new(core.context())?;
@@ -33,20 +33,21 @@ impl CudaStream {
     }
 
     /// Wraps another library's stream: the driver's handle, 0 or 1 for the legacy default stream,
-    /// which synchronises with the other streams, 2 for the one of the calling thread.
+    /// which synchronises with the other streams, or 2 for that of the calling thread.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where it belongs to another context than the device's primary one; what the
-    /// driver says.
+    /// `is_unsupported` where the stream does not belong to the device's primary context; the
+    /// driver's error.
     ///
     /// # Safety
     ///
-    /// The stream is alive until what is returned is dropped.
+    /// The stream belongs to this driver, and is alive until the result is dropped.
     pub(crate) unsafe fn wrap(core: Arc<Core>, raw: sys::Stream) -> Result<Self> {
         let current = core.enter()?;
         let mut context = sys::Context::NULL;
-        // SAFETY: the stream is alive (`# Safety`); the answer goes to a live local variable.
+        // SAFETY: `# Safety`: the stream belongs to this driver and is alive; the context goes to a
+        // live local variable.
         unsafe { core.driver().stream_get_context(raw, &raw mut context) }?;
         drop(current);
         if context != core.context().raw() {
@@ -69,12 +70,12 @@ impl CudaStream {
         &self.core
     }
 
-    /// Puts work into the stream: `enqueue` does so with the context current, and returns the event
-    /// of its end. `work` is kept until then.
+    /// Enqueues work: `enqueue` runs with the context current. The result is the event of its end.
+    /// The stream keeps `work` until then.
     ///
     /// # Errors
     ///
-    /// Of `enqueue`, and what the driver says. No work is under way then.
+    /// Those of `enqueue`, and the driver's. In that case no work is in flight.
     pub(crate) fn push<W: Held>(
         &self,
         work: W,
@@ -83,11 +84,11 @@ impl CudaStream {
         self.queue.push(work, |work| {
             let _current = self.core.enter()?;
             let recorded = enqueue(work, self.raw).and_then(|()| {
-                // SAFETY: the stream is alive while this is, and of the core; the context is
-                // current.
+                // SAFETY: `self` owns or wraps the stream, which is therefore alive, and of this
+                // core; `_current` keeps the context current.
                 unsafe { Recorded::of(&self.core, self.raw) }
             });
-            // A part of it may have got into the stream.
+            // Part of the work may have been enqueued.
             recorded.inspect_err(|_| drop(self.core.finish(self.raw)))
         })
     }
@@ -108,8 +109,8 @@ impl Stream for CudaStream {
             return outcome;
         }
         let _current = self.core.enter()?;
-        // SAFETY: the stream is alive while this is, and the event while the caller has it; 0 is
-        // the only value of the flags.
+        // SAFETY: `self` owns or wraps the stream and the caller keeps the event, so both are
+        // alive; 0 is the only valid value of the flags.
         Ok(unsafe { self.core.driver().stream_wait_event(self.raw, raw, 0) }?)
     }
 

@@ -1,4 +1,4 @@
-//! The driver's types and numbers, as far as they are used here.
+//! The types and constants of the driver that this crate uses.
 //!
 //! Source: the reference of the CUDA driver API, version 12.
 
@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 /// An address of device memory.
 pub(crate) type Address = u64;
-/// A device's number for the driver.
+/// A device handle of the driver.
 pub(crate) type Device = i32;
 
 macro_rules! handles {
@@ -20,9 +20,11 @@ macro_rules! handles {
             pub(crate) const NULL: Self = Self(std::ptr::null_mut());
         }
 
-        // SAFETY: a name for an object of the driver, whose functions any thread may call.
+        // SAFETY: the pointer names an object of the driver, whose functions any thread may call,
+        // and is never dereferenced here.
         unsafe impl Send for $name {}
-        // SAFETY: as for Send.
+        // SAFETY: a shared reference only copies the handle, and any thread may pass it to the
+        // driver.
         unsafe impl Sync for $name {}
     )*};
 }
@@ -42,7 +44,7 @@ handles! {
     Function
 }
 
-/// What functions of the driver answer: `CUresult`, open.
+/// The results of the driver's functions: `CUresult`, an open set.
 pub(crate) mod code {
     pub(crate) const SUCCESS: i32 = 0;
     pub(crate) const OUT_OF_MEMORY: i32 = 2;
@@ -86,7 +88,7 @@ pub(crate) const HOST_PORTABLE_AND_MAPPED: u32 = 1 | 2;
 pub(crate) const HOST_REGISTER_READ_ONLY: u32 = 8;
 pub(crate) const ATTACH_GLOBAL: u32 = 1;
 pub(crate) const IPC_LAZY_ENABLE_PEER_ACCESS: u32 = 1;
-/// `CUmemPool_attribute`: how many bytes a pool keeps though nobody uses them.
+/// `CUmemPool_attribute`: how many unused bytes a pool keeps.
 pub(crate) const POOL_RELEASE_THRESHOLD: i32 = 4;
 
 /// `CUmemLocation`.
@@ -116,7 +118,7 @@ pub(crate) struct PoolProperties {
 }
 
 impl PoolProperties {
-    /// A pool of memory that stays on a device.
+    /// A pool of memory on a device.
     pub(crate) fn on(device: Device) -> Self {
         const PINNED: i32 = 1;
         Self {
@@ -138,7 +140,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// A device may read and write.
+    /// Access of a device for reads and writes.
     pub(crate) fn of(device: Device) -> Self {
         const READ_WRITE: i32 = 3;
         Self { location: Location::device(device), flags: READ_WRITE }
@@ -150,7 +152,7 @@ impl Access {
 #[repr(C)]
 pub(crate) struct IpcMemory(pub(crate) [u8; 64]);
 
-/// One side of a rectangle or box that is copied: its origin, and the memory.
+/// The source or the destination of a rectangle that is copied: its origin, and the memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct RectangleSide {
@@ -201,7 +203,7 @@ pub(crate) struct CopyBox {
     depth: usize,
 }
 
-/// Memory of a device with rows, for either description of a copy.
+/// Memory of a device in rows, for either description of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
     pub(crate) device: Address,

@@ -36,8 +36,8 @@ macro_rules! library {
             fn load() -> Self {
                 Self { $($name: {
                     let address = $crate::loaded::address(stringify!($name));
-                    // SAFETY: both are of pointer size, and the type is that of the prototype in
-                    // the header; the test of the symbols compares the header with the library.
+                    // SAFETY: both are of pointer size, and the type is the Rust form of the
+                    // prototype that the header declares under this name.
                     unsafe { std::mem::transmute_copy(&address) }
                 },)* }
             }
