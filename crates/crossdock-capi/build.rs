@@ -2,7 +2,7 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // The first number changes with what is incompatible: the minor version, as long as the major one is 0.
+    // Incompatible versions change the first number: the minor version while the major one is 0.
     let major = std::env::var("CARGO_PKG_VERSION_MAJOR").unwrap_or_default();
     let minor = std::env::var("CARGO_PKG_VERSION_MINOR").unwrap_or_default();
     let number = if major == "0" { format!("{major}.{minor}") } else { major };

@@ -150,9 +150,9 @@ struct Words {
 
 impl Words {
     /// # Safety
+    ///
     /// For each name, `find` returns the driver's function of this name, which stays loaded for
     /// ever.
-    /// As for [`Driver::of`].
     unsafe fn of(find: &impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
         let (name, text) = (find("cuGetErrorName")?, find("cuGetErrorString")?);
         // SAFETY: `# Safety`: `find` returned the driver's two functions of these names, which have

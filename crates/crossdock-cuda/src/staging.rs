@@ -103,13 +103,17 @@ struct HostCopy {
     nbytes: usize,
 }
 
+/// # Safety
+///
+/// 1. `copy` points to a [`HostCopy`] that stays until this returns.
+/// 2. Both ranges are `nbytes` bytes of host memory, in the slot or under leases for racy accesses.
 unsafe extern "C" fn copy_on_host(copy: *mut c_void) {
     let copy: *const HostCopy = copy.cast_const().cast();
-    // SAFETY: `enqueue` passes one entry of `Staged::copies`, which its caller keeps until the
-    // stream is done.
+    // SAFETY: clause 1 of `# Safety`: `enqueue` passes an entry of `Staged::copies`, which its
+    // caller keeps until the stream is done.
     let HostCopy { dst, src, nbytes } = unsafe { copy.read() };
-    // SAFETY: both ranges are `nbytes` bytes of host memory, in the slot or under leases that the
-    // work in the stream holds.
+    // SAFETY: clause 2 of `# Safety`: both ranges are `nbytes` bytes of host memory, in the slot or
+    // under leases that the work in the stream holds.
     unsafe { racy_copy(src, dst, nbytes) };
 }
 

@@ -25,8 +25,8 @@ pub(crate) struct CudaStream {
 
 impl CudaStream {
     /// # Errors
+    ///
     /// The driver's error.
-    /// What the driver says.
     pub(crate) fn new(core: Arc<Core>) -> Result<Self> {
         let own = Owned::<sys::Stream>::new(core.context())?;
         Ok(Self { core, raw: own.raw(), queue: DriverQueue::new(), _own: Some(own) })
