@@ -1,6 +1,7 @@
-//! Devices of CUDA: they behave as every device does, reach each other's memory, and hand it to other processes.
+//! Devices of CUDA: they conform to the device tests, access each other's memory, and share memory
+//! with other processes.
 //!
-//! All of this runs over a driver without a GPU; over the real one where `CROSSDOCK_REQUIRE_GPU` is set.
+//! The tests use the mock driver, or the real one if `CROSSDOCK_REQUIRE_GPU` is set.
 
 mod gate;
 mod importing;
@@ -54,7 +55,7 @@ fn of(
     }
 }
 
-/// The device's usual memory, in which its kernels work.
+/// The device's default memory, in which its kernels work.
 fn usual() -> Subject {
     let subject = subject(DeviceKind::CUDA, "cuMemFreeAsync");
     Subject { strided: Some(crossdock::device::get(place(DeviceKind::CUDA, 0)).unwrap()), ..subject }

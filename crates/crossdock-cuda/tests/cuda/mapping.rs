@@ -1,4 +1,4 @@
-//! The same bytes for the host and for devices.
+//! The same bytes, accessed by the host and by devices.
 
 use crossdock::buffer::Buffer;
 use crossdock::device::{self, Moved};
@@ -22,7 +22,7 @@ fn pinned_memory_is_seen_by_the_device_and_from_there_by_the_host_at_its_address
         assert_eq!((back.place(), back.as_ptr()), (memory.place(), here.as_ptr().wrapping_add(101)));
     }
     assert_eq!(seen.map_to(&there).unwrap().unwrap().as_ptr(), seen.as_ptr());
-    // What the device writes, the host sees; and the mapping keeps the memory.
+    // The host sees what the device writes, and the mapping keeps the memory.
     Buffer::from_vec(vec![0xCCu8; 900]).unwrap().copy_into(&seen).unwrap();
     assert_eq!(here.pin().unwrap().load::<u8>(999).unwrap(), 0xCC);
     assert!(here.read().unwrap_err().is_conflict());
@@ -103,7 +103,7 @@ fn what_is_read_only_is_pinned_and_mapped_read_only() {
     let constant = constant.into_sealed().unwrap();
     let pinned = match cuda::pin(&constant, 0) {
         Ok(pinned) => pinned,
-        // Real devices differ in this; the stand-in for the driver supports it.
+        // Real devices differ in this; the mock driver supports it.
         Err(error) => {
             assert!(mock().is_none(), "{error}");
             return crossdock_testkit::not_run(&format!("pinning read-only memory: {error}"));

@@ -1,4 +1,4 @@
-//! Where memory comes from, and where it goes.
+//! Allocation and release of memory.
 
 use crossdock::buffer::Buffer;
 use crossdock::device;
@@ -10,7 +10,7 @@ use crate::conformance::{bytes, numbers};
 use crate::raw::Current;
 use crate::setting::{WITHOUT_MANAGED, WITHOUT_POOLS, alone, beside, memory, mock, only_mock, place};
 
-/// How often a function was called while this ran.
+/// The number of calls of a function during `run`, and its result.
 fn calls<T>(mock: &Mock, function: &str, run: impl FnOnce() -> T) -> (u64, T) {
     let before = mock.calls(function);
     let result = run();
@@ -39,7 +39,8 @@ fn many_allocations_are_asked_for_once_whether_they_can_be_used() {
     let Some(mock) = only_mock() else { return };
     let there = memory(DeviceKind::CUDA, 0);
     let _current = Current::of(0);
-    // With the context current: whether it is, and the call itself.
+    // With the context current, each allocation takes two calls: the query of the current context,
+    // and the allocation.
     let (each, buffers) = calls(mock, "*", || [(); 10].map(|()| Buffer::on(&there, 1000).unwrap()));
     assert_eq!(each, 20);
     let (asked, ()) = calls(mock, "cuStreamQuery", || {
@@ -164,7 +165,7 @@ fn an_error_for_want_of_memory_says_where_and_how_much_and_other_memory_is_had_f
     let text = error.to_string();
     assert!(error.is_out_of_memory() && text.contains("4321 bytes on cuda:0"), "{text}");
     assert!(text.contains("cuMemAllocFromPoolAsync failed with error 2 (CUDA_ERROR_OUT_OF_MEMORY"), "{text}");
-    // The first answer of the driver sends us to the pool, and then there is memory.
+    // The first failure trims the pool; then the allocation succeeds.
     mock.fail("cuMemAlloc_v2", 1, Status::OUT_OF_MEMORY);
     let (trimmed, buffer) = calls(mock, "cuMemPoolTrimTo", || Buffer::on(&driver, 1000));
     assert_eq!((trimmed, buffer.unwrap().nbytes()), (1, 1000));

@@ -1,4 +1,4 @@
-//! Which devices there are, and how they are opened.
+//! The devices, and how they are opened.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn a_device_has_one_context_which_is_shared_with_the_program() {
     for kind in [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED] {
         drop(Buffer::on(&memory(kind, 1), 10).unwrap());
     }
-    // Memory of a pool goes back in the order of a stream.
+    // Memory of a pool is freed in stream order.
     mock.settle();
     let before = mock.live();
     let current = Current::of(1);

@@ -1,4 +1,4 @@
-//! Memory of a device in two processes: opened by another, and after a fork.
+//! Device memory in two processes: opened by another process, and after a fork.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn handle(hex: &str) -> IpcHandle {
     IpcHandle::from_bytes(&(0..hex.len()).step_by(2).map(digits).collect::<Vec<_>>()).unwrap()
 }
 
-/// What this program does when it is started again: nothing, when it is not.
+/// The second process. Does nothing unless the other tests started it.
 #[test]
 fn the_other_process() {
     let Ok(text) = std::env::var(ROLE) else { return };
@@ -32,7 +32,8 @@ fn the_other_process() {
     let opened = || mock().map(|mock| mock.calls("cuIpcOpenMemHandle_v2"));
     let buffers: Vec<Buffer> = handles
         .iter()
-        // SAFETY: the first process waits for this one.
+        // SAFETY: the first process keeps the exported memory, because it waits for this one to
+        // exit.
         .map(|handle| unsafe { cuda::open_ipc(handle, 0) }.unwrap())
         .collect();
     assert_eq!(opened(), mock().map(|_| 1), "one allocation is opened once");
@@ -47,16 +48,17 @@ fn the_other_process() {
     assert_eq!(closed(), mock().map(|_| 0));
     drop(buffers);
     assert_eq!(closed(), mock().map(|_| 1));
-    // Once more, since all was closed; and what a handle says is not believed.
-    // SAFETY: as above.
+    // Opens it again after all was closed. The range of a handle is not trusted.
+    // SAFETY: the first process keeps the exported memory, because it waits for this one to exit.
     drop(unsafe { cuda::open_ipc(&handles[1], 0) }.unwrap());
     let mut beyond = handles[1].to_bytes();
     beyond[64..72].copy_from_slice(&u64::MAX.to_le_bytes());
-    // SAFETY: it is refused.
+    // SAFETY: the call is refused, because the range of the handle exceeds the allocation, so no
+    // memory is accessed.
     let error = unsafe { cuda::open_ipc(&IpcHandle::from_bytes(&beyond).unwrap(), 0) }.unwrap_err();
     assert!(error.is_bounds() && error.to_string().contains(&u64::MAX.to_string()), "{error}");
     let nonsense = IpcHandle::from_bytes(&[7; IpcHandle::LEN]).unwrap();
-    // SAFETY: it is refused.
+    // SAFETY: the driver refuses a handle that it never exported, so no memory is accessed.
     let error = unsafe { cuda::open_ipc(&nonsense, 0) }.unwrap_err();
     assert!(error.is_device() && error.to_string().contains("cuIpcOpenMemHandle_v2"), "{error}");
     assert!(device::take_release_errors().errors.is_empty());
@@ -80,7 +82,7 @@ fn memory_and_slices_of_it_are_opened_by_another_process_which_writes_them() {
     let mut expected = numbers(1000);
     expected[100..300].fill(0xEE);
     assert_eq!(bytes(&sent), expected);
-    // An export keeps the memory, and others out of what they need constancy for.
+    // An export keeps the memory, and excludes leases that need constancy.
     drop(sent);
     assert_eq!(there.usage().live_count, 1);
     drop(exports);
@@ -96,7 +98,8 @@ fn only_memory_that_can_be_opened_elsewhere_is_exported() {
     }
     let there = cuda::exportable_memory(0).unwrap();
     let export = cuda::export_ipc(&Buffer::on(&there, 10).unwrap()).unwrap();
-    // SAFETY: the export lives.
+    // SAFETY: `export` keeps the memory during the call, which the driver refuses in the same
+    // process.
     let error = unsafe { cuda::open_ipc(&export.handle(), 0) }.unwrap_err();
     assert!(error.is_device(), "a process does not open its own memory: {error}");
     let readonly = Buffer::on(&there, 10).unwrap().into_readonly();

@@ -1,4 +1,4 @@
-//! The driver as others in the process use it: by its functions.
+//! The driver's functions, as other libraries in the process call them.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -7,28 +7,31 @@ use libloading::Library;
 
 use crate::setting::begin;
 
-/// The library that is used behind the devices.
+/// The driver's library that the devices use.
 pub(crate) fn driver() -> &'static Library {
     static DRIVER: OnceLock<Library> = OnceLock::new();
     begin();
     let name = || std::env::var_os("CROSSDOCK_CUDA_DRIVER").unwrap_or_else(|| "libcuda.so.1".into());
-    // SAFETY: it was loaded before by the devices, or is now.
+    // SAFETY: the devices loaded this library before, or its initialisers run now as in any program
+    // that links it.
     DRIVER.get_or_init(|| unsafe { Library::new(name()) }.unwrap())
 }
 
-/// Calls a function of the driver; the types of the arguments are those of its reference.
+/// Calls a function of the driver with arguments of the types in its reference.
 macro_rules! cu {
     ($name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
-        // SAFETY: the types are those of the reference.
+        // SAFETY: the callers of this macro pass the argument types of the driver's reference for
+        // this function.
         let function = unsafe { $crate::raw::driver().get::<unsafe extern "C" fn($($kind),*) -> c_int>(stringify!($name)) };
-        // SAFETY: pointers are to variables of the test, and handles are alive.
+        // SAFETY: the callers of this macro pass pointers to live variables of the test, and
+        // handles that are alive.
         let outcome = unsafe { function.unwrap()($($argument),*) };
         assert_eq!(outcome, 0, stringify!($name));
     }};
 }
 pub(crate) use cu;
 
-/// A device's primary context, current while this lives.
+/// Keeps a device's primary context current.
 pub(crate) struct Current(c_int);
 
 impl Current {
@@ -54,14 +57,14 @@ pub(crate) fn current() -> usize {
     context
 }
 
-/// A stream of the current context, that somebody else made.
+/// A stream of the current context that does not belong to the library.
 pub(crate) fn stream() -> usize {
     let mut stream = 0;
     cu!(cuStreamCreate(&raw mut stream => *mut usize, 1 => u32));
     stream
 }
 
-/// Memory of the current device, that somebody else allocated.
+/// Memory of the current device that does not belong to the library.
 pub(crate) fn allocate(nbytes: usize) -> u64 {
     let mut address = 0;
     cu!(cuMemAlloc_v2(&raw mut address => *mut u64, nbytes => usize));

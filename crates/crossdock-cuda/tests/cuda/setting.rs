@@ -1,4 +1,4 @@
-//! Which driver the tests run over.
+//! The driver that the tests use.
 
 use std::sync::{Arc, Once, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use crossdock_mock_cuda::Mock;
 
 use crate::conformance;
 
-/// Devices of the driver without a GPU that lack something.
+/// Devices of the mock driver that lack a feature.
 pub(crate) const WITHOUT_POOLS: i32 = 2;
 pub(crate) const WITHOUT_MANAGED: i32 = 3;
 
-/// The driver without a GPU, unless the tests are to run over the real one.
+/// The mock driver, unless the tests run on the real one.
 pub(crate) fn mock() -> Option<&'static Mock> {
     std::env::var_os("CROSSDOCK_REQUIRE_GPU").is_none().then(Mock::get)
 }
 
-/// The driver without a GPU, for tests of what only that driver does, counts, or can be told to do.
-/// Over the real driver, reports that the test was not run.
+/// The mock driver, for tests of features that only it has. On the real driver, reports that the
+/// test was not run.
 pub(crate) fn only_mock() -> Option<&'static Mock> {
     let mock = mock();
     if mock.is_none() {
@@ -28,22 +28,23 @@ pub(crate) fn only_mock() -> Option<&'static Mock> {
     mock
 }
 
-/// What the driver without a GPU is for these tests.
+/// Configures the mock driver for these tests.
 pub(crate) fn set(mock: &Mock) {
-    // As the real one does: what the library copies in a stream may not wait.
+    // As on the real driver, copies of pageable memory in a stream may wait.
     mock.set("pageable_waits", 1);
     mock.set("device_count", 4);
     mock.set_attribute(WITHOUT_POOLS, 115, 0);
     mock.set_attribute(WITHOUT_MANAGED, 89, 0);
 }
 
-/// Before CUDA is asked for anything.
+/// Must be called before any use of CUDA.
 pub(crate) fn begin() {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {
         if let Some(mock) = mock() {
             set(mock);
-            // SAFETY: no code of these tests reads the environment but by the standard library, which takes a lock.
+            // SAFETY: these tests read the environment through the standard library only, which
+            // takes a lock.
             unsafe { std::env::set_var("CROSSDOCK_CUDA_DRIVER", Mock::path()) };
         }
         crossdock_cuda::register().unwrap();
@@ -59,7 +60,7 @@ pub(crate) fn memory(kind: DeviceKind, ordinal: i32) -> Arc<dyn MemoryManager> {
     device::memory(place(kind, ordinal)).unwrap()
 }
 
-/// A test that is under way. At its end, whatever has run by then has used the driver as it must be.
+/// A running test. At its end, checks that the driver has seen no misuse so far.
 pub(crate) struct Test<G> {
     _others: G,
 }
@@ -77,7 +78,8 @@ pub(crate) fn beside() -> Test<RwLockReadGuard<'static, ()>> {
     Test { _others: conformance::beside() }
 }
 
-/// As [`conformance::alone`], after all that other tests have left is over: work of which nobody asked for the end.
+/// As [`conformance::alone`], but waits until other tests have released their memory, including
+/// in-flight work that they did not wait for.
 pub(crate) fn alone() -> Test<RwLockWriteGuard<'static, ()>> {
     begin();
     let test = Test { _others: conformance::alone() };

@@ -1,4 +1,4 @@
-//! Streams and events: of ours, of others, and of both.
+//! Streams and events of this library and of other libraries, and combinations.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -76,10 +76,11 @@ fn streams_of_others_are_wrapped_and_left_alone() {
     let _current = Current::of(0);
     let theirs = raw::stream();
     let (there, here) = (memory(DeviceKind::CUDA, 0), Buffer::from_vec(numbers(1000)).unwrap());
-    // The default stream by each of its names, this thread's own, and one that was made.
+    // The default stream by each of its names, the calling thread's stream, and a new stream.
     for raw in [0, 1, 2, theirs] {
         let raw = std::ptr::without_provenance_mut::<c_void>(raw);
-        // SAFETY: a stream of the driver, which is destroyed below.
+        // SAFETY: `raw` is a default stream, or the stream of this driver that is destroyed after
+        // the loop.
         let stream = unsafe { device().wrap_stream(raw) }.unwrap().unwrap();
         assert_eq!((stream.raw(), stream.place()), (raw, there.place()));
         let sent = here.copy_to_in(&there, &*stream).unwrap();
@@ -101,7 +102,7 @@ fn a_stream_of_another_device_is_refused() {
     }
     let _current = Current::of(1);
     let theirs = raw::stream();
-    // SAFETY: a stream of the driver.
+    // SAFETY: the stream belongs to this driver and is alive until it is destroyed below.
     let error = unsafe { device().wrap_stream(std::ptr::without_provenance_mut(theirs)) }.unwrap_err();
     assert!(error.is_unsupported() && error.to_string().contains("cuda:0"), "{error}");
     cu!(cuStreamDestroy_v2(theirs => usize));
@@ -111,12 +112,12 @@ fn a_stream_of_another_device_is_refused() {
 fn a_stream_of_another_context_of_the_same_device_is_refused() {
     let _others = beside();
     begin();
-    // The driver is initialised by then, also in a process of its own.
+    // Initialises the driver, in case this test runs in its own process.
     let _primary = Current::of(0);
     let mut context = 0usize;
     cu!(cuCtxCreate_v2(&raw mut context => *mut usize, 0 => u32, 0 => c_int));
     let theirs = raw::stream();
-    // SAFETY: a stream of the driver.
+    // SAFETY: the stream belongs to this driver and is alive until it is destroyed below.
     let error = unsafe { device().wrap_stream(std::ptr::without_provenance_mut(theirs)) }.unwrap_err();
     assert!(error.is_unsupported() && error.to_string().contains("cuda:0"), "{error}");
     cu!(cuStreamDestroy_v2(theirs => usize));
@@ -132,11 +133,12 @@ fn events_of_others_are_waited_for_and_left_alone() {
     cu!(cuEventCreate(&raw mut theirs => *mut usize, 2 => u32));
     let paused = gate::pause(&stream);
     cu!(cuEventRecord(theirs => usize, stream.raw() => *mut c_void));
-    // SAFETY: an event of the driver, which is destroyed below.
+    // SAFETY: the event belongs to this driver, and is destroyed only after `event` is dropped
+    // below.
     let event = unsafe { device().wrap_event(std::ptr::without_provenance_mut(theirs)) }.unwrap().unwrap();
     assert!(!event.is_done());
     assert_eq!(event.raw().addr(), theirs);
-    // On memory that others work on, it is waited for: by a stream, and by the host.
+    // Noted on memory, the event delays later work in streams and on the host.
     let there = Buffer::on(&memory(DeviceKind::CUDA, 0), 100).unwrap();
     there.note_event(event.clone(), Effect::Writes).unwrap();
     let back = Buffer::zeroed(100).unwrap();
@@ -170,7 +172,8 @@ fn events_and_streams_are_used_again() {
     let round = || {
         let event = here.copy_to_in(&there, &*stream).unwrap().event.unwrap();
         here.settle().unwrap();
-        // It is back when its last holder has dropped it, which may be the thread that looks for what is over.
+        // The event returns when its last holder drops it, which may be the thread that polls for
+        // finished work.
         while Arc::strong_count(&event) > 1 {
             std::thread::yield_now();
         }
@@ -203,7 +206,7 @@ fn work_that_failed_on_the_device_is_told_by_its_event_and_gives_its_leases_back
     }
     assert!(sent.copy_into(&here).unwrap_err().is_device());
     assert!(here.hold(LeaseKind::Write).is_ok() && sent.hold(LeaseKind::Write).is_ok());
-    // Nothing works in such a context any more, until somebody resets the device.
+    // A broken context performs no work until the device is reset.
     assert!(Buffer::on(&there, 10).is_err() && stream.record().is_err());
     mock.reset();
     set(mock);

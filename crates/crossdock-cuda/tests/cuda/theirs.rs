@@ -1,4 +1,4 @@
-//! Readers and writers of device memory, as Arrow's tests of its CUDA library use theirs.
+//! Readers and writers of device memory, with the cases of Arrow's CUDA tests.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 

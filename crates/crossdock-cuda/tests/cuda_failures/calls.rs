@@ -1,4 +1,4 @@
-//! Each function of the driver fails, at each of the places where it is called.
+//! Each function of the driver fails, at each of its calls.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,17 +13,18 @@ use crate::process::{alone, mock};
 use crate::scenario::{Devices, at_rest, queued};
 use crate::table::{self, IN_A_ROUND, OF_MANY_EVENTS, OF_WORDS, TO_LAUNCH, TO_MEET};
 
-/// Functions by which the thread that looks after work asks whether it is over. Where somebody else finds that out meanwhile, nobody needs
-/// its answer.
+/// Functions by which the polling thread queries whether work is over. If another thread finds that
+/// out first, their answer is not used.
 const ASKING: &[&str] = &["cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuEventQuery", "cuEventSynchronize"];
 
-/// What has to be done before anything can be freed: where it fails, one thing is not.
+/// Functions that must succeed before anything can be freed: where one fails, one object is lost.
 const ENTERING: &[&str] = &["cuCtxGetCurrent", "cuCtxPushCurrent_v2"];
 
-/// How many of a function's calls in a round fail, at most: the first ones, since the later ones are made by the same code.
+/// How many of a function's calls in a round fail, at most: the first ones, since the same code
+/// makes the later ones.
 const MOST: u64 = 40;
 
-/// Functions that destroy or free: by then nobody waits for an answer, so that errors are queued.
+/// Functions that destroy or free. No caller waits for their result, so errors are queued.
 const DESTROYERS: &[&str] = &[
     "cuCtxPopCurrent_v2",
     "cuEventDestroy_v2",
@@ -39,7 +40,7 @@ fn names(error: &Error, function: &str, status: Status) -> bool {
     error.to_string().contains(&format!("{function} failed with error {}", status.0))
 }
 
-/// Whether what is left is all but one thing.
+/// Whether all but one object is left.
 fn may_be_lost(function: &str, live: &Live, rest: &Live) -> bool {
     let count = |live: &Live| live.device_memory + live.host_memory + live.registered + live.managed;
     ENTERING.contains(&function) && count(live) == count(rest) + 1
@@ -50,14 +51,14 @@ fn begin(mock: &Mock) {
     mock.set("opens_own", 1);
 }
 
-/// The functions that a round calls, with how often.
+/// The functions that a round calls, and how often.
 fn functions(mock: &Mock, devices: &Devices) -> BTreeMap<String, u64> {
     for _ in 0..2 {
         begin(mock);
         devices.round().unwrap();
     }
     let mut called = mock.called();
-    // What an error is called is asked for after it; that it is not told is no error of its own.
+    // Names of errors are queried after an error; a failure to return one is no error of its own.
     called.retain(|function, _| !function.starts_with("cuGetError"));
     called
 }
@@ -83,20 +84,20 @@ fn an_error_without_a_name_has_its_number() {
     });
 }
 
-/// How a failure was told.
+/// How a failure was reported.
 struct Told {
     returned: bool,
     queued: bool,
 }
 
-/// A round in which one call of a function fails, the clean-up after it, and a round that succeeds. `rest` is what is left before and
-/// after.
+/// A round in which one call of a function fails, the clean-up after it, and a round that succeeds.
+/// `rest` is what is live before and after.
 fn fail_once(mock: &Mock, devices: &Devices, function: &str, nth: u64, rest: &mut Live) -> Told {
     begin(mock);
     mock.fail(function, nth, Status::LAUNCH_FAILED);
     let outcome = devices.round();
     let at = format!("call {nth} of {function}: {outcome:?}");
-    // Some calls are made by the thread that looks after work, as often as it comes to it.
+    // The polling thread makes some calls, at times that this test does not control.
     let has_happened = mock.take_failures() == 0;
     *rest = at_rest(mock, &at, |live| live == rest || may_be_lost(function, live, rest));
     let in_queue = queued();
@@ -125,8 +126,8 @@ fn each_call_that_fails_is_an_error_that_names_it_and_the_next_round_succeeds() 
         let kept = idle(mock);
         for (function, &count) in &functions {
             let (mut returned, mut queued) = (0, 0);
-            // With a fifth of the rounds, each fifth call fails, the first one of each function
-            // included.
+            // With a fifth of the rounds, each fifth call fails, including the first call of each
+            // function.
             let step = 100 / crossdock_testkit::rounds(100);
             for nth in (1..=count.min(MOST)).step_by(step) {
                 let told = fail_once(mock, &devices, function, nth, &mut rest);
@@ -136,13 +137,13 @@ fn each_call_that_fails_is_an_error_that_names_it_and_the_next_round_succeeds() 
             println!("{function}: {returned} returned and {queued} queued of {count} calls");
             assert!(returned + queued > 0, "{function} never failed");
         }
-        // A device keeps up to 64 idle events, as many as were in use at once. If each call that
-        // fails lost one, there would be hundreds more.
+        // A device keeps up to 64 idle events, as many as were in use at once. If each failed call
+        // lost one, there would be hundreds more.
         assert!(idle(mock) <= kept + 64, "{kept} events and streams were kept, and now {}", idle(mock));
     });
 }
 
-/// What is asked for once, and kept.
+/// State that is queried once, and cached.
 #[test]
 fn devices_that_fail_to_meet_try_again() {
     alone("calls::devices_that_fail_to_meet_try_again", || {
@@ -167,7 +168,7 @@ fn devices_that_fail_to_meet_try_again() {
     });
 }
 
-/// What is loaded once, and kept.
+/// State that is loaded once, and cached.
 #[test]
 fn kernels_that_fail_to_load_are_loaded_by_the_next_launch() {
     alone("calls::kernels_that_fail_to_load_are_loaded_by_the_next_launch", || {
@@ -193,7 +194,7 @@ fn kernels_that_fail_to_load_are_loaded_by_the_next_launch() {
     });
 }
 
-/// More events than are kept for their next use.
+/// More events than a device keeps for reuse.
 #[test]
 fn an_event_that_cannot_be_made_or_destroyed_is_told_and_the_others_go_on() {
     alone("calls::an_event_that_cannot_be_made_or_destroyed_is_told_and_the_others_go_on", || {
@@ -221,7 +222,7 @@ fn an_event_that_cannot_be_made_or_destroyed_is_told_and_the_others_go_on() {
         drop(held_back);
         events.iter().for_each(|event| event.wait().unwrap());
         drop((events, stream));
-        // The thread that gets the failure reports it after the driver has counted it.
+        // The thread that receives the failure reports it after the driver has counted it.
         let reported = RefCell::new(Vec::new());
         at_rest(mock, "many events", |_| {
             reported.borrow_mut().extend(queued());

@@ -11,7 +11,7 @@ use crate::process::{alone, mock};
 use crate::scenario::{Devices, queued};
 use crossdock_testkit::status_of_child;
 
-/// One of each kind of object, and work that is under way.
+/// One object of each kind, and in-flight work.
 struct Things {
     stream: Arc<dyn Stream>,
     event: Arc<dyn Event>,
@@ -27,7 +27,7 @@ impl Things {
             memories.into_iter().map(|memory| source.copy_to(memory).unwrap()).collect();
         buffers.push(cuda::pin(&Buffer::from_vec(vec![7u8; 5000]).unwrap(), 0).unwrap());
         let handle = cuda::export_ipc(&buffers[3]).unwrap().handle();
-        // SAFETY: the memory is kept beside.
+        // SAFETY: `buffers[3]` keeps the exported memory as long as the tests use this buffer.
         buffers.push(unsafe { cuda::open_ipc(&handle, 0) }.unwrap());
         let event = buffers[0].copy_to_in(&devices.device, &*stream).unwrap().event.unwrap();
         buffers.push(source.copy_to_in(&devices.device, &*stream).unwrap().buffer);
@@ -70,7 +70,7 @@ fn a_child_of_a_fork_is_told_so_and_never_calls_the_driver() {
                     return false;
                 }
             }
-            // What was pinned is the host's, and is there.
+            // Pinned memory is host memory, which the child inherits.
             let read = things.buffers[1].read().is_ok_and(|bytes| bytes[..] == [7; 5000]);
             drop((things, devices));
             let queued = queued();
@@ -105,7 +105,7 @@ fn what_is_dropped_when_the_driver_or_its_context_has_gone_is_forgotten() {
         drop(things);
         assert_eq!(queued().len(), 0, "at the end of a process");
         mock.set("gone", 0);
-        // Somebody reset the device: all frees in it fail so.
+        // After a reset of the device by another library, all frees fail in this way.
         let buffer = Buffer::on(&devices.device, 10).unwrap();
         mock.fail("cuMemFreeAsync", 1, Status::CONTEXT_IS_DESTROYED);
         drop(buffer);

@@ -1,4 +1,5 @@
-//! No driver, no device, or not the right one: one clear error from all that CUDA offers.
+//! No driver, no device, or an unusable driver: every function of the crate returns one clear
+//! error.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +20,7 @@ use crate::table::{self, TO_OPEN, TO_START, TO_UNDO};
 
 const PLACES: [DeviceKind; 3] = [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED];
 
-/// What each function says that CUDA offers, for the device of a number.
+/// The error of each function of the crate, for the device of this ordinal.
 fn all_errors(ordinal: i32) -> Vec<(&'static str, Option<Error>)> {
     let memory = NonNull::<[u8; 8]>::dangling();
     let buffer = Buffer::zeroed(8).unwrap();
@@ -28,28 +29,30 @@ fn all_errors(ordinal: i32) -> Vec<(&'static str, Option<Error>)> {
         ("devices", cuda::devices().err()),
         ("driver_version", cuda::driver_version().err()),
         ("place_of", cuda::place_of(memory.as_ptr().cast()).err()),
-        // SAFETY: where it is not refused, nothing of it is touched, nor released.
+        // SAFETY: the driver does not know the dangling address, so the import is refused without
+        // an access.
         ("import", unsafe { cuda::import(memory.cast(), 8, Birth::Aliased, || ()) }.err()),
     ];
     errors.extend(of_device(ordinal, &buffer, &handle));
     errors
 }
 
-/// Those that name a device.
+/// The functions that name a device.
 fn of_device(ordinal: i32, buffer: &Buffer, handle: &IpcHandle) -> Vec<(&'static str, Option<Error>)> {
     let mut errors = vec![
         ("free_nbytes", cuda::free_nbytes(ordinal).err()),
         ("trim", cuda::trim(ordinal, 0).err()),
         ("exportable_memory", cuda::exportable_memory(ordinal).err()),
         ("pin", cuda::pin(buffer, ordinal).err()),
-        // SAFETY: a handle of nothing.
+        // SAFETY: no allocation was exported with this handle, so the call is refused and accesses
+        // no memory.
         ("open_ipc", unsafe { cuda::open_ipc(handle, ordinal) }.err()),
     ];
     errors.extend(PLACES.map(|kind| ("get", device::get(Place::new(kind, ordinal)).err())));
     errors
 }
 
-/// All of them are refused, for one reason, which mentions this; the second time as well as the first.
+/// All functions are refused for one reason, whose text contains `mentioned`, on both attempts.
 #[track_caller]
 fn assert_refused(mentioned: &str, is_it: fn(&Error) -> bool) {
     for (name, error) in all_errors(0).into_iter().chain(all_errors(0)) {
@@ -58,7 +61,7 @@ fn assert_refused(mentioned: &str, is_it: fn(&Error) -> bool) {
     }
 }
 
-/// The same library by another name, so that it is another attempt.
+/// The same library by another name, so that loading is attempted again.
 fn another(name: &str) -> Scratch {
     let link = Scratch::new(name);
     std::os::unix::fs::symlink(Mock::path(), link.path()).unwrap();
@@ -75,7 +78,7 @@ fn without_a_library_everything_says_that_there_is_no_driver() {
         fs::write(text.path(), "no library").unwrap();
         set_driver(text.path());
         assert_refused("text.so cannot be loaded", Error::is_unsupported);
-        // Who installs a driver meanwhile need not start anew.
+        // A driver that is installed later works without a restart.
         let mock = mock();
         assert_eq!(device::get(Place::new(DeviceKind::CUDA, 0)).unwrap().name(), "mock device 0");
         assert_eq!(mock.misuses(), [""; 0]);
@@ -164,7 +167,7 @@ fn a_device_without_pools_or_managed_memory_has_the_rest() {
     });
 }
 
-/// The kernels are there as text, which the driver compiles when the first one is launched.
+/// The kernels are PTX, which the driver compiles at the first launch.
 #[test]
 fn what_is_too_old_for_the_kernels_says_so() {
     alone("loading::what_is_too_old_for_the_kernels_says_so", || {
@@ -188,7 +191,8 @@ fn what_is_too_old_for_the_kernels_says_so() {
     });
 }
 
-/// Opening a device fails at each call that it makes: nothing is left of the attempt, and the next one succeeds.
+/// Opening a device fails at each of its calls: nothing is left of the attempt, and the next one
+/// succeeds.
 #[test]
 fn a_device_that_does_not_open_leaves_nothing_behind() {
     alone("loading::a_device_that_does_not_open_leaves_nothing_behind", || {
@@ -210,7 +214,7 @@ fn a_device_that_does_not_open_leaves_nothing_behind() {
                     error
                 }
                 Ok(_) if mock.failures_left() > 0 => break,
-                // What failed destroyed something, or gave it back.
+                // The failed call destroyed or released an object.
                 Ok(_) => {
                     opened += 1;
                     let (of, error) = device::take_release_errors().errors.pop().expect("a call failed");
@@ -220,7 +224,7 @@ fn a_device_that_does_not_open_leaves_nothing_behind() {
             };
             let text = error.to_string();
             assert!(error.is_device() && text.contains("failed with error 999"), "{text}");
-            // Behind the place, which is spelt with a colon.
+            // The function's name follows the place, which contains a colon.
             let is_function = |word: &&str| word.starts_with("cu") && !word.contains(':');
             failed.extend(text.split_whitespace().find(is_function).map(str::to_owned));
             assert_eq!((mock.misuses(), mock.count("current")), (vec![], 0), "after {text}");
@@ -230,7 +234,7 @@ fn a_device_that_does_not_open_leaves_nothing_behind() {
         println!("opening failed at {failed:?}");
         let functions: BTreeSet<_> = failed.into_iter().collect();
         assert_eq!(functions, table::of(&[TO_OPEN]));
-        // What fails while an attempt is undone is queued, since the attempt has an error of its own.
+        // A failure during clean-up is queued, since the attempt returns its own error.
         let other = Place::new(DeviceKind::CUDA, 99);
         for &function in TO_UNDO {
             mock.fail("cuMemPoolSetAttribute", 1, Status::UNKNOWN);

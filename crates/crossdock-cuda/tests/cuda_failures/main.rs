@@ -1,5 +1,5 @@
-//! Whatever goes wrong with CUDA is an error that says what: there is no driver, or not this one, or no device; and each function of the
-//! driver that the library uses fails, at each place where it is called.
+//! Every failure of CUDA is an error that names the cause: a missing or unusable driver, a missing
+//! device, and a failure of each driver function that the library uses, at each of its calls.
 
 mod calls;
 mod ends;

@@ -1,16 +1,16 @@
-//! What is loaded once in a process, and kept, is tested in a process of its own.
+//! Runs tests of state that is loaded once per process in separate processes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crossdock_mock_cuda::Mock;
 
-/// Names the driver's library.
+/// The environment variable that names the driver's library.
 const DRIVER: &str = "CROSSDOCK_CUDA_DRIVER";
-/// Names the test that a process was started for.
+/// The environment variable that names the test of a new process.
 const ALONE: &str = "CROSSDOCK_TEST_ALONE";
 
-/// Runs a test in a process of its own, in which nobody else does anything. The test's name is its path.
+/// Runs a test alone in a new process. `name` is the path of the test.
 #[track_caller]
 pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     if std::env::var_os(ALONE).is_some_and(|alone| alone == name) {
@@ -28,19 +28,20 @@ pub(crate) fn alone(name: &str, test: impl FnOnce()) {
     assert!(said.contains("1 passed"), "no test is called {name}");
 }
 
-/// Names the library that is loaded in the driver's place; the test is alone in its process.
+/// Names the library to load instead of the driver's. The test is alone in its process.
 pub(crate) fn set_driver(library: &Path) {
-    // SAFETY: nobody else in the process reads or writes the environment meanwhile.
+    // SAFETY: `alone` runs one test with one test thread per process, so no other thread accesses
+    // the environment.
     unsafe { std::env::set_var(DRIVER, library) };
 }
 
-/// The driver without a GPU, which the library loads when it is first asked for CUDA.
+/// The mock driver, which the library loads at the first use of CUDA.
 pub(crate) fn mock() -> &'static Mock {
     set_driver(&Mock::path());
     Mock::get()
 }
 
-/// A file of this process, which is gone when this is dropped.
+/// A file of this process, removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -56,7 +57,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Where it could not be made, there is nothing to remove.
+        // The file may not have been created.
         let _gone = std::fs::remove_file(&self.0);
     }
 }

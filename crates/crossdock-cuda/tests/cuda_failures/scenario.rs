@@ -1,4 +1,4 @@
-//! One round through what CUDA offers, which ends at the first error.
+//! One round through the functions of the crate, which ends at the first error.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -20,7 +20,7 @@ pub(crate) fn place(kind: DeviceKind, ordinal: i32) -> Place {
     Place::new(kind, ordinal)
 }
 
-/// Two devices, and all memory of the first.
+/// Two devices, and all memories of the first.
 pub(crate) struct Devices {
     pub(crate) first: Arc<dyn Device>,
     pub(crate) device: Arc<dyn MemoryManager>,
@@ -45,7 +45,7 @@ impl Devices {
         }
     }
 
-    /// One round. Bytes that arrive are the right ones.
+    /// One round, which checks the bytes that arrive.
     pub(crate) fn round(&self) -> Result<()> {
         let content: Vec<u8> = (0..NBYTES).map(|index| (index % 251) as u8).collect();
         let source = Buffer::copy_from_slice(&content)?;
@@ -59,7 +59,7 @@ impl Devices {
         cuda::trim(1, 0)
     }
 
-    /// While the caller waits: there, on, to the other device and back, by way of each kind of memory.
+    /// Synchronous copies: to each kind of memory, to the other device, and back.
     fn copies(&self, source: &Buffer, content: &[u8]) -> Result<()> {
         for memory in [&self.device, &self.pinned, &self.managed, &self.exportable] {
             let there = source.copy_to(memory)?;
@@ -72,13 +72,13 @@ impl Devices {
         Ok(())
     }
 
-    /// In streams: one of ours, and the driver's own.
+    /// Copies in streams: the library's, and the driver's default stream.
     fn streams(&self, source: &Buffer, content: &[u8]) -> Result<()> {
         let (stream, second) = (self.first.stream()?, self.first.stream()?);
         let (stream, second) = (stream.expect("CUDA has streams"), second.expect("CUDA has streams"));
         let there = source.copy_to_in(&self.device, &*stream)?.buffer;
         let further = there.copy_to_in(&self.other, &*stream)?.buffer;
-        // While it is not over, whoever comes after it has to wait.
+        // While the event is pending, later work must wait for it.
         let held_back = Mock::get().hold_back();
         let event: Arc<dyn Event> = stream.record()?;
         second.wait(&event)?;
@@ -87,11 +87,12 @@ impl Devices {
         let back = Buffer::zeroed(NBYTES)?;
         further.copy_into_in(&back, &*second)?;
         assert!(back.read()?[..] == *content, "who reads waits");
-        // SAFETY: the old default stream is always there.
+        // SAFETY: handle 1 is the legacy default stream, which exists as long as the driver.
         let default = unsafe { self.first.wrap_stream(std::ptr::without_provenance_mut(1)) }?;
         let default = default.expect("CUDA has streams");
         let pinned = there.copy_to_in(&self.pinned, &*default)?.buffer;
-        // SAFETY: the event is alive, and is so until the end of the function.
+        // SAFETY: `event` belongs to this driver and lives until the end of the function, longer
+        // than `wrapped`.
         let wrapped = unsafe { self.first.wrap_event(event.raw()) }?.expect("CUDA has events");
         default.wait(&wrapped)?;
         while wrapped.poll().transpose()?.is_none() {
@@ -99,11 +100,11 @@ impl Devices {
         }
         default.synchronize()?;
         assert!(pinned.read()?[..] == *content);
-        // Each piece of work is asked for how it ended.
+        // Settles each buffer, so that failures of its work are returned.
         [source, &there, &further, &back, &pinned].into_iter().try_for_each(Buffer::settle)
     }
 
-    /// The same bytes at another place, and memory of others.
+    /// The same bytes at another place, and imported memory.
     fn mappings(&self, source: &Buffer, content: &[u8]) -> Result<()> {
         let pinned = cuda::pin(source, 0)?;
         let there = pinned.map_to(&self.device)?.expect("pinned memory is mapped");
@@ -115,13 +116,14 @@ impl Devices {
         let address = NonNull::new(device.as_ptr().cast_mut()).expect("memory has an address");
         assert_eq!(cuda::place_of(address.as_ptr())?, self.device.place());
         let kept = device.try_clone()?;
-        // SAFETY: memory of the device, kept until it is released.
+        // SAFETY: the release drops `kept`, which keeps the device memory until then; both count as
+        // aliased.
         let imported = unsafe { cuda::import(address, NBYTES, Birth::Aliased, move || drop(kept)) }?;
         assert!(imported.copy_to(&self.host)?.read()?[..] == *content);
         Ok(())
     }
 
-    /// What kernels do, at once and in a stream.
+    /// Kernels, synchronously and in a stream.
     fn strided(&self) -> Result<()> {
         let there = DArray::full(DType::I32, &[30, 20], 3, self.device.place())?;
         there.slice(s![..;2, 1..])?.fill(&100.into())?;
@@ -147,12 +149,13 @@ impl Devices {
         [&bytes, &part].into_iter().try_for_each(|array| array.buffer()?.0.settle())
     }
 
-    /// As another process would open it.
+    /// Memory exported to a process, opened in the same one, which the mock driver permits.
     fn processes(&self, content: &[u8]) -> Result<()> {
         let source = Buffer::copy_from_slice(content)?.copy_to(&self.exportable)?;
         let export = cuda::export_ipc(&source.slice(10..100)?)?;
         let handle = IpcHandle::from_bytes(&export.handle().to_bytes())?;
-        // SAFETY: the memory is kept by its export.
+        // SAFETY: `export` keeps the memory until the end of the function, after both buffers are
+        // dropped.
         let open = || unsafe { cuda::open_ipc(&handle, 0) };
         let (opened, again) = (open()?, open()?);
         assert!(opened.copy_to(&self.host)?.read()?[..] == content[10..100]);
@@ -161,13 +164,13 @@ impl Devices {
     }
 }
 
-/// What was queued since it was last asked for.
+/// The errors queued since the last call.
 pub(crate) fn queued() -> Vec<Error> {
     device::take_release_errors().errors.into_iter().map(|(_, error)| error).collect()
 }
 
-/// What is left when nothing is used, once the work that is under way has given back what it holds: no more than is expected. Events
-/// and streams are kept for their next use, and are told apart.
+/// What is live at rest, once in-flight work has released its memory: waits until that is as
+/// expected. Events and streams are kept for reuse and not compared.
 #[track_caller]
 pub(crate) fn at_rest(mock: &Mock, at: &str, is_expected: impl Fn(&Live) -> bool) -> Live {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -185,7 +188,7 @@ pub(crate) fn at_rest(mock: &Mock, at: &str, is_expected: impl Fn(&Live) -> bool
     }
 }
 
-/// The numbers of the devices that are in use.
+/// The ordinals of the devices in use.
 fn opened() -> BTreeSet<i32> {
     let places = device::opened().into_iter().map(|device| device.place());
     places.filter(|place| place.kind() == DeviceKind::CUDA).map(Place::ordinal).collect()

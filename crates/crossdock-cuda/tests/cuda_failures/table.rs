@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Failing while the driver is loaded (`loading`).
+/// Fails while the driver is loaded (`loading`).
 pub(crate) const TO_START: &[&str] = &["cuDriverGetVersion", "cuInit"];
 
-/// Failing while a device is opened.
+/// Fails while a device is opened.
 pub(crate) const TO_OPEN: &[&str] = &[
     "cuCtxGetCurrent",
     "cuCtxPopCurrent_v2",
@@ -22,14 +22,14 @@ pub(crate) const TO_OPEN: &[&str] = &[
     "cuStreamCreate",
 ];
 
-/// Failing while an attempt to open a device is undone.
+/// Fails while an attempt to open a device is undone.
 pub(crate) const TO_UNDO: &[&str] =
     &["cuDevicePrimaryCtxRelease_v2", "cuMemPoolDestroy", "cuStreamDestroy_v2"];
 
-/// Failing when two devices meet for the first time (`calls`).
+/// Fails at the first copy between two devices (`calls`).
 pub(crate) const TO_MEET: &[&str] = &["cuCtxEnablePeerAccess", "cuDeviceCanAccessPeer", "cuMemPoolSetAccess"];
 
-/// Failing in a round through what CUDA offers.
+/// Fails in a round through the functions of the crate.
 pub(crate) const IN_A_ROUND: &[&str] = &[
     "cuCtxGetCurrent",
     "cuCtxPopCurrent_v2",
@@ -74,19 +74,19 @@ pub(crate) const IN_A_ROUND: &[&str] = &[
     "cuStreamWaitEvent",
 ];
 
-/// Failing when more events are in use than are kept.
+/// Fails when more events are in use than are kept.
 pub(crate) const OF_MANY_EVENTS: &[&str] = &["cuEventCreate", "cuEventDestroy_v2"];
 
-/// Failing after another function did.
+/// Fails after another function failed.
 pub(crate) const OF_WORDS: &[&str] = &["cuGetErrorName", "cuGetErrorString"];
 
-/// Failing when the first kernel is launched (`calls`).
+/// Fails at the first launch of a kernel (`calls`).
 pub(crate) const TO_LAUNCH: &[&str] = &["cuModuleLoadData", "cuModuleGetFunction"];
 
-/// What no test reaches: programs go with their device, which stays open; and nothing calls the driver's own engines for rectangles.
+/// Called by no test: programs are unloaded with their device, which stays open.
 const NOT_REACHED: &[&str] = &["cuModuleUnload"];
 
-/// The names of all functions that the library looks up: texts of its sources that are nothing else.
+/// The names of all functions that the library looks up: string literals of its sources.
 pub(crate) fn functions() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let is_name = |text: &&str| {

@@ -1,4 +1,4 @@
-//! Work that fails in a stream, after it was put there.
+//! Work that fails in a stream, after it was enqueued.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn work_that_fails_is_told_to_everyone_who_asks_and_gives_its_leases_back() {
         drop(there.hold(LeaseKind::Write).expect("the leases have been given back"));
         assert!(back.settle().unwrap_err().is_device());
         assert_eq!(back.read().unwrap()[..], [0; 5000], "nothing arrived");
-        // A broken context says so, whatever is asked of it, and what is freed in it is queued.
+        // Every call in a broken context fails, and errors of frees are queued.
         let error = source.copy_to(&devices.device).unwrap_err();
         assert!(
             error.is_device() && error.to_string().contains("error 700 (CUDA_ERROR_ILLEGAL_ADDRESS"),
@@ -49,7 +49,7 @@ fn work_that_fails_is_told_to_everyone_who_asks_and_gives_its_leases_back() {
     });
 }
 
-/// Each piece of work of a round fails, which breaks the context until the driver is mended.
+/// Each piece of work in a round fails, which breaks the context until the driver is reset.
 #[test]
 fn whichever_work_fails_the_round_ends_with_an_error_and_nothing_stays() {
     alone("work::whichever_work_fails_the_round_ends_with_an_error_and_nothing_stays", || {
@@ -96,7 +96,7 @@ fn a_device_without_memory_for_more_says_so_and_goes_on() {
             let error = Buffer::on(memory, (1 << 19) + 1).unwrap_err();
             assert!(error.is_out_of_memory() && error.to_string().contains("524289"), "{error}");
         }
-        // The host's memory has another end.
+        // The host's memory is limited separately.
         mock.fail("cuMemHostAlloc", 1, Status::OUT_OF_MEMORY);
         mock.fail("cuMemHostAlloc", 2, Status::OUT_OF_MEMORY);
         assert!(Buffer::on(&devices.pinned, 100).unwrap_err().is_out_of_memory());
