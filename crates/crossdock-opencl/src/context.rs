@@ -1,4 +1,4 @@
-//! A context on one device: what memory, queues and events belong to, and are used within.
+//! A context on one device, which owns memory, queues and events.
 
 use std::any::Any;
 use std::fmt;
@@ -19,22 +19,22 @@ use crossdock::device::{Event, MemoryManager, Meter};
 use crossdock::memory::Place;
 use crossdock::{Error, Result};
 
-/// A context that this library made, or one of another library whose object was imported; and the
-/// memory in it.
+/// A context of this library, or one of another library whose object was imported; and the memory
+/// in it.
 pub(crate) struct Context {
     own: Weak<Self>,
     driver: &'static Driver,
     place: Place,
     identity: Identity,
     object: Object<OfContext>,
-    /// For what is done while the caller waits.
+    /// For synchronous commands.
     queue: Object<OfQueue>,
     description: Description,
     meter: Arc<Meter>,
     programs: Programs,
 }
 
-/// The contexts that are in use, so that objects of one have one.
+/// The contexts in use, so that all objects of a context share one.
 static KNOWN: ForkLock<Vec<Weak<Context>>> = ForkLock::new(Vec::new());
 
 fn known() -> MutexGuard<'static, Vec<Weak<Context>>> {
@@ -46,13 +46,13 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn new(driver: &'static Driver, identity: Identity, place: Place) -> Result<Arc<Self>> {
         let properties =
             [CL_CONTEXT_PLATFORM as cl_context_properties, identity.platform() as cl_context_properties, 0];
         let (device, mut status) = (identity.device(), CL_SUCCESS);
-        // SAFETY: the properties end with a zero, the device is one of the platform (Identity 1),
-        // and the driver tells of nothing later (Driver 1).
+        // SAFETY: the properties end with a zero, the device belongs to the platform (Identity 1),
+        // there is no callback, and the pointers are to local variables (Driver 1).
         let raw = unsafe {
             (driver.create_context)(
                 properties.as_ptr(),
@@ -63,7 +63,8 @@ impl Context {
                 &raw mut status,
             )
         };
-        // SAFETY: the driver gave it.
+        // SAFETY: `clCreateContext` returned `raw` with `status`; on success the reference is this
+        // caller's to pass on.
         let object = unsafe { Object::made(raw, status, driver, place, "clCreateContext") }?;
         let description = identity.description(driver, place)?;
         Self::over(object, driver, identity, description)
@@ -98,29 +99,30 @@ impl Context {
         Ok(context)
     }
 
-    /// The context with this handle, on the device of `like`: `like` itself, another one that is in
+    /// The context with this handle, on the device of `like`: `like` itself, another context in
     /// use, or a new wrapper of the handle.
     ///
     /// # Errors
     ///
-    /// `is_place` where the context does not have the device; what the driver says.
+    /// `is_place` where the context does not have the device; the driver's error.
     ///
     /// # Safety
     ///
-    /// `raw` is a context that is alive.
+    /// `raw` is a context of the driver of `like`, and is alive.
     pub(crate) unsafe fn known(raw: cl_context, like: &Arc<Self>) -> Result<Arc<Self>> {
         let is_it = |context: &Arc<Self>| context.raw() == raw && context.identity == like.identity;
         if is_it(like) {
             return Ok(like.clone());
         }
-        // Dropped, should they be the last by then, without the lock.
+        // Contexts whose last handle these become are dropped without the lock.
         let in_use: Vec<Arc<Self>> = known().iter().filter_map(Weak::upgrade).collect();
         if let Some(found) = in_use.iter().find(|context| is_it(context)) {
             return Ok(found.clone());
         }
-        // SAFETY: `raw` is a context that is alive (`# Safety`).
+        // SAFETY: `# Safety`: `raw` is a context of this driver that is alive, which is the
+        // contract of `Object::retained`.
         let object = unsafe { Object::retained(raw, like.driver, like.place) }?;
-        // SAFETY: retained just now.
+        // SAFETY: `object` holds a reference to `raw` (Object 1), so the context is alive.
         let devices = unsafe { all::<cl_device_id>(like.driver, Subject::Context(raw), CL_CONTEXT_DEVICES) }?;
         if !devices.contains(&like.identity.device()) {
             return Err(Error::place(format!(
@@ -132,13 +134,13 @@ impl Context {
         Self::over(object, like.driver, like.identity, like.description.clone())
     }
 
-    /// The context behind a manager of memory.
+    /// The context of a memory manager.
     pub(crate) fn of(manager: Arc<dyn MemoryManager>) -> Option<Arc<Self>> {
         let manager: Arc<dyn Any + Send + Sync> = manager;
         manager.downcast().ok()
     }
 
-    /// For those who have a reference, and need a count.
+    /// A counted handle on this context.
     pub(crate) fn counted(&self) -> Option<Arc<Self>> {
         self.own.upgrade()
     }
@@ -167,19 +169,19 @@ impl Context {
         &self.meter
     }
 
-    /// The kernels that it has compiled. Only for the process whose the driver is.
+    /// The kernels that the context has compiled. Only for the process that loaded the driver.
     pub(crate) fn programs(&self) -> &Programs {
         &self.programs
     }
 
-    /// Whether objects of the one can be used with the other's.
+    /// Whether objects of both can be used together.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.raw() == other.raw()
     }
 
     /// # Errors
     ///
-    /// `is_place` where it is not this context's.
+    /// `is_place` for a device of another context.
     pub(crate) fn check_device(&self, device: cl_device_id, whose: &str) -> Result<()> {
         if device == self.device() {
             return Ok(());
@@ -192,28 +194,29 @@ impl Context {
         new_queue(self.driver, &self.object, self.identity, self.place)
     }
 
-    /// Does what `enqueue` puts into the queue that it is given, and waits for it.
+    /// Waits for the work that `enqueue` puts into the queue it is passed.
     ///
     /// # Errors
     ///
-    /// Of `enqueue`, and of the work; `is_device` in a forked child.
+    /// Those of `enqueue` and of the work; `is_device` in a forked child.
     pub(crate) fn now(&self, enqueue: impl FnOnce(cl_command_queue) -> Result<ClEvent>) -> Result<()> {
         self.driver.check_process()?;
         enqueue(self.queue.raw())?.wait()
     }
 
-    /// An event that happens when all that is in a queue, and these events, are over.
+    /// An event that completes after all commands in a queue, and after these events.
     pub(crate) fn marker(self: &Arc<Self>, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
         let (mut end, (count, list)) = (std::ptr::null_mut(), wait_list(events));
-        // SAFETY: a queue of this context and events of it that are alive, by those who call this
-        // from within `put` (Driver 1).
+        // SAFETY: every caller runs within `ClStream::put` or `now`, which keep a queue of this
+        // context and its events alive during the call (Driver 1).
         let status = unsafe { (self.driver.enqueue_marker)(queue, count, list, &raw mut end) };
-        // SAFETY: the driver gave it.
+        // SAFETY: `clEnqueueMarkerWithWaitList` returned `end` with `status`; on success the
+        // reference is this caller's to pass on.
         unsafe { ClEvent::made(end, status, self, "clEnqueueMarkerWithWaitList") }
     }
 }
 
-/// A queue whose commands are done in their order.
+/// An in-order queue.
 fn new_queue(
     driver: &'static Driver,
     context: &Object<OfContext>,
@@ -221,9 +224,11 @@ fn new_queue(
     place: Place,
 ) -> Result<Object<OfQueue>> {
     let mut status = CL_SUCCESS;
-    // SAFETY: a context that is alive (Object 1) and a device of it (Driver 1).
+    // SAFETY: the context is alive (Object 1), the callers pass a device of it, and `status` is a
+    // local variable (Driver 1).
     let raw = unsafe { (driver.create_queue)(context.raw(), identity.device(), 0, &raw mut status) };
-    // SAFETY: the driver gave it.
+    // SAFETY: `clCreateCommandQueue` returned `raw` with `status`; on success the reference is this
+    // caller's to pass on.
     unsafe { Object::made(raw, status, driver, place, "clCreateCommandQueue") }
 }
 

@@ -1,4 +1,4 @@
-//! Copies of bytes, put into a queue.
+//! Copies of bytes by commands in a queue.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crossdock::device::{Hold, Transfer};
 use crossdock::memory::Place;
 use crossdock::{Error, Result};
 
-/// Bytes within a memory object.
+/// Bytes in a memory object.
 #[derive(Clone)]
 pub(crate) struct Range {
     pub(crate) context: Arc<Context>,
@@ -22,19 +22,19 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// The bytes of a hold; `None` where its memory is not one of OpenCL's that this library knows
-    /// the object of.
+    /// The bytes of a hold; `None` where its memory is not an OpenCL object that this library
+    /// knows.
     pub(crate) fn known(hold: &Hold) -> Option<Self> {
         let context = Context::of(hold.manager()?)?;
         let (object, offset) = hold.object()?;
         Some(Self { context, object: object.as_ptr(), offset })
     }
 
-    /// The bytes of a hold; `None` where its memory is the host's.
+    /// The bytes of a hold; `None` for host memory.
     ///
     /// # Errors
     ///
-    /// `is_device` where another device made the memory, or nobody knows its object.
+    /// `is_device` where another device allocated the memory, or its object is unknown.
     pub(crate) fn of(hold: &Hold) -> Result<Option<Self>> {
         match Self::known(hold) {
             None if !hold.place().is_host() => Err(lost(hold.place())),
@@ -50,12 +50,12 @@ fn lost(place: Place) -> Error {
     ))
 }
 
-/// What is copied from where to where.
+/// The source and the destination of a copy.
 ///
 /// # Invariants
 ///
-/// 1. Both ends have `nbytes` bytes, alive for as long as the transfer is from which this was made;
-///    one at least is an object's.
+/// 1. Both endpoints have `nbytes` bytes, alive as long as the transfer from which this was
+///    created. At least one is in an object.
 pub(crate) struct Copy {
     from: End,
     to: End,
@@ -82,11 +82,11 @@ impl End {
 }
 
 impl Copy {
-    /// `None` where there is nothing to copy.
+    /// `None` for an empty transfer.
     ///
     /// # Errors
     ///
-    /// As [`Range::of`]; `is_unsupported` where both ends are the host's.
+    /// As [`Range::of`]; `is_unsupported` where both endpoints are host memory.
     pub(crate) fn of(transfer: &Transfer) -> Result<Option<Self>> {
         if transfer.nbytes() == 0 {
             return Ok(None);
@@ -97,23 +97,23 @@ impl Copy {
         Ok(Some(copy))
     }
 
-    /// The context by which it is made: the destination's, or the source's.
+    /// The context that performs the copy: the destination's, or else the source's.
     pub(crate) fn context(&self) -> Result<&Arc<Context>> {
         let context = self.to.context().or(self.from.context());
         context.ok_or_else(|| Error::unsupported("OpenCL does not copy from the host to the host"))
     }
 
-    /// Whether one queue of a context can make it.
+    /// Whether one queue of a context can perform the copy.
     pub(crate) fn is_within(&self, context: &Context) -> bool {
         [&self.from, &self.to].into_iter().filter_map(End::context).all(|own| own.is(context))
     }
 
-    /// Makes it, and returns when that is done.
+    /// Copies synchronously.
     pub(crate) fn now(&self) -> Result<()> {
         let context = self.context()?;
         match &self.from {
-            // No queue can use objects of two contexts: the host sees the one, and writes it into
-            // the other.
+            // No queue can use objects of two contexts: the source is mapped to the host, which
+            // writes it into the destination.
             End::Object(from) if !from.context.is(context) => {
                 let seen = Mapping::new(from, self.nbytes, CL_MAP_READ)?;
                 let (from, to, nbytes) = (End::Host(seen.address().cast()), self.to.clone(), self.nbytes);
@@ -126,7 +126,7 @@ impl Copy {
         }
     }
 
-    /// Puts it into a queue of its context, behind some events.
+    /// Enqueues the copy in a queue of its context, after some events.
     pub(crate) fn enqueue(
         &self,
         context: &Arc<Context>,
@@ -138,8 +138,9 @@ impl Copy {
         let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
         let (status, function) = match (&self.from, &self.to) {
             (&End::Host(from), End::Object(Range { object, offset, .. })) => {
-                // SAFETY: `nbytes` bytes that stay until the end (Copy 1), an object of the queue's
-                // context, and events that the caller holds (Driver 1).
+                // SAFETY: the host has `nbytes` bytes until the end of the transfer (Copy 1), the
+                // object is of the queue's context and alive (Copy 1), and the caller holds the
+                // queue and the events (Driver 1).
                 let status = unsafe {
                     (driver.enqueue_write)(
                         queue,
@@ -156,8 +157,9 @@ impl Copy {
                 (status, "clEnqueueWriteBuffer")
             }
             (End::Object(Range { object, offset, .. }), &End::Host(to)) => {
-                // SAFETY: room for `nbytes` bytes that stays until the end (Copy 1), an object of the
-                // queue's context, and events that the caller holds (Driver 1).
+                // SAFETY: the host has room for `nbytes` bytes until the end of the transfer (Copy
+                // 1), the object is of the queue's context and alive (Copy 1), and the caller holds
+                // the queue and the events (Driver 1).
                 let status = unsafe {
                     (driver.enqueue_read)(
                         queue,
@@ -174,7 +176,8 @@ impl Copy {
                 (status, "clEnqueueReadBuffer")
             }
             (End::Object(from), End::Object(to)) => {
-                // SAFETY: two objects of the queue's context, and events that the caller holds
+                // SAFETY: both objects are of the queue's context and have `nbytes` bytes until the
+                // end of the transfer (Copy 1), and the caller holds the queue and the events
                 // (Driver 1).
                 let status = unsafe {
                     (driver.enqueue_copy)(
@@ -193,7 +196,8 @@ impl Copy {
             }
             (End::Host(_), End::Host(_)) => return context.marker(queue, events),
         };
-        // SAFETY: the driver gave it.
+        // SAFETY: the enqueueing function returned `end` with `status`; on success the reference is
+        // this caller's to pass on.
         unsafe { ClEvent::made(end, status, context, function) }
     }
 }

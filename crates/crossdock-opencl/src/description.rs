@@ -1,8 +1,8 @@
-//! What OpenCL says of its devices.
+//! The properties of an OpenCL device.
 
 use crossdock::memory::Place;
 
-/// What a device of OpenCL says of itself.
+/// The properties that an OpenCL device reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Description {
@@ -10,19 +10,19 @@ pub struct Description {
     pub place: Place,
     /// The device's name.
     pub name: String,
-    /// The name of the platform that it belongs to.
+    /// The name of its platform.
     pub platform: String,
-    /// The version of OpenCL, with what the vendor adds to it.
+    /// The version of OpenCL, with the vendor's suffix.
     pub version: String,
-    /// Its memory in bytes.
+    /// Its memory, in bytes.
     pub nbytes: u64,
-    /// The largest buffer in bytes.
+    /// The size of the largest buffer, in bytes.
     pub largest_nbytes: u64,
-    /// Whether it has its memory in common with the processor.
+    /// Whether device and host share one memory.
     pub is_unified: bool,
-    /// Whether the two have it in the same state at any time, so that memory of the one is mapped
-    /// to the other.
+    /// Whether both always see the same state of that memory, so that memory of one is mapped to
+    /// the other.
     pub is_mappable: bool,
-    /// The alignment, in bytes, at which sub-buffers, and host memory that is mapped, begin.
+    /// The alignment, in bytes, of sub-buffers and of host memory that is mapped.
     pub alignment: usize,
 }

@@ -15,7 +15,7 @@ use crossdock::device::driver::ForkLock;
 use crossdock::device::{self, Device, Driver, Event, MemoryManager, Stream};
 use crossdock::memory::{Birth, DeviceKind, Place};
 
-/// A device of OpenCL, with a context of its own.
+/// A device of OpenCL, with its own context.
 #[derive(Debug)]
 struct ClDevice {
     context: Arc<Context>,
@@ -34,7 +34,7 @@ impl Driver for ClDriver {
     }
 }
 
-/// Registers it; the same one each time.
+/// Registers the driver, the same object each time.
 pub(crate) fn register() -> Result<()> {
     static DRIVER: ForkLock<Option<Arc<ClDriver>>> = ForkLock::new(None);
     let driver = DRIVER.lock().get_or_insert_with(|| Arc::new(ClDriver)).clone();
@@ -65,17 +65,20 @@ impl Device for ClDevice {
     }
 
     unsafe fn wrap_stream(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Stream>>> {
-        // SAFETY: null or a queue of this driver, alive during the call (`Device::wrap_stream`).
+        // SAFETY: `# Safety` of `Device::wrap_stream`: null or a queue of this driver that outlives
+        // the call, which is the contract of `ClStream::borrowed`.
         Ok(Some(Arc::new(unsafe { ClStream::borrowed(raw, &self.context) }?)))
     }
 
     unsafe fn wrap_event(&self, raw: *mut c_void) -> Result<Option<Arc<dyn Event>>> {
-        // SAFETY: null or an event of this driver, alive during the call (`Device::wrap_event`).
+        // SAFETY: `# Safety` of `Device::wrap_event`: null or an event of this driver that outlives
+        // the call, which is the contract of `ClEvent::borrowed`.
         Ok(Some(Arc::new(unsafe { ClEvent::borrowed(raw, &self.context) }?)))
     }
 
     unsafe fn wrap_object(&self, raw: *mut c_void, birth: Birth) -> Result<Option<Buffer>> {
-        // SAFETY: the clauses of this method are those of `import`.
+        // SAFETY: `# Safety` of `Device::wrap_object` is the contract of `import`: an object that
+        // is alive, and accesses as `birth` says.
         unsafe { import(raw, &self.context, birth) }.map(Some)
     }
 }

@@ -1,4 +1,4 @@
-//! OpenCL's loader, found when the program runs, and the functions that are called in it.
+//! OpenCL's loader, opened at run time, and its functions.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -10,13 +10,13 @@ use opencl_sys::cl_function_types::*;
 use crossdock::device::driver;
 use crossdock::{Error, Result};
 
-/// Names a library to be opened instead of the system's loader.
+/// Names a library to open instead of the system's loader.
 const VARIABLE: &str = "CROSSDOCK_OPENCL_DRIVER";
 
-/// What the loader is called, the first that is there.
+/// The file names of the loader. The first that exists is used.
 const NAMES: [&str; 2] = ["libOpenCL.so.1", "libOpenCL.so"];
 
-/// What is behind the optional pointer by which OpenCL's bindings describe a function.
+/// The function type inside the optional pointer by which OpenCL's bindings describe a function.
 pub(crate) trait Described: Copy {
     type Function: Copy;
     fn function(self) -> Option<Self::Function>;
@@ -31,8 +31,8 @@ impl<F: Copy> Described for Option<F> {
 
 macro_rules! functions {
     ($($field:ident: $description:ident = $symbol:literal,)*) => {
-        /// The functions of the loader, which passes each call on to the driver of the platform
-        /// that it concerns.
+        /// The functions of the loader, which forwards each call to the driver of the platform
+        /// concerned.
         ///
         /// # Invariants
         ///
@@ -46,8 +46,8 @@ macro_rules! functions {
         impl Driver {
             fn find(library: &Library) -> Result<Self> {
                 Ok(Self {
-                    // SAFETY: the library is an OpenCL loader, so a symbol with the name of an
-                    // OpenCL function has the type of that function.
+                    // SAFETY: `open` opened the library as an OpenCL loader, so a symbol with the
+                    // name of an OpenCL function has the type of that function.
                     $($field: unsafe { symbol::<$description>(library, $symbol) }?,)*
                     generation: driver::generation(),
                 })
@@ -99,13 +99,14 @@ functions! {
     release_event: clReleaseEvent_t = "clReleaseEvent",
 }
 
-/// What a library has by a name.
+/// The symbol of a name in a library.
 ///
 /// # Safety
 ///
-/// What has the name is what `D` describes.
+/// The symbol of this name, if there is one, has the type that `D` describes.
 unsafe fn symbol<D: Described>(library: &Library, name: &str) -> Result<D::Function> {
-    // SAFETY: the symbol of this name is what `D` describes (`# Safety`).
+    // SAFETY: `# Safety`: the symbol of this name has the type that `D` describes, if the library
+    // has it.
     let found = unsafe { library.get::<D>(name) };
     let missing = || {
         Error::unsupported(format!(
@@ -118,15 +119,16 @@ unsafe fn symbol<D: Described>(library: &Library, name: &str) -> Result<D::Funct
 static LOADED: AtomicPtr<Driver> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Driver {
-    /// The loader, opened when this is first asked for, and again if it could not be.
+    /// The loader. The first call opens it; after a failure the next call tries again.
     ///
     /// # Errors
     ///
-    /// `is_unsupported` where there is no loader, or an older one than OpenCL 1.2's; `is_device` in
-    /// a process that was forked from one which had it.
+    /// `is_unsupported` where there is no loader, or one older than OpenCL 1.2; `is_device` in a
+    /// process that was forked after the loader was opened.
     pub(crate) fn get() -> Result<&'static Self> {
         let loaded = LOADED.load(Ordering::Acquire);
-        // SAFETY: null, or put there by `load`, which leaks it.
+        // SAFETY: the pointer is null, or `load` stored it from a leaked box, which is never
+        // changed or freed.
         let driver = match unsafe { loaded.as_ref() } {
             Some(driver) => driver,
             None => Self::load()?,
@@ -139,32 +141,34 @@ impl Driver {
     fn load() -> Result<&'static Self> {
         let library = open()?;
         let driver = Box::new(Self::find(&library)?);
-        // Drivers have threads that run its code.
+        // Never unloaded: threads of the drivers may be running its code.
         std::mem::forget(library);
         let mine = Box::into_raw(driver);
-        // Another thread may have been faster; the lock that would keep it out could be held across
+        // Another thread may have stored its table first. A lock against that could be held across
         // a fork.
         let kept =
             match LOADED.compare_exchange(std::ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => mine,
                 Err(theirs) => {
-                    // SAFETY: made above; the exchange failed, so no other thread has seen it.
+                    // SAFETY: `into_raw` above created the pointer, and the exchange failed, so no
+                    // other thread has seen it.
                     drop(unsafe { Box::from_raw(mine) });
                     theirs
                 }
             };
-        // SAFETY: what is in the table of one stays there for ever.
+        // SAFETY: the pointer is from `into_raw`, of this thread or of the one that stored it, and
+        // a stored table is never freed.
         Ok(unsafe { &*kept })
     }
 
-    /// Whether this process may call it.
+    /// Whether this process may call the loader.
     pub(crate) fn is_of_this_process(&self) -> bool {
         self.generation == driver::generation()
     }
 
     /// # Errors
     ///
-    /// `is_device` in a process that was forked from the one which opened it.
+    /// `is_device` in a process that was forked after the loader was opened.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.is_of_this_process() {
             return Ok(());
@@ -184,11 +188,11 @@ fn open() -> Result<Library> {
     };
     let mut why = String::new();
     for name in &names {
-        // SAFETY: what the system's loader of OpenCL, or what the user says is one, does when it is
-        // opened is the user's choice.
+        // SAFETY: the library is the system's OpenCL loader, or the one that the user named
+        // instead; its initialisers run as in any program that links it.
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok(library),
-            // The first is what people install.
+            // The first name is the usual one, so its error is reported.
             Err(error) if why.is_empty() => why = error.source().unwrap_or(&error).to_string(),
             Err(_) => {}
         }

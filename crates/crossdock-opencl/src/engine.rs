@@ -15,7 +15,7 @@ use crossdock::device::engine::{Engine, Job, Kernel, Pitched, Rows, Start, Step,
 use crossdock::device::{Event, Hold, MemoryManager, Stream};
 use crossdock::{Error, Result};
 
-/// Strided work in memory of a context, by its device.
+/// Strided work in memory of a context, performed by its device.
 #[derive(Debug)]
 pub(crate) struct ClEngine {
     context: Arc<Context>,
@@ -26,8 +26,7 @@ impl ClEngine {
         Self { context }
     }
 
-    /// The object, of this engine's context, that has the bytes of a hold; `None` where it has
-    /// none.
+    /// The object, in this engine's context, with the bytes of a hold; `None` for an empty hold.
     fn range(&self, hold: &Hold) -> Result<Option<Range>> {
         if hold.nbytes() == 0 {
             return Ok(None);
@@ -40,12 +39,12 @@ impl ClEngine {
         range.map(Some).ok_or_else(elsewhere)
     }
 
-    /// Puts all steps into a queue, one after the other, behind some events, and gives the event of
-    /// the last.
+    /// Enqueues all steps in a queue, in order, after some events. Returns the event of the last
+    /// step.
     ///
     /// # Errors
     ///
-    /// What the driver says; then what is in the queue already is over.
+    /// The driver's error. The steps enqueued before it are over then.
     fn put(&self, work: &Work, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
         let mut last: Option<ClEvent> = None;
         for step in work.steps() {
@@ -54,7 +53,7 @@ impl ClEngine {
             match (put, &last) {
                 (Ok(event), _) => last = Some(event),
                 (Err(error), Some(last)) => {
-                    // What is under way has the leases of those who get the error.
+                    // In-flight steps use memory whose leases end when the error is returned.
                     let _outcome = last.wait();
                     return Err(error);
                 }
@@ -81,9 +80,10 @@ impl ClEngine {
         let refused = work.refused().map_or(Ok(std::ptr::null_mut()), object)?;
         match step {
             Step::Launch { kernel, groups, job } => {
-                // SAFETY: objects of the context, which the work holds, or null; the queue and the
-                // events are the context's, and alive, by those who call this; and the job reaches
-                // bytes of the objects alone, as those who planned it see to.
+                // SAFETY: clause 1 of the contract of `launch`: the objects are null or of the
+                // context, and the work holds them; the job reaches only bytes of the work's holds
+                // (Work 1), which permit that (Work 2). Clause 2: `put`'s callers hold the queue
+                // and the events.
                 unsafe { self.launch(*kernel, *groups, [to, from, refused], job, queue, events) }
             }
             &Step::Rows(Rows { from: source, to: target, nbytes, rows, slices }) => {
@@ -91,8 +91,9 @@ impl ClEngine {
                 let origin = |side: Pitched| [side.offset as usize, 0, 0];
                 let (from_origin, to_origin, region) =
                     (origin(source), origin(target), [nbytes, rows, slices]);
-                // SAFETY: rows in objects of the context, which the work holds; three numbers each;
-                // the rest as above (Driver 1).
+                // SAFETY: the rows are bytes of the work's holds (Work 1), in objects of the
+                // context that the work keeps; each array has three numbers; `put`'s callers hold
+                // the queue and the events (Driver 1).
                 let status = unsafe {
                     (self.context.driver().enqueue_copy_rows)(
                         queue,
@@ -110,13 +111,15 @@ impl ClEngine {
                         &raw mut end,
                     )
                 };
-                // SAFETY: the driver gave it.
+                // SAFETY: `clEnqueueCopyBufferRect` returned `end` with `status`; on success the
+                // reference is this caller's to pass on.
                 unsafe { ClEvent::made(end, status, &self.context, "clEnqueueCopyBufferRect") }
             }
             &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                 let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
                 let (from_offset, to_offset) = (from_offset as usize, to_offset as usize);
-                // SAFETY: ranges of objects of the context, which the work holds; the rest as above
+                // SAFETY: both ranges are bytes of the work's holds (Work 1), in objects of the
+                // context that the work keeps; `put`'s callers hold the queue and the events
                 // (Driver 1).
                 let status = unsafe {
                     (self.context.driver().enqueue_copy)(
@@ -131,7 +134,8 @@ impl ClEngine {
                         &raw mut end,
                     )
                 };
-                // SAFETY: the driver gave it.
+                // SAFETY: `clEnqueueCopyBuffer` returned `end` with `status`; on success the
+                // reference is this caller's to pass on.
                 unsafe { ClEvent::made(end, status, &self.context, "clEnqueueCopyBuffer") }
             }
         }
@@ -139,17 +143,18 @@ impl ClEngine {
 }
 
 impl ClEngine {
-    /// Puts a kernel into a queue, behind some events.
+    /// Enqueues a kernel, after some events.
     ///
     /// # Errors
     ///
-    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit
-    /// the kernels.
+    /// The driver's error, including those of its compiler; `is_unsupported` where the device does
+    /// not support the kernels.
     ///
     /// # Safety
     ///
-    /// The objects are null or of the context, and hold all that the job reaches, until the work is
-    /// over; queue and events are the context's, and alive.
+    /// 1. Until the work is over, the objects are null or of the context, and have all bytes that
+    ///    the job reaches, under leases that permit its accesses.
+    /// 2. The queue and the events are of the context, and alive.
     unsafe fn launch(
         &self,
         kernel: Kernel,
@@ -170,15 +175,16 @@ impl ClEngine {
             .map(|object| (size_of::<cl_mem>(), (&raw const *object).cast::<std::ffi::c_void>()));
         let job = (job.as_bytes().len(), job.as_bytes().as_ptr().cast::<std::ffi::c_void>());
         for (number, (nbytes, value)) in (0..).zip(pointers.chain([job])) {
-            // SAFETY: a kernel that is alive, and a value of the size that its parameter has
-            // (Driver 1).
+            // SAFETY: `compiled` owns the kernel and is locked, and each value has the size of the
+            // parameter at its number: three objects, then the job (Driver 1).
             let status = unsafe { (driver.set_kernel_argument)(raw, number, nbytes, value) };
             check(status, "clSetKernelArg").map_err(|error| error.within(context.place()))?;
         }
         let (global, local) = (groups as usize * Kernel::ITEMS, Kernel::ITEMS);
         let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
-        // SAFETY: queue and events are alive, and the objects hold all that the job reaches, by the
-        // clause above; the kernel has all its arguments (Driver 1).
+        // SAFETY: clause 1 of `# Safety`: the objects have all that the job reaches; clause 2: the
+        // queue and the events are alive. All arguments of the kernel are set above, under the lock
+        // (Driver 1).
         let status = unsafe {
             (driver.enqueue_kernel)(
                 queue,
@@ -192,7 +198,8 @@ impl ClEngine {
                 &raw mut end,
             )
         };
-        // SAFETY: the driver gave it.
+        // SAFETY: `clEnqueueNDRangeKernel` returned `end` with `status`; on success the reference
+        // is this caller's to pass on.
         unsafe { ClEvent::made(end, status, context, "clEnqueueNDRangeKernel") }
     }
 }
@@ -201,10 +208,10 @@ impl Engine for ClEngine {
     fn start(&self, hold: &Hold) -> Result<Start> {
         let Some(range) = self.range(hold)? else { return Ok(Start { offset: 0, address: 0 }) };
         self.context.driver().check_process()?;
-        // Objects begin where all widths divide the address, but for those over memory of the host,
-        // which may begin anywhere.
+        // Objects begin at a multiple of all element widths, except objects over host memory, which
+        // may begin at any address.
         let subject = Subject::Memory(range.object);
-        // SAFETY: the hold keeps the object.
+        // SAFETY: `hold` keeps the object of the range alive during this call.
         let host = unsafe { one::<*mut std::ffi::c_void>(self.context.driver(), subject, CL_MEM_HOST_PTR) }?;
         let address = (host.addr() as u64).wrapping_add(range.offset as u64);
         Ok(Start { offset: range.offset as i64, address })

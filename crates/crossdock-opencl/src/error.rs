@@ -1,10 +1,10 @@
-//! What the driver's functions return, as errors with number and name.
+//! Status codes of the driver's functions, as errors with number and name.
 
 use opencl_sys::*;
 
 use crossdock::{Error, Result};
 
-/// What a function that returned this number has to say.
+/// The result of a function that returned this status.
 pub(crate) fn check(status: cl_int, function: &str) -> Result<()> {
     if status == CL_SUCCESS { Ok(()) } else { Err(failed(status, function)) }
 }
@@ -14,7 +14,7 @@ pub(crate) fn failed(status: cl_int, function: &str) -> Error {
     Error::device(format!("{function} failed with error {status} ({})", name(status)))
 }
 
-/// Whether it says that there is no room.
+/// Whether the status means that memory is exhausted.
 pub(crate) fn is_out_of_memory(status: cl_int) -> bool {
     matches!(
         status,
@@ -27,7 +27,7 @@ pub(crate) fn is_out_of_memory(status: cl_int) -> bool {
 
 macro_rules! names {
     ($($name:ident)*) => {
-        /// The name that OpenCL gives to a number.
+        /// OpenCL's name for a status.
         pub(crate) fn name(status: cl_int) -> &'static str {
             match status {
                 $($name => stringify!($name),)*

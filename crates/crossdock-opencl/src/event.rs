@@ -1,4 +1,4 @@
-//! The ends of commands.
+//! Events: the ends of commands.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -16,55 +16,56 @@ use crossdock::device::Event;
 use crossdock::device::driver::DriverQueue;
 use crossdock::{Error, Result};
 
-/// The end of a command, or an event that somebody else brings about.
+/// The end of a command, or a user event that another party completes.
 pub(crate) struct ClEvent {
     object: Object<OfEvent>,
     context: Arc<Context>,
 }
 
 impl ClEvent {
-    /// What a function that puts a command into a queue gave.
+    /// The event that an enqueueing function returned.
     ///
     /// # Errors
     ///
-    /// What it said.
+    /// The error of that function.
     ///
     /// # Safety
     ///
-    /// Where `status` says so, `raw` is an event of the context, and one reference of it is the
-    /// caller's to give.
+    /// If `status` is success, `raw` is an event of the context, and the caller passes on one
+    /// reference to it.
     pub(crate) unsafe fn made(
         raw: cl_event,
         status: cl_int,
         context: &Arc<Context>,
         function: &str,
     ) -> Result<Self> {
-        // SAFETY: an event with a reference to give, where `status` says so, by the clause above.
+        // SAFETY: `# Safety`: on success, `raw` is an event with a reference that the caller passes
+        // on, which is the contract of `Object::made`.
         let object = unsafe { Object::made(raw, status, context.driver(), context.place(), function) }?;
         Ok(Self { object, context: context.clone() })
     }
 
-    /// Another's event.
+    /// An event of another library.
     ///
     /// # Errors
     ///
-    /// `is_place` where its context does not have the device; what the driver says.
+    /// `is_place` where its context does not have the device; the driver's error.
     ///
     /// # Safety
     ///
-    /// `raw` is null, or an event that is alive.
+    /// `raw` is null, or an event of this driver that is alive.
     pub(crate) unsafe fn borrowed(raw: cl_event, context: &Arc<Context>) -> Result<Self> {
-        // SAFETY: null, or an event that is alive, by the clause above.
+        // SAFETY: `# Safety`: null, or an event of this driver that is alive, which is the contract
+        // of `Object::retained`.
         let object = unsafe { Object::retained(raw, context.driver(), context.place()) }?;
-        // SAFETY: retained just now.
+        // SAFETY: `object` holds a reference to `raw` (Object 1), so the event is alive.
         let its = unsafe { one::<cl_context>(context.driver(), Subject::Event(raw), CL_EVENT_CONTEXT) }?;
-        // SAFETY: alive as its event is.
+        // SAFETY: the event, which `object` keeps alive (Object 1), keeps its context alive.
         let context = unsafe { Context::known(its, context) }?;
         Ok(Self { object, context })
     }
 
-    /// The driver's event behind an event of a queue of OpenCL, or behind one that another library
-    /// made.
+    /// The driver's event inside an event of an OpenCL queue, or inside one of another library.
     pub(crate) fn of(event: &dyn Event) -> Option<&Self> {
         let any: &dyn std::any::Any = event;
         DriverQueue::event_of(event).or_else(|| any.downcast_ref())
@@ -74,10 +75,11 @@ impl ClEvent {
         &self.context
     }
 
-    /// How far the command is: negative where it failed, [`CL_COMPLETE`] where it is done.
+    /// The execution status of the command: negative after a failure, [`CL_COMPLETE`] after
+    /// success.
     fn status(&self) -> Result<cl_int> {
         self.context.driver().check_process()?;
-        // SAFETY: Object 1.
+        // SAFETY: `self.object` holds a reference to the event (Object 1), so it is alive.
         unsafe {
             one(self.context.driver(), Subject::Event(self.object.raw()), CL_EVENT_COMMAND_EXECUTION_STATUS)
         }
@@ -92,11 +94,11 @@ impl ClEvent {
         Err(Error::device(format!("{place}: a command ended with error {status} ({})", name(status))))
     }
 
-    /// Waits where the driver cannot, since what cannot be waited for may still be under way.
+    /// Waits by polling where the driver's wait failed, since the command may still be in flight.
     ///
     /// # Errors
     ///
-    /// What the command ended with; `why` where its status cannot be had either.
+    /// The error of the command; `why` where its status is not available either.
     #[cold]
     fn wait_by_asking(&self, why: Error) -> Result<()> {
         loop {
@@ -114,7 +116,8 @@ impl Event for ClEvent {
         let driver = self.context.driver();
         driver.check_process()?;
         let raw = self.object.raw();
-        // SAFETY: one event, which is alive (Object 1, Driver 1).
+        // SAFETY: `self.object` holds a reference to the event (Object 1), and the list has one
+        // entry, as stated (Driver 1).
         match unsafe { (driver.wait_for_events)(1, &raw const raw) } {
             CL_SUCCESS => Ok(()),
             status => self.wait_by_asking(failed(status, "clWaitForEvents").within(self.context.place())),
@@ -127,7 +130,7 @@ impl Event for ClEvent {
         }
         match self.status() {
             Ok(status) if status <= CL_COMPLETE => Some(self.outcome(status)),
-            // What is not known to be over may still be under way.
+            // A command of unknown status may still be in flight.
             _ => None,
         }
     }

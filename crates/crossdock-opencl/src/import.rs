@@ -1,4 +1,4 @@
-//! Objects that others made, and objects for others.
+//! Imports memory objects of other libraries, and creates sub-buffers for them.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crossdock::device::{Alias, DeviceRegion, Hold, Meter, adopt};
 use crossdock::memory::{Birth, LeaseKind};
 use crossdock::{Error, Result};
 
-/// Another's object as a buffer, in its own context.
+/// Imports an object of another library as a buffer, in the object's own context.
 ///
 /// # Errors
 ///
@@ -23,73 +23,77 @@ use crossdock::{Error, Result};
 ///
 /// # Safety
 ///
-/// As there.
+/// 1. `object` is null or a `cl_mem` of this driver, alive for this call.
+/// 2. If `birth` is `Sole`, only holders of the buffer access its bytes until the release; if
+///    `Constant`, nothing writes them.
 pub(crate) unsafe fn import(object: *mut c_void, on: &Arc<Context>, birth: Birth) -> Result<Buffer> {
     let (driver, place) = (on.driver(), on.place());
     driver.check_process()?;
-    // SAFETY: null, or an object that is alive, by the first clause of `crate::import`.
+    // SAFETY: clause 1 of `# Safety`: null, or an object of this driver that is alive, which is the
+    // contract of `Object::retained`.
     let object: Object<OfMemory> = unsafe { Object::retained(object, driver, place) }?;
     let subject = Subject::Memory(object.raw());
-    // SAFETY: retained just now.
+    // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
     let kind = unsafe { one::<cl_mem_object_type>(driver, subject, CL_MEM_TYPE) }?;
     if kind != CL_MEM_OBJECT_BUFFER {
         return Err(Error::malformed(format!(
             "the memory object on {place} is no buffer: it has the type {kind:#x}"
         )));
     }
-    // SAFETY: retained just now.
+    // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
     let nbytes = unsafe { one::<usize>(driver, subject, CL_MEM_SIZE) }?;
-    // SAFETY: retained just now.
+    // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
     let its = unsafe { one::<cl_context>(driver, subject, CL_MEM_CONTEXT) }?;
-    // SAFETY: alive as its object is.
+    // SAFETY: the memory object, which `object` keeps alive (Object 1), keeps its context alive.
     let context = unsafe { Context::known(its, on) }?;
     let aliases = aliases(&object, driver)?;
     let aliases: Vec<_> = aliases.into_iter().flatten().collect();
     let charge = Meter::charge(context.meter(), 0)?;
     let region = DeviceRegion { address: None, nbytes, object: object.raw(), birth, aliases: &aliases };
     let release = move || object.release();
-    // SAFETY: the release gives our reference to the object back; what the driver says of its
-    // aliases holds as long as the object; which others touch it is the clause of this function.
+    // SAFETY: the object has `nbytes` bytes, and its aliases are what the driver reports, until the
+    // release drops this reference; clause 2 of `# Safety`: other parties access it as `birth`
+    // says.
     unsafe { adopt(context, region, charge, release) }
 }
 
-/// Where else an object's bytes are: in the object that it is a part of, and in the host memory
-/// that it was made from.
+/// Other names of an object's bytes: a range of the object that it is a part of, and the host
+/// memory that it was created from.
 ///
 /// # Errors
 ///
-/// Those of the driver.
+/// The driver's error.
 fn aliases(object: &Object<OfMemory>, driver: &Driver) -> Result<[Option<Alias>; 2]> {
     let subject = Subject::Memory(object.raw());
-    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
     let whole = unsafe { one::<*mut c_void>(driver, subject, CL_MEM_ASSOCIATED_MEMOBJECT) }?;
-    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
     let offset = unsafe { one::<usize>(driver, subject, CL_MEM_OFFSET) }?;
-    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
     let flags = unsafe { one::<cl_mem_flags>(driver, subject, CL_MEM_FLAGS) }?;
-    // SAFETY: `object` holds a reference, so the handle is valid (Object 1).
+    // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
     let host = unsafe { one::<*mut c_void>(driver, subject, CL_MEM_HOST_PTR) }?;
     let of_whole = (!whole.is_null()).then_some(Alias::Object { object: whole, offset });
     let is_of_host = flags & CL_MEM_USE_HOST_PTR != 0 && !host.is_null();
     Ok([of_whole, is_of_host.then_some(Alias::Host { address: host })])
 }
 
-/// A memory object that begins and ends where a buffer does. The memory is held under a lease for
-/// as long as this lives.
+/// A memory object with exactly the bytes of a buffer, kept under a lease until this is dropped.
 #[derive(Debug)]
 pub struct SubBuffer {
-    /// Goes first: it is a part of what the hold keeps.
+    /// Dropped first: it is a part of the object that the hold keeps.
     object: Object<OfMemory>,
     hold: Hold,
 }
 
 impl SubBuffer {
-    /// The memory object, a `cl_mem`. It is this one's; whoever keeps it longer retains it.
+    /// The memory object, a `cl_mem`. This value owns it; a consumer that keeps it longer must
+    /// retain it.
     pub fn raw(&self) -> *mut c_void {
         self.object.raw()
     }
 
-    /// The lease under which the memory is held.
+    /// The lease of the memory.
     pub fn hold(&self) -> &Hold {
         &self.hold
     }
@@ -105,10 +109,11 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
     };
     let (driver, place) = (context.driver(), context.place());
     driver.check_process()?;
-    // SAFETY: the hold keeps the object.
+    // SAFETY: `hold` keeps the object of the range alive until the end of this function.
     let whole = unsafe { one::<usize>(driver, Subject::Memory(object), CL_MEM_SIZE) }?;
     if (offset, nbytes) == (0, whole) {
-        // SAFETY: the hold keeps the object.
+        // SAFETY: `hold` keeps the object alive until the end of this function, which is the
+        // contract of `Object::retained`.
         return Ok(SubBuffer { object: unsafe { Object::retained(object, driver, place) }?, hold });
     }
     let alignment = context.description().alignment;
@@ -118,8 +123,8 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
         )));
     }
     let (region, mut status) = (cl_buffer_region { origin: offset, size: nbytes }, CL_SUCCESS);
-    // SAFETY: an object that the hold keeps, and a region within it (Hold 1), valid for the call
-    // (Driver 1). Without flags it is as its object is.
+    // SAFETY: `hold` keeps the object, the region is within it (Hold 1), and both are valid for the
+    // call (Driver 1). Flags of 0 inherit those of the object.
     let raw = unsafe {
         (driver.create_sub_buffer)(
             object,
@@ -129,6 +134,7 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
             &raw mut status,
         )
     };
-    // SAFETY: the driver gave it.
+    // SAFETY: `clCreateSubBuffer` returned `raw` with `status`; on success the reference is this
+    // caller's to pass on.
     Ok(SubBuffer { object: unsafe { Object::made(raw, status, driver, place, "clCreateSubBuffer") }?, hold })
 }

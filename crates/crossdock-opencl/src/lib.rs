@@ -1,9 +1,9 @@
-//! Devices of OpenCL, by its loader, which is opened when the first of them is asked for: nothing
-//! of OpenCL is needed to build or to start.
+//! Devices of OpenCL. The loader is opened when the first device is requested: a program builds and
+//! starts without OpenCL.
 //!
-//! The place `opencl:n` is the n-th device that the loader knows, in its order, over all platforms
-//! ([`devices`]). `CROSSDOCK_OPENCL_DRIVER` names a library that is opened in place of the system's
-//! loader. A program calls [`register`] once.
+//! The place `opencl:n` is the n-th device of the loader, in its order, over all platforms
+//! ([`devices`]). `CROSSDOCK_OPENCL_DRIVER` names a library to open instead of the system's loader.
+//! A program calls [`register`] once.
 //!
 //! ```
 //! use crossdock::buffer::Buffer;
@@ -23,20 +23,20 @@
 //! # Memory
 //!
 //! A buffer is a memory object of the device's context, or a range of one:
-//! [`Hold::object`](crossdock::device::Hold::object) gives the `cl_mem` and the byte of it at which
-//! the buffer begins. What is in new memory is unspecified.
+//! [`Hold::object`](crossdock::device::Hold::object) returns the `cl_mem` and the offset of the
+//! buffer in it. The content of new memory is unspecified.
 //!
-//! Where the processor and the device have the same memory in the same state at any time
-//! ([`Description::is_mappable`]), [`Buffer::map_to`](crossdock::buffer::Buffer::map_to) copies
-//! nothing, both ways: on devices that are the processor, and on those that share its memory in
-//! fine grain. Elsewhere it gives `None`: what OpenCL maps there must not be touched by the device
-//! meanwhile, while leases let a mapping stand beside the device's own work. From the host it maps
-//! what begins at a multiple of the device's base address alignment.
+//! Some devices share their memory with the host, and both always see the same state
+//! ([`Description::is_mappable`]): devices that are the CPU, and those with fine-grained sharing.
+//! There, [`Buffer::map_to`](crossdock::buffer::Buffer::map_to) copies nothing, in either
+//! direction; host memory must begin at a multiple of the device's base address alignment. On other
+//! devices it returns `None`: OpenCL forbids device access to a mapped object, while leases permit
+//! a mapping beside the device's own work.
 //!
 //! # Processes
 //!
-//! A process that is forked from one which has used OpenCL cannot use it: the driver's threads are
-//! the parent's. It gets an error, and what it inherited of devices it may drop, which does
+//! A process that is forked from one that has used OpenCL cannot use it, because the driver's
+//! threads exist in the parent only. Every call is an error, and dropping inherited objects does
 //! nothing.
 
 mod context;
@@ -63,19 +63,17 @@ use crossdock::{Error, Result};
 pub use description::Description;
 pub use import::SubBuffer;
 
-/// Makes the places of OpenCL known to the library: from now on
-/// [`device::get`](crossdock::device::get) opens its devices. Opens nothing. To call it again
-/// changes nothing.
+/// Registers the places of OpenCL, so that [`device::get`](crossdock::device::get) opens its
+/// devices. Opens nothing. Further calls have no effect.
 ///
 /// # Errors
 ///
-/// `is_conflict` where another driver has the kind.
+/// `is_conflict` where another driver has registered the kind.
 pub fn register() -> Result<()> {
     device::register()
 }
 
-/// The devices that OpenCL's loader knows, in the order of their places. Asks the loader, each
-/// time.
+/// The devices of OpenCL's loader, in the order of their places. Each call queries the loader.
 ///
 /// # Errors
 ///
@@ -85,10 +83,10 @@ pub fn devices() -> Result<Vec<Description>> {
     platforms::describe(driver::Driver::get()?)
 }
 
-/// Borrows a memory object of OpenCL that another library made, in any context, as a buffer on a
-/// device of that context. The object is retained until the last holder of the buffer drops it.
-/// Queues of this library in that context copy it. O(1), except for the first object of a context,
-/// for which a queue is made.
+/// Imports a memory object of another library, in any context, as a buffer on a device of that
+/// context. The object is retained until the last holder of the buffer drops it. Queues of this
+/// library in that context copy it. O(1), except that the first object of a context creates a
+/// queue.
 ///
 /// The caller must wait for in-flight commands on the object in the other library's queues, or
 /// [note](Buffer::note_event) their events
@@ -101,27 +99,28 @@ pub fn devices() -> Result<Vec<Description>> {
 ///
 /// # Safety
 ///
-/// 1. `object` is a `cl_mem`, alive for this call.
-/// 2. If `birth` is `Sole`, only holders of the buffer touch its bytes until the release; if
-///    `Constant`, no library writes them.
+/// 1. `object` is null or a `cl_mem`, alive for this call.
+/// 2. If `birth` is `Sole`, only holders of the buffer access its bytes until the release; if
+///    `Constant`, nothing writes them.
 pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) -> Result<Buffer> {
     if place.kind() != DeviceKind::OPENCL {
         return Err(Error::place(format!("memory of OpenCL is not on {place}")));
     }
     register()?;
-    // SAFETY: the clauses of this function are those of the method.
+    // SAFETY: clauses 1 and 2 of `# Safety` are the contract of `Device::wrap_object` for this
+    // object and this birth.
     let wrapped = unsafe { crossdock::device::get(place)?.wrap_object(object, birth) }?;
     wrapped.ok_or_else(|| Error::device(format!("{place} is a device of another driver")))
 }
 
-/// A memory object that begins and ends where a buffer does, for consumers that take no offset:
-/// OpenCL's own sub-buffer, or the whole object. Holds the memory under a lease of the kind given.
+/// A memory object with exactly the bytes of a buffer, for consumers that accept no offset: an
+/// OpenCL sub-buffer, or the whole object. Holds the memory under a lease of this kind.
 ///
 /// # Errors
 ///
-/// `is_place` where the buffer is not a device's of OpenCL; `is_alignment` where it begins at
-/// another byte of its object than a multiple of [`Description::alignment`]; `is_bounds` where it
-/// is empty; those of [`Buffer::hold`]; `is_device`.
+/// `is_place` where the buffer is not on an OpenCL device; `is_alignment` where its offset in its
+/// object is not a multiple of [`Description::alignment`]; `is_bounds` where it is empty; those of
+/// [`Buffer::hold`]; `is_device`.
 pub fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> {
     import::sub_buffer(buffer, kind)
 }

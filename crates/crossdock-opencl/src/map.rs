@@ -1,4 +1,4 @@
-//! Objects that the host sees, and host memory that the device does.
+//! Maps objects to the host, and host memory to the device.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,33 +14,33 @@ use crossdock::device::{DeviceRegion, Hold, MemoryManager, Meter, adopt};
 use crossdock::memory::{Birth, LeaseKind, Place};
 use crossdock::{Error, Result};
 
-/// Bytes of an object, mapped into the host's memory until this is dropped.
+/// Bytes of an object, mapped into host memory until this is dropped.
 ///
 /// # Invariants
 ///
-/// 1. `address`, where there is one, is a mapping of the range's object that has not been unmapped.
+/// 1. `address`, if any, is a mapping of the range's object that has not been unmapped.
 pub(crate) struct Mapping {
     range: Range,
     address: Option<NonNull<u8>>,
 }
 
-// SAFETY: the mapped address is valid in every thread of the process, and OpenCL permits calls on
+// SAFETY: the mapped address is valid on every thread of the process, and OpenCL permits calls on
 // the object of the range from any thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps, and returns when the bytes are there.
+    /// Maps synchronously.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn new(range: &Range, nbytes: usize, flags: cl_map_flags) -> Result<Self> {
         let context = &range.context;
         let mut address = std::ptr::null_mut();
         context.now(|queue| {
             let (mut end, mut status) = (std::ptr::null_mut(), CL_SUCCESS);
-            // SAFETY: a queue of the object's context, and an object that is alive as long as the
-            // caller has the hold (Driver 1).
+            // SAFETY: `now` passes a queue of the object's context, every caller keeps the hold of
+            // the object, and `end` and `status` are local variables (Driver 1).
             address = unsafe {
                 (context.driver().enqueue_map)(
                     queue,
@@ -55,7 +55,8 @@ impl Mapping {
                     &raw mut status,
                 )
             };
-            // SAFETY: the driver gave it.
+            // SAFETY: `clEnqueueMapBuffer` returned `end` with `status`; on success the reference
+            // is this caller's to pass on.
             unsafe { ClEvent::made(end, status, context, "clEnqueueMapBuffer") }
         })?;
         let address = NonNull::new(address.cast::<u8>());
@@ -69,11 +70,11 @@ impl Mapping {
         self.address.map_or(std::ptr::null_mut(), NonNull::as_ptr)
     }
 
-    /// Unmaps, and returns when that is done.
+    /// Unmaps synchronously.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub(crate) fn unmap(mut self) -> Result<()> {
         self.give_back()
     }
@@ -85,8 +86,9 @@ impl Mapping {
         };
         context.now(|queue| {
             let mut end = std::ptr::null_mut();
-            // SAFETY: a queue of the object's context, and a mapping of it (Mapping 1), whose
-            // object the caller keeps (Driver 1).
+            // SAFETY: `now` passes a queue of the object's context, the address is a mapping of the
+            // object (Mapping 1), and the creator keeps the object until `self` is dropped (Driver
+            // 1).
             let status = unsafe {
                 (context.driver().enqueue_unmap)(
                     queue,
@@ -97,7 +99,8 @@ impl Mapping {
                     &raw mut end,
                 )
             };
-            // SAFETY: the driver gave it.
+            // SAFETY: `clEnqueueUnmapMemObject` returned `end` with `status`; on success the
+            // reference is this caller's to pass on.
             unsafe { ClEvent::made(end, status, context, "clEnqueueUnmapMemObject") }
         })
     }
@@ -111,11 +114,11 @@ impl Drop for Mapping {
     }
 }
 
-/// The device's memory as the host's, where the two are one.
+/// Maps device memory to the host, where both share it.
 ///
 /// # Errors
 ///
-/// `is_conflict` while others rely on its bytes being constant; what the driver says.
+/// `is_conflict` while a lease relies on constant bytes; the driver's error.
 pub(crate) fn to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
     if buffer.nbytes() == 0 {
         return Buffer::zeroed(0).map(Some);
@@ -125,18 +128,18 @@ pub(crate) fn to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
     let flags = if buffer.is_readonly() { CL_MAP_READ } else { CL_MAP_READ | CL_MAP_WRITE };
     let mapping = Mapping::new(&range, buffer.nbytes(), flags)?;
     let address = mapping.address();
-    // The mapping goes first: the hold keeps its object.
+    // The mapping is dropped first: the hold keeps its object.
     let release = move || drop((mapping, hold));
-    // SAFETY: mapped until the release, and the driver's to fill, hence initialised; the hold keeps
-    // it under Share or Pin, and the device touches it in ways that no memory model of the host's
-    // knows. A mapping of read-only memory is read-only.
+    // SAFETY: the bytes are mapped until the release, initialised by the driver, and kept by the
+    // hold under Share or Pin; the device accesses them outside the host's memory model.
+    // `as_readonly_as` below makes the result of a Pin read-only.
     let mapped =
         unsafe { Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, release) }?;
     Ok(Some(as_readonly_as(buffer, mapped)))
 }
 
-/// The host's memory as the device's, where the two are one. `None` too where it does not begin as
-/// the device wants it.
+/// Maps host memory to the device, where both share it. `None` also where the device does not
+/// support its alignment.
 ///
 /// # Errors
 ///
@@ -146,7 +149,8 @@ pub(crate) fn from_host(context: &Arc<Context>, buffer: &Buffer) -> Result<Optio
     if nbytes == 0 {
         return context.clone().allocate(0).map(Some);
     }
-    // What lies before the buffer in its allocation may come along: the lease is of all of it.
+    // The object may include bytes before the buffer in its allocation, because the lease covers
+    // the whole allocation.
     let before = buffer.as_ptr().addr() % context.description().alignment;
     let hold = hold_for_mapping(buffer)?;
     if before > hold.bytes_before() {
@@ -156,15 +160,15 @@ pub(crate) fn from_host(context: &Arc<Context>, buffer: &Buffer) -> Result<Optio
     let whole = before + nbytes;
     let flags =
         if buffer.is_readonly() { CL_MEM_READ_ONLY | CL_MEM_HOST_READ_ONLY } else { CL_MEM_READ_WRITE };
-    // SAFETY: within the allocation, which the hold keeps under Share or Pin until the object has
-    // been released, below.
+    // SAFETY: `start..start + whole` is within the allocation by the check above, and the hold
+    // keeps it under Share or Pin until the object has been released, below.
     let object = unsafe { context.create_buffer(flags | CL_MEM_USE_HOST_PTR, whole, start.cast()) }?;
     let range = Range { context: context.clone(), object: object.raw(), offset: 0 };
     let seen = Mapping::new(&range, whole, CL_MAP_READ)?;
     let is_same = seen.address() == start;
     seen.unmap()?;
     if !is_same {
-        // The driver would copy, to and fro.
+        // The driver would copy in both directions.
         return Ok(None);
     }
     let charge = Meter::charge(context.meter(), 0)?;
@@ -180,7 +184,8 @@ pub(crate) fn from_host(context: &Arc<Context>, buffer: &Buffer) -> Result<Optio
         drop(hold);
         released
     };
-    // SAFETY: the object is made of bytes that the hold keeps until the release.
+    // SAFETY: the object has the `whole` bytes of host memory, initialised, which the hold keeps
+    // under Share or Pin until the release.
     let mapped = unsafe { adopt(context.clone(), region, charge, release) }?;
     Ok(Some(as_readonly_as(buffer, mapped.slice(before..)?)))
 }
@@ -189,7 +194,8 @@ fn as_readonly_as(buffer: &Buffer, mapped: Buffer) -> Buffer {
     if buffer.is_readonly() { mapped.into_readonly() } else { mapped }
 }
 
-/// Others may rely on no constancy while another allocation has the same bytes.
+/// The lease must exclude constancy, because the mapping accesses the same bytes as another
+/// allocation.
 fn hold_for_mapping(buffer: &Buffer) -> Result<Hold> {
     buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })
 }

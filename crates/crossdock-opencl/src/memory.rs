@@ -1,4 +1,4 @@
-//! The memory of a device: objects with addresses that are reserved for them.
+//! The memory of a device: objects, with addresses that are reserved for them.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crossdock::memory::{Backing, Birth, DeviceKind, Place};
 use crossdock::{Error, Result};
 
 impl Context {
-    /// A new object of `nbytes` bytes, which are not none.
+    /// A new object of `nbytes` bytes, at least one.
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; what the driver says.
+    /// `is_out_of_memory`; the driver's error.
     ///
     /// # Safety
     ///
-    /// `host` is null, or as the flags want it.
+    /// `host` is null, or valid as the flags demand for as long as the object lives.
     pub(crate) unsafe fn create_buffer(
         &self,
         flags: cl_mem_flags,
@@ -38,13 +38,14 @@ impl Context {
     ) -> Result<Object<OfMemory>> {
         self.driver().check_process()?;
         let mut status = CL_SUCCESS;
-        // SAFETY: the context is alive (Object 1); `host` is null or as the flags want it
-        // (`# Safety`).
+        // SAFETY: the context is alive (Object 1); `# Safety`: `host` is null or valid as the flags
+        // demand; `status` is a local variable (Driver 1).
         let raw = unsafe { (self.driver().create_buffer)(self.raw(), flags, nbytes, host, &raw mut status) };
         if is_out_of_memory(status) {
             return Err(Error::out_of_memory(nbytes, self.description().alignment));
         }
-        // SAFETY: the driver gave it.
+        // SAFETY: `clCreateBuffer` returned `raw` with `status`; on success the reference is this
+        // caller's to pass on.
         unsafe { Object::made(raw, status, self.driver(), self.place(), "clCreateBuffer") }
     }
 }
@@ -56,24 +57,23 @@ impl MemoryManager for Context {
 
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
         let description = self.description();
-        // A driver may find out later, when the memory is first touched: what can be told now is
-        // told now.
+        // Checked here, because a driver may find out only when the memory is first touched.
         if nbytes as u64 > description.largest_nbytes {
             return Err(Error::out_of_memory(nbytes, description.alignment));
         }
         let charge = Meter::charge(self.meter(), nbytes)?;
-        // What the host is to see is best where it can.
+        // Memory that the host can map works best in host memory.
         let flags = CL_MEM_READ_WRITE | if description.is_mappable { CL_MEM_ALLOC_HOST_PTR } else { 0 };
         let object = match nbytes {
             0 => None,
-            // SAFETY: without memory of the host's.
+            // SAFETY: `host` is null, and the flags do not demand host memory of the caller.
             _ => Some(unsafe { self.create_buffer(flags, nbytes, std::ptr::null_mut()) }?),
         };
         let raw = object.as_ref().map_or(std::ptr::null_mut(), Object::raw);
         let region = DeviceRegion { address: None, nbytes, object: raw, birth: Birth::Sole, aliases: &[] };
         let release = move || object.map_or(Ok(()), Object::release);
-        // SAFETY: the object, if there is one, was made above with `nbytes` bytes; only this region
-        // has it, until `release`, which owns it, releases it.
+        // SAFETY: the object, if any, was created above with `nbytes` bytes; only this region has
+        // it, until `release`, which owns it, releases it.
         unsafe { adopt_own(self, region, charge, release) }
     }
 
@@ -98,7 +98,7 @@ impl MemoryManager for Context {
         let (context, copy) = (queue.context(), Copy::of(&transfer)?);
         match copy {
             Some(copy) if !copy.is_within(context) => {
-                // No command of the queue can be given objects of another context.
+                // A command of the queue cannot use objects of another context.
                 stream.synchronize()?;
                 copy.now()?;
                 transfer.complete();

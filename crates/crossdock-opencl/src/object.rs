@@ -1,4 +1,4 @@
-//! References to the driver's objects, which counts them.
+//! Counted references to the driver's objects.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -15,7 +15,7 @@ use crossdock::{Error, Result};
 
 type Count = unsafe extern "C" fn(*mut c_void) -> cl_int;
 
-/// A kind of object, and the functions that count its references.
+/// A kind of object, and its functions that count references.
 pub(crate) trait Counted: Send + Sync + 'static {
     const RETAIN: &str;
     const RELEASE: &str;
@@ -42,26 +42,27 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// What memory, queues and events belong to.
+    /// A context, which owns memory, queues and events.
     OfContext: retain_context "clRetainContext" release_context "clReleaseContext";
     /// A queue of commands.
     OfQueue: retain_queue "clRetainCommandQueue" release_queue "clReleaseCommandQueue";
     /// Memory.
     OfMemory: retain_memory "clRetainMemObject" release_memory "clReleaseMemObject";
-    /// Kernels that were compiled.
+    /// A compiled program.
     OfProgram: retain_program "clRetainProgram" release_program "clReleaseProgram";
-    /// One of them, and the arguments that it was given last.
+    /// A kernel, and its current arguments.
     OfKernel: retain_kernel "clRetainKernel" release_kernel "clReleaseKernel";
     /// The end of a command.
     OfEvent: retain_event "clRetainEvent" release_event "clReleaseEvent";
 }
 
-/// A reference to an object of the driver, given back when this is dropped; in a forked child it is
-/// forgotten.
+/// A reference to an object of the driver, released on drop. In a forked child, dropping it does
+/// nothing.
 ///
 /// # Invariants
 ///
-/// 1. `raw` is an object of this kind, of which one reference is ours.
+/// 1. `raw` is an object of this kind that the driver created, and this value owns one reference to
+///    it.
 pub(crate) struct Object<K: Counted> {
     raw: NonNull<c_void>,
     driver: &'static Driver,
@@ -69,22 +70,24 @@ pub(crate) struct Object<K: Counted> {
     kind: PhantomData<K>,
 }
 
-// SAFETY: the driver permits calls on its objects from any thread.
+// SAFETY: OpenCL permits calls on these objects from any thread, and the pointer is only passed to
+// the driver.
 unsafe impl<K: Counted> Send for Object<K> {}
-// SAFETY: as for Send.
+// SAFETY: a shared reference only reads the handle, and OpenCL permits calls on these objects from
+// any thread.
 unsafe impl<K: Counted> Sync for Object<K> {}
 
 impl<K: Counted> Object<K> {
-    /// What a function of the driver made: its result, and what it said.
+    /// The object that a function of the driver returned, with the status of that function.
     ///
     /// # Errors
     ///
-    /// What it said, or that it made nothing all the same.
+    /// The error of the function, or that it returned null in spite of success.
     ///
     /// # Safety
     ///
-    /// Where `status` says so, `raw` is an object of this kind with a reference that is the
-    /// caller's to give.
+    /// If `status` is success, `raw` is an object of this kind, and the caller passes on one
+    /// reference to it.
     pub(crate) unsafe fn made(
         raw: *mut c_void,
         status: cl_int,
@@ -98,22 +101,23 @@ impl<K: Counted> Object<K> {
         Ok(Self { raw, driver, place, kind: PhantomData })
     }
 
-    /// One more reference to an object.
+    /// Adds a reference to an object.
     ///
     /// # Errors
     ///
-    /// `is_malformed` for null; what the driver says.
+    /// `is_malformed` for null; the driver's error.
     ///
     /// # Safety
     ///
-    /// `raw` is null, or an object of this kind that is alive.
+    /// `raw` is null, or an object of this kind and this driver that is alive.
     pub(crate) unsafe fn retained(raw: *mut c_void, driver: &'static Driver, place: Place) -> Result<Self> {
         if raw.is_null() {
             return Err(Error::malformed(format!("{place}: the handle of an OpenCL object is null")));
         }
-        // SAFETY: not null, so an object of this kind that is alive, by the clause above (Driver 1).
+        // SAFETY: `raw` is not null by the check above, so by `# Safety` it is an object of this
+        // kind that is alive (Driver 1).
         let status = unsafe { (K::retain(driver))(raw) };
-        // SAFETY: retained just now.
+        // SAFETY: on success, the call above added the reference that this passes on to `made`.
         unsafe { Self::made(raw, status, driver, place, K::RETAIN) }
     }
 
@@ -121,7 +125,7 @@ impl<K: Counted> Object<K> {
         self.raw.as_ptr()
     }
 
-    /// Gives the reference back, and says how that went.
+    /// Releases the reference, and returns the driver's error.
     pub(crate) fn release(self) -> Result<()> {
         std::mem::ManuallyDrop::new(self).give_back()
     }
@@ -130,7 +134,8 @@ impl<K: Counted> Object<K> {
         if !self.driver.is_of_this_process() {
             return Ok(());
         }
-        // SAFETY: Object 1; the caller does not use it any more.
+        // SAFETY: this value owns one reference (Object 1), and both callers, `release` and `drop`,
+        // do not use the value afterwards (Driver 1).
         let status = unsafe { (K::release(self.driver))(self.raw()) };
         check(status, K::RELEASE).map_err(|error| error.within(self.place))
     }

@@ -1,4 +1,4 @@
-//! Which devices there are, over all platforms.
+//! The devices of all platforms.
 
 use std::ffi::c_void;
 
@@ -12,33 +12,33 @@ use crossdock::device::driver::ForkLock;
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
 
-/// A device, by the driver's handles. The driver keeps both as long as the process lives.
+/// A device, by the driver's handles, which are valid as long as the process lives.
 ///
 /// # Invariants
 ///
-/// 1. Both were given by the driver, as a platform and a device of it.
+/// 1. The driver returned both, as a platform and a device of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     platform: cl_platform_id,
     device: cl_device_id,
 }
 
-// SAFETY: handles that are told to the driver alone, which permits that on any thread.
+// SAFETY: the handles are only passed to the driver, which permits that on any thread, and never
+// dereferenced here.
 unsafe impl Send for Identity {}
-// SAFETY: as for Send.
+// SAFETY: a shared reference only copies the handles, and the driver accepts them from any thread.
 unsafe impl Sync for Identity {}
 
 /// Held while devices are listed: drivers initialise themselves at the first listing, and PoCL
-/// exposes half-initialised state to other threads. A fork on another thread waits for it.
+/// exposes half-initialised state to other threads. A fork on another thread waits for the lock.
 static LISTING: ForkLock<()> = ForkLock::new(());
 
-/// All devices, in the loader's order. A platform that fails is passed over while others have
-/// devices.
+/// All devices, in the loader's order. A platform that fails is skipped if another one has devices.
 ///
 /// # Errors
 ///
-/// `is_unsupported` where there is no platform, or none has a device; what the first platform says
-/// that failed, where no other has one.
+/// `is_unsupported` where there is no platform, or none has a device; the error of the first failed
+/// platform, where no other has a device.
 pub(crate) fn all(driver: &Driver) -> Result<Vec<Identity>> {
     let listing = LISTING.lock();
     let calls_out = LISTING.calls_out();
@@ -61,8 +61,8 @@ pub(crate) fn all(driver: &Driver) -> Result<Vec<Identity>> {
 
 fn platforms(driver: &Driver) -> Result<Vec<cl_platform_id>> {
     let ask = |room, list, count| {
-        // SAFETY: the list has the room that is told, or none is asked for; the count is valid for
-        // the call (Driver 1).
+        // SAFETY: `list` passes room for as many handles as it states, or null for none, and a
+        // count that is null or a local variable (Driver 1).
         unsafe { (driver.get_platform_ids)(room, list, count) }
     };
     match list(ask) {
@@ -84,8 +84,8 @@ fn no_platform(status: cl_int) -> Error {
 
 fn devices_of(driver: &Driver, platform: cl_platform_id) -> Result<Vec<cl_device_id>> {
     let ask = |room, list, count| {
-        // SAFETY: a platform that the driver gave; the list has the room that is told, or none is
-        // asked for; the count is valid for the call (Driver 1).
+        // SAFETY: the driver returned the platform; `list` passes room for as many handles as it
+        // states, or null for none, and a count that is null or a local variable (Driver 1).
         unsafe { (driver.get_device_ids)(platform, CL_DEVICE_TYPE_ALL, room, list, count) }
     };
     match list(ask) {
@@ -94,7 +94,7 @@ fn devices_of(driver: &Driver, platform: cl_platform_id) -> Result<Vec<cl_device
     }
 }
 
-/// A list whose length the driver tells first.
+/// A list whose length the driver reports first.
 fn list(
     ask: impl Fn(cl_uint, *mut *mut c_void, *mut cl_uint) -> cl_int,
 ) -> std::result::Result<Vec<*mut c_void>, cl_int> {
@@ -108,11 +108,11 @@ fn list(
     Ok(list)
 }
 
-/// The device with a number.
+/// The device with an ordinal.
 ///
 /// # Errors
 ///
-/// `is_bounds` where there is none; as [`all`].
+/// `is_bounds` where no device has the ordinal; as [`all`].
 pub(crate) fn find(driver: &Driver, place: Place) -> Result<Identity> {
     let devices = all(driver)?;
     let number = usize::try_from(place.ordinal()).ok();
@@ -131,20 +131,21 @@ impl Identity {
         self.platform
     }
 
-    /// What the device says of itself.
+    /// The properties of the device.
     pub(crate) fn description(self, driver: &Driver, place: Place) -> Result<Description> {
         let bits: cl_uint = self.ask(driver, CL_DEVICE_MEM_BASE_ADDR_ALIGN)?;
         let is_unified = self.ask::<cl_uint>(driver, CL_DEVICE_HOST_UNIFIED_MEMORY)? != CL_FALSE;
         let kind: cl_device_type = self.ask(driver, CL_DEVICE_TYPE)?;
-        // Asked of a device of OpenCL 1, it is an error.
+        // An error on devices of OpenCL 1, which do not know the query.
         let shares: cl_device_svm_capabilities = self.ask(driver, CL_DEVICE_SVM_CAPABILITIES).unwrap_or(0);
-        // Mapped or not: the device is the processor, or shares the processor's memory in fine
-        // grain.
+        // Consistent whether mapped or not: the device is the CPU, or shares its memory with fine
+        // granularity.
         let is_fine = kind & CL_DEVICE_TYPE_CPU != 0 || shares & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0;
         Ok(Description {
             place,
             name: self.ask_text(driver, CL_DEVICE_NAME)?,
-            // SAFETY: Identity 1.
+            // SAFETY: the driver returned this platform, which is valid as long as the process
+            // lives (Identity 1).
             platform: unsafe { text(driver, Subject::Platform(self.platform), CL_PLATFORM_NAME) }?,
             version: self.ask_text(driver, CL_DEVICE_VERSION)?,
             nbytes: self.ask(driver, CL_DEVICE_GLOBAL_MEM_SIZE)?,
@@ -156,17 +157,19 @@ impl Identity {
     }
 
     fn ask<A: Answer>(self, driver: &Driver, what: cl_uint) -> Result<A> {
-        // SAFETY: Identity 1.
+        // SAFETY: the driver returned this device, which is valid as long as the process lives
+        // (Identity 1).
         unsafe { one(driver, Subject::Device(self.device), what) }
     }
 
     fn ask_text(self, driver: &Driver, what: cl_uint) -> Result<String> {
-        // SAFETY: Identity 1.
+        // SAFETY: the driver returned this device, which is valid as long as the process lives
+        // (Identity 1).
         unsafe { text(driver, Subject::Device(self.device), what) }
     }
 }
 
-/// What all devices say of themselves.
+/// The properties of all devices.
 pub(crate) fn describe(driver: &Driver) -> Result<Vec<Description>> {
     let numbered = (0..).zip(all(driver)?);
     numbered

@@ -1,4 +1,4 @@
-//! Kernels, compiled by the driver when the first of a program is needed.
+//! Kernels. The driver compiles a program when its first kernel is needed.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -14,11 +14,11 @@ use crossdock::device::engine::{Kernel, Program};
 use crossdock::memory::Place;
 use crossdock::{Error, Result};
 
-/// What of the source a context has compiled.
+/// The compiled programs of a context.
 #[derive(Default)]
 pub(crate) struct Programs {
-    /// Held while a kernel is given its arguments and put into a queue: the driver keeps them with
-    /// the kernel. Never taken in a child of the process that made it.
+    /// Held while a kernel's arguments are set and it is enqueued, because the driver stores them
+    /// in the kernel. A forked child never takes the lock.
     compiled: Mutex<Compiled>,
 }
 
@@ -34,7 +34,7 @@ impl Programs {
     }
 }
 
-/// What programs are compiled for: a device, in a context.
+/// The target of a compilation: a device in a context.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) driver: &'static Driver,
@@ -44,21 +44,23 @@ pub(crate) struct Target {
 }
 
 impl Compiled {
-    /// The kernel, compiled now if it was not yet.
+    /// The kernel. The first call compiles it.
     ///
     /// # Errors
     ///
-    /// What the driver says, its compiler among it; `is_unsupported` where the device does not suit
-    /// the kernels.
+    /// The driver's error, including those of its compiler; `is_unsupported` where the device does
+    /// not support the kernels.
     pub(crate) fn kernel(&mut self, target: &Target, kernel: Kernel) -> Result<cl_kernel> {
         if let Some(made) = self.kernels.get(&kernel) {
             return Ok(made.raw());
         }
         let (driver, mut status) = (target.driver, CL_SUCCESS);
         let program = self.program(target, kernel.program())?;
-        // SAFETY: a program that was built, and a name that ends with a zero (Driver 1).
+        // SAFETY: `programs` owns the program, which was built, the name is a C string, and
+        // `status` is a local variable (Driver 1).
         let raw = unsafe { (driver.create_kernel)(program, kernel.name().as_ptr(), &raw mut status) };
-        // SAFETY: the driver gave it.
+        // SAFETY: `clCreateKernel` returned `raw` with `status`; on success the reference is this
+        // caller's to pass on.
         let made = unsafe { Object::made(raw, status, driver, target.place, "clCreateKernel") }?;
         self.kernels.insert(kernel, made);
         Ok(raw)
@@ -69,7 +71,8 @@ impl Compiled {
             return Ok(built.raw());
         }
         let &Target { driver, place, context, device } = target;
-        // SAFETY: a device of the driver's, which stays.
+        // SAFETY: the callers pass a device that the driver returned, which is valid as long as the
+        // process lives.
         let is_little = unsafe { one::<cl_uint>(driver, Subject::Device(device), CL_DEVICE_ENDIAN_LITTLE) }?;
         if (is_little == 0) == cfg!(target_endian = "little") {
             return Err(Error::unsupported(format!("{} has another byte order than the processor", place)));
@@ -77,16 +80,17 @@ impl Compiled {
         let source = program.source();
         let mut text = source.as_ptr().cast::<c_char>();
         let (length, mut status) = (source.len(), CL_SUCCESS);
-        // SAFETY: a context that is alive, and a text with its length, which the driver copies
-        // (Driver 1).
+        // SAFETY: the caller keeps the context alive; the text has `length` bytes, which the driver
+        // copies during the call (Driver 1).
         let raw =
             unsafe { (driver.create_program)(context, 1, &raw mut text, &raw const length, &raw mut status) };
-        // SAFETY: the driver gave it.
+        // SAFETY: `clCreateProgramWithSource` returned `raw` with `status`; on success the
+        // reference is this caller's to pass on.
         let built =
             unsafe { Object::<OfProgram>::made(raw, status, driver, place, "clCreateProgramWithSource") }?;
         const OPTIONS: &CStr = c"-cl-std=CL1.2";
-        // SAFETY: a program of the context, one of its devices, and options that end with a zero;
-        // no callback is passed, so the call returns when the build is done (Driver 1).
+        // SAFETY: `built` owns the program, the device is one of its context, and the options are a
+        // C string. There is no callback, so the call returns when the build is done (Driver 1).
         let status = unsafe {
             (driver.build_program)(raw, 1, &raw const device, OPTIONS.as_ptr(), None, std::ptr::null_mut())
         };
@@ -97,14 +101,14 @@ impl Compiled {
     }
 }
 
-/// What the compiler had to say, or the beginning of it.
+/// The compiler's log, or its beginning.
 #[cold]
 fn log(target: &Target, program: cl_program) -> String {
     const MOST: usize = 2000;
     let mut text = vec![0_u8; MOST];
     let mut nbytes = 0;
-    // SAFETY: a program that is alive and a device of its context; the text has room for as much as
-    // is told (Driver 1).
+    // SAFETY: the caller owns the program, the device is one of its context, and `text` has room
+    // for `text.len()` bytes (Driver 1).
     let status = unsafe {
         (target.driver.get_build_info)(
             program,

@@ -1,4 +1,4 @@
-//! What the driver tells of platforms, devices and its other objects.
+//! Queries of platforms, devices and the driver's other objects.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use crossdock::{Error, Result};
 
 type Info = unsafe extern "C" fn(*mut c_void, cl_uint, usize, *mut c_void, *mut usize) -> cl_int;
 
-/// What can be asked about.
+/// The subject of a query.
 #[derive(Clone, Copy)]
 pub(crate) enum Subject {
     Platform(cl_platform_id),
@@ -35,41 +35,42 @@ impl Subject {
     }
 }
 
-/// A type in which the driver answers.
+/// The type of an answer.
 ///
 /// # Safety
 ///
-/// Every bit pattern is a value.
+/// Every bit pattern of the type, which has no padding, is a valid value.
 pub(crate) unsafe trait Answer: Copy {}
 
-// SAFETY: integers.
+// SAFETY: `u8` is an integer: every bit pattern is a valid value, and it has no padding.
 unsafe impl Answer for u8 {}
-// SAFETY: integers.
+// SAFETY: `cl_int` is an integer: every bit pattern is a valid value, and it has no padding.
 unsafe impl Answer for cl_int {}
-// SAFETY: integers.
+// SAFETY: `cl_uint` is an integer: every bit pattern is a valid value, and it has no padding.
 unsafe impl Answer for cl_uint {}
-// SAFETY: integers.
+// SAFETY: `cl_ulong` is an integer: every bit pattern is a valid value, and it has no padding.
 unsafe impl Answer for cl_ulong {}
-// SAFETY: integers.
+// SAFETY: `usize` is an integer: every bit pattern is a valid value, and it has no padding.
 unsafe impl Answer for usize {}
-// SAFETY: any bits are a pointer, and none is followed here.
+// SAFETY: every bit pattern is a valid raw pointer, which has no padding and is not dereferenced
+// here.
 unsafe impl Answer for *mut c_void {}
 
-/// One answer of a fixed size.
+/// An answer of a fixed size.
 ///
 /// # Errors
 ///
-/// What the driver says; where its answer is of another size.
+/// The driver's error; `is_device` where its answer has another size.
 ///
 /// # Safety
 ///
-/// The subject is alive.
+/// The subject is an object of this driver, and is alive.
 pub(crate) unsafe fn one<A: Answer>(driver: &Driver, subject: Subject, what: cl_uint) -> Result<A> {
     let (ask, subject, function) = subject.ask(driver);
     let mut answer = MaybeUninit::<A>::zeroed();
     let mut nbytes = 0;
-    // SAFETY: the subject is alive, by the clause above; the answer has room for its size, and both
-    // are valid for the call (Driver 1).
+    // SAFETY: `# Safety`: the subject is alive; `answer` has room for `size_of::<A>()` bytes, and
+    // both outputs are local variables (Driver 1).
     let status = unsafe { ask(subject, what, size_of::<A>(), answer.as_mut_ptr().cast(), &raw mut nbytes) };
     check(status, function)?;
     if nbytes != size_of::<A>() {
@@ -78,32 +79,34 @@ pub(crate) unsafe fn one<A: Answer>(driver: &Driver, subject: Subject, what: cl_
             size_of::<A>()
         )));
     }
-    // SAFETY: zeroed, and every bit pattern is a value (Answer).
+    // SAFETY: the answer was zeroed before the call, and every bit pattern is a valid value
+    // (`Answer`).
     Ok(unsafe { answer.assume_init() })
 }
 
-/// All of an answer whose size is the driver's to say.
+/// An answer whose size the driver reports.
 ///
 /// # Errors
 ///
-/// What the driver says; `is_out_of_memory`.
+/// The driver's error; `is_out_of_memory`.
 ///
 /// # Safety
 ///
-/// The subject is alive.
+/// The subject is an object of this driver, and is alive.
 pub(crate) unsafe fn all<A: Answer>(driver: &Driver, subject: Subject, what: cl_uint) -> Result<Vec<A>> {
     let (ask, subject, function) = subject.ask(driver);
     let mut nbytes = 0;
-    // SAFETY: the subject is alive, by the clause above; only the size is asked for (Driver 1).
+    // SAFETY: `# Safety`: the subject is alive; the call asks for the size only, which goes to a
+    // local variable (Driver 1).
     let status = unsafe { ask(subject, what, 0, std::ptr::null_mut(), &raw mut nbytes) };
     check(status, function)?;
     let count = nbytes / size_of::<A>();
     let mut answer = Vec::new();
     answer.try_reserve_exact(count).map_err(|_| Error::out_of_memory(nbytes, align_of::<A>()))?;
-    // SAFETY: every bit pattern is a value (Answer).
+    // SAFETY: zero is a valid value of `A`, because every bit pattern is (`Answer`).
     answer.resize(count, unsafe { MaybeUninit::<A>::zeroed().assume_init() });
-    // SAFETY: the subject is alive, and the answer has room for as many bytes as are told (Driver
-    // 1).
+    // SAFETY: `# Safety`: the subject is alive; `answer` has room for the `count * size_of::<A>()`
+    // bytes that are stated (Driver 1).
     let status = unsafe {
         ask(subject, what, count * size_of::<A>(), answer.as_mut_ptr().cast(), std::ptr::null_mut())
     };
@@ -111,7 +114,7 @@ pub(crate) unsafe fn all<A: Answer>(driver: &Driver, subject: Subject, what: cl_
     Ok(answer)
 }
 
-/// An answer in text.
+/// An answer that is text.
 ///
 /// # Errors
 ///
@@ -119,9 +122,10 @@ pub(crate) unsafe fn all<A: Answer>(driver: &Driver, subject: Subject, what: cl_
 ///
 /// # Safety
 ///
-/// The subject is alive.
+/// The subject is an object of this driver, and is alive.
 pub(crate) unsafe fn text(driver: &Driver, subject: Subject, what: cl_uint) -> Result<String> {
-    // SAFETY: the subject is alive, by the clause above.
+    // SAFETY: `# Safety`: the subject is an object of this driver and alive, which is the contract
+    // of `all`.
     let bytes = unsafe { all::<u8>(driver, subject, what) }?;
     let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).trim().to_owned())

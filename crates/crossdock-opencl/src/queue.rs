@@ -1,4 +1,4 @@
-//! Queues of commands, and what is under way in them.
+//! Queues of commands, and the work in flight in them.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -19,11 +19,11 @@ use crossdock::memory::Place;
 pub(crate) struct ClStream {
     context: Arc<Context>,
     queue: Object<OfQueue>,
-    /// Whether the driver does the commands one after the other by itself.
+    /// Whether the driver executes the commands in order.
     is_ordered: bool,
     line: DriverQueue<ClEvent>,
-    /// What all that is put into the queue from now on comes after, and fails with. Never taken in
-    /// a child of the process that made it.
+    /// The event that all later commands in the queue wait for, and fail with. A forked child never
+    /// takes the lock.
     gate: Mutex<Option<ClEvent>>,
 }
 
@@ -33,29 +33,31 @@ impl ClStream {
         Ok(Self::over(context, context.new_queue()?, true))
     }
 
-    /// A queue that another library made.
+    /// A queue of another library.
     ///
     /// # Errors
     ///
-    /// `is_place` where it is another device's; what the driver says.
+    /// `is_place` where the queue belongs to another device; the driver's error.
     ///
     /// # Safety
     ///
-    /// `raw` is null, or a queue that is alive.
+    /// `raw` is null, or a queue of this driver that is alive.
     pub(crate) unsafe fn borrowed(raw: cl_command_queue, context: &Arc<Context>) -> Result<Self> {
         let driver = context.driver();
-        // SAFETY: null, or a queue that is alive, by the clause above.
+        // SAFETY: `# Safety`: null, or a queue of this driver that is alive, which is the contract
+        // of `Object::retained`.
         let queue = unsafe { Object::retained(raw, driver, context.place()) }?;
         let subject = Subject::Queue(raw);
-        // SAFETY: retained just now.
+        // SAFETY: `queue` holds a reference to `raw` (Object 1), so the queue is alive.
         let device = unsafe { one::<cl_device_id>(driver, subject, CL_QUEUE_DEVICE) }?;
         context.check_device(device, "the queue")?;
-        // SAFETY: retained just now.
+        // SAFETY: `queue` holds a reference to `raw` (Object 1), so the queue is alive.
         let its = unsafe { one::<cl_context>(driver, subject, CL_QUEUE_CONTEXT) }?;
-        // SAFETY: retained just now.
+        // SAFETY: `queue` holds a reference to `raw` (Object 1), so the queue is alive.
         let properties = unsafe { one::<cl_command_queue_properties>(driver, subject, CL_QUEUE_PROPERTIES) }?;
         let is_ordered = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
-        // SAFETY: alive as its queue is.
+        // SAFETY: the queue, which is kept alive by a reference (Object 1), keeps its context
+        // alive.
         let context = unsafe { Context::known(its, context) }?;
         Ok(Self::over(&context, queue, is_ordered))
     }
@@ -73,12 +75,12 @@ impl ClStream {
         &self.context
     }
 
-    /// Puts a command into the queue: `enqueue` is passed the queue and the events to wait for, and
-    /// returns the event of the command's end. `work` is kept until then.
+    /// Enqueues a command: `enqueue` is passed the queue and the events to wait for, and returns
+    /// the event of the command's end. The queue keeps `work` until then.
     ///
     /// # Errors
     ///
-    /// Of `enqueue`, after which nothing is under way; `is_device` in a forked child.
+    /// Those of `enqueue`, after which no work is in flight; `is_device` in a forked child.
     pub(crate) fn put<W: Held>(
         &self,
         work: W,
@@ -100,27 +102,29 @@ impl ClStream {
         })
     }
 
-    /// What comes behind it in the queue begins after these events, and after all that is in the
+    /// Later commands in the queue begin after these events, and after all commands that are in the
     /// queue.
     fn barrier(&self, events: &[cl_event]) -> Result<ClEvent> {
         let (driver, mut end) = (self.context.driver(), std::ptr::null_mut());
         let (count, list) = wait_list(events);
-        // SAFETY: the queue is alive (Object 1), and so are the events, of its context (the callers
-        // hold them) (Driver 1).
+        // SAFETY: the queue is alive (Object 1), and the callers hold the events, which are of its
+        // context (Driver 1).
         let status = unsafe { (driver.enqueue_barrier)(self.queue.raw(), count, list, &raw mut end) };
-        // SAFETY: the driver gave it.
+        // SAFETY: `clEnqueueBarrierWithWaitList` returned `end` with `status`; on success the
+        // reference is this caller's to pass on.
         unsafe { ClEvent::made(end, status, &self.context, "clEnqueueBarrierWithWaitList") }
     }
 
-    /// Has the driver begin. Should it fail, the commands are in the queue all the same, and who
-    /// waits for them flushes again.
+    /// Starts the commands. A failure is ignored: the commands stay in the queue, and any wait for
+    /// them flushes again.
     fn flush(&self) {
-        // SAFETY: the queue is alive (Object 1, Driver 1).
+        // SAFETY: `self.queue` holds a reference to the queue (Object 1), so it is alive (Driver
+        // 1).
         let _status = unsafe { (self.context.driver().flush)(self.queue.raw()) };
     }
 }
 
-/// As the driver wants a list of events: where there is none, it must not have an address.
+/// A list of events as the driver requires it: the address of an empty list must be null.
 pub(crate) fn wait_list(events: &[cl_event]) -> (cl_uint, *const cl_event) {
     if events.is_empty() { (0, std::ptr::null()) } else { (events.len() as cl_uint, events.as_ptr()) }
 }
