@@ -107,8 +107,8 @@ pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) 
         return Err(Error::place(format!("memory of OpenCL is not on {place}")));
     }
     register()?;
-    // SAFETY: clauses 1 and 2 of `# Safety` are the contract of `Device::wrap_object` for this
-    // object and this birth.
+    // SAFETY: clauses 1 and 2 of `# Safety` are the contract of `Device::wrap_object`; for null,
+    // OpenCL's implementation returns an error.
     let wrapped = unsafe { crossdock::device::get(place)?.wrap_object(object, birth) }?;
     wrapped.ok_or_else(|| Error::device(format!("{place} is a device of another driver")))
 }

@@ -1,4 +1,5 @@
-//! Each function of the driver fails once, and commands end badly: by a loader that passes calls on, and fails on demand.
+//! Each function of the driver fails once, and commands fail, by means of a loader that forwards
+//! calls and fails on request.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -21,10 +22,10 @@ use crate::processes::run_child;
 use crate::raw::Library;
 use crate::{eventually, first, subject};
 
-/// The error that functions are told to fail with; OpenCL has no such.
+/// The error of requested failures, which OpenCL does not define.
 const ERROR: cl_int = -4242;
 
-/// The loader that fails, as a file; `None` where there is no compiler.
+/// The failing loader, as a file; `None` where there is no compiler.
 fn failing_loader() -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/failing_opencl.c");
     let name = format!("failing_opencl.{}.so", std::process::id());
@@ -50,40 +51,40 @@ fn what_fails_in_the_driver_is_an_error_with_its_number_and_its_function_and_goe
     std::fs::remove_file(loader).unwrap();
 }
 
-/// The loader that fails, which this process uses.
+/// The failing loader that this process uses.
 struct Failing(libloading::Library);
 
 impl Failing {
     fn open() -> Self {
         let path = std::env::var_os("CROSSDOCK_OPENCL_DRIVER").expect("run by another test");
-        // SAFETY: a library of ours, which does nothing when it is opened.
+        // SAFETY: the library was compiled from the source of this test, and has no initialisers.
         Self(unsafe { libloading::Library::new(path) }.unwrap())
     }
 
     fn fail_next(&self, function: &str, error: cl_int) {
-        // SAFETY: its name, and its type.
+        // SAFETY: the library defines a function of this name with this type (`failing_opencl.c`).
         let fail = unsafe { self.0.get::<unsafe extern "C" fn(*const c_char, cl_int)>("fail_next") }.unwrap();
         let function = CString::new(function).unwrap();
-        // SAFETY: a C string, which it copies.
+        // SAFETY: the argument is a C string, which the function copies before it returns.
         unsafe { fail(function.as_ptr(), error) }
     }
 
     fn end_commands_with(&self, status: cl_int) {
-        // SAFETY: its name, and its type.
+        // SAFETY: the library defines a function of this name with this type (`failing_opencl.c`).
         let end = unsafe { self.0.get::<unsafe extern "C" fn(cl_int)>("end_commands_with") }.unwrap();
-        // SAFETY: any number may be told.
+        // SAFETY: the function stores the number, whatever it is, and accesses no other memory.
         unsafe { end(status) }
     }
 
     fn failures(&self) -> u32 {
-        // SAFETY: its name, and its type.
+        // SAFETY: the library defines a function of this name with this type (`failing_opencl.c`).
         let count = unsafe { self.0.get::<unsafe extern "C" fn() -> u32>("failures") }.unwrap();
-        // SAFETY: it asks for nothing.
+        // SAFETY: the function has no parameters and only reads a counter of the library.
         unsafe { count() }
     }
 }
 
-/// All that a device does.
+/// Uses every feature of a device.
 fn everything(device: &Arc<dyn Device>, library: &Library) -> Result<(), Error> {
     let memory = device.memory();
     let here = Buffer::zeroed(2 << 20)?.slice(..5000)?;
@@ -111,12 +112,13 @@ fn everything(device: &Arc<dyn Device>, library: &Library) -> Result<(), Error> 
         0,
     )?;
     assert_eq!(wide.to_order(Order::RowMajor)?.nbytes(), 9000);
-    // What others made.
+    // Objects of another library.
     let foreign = library.context_beside(stream.raw(), 0);
-    // SAFETY: a queue that lives longer than the stream.
+    // SAFETY: `foreign` keeps the queue alive, and is dropped after `theirs`, which was created
+    // later.
     let theirs = unsafe { device.wrap_stream(foreign.queue()) }?.unwrap();
     let gate = library.user_event(foreign.queue());
-    // SAFETY: an event that is alive.
+    // SAFETY: `gate` keeps the event alive during the call, which retains it.
     let event = unsafe { device.wrap_event(gate.event()) }.map(|event| event.unwrap());
     let waited = event.and_then(|event| theirs.wait(&event));
     drop(gate);
@@ -132,7 +134,7 @@ fn everything(device: &Arc<dyn Device>, library: &Library) -> Result<(), Error> 
     by_a_kernel(device)
 }
 
-/// Elements are put into another order.
+/// Copies elements into another order.
 fn by_a_kernel(device: &Arc<dyn Device>) -> Result<(), Error> {
     let there = Buffer::from_vec(numbers(6))?.copy_to(&device.memory())?;
     let columns = DArray::from_buffer(there, u8::dtype(), Layout::new(&[2, 3], &[1, 2], 1)?, 0)?;
@@ -146,14 +148,15 @@ fn by_a_kernel(device: &Arc<dyn Device>) -> Result<(), Error> {
 }
 
 fn import(object: *mut std::ffi::c_void, place: Place) -> Result<Buffer, Error> {
-    // SAFETY: a memory object that is alive, and that its owner leaves alone.
+    // SAFETY: the callers pass a memory object that is alive, and access it through the buffer only
+    // until the release.
     unsafe { opencl::import(object, place, Birth::Sole) }
 }
 
-/// A task of a child: it wants the loader that fails.
+/// A task of a child process, which uses the failing loader.
 pub(crate) fn every_function_fails_once() {
     let (failing, library) = (Failing::open(), Library::open());
-    // Before there is a device.
+    // Before a device is opened.
     for function in ["clGetPlatformIDs", "clGetDeviceIDs", "clGetDeviceInfo", "clGetPlatformInfo"] {
         failing.fail_next(function, ERROR);
         assert_told(&opencl::devices().unwrap_err(), function);
@@ -207,9 +210,9 @@ pub(crate) fn every_function_fails_once() {
         let before = failing.failures();
         failing.fail_next(function, ERROR);
         let outcome = everything(&device, &library);
-        // The last reference may be another thread's.
+        // Another thread may drop the last reference.
         assert!(eventually(|| failing.failures() == before + 1), "{function} was not called");
-        // What has nobody to be told to is queued, a moment later.
+        // An error without a caller to return it to is queued, a moment later.
         let is_queued = function.starts_with("clRelease") || function == "clEnqueueUnmapMemObject";
         let queued = RefCell::new(Vec::new());
         eventually(|| {
@@ -220,16 +223,17 @@ pub(crate) fn every_function_fails_once() {
         assert!(queued.iter().all(|(place, _)| *place == device.place()));
         let errors: Vec<&Error> =
             outcome.as_ref().err().into_iter().chain(queued.iter().map(|(_, error)| error)).collect();
-        // Who cannot wait for an event asks it, and who cannot ask asks again, but for what else events are asked.
+        // A failed wait for an event polls it instead, and a failed poll is repeated; other queries
+        // of events are not.
         let is_outlived = matches!(function, "clWaitForEvents" | "clGetEventInfo") && errors.is_empty();
         assert!(errors.len() == 1 || is_outlived, "{function}: {errors:?}");
         errors.iter().for_each(|error| assert_told(error, function));
         assert_eq!(outcome.is_ok(), is_queued || is_outlived, "{function}: {outcome:?}");
         everything(&device, &library).unwrap_or_else(|error| panic!("after {function} had failed: {error}"));
-        // The thread that finds out that work is over may have the last handle for a moment.
+        // The thread that finds finished work may have the last handle for a moment.
         assert!(eventually(|| live() == before_all), "{function}: {:?} of {before_all:?}", live());
     }
-    // What has no room says so, and the flush is only a hint.
+    // Exhausted memory is reported as such, and a failed flush is ignored.
     for error in [CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY] {
         failing.fail_next("clCreateBuffer", error);
         assert!(Buffer::on(&device.memory(), 100).unwrap_err().is_out_of_memory());
@@ -243,7 +247,7 @@ fn assert_told(error: &Error, function: &str) {
     assert!(error.is_device() && text.contains(function) && text.contains("-4242"), "{function}: {text}");
 }
 
-/// A task of a child: it wants the loader that fails.
+/// A task of a child process, which uses the failing loader.
 pub(crate) fn commands_end_badly() {
     let failing = Failing::open();
     let (_, device) = first().unwrap();
@@ -265,7 +269,7 @@ pub(crate) fn commands_end_badly() {
         assert!(error.is_device() && text.contains("-4242") && text.contains("opencl:"), "{text}");
     }
     failing.end_commands_with(0);
-    // Its leases have been given back; and what it was to write is told until that is settled.
+    // The leases are released; the destination reports the error until it is settled.
     drop(there.hold(LeaseKind::Write).unwrap());
     assert!(back.read().unwrap_err().is_device());
     assert!(back.settle().is_err());
@@ -273,7 +277,7 @@ pub(crate) fn commands_end_badly() {
     assert_eq!(bytes(&there), numbers(100));
 }
 
-/// A task of a child: it wants the loader that fails.
+/// A task of a child process, which uses the failing loader.
 pub(crate) fn conforms_though_releases_fail() {
     let failing = Failing::open();
     let fail_release = move || failing.fail_next("clReleaseMemObject", ERROR);

@@ -1,5 +1,6 @@
-//! Devices of OpenCL, on whichever the loader has first: they behave as every device does, take in what others made, and say what is
-//! missing. Without a device nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
+//! Tests on the loader's first OpenCL device: it conforms to the device tests, imports objects of
+//! other libraries, and reports what is missing. Without a device no test runs, or each fails if
+//! `CROSSDOCK_REQUIRE_COUNTERPARTS` is set.
 
 mod failures;
 mod mappings;
@@ -32,7 +33,7 @@ fn first() -> Option<(opencl::Description, Arc<dyn Device>)> {
     }
 }
 
-/// Waits for what another thread brings about, and not for ever.
+/// Waits for the effect of another thread, up to a limit.
 fn eventually(is_so: impl Fn() -> bool) -> bool {
     (0..20_000).any(|_| {
         let is_so = is_so();
@@ -49,7 +50,7 @@ fn subject() -> Option<Subject> {
     let (paused, streaming, raw) = (stream.clone(), device.clone(), raw::Library::open());
     let pause = move || -> Box<dyn std::any::Any> {
         let gate = raw.user_event(paused.raw());
-        // SAFETY: an event of the driver's, which lives as long as the gate.
+        // SAFETY: `gate` keeps the event alive during the call, which retains it.
         let event = unsafe { device.wrap_event(gate.event()) }.unwrap().unwrap();
         paused.wait(&event).unwrap();
         Box::new(gate)
@@ -60,12 +61,12 @@ fn subject() -> Option<Subject> {
         stream: Some(stream),
         pause: Some(Box::new(pause)),
         new_stream: Some(Box::new(move || streaming.stream().unwrap().unwrap())),
-        // An installation with one device is usual.
+        // Most installations have one device.
         second: None,
         missing: Some(crossdock::memory::Place::new(description.place.kind(), 9999)),
-        // It is, where the device is the processor, as the one is that the tests install.
+        // True where the device is the CPU, as on the driver that the tests install.
         is_mappable: description.is_mappable,
-        // A driver's release fails by a fault of the program's own, and of that it may crash.
+        // A failing release would be a fault of this program, after which a driver may crash.
         fail_release: None,
         is_exact: true,
         strided: Some(strided),

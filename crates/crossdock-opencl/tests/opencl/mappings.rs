@@ -1,4 +1,4 @@
-//! Memory that the processor and the device have in common.
+//! Memory that the host and the device share.
 
 use crossdock::buffer::Buffer;
 use crossdock::device::{self, Moved};
@@ -9,7 +9,7 @@ use crossdock_opencl as opencl;
 use crate::conformance::{beside, bytes, host, numbers};
 use crate::raw::Library;
 
-/// The first device, if its memory is the host's.
+/// The first device, if its memory can be mapped.
 fn mappable() -> Option<(opencl::Description, std::sync::Arc<dyn device::Device>)> {
     let first = crate::first()?;
     if !first.0.is_mappable {
@@ -19,7 +19,7 @@ fn mappable() -> Option<(opencl::Description, std::sync::Arc<dyn device::Device>
     Some(first)
 }
 
-/// Host memory that begins where the device wants it, as large blocks do.
+/// Host memory with the device's alignment, which large blocks have.
 fn aligned(nbytes: usize) -> Buffer {
     let block = Buffer::zeroed(2 << 20).unwrap();
     block.write().unwrap()[..nbytes].copy_from_slice(&numbers(nbytes));
@@ -88,8 +88,8 @@ fn what_is_mapped_twice_is_one_memory_on_either_side() {
     let [one, two] = [(), ()].map(|()| here.map_to(&device.memory()).unwrap().unwrap());
     let back = two.map_to(&host()).unwrap().unwrap();
     let object = opencl::sub_buffer(&one, LeaseKind::Share).unwrap();
-    // SAFETY: the memory object is alive; it is imported as aliased, since other leases of its
-    // memory exist.
+    // SAFETY: `object` keeps the memory object alive, and the import is aliased, since other leases
+    // of its memory exist.
     let came = unsafe { opencl::import(object.raw(), one.place(), Birth::Aliased) }.unwrap();
     let all = [&here, &one, &two, &back, &came];
     for (number, from) in all.iter().enumerate() {
@@ -129,7 +129,7 @@ fn memory_that_begins_elsewhere_than_the_device_wants_it_is_copied() {
     assert!(description.alignment > 1);
     static SEVENS: [u8; 1 << 16] = [7; 1 << 16];
     let at = SEVENS.as_ptr().align_offset(description.alignment) + 1;
-    // What lies before it is another's.
+    // The bytes before the buffer do not belong to its allocation.
     let buffer = Buffer::from_static(&SEVENS[at..at + 90]).unwrap();
     assert!(buffer.map_to(&device.memory()).unwrap().is_none());
     let placed = buffer.map_or_copy_to(&device.memory()).unwrap();

@@ -1,4 +1,4 @@
-//! Objects that others made, and objects for others.
+//! Objects of other libraries, and objects for other libraries.
 
 use std::ffi::c_void;
 
@@ -20,7 +20,8 @@ fn another_programs_object_comes_in_and_is_retained_until_the_last_holder_goes()
     let (library, stream) = (Library::open(), device.stream().unwrap().unwrap());
     let foreign = library.context_beside(stream.raw(), 0);
     let object = foreign.buffer(&numbers(1000));
-    // SAFETY: a memory object that is alive; its owner does not touch it meanwhile.
+    // SAFETY: the memory object is alive, and `foreign`, its owner, does not access it while
+    // holders of the buffer do.
     let buffer = unsafe { opencl::import(object, description.place, Birth::Sole) }.unwrap();
     assert_eq!((buffer.nbytes(), buffer.place()), (1000, description.place));
     library.await_references(object, 2);
@@ -28,7 +29,7 @@ fn another_programs_object_comes_in_and_is_retained_until_the_last_holder_goes()
     let hold = part.hold(LeaseKind::Pin).unwrap();
     assert_eq!(hold.object().map(|(raw, offset)| (raw.as_ptr(), offset)), Some((object, 10)));
     drop((buffer, hold));
-    // Over the border of two contexts, both ways, and to the host and back.
+    // Between two contexts, in both directions, and to the host and back.
     let ours = part.copy_to(&device.memory()).unwrap();
     assert_eq!(
         (bytes(&part), bytes(&ours)),
@@ -55,14 +56,15 @@ fn an_object_that_comes_back_is_the_same_bytes_under_leases_of_their_own() {
     let Some((description, device)) = first() else { return };
     let ours = Buffer::from_vec(numbers(300)).unwrap().copy_to(&device.memory()).unwrap();
     let (raw, _) = ours.hold(LeaseKind::Pin).unwrap().object().unwrap();
-    // SAFETY: a memory object that is alive, of which others have leases.
+    // SAFETY: `ours` keeps the memory object alive, and the import is aliased, since other leases
+    // of its memory exist.
     let again = unsafe { opencl::import(raw.as_ptr(), description.place, Birth::Aliased) }.unwrap();
     assert!(again.hold(LeaseKind::Read).unwrap_err().is_conflict());
     Buffer::from_vec(vec![0xBBu8; 3]).unwrap().copy_into(&again.slice(0..3).unwrap()).unwrap();
     assert_eq!(bytes(&ours)[..4], [0xBB, 0xBB, 0xBB, numbers(4)[3]]);
     drop(ours);
     assert_eq!(bytes(&again)[3..], numbers(300)[3..]);
-    // SAFETY: a memory object that is alive and that nobody writes.
+    // SAFETY: `again` keeps the memory object alive, and no code writes it from here on.
     let constant = unsafe { opencl::import(raw.as_ptr(), description.place, Birth::Constant) }.unwrap();
     assert!(constant.is_readonly() && constant.hold(LeaseKind::Read).is_ok());
     assert!(Buffer::zeroed(300).unwrap().copy_into(&constant).unwrap_err().is_read_only());
@@ -76,8 +78,8 @@ fn an_object_that_came_in_twice_and_a_part_of_it_are_one_memory() {
     let counting = Buffer::from_vec((0..2 * count as u32).collect::<Vec<_>>()).unwrap();
     let ours = counting.copy_to(&device.memory()).unwrap();
     let import = |raw: *mut c_void| {
-        // SAFETY: the memory object is alive; it is imported as aliased, since other leases of its
-        // memory exist.
+        // SAFETY: the callers keep the memory object alive, and the import is aliased, since other
+        // leases of its memory exist.
         unsafe { opencl::import(raw, description.place, Birth::Aliased) }.unwrap()
     };
     let again = import(ours.hold(LeaseKind::Pin).unwrap().object().unwrap().0.as_ptr());
@@ -117,14 +119,17 @@ fn what_is_no_memory_object_of_the_device_does_not_come_in() {
     let _others = beside();
     let Some((description, _)) = first() else { return };
     let nothing = std::ptr::null_mut();
-    // SAFETY: null is looked at by nobody.
+    // SAFETY: the object is null, which clause 1 of the contract of `import` permits; the call is
+    // refused.
     let error = unsafe { opencl::import(nothing, description.place, Birth::Aliased) }.unwrap_err();
     assert!(error.is_malformed(), "{error}");
-    // SAFETY: as above.
+    // SAFETY: the object is null, which clause 1 of the contract of `import` permits; the call is
+    // refused.
     let error = unsafe { opencl::import(nothing, Place::CPU, Birth::Aliased) }.unwrap_err();
     assert!(error.is_place() && error.to_string().contains("cpu"), "{error}");
     let nowhere = Place::new(DeviceKind::OPENCL, 4000);
-    // SAFETY: as above.
+    // SAFETY: the object is null, which clause 1 of the contract of `import` permits; the call is
+    // refused.
     let error = unsafe { opencl::import(nothing, nowhere, Birth::Aliased) }.unwrap_err();
     assert!(error.is_bounds() && error.to_string().contains("4000"), "{error}");
 }
@@ -145,7 +150,7 @@ fn a_slice_is_an_object_of_its_own_where_its_first_byte_permits_that() {
     assert_eq!((part.hold().kind(), part.hold().nbytes()), (LeaseKind::Pin, 5));
     assert!(buffer.hold(LeaseKind::Write).unwrap_err().is_conflict(), "the memory is held");
     drop((buffer, middle));
-    // SAFETY: a memory object that is alive.
+    // SAFETY: `part` keeps the memory object alive during the call, and the import is aliased.
     let again = unsafe { opencl::import(part.raw(), description.place, Birth::Aliased) }.unwrap();
     drop(part);
     assert_eq!(bytes(&again), numbers(4 * alignment)[2 * alignment..][..5]);
@@ -165,8 +170,9 @@ fn a_slice_that_cannot_be_an_object_is_refused_with_the_number() {
     let held = buffer.hold(LeaseKind::Read).unwrap();
     assert!(opencl::sub_buffer(&buffer, LeaseKind::Share).unwrap_err().is_conflict());
     drop(held);
-    // What others made on the place is told from what is ours.
-    // SAFETY: on such a place nobody follows the address.
+    // Memory of another library on this place is distinguished from the library's own.
+    // SAFETY: the address is on a device place, so no code dereferences it, and the driver does not
+    // know it.
     let stranger =
         unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 10, description.place) }.unwrap();
     assert!(opencl::sub_buffer(&stranger, LeaseKind::Pin).unwrap_err().is_device());

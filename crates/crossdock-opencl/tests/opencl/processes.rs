@@ -1,4 +1,4 @@
-//! What needs a process of its own: loaders that are missing, forks, and ends of the process.
+//! Tests that need a separate process: missing loaders, forks, and the end of a process.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -13,11 +13,11 @@ use crate::raw::Library;
 use crate::{failures, first};
 use crossdock_testkit::status_of_child;
 
-/// Runs the test [`child`] of this program in a process of its own, with a task, and returns what it wrote.
+/// Runs the test [`child`] of this program in a new process, with a task, and returns its output.
 pub(crate) fn run_child(task: &str, environment: &[(&str, &OsStr)]) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "processes::child", "--quiet", "--nocapture"]).env("CROSSDOCK_TEST_TASK", task);
-    // What a driver fails to release, or is forgotten, leaks.
+    // Objects that a driver fails to release, or that are forgotten, leak.
     child.env("LSAN_OPTIONS", "detect_leaks=0");
     let output = child.envs(environment.iter().copied()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -25,7 +25,7 @@ pub(crate) fn run_child(task: &str, environment: &[(&str, &OsStr)]) -> String {
     said.into_owned()
 }
 
-/// Not a test by itself: what [`run_child`] runs.
+/// Not a test by itself: the task that [`run_child`] runs.
 #[test]
 fn child() {
     let Ok(task) = std::env::var("CROSSDOCK_TEST_TASK") else { return };
@@ -44,7 +44,7 @@ fn child() {
 
 fn tell_what_is_missing() {
     let place = Place::new(DeviceKind::OPENCL, 0);
-    // Asked again, it is looked for again.
+    // Each call looks for the loader again.
     for _ in 0..2 {
         let (listing, getting) = (opencl::devices().unwrap_err(), device::get(place).unwrap_err());
         assert!(listing.is_unsupported() && getting.is_unsupported(), "{listing} / {getting}");
@@ -52,11 +52,12 @@ fn tell_what_is_missing() {
         println!("told: {listing}");
     }
     let here = Buffer::from_vec(numbers(10)).unwrap();
-    // SAFETY: nobody follows the address.
+    // SAFETY: the address is on a device place, so no code dereferences it.
     let lost = unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 10, place) }.unwrap();
     assert!(lost.copy_to(&host()).unwrap_err().is_unsupported());
     assert!(here.copy_into(&lost).unwrap_err().is_unsupported());
-    // SAFETY: null is looked at by nobody.
+    // SAFETY: the object is null, which clause 1 of the contract of `import` permits; the call is
+    // refused.
     let import = unsafe { opencl::import(std::ptr::null_mut(), place, crossdock::memory::Birth::Sole) };
     assert!(import.unwrap_err().is_unsupported());
 }
@@ -75,7 +76,7 @@ fn a_machine_without_opencl_says_what_is_missing() {
     let another = told(&[("CROSSDOCK_OPENCL_DRIVER", "libc.so.6")]);
     assert!(another.contains("clGetPlatformIDs"), "{another}");
     if first().is_some() {
-        // Of Debian's loader, and of Khronos's.
+        // The variables of Debian's loader, and of Khronos's.
         let nowhere = env!("CARGO_TARGET_TMPDIR");
         let no_platform = told(&[("OCL_ICD_VENDORS", nowhere), ("OCL_ICD_FILENAMES", "")]);
         assert!(
@@ -93,7 +94,7 @@ fn a_device_that_is_not_there_is_told_with_the_numbers_that_are() {
     assert!(description.version.starts_with("OpenCL "), "{description:?}");
     assert!(description.largest_nbytes > 0 && description.largest_nbytes <= description.nbytes);
     assert_eq!(device.name(), description.name);
-    // PoCL is the processor.
+    // PoCL's device is the CPU.
     let is_the_processor = description.platform == "Portable Computing Language";
     assert!(!is_the_processor || description.is_unified && description.is_mappable, "{description:?}");
     let count = opencl::devices().unwrap().len();
@@ -105,19 +106,20 @@ fn a_device_that_is_not_there_is_told_with_the_numbers_that_are() {
     }
 }
 
-/// Memory, mappings, streams and events are alive when the process ends, and a copy waits for what never happens.
+/// Memory, mappings, streams and events are alive when the process ends, and a copy waits for an
+/// event that never completes.
 fn end_with_work_under_way() {
     let (_, device) = first().unwrap();
     let stream = device.stream().unwrap().unwrap();
     let gate = Library::open().user_event(stream.raw());
-    // SAFETY: an event that is alive.
+    // SAFETY: `gate` keeps the event alive during the call, which retains it.
     let event = unsafe { device.wrap_event(gate.event()) }.unwrap().unwrap();
     let done = Buffer::from_vec(numbers(100)).unwrap().copy_to(&device.memory()).unwrap();
     let mapped = done.map_to(&host()).unwrap();
     stream.wait(&event).unwrap();
     let placed = Buffer::from_vec(numbers(100)).unwrap().copy_to_in(&device.memory(), &*stream).unwrap();
     assert!(!placed.event.as_ref().unwrap().is_done());
-    // Some are dropped at the end, some never.
+    // Some are dropped at the end of the thread, some never.
     thread_local! {
         static LEFT: std::cell::RefCell<Vec<Buffer>> = const { std::cell::RefCell::new(Vec::new()) };
     }
@@ -140,7 +142,7 @@ fn a_child_is_refused() {
     let (raw, _) = there.hold(LeaseKind::Pin).unwrap().object().unwrap();
     let mapped = there.map_to(&host()).unwrap();
     let gate = Library::open().user_event(stream.raw());
-    // SAFETY: an event that is alive.
+    // SAFETY: `gate` keeps the event alive during the call, which retains it.
     let event = unsafe { device.wrap_event(gate.event()) }.unwrap().unwrap();
     stream.wait(&event).unwrap();
     let under_way = there.copy_to_in(&host(), &*stream).unwrap();
@@ -160,7 +162,8 @@ fn a_child_is_refused() {
             under_way.event.as_ref().and_then(|event| event.wait().err()),
             under_way.buffer.read().err(),
             opencl::sub_buffer(&there, LeaseKind::Pin).err(),
-            // SAFETY: a memory object of the parent's, which nobody looks at here.
+            // SAFETY: the memory object is the parent's, and the call is refused in the child
+            // before any access.
             unsafe { opencl::import(raw.as_ptr(), description.place, crossdock::memory::Birth::Aliased) }
                 .err(),
         ];
@@ -169,7 +172,7 @@ fn a_child_is_refused() {
         if !all {
             eprintln!("{refused:?}");
         }
-        // What was inherited goes, and the host's memory is as good as ever.
+        // Inherited objects can be dropped, and host memory still works.
         drop((kept.take(), opencl::devices()));
         all && device::take_release_errors().errors.is_empty() && here.copy_to(&host()).is_ok()
     });

@@ -1,4 +1,4 @@
-//! OpenCL as others call it: by its own functions.
+//! OpenCL's own functions, as other libraries call them.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -15,16 +15,18 @@ pub(crate) struct Library(Arc<Opened>);
 
 macro_rules! call {
     ($library:expr, $function:ident: $type:ident ($($argument:expr),* $(,)?)) => {{
-        // SAFETY: OpenCL's name, and its type.
+        // SAFETY: the library is OpenCL's loader, in which the function of this name has this type.
         let function = unsafe { $library.0.get::<$type>(stringify!($function)) }.unwrap().unwrap();
-        // SAFETY: the arguments are as the function wants them, which the caller sees to.
+        // SAFETY: the users of this macro pass handles that are alive, and pointers to local
+        // variables of the stated size.
         unsafe { function($($argument),*) }
     }};
 }
 
 impl Library {
     pub(crate) fn open() -> Self {
-        // SAFETY: what it does when it is opened is the business of whoever installed it.
+        // SAFETY: the library is the system's OpenCL loader; its initialisers run as in any program
+        // that links it.
         Self(Arc::new(unsafe { Opened::new("libOpenCL.so.1") }.unwrap()))
     }
 
@@ -38,7 +40,7 @@ impl Library {
         found
     }
 
-    /// An event in the context of a queue, which happens when the gate is dropped.
+    /// An event in the context of a queue, which completes when the gate is dropped.
     pub(crate) fn user_event(&self, queue: cl_command_queue) -> Gate {
         let (context, mut status) = (self.of_queue(queue, CL_QUEUE_CONTEXT), CL_SUCCESS);
         let event = call!(self, clCreateUserEvent: clCreateUserEvent_t(context, &raw mut status));
@@ -46,7 +48,7 @@ impl Library {
         Gate { library: self.clone(), event }
     }
 
-    /// A context on the device of a queue, with a queue of its own.
+    /// A context on the device of a queue, with its own queue.
     pub(crate) fn context_beside(&self, queue: cl_command_queue, properties: cl_ulong) -> Foreign {
         let (device, mut status) = (self.of_queue(queue, CL_QUEUE_DEVICE), CL_SUCCESS);
         let context = call!(self, clCreateContext: clCreateContext_t(
@@ -60,14 +62,15 @@ impl Library {
         Foreign { library: self.clone(), context, queue }
     }
 
-    /// Waits until an object of memory has so many references: a driver keeps some of its own for a moment after its work is over.
+    /// Waits until a memory object has this many references: a driver keeps some of its own for a
+    /// moment after work on it.
     pub(crate) fn await_references(&self, memory: cl_mem, count: cl_uint) {
         let references = || self.of_memory::<cl_uint>(memory, CL_MEM_REFERENCE_COUNT);
         eventually(|| references() == count);
         assert_eq!(references(), count);
     }
 
-    /// The byte of its object at which a sub-buffer begins.
+    /// The offset of a sub-buffer in its object.
     pub(crate) fn origin(&self, memory: cl_mem) -> usize {
         self.of_memory(memory, CL_MEM_OFFSET)
     }
@@ -86,7 +89,7 @@ impl Library {
     }
 }
 
-/// An event of a user's own.
+/// A user event.
 pub(crate) struct Gate {
     library: Library,
     event: cl_event,
@@ -107,7 +110,7 @@ impl Drop for Gate {
     }
 }
 
-/// A context of a program that knows nothing of us.
+/// A context of another library.
 pub(crate) struct Foreign {
     library: Library,
     context: cl_context,

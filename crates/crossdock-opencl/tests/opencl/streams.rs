@@ -1,4 +1,4 @@
-//! Queues: ours, and others'.
+//! Queues of this library, and of other libraries.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::conformance::{beside, bytes, numbers};
 use crate::first;
 use crate::raw::{Gate, Library};
 
-/// Has a stream wait for an event of a user's.
+/// Makes a stream wait for a user event.
 fn gated(stream: &Arc<dyn Stream>) -> Option<Gate> {
     let (_, device) = first()?;
     let gate = Library::open().user_event(stream.raw());
-    // SAFETY: an event of the driver's, which lives as long as the gate.
+    // SAFETY: `gate` keeps the event alive during the call, which retains it.
     let event = unsafe { device.wrap_event(gate.event()) }.unwrap().unwrap();
     assert_eq!(event.raw(), gate.event());
     assert!(event.poll().is_none() && !event.is_done());
@@ -29,11 +29,12 @@ fn another_programs_queue_does_our_copies_in_the_order_in_which_they_were_put() 
     let (library, own) = (Library::open(), device.stream().unwrap().unwrap());
     for properties in [0, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE] {
         let foreign = library.context_beside(own.raw(), properties);
-        // SAFETY: a queue that lives longer than the stream.
+        // SAFETY: `foreign` keeps the queue alive, and is dropped after the stream.
         let stream = unsafe { device.wrap_stream(foreign.queue()) }.unwrap().unwrap();
         assert_eq!((stream.raw(), stream.place()), (foreign.queue(), device.place()));
         let object = foreign.buffer(&[0; 50_000]);
-        // SAFETY: a memory object that is alive, and that its owner leaves alone.
+        // SAFETY: the memory object is alive, and `foreign`, its owner, does not access it until it
+        // is released.
         let there =
             unsafe { crossdock_opencl::import(object, device.place(), crossdock::memory::Birth::Sole) }
                 .unwrap();
@@ -58,13 +59,14 @@ fn memory_of_another_context_is_copied_when_the_stream_is_done_with_what_it_has(
     let Some((_, device)) = first() else { return };
     let (library, own) = (Library::open(), device.stream().unwrap().unwrap());
     let foreign = library.context_beside(own.raw(), 0);
-    // SAFETY: a queue that lives longer than the stream.
+    // SAFETY: `foreign` keeps the queue alive, and is dropped after the stream, which was created
+    // later.
     let stream = unsafe { device.wrap_stream(foreign.queue()) }.unwrap().unwrap();
     let there = Buffer::from_vec(numbers(100)).unwrap().copy_to(&device.memory()).unwrap();
     let placed = there.copy_to_in(&device.memory(), &*stream).unwrap();
     assert!(placed.event.is_some_and(|event| event.is_done()));
     assert_eq!(bytes(&placed.buffer), numbers(100));
-    // An event of ours is awaited here and now.
+    // An event of another context is awaited synchronously.
     stream.wait(&own.record().unwrap()).unwrap();
     stream.synchronize().unwrap();
 }
@@ -91,7 +93,8 @@ fn streams_of_one_device_wait_for_each_other_without_the_host() {
     let (here, back) = (Buffer::from_vec(numbers(1000)).unwrap(), Buffer::zeroed(1000).unwrap());
     let gate = gated(&first).unwrap();
     let there = here.copy_to_in(&device.memory(), &*first).unwrap();
-    // The copy back waits for the copy there, which is noted on the memory; and nobody waits here.
+    // The copy back waits for the copy to the device, which is noted on the memory; the host does
+    // not wait.
     there.buffer.copy_into_in(&back, &*second).unwrap();
     second.wait(&there.event.unwrap()).unwrap();
     let end = second.record().unwrap();

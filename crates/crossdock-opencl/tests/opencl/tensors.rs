@@ -1,4 +1,5 @@
-//! DLPack on OpenCL: memory objects change hands with the byte at which the elements begin, and streams by their handles.
+//! DLPack on OpenCL: exports and imports memory objects with the offset of the first element, and
+//! streams by their handles.
 
 use crossdock::buffer::Buffer;
 use crossdock::device;
@@ -20,13 +21,13 @@ fn there() -> Option<DArray> {
 }
 
 fn lend(array: &DArray) -> Exported<DLManagedTensorVersioned> {
-    // SAFETY: nobody writes what is lent here.
+    // SAFETY: the tests in this file never write a tensor that was exported from a read-only array.
     let options = unsafe { ExportOptions::new().trust_readonly() };
     dlpack::export_versioned(array, &options).unwrap()
 }
 
 fn import(exported: Exported<DLManagedTensorVersioned>) -> crossdock::Result<DArray> {
-    // SAFETY: just exported, consumed once.
+    // SAFETY: the tensor was just exported, and this import alone consumes it.
     unsafe { dlpack::import_versioned(exported.into_raw()) }
 }
 
@@ -72,17 +73,21 @@ fn elements_outside_of_the_object_are_refused_and_the_loan_is_given_back() {
     let Some(array) = there() else { return };
     for (offset, kind) in [(4, "bounds"), (u64::MAX, "overflow")] {
         let tensor = lend(&array).into_raw();
-        // SAFETY: just exported, and nobody else has it.
+        // SAFETY: the tensor was exported above, and only this test has its pointer until the
+        // import below.
         unsafe { (*tensor).dl_tensor.byte_offset = offset };
-        // SAFETY: as above; consumed once.
+        // SAFETY: the offset that was written is checked by the import, which alone consumes the
+        // tensor.
         let error = unsafe { dlpack::import_versioned(tensor) }.unwrap_err();
         assert!(error.is_bounds() || error.is_overflow(), "{kind}: {error}");
         assert!(array.buffer().unwrap().0.hold(LeaseKind::Write).is_ok(), "{kind}");
     }
     let tensor = lend(&array).into_raw();
-    // SAFETY: as above.
+    // SAFETY: the tensor was exported above, and only this test has its pointer until the import
+    // below.
     unsafe { (*tensor).dl_tensor.data = std::ptr::null_mut() };
-    // SAFETY: as above.
+    // SAFETY: the null pointer that was written is checked by the import, which alone consumes the
+    // tensor.
     assert!(unsafe { dlpack::import_versioned(tensor) }.unwrap_err().is_malformed());
     assert!(array.buffer().unwrap().0.hold(LeaseKind::Write).is_ok());
 }
@@ -96,7 +101,7 @@ fn elements_are_brought_to_another_place_as_the_options_permit() {
     assert_eq!((managed.dl_tensor.device.device_type, managed.flags), (1, IS_COPIED));
     assert_eq!(copied.copied_nbytes(), 96);
     assert_eq!(value(&import(copied).unwrap(), &[3, 5]), 23);
-    // What the processor has in common with the device is seen in place, and nothing else is given without a copy.
+    // Memory shared with the device is exported in place; any other export needs a copy.
     let seen = dlpack::export_versioned(&array, &here);
     let (description, _) = first().unwrap();
     assert_eq!(seen.is_ok(), description.is_unified);
@@ -107,7 +112,7 @@ fn elements_are_brought_to_another_place_as_the_options_permit() {
         let sent = import(dlpack::export_versioned(&sent, &options).unwrap()).unwrap();
         assert_eq!((sent.place(), sent.get(&[1]).unwrap().to_string()), (array.place(), "2.5".to_owned()));
     }
-    // A read-only array is copied where it is.
+    // A read-only array is copied on its own device.
     let beside = ExportOptions::new().copy(CopyPolicy::IfNeeded);
     let copied = dlpack::export_versioned(&array.clone().into_readonly(), &beside).unwrap();
     assert_eq!((copied.copied_nbytes(), copied.managed().dl_tensor.device.device_type), (96, 4));
@@ -120,7 +125,7 @@ fn queues_are_waited_for_by_their_handles() {
     let library = raw::Library::open();
     let (ours, theirs) = (device.stream().unwrap().unwrap(), device.stream().unwrap().unwrap());
     let gate = library.user_event(ours.raw());
-    // SAFETY: an event of the driver's, which lives as long as the gate.
+    // SAFETY: `gate` keeps the event alive during the call, which retains it.
     ours.wait(&unsafe { device.wrap_event(gate.event()) }.unwrap().unwrap()).unwrap();
     let source = Buffer::from_vec(vec![1i32, 2, 3]).unwrap();
     let written = source.copy_to_in(&device.memory(), &*ours).unwrap().buffer;
@@ -128,7 +133,7 @@ fn queues_are_waited_for_by_their_handles() {
     let number = theirs.raw().expose_provenance() as i64;
     let asked = Synchronization::asked(array.place().kind(), Some(number)).unwrap();
     assert_eq!(asked, Synchronization::Stream(theirs.raw().addr()));
-    // SAFETY: a queue of the device's, which lives.
+    // SAFETY: the queue belongs to this device, and `theirs` keeps it alive during the call.
     unsafe { asked.order(&array, LeaseKind::Share) }.unwrap();
     let lent = dlpack::export_versioned(&array, &ExportOptions::new().ordered()).unwrap();
     let reached = theirs.record().unwrap();
