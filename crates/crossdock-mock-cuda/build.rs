@@ -1,4 +1,4 @@
-//! Compiles the library's kernels for the host: the very text that devices compile.
+//! Compiles the library's kernels for the host, from the same source that devices compile.
 
 use std::env;
 use std::fmt::Write as _;
@@ -14,7 +14,8 @@ fn main() {
     println!("cargo:rerun-if-changed={}", package.join("host").display());
 
     let mut build = cc::Build::new();
-    // Of all tests the ones that run kernels take longest, hence optimised. Nothing of C++'s own library is needed.
+    // Tests that run kernels take longest, hence the optimisation. The kernels need no C++ standard
+    // library.
     build.cpp(true).std("c++17").opt_level(2).warnings(false).cpp_link_stdlib(None);
     build.flag("-fno-exceptions").flag("-fno-rtti").include(&kernels);
 
@@ -32,7 +33,7 @@ fn main() {
     build.include(&out).file(package.join("host/groups.cpp")).compile("crossdock-mock-cuda-kernels");
 }
 
-/// The files of kernels, in an order that does not change.
+/// The kernel sources, sorted.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("a folder can be read").path());
@@ -41,7 +42,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// The names of the kernels in text without macros.
+/// The names of the kernels in preprocessed text.
 fn names(text: &str) -> Vec<&str> {
     let heads = text.split("extern \"C\" void ").skip(1);
     let heads = heads.filter_map(|rest| rest.split_once('('));

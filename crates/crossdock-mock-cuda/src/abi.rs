@@ -1,28 +1,30 @@
-//! What C passes by pointer: where a value is wanted, what is to be read, and text.
+//! Pointer arguments from C: outputs, inputs, and text.
 
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::status::{Result, Status};
 
-/// Where the caller wants a value put.
+/// An output of the caller.
 ///
 /// # Invariants
 ///
-/// 1. Null, or valid for a write of a `T` while the call lasts: the word of whoever calls from C, and only they make one.
+/// 1. Null, or valid for a write of a `T` during the call. The caller in C guarantees this, of the
+///    argument itself or of an address that another argument holds.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// Puts the value there; `INVALID_VALUE` where there is no room for it.
+    /// Writes the value; `INVALID_VALUE` for null.
     pub(crate) fn set(self, value: T) -> Result {
         if self.0.is_null() { Err(Status::INVALID_VALUE) } else { self.set_if_wanted(value) }
     }
 
-    /// Puts the value there, if it is wanted.
+    /// Writes the value, unless the pointer is null.
     pub(crate) fn set_if_wanted(self, value: T) -> Result {
         if !self.0.is_null() {
-            // SAFETY: Out 1.
+            // SAFETY: the pointer is not null by the check above, so it is valid for an unaligned
+            // write of a `T` (Out 1).
             unsafe { self.0.write_unaligned(value) };
         }
         Ok(())
@@ -30,41 +32,42 @@ impl<T> Out<T> {
 }
 
 impl<T> Out<T> {
-    /// Where another argument says that a value is wanted.
+    /// An output at an address that another argument holds.
     pub(crate) fn at(pointer: *mut T) -> Self {
         Self(pointer)
     }
 }
 
 impl Out<c_void> {
-    /// For a value whose type another argument tells.
+    /// For a value whose type another argument determines.
     pub(crate) fn of<T>(self) -> Out<T> {
         Out(self.0.cast())
     }
 }
 
-/// Values to be read, one or several.
+/// An input of one or several values.
 ///
 /// # Invariants
 ///
-/// 1. Null, or valid for reads of as many `T` as the other arguments tell, while the call lasts: the word of whoever calls from C, and
-///    only they make one.
+/// 1. Null, or valid during the call for reads of as many `T` as other arguments state. The caller
+///    in C guarantees this, of the argument itself or of an address that another argument holds.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct In<T>(*const T);
 
 impl<T: Copy> In<T> {
-    /// The one of that number.
+    /// The value at an index.
     pub(crate) fn get(&self, index: usize) -> Result<T> {
         if self.0.is_null() {
             return Err(Status::INVALID_VALUE);
         }
         let at = self.0.wrapping_add(index);
-        // SAFETY: In 1: the caller asks for no more than it was told there are.
+        // SAFETY: the pointer is not null by the check above, and the functions of the driver pass
+        // indices below the stated count only, so the value is readable (In 1).
         Ok(unsafe { at.read_unaligned() })
     }
 
-    /// Where another argument says that values are.
+    /// An input at an address that another argument holds.
     pub(crate) fn at(pointer: *const T) -> Self {
         Self(pointer)
     }
@@ -74,11 +77,11 @@ impl<T: Copy> In<T> {
     }
 }
 
-/// Text with a NUL at its end.
+/// A C string.
 ///
 /// # Invariants
 ///
-/// 1. Null, or text that ends with a NUL, while the call lasts: the word of whoever calls from C, and only they make one.
+/// 1. Null, or a C string during the call, as the caller in C guarantees.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);
@@ -88,62 +91,68 @@ impl Text {
         if self.0.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        // SAFETY: Text 1.
+        // SAFETY: the pointer is not null by the check above, so it is a C string, which is copied
+        // during the call (Text 1).
         let text = unsafe { CStr::from_ptr(self.0) };
         Ok(text.to_string_lossy().into_owned())
     }
 }
 
-/// Room for text.
+/// An output for text.
 ///
 /// # Invariants
 ///
-/// 1. Null, or valid for writes of as many bytes as the argument beside it tells: the word of whoever calls from C, and only they make
-///    one.
+/// 1. Null, or valid for writes of as many bytes as the argument beside it states, as the caller in
+///    C guarantees.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Room(*mut c_char);
 
 impl Room {
-    /// Puts as much of the text there as fits beside a NUL.
+    /// Writes as much of the text as fits, and a terminating zero.
     pub(crate) fn fill(self, room: usize, text: &str) -> Result {
         if self.0.is_null() || room == 0 {
             return Err(Status::INVALID_VALUE);
         }
         let bytes = &text.as_bytes()[..text.len().min(room - 1)];
         let to = self.0.cast::<u8>();
-        // SAFETY: Room 1; the text is not there.
+        // SAFETY: the pointer is valid for `room` bytes (Room 1), which are more than `bytes`; the
+        // text is this crate's own and does not overlap them.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         let end = to.wrapping_add(bytes.len());
-        // SAFETY: Room 1: one byte was left.
+        // SAFETY: `bytes` has at most `room - 1` bytes, so `end` is within the `room` bytes that
+        // are valid for writes (Room 1).
         unsafe { end.write(0) };
         Ok(())
     }
 }
 
-/// A function of the program, and what it is called with.
+/// A function of the program, called by a stream.
 ///
 /// # Invariants
 ///
-/// 1. Null, or a function that may be called on any thread, once, with what the argument beside it is: the word of whoever calls from C.
+/// 1. Null, or a function that may be called once, on any thread, with the argument beside it. The
+///    caller in C guarantees this.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct HostFunction(Option<unsafe extern "C" fn(*mut c_void)>);
 
-/// Sent to the thread that makes the call.
+/// The argument of the function, sent to the thread that calls it.
 struct Data(*mut c_void);
 
-// SAFETY: it is only handed to the function (HostFunction 1).
+// SAFETY: the pointer is only passed to the function, which may be called with it on any thread
+// (HostFunction 1).
 unsafe impl Send for Data {}
 
 impl HostFunction {
-    /// The call that is to be made.
+    /// The call to make.
     pub(crate) fn with(self, data: *mut c_void) -> Result<impl FnOnce() + Send> {
         let function = self.0.ok_or(Status::INVALID_VALUE)?;
         let data = Data(data);
         Ok(move || {
             let Data(data) = { data };
-            // SAFETY: HostFunction 1.
+            // SAFETY: the function is not null by the check above, and this closure calls it once,
+            // with the argument that it belongs to (HostFunction 1).
             unsafe { function(data) }
         })
     }

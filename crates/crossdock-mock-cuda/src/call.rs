@@ -7,31 +7,31 @@ use crate::current;
 use crate::state::{Locked, lock};
 use crate::status::{Result, Status};
 
-/// What a function needs.
+/// The preconditions of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing: it works before the driver is initialised.
+    /// None: it works before the driver is initialised.
     Nothing,
     /// An initialised driver.
     Driver,
-    /// A current context too, in which no work has failed.
+    /// Also a current context, in which no work has failed.
     Context,
-    /// As `Context`, but it destroys or frees: what it returns may be an error of work that was put into a stream before, and it has done
-    /// its own work all the same.
+    /// As `Context`, but the function destroys or frees: it may return the error of earlier work in
+    /// a stream, after it has done its own work.
     ContextToDestroy,
-    /// As `Driver`, for what destroys as `ContextToDestroy` does.
+    /// As `Driver`, for functions that destroy as with `ContextToDestroy`.
     DriverToDestroy,
 }
 
 /// The process that uses the driver, or 0.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// How many calls there were in children of that process.
+/// The number of calls in forked children of that process.
 pub(crate) static CALLS_AFTER_FORK: AtomicU64 = AtomicU64::new(0);
 
 /// Runs one function of the driver.
 pub(crate) fn call(name: &'static str, needs: Needs, work: impl FnOnce(Locked) -> Result) -> Status {
-    // Before any lock, which another thread of the parent may have had.
+    // Before any lock, which another thread of the parent may have held.
     if is_in_child() {
         CALLS_AFTER_FORK.fetch_add(1, Ordering::Relaxed);
         return Status::NOT_INITIALIZED;
@@ -53,7 +53,7 @@ fn attempt(name: &'static str, needs: Needs, work: impl FnOnce(Locked) -> Result
     let mut state = lock();
     state.function = name;
     state.calls.count(name);
-    // What an error is called can be asked for whatever has happened.
+    // Names of errors can be queried in any state.
     let is_words = name.starts_with("cuGetError");
     if state.is_gone && !is_words {
         return Err(Status::DEINITIALIZED);
@@ -82,7 +82,7 @@ fn attempt(name: &'static str, needs: Needs, work: impl FnOnce(Locked) -> Result
     failed.map_or(Ok(()), Err)
 }
 
-/// What this call of the function was told to fail with.
+/// The failure that a test has requested for this call.
 fn failure(state: &mut Locked, name: &'static str) -> Option<Status> {
     let is_words = name.starts_with("cuGetError");
     for failure in &mut state.failures {
@@ -92,7 +92,8 @@ fn failure(state: &mut Locked, name: &'static str) -> Option<Status> {
     Some(state.failures.remove(due).status)
 }
 
-/// Functions of the driver, each with its name, what it needs, and what it does with the state.
+/// Defines functions of the driver, each with its name, its preconditions, and its effect on the
+/// state.
 macro_rules! driver {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $kind:ty),* $(,)?) needs $needs:ident |$state:pat_param| $work:expr)*) => {$(
         $(#[$doc])*

@@ -1,21 +1,21 @@
-//! What the driver says of itself and its devices, which tests can change.
+//! Properties of the driver and its devices, which tests can change.
 
 use std::collections::BTreeMap;
 
-/// Numbers that tests can set.
+/// Settings that tests can change.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) device_count: i32,
     pub(crate) driver_version: i32,
-    /// The bytes that each device has.
+    /// The memory of each device, in bytes.
     pub(crate) memory: u64,
-    /// Attributes that are not as [`attribute`] says, by device and number.
+    /// Attributes that differ from [`attribute`], by device and number.
     attributes: BTreeMap<(i32, i32), i32>,
-    /// Whether a copy between a device and host memory that is not pinned is over when the call returns.
+    /// Whether a copy between a device and pageable host memory is over when the call returns.
     pub(crate) pageable_waits: bool,
-    /// Whether streams work only while somebody waits for one.
+    /// Whether streams work only while a thread waits for one.
     pub(crate) waits_for_waiters: bool,
-    /// Whether devices reach each other's memory.
+    /// Whether devices access each other's memory.
     pub(crate) reaches_peers: bool,
     /// Whether a process may open the handle of its own memory.
     pub(crate) opens_own: bool,
@@ -39,17 +39,17 @@ impl Config {
         self.attributes.insert((device, attribute), value);
     }
 
-    /// An attribute of a device; `None` for a number that is none.
+    /// An attribute of a device; `None` for an unknown number.
     pub(crate) fn attribute(&self, device: i32, number: i32) -> Option<i32> {
         self.attributes.get(&(device, number)).copied().or_else(|| attribute(device, number))
     }
 }
 
-/// Numbers of attributes that the driver itself looks at.
+/// Attributes that the mock driver itself uses.
 pub(crate) const MEMORY_POOLS_SUPPORTED: i32 = 115;
 pub(crate) const MANAGED_MEMORY: i32 = 83;
 
-/// What devices are, unless tests say otherwise.
+/// The default attributes of devices.
 fn attribute(device: i32, number: i32) -> Option<i32> {
     Some(match number {
         1..=2 => 1024,               // threads in a block, and along its first axis
@@ -63,7 +63,7 @@ fn attribute(device: i32, number: i32) -> Option<i32> {
         13 | 36 => 1_000_000,        // clock of the processors and the memory, in kHz
         16 => 4,                     // multiprocessors
         18 | 20 | 35 => 0,           // integrated, compute mode, TCC
-        19 | 31 | 41 | 78 => 1,      // maps host memory, concurrent kernels, unified addresses, priorities
+        19 | 31 | 41 | 78 => 1,      // host maps, concurrent kernels, unified addresses, priorities
         33 => device,                // number of the bus
         34 | 50 => 0,                // of the slot, and the domain
         37 => 256,                   // width of the memory bus in bits
@@ -73,13 +73,13 @@ fn attribute(device: i32, number: i32) -> Option<i32> {
         75 => 9,                     // compute capability
         76 => 0,                     // its second number
         MANAGED_MEMORY | 89 => 1,    // managed memory, also while the device works
-        88 | 100 | 101 => 0,         // pageable memory, page tables of the host, managed memory from the host
-        90 | 91 | 99 | 113 => 1, // preemption, host pointers of registered memory, registering, also of what is read-only
-        97 => 101_376,           // shared memory of a block that asks for more
-        102 => 0,                // virtual memory management
+        88 | 100 | 101 => 0,         // pageable access, by page tables, managed from the host
+        90 | 91 | 99 | 113 => 1,     // preemption, registered pointers, registering, read-only too
+        97 => 101_376,               // shared memory of a block that asks for more
+        102 => 0,                    // virtual memory management
         MEMORY_POOLS_SUPPORTED => 1, // pools
-        119 => 0,                // what pools can export
-        125 => 1,                // events across processes
+        119 => 0,                    // what pools can export
+        125 => 1,                    // events across processes
         _ => return None,
     })
 }

@@ -1,4 +1,5 @@
-//! What tests tell the driver, and ask it: functions beside the driver's own, in the same library.
+//! Functions by which tests control and query the driver, in the same library as the driver's own
+//! functions.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
@@ -12,12 +13,12 @@ use crate::memory::Kind;
 use crate::state::{Failure, changed, lock, wait_until};
 use crate::status::{Result, Status};
 
-/// What went wrong in a control function: 0 where nothing did.
+/// The status of a control function: 0 for success.
 fn told(outcome: Result) -> Status {
     outcome.err().unwrap_or(Status::SUCCESS)
 }
 
-/// Forgets what tests told the driver, its counts and its misuses, and lets all streams go on. Objects stay.
+/// Resets settings, requested failures, counts and misuses, and resumes all streams. Objects stay.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_reset() {
     let mut state = lock();
@@ -35,7 +36,7 @@ pub(crate) extern "C" fn mock_cuda_reset() {
     changed();
 }
 
-/// Sets what the driver is, by name.
+/// Changes a setting of the driver, by name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_set(name: Text, value: u64) -> Status {
     let name = name.get();
@@ -63,8 +64,8 @@ pub(crate) extern "C" fn mock_cuda_set_attribute(device: c_int, attribute: c_int
     lock().config.set_attribute(device, attribute, value);
 }
 
-/// Makes the `nth` call of a function from now on fail, where 1 is the next; `*` is any function. What frees or destroys has done so all
-/// the same.
+/// Makes the `nth` next call of a function fail, counted from 1; `*` is any function. Functions
+/// that free or destroy still do so.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_fail(function: Text, nth: u64, status: Status) -> Status {
     told(function.get().map(|function| {
@@ -74,20 +75,21 @@ pub(crate) extern "C" fn mock_cuda_fail(function: Text, nth: u64, status: Status
     }))
 }
 
-/// Makes the `nth` piece of work in streams from now on fail, which no context survives until [`mock_cuda_reset`].
+/// Makes the `nth` next piece of work in streams fail, which breaks its context until
+/// [`mock_cuda_reset`].
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_fail_work(nth: u64, status: Status) {
     lock().failing_work = (nth > 0).then_some((nth, status));
 }
 
-/// How many failures were asked for and have not happened.
+/// The number of requested failures that have not happened yet.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_failures_left() -> u64 {
     let state = lock();
     state.failures.len() as u64 + u64::from(state.failing_work.is_some())
 }
 
-/// Takes those back, and returns how many they were.
+/// Cancels the requested failures, and returns their number.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_take_failures() -> u64 {
     let mut state = lock();
@@ -96,7 +98,7 @@ pub(crate) extern "C" fn mock_cuda_take_failures() -> u64 {
     left
 }
 
-/// Holds a stream's work back; 0 is all streams. What has begun goes on.
+/// Pauses a stream; 0 is all streams. Work that has begun continues.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_pause(stream: usize) -> Status {
     let mut state = lock();
@@ -108,7 +110,7 @@ pub(crate) extern "C" fn mock_cuda_pause(stream: usize) -> Status {
     Status::SUCCESS
 }
 
-/// Takes back one [`mock_cuda_pause`].
+/// Reverts one [`mock_cuda_pause`].
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_resume(stream: usize) {
     let mut state = lock();
@@ -120,7 +122,7 @@ pub(crate) extern "C" fn mock_cuda_resume(stream: usize) {
     changed();
 }
 
-/// Waits until all that was put into streams is done.
+/// Waits until all work in streams is done.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_settle() -> Status {
     let state = lock();
@@ -128,7 +130,7 @@ pub(crate) extern "C" fn mock_cuda_settle() -> Status {
     told(wait_until(state, |_| marks.iter().all(|mark| mark.is_reached())).map(drop))
 }
 
-/// How often a function was called; `*` is any function.
+/// The number of calls of a function; `*` is any function.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_calls(function: Text) -> u64 {
     let function = function.get();
@@ -140,7 +142,7 @@ pub(crate) extern "C" fn mock_cuda_calls(function: Text) -> u64 {
     }
 }
 
-/// How much there is of something, by name; the largest number where there is no such thing.
+/// A count, by name; the largest number for an unknown name.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_count(what: Text) -> u64 {
     let what = what.get();
@@ -169,7 +171,8 @@ pub(crate) extern "C" fn mock_cuda_count(what: Text) -> u64 {
     count as u64
 }
 
-/// The functions that were called, each on a line with how often; returns how many bytes that are.
+/// The functions that were called, one per line with the number of calls; returns the length of the
+/// text in bytes.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_called(text: Room, room: usize) -> usize {
     let lines: String = lock().calls.rows().iter().map(|(name, count)| format!("{name} {count}\n")).collect();
@@ -177,7 +180,7 @@ pub(crate) extern "C" fn mock_cuda_called(text: Room, room: usize) -> usize {
     lines.len()
 }
 
-/// What the driver was used for that it must not be, a line for each; returns how many bytes that are.
+/// The recorded misuses of the driver, one per line; returns the length of the text in bytes.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn mock_cuda_misuses(text: Room, room: usize) -> usize {
     let lines: String = lock().misuses.iter().map(|line| format!("{line}\n")).collect();

@@ -1,9 +1,10 @@
-//! How often each function was called: without the heap, so that a library which is unloaded leaves nothing.
+//! Counts the calls of each function, without the heap, so that a library which is unloaded leaves
+//! nothing.
 
-/// The functions of the driver are fewer.
+/// More than the driver has functions.
 const MOST: usize = 128;
 
-/// Names and numbers, in the order of the first calls.
+/// Names and counts, in the order of the first calls.
 #[derive(Debug)]
 pub(crate) struct Counts {
     rows: [(&'static str, u64); MOST],

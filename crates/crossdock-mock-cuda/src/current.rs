@@ -8,7 +8,7 @@ use crate::status::{Result, Status};
 thread_local! {
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
     static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    /// The numbers of this thread's own default streams, by context.
+    /// The handles of this thread's own default streams, by context.
     static OWN: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn pop() -> Option<usize> {
     STACK.with_borrow_mut(Vec::pop)
 }
 
-/// Replaces the top, or takes it off for 0.
+/// Replaces the top, or removes it for 0.
 pub(crate) fn set(context: usize) {
     STACK.with_borrow_mut(|stack| {
         stack.pop();
@@ -39,7 +39,7 @@ pub(crate) fn depth() -> usize {
     STACK.with_borrow(Vec::len)
 }
 
-/// The current context, which must be one.
+/// The current context; an error if there is none.
 pub(crate) fn context(state: &mut State) -> Result<usize> {
     match top() {
         0 => Err(state.misuse(Status::INVALID_CONTEXT, "no context is current")),
@@ -51,7 +51,7 @@ pub(crate) fn context(state: &mut State) -> Result<usize> {
     }
 }
 
-/// The thread's own default stream in a context, made where it has none.
+/// The thread's own default stream in a context, created on first use.
 pub(crate) fn own_stream(context: usize, make: impl FnOnce() -> usize) -> usize {
     OWN.with_borrow_mut(|own| {
         if let Some(&(_, stream)) = own.iter().find(|&&(of, _)| of == context) {
@@ -63,7 +63,7 @@ pub(crate) fn own_stream(context: usize, make: impl FnOnce() -> usize) -> usize 
     })
 }
 
-/// Runs a function of the program, which must not call the driver.
+/// Runs a host function of the program, which must not call the driver.
 pub(crate) fn in_host_function(run: impl FnOnce()) {
     IN_HOST_FUNCTION.set(true);
     run();

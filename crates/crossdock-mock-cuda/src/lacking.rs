@@ -1,14 +1,15 @@
-//! A copy of the driver that lacks functions, as an old one does: its symbols are made local, which nobody finds by name.
+//! A copy of the driver that lacks functions, as an old driver does: their symbols are made local,
+//! so that lookups by name fail.
 
-/// The kind of the section that has the symbols which the loader looks up.
+/// The type of the section with the symbols that the loader looks up.
 const DYNAMIC_SYMBOLS: u32 = 11;
 
-/// A section of a shared library of 64 bits.
+/// A section of a 64-bit shared library.
 struct Section {
     kind: u32,
     offset: usize,
     nbytes: usize,
-    /// The section that goes with it.
+    /// The index of the associated section.
     link: usize,
 }
 
@@ -35,10 +36,10 @@ fn section(bytes: &[u8], index: usize) -> Option<Section> {
     })
 }
 
-/// Hides a function of a library; `false` where it has none of that name.
+/// Hides a function of a library; `false` if the library has none of that name.
 pub(crate) fn hide(bytes: &mut [u8], function: &str) -> bool {
     match symbol(bytes, function) {
-        // The upper half says who sees the symbol: nobody but the library itself.
+        // The upper half is the binding of the symbol: 0 is local.
         Some(at) => {
             bytes[at + 4] &= 0x0f;
             true
@@ -47,7 +48,7 @@ pub(crate) fn hide(bytes: &mut [u8], function: &str) -> bool {
     }
 }
 
-/// Where a function's symbol is.
+/// The offset of a function's symbol.
 fn symbol(bytes: &[u8], function: &str) -> Option<usize> {
     const NBYTES: usize = 24;
     let count = usize::from(u16::from_le_bytes(number(bytes, 60)?));

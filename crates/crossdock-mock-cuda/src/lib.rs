@@ -1,14 +1,17 @@
-//! A driver of CUDA without a GPU, for tests: a library that a program loads in the driver's place.
+//! A CUDA driver without a GPU, for tests: a library that a program loads instead of the real
+//! driver.
 //!
-//! What is done through it really happens, in memory of the host. Addresses of device memory fault when the processor touches them; the
-//! bytes are in pages beside, known to the driver alone. Streams are asynchronous, a thread each, and can be held back. Kernels are the
-//! library's own, compiled for the host, whose work-items are fibers. The driver counts calls and what is alive, fails at what it is told
-//! to fail at, and notes whatever a program does that the real one punishes or leaves undefined: a wrong pointer, memory freed twice or
-//! used after that, a stream or an event that is gone, a call without a context.
+//! Its operations really happen, in host memory. Device addresses fault when the CPU accesses them;
+//! the bytes are in separate pages that only the driver knows. Streams are asynchronous, one thread
+//! each, and can be held back. Kernels are the library's own, compiled for the host, with fibers as
+//! work-items. The driver counts calls and live objects, fails on request, and records misuse that
+//! the real driver punishes or leaves undefined: a wrong pointer, a double free, a use after free,
+//! a destroyed stream or event, a call without a context.
 //!
-//! It says nothing of speed, and it is more lenient than a GPU in one thing: nothing is cached, hence nothing stale.
+//! It says nothing about speed. It is more lenient than a GPU in one respect: it has no caches, so
+//! no data is stale.
 //!
-//! The same source is two libraries: the driver, and what tests use to talk to it, [`Mock`].
+//! The same source builds two libraries: the driver, and [`Mock`], by which tests control it.
 
 mod abi;
 mod call;

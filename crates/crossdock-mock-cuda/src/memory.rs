@@ -1,4 +1,4 @@
-//! Memory: what was allocated, where its bytes are, and whether it may be touched.
+//! Memory: the allocations, where their bytes are, and who may access them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use crate::queue::Mark;
 use crate::state::{Locked, State};
 use crate::status::{Result, Status};
 
-/// What memory is.
+/// The kinds of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// On a device, of `cuMemAlloc`.
+    /// Device memory from `cuMemAlloc`.
     Device,
-    /// On a device, out of a pool.
+    /// Device memory from a pool.
     Pool(usize),
-    /// On a device, of another process.
+    /// Device memory of another process.
     Imported,
-    /// Pinned memory of the host.
+    /// Pinned host memory.
     Pinned,
-    /// A program's own memory, pinned.
+    /// The program's own memory, pinned.
     Registered,
-    /// Moved by the driver.
+    /// Managed memory, migrated by the driver.
     Managed,
 }
 
 impl Kind {
-    /// Whether addresses fault when the processor touches them.
+    /// Whether CPU accesses to the addresses fault.
     pub(crate) fn is_fenced(self) -> bool {
         matches!(self, Self::Device | Self::Pool(_) | Self::Imported)
     }
@@ -41,12 +41,12 @@ pub(crate) struct Allocation {
     pub(crate) context: usize,
     pub(crate) device: i32,
     pub(crate) number: u64,
-    /// Where the bytes are; `None` for a program's own memory, which is where its address says.
+    /// The pages with the bytes; `None` for a program's own memory, whose bytes are at its address.
     pub(crate) room: Option<Arc<Pages>>,
     fence: Option<Pages>,
-    /// The moment from which on it may be used, in streams that come after it.
+    /// The point in a stream from which the memory may be used.
     ready: Option<Arc<Mark>>,
-    /// Whether a stream is to free it.
+    /// Whether a stream is going to free it.
     pub(crate) is_leaving: bool,
 }
 
@@ -55,38 +55,38 @@ pub(crate) struct Allocation {
 pub(crate) struct Pool {
     pub(crate) device: i32,
     pub(crate) threshold: u64,
-    /// What is allocated out of it, and what it has of the device.
+    /// The bytes allocated from the pool, and those reserved on the device.
     pub(crate) used: u64,
     pub(crate) reserved: u64,
     pub(crate) used_high: u64,
     pub(crate) reserved_high: u64,
-    /// Other devices that may reach what is allocated out of it.
+    /// Other devices that may access the memory of the pool.
     pub(crate) peers: BTreeSet<i32>,
     pub(crate) is_default: bool,
-    /// Whether it goes when nothing is allocated any more.
+    /// Whether the pool is destroyed once nothing is allocated from it.
     pub(crate) is_leaving: bool,
 }
 
-/// Bytes that were found, kept while this lives.
+/// Resolved bytes, whose pages are kept while this lives.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) pointer: *mut u8,
     _room: Option<Arc<Pages>>,
 }
 
-/// Who is to reach memory.
+/// Who accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// A device: it reaches only what the driver knows.
+    /// A device, which accesses only memory that the driver knows.
     Device,
-    /// The host: it reaches pinned, managed and all other memory of the process.
+    /// The host, which accesses pinned, managed, and all other memory of the process.
     Host,
-    /// Whatever the address says.
+    /// Determined by the address.
     Either,
 }
 
 impl State {
-    /// New memory, charged to the device that it is of.
+    /// Allocates memory, charged to its device.
     pub(crate) fn allocate(
         &mut self,
         kind: Kind,
@@ -114,7 +114,7 @@ impl State {
         Ok(address)
     }
 
-    /// Memory of another process.
+    /// Adds memory of another process.
     pub(crate) fn import(
         &mut self,
         context: usize,
@@ -128,7 +128,7 @@ impl State {
         Ok(address)
     }
 
-    /// A program's own memory becomes pinned.
+    /// Adds a program's own memory as pinned.
     pub(crate) fn register(&mut self, context: usize, device: i32, address: usize, nbytes: usize) {
         self.note(Kind::Registered, context, device, address, nbytes, None, None);
     }
@@ -152,7 +152,7 @@ impl State {
         self.allocations.insert(address, allocation);
     }
 
-    /// Lets memory be used only after a moment.
+    /// Makes memory usable only after a point in a stream.
     pub(crate) fn set_ready(&mut self, address: usize, ready: Arc<Mark>) {
         if let Some(allocation) = self.allocations.get_mut(&address) {
             allocation.ready = Some(ready);
@@ -167,7 +167,7 @@ impl State {
                 pool.used.saturating_add(nbytes).saturating_sub(pool.reserved)
             }
             Kind::Device => nbytes,
-            // The host's memory is limited by the system, and more than the device has can be managed.
+            // The system limits host memory, and managed memory may exceed the device's.
             _ if nbytes > 1 << 46 => return Err(Status::OUT_OF_MEMORY),
             _ => 0,
         };
@@ -207,7 +207,7 @@ impl State {
         }
     }
 
-    /// Gives back what a pool has and nobody uses, down to that many bytes.
+    /// Returns unused memory of a pool to the device, except `kept` bytes.
     pub(crate) fn trim(&mut self, pool: usize, kept: u64) {
         let Some(pool) = self.pools.get_mut(&pool) else { return };
         let left = pool.reserved.min(kept.max(pool.used));
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// Takes memory out. Its addresses stay unused for a while.
+    /// Removes memory. Its addresses stay reserved for a while.
     pub(crate) fn release(&mut self, address: usize) {
         const KEPT: usize = 256;
         let Some(gone) = self.allocations.remove(&address) else { return };
@@ -229,7 +229,7 @@ impl State {
         }
     }
 
-    /// The allocation that begins at an address and is of such a kind, to be freed.
+    /// The allocation to free: one of this kind that begins at the address.
     pub(crate) fn freeable(
         &mut self,
         address: usize,
@@ -252,13 +252,13 @@ impl State {
         self.freed.iter().any(|fence| fence.covers(address))
     }
 
-    /// The allocation that an address lies in.
+    /// The allocation that contains an address.
     pub(crate) fn around(&self, address: usize) -> Option<&Allocation> {
         let (_, found) = self.allocations.range(..=address).next_back()?;
         (address - found.address < found.nbytes).then_some(found)
     }
 
-    /// Whether work may be put into a stream that touches these bytes.
+    /// Whether work that accesses these bytes may be enqueued.
     pub(crate) fn check(&mut self, address: usize, nbytes: usize, side: Side) -> Result {
         if self.around(address).is_some_and(|found| found.is_leaving) {
             return Err(self.misuse(Status::INVALID_VALUE, format!("{address:#x} was freed by a stream")));
@@ -282,9 +282,9 @@ impl State {
         Err(self.misuse(Status::INVALID_VALUE, what))
     }
 
-    /// Where the bytes are that work in a stream is to touch now.
+    /// Resolves bytes that work in a stream accesses now.
     pub(crate) fn reach(&mut self, address: usize, nbytes: usize, side: Side) -> Result<Reached> {
-        // What was right when the work was put into the stream is an illegal address by now.
+        // An address that was valid when the work was enqueued may have become illegal.
         self.check_now(address, nbytes, side).map_err(|_| Status::ILLEGAL_ADDRESS)?;
         let Some(found) = self.around(address) else {
             return Ok(Reached { pointer: std::ptr::with_exposed_provenance_mut(address), _room: None });
@@ -300,25 +300,28 @@ impl State {
     }
 }
 
-/// New memory of a device has any bytes; most have these.
+/// Fills new memory with a pattern, since its content is unspecified.
 fn poison(room: &Pages, nbytes: usize) {
-    // What is large would be slow to fill.
+    // Filling large memory completely would be slow.
     const MOST: usize = 1 << 16;
-    // SAFETY: new pages of as many bytes, which nobody else has yet.
+    // SAFETY: `room` was mapped for at least `nbytes` writable bytes, and no other code has its
+    // address yet.
     unsafe { room.base().write_bytes(0xA5, nbytes.min(MOST)) };
 }
 
-/// Copies between memory of which racing accesses are no error of the driver's.
+/// Copies bytes. Races on them are the program's error, not the driver's.
 ///
 /// # Safety
 ///
-/// `nbytes` bytes at both are mapped, and the two do not overlap.
+/// 1. `from` is mapped and readable for `nbytes` bytes, `to` mapped and writable.
+/// 2. The two ranges do not overlap.
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, nbytes: usize) {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: both ranges are mapped for `nbytes` bytes; clause 2: they do
+    // not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from, to, nbytes) };
 }
 
-/// Lets go of the lock around what takes long.
+/// Runs long work without the lock.
 pub(crate) fn unlocked<T>(state: Locked, work: impl FnOnce() -> T) -> T {
     drop(state);
     work()

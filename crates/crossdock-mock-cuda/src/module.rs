@@ -1,4 +1,4 @@
-//! Modules of PTX, and their functions: the library's kernels, compiled for the host.
+//! PTX modules and their functions: the library's kernels, compiled for the host.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 
@@ -7,24 +7,24 @@ use crate::queue::Work;
 use crate::state::{Locked, State};
 use crate::status::{Result, Status};
 
-/// What was loaded.
+/// A loaded module.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) context: usize,
-    /// The entries that the text has.
+    /// The entries in the text.
     pub(crate) entries: Vec<String>,
 }
 
-/// One entry.
+/// A function of a module.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) context: usize,
     pub(crate) module: usize,
-    /// Its number among the kernels of the host.
+    /// The number of the host kernel.
     pub(crate) kernel: c_int,
 }
 
-/// How a launch is cut into groups and items.
+/// The size of a launch in groups and items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) groups: [u32; 3],
@@ -50,11 +50,11 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What PTX begins with, as far as it matters.
+/// The directives at the start of PTX that this driver checks.
 struct Head {
     /// The version of the language: major and minor.
     version: (i32, i32),
-    /// The least compute capability, times ten.
+    /// The minimum compute capability, times ten.
     target: i32,
 }
 
@@ -78,7 +78,8 @@ fn entries(text: &str) -> Vec<String> {
 }
 
 impl State {
-    /// Loads a module into a context; the text must be PTX that this driver and this device know.
+    /// Loads a module into a context; the text must be PTX that this driver and this device
+    /// support.
     pub(crate) fn load(&mut self, context: usize, device: i32, text: &str) -> Result<usize> {
         let (Some(head), entries) = (Head::of(text), entries(text)) else {
             return Err(self.misuse(Status::INVALID_PTX, "no version, target and size of addresses"));
@@ -86,7 +87,7 @@ impl State {
         if entries.is_empty() {
             return Err(self.misuse(Status::INVALID_PTX, "no entries"));
         }
-        // CUDA 11.0 came with PTX 7.0, and 12.0 with 8.0.
+        // CUDA 11.0 introduced PTX 7.0, and 12.0 introduced 8.0.
         let version = self.config.driver_version;
         if head.version > (version / 1000 - 4, version % 1000 / 10) {
             return Err(Status::UNSUPPORTED_PTX_VERSION);
@@ -110,7 +111,8 @@ impl State {
         }
         let context = of.context;
         let c_name = CString::new(name.as_str()).map_err(|_| Status::NOT_FOUND)?;
-        // SAFETY: text that ends with a NUL, which is compared only.
+        // SAFETY: the argument is a C string, which the function compares with the kernels' names
+        // during the call.
         let kernel = unsafe { crossdock_mock_find(c_name.as_ptr()) };
         if kernel < 0 {
             return Err(self.misuse(Status::NOT_FOUND, format!("the host has no kernel {name}")));
@@ -121,19 +123,19 @@ impl State {
     }
 }
 
-/// How many bytes the last parameter of every kernel has.
+/// The size of the last parameter of every kernel, in bytes.
 pub(crate) fn job_nbytes() -> usize {
     crossdock_mock_job_nbytes
 }
 
-/// What a launch is given: three addresses, and what is to be done.
+/// The arguments of a launch: three addresses, and the job.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) addresses: [usize; 3],
     pub(crate) job: Vec<u8>,
 }
 
-/// Puts a launch into a stream.
+/// Enqueues a launch.
 pub(crate) fn launch(
     mut state: Locked,
     function: usize,
@@ -181,8 +183,9 @@ fn run(mut state: Locked, kernel: c_int, groups: u32, items: u32, arguments: &Ar
     }
     let [to, from, refused] = pointers;
     let job = arguments.job.as_ptr();
-    // SAFETY: the number is of a kernel (`State::entry`), and the job as long as its own; it touches what the launch says, which the
-    // program has to know is its own.
+    // SAFETY: `State::entry` found the number of the kernel, the job has the size that the kernel
+    // reads, and `kept` keeps the pages of each pointer. The program guarantees that the job stays
+    // within its own allocations, as on a GPU.
     let outcome =
         unlocked(state, || unsafe { crossdock_mock_run(kernel, to, from, refused, job, groups, items) });
     match outcome {
@@ -195,7 +198,7 @@ fn run(mut state: Locked, kernel: c_int, groups: u32, items: u32, arguments: &Ar
     }
 }
 
-/// The parameters of a launch, as C passes them.
+/// The arguments of a launch, as C passes them.
 pub(crate) fn arguments(parameters: &crate::abi::In<*const c_void>) -> Result<Arguments> {
     let mut addresses = [0; 3];
     for (index, address) in addresses.iter_mut().enumerate() {

@@ -1,31 +1,31 @@
-//! Pages of the system: a fence, which faults when it is touched, and rooms for bytes.
+//! Pages of the system: fences, which fault on access, and rooms for bytes.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr;
 
-/// Pages of our own.
+/// A mapping of pages.
 ///
 /// # Invariants
 ///
-/// 1. `base..base + nbytes` is a mapping of our own, which nobody else unmaps.
+/// 1. `base..base + nbytes` is a mapping that this value created and alone unmaps.
 #[derive(Debug)]
 pub(crate) struct Pages {
     base: *mut u8,
     nbytes: usize,
-    /// What stands behind them, where other processes can map them too.
+    /// The file of pages that other processes can map.
     file: Option<File>,
 }
 
-// SAFETY: an address range of the process, bound to no thread.
+// SAFETY: the mapping is bound to no thread, and any thread may unmap it (Pages 1).
 unsafe impl Send for Pages {}
-// SAFETY: as for Send: `&Pages` gives only the address.
+// SAFETY: `&Pages` returns the address, the size and the descriptor only, and accesses no bytes.
 unsafe impl Sync for Pages {}
 
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 impl Pages {
-    /// Addresses that fault.
+    /// Addresses that fault on access.
     pub(crate) fn fence(nbytes: usize) -> Option<Self> {
         Self::map(nbytes, libc::PROT_NONE, PRIVATE, None)
     }
@@ -37,18 +37,19 @@ impl Pages {
 
     /// Zeroed bytes that other processes can map.
     pub(crate) fn shared(nbytes: usize) -> Option<Self> {
-        // SAFETY: the name ends with a NUL.
+        // SAFETY: the name is a C string, and the call creates a descriptor without any other
+        // effect.
         let descriptor = unsafe { libc::memfd_create(c"crossdock-mock-cuda".as_ptr(), libc::MFD_CLOEXEC) };
         if descriptor < 0 {
             return None;
         }
-        // SAFETY: a new descriptor, which nobody else closes.
+        // SAFETY: the call above created the descriptor, which no other value owns.
         let file = unsafe { File::from_raw_fd(descriptor) };
         file.set_len(rounded(nbytes)?.try_into().ok()?).ok()?;
         Self::of(file, nbytes)
     }
 
-    /// The bytes of a file that another process made by [`Pages::shared`].
+    /// The bytes of a file that [`Pages::shared`] created in another process.
     pub(crate) fn of(file: File, nbytes: usize) -> Option<Self> {
         Self::map(nbytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, Some(file))
     }
@@ -56,7 +57,8 @@ impl Pages {
     fn map(nbytes: usize, protection: i32, flags: i32, file: Option<File>) -> Option<Self> {
         let nbytes = rounded(nbytes)?;
         let descriptor = file.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        // SAFETY: a new mapping at an address that the system chooses touches no memory of ours.
+        // SAFETY: the system chooses an unused address, so the new mapping replaces no memory of
+        // this process.
         let base = unsafe { libc::mmap(ptr::null_mut(), nbytes, protection, flags, descriptor, 0) };
         (base != libc::MAP_FAILED).then(|| Self { base: base.cast(), nbytes, file })
     }
@@ -76,7 +78,8 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: Pages 1.
+        // SAFETY: the range is a mapping that this value created and alone unmaps; users of its
+        // bytes hold the value (Pages 1).
         unsafe { libc::munmap(self.base.cast(), self.nbytes) };
     }
 }

@@ -1,4 +1,4 @@
-//! The work of streams, which their threads do in order, and what waits for it.
+//! The work of streams, which their threads execute in order, and waiting for it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::current;
 use crate::state::{Locked, State, Stream, changed, lock, sleep};
 use crate::status::{Result, Status};
 
-/// A moment in a stream, which comes once.
+/// A point in a stream, reached once.
 #[derive(Debug, Default)]
 pub(crate) struct Mark(AtomicBool);
 
@@ -26,13 +26,14 @@ impl Mark {
     }
 }
 
-/// What a stream's thread does.
+/// A piece of work of a stream's thread.
 pub(crate) enum Work {
-    /// Nothing: only the order matters.
+    /// Nothing: only its order matters.
     Nothing,
-    /// Frees memory, whatever has failed.
+    /// Frees memory, even after failures.
     Free(usize),
-    /// This, unless earlier work in the context failed. It has the lock, and lets go of it for whatever takes long.
+    /// A function, unless earlier work in the context failed. It receives the lock, and releases it
+    /// for long work.
     Run(Box<dyn FnOnce(Locked) -> Result + Send>),
 }
 
@@ -43,7 +44,7 @@ impl Work {
 }
 
 struct Job {
-    /// What has to be over before it begins.
+    /// The marks that must be reached before the job begins.
     after: Vec<Arc<Mark>>,
     work: Work,
     mark: Arc<Mark>,
@@ -63,12 +64,12 @@ pub(crate) struct Queue {
     pub(crate) pauses: u64,
     is_started: bool,
     is_closed: bool,
-    /// The end of what was put in last.
+    /// The end of the last job.
     last: Option<Arc<Mark>>,
 }
 
 impl State {
-    /// A new stream of a context.
+    /// Creates a stream in a context.
     pub(crate) fn make_stream(&mut self, context: usize, is_blocking: bool, is_made: bool) -> usize {
         let stream = self.handle();
         self.streams.insert(stream, Stream { context, is_blocking, is_made });
@@ -76,7 +77,7 @@ impl State {
         stream
     }
 
-    /// The stream that a program means by a handle or one of the numbers 0, 1 and 2, in the current context.
+    /// The stream of a handle, or of one of the numbers 0, 1 and 2, in the current context.
     pub(crate) fn stream(&mut self, handle: usize) -> Result<usize> {
         let context = current::context(self)?;
         match handle {
@@ -98,7 +99,7 @@ impl State {
         }
     }
 
-    /// Puts work into a stream, and returns the moment at which it is over.
+    /// Enqueues work, and returns the mark of its end.
     pub(crate) fn put(&mut self, stream: usize, mut after: Vec<Arc<Mark>>, work: Work) -> Result<Arc<Mark>> {
         after.extend(self.implied(stream));
         let mark = Arc::new(Mark::default());
@@ -115,7 +116,7 @@ impl State {
         Ok(mark)
     }
 
-    /// What the work of a stream comes after by the rules of the legacy stream.
+    /// The marks that the work of a stream must follow by the rules of the legacy stream.
     fn implied(&self, stream: usize) -> Vec<Arc<Mark>> {
         let Some(of) = self.streams.get(&stream) else { return Vec::new() };
         let Some(legacy) = self.contexts.get(&of.context).and_then(|context| context.legacy) else {
@@ -129,12 +130,12 @@ impl State {
         if of.is_blocking { last(&legacy).into_iter().collect() } else { Vec::new() }
     }
 
-    /// The end of all that is in a stream now.
+    /// The end of the work that is in a stream now.
     pub(crate) fn last(&self, stream: usize) -> Option<Arc<Mark>> {
         self.queues.get(&stream).and_then(|queue| queue.last.clone())
     }
 
-    /// Lets the thread of a stream end when all is done.
+    /// Lets the thread of a stream end when its work is done.
     pub(crate) fn close_queue(&mut self, stream: usize) {
         if let Some(queue) = self.queues.get_mut(&stream) {
             queue.is_closed = true;
@@ -160,7 +161,7 @@ impl State {
         self.queues.get(&stream).is_none_or(|queue| queue.is_closed && queue.jobs.is_empty())
     }
 
-    /// What work in streams is to fail with now.
+    /// The failure that a test has requested for this piece of work.
     fn work_fails(&mut self) -> Result {
         let Some((left, status)) = &mut self.failing_work else { return Ok(()) };
         *left -= 1;

@@ -1,4 +1,4 @@
-//! All that the driver knows, under one lock.
+//! The state of the driver, under one lock.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ pub(crate) type Locked = MutexGuard<'static, State>;
 
 static STATE: Mutex<State> = Mutex::new(State::new());
 
-/// Something has changed for those who wait: a stream has more to do, or has done something.
+/// Notified when a stream has received work, or has done some.
 static CHANGED: Condvar = Condvar::new();
 
 pub(crate) fn lock() -> Locked {
@@ -27,12 +27,12 @@ pub(crate) fn changed() {
     CHANGED.notify_all();
 }
 
-/// Waits until something has changed.
+/// Waits for a change.
 pub(crate) fn sleep(state: Locked) -> Locked {
     CHANGED.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until something holds. What takes a minute hangs: a stream that is paused is waited for.
+/// Waits until a condition holds. After a minute it fails, since a paused stream may be waited for.
 pub(crate) fn wait_until(mut state: Locked, mut holds: impl FnMut(&mut State) -> bool) -> Result<Locked> {
     state.waiters += 1;
     changed();
@@ -48,7 +48,7 @@ pub(crate) fn wait_until(mut state: Locked, mut holds: impl FnMut(&mut State) ->
 /// A device.
 #[derive(Debug, Default)]
 pub(crate) struct Device {
-    /// The bytes that allocations and pools have of it.
+    /// The bytes that allocations and pools use on it.
     pub(crate) used: u64,
     pub(crate) primary: Option<usize>,
     pub(crate) retained: u64,
@@ -60,21 +60,21 @@ pub(crate) struct Device {
 pub(crate) struct Context {
     pub(crate) device: i32,
     pub(crate) is_primary: bool,
-    /// What all calls give from now on.
+    /// The error that all calls in the context return from now on.
     pub(crate) sticky: Option<Status>,
     /// The stream with the numbers 0 and 1.
     pub(crate) legacy: Option<usize>,
-    /// The devices whose memory it may reach.
+    /// The contexts whose memory it may access.
     pub(crate) peers: BTreeSet<usize>,
 }
 
-/// A stream. Its work is in its queue, which outlives it.
+/// A stream. Its queue of work outlives it.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) context: usize,
-    /// Whether the legacy stream and it wait for each other.
+    /// Whether the legacy stream and this one wait for each other.
     pub(crate) is_blocking: bool,
-    /// Whether a program made it, and has to destroy it.
+    /// Whether the program created it, and must destroy it.
     pub(crate) is_made: bool,
 }
 
@@ -82,11 +82,11 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) context: usize,
-    /// The moment that it was last recorded at.
+    /// The mark of its last record.
     pub(crate) mark: Option<Arc<Mark>>,
 }
 
-/// A function that is to fail.
+/// A requested failure of a function.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) function: String,
@@ -94,7 +94,7 @@ pub(crate) struct Failure {
     pub(crate) status: Status,
 }
 
-/// Memory that another process allocated, opened here.
+/// Memory of another process, opened in this one.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) handle: [u8; 64],
@@ -119,19 +119,19 @@ pub(crate) struct State {
     /// By address.
     pub(crate) allocations: BTreeMap<usize, Allocation>,
     pub(crate) opened: Vec<Opened>,
-    /// Addresses that were freed, and are not given out again for a while: who still uses them is found out.
+    /// Freed addresses, which stay reserved for a while so that a use after free is detected.
     pub(crate) freed: VecDeque<Pages>,
-    /// Whether all streams are held back, and how often that was asked for.
+    /// How often all streams are paused.
     pub(crate) pauses: u64,
-    /// How many threads wait for streams.
+    /// The number of threads that wait for streams.
     pub(crate) waiters: u64,
     pub(crate) failures: Vec<Failure>,
-    /// The work in a stream that is to fail.
+    /// The requested failure of work in a stream.
     pub(crate) failing_work: Option<(u64, Status)>,
     pub(crate) calls: Counts,
-    /// What work in streams copied, filled and launched.
+    /// The number of copies, fills and launches done in streams.
     pub(crate) work_done: u64,
-    /// The function that is running.
+    /// The running function.
     pub(crate) function: &'static str,
     pub(crate) misuses: Vec<String>,
     last_handle: usize,
@@ -166,20 +166,20 @@ impl State {
         }
     }
 
-    /// A handle that no object had before.
+    /// A handle that was never used before.
     pub(crate) fn handle(&mut self) -> usize {
         self.last_handle += 0x40;
         self.last_handle
     }
 
-    /// Notes that the driver was used as it must not be.
+    /// Records a misuse of the driver.
     pub(crate) fn misuse(&mut self, status: Status, what: impl AsRef<str>) -> Status {
         let name = status.name().unwrap_or("\0").trim_end_matches('\0');
         self.misuses.push(format!("{}: {} ({name})", self.function, what.as_ref()));
         status
     }
 
-    /// The device with that number.
+    /// The device with this ordinal.
     pub(crate) fn device(&mut self, ordinal: i32) -> Result<&mut Device> {
         if !(0..self.config.device_count).contains(&ordinal) {
             return Err(Status::INVALID_DEVICE);
@@ -187,7 +187,7 @@ impl State {
         Ok(self.devices.entry(ordinal).or_default())
     }
 
-    /// The context of that handle.
+    /// The context with this handle.
     pub(crate) fn context(&mut self, handle: usize) -> Result<&mut Context> {
         if !self.contexts.contains_key(&handle) {
             return Err(self.misuse(Status::INVALID_CONTEXT, format!("{handle:#x} is no context")));
@@ -195,7 +195,7 @@ impl State {
         self.contexts.get_mut(&handle).ok_or(Status::INVALID_CONTEXT)
     }
 
-    /// Takes all that is in a context out with it.
+    /// Destroys a context and all objects in it.
     pub(crate) fn destroy_context(&mut self, context: usize) {
         let Some(gone) = self.contexts.remove(&context) else { return };
         let made = |stream: &Stream| stream.is_made && stream.context == context;

@@ -1,14 +1,15 @@
 //! The driver's error numbers, with their names and texts.
 
-/// What a function of the driver returns: 0, or the number of an error.
+/// The result of a driver function: 0, or an error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Status(pub i32);
 
-/// What a function of the driver does with its arguments, before the number is all that is left of it.
+/// The result of a driver function before it is reduced to a number.
 pub(crate) type Result<T = ()> = std::result::Result<T, Status>;
 
-/// The numbers that this driver gives or knows the names of, each with a NUL-terminated name and text.
+/// The numbers that this driver returns or has words for, each with a zero-terminated name and
+/// text.
 macro_rules! statuses {
     ($($constant:ident = $number:literal, $name:literal, $text:literal;)*) => {
         impl Status {
@@ -17,7 +18,7 @@ macro_rules! statuses {
                 pub const $constant: Self = Self($number);
             )*
 
-            /// The name of the number, with a NUL at its end.
+            /// The name, with a terminating zero.
             pub(crate) fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some(concat!($name, "\0")),)*
@@ -25,7 +26,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// What the number means, with a NUL at its end.
+            /// The text, with a terminating zero.
             pub(crate) fn text(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some(concat!($text, "\0")),)*

@@ -1,22 +1,22 @@
-//! Copies and fills: checked when they are asked for, and done in a stream.
+//! Copies and fills: checked when they are enqueued, and performed in a stream.
 
 use crate::memory::{Side, copy, unlocked};
 use crate::queue::Work;
 use crate::state::{Locked, State, wait_until};
 use crate::status::{Result, Status};
 
-/// One side of a box of bytes that is copied: rows of planes.
+/// The source or destination of a box of bytes: planes of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side3 {
     pub(crate) side: Side,
-    /// Where the first byte is.
+    /// The address of the first byte.
     pub(crate) address: usize,
     /// Bytes from row to row, and rows from plane to plane.
     pub(crate) pitch: usize,
     pub(crate) height: usize,
 }
 
-/// A box of bytes to be copied.
+/// A box of bytes to copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Box3 {
     pub(crate) from: Side3,
@@ -27,13 +27,13 @@ pub(crate) struct Box3 {
 }
 
 impl Box3 {
-    /// Bytes without gaps.
+    /// Contiguous bytes.
     pub(crate) fn bytes(to: (usize, Side), from: (usize, Side), nbytes: usize) -> Self {
         let side = |(address, side)| Side3 { side, address, pitch: nbytes, height: 1 };
         Self { from: side(from), to: side(to), width: nbytes, rows: 1, planes: 1 }
     }
 
-    /// From the first byte to the last on one side.
+    /// The bytes from the first to the last at the source or destination.
     fn extent(&self, side: &Side3) -> usize {
         let rows = (self.planes - 1) * side.height + (self.rows - 1);
         rows * side.pitch + self.width
@@ -58,7 +58,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether a side is host memory that the driver does not know.
+    /// Whether this is host memory that the driver does not know.
     fn is_pageable(&self, side: &Side3) -> bool {
         self.around(side.address).is_none()
     }
@@ -74,7 +74,9 @@ fn work(copied: Box3) -> Work {
                 let at = |side: &Side3| (plane * side.height + row) * side.pitch;
                 let to = to.pointer.wrapping_add(at(&copied.to));
                 let from = from.pointer.wrapping_add(at(&copied.from));
-                // SAFETY: both extents were reached, and stay so; a caller whose two sides overlap races with itself.
+                // SAFETY: `reach` resolved both extents, whose pages `from` and `to` keep; for
+                // unknown host memory, and against overlap, the program's call of the driver is the
+                // only guarantee.
                 unsafe { copy(to, from, copied.width) };
             }
         });
@@ -97,7 +99,7 @@ pub(crate) fn enqueue(mut state: Locked, stream: usize, copied: Box3) -> Result 
     Ok(())
 }
 
-/// Copies in the legacy stream, and waits.
+/// Copies in the legacy stream, synchronously.
 pub(crate) fn at_once(mut state: Locked, copied: Box3) -> Result {
     let stream = state.stream(0)?;
     if copied.is_empty() {
@@ -110,7 +112,7 @@ pub(crate) fn at_once(mut state: Locked, copied: Box3) -> Result {
     state.context(context)?.sticky.map_or(Ok(()), Err)
 }
 
-/// Fills memory of a device in a stream, with a pattern of 1, 2 or 4 bytes.
+/// Fills device memory in a stream, with a pattern of 1, 2 or 4 bytes.
 pub(crate) fn fill(mut state: Locked, stream: usize, address: usize, pattern: &[u8], count: usize) -> Result {
     let stream = state.stream(stream)?;
     let nbytes = count.checked_mul(pattern.len()).ok_or(Status::INVALID_VALUE)?;
@@ -128,7 +130,8 @@ pub(crate) fn fill(mut state: Locked, stream: usize, address: usize, pattern: &[
         unlocked(state, || {
             for index in 0..count {
                 let to = reached.pointer.wrapping_add(index * pattern.len());
-                // SAFETY: all `nbytes` bytes were reached, and stay so.
+                // SAFETY: `reach` resolved all `nbytes` bytes, whose pages `reached` keeps; the
+                // pattern is a separate allocation.
                 unsafe { copy(to, pattern.as_ptr(), pattern.len()) };
             }
         });

@@ -1,4 +1,4 @@
-//! The driver does what it promises: to programs, as far as the real one does, and to tests.
+//! The mock driver behaves as documented: to programs like the real driver, and to tests.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
@@ -9,22 +9,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crossdock_mock_cuda::{Live, Mock, Status};
 use libloading::Library;
 
-/// Calls a function of the driver; the types of the arguments are those of its reference.
+/// Calls a function of the driver with arguments of the types in its reference.
 macro_rules! cu {
     ($name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
         let driver = driver();
-        // SAFETY: the types are those of the reference, and pointers are to variables of the test.
+        // SAFETY: the callers of this macro pass the argument types of the driver's reference, and
+        // pointers to live variables of the test.
         unsafe { driver.get::<unsafe extern "C" fn($($kind),*) -> Status>(stringify!($name)).unwrap()($($argument),*) }
     }};
 }
 
 fn driver() -> &'static Library {
     static DRIVER: std::sync::OnceLock<Library> = std::sync::OnceLock::new();
-    // SAFETY: the driver does nothing when it is loaded.
+    // SAFETY: the file is the mock driver, which has no initialisers of its own.
     DRIVER.get_or_init(|| unsafe { Library::new(Mock::path()) }.unwrap())
 }
 
-/// The driver with a context that is current in this thread, all to one test.
+/// The driver with a current context in this thread, used by one test at a time.
 struct Use {
     mock: &'static Mock,
     before: Live,
@@ -60,14 +61,14 @@ impl Use {
         assert_eq!(cu!(cuDevicePrimaryCtxRelease_v2(device => c_int)), Status::SUCCESS);
     }
 
-    /// Gives everything back: nothing is left, and nothing was misused.
+    /// Releases everything, and checks that nothing is left and nothing was misused.
     fn end(self) {
         self.leave(0);
         assert_eq!(self.mock.misuses(), [""; 0]);
         assert_eq!(self.mock.live(), self.before);
     }
 
-    /// The one misuse that there was, which mentions this.
+    /// Checks that there was one misuse, and that it mentions this text.
     #[track_caller]
     fn assert_misuse(&self, mentioned: &str) {
         let misuses = self.mock.misuses();
@@ -138,19 +139,23 @@ fn bytes_go_to_a_device_and_come_back() {
 fn the_processor_faults_at_addresses_of_a_device() {
     let used = Use::new();
     let address = memory(100);
-    // SAFETY: the child does nothing but the access, and ends.
+    // SAFETY: the child performs only the calls below, which allocate nothing and take no lock, and
+    // ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // The default action, whatever the harness or a sanitizer installed.
-        // SAFETY: a system call.
+        // Restores the default action, in case the harness or a sanitizer installed a handler.
+        // SAFETY: the call sets the default action of a signal, in this child only, and takes no
+        // pointer.
         unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
-        // SAFETY: none: that it faults is what is tested.
+        // SAFETY: the read is expected to fault, because the address is in a mapping without access
+        // rights; it cannot reach other memory.
         let _byte = unsafe { std::ptr::with_exposed_provenance::<u8>(address as usize).read_volatile() };
-        // SAFETY: ends the child.
+        // SAFETY: `_exit` ends the child at once, without running handlers or destructors.
         unsafe { libc::_exit(0) }
     }
     let mut status = 0;
-    // SAFETY: the record is valid for the call.
+    // SAFETY: `status` is a live local variable, and `child` is the process that the fork above
+    // created.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV, "{status:#x}");
     assert_eq!(free(address), Status::SUCCESS);
@@ -160,17 +165,18 @@ fn the_processor_faults_at_addresses_of_a_device() {
 #[test]
 fn a_child_of_a_fork_is_told_that_nothing_is_initialised() {
     let used = Use::new();
-    // SAFETY: the child calls the driver, which takes no lock in a child, and ends.
+    // SAFETY: the child calls the driver, which takes no lock in a forked child, and ends.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let mut count: c_int = 0;
         let told = cu!(cuDeviceGetCount(&raw mut count => *mut c_int)) == Status::NOT_INITIALIZED;
         let counted = used.mock.count("calls_after_fork") == 1;
-        // SAFETY: ends the child.
+        // SAFETY: `_exit` ends the child at once, without running handlers or destructors.
         unsafe { libc::_exit(c_int::from(!(told && counted))) }
     }
     let mut status = 0;
-    // SAFETY: the record is valid for the call.
+    // SAFETY: `status` is a live local variable, and `child` is the process that the fork above
+    // created.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     used.end();
@@ -227,7 +233,7 @@ fn the_default_stream_waits_for_streams_that_are_not_told_otherwise() {
     let paused = used.mock.pause(blocking);
     assert_eq!(cu!(cuMemsetD8Async(address => u64, 1 => u8, 4 => usize, blocking => usize)), Status::SUCCESS);
     assert_eq!(cu!(cuMemsetD8Async(address => u64, 2 => u8, 2 => usize, 0 => usize)), Status::SUCCESS);
-    // The thread's own default stream waits for the old one.
+    // The thread's own default stream waits for the legacy stream.
     assert_eq!(cu!(cuMemsetD8Async(address => u64, 3 => u8, 1 => usize, 2 => usize)), Status::SUCCESS);
     assert_eq!(cu!(cuStreamQuery(0 => usize)), Status::NOT_READY);
     drop(paused);
@@ -277,7 +283,7 @@ fn memory_of_a_stream_is_used_after_it_was_allocated_and_before_it_is_freed() {
     assert_eq!(late, Status::INVALID_VALUE);
     used.assert_misuse("was freed");
     used.mock.reset();
-    // Another stream does not know that the first one has not come so far.
+    // Another stream must not use the memory before the first stream has allocated it.
     let paused = used.mock.pause(own);
     assert_eq!(
         cu!(cuMemAllocAsync(&raw mut address => *mut u64, 64 => usize, own => usize)),
@@ -398,7 +404,7 @@ fn it_fails_when_it_is_told_to_and_what_frees_has_freed() {
     let kept = memory(10);
     let failed = cu!(cuMemAlloc_v2(&raw mut address => *mut u64, 10 => usize));
     assert_eq!((failed, address), (Status::UNKNOWN, 0));
-    // Two failures of one function are two calls.
+    // Two requested failures of one function happen in two calls.
     used.mock.fail("*", 1, Status::LAUNCH_FAILED);
     used.mock.fail("*", 2, Status::ILLEGAL_ADDRESS);
     assert_eq!(free(kept), Status::LAUNCH_FAILED);
@@ -438,10 +444,10 @@ fn errors_have_names_and_texts() {
     let _session = Use::new();
     let mut text: *const c_char = std::ptr::null();
     assert_eq!(cu!(cuGetErrorName(700 => c_int, &raw mut text => *mut *const c_char)), Status::SUCCESS);
-    // SAFETY: text of the driver's.
+    // SAFETY: the driver returned a static C string, and the library stays loaded.
     assert_eq!(unsafe { CStr::from_ptr(text) }, c"CUDA_ERROR_ILLEGAL_ADDRESS");
     assert_eq!(cu!(cuGetErrorString(2 => c_int, &raw mut text => *mut *const c_char)), Status::SUCCESS);
-    // SAFETY: text of the driver's.
+    // SAFETY: the driver returned a static C string, and the library stays loaded.
     assert_eq!(unsafe { CStr::from_ptr(text) }, c"out of memory");
     assert_eq!(cu!(cuGetErrorName(-5 => c_int, &raw mut text => *mut *const c_char)), Status::INVALID_VALUE);
 }
@@ -471,7 +477,7 @@ fn memory_of_one_process_is_opened_by_another() {
 #[repr(C)]
 struct Handle([u8; 64]);
 
-/// What the library's kernels are told, as their source has it.
+/// The last parameter of the library's kernels, as in their source.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct Job {
@@ -537,7 +543,7 @@ fn a_kernel_of_the_library_runs_over_memory_of_a_device() {
     let content: Vec<u8> = (0..SIDE * SIDE).flat_map(|number| (number as u32).to_ne_bytes()).collect();
     let (from, to) = (memory(content.len()), memory(content.len()));
     assert_eq!(send(from, &content), Status::SUCCESS);
-    // A transposition, by way of memory that the group shares, with a barrier between.
+    // A transposition through memory shared by the group, with a barrier between.
     let axis = |from, to| Axis { len: SIDE as u32, steps: 1, from, to, ..Axis::default() };
     let mut job = Job { width: 4, count: 1, rank: 2, ..Job::default() };
     (job.axes[0], job.axes[1]) = (axis(4 * SIDE as i64, 4), axis(4, 4 * SIDE as i64));
@@ -584,10 +590,11 @@ fn what_is_no_kernel_is_not_loaded() {
 fn a_copy_lacks_the_functions_that_it_is_to_lack() {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lacking-{}.so", std::process::id()));
     Mock::without(&["cuEventQuery", "cuInit"], &copy).unwrap();
-    // SAFETY: the driver does nothing when it is loaded.
+    // SAFETY: the file is a copy of the mock driver, which has no initialisers of its own.
     let library = unsafe { Library::new(&copy) }.unwrap();
     let has = |name: &str| {
-        // SAFETY: it is only looked for.
+        // SAFETY: the symbol is looked up as a plain pointer, which is neither called nor
+        // dereferenced.
         unsafe { library.get::<*mut c_void>(name) }.is_ok()
     };
     assert_eq!((has("cuEventQuery"), has("cuInit")), (false, false));

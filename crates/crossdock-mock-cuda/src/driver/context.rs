@@ -1,4 +1,4 @@
-//! Contexts, and which of them a thread works in.
+//! Contexts, and the current context of each thread.
 
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
@@ -19,7 +19,7 @@ impl State {
 }
 
 driver! {
-    /// A device's primary context, made where it has none.
+    /// A device's primary context, created on first use.
     fn cuDevicePrimaryCtxRetain(context: Out<usize>, device: c_int) needs Driver |mut state| {
         let primary = match state.device(device)?.primary {
             Some(primary) => primary,
@@ -31,7 +31,7 @@ driver! {
         context.set(primary)
     }
 
-    /// Gives it back; the last one to do so destroys it.
+    /// Releases the primary context; the last release destroys it.
     fn cuDevicePrimaryCtxRelease_v2(device: c_int) needs DriverToDestroy |mut state| {
         let of = state.device(device)?;
         let Some(primary) = of.primary else {
@@ -44,7 +44,7 @@ driver! {
         Ok(())
     }
 
-    /// A context of a program's own, which becomes current.
+    /// Creates a context of the program's own and makes it current.
     fn cuCtxCreate_v2(context: Out<usize>, flags: c_uint, device: c_int) needs Driver |mut state| {
         let _any = flags;
         state.device(device)?;
@@ -53,7 +53,7 @@ driver! {
         context.set(made)
     }
 
-    /// Destroys a program's own context, and takes it off where it is current.
+    /// Destroys a program's own context, and removes it if it is current.
     fn cuCtxDestroy_v2(context: usize) needs DriverToDestroy |mut state| {
         if state.context(context)?.is_primary {
             return Err(state.misuse(Status::INVALID_CONTEXT, "a primary context is released, not destroyed"));
@@ -65,10 +65,10 @@ driver! {
         Ok(())
     }
 
-    /// The context of this thread, or null.
+    /// The current context of this thread, or null.
     fn cuCtxGetCurrent(context: Out<usize>) needs Driver |_state| context.set(current::top())
 
-    /// Replaces it.
+    /// Replaces the current context.
     fn cuCtxSetCurrent(context: usize) needs Driver |mut state| {
         if context != 0 {
             state.context(context)?;
@@ -77,14 +77,14 @@ driver! {
         Ok(())
     }
 
-    /// Puts one before it.
+    /// Pushes a context.
     fn cuCtxPushCurrent_v2(context: usize) needs Driver |mut state| {
         state.context(context)?;
         current::push(context);
         Ok(())
     }
 
-    /// Goes back to the one before.
+    /// Pops the current context.
     fn cuCtxPopCurrent_v2(context: Out<usize>) needs DriverToDestroy |mut state| {
         match current::pop() {
             Some(popped) => context.set_if_wanted(popped),
@@ -101,7 +101,7 @@ driver! {
         state.context(context)?.sticky.map_or(Ok(()), Err)
     }
 
-    /// Lets the current context reach memory of another device's.
+    /// Lets the current context access memory of another device.
     fn cuCtxEnablePeerAccess(peer: usize, flags: c_uint) needs Context |mut state| {
         let context = current::context(&mut state)?;
         if flags != 0 || peer == context {

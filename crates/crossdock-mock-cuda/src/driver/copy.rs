@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::status::{Result, Status};
 use crate::transfer::{Box3, Side3, at_once, enqueue, fill};
 
-/// One side of a rectangle.
+/// The source or destination of a rectangle.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct RectangleSide {
@@ -22,7 +22,7 @@ pub(crate) struct RectangleSide {
     pitch: usize,
 }
 
-/// Rows of bytes to be copied.
+/// Rows of bytes to copy.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Rectangle {
@@ -32,7 +32,7 @@ pub(crate) struct Rectangle {
     rows: usize,
 }
 
-/// One side of a box.
+/// The source or destination of a box.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct BoxSide {
@@ -49,7 +49,7 @@ pub(crate) struct BoxSide {
     height: usize,
 }
 
-/// Planes of rows of bytes to be copied.
+/// Planes of rows of bytes to copy.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Planes {
@@ -68,7 +68,7 @@ impl From<RectangleSide> for BoxSide {
 }
 
 impl Planes {
-    /// A pitch or a height of 0 is taken for one without gaps, as far as it matters.
+    /// A pitch or height of 0 means contiguous rows or planes.
     fn checked(&self, state: &mut State) -> Result<Box3> {
         let mut side = |of: &BoxSide| {
             let (address, side) = match of.memory {
@@ -131,12 +131,12 @@ driver! {
         enqueue(state, stream, on_devices(to, from, nbytes))
     }
 
-    /// From any address to any other, in a stream.
+    /// Between any two addresses, in a stream.
     fn cuMemcpyAsync(to: u64, from: u64, nbytes: usize, stream: usize) needs Context |state| {
         enqueue(state, stream, Box3::bytes((to as usize, Side::Either), (from as usize, Side::Either), nbytes))
     }
 
-    /// Between devices of which the contexts are told, in a stream.
+    /// Between devices given by their contexts, in a stream.
     fn cuMemcpyPeerAsync(to: u64, to_context: usize, from: u64, from_context: usize, nbytes: usize, stream: usize) needs Context |mut state| {
         for (address, context) in [(to, to_context), (from, from_context)] {
             let device = state.context(context)?.device;

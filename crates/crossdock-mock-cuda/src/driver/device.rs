@@ -7,7 +7,7 @@ use crate::call::driver;
 use crate::status::Status;
 
 driver! {
-    /// Makes the driver ready.
+    /// Initialises the driver.
     fn cuInit(flags: c_uint) needs Nothing |mut state| {
         if flags != 0 {
             return Err(state.misuse(Status::INVALID_VALUE, format!("flags {flags:#x}")));
@@ -19,7 +19,7 @@ driver! {
         Ok(())
     }
 
-    /// The newest version of CUDA that the driver knows: 1000 times the major and 10 times the minor number.
+    /// The newest supported version of CUDA: 1000 times the major and 10 times the minor number.
     fn cuDriverGetVersion(version: Out<c_int>) needs Nothing |state| version.set(state.config.driver_version)
 
     /// The name of an error.
@@ -32,10 +32,10 @@ driver! {
         text.set(error.text().ok_or(Status::INVALID_VALUE)?.as_ptr().cast())
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     fn cuDeviceGetCount(count: Out<c_int>) needs Driver |state| count.set(state.config.device_count)
 
-    /// The device of a number; its handle is the number.
+    /// The device with an ordinal; its handle is the ordinal.
     fn cuDeviceGet(device: Out<c_int>, ordinal: c_int) needs Driver |mut state| {
         state.device(ordinal)?;
         device.set(ordinal)
@@ -47,7 +47,7 @@ driver! {
         name.fill(usize::try_from(room).unwrap_or(0), &format!("mock device {device}"))
     }
 
-    /// A number that says what a device is.
+    /// An attribute of a device.
     fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, device: c_int) needs Driver |mut state| {
         state.device(device)?;
         match state.config.attribute(device, attribute) {
@@ -56,13 +56,13 @@ driver! {
         }
     }
 
-    /// The bytes that a device has.
+    /// The total memory of a device, in bytes.
     fn cuDeviceTotalMem_v2(nbytes: Out<usize>, device: c_int) needs Driver |mut state| {
         state.device(device)?;
         nbytes.set(usize::try_from(state.config.memory).unwrap_or(usize::MAX))
     }
 
-    /// Whether one device can reach another's memory.
+    /// Whether one device can access another's memory.
     fn cuDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) needs Driver |mut state| {
         state.device(device)?;
         state.device(peer)?;

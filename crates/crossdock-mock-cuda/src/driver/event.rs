@@ -30,14 +30,14 @@ driver! {
         event.set(made)
     }
 
-    /// Destroys an event; streams that wait for it go on waiting.
+    /// Destroys an event; streams that wait for it continue to wait.
     fn cuEventDestroy_v2(event: usize) needs ContextToDestroy |mut state| {
         state.event(event)?;
         state.events.remove(&event);
         Ok(())
     }
 
-    /// Lets the event mean the end of all that is in a stream now.
+    /// Records the event: it completes with all work that is in the stream now.
     fn cuEventRecord(event: usize, stream: usize) needs Context |mut state| {
         let stream = state.stream(stream)?;
         let context = current::context(&mut state)?;
@@ -49,7 +49,7 @@ driver! {
         Ok(())
     }
 
-    /// Whether that has come; an event that was never recorded has.
+    /// Whether the event is complete; an event that was never recorded is.
     fn cuEventQuery(event: usize) needs Context |mut state| {
         match &state.event(event)?.mark {
             Some(mark) if !mark.is_reached() => Err(Status::NOT_READY),
@@ -57,7 +57,7 @@ driver! {
         }
     }
 
-    /// Waits for it.
+    /// Waits for the event.
     fn cuEventSynchronize(event: usize) needs Context |mut state| {
         if let Some(mark) = state.event(event)?.mark.clone() {
             state = wait_until(state, |_| mark.is_reached())?;
@@ -66,9 +66,9 @@ driver! {
     }
 }
 
-/// What work in the event's context failed with.
+/// The error of failed work in the event's context.
 fn failed(state: &mut State, event: usize) -> Result {
-    // It may have been destroyed while it was waited for.
+    // The event may have been destroyed during the wait.
     let Some(context) = state.events.get(&event).map(|event| event.context) else { return Ok(()) };
     state.contexts.get(&context).and_then(|context| context.sticky).map_or(Ok(()), Err)
 }

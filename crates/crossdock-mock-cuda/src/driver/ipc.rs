@@ -1,4 +1,5 @@
-//! Memory of another process. The handle tells that process and its descriptor of the memory.
+//! Memory of another process. The handle contains the process and its file descriptor of the
+//! memory.
 
 use std::ffi::c_uint;
 use std::fs::OpenOptions;
@@ -10,7 +11,7 @@ use crate::pages::Pages;
 use crate::state::Opened;
 use crate::status::{Result, Status};
 
-/// What one process gives another.
+/// The handle that one process sends to another.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Handle {
@@ -19,7 +20,7 @@ pub(crate) struct Handle {
 
 const MAGIC: u64 = 0x6372_6F73_736D_6F63;
 
-/// What a handle says.
+/// The content of a handle.
 struct Told {
     process: u64,
     descriptor: u64,
@@ -55,7 +56,7 @@ impl Told {
 }
 
 driver! {
-    /// The handle of the allocation that an address lies in, which must be one of `cuMemAlloc`.
+    /// The handle of the allocation that contains an address, which must be from `cuMemAlloc`.
     fn cuIpcGetMemHandle(handle: Out<Handle>, address: u64) needs Context |mut state| {
         let found = state.around(address as usize).filter(|found| found.kind == Kind::Device && !found.is_leaving);
         let told = found.and_then(|found| Some(Told {
@@ -71,7 +72,7 @@ driver! {
         }
     }
 
-    /// Memory of another process; opened once more, it is counted.
+    /// Opens memory of another process; further opens are counted.
     fn cuIpcOpenMemHandle_v2(address: Out<u64>, handle: Handle, flags: c_uint) needs Context |mut state| {
         let (context, device) = state.here()?;
         let told = match Told::of(&handle) {
@@ -94,7 +95,7 @@ driver! {
         address.set(imported as u64)
     }
 
-    /// Gives it back; the last one to do so closes it.
+    /// Closes the memory; the last close unmaps it.
     fn cuIpcCloseMemHandle(address: u64) needs ContextToDestroy |mut state| {
         let Some(index) = state.opened.iter().position(|opened| opened.address as u64 == address) else {
             return Err(state.misuse(Status::INVALID_VALUE, format!("{address:#x} was not opened")));

@@ -1,4 +1,4 @@
-//! Memory that is allocated and freed at once, and what an address is.
+//! Memory that is allocated and freed synchronously, and attributes of addresses.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -11,14 +11,14 @@ use crate::state::State;
 use crate::status::{Result, Status};
 
 impl State {
-    /// The current context, and its device.
+    /// The current context and its device.
     pub(crate) fn here(&mut self) -> Result<(usize, i32)> {
         let context = current::context(self)?;
         Ok((context, self.context(context)?.device))
     }
 }
 
-/// An attribute of an address that lies in an allocation, or in none.
+/// An attribute of an address, which may be in no allocation.
 fn attribute(found: Option<&Allocation>, number: c_int, address: usize, data: Out<c_void>) -> Result {
     const HOST: u32 = 1;
     const DEVICE: u32 = 2;
@@ -44,7 +44,7 @@ fn attribute(found: Option<&Allocation>, number: c_int, address: usize, data: Ou
 }
 
 driver! {
-    /// The bytes of the current device that are free, and all it has.
+    /// The free and the total memory of the current device, in bytes.
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) needs Context |mut state| {
         let (_, device) = state.here()?;
         let has = state.config.memory;
@@ -79,7 +79,7 @@ driver! {
         address.set(state.allocate(Kind::Pinned, context, device, nbytes)?)
     }
 
-    /// Frees it.
+    /// Frees pinned memory.
     fn cuMemFreeHost(address: usize) needs ContextToDestroy |mut state| {
         let address = state.freeable(address, |kind| kind == Kind::Pinned)?.address;
         state.release(address);
@@ -100,7 +100,7 @@ driver! {
         Ok(())
     }
 
-    /// Leaves it to the program alone.
+    /// Unpins memory of the program.
     fn cuMemHostUnregister(address: usize) needs ContextToDestroy |mut state| {
         match state.allocations.get(&address) {
             Some(found) if found.kind == Kind::Registered => {
@@ -111,7 +111,7 @@ driver! {
         }
     }
 
-    /// The address by which devices reach pinned memory: the same one.
+    /// The device address of pinned memory, which is the host address.
     fn cuMemHostGetDevicePointer_v2(device: Out<u64>, host: usize, flags: c_uint) needs Context |mut state| {
         let is_pinned = |found: &Allocation| matches!(found.kind, Kind::Pinned | Kind::Registered);
         if flags != 0 || !state.around(host).is_some_and(is_pinned) {
@@ -120,7 +120,7 @@ driver! {
         device.set(host as u64)
     }
 
-    /// Memory that the driver moves between the devices and the host.
+    /// Managed memory, which the driver migrates between devices and host.
     fn cuMemAllocManaged(address: Out<u64>, nbytes: usize, flags: c_uint) needs Context |mut state| {
         let (context, device) = state.here()?;
         if !matches!(flags, 1 | 2) {
@@ -132,7 +132,7 @@ driver! {
         address.set(state.allocate(Kind::Managed, context, device, nbytes)? as u64)
     }
 
-    /// Several attributes of an address: those of an unknown one are 0.
+    /// Several attributes of an address; those of an unknown one are 0.
     fn cuPointerGetAttributes(count: c_uint, numbers: In<c_int>, data: In<*mut c_void>, address: u64) needs Context |state| {
         let address = address as usize;
         for index in 0..count as usize {
@@ -150,7 +150,7 @@ driver! {
         }
     }
 
-    /// The allocation that an address lies in.
+    /// The allocation that contains an address.
     fn cuMemGetAddressRange_v2(base: Out<u64>, nbytes: Out<usize>, address: u64) needs Context |state| {
         let found = state.around(address as usize).ok_or(Status::NOT_FOUND)?;
         base.set_if_wanted(found.address as u64)?;

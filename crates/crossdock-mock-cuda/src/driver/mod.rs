@@ -1,4 +1,5 @@
-//! The functions of the driver, named and numbered as its reference does. Handles are numbers here, which no object had before.
+//! The functions of the driver, with the names and numbers of its reference. Handles are numbers
+//! that are never reused.
 
 mod context;
 mod copy;

@@ -15,7 +15,7 @@ driver! {
         module.set(state.load(context, device, &text)?)
     }
 
-    /// Takes it out, with its functions.
+    /// Unloads a module, with its functions.
     fn cuModuleUnload(module: usize) needs ContextToDestroy |mut state| {
         if state.modules.remove(&module).is_none() {
             return Err(state.misuse(Status::INVALID_HANDLE, format!("{module:#x} is no module")));
@@ -29,7 +29,7 @@ driver! {
         function.set(state.entry(module, name.get()?)?)
     }
 
-    /// Puts a launch into a stream.
+    /// Enqueues a launch in a stream.
     fn cuLaunchKernel(
         function: usize,
         groups_x: c_uint,

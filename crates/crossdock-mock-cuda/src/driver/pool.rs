@@ -1,4 +1,4 @@
-//! Pools, and memory that streams allocate and free in their order.
+//! Pools, and memory that streams allocate and free in stream order.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,7 +10,7 @@ use crate::queue::Work;
 use crate::state::{Locked, State, wait_until};
 use crate::status::{Result, Status};
 
-/// What a pool is made with.
+/// The properties of a new pool.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Properties {
@@ -30,7 +30,7 @@ pub(crate) struct Location {
     ordinal: c_int,
 }
 
-/// Who may reach the memory of a pool.
+/// The devices that may access the memory of a pool.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Access {
@@ -80,7 +80,7 @@ fn allocate(mut state: Locked, nbytes: usize, pool: usize, stream: usize) -> Res
     if attempt == Err(Status::OUT_OF_MEMORY)
         && let Some(mark) = state.last(stream)
     {
-        // What the stream is to free can be had by what comes after it in the stream.
+        // Memory that the stream is going to free is available to later work in it.
         state = wait_until(state, |_| mark.is_reached())?;
         attempt = state.allocate(Kind::Pool(pool), context, device, nbytes);
     }
@@ -102,7 +102,7 @@ driver! {
         pool.set(made)
     }
 
-    /// Destroys it, when nothing is allocated out of it any more.
+    /// Destroys a pool once nothing is allocated from it.
     fn cuMemPoolDestroy(pool: usize) needs DriverToDestroy |mut state| {
         let of = state.pool(pool)?;
         if of.is_default {
@@ -117,12 +117,12 @@ driver! {
         Ok(())
     }
 
-    /// The pool that a device begins with.
+    /// The default pool of a device.
     fn cuDeviceGetDefaultMemPool(pool: Out<usize>, device: c_int) needs Driver |mut state| {
         pool.set(state.default_pool(device)?)
     }
 
-    /// A number of a pool.
+    /// Sets an attribute of a pool.
     fn cuMemPoolSetAttribute(pool: usize, number: c_int, value: In<u64>) needs Driver |mut state| {
         let of = state.pool(pool)?;
         match number {
@@ -135,7 +135,7 @@ driver! {
         Ok(())
     }
 
-    /// Tells a number of a pool.
+    /// Returns an attribute of a pool.
     fn cuMemPoolGetAttribute(pool: usize, number: c_int, value: Out<c_void>) needs Driver |mut state| {
         let of = state.pool(pool)?;
         match number {
@@ -149,7 +149,7 @@ driver! {
         }
     }
 
-    /// Lets other devices reach what is allocated out of it.
+    /// Lets other devices access the memory of a pool.
     fn cuMemPoolSetAccess(pool: usize, access: In<Access>, count: usize) needs Driver |mut state| {
         for index in 0..count {
             let Access { location, flags } = access.get(index)?;
@@ -167,26 +167,26 @@ driver! {
         Ok(())
     }
 
-    /// Gives memory that nobody uses back to the device.
+    /// Returns unused memory to the device.
     fn cuMemPoolTrimTo(pool: usize, kept: usize) needs Driver |mut state| {
         state.pool(pool)?;
         state.trim(pool, kept as u64);
         Ok(())
     }
 
-    /// Memory out of a pool, in the order of a stream.
+    /// Allocates from a pool, in stream order.
     fn cuMemAllocFromPoolAsync(address: Out<u64>, nbytes: usize, pool: usize, stream: usize) needs Context |state| {
         address.set(allocate(state, nbytes, pool, stream)? as u64)
     }
 
-    /// Memory out of the pool that the current device begins with.
+    /// Allocates from the default pool of the current device, in stream order.
     fn cuMemAllocAsync(address: Out<u64>, nbytes: usize, stream: usize) needs Context |mut state| {
         let (_, device) = state.here()?;
         let pool = state.default_pool(device)?;
         address.set(allocate(state, nbytes, pool, stream)? as u64)
     }
 
-    /// Frees memory of a device, in the order of a stream.
+    /// Frees device memory, in stream order.
     fn cuMemFreeAsync(address: u64, stream: usize) needs ContextToDestroy |mut state| {
         let stream = state.stream(stream)?;
         let found = state.freeable(address as usize, |kind| matches!(kind, Kind::Pool(_) | Kind::Device))?;

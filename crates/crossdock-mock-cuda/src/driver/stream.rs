@@ -26,13 +26,13 @@ driver! {
     /// A stream of the current context.
     fn cuStreamCreate(stream: Out<usize>, flags: c_uint) needs Context |mut state| stream.set(state.new_stream(flags)?)
 
-    /// The same; priorities change nothing here.
+    /// The same; priorities have no effect.
     fn cuStreamCreateWithPriority(stream: Out<usize>, flags: c_uint, priority: c_int) needs Context |mut state| {
         let _any = priority;
         stream.set(state.new_stream(flags)?)
     }
 
-    /// Destroys a stream; what is in it is done all the same.
+    /// Destroys a stream; its work is still done.
     fn cuStreamDestroy_v2(stream: usize) needs ContextToDestroy |mut state| {
         let id = state.stream(stream)?;
         if !state.streams.get(&id).is_some_and(|stream| stream.is_made) {
@@ -43,23 +43,23 @@ driver! {
         Ok(())
     }
 
-    /// Waits until all in the stream is done.
+    /// Waits until all work in the stream is done.
     fn cuStreamSynchronize(stream: usize) needs Context |mut state| {
         let stream = state.stream(stream)?;
         let context = current::context(&mut state)?;
-        // Work of its own, so that the default stream waits for the others, too.
+        // An empty piece of work, so that the default stream waits for the other streams, too.
         let mark = state.put(stream, Vec::new(), Work::Nothing)?;
         let mut state = wait_until(state, |_| mark.is_reached())?;
         state.context(context)?.sticky.map_or(Ok(()), Err)
     }
 
-    /// Whether it is.
+    /// Whether all work in the stream is done.
     fn cuStreamQuery(stream: usize) needs Context |mut state| {
         let stream = state.stream(stream)?;
         if state.last(stream).is_none_or(|mark| mark.is_reached()) { Ok(()) } else { Err(Status::NOT_READY) }
     }
 
-    /// Lets what is put into the stream from now on wait for an event, as it was last recorded.
+    /// Makes later work in the stream wait for an event, as it was last recorded.
     fn cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint) needs Context |mut state| {
         let stream = state.stream(stream)?;
         if flags != 0 {
@@ -82,7 +82,7 @@ driver! {
         context.set(of)
     }
 
-    /// Calls a function of the program in the stream's order, unless earlier work failed.
+    /// Calls a function of the program in stream order, unless earlier work failed.
     fn cuLaunchHostFunc(stream: usize, function: HostFunction, data: *mut c_void) needs Context |mut state| {
         let stream = state.stream(stream)?;
         let run = function.with(data)?;
