@@ -1,8 +1,9 @@
-//! The hostile producer of Arrow's C structs: columns of any shape, with a switch for each way in which one can lie, whose release
-//! functions count their calls and free what was lent.
+//! The hostile producer of Arrow's C structs: columns of any shape, with a switch for each way in
+//! which a column can lie. Its release functions count their calls and free the exported memory.
 //!
-//! The structs are declared here once more, from the header, so that the importer's own declarations are checked, too. What an honest
-//! column holds is asked in the most obvious way: [`Recipe::leaves`] lists its elements one by one.
+//! The structs are declared independently, from the header, so that the importer's declarations are
+//! checked, too. The expected elements of an honest column are computed in the most obvious way:
+//! [`Recipe::leaves`] lists them one by one.
 
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
@@ -50,18 +51,18 @@ pub struct DeviceArray {
     reserved: [i64; 3],
 }
 
-/// Bytes that choose; 0 once they have run out.
+/// Bytes that make choices; 0 once they have run out.
 pub use crate::dlpack::Choices;
 
-/// The size of the block in which all buffers lie.
+/// The size of the block with all buffers.
 pub const BLOCK: usize = 16 << 10;
 
-/// What the block has at a byte.
+/// The byte of the block at an offset.
 pub fn fill(at: usize) -> u8 {
     (at * 7 + at / 256) as u8
 }
 
-/// The types of columns without others below them, and their widths in bytes.
+/// The types of columns without children, and their widths in bytes.
 const FORMATS: [(&str, usize); 13] = [
     ("c", 1),
     ("C", 1),
@@ -78,72 +79,72 @@ const FORMATS: [(&str, usize); 13] = [
     ("tDm", 8),
 ];
 
-/// What a column is.
+/// The kind of a column.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Elements of a format and a width.
     Values(&'static str, usize),
     /// A byte for each truth value.
     Bool8,
-    /// Lists of so many elements.
+    /// Fixed-size lists of this length.
     List(usize),
-    /// Tensors of a shape, and which of its axes each of theirs is.
+    /// Tensors of a shape, with a permutation of its axes.
     Tensor(Vec<usize>, Option<Vec<usize>>),
-    /// Columns side by side.
+    /// A struct of columns.
     Struct,
 }
 
-/// What a column says of nulls.
+/// The nulls of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nulls {
-    /// There are none, and no bitmap.
+    /// No nulls, and no bitmap.
     None,
-    /// There are none, and what the bitmap has is nobody's concern.
+    /// No nulls, and a bitmap whose content does not matter.
     Zero,
-    /// Nobody counted, and there is no bitmap.
+    /// Not counted, without a bitmap.
     Unknown,
-    /// Nobody counted those of the bitmap, which begins so far into the block.
+    /// Not counted, with a bitmap at this offset in the block.
     Uncounted(usize),
-    /// They were counted.
+    /// Counted, with a bitmap at this offset in the block.
     Counted(usize),
 }
 
-/// One way in which a column can lie, or be odd.
+/// One way in which a column can be wrong or unusual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// The schema's `release` is null.
     ReleasedSchema,
     /// The array's `release` is null.
     ReleasedArray,
-    /// No format.
+    /// The format is null.
     NullFormat,
-    /// A format that is no UTF-8.
+    /// A format that is not UTF-8.
     GarbledFormat,
-    /// A name that is no UTF-8.
+    /// A name that is not UTF-8.
     GarbledName,
     /// Bits.
     Bits,
-    /// A format that nobody knows.
+    /// An unknown format.
     UnknownFormat,
     /// A schema with a dictionary.
     DictionarySchema,
-    /// An array with a dictionary, of a schema without.
+    /// An array with a dictionary, although the schema has none.
     DictionaryArray,
-    /// The schema has so many children.
+    /// The schema claims this number of children.
     SchemaChildren(i64),
-    /// The array has so many children.
+    /// The array claims this number of children.
     ArrayChildren(i64),
-    /// So many buffers.
+    /// The array claims this number of buffers.
     Buffers(i64),
     /// The pointer to the buffers is null.
     NullBuffers,
-    /// The pointer to the schema's children is null, and there is one.
+    /// The pointer to the schema's children is null, with a count of 1.
     NullSchemaChildren,
-    /// The pointer to the array's children is null, and there is one.
+    /// The pointer to the array's children is null, with a count of 1.
     NullArrayChildren,
-    /// The schema's one child is itself.
+    /// The schema is its own only child.
     Circle,
-    /// So are two.
+    /// The schema is its own two children.
     Fork,
     /// Another length.
     Length(i64),
@@ -151,7 +152,7 @@ pub enum Lie {
     Offset(i64),
     /// Another number of nulls, without a bitmap.
     NullCount(i64),
-    /// Metadata of so many pairs.
+    /// Metadata that claims this number of pairs.
     Pairs(i32),
     /// The metadata of a tensor of another shape.
     OtherTensor,
@@ -194,7 +195,7 @@ impl Lie {
     ];
 }
 
-/// A column, and what is below it.
+/// A column and its children.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Its name, if it has one.
@@ -203,15 +204,15 @@ pub struct Column {
     pub kind: Kind,
     /// The number of its elements.
     pub length: usize,
-    /// How many come before them.
+    /// The number of elements before them.
     pub offset: usize,
-    /// Which are null.
+    /// Its nulls.
     pub nulls: Nulls,
-    /// Where in the block the elements begin; nowhere where there are none.
+    /// The offset of the elements in the block; `None` for a null pointer.
     pub data: Option<usize>,
-    /// The columns below.
+    /// The children.
     pub children: Vec<Column>,
-    /// In which ways it is dishonest.
+    /// The ways in which it lies.
     pub lies: Vec<Lie>,
 }
 
@@ -232,7 +233,8 @@ impl Default for Column {
 }
 
 impl Column {
-    /// A column chosen by bytes, of at least so many elements, with less than so many levels below it.
+    /// A column chosen by bytes, with at least `least` elements and at most `levels` levels below
+    /// it.
     fn choose(choices: &mut Choices<'_>, levels: usize, least: usize) -> Self {
         let mut column = Self {
             name: [Some("a"), Some("b.c"), Some(""), None][usize::from(choices.below(4))],
@@ -262,7 +264,7 @@ impl Column {
             _ => None,
         };
         match size {
-            // Not more elements than the block has.
+            // At most as many elements as fit in the block.
             Some(size) if end * size < 200 => {
                 column.children = vec![Self::choose(choices, levels - 1, end * size)]
             }
@@ -289,12 +291,12 @@ impl Column {
         column
     }
 
-    /// How many columns this is.
+    /// The number of columns, including this one.
     fn count(&self) -> usize {
         1 + self.children.iter().map(Self::count).sum::<usize>()
     }
 
-    /// One of them, in the order in which they are written down.
+    /// The column at an index, in depth-first order.
     fn nth(&mut self, n: usize) -> &mut Self {
         let mut left = n.wrapping_sub(1);
         if n == 0 {
@@ -357,7 +359,7 @@ impl Column {
                 let axes = permutation.as_ref().map_or("null".to_owned(), |axes| format!("{axes:?}"));
                 let text =
                     format!("{{ \"dim_names\": null, \"permutation\": {axes}, \"shape\": {shape:?} }}");
-                // The other way round, as the order of pairs means nothing.
+                // In reverse order, since the order of pairs has no meaning.
                 [
                     ("ARROW:extension:metadata", text),
                     ("ARROW:extension:name", "arrow.fixed_shape_tensor".to_owned()),
@@ -373,7 +375,7 @@ impl Column {
         Some(bytes)
     }
 
-    /// The elements below, of rows that were asked for, counted without this column's offset.
+    /// Collects the leaves of the wanted rows, which are counted without this column's offset.
     fn walk(&self, wanted: &[(usize, bool)], above: &Leaf, leaves: &mut Vec<Leaf>) {
         let rows: Vec<(usize, bool)> = wanted
             .iter()
@@ -425,18 +427,18 @@ impl Column {
     }
 }
 
-/// The elements of a column without others below it.
+/// The elements of a column without children.
 #[derive(Clone, Debug, Default)]
 pub struct Leaf {
-    /// The names on the way to it, but for the first.
+    /// The names of the path to it, except the first.
     pub name: String,
-    /// The lengths of its axes, as the elements lie.
+    /// The lengths of its axes, in memory order.
     shape: Vec<usize>,
-    /// Which of these each axis is.
+    /// The permutation from indices to memory order.
     order: Vec<usize>,
-    /// In the order in which they lie; none where one is null.
+    /// In memory order; `None` for a null.
     elements: Vec<Option<Vec<u8>>>,
-    /// Whether a row is null, on whichever level: it may have no elements.
+    /// Whether a row is null on any level, even if it has no elements.
     has_nulls: bool,
 }
 
@@ -446,7 +448,7 @@ impl Leaf {
         self.order.iter().map(|&axis| self.shape[axis]).collect()
     }
 
-    /// The elements in row-major order of the indices; none where one is null.
+    /// The elements in row-major order of the indices; `None` for a null.
     pub fn elements(&self) -> Vec<Option<Vec<u8>>> {
         let shape = self.shape();
         let place = |mut number: usize| {
@@ -460,18 +462,18 @@ impl Leaf {
         (0..self.elements.len()).map(|number| self.elements[place(number)].clone()).collect()
     }
 
-    /// Whether an element is null, or a list that would have had elements.
+    /// Whether an element is null, or a list that would have elements.
     pub fn has_nulls(&self) -> bool {
         self.has_nulls
     }
 }
 
-/// Everything that is lent.
+/// Everything that is exported.
 #[derive(Clone, Debug, Default)]
 pub struct Recipe {
     /// The column.
     pub root: Column,
-    /// Kind and number of the device, and the address of an event.
+    /// Kind and ordinal of the device, and the address of an event.
     pub device: Option<(i32, i64, usize)>,
 }
 
@@ -499,7 +501,7 @@ impl Recipe {
         honest(&self.root)
     }
 
-    /// What honest columns hold, at the bottom of lists and structs.
+    /// The elements of honest columns, below lists and structs.
     pub fn leaves(&self) -> Vec<Leaf> {
         let mut leaves = vec![];
         let rows: Vec<(usize, bool)> = (0..self.root.length).map(|row| (row, false)).collect();
@@ -509,21 +511,21 @@ impl Recipe {
     }
 }
 
-/// What is lent, and what became of it. To be dropped when whoever has it is done with it.
+/// An export and its state. Must be dropped after its last consumer.
 #[derive(Debug)]
 pub struct Loan {
     schema: *mut Schema,
     array: *mut DeviceArray,
     state: *const Mutex<State>,
-    /// Every struct, so that pointers to them lead somewhere until the end.
+    /// Every struct, so that pointers to them stay valid until the end.
     parts: Parts,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What the schema refers to, until it is released.
+    /// The memory that the schema refers to, until it is released.
     words: Option<Words>,
-    /// What the array refers to, until it is released.
+    /// The memory that the array refers to, until it is released.
     block: Option<Box<[u8]>>,
     schemas: usize,
     arrays: usize,
@@ -543,11 +545,11 @@ struct Parts {
     of_arrays: Vec<Box<[*mut Array]>>,
     buffers: Vec<Box<[*const c_void]>>,
     owners: Vec<*mut Owner>,
-    /// How many structs are there to be released.
+    /// The number of structs to be released.
     live: (usize, usize),
 }
 
-/// What a struct's `private_data` are.
+/// The `private_data` of a struct.
 #[derive(Debug)]
 struct Owner {
     state: *const Mutex<State>,
@@ -556,14 +558,14 @@ struct Owner {
     arrays: Vec<*mut Array>,
 }
 
-/// Not more pointers than this are laid out, whatever a struct says of their number.
+/// The most pointers that are laid out, whatever a struct claims.
 const MOST_CHILDREN: usize = 16;
 
 impl Loan {
-    /// Lends what the recipe says.
+    /// Exports the columns of a recipe.
     pub fn new(recipe: &Recipe) -> Self {
         let state = Box::into_raw(Box::new(Mutex::new(State::default())));
-        // Made once: the case is about the structs.
+        // Created once, because only the structs vary.
         static FILLED: OnceLock<Box<[u8]>> = OnceLock::new();
         let block = FILLED.get_or_init(|| (0..BLOCK).map(fill).collect()).clone();
         let mut loan =
@@ -571,7 +573,8 @@ impl Loan {
         let mut words = Words::default();
         (loan.schema, loan.array) = loan.build(&recipe.root, None, block.as_ptr(), &mut words);
         if let Some((kind, id, event)) = recipe.device {
-            // SAFETY: just made, and nobody else has it.
+            // SAFETY: `build` created the struct by `Box::into_raw`, and its pointer has not left
+            // this function.
             let array = unsafe { &mut *loan.array };
             (array.device_type, array.device_id) = (kind, id);
             array.sync_event = ptr::without_provenance_mut(event);
@@ -589,7 +592,8 @@ impl Loan {
         block: *const u8,
         words: &mut Words,
     ) -> (*mut Schema, *mut DeviceArray) {
-        // What was released before is not released with what is above it, nor what is below.
+        // A struct that is already released is not released again with its parent, and neither are
+        // its children.
         let (schema_is, array_is) = above.unwrap_or((true, true));
         let live = (
             schema_is && !column.lies.contains(&Lie::ReleasedSchema),
@@ -689,11 +693,13 @@ impl Loan {
             reserved: [0; 3],
         }));
         if lies(Lie::DictionarySchema) {
-            // SAFETY: just made, and nobody else has it.
+            // SAFETY: `into_raw` above created the struct, and its pointer has not left this
+            // function.
             unsafe { (*schema).dictionary = schema };
         }
         if lies(Lie::DictionaryArray) {
-            // SAFETY: just made, and nobody else has it.
+            // SAFETY: `into_raw` above created the struct, and its pointer has not left this
+            // function.
             unsafe { (*array).array.dictionary = array.cast() };
         }
         if lies(Lie::Circle) || lies(Lie::Fork) {
@@ -708,23 +714,24 @@ impl Loan {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'static, State> {
-        // SAFETY: from `Box::into_raw` in `new`; freed when `self` is dropped.
+        // SAFETY: `new` created the state by `Box::into_raw`, and only the drop of `self` frees it.
         let state = unsafe { &*self.state };
         state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The pointer for a consumer, to be cast to its own declaration.
+    /// The pointer for a consumer, to cast to its own declaration.
     pub fn schema<T>(&self) -> *mut T {
         self.schema.cast()
     }
 
-    /// The pointer for a consumer, to be cast to its own declaration: an `ArrowDeviceArray`, which begins with the `ArrowArray`.
+    /// The pointer for a consumer, to cast to its own declaration: an `ArrowDeviceArray`, which
+    /// begins with the `ArrowArray`.
     pub fn array<T>(&self) -> *mut T {
         self.array.cast()
     }
 
-    /// How many schemas and arrays were released, of how many of each. The first release of either frees what it refers to: whoever looks
-    /// at that later is seen by the address sanitizer.
+    /// The numbers of released schemas and arrays, and of those that should be. The root's release
+    /// frees the memory that it refers to, so that the address sanitizer detects a later access.
     pub fn released(&self) -> ((usize, usize), (usize, usize)) {
         let state = self.state();
         ((state.schemas, state.arrays), self.parts.live)
@@ -739,44 +746,57 @@ impl Loan {
 impl Drop for Loan {
     fn drop(&mut self) {
         for &schema in &self.parts.schemas {
-            // SAFETY: from `Box::into_raw` in `build`, and whoever had the struct is done with it.
+            // SAFETY: `build` created the struct by `Box::into_raw`, and only this drop frees it,
+            // after its last consumer.
             drop(unsafe { Box::from_raw(schema) });
         }
         for &array in &self.parts.arrays {
-            // SAFETY: as above.
+            // SAFETY: `build` created the struct by `Box::into_raw`, and only this drop frees it,
+            // after its last consumer.
             drop(unsafe { Box::from_raw(array) });
         }
         for &owner in &self.parts.owners {
-            // SAFETY: as above.
+            // SAFETY: `build` created the owner by `Box::into_raw`, and only this drop frees it,
+            // after its last consumer.
             drop(unsafe { Box::from_raw(owner) });
         }
-        // SAFETY: as above.
+        // SAFETY: `new` created the state by `Box::into_raw`, and only this drop frees it, after
+        // its last consumer.
         drop(unsafe { Box::from_raw(self.state.cast_mut()) });
     }
 }
 
-/// The owner behind a struct, and its state.
+/// The owner in a struct's `private_data`, and its state.
 ///
 /// # Safety
 ///
-/// The `private_data` of a loan that was not dropped.
+/// `private` is the `private_data` of a struct of a [`Loan`] that is not dropped.
 unsafe fn owner<'a>(private: *mut c_void) -> (&'a Owner, &'a Mutex<State>) {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `private` points to an `Owner` of a `Loan` that is not dropped, which
+    // keeps it.
     let owner = unsafe { &*private.cast::<Owner>() };
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the `Loan` is not dropped, and it keeps the state that all its owners
+    // point to.
     (owner, unsafe { &*owner.state })
 }
 
+/// # Safety
+///
+/// `schema` points to a struct of a [`Loan`] that is not dropped, or to where its consumer moved
+/// it, and it is not released.
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: the struct outlives its consumers, or was moved to where they keep it.
+    // SAFETY: `# Safety`: the struct is valid, in its `Loan` or where the consumer moved it, and
+    // the consumer releases it on one thread.
     let schema = unsafe { &mut *schema };
     schema.release = None;
-    // SAFETY: as above.
+    // SAFETY: `build` set `private` to an owner, which the `Loan` keeps until it is dropped.
     let (owner, state) = unsafe { owner(schema.private) };
     for &child in &owner.schemas {
-        // SAFETY: as above.
+        // SAFETY: the children are structs of the same `Loan`, which keeps them until it is
+        // dropped.
         if let Some(release) = unsafe { (*child).release } {
-            // SAFETY: it was not released before.
+            // SAFETY: the child is a struct of the same `Loan`, and its `release` is not null, so
+            // it is not released.
             unsafe { release(child) };
         }
     }
@@ -787,16 +807,23 @@ unsafe extern "C" fn release_schema(schema: *mut Schema) {
     }
 }
 
+/// # Safety
+///
+/// `array` points to a struct of a [`Loan`] that is not dropped, or to where its consumer moved it,
+/// and it is not released.
 unsafe extern "C" fn release_array(array: *mut Array) {
-    // SAFETY: the struct outlives its consumers, or was moved to where they keep it.
+    // SAFETY: `# Safety`: the struct is valid, in its `Loan` or where the consumer moved it, and
+    // the consumer releases it on one thread.
     let array = unsafe { &mut *array };
     array.release = None;
-    // SAFETY: as above.
+    // SAFETY: `build` set `private` to an owner, which the `Loan` keeps until it is dropped.
     let (owner, state) = unsafe { owner(array.private) };
     for &child in &owner.arrays {
-        // SAFETY: as above.
+        // SAFETY: the children are structs of the same `Loan`, which keeps them until it is
+        // dropped.
         if let Some(release) = unsafe { (*child).release } {
-            // SAFETY: it was not released before.
+            // SAFETY: the child is a struct of the same `Loan`, and its `release` is not null, so
+            // it is not released.
             unsafe { release(child) };
         }
     }

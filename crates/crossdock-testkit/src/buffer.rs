@@ -1,33 +1,36 @@
-//! The hostile exporter of Python's buffers: anything that may stand in a `Py_buffer`, true or not.
+//! The hostile exporter of Python's buffers: any content of a `Py_buffer`, true or not.
 //!
-//! What an importer has to answer is asked here in the most obvious way, in 128 bits: [`Recipe::is_legal`].
+//! The expected answer of an importer is computed in the most obvious way, in 128 bits:
+//! [`Recipe::is_legal`].
 
 use std::ptr;
 
 use crate::dlpack::{BLOCK, Choices, Data, fill};
 
-/// Everything that a buffer says.
+/// The content of a buffer struct.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// Where element 0 is, or the first pointer.
+    /// The address of element 0, or of the first pointer.
     pub data: Data,
-    /// How many bytes all elements have.
+    /// The bytes of all elements.
     pub len: i64,
-    /// And each.
+    /// The bytes of each element.
     pub itemsize: i64,
-    /// One of [`FORMATS`], by its number, or none.
+    /// The index of one of [`FORMATS`], or none.
     pub format: Option<usize>,
     /// The lengths of the axes.
     pub shape: Option<Vec<i64>>,
-    /// As many as there are lengths, or one more, or none.
+    /// As many as there are lengths, one more, or none.
     pub strides: Option<Vec<i64>>,
-    /// As many as there are lengths. Without rows there is nothing to follow, and none is 0 or more unless strides are missing.
+    /// As many as there are lengths. Without rows no pointer is followed, and no suboffset is 0 or
+    /// more unless strides are missing.
     pub suboffsets: Option<Vec<i64>>,
-    /// Where rows begin in the block, behind a table of pointers in front of the first axis. A null pointer is `None`.
+    /// The offsets of rows in the block, behind a table of pointers for the first axis. `None` is a
+    /// null pointer.
     pub rows: Option<Vec<Option<usize>>>,
 }
 
-/// Formats, and how many bytes an item has; none where no array is made of them.
+/// Formats, and the bytes of an item; none for formats that no array can have.
 pub const FORMATS: [(&[u8], Option<i64>); 20] = [
     (b"B", Some(1)),
     (b"<i", Some(4)),
@@ -68,7 +71,7 @@ impl Default for Recipe {
 }
 
 impl Recipe {
-    /// A buffer chosen by bytes: every second one or so is legal, and most of these keep to the block.
+    /// A buffer chosen by bytes: about half are legal, and most of those stay within the block.
     pub fn choose(choices: &mut Choices<'_>) -> Self {
         let format = usize::from(choices.below(12));
         let itemsize = FORMATS[format].1.unwrap_or(1);
@@ -91,7 +94,7 @@ impl Recipe {
         recipe
     }
 
-    /// Puts element 0 where all elements lie in the block, if they can.
+    /// Places element 0 so that all elements are within the block, if they fit.
     fn put(&mut self, choices: &mut Choices<'_>) {
         let Some((low, high)) = self.reach() else { return };
         let room = BLOCK as i128 - (high - low);
@@ -100,7 +103,7 @@ impl Recipe {
         }
     }
 
-    /// Puts a table of pointers in front of the first axis, if there is one; some of them are null.
+    /// Adds a table of pointers for the first axis, if there is one; some of them are null.
     fn follow(&mut self, choices: &mut Choices<'_>) {
         let Some(shape) = self.shape.as_ref().filter(|shape| !shape.is_empty()) else { return };
         let rank = shape.len();
@@ -114,7 +117,7 @@ impl Recipe {
         self.suboffsets = Some(suboffsets);
     }
 
-    /// Now and then, one more thing that is wrong or odd.
+    /// Sometimes adds one more wrong or unusual property.
     fn spoil(&mut self, choices: &mut Choices<'_>) {
         if choices.byte() < 128 {
             return;
@@ -161,7 +164,7 @@ impl Recipe {
         }
     }
 
-    /// The bytes of all elements, without gaps.
+    /// The bytes of all elements, contiguous.
     fn product(&self) -> Option<i128> {
         let shape = self.shape.as_deref().unwrap_or_default();
         shape
@@ -173,7 +176,7 @@ impl Recipe {
         self.shape.as_ref().is_some_and(|shape| shape.contains(&0))
     }
 
-    /// The distances between neighbours, in bytes.
+    /// The strides, in bytes.
     fn steps(&self) -> Vec<i128> {
         let shape = self.shape.as_deref().unwrap_or_default();
         let given = match &self.strides {
@@ -198,7 +201,7 @@ impl Recipe {
         Some((low, high)).filter(|_| low > -(1 << 100) && high < 1 << 100)
     }
 
-    /// Whether an importer must take it; what is left to trust then is that the bytes exist.
+    /// Whether an importer must accept it. The existence of the bytes cannot be checked.
     pub fn is_legal(&self, block: usize) -> bool {
         let most = i128::from(i64::MAX);
         if !(0..=i64::from(u32::MAX)).contains(&self.itemsize) || self.len < 0 {
@@ -212,7 +215,7 @@ impl Recipe {
             return false;
         }
         let Some(shape) = &self.shape else {
-            // One axis of as many items as there are bytes for.
+            // One axis, with as many items as fit in the bytes.
             let items = i128::from(self.len).checked_div(i128::from(self.itemsize)).unwrap_or(0);
             let is_whole = items * i128::from(self.itemsize) == i128::from(self.len);
             return is_whole && self.is_in_reach((0, i128::from(self.len)), block);
@@ -249,7 +252,7 @@ impl Recipe {
         high - low <= i128::from(i64::MAX) && first + low >= lowest && first + high <= i128::from(last)
     }
 
-    /// The bytes of the elements in row-major order, if all of them lie in the block.
+    /// The bytes of the elements in row-major order, if all of them are within the block.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let size = usize::try_from(self.itemsize).ok().filter(|size| *size <= BLOCK)?;
         let Some(shape) = &self.shape else {
@@ -291,7 +294,7 @@ fn row_major(shape: &[i64], itemsize: i64) -> Vec<i64> {
     strides
 }
 
-/// A buffer as its exporter keeps it: the block of elements, and the table of pointers in front of rows.
+/// The memory of an exporter: the block of elements, and the table of pointers to rows.
 #[derive(Debug)]
 pub struct Exporter {
     block: Box<[u8]>,
@@ -299,7 +302,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Memory for what the recipe says.
+    /// Allocates the memory of a recipe.
     pub fn new(recipe: &Recipe) -> Self {
         let block: Box<[u8]> = (0..BLOCK).map(fill).collect();
         let at = |row: &Option<usize>| row.map_or(ptr::null(), |row| block.as_ptr().wrapping_add(row));
@@ -312,7 +315,7 @@ impl Exporter {
         self.block.as_ptr().addr()
     }
 
-    /// What stands in `buf`.
+    /// The value of `buf`.
     pub fn address(&mut self, recipe: &Recipe) -> *mut u8 {
         match recipe.data {
             _ if recipe.rows.is_some() => self.table.as_mut_ptr().cast(),

@@ -1,8 +1,9 @@
-//! The known bugs of Ruby's own MemoryView, in the order of their numbers: what crashes there, or comes out wrong, and what happens here.
+//! The known bugs of Ruby's MemoryView, in the order of their numbers: crashes and wrong results
+//! there, and the behaviour here.
 //!
-//! It is one list for all who show that they are answered soundly: the tests in Rust carry the number, the tests in C and the page for
-//! authors the id. What the records of the original show of a bug is in the lists of deviations, [`vectors`](crate::vectors) and
-//! [`layouts`](crate::layouts), whose ids stand here.
+//! All tests of the sound behaviour share this list: the tests in Rust use the number, the tests in
+//! C and the page for authors use the id. Recorded answers that show a bug are in the lists of
+//! deviations, [`vectors`](crate::vectors) and [`layouts`](crate::layouts), whose ids appear here.
 
 /// One bug.
 #[derive(Clone, Copy, Debug)]
@@ -11,13 +12,13 @@ pub struct Bug {
     pub id: &'static str,
     /// What the original does.
     pub original: &'static str,
-    /// What is done here.
+    /// What this library does.
     pub here: &'static str,
     /// The deviations that show it in recorded answers.
     pub deviations: &'static [&'static str],
 }
 
-/// All bugs. Each can be reached from C.
+/// All bugs. Each is reachable from C.
 pub const BUGS: &[Bug] = &[
     Bug {
         id: "null-strides",

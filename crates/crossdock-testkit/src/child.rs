@@ -1,24 +1,27 @@
-//! Processes that are forked off to do one thing.
+//! Forked processes that perform one task.
 
-/// How a child of this process ended that did this: 0 where it came to its end. One that hangs is ended by the system, with a
-/// signal.
+/// The wait status of a forked child that runs `does`: 0 if it returned true. A signal of the
+/// system ends a child that hangs.
 pub fn status_of_child(does: impl FnOnce() -> bool) -> i32 {
-    // SAFETY: the child does what a program with threads may do after a fork by glibc: it allocates, and ends by a signal or
-    // by `_exit`.
+    // SAFETY: the child does only what glibc permits in a child of a multithreaded process: it may
+    // allocate, and it ends by a signal or `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no process could be made");
     if pid == 0 {
-        // A sanitizer's handler would turn the signal into something else.
-        // SAFETY: a system call.
+        // A sanitizer's handler would change the signal.
+        // SAFETY: the call sets the default action of a signal, in this child only, and takes no
+        // pointer.
         unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
-        // SAFETY: a system call.
+        // SAFETY: the call sets a timer of this child, and takes no pointer.
         unsafe { libc::alarm(60) };
         let code = if does() { 0 } else { 1 };
-        // SAFETY: ends the process without running what belongs to the parent.
+        // SAFETY: `_exit` ends the child at once, without running handlers or destructors of the
+        // parent's objects.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
-    // SAFETY: the record is valid for the call.
+    // SAFETY: `status` is a live local variable, and `pid` is the child that the fork above
+    // created.
     let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     assert_eq!(ended, pid);
     status

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::thread;
 
-/// Whether what is missing is a failure.
+/// Whether a missing counterpart is a failure.
 pub fn counterparts_are_required() -> bool {
     std::env::var_os("CROSSDOCK_REQUIRE_COUNTERPARTS").is_some_and(|value| value != "0")
 }
@@ -45,7 +45,8 @@ pub fn not_run(reason: &str) {
     }
 }
 
-/// A Python with the packages of `tests/python/requirements.txt`, by `CROSSDOCK_PYTHON`. Without one it says that the test was not run.
+/// The Python with the packages of `tests/python/requirements.txt` that `CROSSDOCK_PYTHON` names.
+/// Without one, reports that the test was not run.
 ///
 /// # Panics
 ///

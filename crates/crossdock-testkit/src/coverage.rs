@@ -1,9 +1,9 @@
-//! What a property test has met.
+//! The coverage of a property test.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Counts how many of the cases of a test belong to which class.
+/// Counts the cases of a test by class.
 ///
 /// ```
 /// use crossdock_testkit::Coverage;
@@ -23,29 +23,29 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// A new case begins.
+    /// Begins a new case.
     pub fn case(&mut self) {
         self.cases += 1;
     }
 
-    /// The present case belongs to a class; note each class once per case.
+    /// Adds the current case to a class; call it once per class and case.
     pub fn note(&mut self, class: impl Into<String>) {
         *self.classes.entry(class.into()).or_default() += 1;
     }
 
-    /// The present case belongs to a class if a condition holds.
+    /// Adds the current case to a class if a condition holds.
     pub fn note_if(&mut self, condition: bool, class: &str) {
         if condition {
             self.note(class);
         }
     }
 
-    /// How many cases there were.
+    /// The number of cases.
     pub fn cases(&self) -> usize {
         self.cases
     }
 
-    /// How many cases of a class there were.
+    /// The number of cases of a class.
     pub fn count(&self, class: &str) -> usize {
         self.classes.get(class).copied().unwrap_or(0)
     }

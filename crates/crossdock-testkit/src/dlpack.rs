@@ -1,7 +1,9 @@
-//! The hostile producer of DLPack: any struct, legal or not, with a deleter that counts its calls and frees what it lent.
+//! The hostile producer of DLPack: any struct, legal or not, with a deleter that counts its calls
+//! and frees the exported memory.
 //!
-//! The structs are declared here once more, from the header, so that the importer's own declarations are checked, too. So
-//! is what an importer has to answer: [`Recipe::is_legal`] asks in the most obvious way, in 128 bits.
+//! The structs are declared independently, from the header, so that the importer's declarations are
+//! checked, too. The expected answer of an importer is computed in the most obvious way, in 128
+//! bits: [`Recipe::is_legal`].
 
 use std::ffi::c_void;
 use std::ptr;
@@ -42,28 +44,28 @@ pub struct Legacy {
     deleter: Option<unsafe extern "C" fn(*mut Legacy)>,
 }
 
-/// What `data` is.
+/// The value of `data`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Null.
     Null,
-    /// This far into a block of [`BLOCK`] bytes (or, as a wrapped number, in front of it).
+    /// This offset in a block of [`BLOCK`] bytes (or, as a wrapped number, before it).
     Block(usize),
-    /// This address, whatever is there. Not to be touched.
+    /// This address, whatever is there. Never accessed.
     Wild(usize),
 }
 
 /// The size of the block of data.
 pub const BLOCK: usize = 1024;
 
-/// Everything that a struct says.
+/// The content of a struct.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     /// Major and minor. (The legacy struct has none.)
     pub version: [u32; 2],
     /// Read-only 1, copied 2, sub-byte padded 4. (The legacy struct has none.)
     pub flags: u64,
-    /// Kind and number.
+    /// Kind and ordinal.
     pub device: [i32; 2],
     /// The number of axes.
     pub ndim: i32,
@@ -73,9 +75,9 @@ pub struct Recipe {
     pub shape: Option<Vec<i64>>,
     /// As many as [`Recipe::rank`] says, or null.
     pub strides: Option<Vec<i64>>,
-    /// Where the data is.
+    /// The address of the data.
     pub data: Data,
-    /// Bytes from there to element 0.
+    /// The offset of element 0, in bytes.
     pub byte_offset: u64,
     /// Whether there is a deleter.
     pub deleter: bool,
@@ -99,7 +101,7 @@ impl Default for Recipe {
     }
 }
 
-/// Bytes that choose; 0 once they have run out.
+/// Bytes that make choices; 0 once they have run out.
 #[derive(Debug)]
 pub struct Choices<'a>(pub &'a [u8]);
 
@@ -126,7 +128,7 @@ impl Choices<'_> {
         self.byte() >= 0xf0
     }
 
-    /// A number that is likely to hurt.
+    /// A number that often causes overflow.
     pub(crate) fn nasty(&mut self) -> i64 {
         let near = i64::from(self.below(5)) - 2;
         let around = match self.below(8) {
@@ -143,7 +145,7 @@ impl Choices<'_> {
     }
 }
 
-/// What DLPack 1.3 calls by code and bits, and how many bytes an element has. Those below 8 bits are padded.
+/// The types of DLPack 1.3, by code and bits. Types below 8 bits are padded to bytes.
 const TYPES: [(u8, &[u8]); 18] = [
     (0, &[8, 16, 32, 64]),
     (1, &[8, 16, 32, 64]),
@@ -168,11 +170,12 @@ const TYPES: [(u8, &[u8]); 18] = [
 /// Devices whose `data` is a handle.
 const HANDLES: [i32; 3] = [7, 8, 15];
 
-/// Of this one a producer's word is taken: its driver follows the handle, and nothing but a good one can be told from others.
+/// The producer is trusted for this one: its driver dereferences the handle, and only a valid
+/// handle can be checked.
 const OPENCL: i32 = 4;
 
 impl Recipe {
-    /// A struct chosen by bytes: every second one or so is legal, and most of these keep to the block.
+    /// A struct chosen by bytes: about half are legal, and most of those stay within the block.
     pub fn choose(choices: &mut Choices<'_>) -> Self {
         let (code, widths) = TYPES[usize::from(choices.below(18))];
         let bits = widths[usize::from(choices.below(4)) % widths.len()];
@@ -218,7 +221,7 @@ impl Recipe {
         recipe
     }
 
-    /// Strides without gaps, forwards or backwards.
+    /// Contiguous strides, forwards or backwards.
     fn row_major(&self, forwards: bool) -> Vec<i64> {
         let mut inner: i64 = if forwards { 1 } else { -1 };
         let shape = self.shape.as_deref().unwrap_or_default();
@@ -230,7 +233,7 @@ impl Recipe {
         strides
     }
 
-    /// Puts element 0 where all elements lie in the block, if they can.
+    /// Places element 0 so that all elements are within the block, if they fit.
     fn put(&mut self, choices: &mut Choices<'_>) {
         let Some((low, high)) = self.reach() else { return };
         let room = BLOCK as i128 - (high - low);
@@ -238,13 +241,14 @@ impl Recipe {
             return;
         }
         let at = (i128::from(choices.byte()) % (room + 1) - low) as usize;
-        // Split between pointer and offset; a pointer in front of the block is fine as long as it is not followed.
+        // Split between pointer and offset; a pointer before the block is valid as long as it is
+        // not dereferenced.
         let byte_offset = if choices.byte() < 128 { 0 } else { usize::from(choices.byte()) };
         self.data = Data::Block(at.wrapping_sub(byte_offset));
         self.byte_offset = byte_offset as u64;
     }
 
-    /// Now and then, one more thing that is wrong or odd.
+    /// Sometimes adds one more wrong or unusual property.
     fn spoil(&mut self, choices: &mut Choices<'_>) {
         if choices.byte() < 160 {
             return;
@@ -272,7 +276,7 @@ impl Recipe {
         }
     }
 
-    /// How many lengths and strides there are for a consumer to look at.
+    /// The number of lengths and strides that a consumer may read.
     pub fn rank(&self) -> usize {
         usize::try_from(self.ndim).map_or(0, |rank| rank.min(64))
     }
@@ -285,7 +289,7 @@ impl Recipe {
         self.rank() > 0 && self.shape.as_ref().is_some_and(|shape| shape.contains(&0))
     }
 
-    /// The distances between neighbours, in bytes.
+    /// The strides, in bytes.
     fn byte_strides(&self) -> Vec<i128> {
         let strides = match &self.strides {
             Some(strides) => strides.clone(),
@@ -294,7 +298,7 @@ impl Recipe {
         strides.iter().map(|&stride| i128::from(stride) * self.itemsize()).collect()
     }
 
-    /// The lowest and the highest (exclusive) byte relative to element 0, if it is below 2¹⁰⁰.
+    /// The lowest and the highest (exclusive) byte relative to element 0, if they are below 2¹⁰⁰.
     fn reach(&self) -> Option<(i128, i128)> {
         let (mut low, mut high) = (0, self.itemsize());
         if self.is_empty() {
@@ -305,11 +309,11 @@ impl Recipe {
             let end: &mut i128 = if distance < 0 { &mut low } else { &mut high };
             *end = end.checked_add(distance)?;
         }
-        // Beyond that it is too far anyway, and sums would no longer fit.
+        // Beyond this, sums would overflow, and the layout is too large in any case.
         Some((low, high)).filter(|_| low > -(1 << 100) && high < 1 << 100)
     }
 
-    /// Whether an importer must take it; what is left to trust then is that the bytes exist.
+    /// Whether an importer must accept it. The existence of the bytes cannot be checked.
     pub fn is_legal(&self, is_versioned: bool, block: usize) -> bool {
         let (code, bits, lanes) = self.dtype;
         let padded = is_versioned && self.flags & 4 != 0;
@@ -350,12 +354,13 @@ impl Recipe {
             return false;
         }
         let first = address as i128 + i128::from(self.byte_offset);
-        // Without elements, the address alone has to be one.
+        // Without elements, only the address itself must be valid.
         let (lowest, last) = if self.is_empty() { (0, u64::MAX) } else { (1, i64::MAX as u64) };
         high - low <= most && first + low >= lowest && first + high <= i128::from(last)
     }
 
-    /// Where in the block the elements begin, in row-major order of their indices, if all of them lie in it.
+    /// The offsets of the elements in the block, in row-major order of their indices, if all of
+    /// them are within it.
     pub fn elements(&self) -> Option<Vec<usize>> {
         let Data::Block(offset) = self.data else { return None };
         let first = i128::from(offset as isize as i64) + i128::from(self.byte_offset);
@@ -366,7 +371,7 @@ impl Recipe {
         let mut elements = vec![first];
         let strides = self.byte_strides();
         for (axis, len) in self.shape.iter().flatten().enumerate() {
-            // Strides of 0 can make many elements of few bytes.
+            // Strides of 0 can make many elements from few bytes.
             if *len as i128 * elements.len() as i128 > 10_000 {
                 return None;
             }
@@ -380,19 +385,19 @@ impl Recipe {
         Some(elements.into_iter().map(|at| at as usize).collect())
     }
 
-    /// The bytes of the elements in row-major order, if all of them lie in the block.
+    /// The bytes of the elements in row-major order, if all of them are within the block.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let size = self.itemsize() as usize;
         Some(self.elements()?.into_iter().flat_map(|at| (at..at + size).map(fill)).collect())
     }
 }
 
-/// What the block has at a byte.
+/// The byte of the block at an offset.
 pub fn fill(at: usize) -> u8 {
     (at * 7 + at / 256) as u8
 }
 
-/// A struct on loan, and what became of it. To be dropped when whoever has the struct is done with it.
+/// An exported struct and its state. Must be dropped after its last consumer.
 #[derive(Debug)]
 pub struct Loan {
     versioned: *mut Versioned,
@@ -400,7 +405,7 @@ pub struct Loan {
     state: *const Mutex<State>,
 }
 
-/// What the deleter frees, and how often it was called.
+/// The memory that the deleter frees, and the number of its calls.
 #[derive(Debug)]
 struct State {
     lent: Option<Lent>,
@@ -415,7 +420,7 @@ struct Lent {
 }
 
 impl Loan {
-    /// Lends what the recipe says, by one or the other struct.
+    /// Exports a recipe, by both structs.
     pub fn new(recipe: &Recipe) -> Self {
         let mut lent = Lent {
             block: (0..BLOCK).map(fill).collect(),
@@ -466,22 +471,23 @@ impl Loan {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        // SAFETY: from `Box::into_raw` in `new`; freed when `self` is dropped.
+        // SAFETY: `new` created the state by `Box::into_raw`, and only the drop of `self` frees it.
         let state = unsafe { &*self.state };
         state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The pointer for a consumer, to be cast to its own declaration.
+    /// The pointer for a consumer, to cast to its own declaration.
     pub fn versioned<T>(&self) -> *mut T {
         self.versioned.cast()
     }
 
-    /// The pointer for a consumer, to be cast to its own declaration.
+    /// The pointer for a consumer, to cast to its own declaration.
     pub fn legacy<T>(&self) -> *mut T {
         self.legacy.cast()
     }
 
-    /// How often the deleter was called. It frees what was lent: whoever looks at it later is seen by the address sanitizer.
+    /// The number of calls of the deleter. It frees the exported memory, so that the address
+    /// sanitizer detects a later access.
     pub fn deleted(&self) -> usize {
         self.state().calls
     }
@@ -494,36 +500,48 @@ impl Loan {
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        // SAFETY: from `Box::into_raw` in `new`, and whoever had the struct is done with it.
+        // SAFETY: `new` created the struct by `Box::into_raw`, and only this drop frees it, after
+        // its last consumer.
         drop(unsafe { Box::from_raw(self.versioned) });
-        // SAFETY: as above.
+        // SAFETY: `new` created the struct by `Box::into_raw`, and only this drop frees it, after
+        // its last consumer.
         drop(unsafe { Box::from_raw(self.legacy) });
-        // SAFETY: as above.
+        // SAFETY: `new` created the state by `Box::into_raw`, and only this drop frees it, after
+        // its last consumer.
         drop(unsafe { Box::from_raw(self.state.cast_mut()) });
     }
 }
 
 /// # Safety
 ///
-/// The context of a loan that was not dropped.
+/// `context` is the context of a struct of a [`Loan`] that is not dropped.
 unsafe fn delete(context: *mut c_void) {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `context` points to the state of a `Loan` that is not dropped, which
+    // keeps it.
     let state = unsafe { &*context.cast::<Mutex<State>>() };
     let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     state.calls += 1;
     state.lent = None;
 }
 
+/// # Safety
+///
+/// `managed` points to a struct of a [`Loan`] that is not dropped.
 unsafe extern "C" fn delete_versioned(managed: *mut Versioned) {
-    // SAFETY: the struct outlives its consumers.
+    // SAFETY: `# Safety`: the struct belongs to a `Loan` that is not dropped, which keeps it.
     let context = unsafe { (*managed).context };
-    // SAFETY: as above.
+    // SAFETY: `new` set the context to the state of the `Loan`, which `# Safety` says is not
+    // dropped.
     unsafe { delete(context) }
 }
 
+/// # Safety
+///
+/// `managed` points to a struct of a [`Loan`] that is not dropped.
 unsafe extern "C" fn delete_legacy(managed: *mut Legacy) {
-    // SAFETY: the struct outlives its consumers.
+    // SAFETY: `# Safety`: the struct belongs to a `Loan` that is not dropped, which keeps it.
     let context = unsafe { (*managed).context };
-    // SAFETY: as above.
+    // SAFETY: `new` set the context to the state of the `Loan`, which `# Safety` says is not
+    // dropped.
     unsafe { delete(context) }
 }

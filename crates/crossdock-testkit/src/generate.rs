@@ -1,16 +1,17 @@
-//! Random layouts that are valid, and random arguments for operations on them.
+//! Random valid layouts, and random arguments for operations on them.
 
 use fastrand::Rng;
 
 use crate::plain::POINTER;
 use crate::{Memory, Pick, Placed, Plain};
 
-/// No array has more elements than this, so that an oracle can list them.
+/// The maximum number of elements, so that an oracle can list them.
 pub const MAX_ELEMENTS: usize = 128;
 
-/// A valid layout of any class: ranks 0 to 12 (0 to 8 alike, few above), contiguous in both orders, padded, permuted,
-/// overlapping, negative, zero and unaligned strides, strides that reach to the end of the address space, open strides
-/// of single axes, empty, 0-d, indirect; anywhere in its window.
+/// A valid layout of any class: ranks 0 to 12 (0 to 8 equally often, few above); contiguous in
+/// either order, padded, permuted or overlapping; negative, zero and unaligned strides, and strides
+/// that reach to the end of the address space; open strides of single axes; empty, 0-d, indirect;
+/// anywhere in its window.
 pub fn valid(rng: &mut Rng) -> Placed {
     let rank = if rng.usize(0..100) < 4 { rng.usize(9..=12) } else { rng.usize(0..=8) };
     match rng.usize(0..100) {
@@ -32,7 +33,7 @@ pub fn indirect(rng: &mut Rng, rank: usize) -> Placed {
     assert!(rank > 0, "a dereference needs an axis to stand on");
     let shape = shape(rng, rank);
     let itemsize = itemsize(rng);
-    // One axis surely, the others sometimes.
+    // One axis always follows pointers, the others sometimes.
     let sure = rng.usize(0..rank);
     let follows: Vec<bool> = (0..rank).map(|axis| axis == sure || rng.usize(0..5) == 0).collect();
     let mut strides = vec![];
@@ -46,7 +47,7 @@ pub fn indirect(rng: &mut Rng, rank: usize) -> Placed {
     }
     let suboffsets = follows.iter().map(|&follows| follows.then_some(0)).collect();
     let mut plain = Plain { shape, strides, suboffsets: Some(suboffsets), itemsize };
-    // Each segment alone is fine; several that reach far may be too much together.
+    // Each segment alone fits; several long ones may be too large together.
     let segments = plain.segments();
     let total: i128 = (0..segments.len()).map(|k| plain.reach(k)).map(|(low, high, _)| high - low).sum();
     if total > isize::MAX as i128 {
@@ -62,7 +63,7 @@ pub fn indirect(rng: &mut Rng, rank: usize) -> Placed {
             2..5 => 0,
             _ => rng.i128(-100..100),
         };
-        // Behind a far reach not every small suboffset fits.
+        // After a long segment, not every small suboffset fits.
         plain.suboffsets.as_mut().expect("just made")[axis] = Some(suboffset.clamp(least, most) as isize);
     }
     let mut placed = place(rng, plain);
@@ -70,7 +71,7 @@ pub fn indirect(rng: &mut Rng, rank: usize) -> Placed {
     placed
 }
 
-/// Stores a pointer wherever the layout looks for one. No two rows meet.
+/// Stores a pointer wherever the layout looks for one. Rows do not overlap.
 fn fill(rng: &mut Rng, placed: &Placed) -> Memory {
     let plain = &placed.plain;
     let suboffsets = plain.suboffsets.as_ref().expect("an indirect layout");
@@ -93,7 +94,7 @@ fn fill(rng: &mut Rng, placed: &Placed) -> Memory {
     memory
 }
 
-/// Lengths with few elements in all; some axes of length 1, now and then one of length 0.
+/// Lengths with few elements in total; some axes of length 1, occasionally one of length 0.
 pub fn shape(rng: &mut Rng, rank: usize) -> Vec<usize> {
     let mut shape = vec![1; rank];
     let mut left = MAX_ELEMENTS;
@@ -118,12 +119,13 @@ fn itemsize(rng: &mut Rng) -> usize {
     *rng.choice(&[1, 1, 2, 3, 4, 4, 8, 8, 8, 12, 16, 0]).expect("not empty")
 }
 
-/// Strides in bytes for elements of `itemsize` bytes, of which all reach together at most `isize::MAX` bytes.
+/// Strides in bytes for elements of `itemsize` bytes, which together span at most `isize::MAX`
+/// bytes.
 fn strides(rng: &mut Rng, shape: &[usize], itemsize: usize, unit: usize) -> Vec<isize> {
     let rank = shape.len();
     let mut order: Vec<usize> = (0..rank).rev().collect();
     let kind = rng.usize(0..21);
-    // How far each axis steps over the ones inside of it, in order from the innermost.
+    // The step of each axis over the inner ones, from the innermost outwards.
     let mut strides = vec![0i128; rank];
     match kind {
         0..5 => {}
@@ -135,7 +137,7 @@ fn strides(rng: &mut Rng, shape: &[usize], itemsize: usize, unit: usize) -> Vec<
         let len = shape[axis].max(1) as i128;
         strides[axis] = match kind {
             0..8 => inside,
-            // Padded by elements, by odd bytes, or as far as it goes.
+            // Padded by elements, by odd bytes, or as far as possible.
             8..12 => inside + (unit * rng.usize(0..4)) as i128,
             12..16 => inside + rng.i128(0..9),
             16 | 17 => (isize::MAX as i128 / (rank as i128 * len) - rng.i128(0..3)).max(inside),
@@ -165,10 +167,10 @@ fn strides(rng: &mut Rng, shape: &[usize], itemsize: usize, unit: usize) -> Vec<
     strides.into_iter().map(|stride| stride as isize).collect()
 }
 
-/// Puts a layout somewhere into a window, tightly or not.
+/// Places a layout in a window, tightly or not.
 fn place(rng: &mut Rng, plain: Plain) -> Placed {
     let empty = plain.shape.contains(&0);
-    // An array without elements needs no bytes at all.
+    // An array without elements needs no bytes.
     let (low, high) = if empty { (0, 0) } else { (plain.reach(0).0, plain.reach(0).1) };
     let room = isize::MAX as i128 - (high - low);
     let mut slack = || if rng.bool() { 0 } else { rng.i128(0..=room.min(64) / 2) };
@@ -179,15 +181,15 @@ fn place(rng: &mut Rng, plain: Plain) -> Placed {
 
 // ===== arguments
 
-/// A slice: mostly one that is possible, sometimes with bounds outside, a step of 0, or too many or too few items.
-/// `tame` ones name every axis and stay inside, with bounds that both readings accept.
+/// A slice: usually a possible one, sometimes with bounds outside, a step of 0, or too many or too
+/// few items. `tame` ones name every axis and stay inside, with bounds that both readings accept.
 pub fn slice(rng: &mut Rng, shape: &[usize], tame: bool) -> Vec<Pick> {
     let mut picks: Vec<Pick> = shape.iter().map(|&len| pick(rng, len, tame)).collect();
     if rng.usize(0..4) == 0 {
         picks.insert(rng.usize(0..=picks.len()), Pick::NewAxis);
     }
     if rng.usize(0..4) == 0 {
-        // The axes from here on, some of them, are not named.
+        // Some of the axes from here on are not named.
         let at = rng.usize(0..=picks.len());
         let end = rng.usize(at..=picks.len());
         picks.splice(at..end, [Pick::Ellipsis]);
@@ -231,7 +233,7 @@ fn pick(rng: &mut Rng, len: usize, tame: bool) -> Pick {
     Pick::Range(start, stop, step)
 }
 
-/// The order in which to put the axes; rarely not a permutation.
+/// A permutation of the axes; rarely an invalid one.
 pub fn axes(rng: &mut Rng, rank: usize) -> Vec<usize> {
     let mut axes: Vec<usize> = (0..rank).collect();
     rng.shuffle(&mut axes);
@@ -245,7 +247,7 @@ pub fn axes(rng: &mut Rng, rank: usize) -> Vec<usize> {
     axes
 }
 
-/// Two axes, rarely one that is not there, or the same one twice.
+/// Two axes, rarely a missing one, or the same one twice.
 pub fn two_axes(rng: &mut Rng, rank: usize) -> (usize, usize) {
     if rank < 2 || rng.usize(0..10) == 0 {
         return (rng.usize(0..=rank), rng.usize(0..=rank));
@@ -254,9 +256,9 @@ pub fn two_axes(rng: &mut Rng, rank: usize) -> (usize, usize) {
     (first, (first + rng.usize(1..rank)) % rank)
 }
 
-/// The shape of a window that mostly fits.
+/// The shape of a window that usually fits.
 pub fn window(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
-    // Mostly of few windows, or of small ones, so that an oracle can list them all.
+    // Usually of few windows, or of small ones, so that an oracle can list them all.
     let wide = |rng: &mut Rng, len: usize| match rng.usize(0..4) {
         0 => rng.usize(1..=len),
         1 => len,
@@ -267,7 +269,7 @@ pub fn window(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     window
 }
 
-/// The shape of a block that mostly divides the array.
+/// The shape of a block that usually divides the array.
 pub fn block(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     let divisor = |rng: &mut Rng, len: usize| match len {
         0 => rng.usize(1..5),
@@ -280,7 +282,7 @@ pub fn block(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     block
 }
 
-/// Rarely, one length becomes 0 or too great, or one is missing or too many.
+/// Rarely makes one length 0 or too large, or adds or removes one.
 fn spoil(rng: &mut Rng, lengths: &mut Vec<usize>) {
     match rng.usize(0..24) {
         0 => lengths.push(1),
@@ -293,7 +295,7 @@ fn spoil(rng: &mut Rng, lengths: &mut Vec<usize>) {
     }
 }
 
-/// A shape to broadcast to, mostly one that fits.
+/// A shape to broadcast to, usually one that fits.
 pub fn broadcast_shape(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     let mut target = shape.to_vec();
     let mut left = MAX_ELEMENTS / shape.iter().product::<usize>().max(1);
@@ -316,8 +318,8 @@ pub fn broadcast_shape(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     target
 }
 
-/// A shape to reshape to: the lengths taken apart into factors and put together anew, mostly between neighbours (so
-/// that views are common); rarely of another number of elements.
+/// A shape to reshape to: the lengths are factorised and recombined, usually between neighbours (so
+/// that views are common); rarely with another number of elements.
 pub fn reshape_shape(rng: &mut Rng, shape: &[usize]) -> Vec<usize> {
     let mut factors = vec![];
     for &len in shape {

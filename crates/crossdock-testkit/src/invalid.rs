@@ -4,18 +4,18 @@ use fastrand::Rng;
 
 use crate::{Memory, Placed, Plain, generate};
 
-/// What is wrong.
+/// The fault of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The elements take more bytes than a word counts.
+    /// The elements have more bytes than a word can count.
     TooManyBytes,
-    /// The same, behind an axis of length 0.
+    /// The same, with an axis of length 0.
     TooManyBytesButEmpty,
     /// One stride reaches too far.
     StrideTooLong,
     /// Two strides that fit alone reach too far together.
     StridesTooLong,
-    /// The one stride that has no magnitude.
+    /// A stride whose magnitude cannot be represented.
     StrideWithoutMagnitude,
     /// More than 64 axes.
     RankTooHigh,
@@ -23,13 +23,13 @@ pub enum Fault {
     StridesMismatch,
     /// More or fewer suboffsets than axes.
     SuboffsetsMismatch,
-    /// A row reaches too far from the pointer that leads to it.
+    /// A row reaches too far from its pointer.
     SuboffsetTooFar,
-    /// The lowest byte lies in front of the window.
+    /// The lowest byte is before the window.
     BeforeWindow,
-    /// The highest byte lies behind the window.
+    /// The highest byte is after the window.
     BehindWindow,
-    /// Element 0 of an array without elements lies behind the window.
+    /// Element 0 of an empty array is after the window.
     EmptyOutside,
 }
 
@@ -50,7 +50,7 @@ impl Fault {
         Fault::EmptyOutside,
     ];
 
-    /// Whether the layout itself is valid, and only does not fit its window.
+    /// Whether the layout itself is valid, and only exceeds its window.
     pub fn is_about_window(self) -> bool {
         matches!(self, Fault::BeforeWindow | Fault::BehindWindow | Fault::EmptyOutside)
     }
@@ -73,7 +73,7 @@ pub fn with_fault(rng: &mut Rng, fault: Fault) -> Placed {
     }
 }
 
-/// `None` where this layout cannot be spoilt so.
+/// `None` if this layout cannot have the fault.
 fn spoil(rng: &mut Rng, fault: Fault, placed: &mut Placed) -> Option<()> {
     let rank = placed.plain.shape.len();
     let plain = &mut placed.plain;
@@ -81,7 +81,7 @@ fn spoil(rng: &mut Rng, fault: Fault, placed: &mut Placed) -> Option<()> {
     match fault {
         Fault::TooManyBytes | Fault::TooManyBytesButEmpty => {
             let itemsize = plain.itemsize.max(1);
-            // Just too many, far too many, and so many that a product that wraps looks small.
+            // One too many, far too many, and so many that a wrapping product looks small.
             let shape: Vec<usize> = match rng.usize(0..5) {
                 0 => vec![MAX / itemsize + 1],
                 1 => vec![usize::MAX],
@@ -174,13 +174,13 @@ fn spoil(rng: &mut Rng, fault: Fault, placed: &mut Placed) -> Option<()> {
     Some(())
 }
 
-/// A random invalid layout, and what is wrong with it.
+/// A random invalid layout, and its fault.
 pub fn invalid(rng: &mut Rng) -> (Fault, Placed) {
     let fault = *rng.choice(&Fault::ALL).expect("not empty");
     (fault, with_fault(rng, fault))
 }
 
-/// A layout that is valid and as far-reaching as one can be: the neighbour of [`Fault::StrideTooLong`].
+/// A valid layout with the largest possible reach: the neighbour of [`Fault::StrideTooLong`].
 pub fn just_valid(rng: &mut Rng) -> Placed {
     let itemsize = rng.usize(0..=16);
     let len = rng.usize(2..=8);

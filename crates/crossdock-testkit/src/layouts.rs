@@ -1,7 +1,9 @@
-//! What Ruby's own MemoryView answered of strides, contiguity and item pointers: recorded from ruby 3.1.2 on x86-64 Linux.
+//! Answers of Ruby's MemoryView about strides, contiguity and item pointers, recorded from Ruby
+//! 3.1.2 on x86-64 Linux.
 //!
-//! As with [`vectors`](crate::vectors), wrong answers are on a list, [`DEVIATIONS`]; each check holds the list: whatever differs must be
-//! on it, for a reason that is computed here in 128 bits, and what is on it must differ somewhere.
+//! As with [`vectors`](crate::vectors), wrong answers are in a list, [`DEVIATIONS`]. Each check
+//! enforces the list: every difference must be in it, for a reason computed here in 128 bits, and
+//! every entry must occur.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +11,7 @@ use serde_json::Value;
 
 use crate::vectors::LAYOUTS;
 
-/// Answers of the original that are wrong: a name, and why.
+/// Wrong answers of the original: a name, and the reason.
 pub const DEVIATIONS: &[(&str, &str)] = &[
     (
         "item-out-of-bounds",
@@ -51,14 +53,14 @@ impl Met {
     }
 }
 
-/// A layout as it was recorded.
+/// A recorded layout.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// Lengths; `None` for a null pointer.
     pub shape: Option<Vec<isize>>,
     /// The number of axes.
     pub ndim: isize,
-    /// Distances in bytes; `None` for a null pointer.
+    /// Strides in bytes; `None` for a null pointer.
     pub strides: Option<Vec<isize>>,
     /// The bytes of an item.
     pub item_size: isize,
@@ -71,7 +73,7 @@ impl Recorded {
         Self { shape, ndim, strides: numbers(&value["strides"]), item_size: number(&value["item_size"]) }
     }
 
-    /// The distance of an item in 128 bits, by strides without gaps where there are none.
+    /// The offset of an item in 128 bits, by contiguous strides if there are none.
     fn offset(&self, index: &[isize]) -> i128 {
         let shape = self.shape.as_deref().unwrap_or_default();
         let (mut offset, mut stride) = (0, self.item_size as i128);
@@ -83,7 +85,7 @@ impl Recorded {
         offset
     }
 
-    /// NumPy's rule in row-major or column-major order.
+    /// NumPy's rule, in row-major or column-major order.
     fn is_contiguous(&self, row_major: bool) -> bool {
         let (Some(shape), Some(strides)) = (&self.shape, &self.strides) else {
             panic!("of explicit strides")
@@ -98,19 +100,19 @@ impl Recorded {
             })
     }
 
-    /// Whether the elements are more bytes than memory has.
+    /// Whether the elements exceed the address space.
     fn overflows(&self) -> bool {
         let lens = self.shape.iter().flatten();
         lens.fold(self.item_size as i128, |nbytes, &len| nbytes * len as i128) > isize::MAX as i128
     }
 }
 
-/// Asserts that strides are filled in as the original does. `fill` is given the shape, the item size, and whether row-major ones are
-/// wanted.
+/// Asserts that strides are filled in as by the original. The arguments of `fill` are the shape,
+/// the item size, and whether the order is row-major.
 ///
 /// # Panics
 ///
-/// Where they are not.
+/// If they differ.
 pub fn check_strides(mut fill: impl FnMut(&[isize], isize, bool) -> Vec<isize>) {
     let mut count = 0;
     for value in vectors("fill_contiguous_strides") {
@@ -128,15 +130,15 @@ pub fn check_strides(mut fill: impl FnMut(&[isize], isize, bool) -> Vec<isize>) 
     assert!(count > 200, "{count} strides were checked");
 }
 
-/// Where element 0 of the views is whose item pointers are compared.
+/// The address of element 0 of the views whose item pointers are compared.
 pub const ADDRESS: usize = 1 << 62;
 
-/// Asserts that item pointers are those of the original, but for the deviations, which are refused. `offset` gives the distance of the item
-/// from element 0, which is at [`ADDRESS`], or `None`.
+/// Asserts that item pointers equal the original's, except for the deviations, which are refused.
+/// `offset` returns the offset of the item from element 0, which is at [`ADDRESS`], or `None`.
 ///
 /// # Panics
 ///
-/// Where they are not.
+/// If they differ.
 pub fn check_item_pointers(mut offset: impl FnMut(&Recorded, &[isize]) -> Option<isize>) {
     let mut met = Met(BTreeSet::new());
     let mut count = 0;
@@ -150,7 +152,7 @@ pub fn check_item_pointers(mut offset: impl FnMut(&Recorded, &[isize]) -> Option
             assert_eq!(ours, None, "{what}");
             continue;
         }
-        // Where it is farther than can be said, it is refused.
+        // An offset that cannot be represented is refused.
         let exact = layout.offset(&index);
         let first = ADDRESS as i128 + exact;
         let is_there = first > 0 && first + layout.item_size as i128 <= isize::MAX as i128;
@@ -169,12 +171,12 @@ pub fn check_item_pointers(mut offset: impl FnMut(&Recorded, &[isize]) -> Option
     assert!(count > 100, "{count} item pointers were as recorded");
 }
 
-/// Asserts that contiguity is answered by NumPy's rule, which differs from the original's by the deviations only. `ask` is given whether
-/// row-major order is meant.
+/// Asserts that contiguity follows NumPy's rule, which differs from the original's by the
+/// deviations only. The second argument of `ask` is whether the order is row-major.
 ///
 /// # Panics
 ///
-/// Where it is not.
+/// If it does not.
 pub fn check_contiguity(ask: impl FnMut(&Recorded, bool) -> bool) {
     let met = contiguity(ask, |layout, ours, theirs| {
         let shape = layout.shape.as_deref().unwrap_or_default();
@@ -192,11 +194,11 @@ pub fn check_contiguity(ask: impl FnMut(&Recorded, bool) -> bool) {
     met.assert(&["contiguous-product-wraps", "contiguous-single-axes", "contiguous-empty-axes"]);
 }
 
-/// As [`check_contiguity`], for the original's own rule.
+/// As [`check_contiguity`], for the original's rule.
 ///
 /// # Panics
 ///
-/// Where it is not answered by that.
+/// If it does not.
 pub fn check_strict_contiguity(ask: impl FnMut(&Recorded, bool) -> bool) {
     let met = contiguity(ask, |layout, ours, theirs| {
         if layout.overflows() && ours != theirs {

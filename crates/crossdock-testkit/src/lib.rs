@@ -1,21 +1,24 @@
-//! Generators and oracles for tests. Depends on nothing of ours, so that it cannot share a mistake with what it checks.
+//! Generators and oracles for tests. Depends on no crate of this project, so that it cannot share
+//! their bugs.
 //!
-//! - [`generate`]: random layouts that are valid, as plain data ([`Placed`]), and random arguments for operations;
-//! - [`invalid`]: layouts that must be refused, made as carefully;
-//! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every operation spelt out in
-//!   the most obvious way;
+//! - [`generate`]: random valid layouts as plain data ([`Placed`]), and random arguments for
+//!   operations;
+//! - [`invalid`]: layouts that must be refused;
+//! - [`Nested`]: the oracle, an array as the list of the addresses of its elements, with every
+//!   operation written in the most obvious way;
 //! - [`arrow`]: the hostile producer of Arrow's C structs;
 //! - [`buffer`]: the hostile exporter of Python's buffers;
 //! - [`dlpack`]: the hostile producer of DLPack structs;
 //! - [`hostile`]: the hostile producer of memory views, with a switch for each misbehaviour;
-//! - [`python`]: the interpreter that tests talk to, and what to do if it or another counterpart is
+//! - [`python`]: the interpreter that tests use, and what to do if it or another counterpart is
 //!   [`missing`], or the machine cannot run a check ([`not_run`]);
-//! - [`status_of_child`]: how a forked child ended that did one thing;
-//! - [`held`]: which processes have shared memory of a name open or mapped, and how to send descriptors in any number;
-//! - [`vectors`]: what Ruby's own MemoryView answered, and which of its answers are wrong;
-//! - [`layouts`]: what it answered of strides, contiguity and item pointers;
-//! - [`bugs`]: all that is known to be wrong with it;
-//! - [`Coverage`]: what a property test has met, printed and asserted.
+//! - [`status_of_child`]: the wait status of a forked child that performs one task;
+//! - [`held`]: the processes that have shared memory of a name open or mapped, and how to send
+//!   descriptors in any number;
+//! - [`vectors`]: the recorded answers of Ruby's MemoryView, and which of them are wrong;
+//! - [`layouts`]: its answers about strides, contiguity and item pointers;
+//! - [`bugs`]: its known bugs;
+//! - [`Coverage`]: the coverage of a property test, printed and asserted.
 //!
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
@@ -41,7 +44,7 @@ pub use crate::nested::{Nested, Pick};
 pub use crate::plain::{Memory, Placed, Plain};
 pub use child::status_of_child;
 
-/// How many random cases a test runs: `CROSSDOCK_CASES` from the environment, or the test's own
+/// The number of random cases of a test: `CROSSDOCK_CASES` from the environment, or the test's own
 /// default. A test that runs at least its default asserts everything that it asserts by default.
 ///
 /// # Panics
@@ -54,8 +57,8 @@ pub fn cases(usual: usize) -> usize {
     }
 }
 
-/// How often a test repeats what takes luck or a process each time: `usual` times, and
-/// proportionally fewer where `CROSSDOCK_CASES` names fewer than 2,000 random cases.
+/// The number of repetitions of a test that depends on chance or needs a process each time:
+/// `usual`, and proportionally fewer where `CROSSDOCK_CASES` is below 2,000.
 ///
 /// # Panics
 ///
@@ -78,7 +81,7 @@ pub fn are_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }
 
-/// The seed of a test run: `CROSSDOCK_SEED` from the environment, or else always the same one. Prints it.
+/// The seed of a test run: `CROSSDOCK_SEED` from the environment, or a fixed default. Prints it.
 ///
 /// # Panics
 ///

@@ -1,4 +1,5 @@
-//! The oracle: an array as the list of the addresses of its elements, in row-major order of their indices.
+//! The oracle: an array as the list of the addresses of its elements, in row-major order of their
+//! indices.
 
 use std::collections::HashSet;
 
@@ -6,7 +7,7 @@ use crate::{Memory, Plain};
 
 /// The addresses of all elements of an array.
 ///
-/// Every operation builds the list anew by asking, for each index of the result, which element of the source it names.
+/// Every operation builds a new list: for each index of the result, it finds the source element.
 /// `None` means that the operation must be refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nested {
@@ -16,7 +17,7 @@ pub struct Nested {
     pub cells: Vec<i128>,
 }
 
-/// What a slice takes from one axis.
+/// What a slice selects from one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// One index, which drops the axis.
@@ -29,7 +30,7 @@ pub enum Pick {
     Ellipsis,
 }
 
-/// The index of the element that comes `position`-th, the last index running fastest.
+/// The index of the element at a position in row-major order.
 fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for axis in (0..shape.len()).rev() {
@@ -40,14 +41,14 @@ fn index_of(shape: &[usize], mut position: usize) -> Vec<usize> {
 }
 
 impl Nested {
-    /// Asks for the address of every index.
+    /// Builds an array from the address of every index.
     pub fn from_fn(shape: &[usize], mut address: impl FnMut(&[usize]) -> i128) -> Self {
         let numel: usize = shape.iter().product();
         let cells = (0..numel).map(|position| address(&index_of(shape, position))).collect();
         Self { shape: shape.to_vec(), cells }
     }
 
-    /// Walks a layout as PEP 3118 says, with element 0 (or its first pointer) at `base`.
+    /// Walks a layout by the rules of PEP 3118, with element 0 (or its first pointer) at `base`.
     pub fn of(plain: &Plain, base: i128, memory: &Memory) -> Self {
         Self::from_fn(&plain.shape, |index| {
             let mut p = base;
@@ -73,7 +74,7 @@ impl Nested {
 
     // ===== questions
 
-    /// Whether the elements follow each other without gaps, in row-major or in column-major order of their indices.
+    /// Whether the elements are contiguous, in row-major or in column-major order of their indices.
     pub fn is_contiguous(&self, itemsize: usize, row_major: bool) -> bool {
         let cells = self.in_order(row_major);
         cells.iter().enumerate().all(|(k, cell)| *cell == cells[0] + (k * itemsize) as i128)
@@ -90,8 +91,8 @@ impl Nested {
         Some((*self.cells.iter().min()?, *self.cells.iter().max()? + itemsize as i128))
     }
 
-    /// The strides by which the addresses can be written as one sum over the axes, if they can: 0 for axes that leave
-    /// the stride open.
+    /// The strides that express the addresses as one sum over the axes, if there are any: 0 for
+    /// axes whose stride is open.
     pub fn strides(&self) -> Option<Vec<i128>> {
         let origin = vec![0; self.shape.len()];
         if self.cells.is_empty() {
@@ -140,7 +141,7 @@ impl Nested {
         self.permute(&axes).expect("each axis once")
     }
 
-    /// One axis walked from its end.
+    /// Reverses one axis.
     pub fn reverse(&self, axis: usize) -> Option<Self> {
         let len = *self.shape.get(axis)?;
         Some(Self::from_fn(&self.shape, |index| {
@@ -150,7 +151,7 @@ impl Nested {
         }))
     }
 
-    /// Axes of length 1 and missing leading axes repeated.
+    /// Repeats axes of length 1 and missing leading axes.
     pub fn broadcast(&self, shape: &[usize]) -> Option<Self> {
         let missing = shape.len().checked_sub(self.shape.len())?;
         for (axis, &len) in self.shape.iter().enumerate() {
@@ -166,8 +167,8 @@ impl Nested {
         }))
     }
 
-    /// The same elements in the same order under another shape. Whether strides can express it, [`Nested::strides`]
-    /// says.
+    /// The same elements in the same order with another shape. [`Nested::strides`] determines
+    /// whether strides can express it.
     pub fn reshape(&self, shape: &[usize], row_major: bool) -> Option<Self> {
         if shape.iter().map(|&len| len as u128).product::<u128>() != self.cells.len() as u128 {
             return None;
@@ -181,7 +182,7 @@ impl Nested {
         }
     }
 
-    /// One index of an axis.
+    /// Selects one index of an axis.
     pub fn drop_axis(&self, axis: usize, index: usize) -> Option<Self> {
         if index >= *self.shape.get(axis)? {
             return None;
@@ -202,7 +203,7 @@ impl Nested {
         Some(Self { shape, cells: self.cells.clone() })
     }
 
-    /// Two axes changed for each other.
+    /// Exchanges two axes.
     pub fn swap_axes(&self, a: usize, b: usize) -> Option<Self> {
         (a < self.shape.len() && b < self.shape.len()).then_some(())?;
         let other = |axis| {
@@ -217,7 +218,7 @@ impl Nested {
         self.permute(&(0..self.shape.len()).map(other).collect::<Vec<_>>())
     }
 
-    /// One axis taken out and put in elsewhere.
+    /// Moves one axis to another position.
     pub fn move_axis(&self, from: usize, to: usize) -> Option<Self> {
         let mut axes: Vec<usize> = (0..self.shape.len()).collect();
         (from < axes.len() && to < axes.len()).then_some(())?;
@@ -226,7 +227,7 @@ impl Nested {
         self.permute(&axes)
     }
 
-    /// The indices from `start` up to, not including, `end` of an axis.
+    /// The indices of an axis from `start` to `end`, exclusive.
     pub fn slice_axis(&self, axis: usize, start: usize, end: usize) -> Option<Self> {
         let len = *self.shape.get(axis)?;
         (start <= len && end <= len).then_some(())?;
@@ -240,8 +241,8 @@ impl Nested {
         }))
     }
 
-    /// The elements at which the index of the second axis is that of the first plus `offset`, along a last axis in place of the
-    /// two.
+    /// The elements where the index of the second axis is that of the first plus `offset`, along a
+    /// last axis that replaces both.
     pub fn diagonal(&self, first: usize, second: usize, offset: isize) -> Option<Self> {
         let (&rows, &columns) = (self.shape.get(first)?, self.shape.get(second)?);
         (first != second).then_some(())?;
@@ -262,7 +263,7 @@ impl Nested {
         }))
     }
 
-    /// Every window, by the index at which it begins.
+    /// Every window, by its first index.
     pub fn windows(&self, window: &[usize]) -> Option<Self> {
         let fits = |(&len, &wide): (&usize, &usize)| wide > 0 && wide <= len;
         (window.len() == self.shape.len() && self.shape.iter().zip(window).all(fits)).then_some(())?;
@@ -288,13 +289,14 @@ impl Nested {
         }))
     }
 
-    /// Without the axes of length 1.
+    /// Removes the axes of length 1.
     pub fn squeeze(&self) -> Self {
         let shape = self.shape.iter().copied().filter(|&len| len != 1).collect();
         Self { shape, cells: self.cells.clone() }
     }
 
-    /// A slice whose ranges name sets of indices: the step walks the set from its front or, if negative, from its back.
+    /// A slice whose ranges are sets of indices: the step walks the set from its front or, if
+    /// negative, from its back.
     pub fn slice_rust(&self, picks: &[Pick]) -> Option<Self> {
         let complete = picks.contains(&Pick::Ellipsis);
         self.slice_with(picks, !complete, |start, stop, step, len| {
@@ -315,8 +317,8 @@ impl Nested {
     pub fn slice_numpy(&self, picks: &[Pick]) -> Option<Self> {
         self.slice_with(picks, false, |start, stop, step, len| {
             let step = step as i128;
-            // "If either is negative, the length is added"; then both are moved to the nearest place at which a walk
-            // in this direction can begin or end.
+            // "If either is negative, the length is added"; then both are clamped to the nearest
+            // position where a walk in this direction can begin or end.
             let place = |bound: isize| {
                 let bound = if bound < 0 { bound as i128 + len } else { bound as i128 };
                 if step > 0 { bound.max(0).min(len) } else { bound.max(-1).min(len - 1) }
@@ -335,7 +337,8 @@ impl Nested {
         })
     }
 
-    /// `range` says which indices a range picks from an axis of some length. With `complete`, every axis must be named.
+    /// `range` returns the indices that a range selects from an axis of a given length. With
+    /// `complete`, every axis must be named.
     fn slice_with(
         &self,
         picks: &[Pick],
@@ -348,11 +351,11 @@ impl Nested {
         if named > rank || ellipses > 1 || (complete && named < rank) {
             return None;
         }
-        // Spell out what is not said.
+        // Makes implied ranges explicit.
         let mut picks = picks.to_vec();
         let at = picks.iter().position(|pick| *pick == Pick::Ellipsis).unwrap_or(picks.len());
         picks.splice(at..(at + ellipses).max(at), vec![Pick::Range(None, None, 1); rank - named]);
-        // For each axis of the source the indices that are left, for each axis of the result its source.
+        // For each axis of the source the selected indices, for each axis of the result its source.
         let (mut left, mut sources, mut shape) = (vec![], vec![], vec![]);
         for pick in picks {
             match pick {

@@ -1,4 +1,4 @@
-//! Layouts as plain data, and the simulated memory that indirect ones lead through.
+//! Layouts as plain data, and the simulated memory of indirect ones.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,22 @@ use crate::Nested;
 /// The size of a pointer in the tables of indirect arrays.
 pub(crate) const POINTER: usize = size_of::<*const u8>();
 
-/// Shape, byte strides, suboffsets and itemsize. Nothing says that they are valid.
+/// Shape, byte strides, suboffsets and itemsize, which may be invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plain {
     /// The lengths of the axes.
     pub shape: Vec<usize>,
     /// Bytes from one index to the next.
     pub strides: Vec<isize>,
-    /// Where the array is indirect: what to add after following the pointer of an axis.
+    /// For an indirect array, the offset to add after following the pointer of an axis.
     pub suboffsets: Option<Vec<Option<isize>>>,
     /// The size of an element in bytes.
     pub itemsize: usize,
 }
 
 impl Plain {
-    /// The axes between dereferences: each list but the last ends with an axis that dereferences.
+    /// The axes between dereferences: each list except the last ends with an axis that
+    /// dereferences.
     ///
     /// The last one may be empty. A direct array has one list.
     pub fn segments(&self) -> Vec<Vec<usize>> {
@@ -35,8 +36,8 @@ impl Plain {
         segments
     }
 
-    /// The lowest and the highest (exclusive) byte that a segment reaches, relative to where its index is all 0,
-    /// lengths of 0 counted as 1; and the size of what stands there, which is included.
+    /// The lowest and the highest (exclusive) byte that a segment reaches, relative to its index of
+    /// zeros, with lengths of 0 counted as 1; and the included size of its element or pointer.
     pub fn reach(&self, segment: usize) -> (i128, i128, usize) {
         let segments = self.segments();
         let size = if segment + 1 == segments.len() { self.itemsize } else { POINTER };
@@ -51,7 +52,7 @@ impl Plain {
     }
 }
 
-/// Simulated memory: which pointer is stored at which address.
+/// Simulated memory: the pointers stored at addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     pointers: HashMap<i128, i128>,
@@ -62,29 +63,29 @@ impl Memory {
     ///
     /// # Panics
     ///
-    /// If none is: a layout led to a place where it should not lead.
+    /// If there is none: the layout led to a wrong address.
     #[track_caller]
     pub fn load(&self, address: i128) -> i128 {
         *self.pointers.get(&address).unwrap_or_else(|| panic!("no pointer is stored at {address}"))
     }
 
-    /// Stores a pointer, unless one is there already.
+    /// Stores a pointer, unless one is already stored.
     pub fn store_if_absent(&mut self, address: i128, pointer: i128) {
         self.pointers.entry(address).or_insert(pointer);
     }
 }
 
-/// A layout in memory: element 0 (or, if indirect, the first pointer) is byte `offset` of a window of `window` bytes
-/// that begins at address 0.
+/// A layout in memory: element 0 (or, if indirect, the first pointer) is byte `offset` of a window
+/// of `window` bytes that begins at address 0.
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// The layout.
     pub plain: Plain,
-    /// Where element 0 lies in the window.
+    /// The offset of element 0 in the window.
     pub offset: usize,
     /// The size of the window in bytes.
     pub window: usize,
-    /// What the pointers of an indirect array lead to.
+    /// The pointers of an indirect array.
     pub memory: Memory,
 }
 

@@ -1,8 +1,9 @@
-//! What Ruby's own MemoryView answered: recorded from ruby 3.1.2 on x86-64 Linux, and the same on its present development
-//! version.
+//! Answers of Ruby's MemoryView about formats and items, recorded from Ruby 3.1.2 on x86-64 Linux.
+//! The current development version gives the same ones.
 //!
-//! Where the recorded answer is a known bug of the original, the sound answer is another one. [`DEVIATIONS`] lists them, and
-//! [`check_formats`] holds the list: whatever differs must be on it, and whatever is on it must differ.
+//! Where the recorded answer is a known bug of the original, the sound answer differs.
+//! [`DEVIATIONS`] lists these cases, and [`check_formats`] enforces the list: every difference must
+//! be in it, and every entry must differ.
 
 use serde_json::Value;
 
@@ -11,25 +12,26 @@ pub(crate) const LAYOUTS: &str = include_str!("../vectors/memory_view_layouts.js
 const FORMATS: &str = include_str!("../vectors/memory_view_formats.json");
 const ITEMS: &str = include_str!("../vectors/memory_view_items.json");
 
-/// A format, and what the original's parser says of it.
+/// A format, and the answer of the original's parser.
 #[derive(Clone, Debug)]
 pub struct Format {
-    /// What was given.
+    /// The input.
     pub format: String,
-    /// What came back.
+    /// The output.
     pub answer: Answer,
-    /// The answer wraps around, and no components were recorded.
+    /// Whether the answer wraps, and no components were recorded.
     pub wraps: bool,
-    /// The original's components are damaged memory here; recorded are those of the same format without white space.
+    /// Whether the original's components are corrupt; recorded are those of the same format without
+    /// white space.
     pub corrupt: bool,
 }
 
-/// What a parser says of a format.
+/// The answer of a parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The size of an item, and the components where they were asked for.
+    /// The size of an item, and the components if they were requested.
     Item(i128, Option<Vec<Component>>),
-    /// The place of the part that is none.
+    /// The position of the invalid part.
     ErrorAt(usize),
 }
 
@@ -38,30 +40,30 @@ pub enum Answer {
 pub struct Component {
     /// The letter.
     pub format: u8,
-    /// Whether C's own size was asked for.
+    /// Whether the format requests C's native size.
     pub native_size: bool,
     /// Whether the least significant byte comes first.
     pub little_endian: bool,
-    /// In bytes from the start of the item.
+    /// The offset in the item, in bytes.
     pub offset: usize,
-    /// In bytes.
+    /// The size, in bytes.
     pub size: usize,
-    /// How many.
+    /// The number of repetitions.
     pub repeat: usize,
 }
 
-/// An item, and what the original reads of it.
+/// An item, and the values that the original reads from it.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// The format of the item.
     pub format: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// What was read.
+    /// The values.
     pub value: Extracted,
 }
 
-/// What the original reads of an item.
+/// The values that the original reads from an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extracted {
     /// Nothing: there are no components.
@@ -81,27 +83,27 @@ pub enum Number {
     Float(u64),
 }
 
-/// Answers of the original that are wrong, and why.
+/// Wrong answers of the original, and the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Deviation {
     /// A short name.
     pub id: &'static str,
-    /// What is wrong.
+    /// The bug.
     pub bug: &'static str,
-    /// Which formats it concerns, and what is right.
+    /// The formats concerned, and their sound answers.
     pub formats: &'static [(&'static str, Sound)],
 }
 
-/// What is right where the original is wrong.
+/// The sound answer where the original is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sound {
     /// An error at this place.
     ErrorAt(usize),
-    /// What was recorded of the same format without white space.
+    /// The recorded answer for the same format without white space.
     AsRecorded,
 }
 
-/// Each bug of the original's parser that a recorded format meets.
+/// Each bug of the original's parser that a recorded format triggers.
 pub const DEVIATIONS: &[Deviation] = &[
     Deviation {
         id: "count-overflow",
@@ -151,7 +153,7 @@ pub const DEVIATIONS: &[Deviation] = &[
     },
 ];
 
-/// The deviation that concerns a format.
+/// The deviation of a format.
 pub fn deviation(format: &str) -> Option<(&'static Deviation, Sound)> {
     DEVIATIONS.iter().find_map(|deviation| {
         let (_, sound) = deviation.formats.iter().find(|(concerned, _)| *concerned == format)?;
@@ -159,11 +161,13 @@ pub fn deviation(format: &str) -> Option<(&'static Deviation, Sound)> {
     })
 }
 
-/// Asserts that a parser answers each recorded format as the original does, but for [`DEVIATIONS`], where it answers soundly.
+/// Asserts that a parser answers each recorded format as the original does, except for
+/// [`DEVIATIONS`], where it must give the sound answer.
 ///
 /// # Panics
 ///
-/// With the format, where it does not; and where an entry of the list concerns no recorded format, or no wrong answer.
+/// With the format, where it does not; and where an entry of the list matches no recorded format,
+/// or no wrong answer.
 pub fn check_formats(mut parse: impl FnMut(&str) -> Answer) {
     let formats = formats();
     for Format { format, answer, wraps, corrupt } in &formats {
@@ -198,11 +202,11 @@ pub fn check_formats(mut parse: impl FnMut(&str) -> Answer) {
     }
 }
 
-/// The formats that were recorded.
+/// The recorded formats.
 ///
 /// # Panics
 ///
-/// If the record is not what this module knows.
+/// If the record has an unknown structure.
 pub fn formats() -> Vec<Format> {
     let component = |value: &Value| Component {
         format: value["format"].as_str().unwrap().as_bytes()[0],
@@ -228,11 +232,11 @@ pub fn formats() -> Vec<Format> {
     vectors(FORMATS).iter().map(format).collect()
 }
 
-/// The items that were recorded.
+/// The recorded items.
 ///
 /// # Panics
 ///
-/// If the record is not what this module knows.
+/// If the record has an unknown structure.
 pub fn items() -> Vec<Item> {
     let number = |value: &Value| match (value["int"].as_str(), value["f64_bits"].as_str()) {
         (Some(digits), None) => Number::Int(digits.parse().unwrap()),

@@ -1,9 +1,9 @@
-//! Recipes that are chosen by bytes, for fuzzing.
+//! Recipes chosen by bytes, for fuzzing.
 
 use crate::dlpack::Choices;
 use crate::hostile::{Data, Format, Recipe, Switch};
 
-/// Formats, with the size of an item where they are templates.
+/// Formats, with the size of an item for valid templates.
 const FORMATS: [(&[u8], Option<usize>); 18] = [
     (b"C", Some(1)),
     (b"c", Some(1)),
@@ -26,7 +26,7 @@ const FORMATS: [(&[u8], Option<usize>); 18] = [
 ];
 
 impl Recipe {
-    /// A struct chosen by bytes: every second one or so is legal, and most of these keep to the block.
+    /// A struct chosen by bytes: about half are legal, and most of those stay within the block.
     pub fn choose(choices: &mut Choices<'_>) -> Self {
         let (format, size) = FORMATS[usize::from(choices.below(18))];
         let mut recipe = Self {
@@ -79,7 +79,7 @@ impl Recipe {
         recipe
     }
 
-    /// Makes a table of the first axis.
+    /// Turns the first axis into a table of pointers.
     fn follow_pointers(&mut self, choices: &mut Choices<'_>) {
         let strides = self.strides.get_or_insert_with(|| vec![1; 64]);
         strides[0] = 8;

@@ -1,5 +1,5 @@
-//! The hostile producer in front of a hub, whatever language the hub is called by: each switch, and each pair of switches, is refused with
-//! its reason, or what it does has no effect.
+//! Runs the hostile producer against a hub, called from any language: each switch, and each pair of
+//! switches, is refused with its reason or has no effect.
 
 use std::ptr;
 
@@ -7,52 +7,54 @@ use crate::hostile::{Class, Counts, Entry, Flags, Hostile, Recipe, Switch, View}
 
 /// The functions of a hub.
 pub trait Hub: Copy + 'static {
-    /// Makes a producer known: whether it is.
+    /// Registers a producer; false if refused.
     fn register(self, class: &Class, entry: &Entry) -> bool;
-    /// Takes it out: whether there was one.
+    /// Removes it; false if there was none.
     fn unregister(self, class: &Class) -> bool;
-    /// Whether it is worth asking for a view.
+    /// Whether a view may be available.
     fn available(self, object: &Hostile) -> bool;
-    /// Asks for a view: whether it was given.
+    /// Requests a view; false if refused.
     fn get(self, object: &Hostile, view: &mut Struct, flags: Flags) -> bool;
-    /// Gives it back: whether it was taken.
+    /// Releases it; false if refused.
     fn release(self, view: &mut Struct) -> bool;
-    /// How many views of the object at an address are held.
+    /// The number of held views of the object at an address.
     fn exports(self, object: usize) -> usize;
-    /// Why something was refused last.
+    /// The reason of the last refusal.
     fn last_refusal(self) -> String;
 }
 
-/// The memory of a view's struct, with the bytes between its fields.
+/// The memory of a view's struct, including padding.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Struct([u8; size_of::<View>()]);
 
 impl Struct {
-    /// As a consumer has it who zeroed nothing.
+    /// The struct of a consumer that initialised nothing.
     const UNINITIALISED: Self = Self([0x5a; size_of::<View>()]);
 
-    /// As C has it.
+    /// The pointer that C uses.
     pub fn as_mut_ptr(&mut self) -> *mut View {
         ptr::from_mut(self).cast()
     }
 
     fn view(&self) -> View {
-        // SAFETY: as many bytes, aligned; any are numbers and pointers.
+        // SAFETY: the bytes have the size and the alignment of a `View`, whose fields accept any
+        // bytes: integers and pointers.
         unsafe { ptr::from_ref(self).cast::<View>().read() }
     }
 }
 
-/// A class of its own for each object, since callbacks differ.
+/// A separate class for each object, since callbacks differ.
 fn class() -> Box<Class> {
     Box::new(Class { name: c"Hostile".as_ptr(), super_: ptr::null() })
 }
 
-/// Asks for a view, and sees to it that what comes of it is what the recipe says, and nothing else. Gives the reason of a refusal.
+/// Requests a view, and checks that the outcome is exactly that of the recipe. Returns the reason
+/// of a refusal.
 ///
 /// # Panics
 ///
-/// Where it is not.
+/// If the outcome differs.
 #[track_caller]
 pub fn check(hub: impl Hub, recipe: &Recipe, asked: Flags, what: &str) -> Option<String> {
     let class = class();
@@ -87,7 +89,8 @@ fn check_given(hub: impl Hub, mut memory: Struct, object: &Hostile, recipe: &Rec
     let rank = recipe.ndim as usize;
     let numbers = |numbers: *const isize| {
         assert!(!numbers.is_null(), "{what}");
-        // SAFETY: a view that is held has as many numbers as axes.
+        // SAFETY: the view is held, so by the hub's contract the pointer, not null here, has `rank`
+        // numbers.
         unsafe { std::slice::from_raw_parts(numbers, rank) }
     };
     let (shape, strides) = (numbers(view.shape), numbers(view.strides));
@@ -119,11 +122,11 @@ fn check_given(hub: impl Hub, mut memory: Struct, object: &Hostile, recipe: &Rec
     assert_eq!(hub.exports(view.obj.addr()), 0, "{what}");
 }
 
-/// Each switch by itself, under each flag.
+/// Tests each switch alone, under each flag.
 ///
 /// # Panics
 ///
-/// Where one is neither refused with a reason nor without effect.
+/// If one is neither refused with a reason nor without effect.
 pub fn every_switch_alone(hub: impl Hub) {
     let (mut given, mut refused) = (0, 0);
     for &switch in Switch::ALL {
@@ -140,11 +143,12 @@ pub fn every_switch_alone(hub: impl Hub) {
     assert!(given > 9 * 10 && refused > 9 * 20, "{given} views were given, {refused} refused");
 }
 
-/// Each switch after each other one, under a third of the flags, so that each pair meets several in both orders.
+/// Tests each switch after each other one, under a third of the flags, so that each pair meets
+/// several in both orders.
 ///
 /// # Panics
 ///
-/// Where a pair is neither refused nor sound.
+/// If a pair is neither refused nor sound.
 pub fn every_pair_of_switches(hub: impl Hub) {
     for (index, &first) in Switch::ALL.iter().enumerate() {
         for &second in Switch::ALL.iter().filter(|&&second| second != first) {
@@ -156,11 +160,11 @@ pub fn every_pair_of_switches(hub: impl Hub) {
     }
 }
 
-/// A reason names what contradicts itself, with both numbers.
+/// Tests that a reason names the contradiction, with both numbers.
 ///
 /// # Panics
 ///
-/// Where one does not.
+/// If one does not.
 pub fn reasons(hub: impl Hub) {
     let simple = Flags(0);
     let cases: [(Switch, Flags, &[&str]); 27] = [
@@ -201,11 +205,11 @@ pub fn reasons(hub: impl Hub) {
     }
 }
 
-/// Flags that ask for nothing that is known do not reach the producer.
+/// Tests that unknown flags do not reach the producer.
 ///
 /// # Panics
 ///
-/// Where they do.
+/// If they do.
 pub fn unknown_flags(hub: impl Hub) {
     let class = class();
     let object = Hostile::new(&raw const *class, &Recipe::with(&[]));
@@ -217,11 +221,11 @@ pub fn unknown_flags(hub: impl Hub) {
     assert!(hub.unregister(&class));
 }
 
-/// A release within the release of the same view does nothing.
+/// Tests that a release within the release of the same view does nothing.
 ///
 /// # Panics
 ///
-/// Where it does something.
+/// If it has an effect.
 pub fn release_within_the_release(hub: impl Hub) {
     let class = class();
     let object = Hostile::new(&raw const *class, &Recipe::with(&[]));

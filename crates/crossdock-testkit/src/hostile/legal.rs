@@ -1,8 +1,8 @@
-//! What a hub has to answer, asked in the most obvious way.
+//! The expected answer of a hub, computed in the most obvious way.
 
 use crate::hostile::{BLOCK, Data, Fills, Format, Recipe};
 
-/// What a consumer asks for, as the original's bits.
+/// The request of a consumer, as the original's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags(pub i32);
 
@@ -29,7 +29,7 @@ const MOST: i128 = isize::MAX as i128;
 const POINTER: i128 = 8;
 
 impl Recipe {
-    /// Whether a hub must give the view; what is left to trust then is that the memory is there.
+    /// Whether a hub must return the view. The existence of the memory cannot be checked.
     pub fn is_legal(&self, flags: Flags, block: usize) -> bool {
         let is_willing = self.available != Some(0) && self.answer != 0 && self.fills == Fills::All;
         if !is_willing || flags.0 & !127 != 0 {
@@ -54,7 +54,7 @@ impl Recipe {
                 reach(&shape[..table], &strides[..table], POINTER)
             }
         };
-        // The whole extent of the items, or just their bytes.
+        // The whole extent of the items, or the sum of their bytes.
         let said = i128::from(self.byte_size as i64);
         if said < high - low && said != nbytes {
             return false;
@@ -85,7 +85,7 @@ impl Recipe {
         }
     }
 
-    /// Lengths, and distances in bytes.
+    /// Lengths, and strides in bytes.
     fn legal_dims(&self, item_size: i128) -> Option<(Vec<i128>, Vec<i128>)> {
         if !(0..=64).contains(&self.ndim) {
             return None;
@@ -117,12 +117,12 @@ impl Recipe {
         Some((shape, strides))
     }
 
-    /// Whether pointers are to be followed.
+    /// Whether the view follows pointers.
     pub fn is_indirect(&self) -> bool {
         self.jumps().is_some()
     }
 
-    /// The suboffsets, of an indirect view.
+    /// The suboffsets of an indirect view.
     fn jumps(&self) -> Option<Vec<i128>> {
         let rank = usize::try_from(self.ndim).ok()?;
         let jumps = self.sub_offsets.as_ref()?.get(..rank)?;
@@ -135,13 +135,14 @@ impl Recipe {
             Data::Null => return false,
             Data::Block(offset) => block.wrapping_add(offset),
             Data::Wild(address) => address,
-            // Somewhere in the middle of memory.
+            // In the middle of the address space.
             Data::Table => block,
         } as i128;
         first > 0 && first + low > 0 && first + high <= MOST
     }
 
-    /// Where in the block the elements of a direct view begin, in row-major order of their indices, if all of them lie in it.
+    /// The offsets of the elements of a direct view in the block, in row-major order of their
+    /// indices, if all of them are within it.
     pub fn elements(&self) -> Option<Vec<usize>> {
         let Data::Block(offset) = self.data else { return None };
         let item_size = self.legal_item_size()?;
@@ -180,7 +181,7 @@ fn reach(shape: &[i128], strides: &[i128], item_size: i128) -> (i128, i128) {
     reach
 }
 
-/// Whether no size and no distance is more than memory can have. Lengths of 0 excuse nothing.
+/// Whether no size and no distance exceeds the address space. Lengths of 0 are no exception.
 fn fits(shape: &[i128], strides: &[i128], jumps: Option<&[i128]>, item_size: i128) -> bool {
     let mut nbytes = item_size.max(1);
     for &len in shape.iter().filter(|&&len| len != 0) {
@@ -194,7 +195,7 @@ fn fits(shape: &[i128], strides: &[i128], jumps: Option<&[i128]>, item_size: i12
     if nbytes > MOST || extent(unit) > MOST {
         return false;
     }
-    // Behind each pointer, the farthest byte of what it leads to.
+    // After each pointer, the farthest byte of its row.
     let Some(jumps) = jumps else { return true };
     let ends: Vec<usize> = (0..jumps.len()).filter(|&axis| jumps[axis] >= 0).collect();
     ends.iter().enumerate().all(|(number, &axis)| {
@@ -205,7 +206,7 @@ fn fits(shape: &[i128], strides: &[i128], jumps: Option<&[i128]>, item_size: i12
     })
 }
 
-/// NumPy's rule. The axes are given from the innermost on.
+/// NumPy's rule. `axes` lists the axes from the innermost outwards.
 fn is_contiguous(shape: &[i128], strides: &[i128], item_size: i128, axes: &[usize]) -> bool {
     if shape.contains(&0) {
         return true;

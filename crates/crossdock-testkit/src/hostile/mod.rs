@@ -1,7 +1,9 @@
-//! The hostile producer of MemoryView: any struct, legal or not, by callbacks that behave as badly as they are told, and count.
+//! The hostile producer of MemoryView: any struct, legal or not, by callbacks that misbehave on
+//! request and count their calls.
 //!
-//! The structs are declared here once more, from the documents, so that the hub's own declarations are checked, too. What a hub has to
-//! answer is asked in the most obvious way, in 128 bits: [`Recipe::is_legal`]. [`drive`] puts every switch in front of a hub.
+//! The structs are declared independently, from the documents, so that the hub's declarations are
+//! checked, too. The expected answer of a hub is computed in the most obvious way, in 128 bits:
+//! [`Recipe::is_legal`]. [`drive`] runs every switch against a hub.
 
 mod choose;
 pub mod drive;
@@ -54,58 +56,58 @@ pub struct Class {
     pub super_: *const Class,
 }
 
-/// What `data` is.
+/// The value of `data`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Null.
     Null,
-    /// This far into a block of [`BLOCK`] bytes.
+    /// This offset in a block of [`BLOCK`] bytes.
     Block(usize),
-    /// The table of pointers in front of the block: each leads to [`ROW`] bytes of it.
+    /// The table of pointers to the block: each leads to [`ROW`] bytes of it.
     Table,
-    /// This address, whatever is there. Not to be touched.
+    /// This address, whatever is there. Never accessed.
     Wild(usize),
 }
 
 /// The size of the block of data.
 pub const BLOCK: usize = 1024;
-/// How many bytes each pointer of the table leads to.
+/// The number of bytes behind each pointer of the table.
 pub const ROW: usize = 128;
 
-/// What `format` is.
+/// The value of `format`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Null.
     Null,
-    /// A C string, and the bytes of an item where it is a template.
+    /// A C string, and the bytes of an item if it is a valid template.
     Text(Vec<u8>, Option<usize>),
-    /// Bytes without a zero behind them, of which one is no letter.
+    /// Bytes without a terminating zero, with one that is no letter.
     Unterminated(Vec<u8>),
 }
 
-/// What `obj` is.
+/// The value of `obj`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obj {
-    /// The object that was asked.
+    /// The object of the request.
     Own,
     /// Null.
     Null,
-    /// Something else.
+    /// Another address.
     Other,
 }
 
-/// How much of the struct is written.
+/// The part of the struct that `get` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fills {
     /// All.
     All,
-    /// What comes before the format.
+    /// The fields before the format.
     Half,
     /// Nothing.
     Nothing,
 }
 
-/// What the producer says, and how it behaves.
+/// The content and the behaviour of the producer.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     /// The number of axes.
@@ -116,9 +118,9 @@ pub struct Recipe {
     pub strides: Option<Vec<isize>>,
     /// At least as many as there are axes, or null.
     pub sub_offsets: Option<Vec<isize>>,
-    /// Where element 0 is.
+    /// The address of element 0.
     pub data: Data,
-    /// The bytes vouched for.
+    /// The size of the memory that the producer guarantees.
     pub byte_size: isize,
     /// C's `bool`.
     pub readonly: u8,
@@ -128,28 +130,28 @@ pub struct Recipe {
     pub item_size: isize,
     /// The object exported.
     pub obj: Obj,
-    /// Whether the fields that are not the producer's to fill in are filled with nonsense.
+    /// Whether the fields that belong to the hub are filled with garbage.
     pub meddles: bool,
-    /// What `available` returns, if there is one.
+    /// The result of `available`, if there is one.
     pub available: Option<u8>,
-    /// How much is filled in.
+    /// The part that is filled in.
     pub fills: Fills,
-    /// What `get` returns.
+    /// The result of `get`.
     pub answer: u8,
     /// Whether there is a `release`.
     pub has_release: bool,
-    /// How often `release` says no before it says yes.
+    /// The number of times that `release` refuses before it succeeds.
     pub declines: usize,
-    /// Whether `release` fills the struct with nonsense.
+    /// Whether `release` fills the struct with garbage.
     pub scribbles: bool,
-    /// Whether the struct that `get` was given is written to after `get` has returned.
+    /// Whether the struct is written after `get` has returned.
     pub keeps_struct: bool,
-    /// Whether the numbers of shape and strides are other ones after `get` has returned.
+    /// Whether shape and strides change after `get` has returned.
     pub changes_numbers: bool,
 }
 
 impl Recipe {
-    /// The legal recipe with some switches thrown, one after the other.
+    /// The legal recipe with some switches applied, in order.
     pub fn with(switches: &[Switch]) -> Self {
         let mut recipe = Self::default();
         switches.iter().for_each(|switch| switch.apply(&mut recipe));
@@ -157,7 +159,7 @@ impl Recipe {
         recipe
     }
 
-    /// As many numbers as there can be axes.
+    /// Extends the lists to the maximum rank.
     fn lengthen(&mut self) {
         for numbers in [&mut self.shape, &mut self.strides].into_iter().flatten() {
             numbers.resize(64, 1);
@@ -195,7 +197,7 @@ impl Default for Recipe {
     }
 }
 
-/// An object whose producer does what a recipe says.
+/// An object whose producer follows a recipe.
 #[repr(C)]
 pub struct Hostile {
     class: *const Class,
@@ -210,33 +212,33 @@ pub struct Hostile {
     on_release: RefCell<Option<Box<dyn Fn()>>>,
 }
 
-/// What was called how often.
+/// The numbers of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// `available`.
     pub asked: usize,
     /// `get`.
     pub gets: usize,
-    /// `release`, whatever it said.
+    /// `release`, with any result.
     pub releases: usize,
-    /// `release` that said yes.
+    /// `release` that succeeded.
     pub taken_back: usize,
-    /// `release` with another struct than was filled in, or without one that was.
+    /// `release` with another struct than was filled in, or without one.
     pub wrong: usize,
 }
 
 thread_local! {
-    /// Whom callbacks work for: what they are called with may be anything.
+    /// The object that callbacks use, since their arguments may be anything.
     static CURRENT: Cell<*const Hostile> = const { Cell::new(ptr::null()) };
 }
 
-/// What the block has at a byte.
+/// The byte of the block at an offset.
 pub fn fill(at: usize) -> u8 {
     (at * 7 + at / 256) as u8
 }
 
 impl Hostile {
-    /// An object of a class. Of all objects of a thread, callbacks work for the one that was made last.
+    /// An object of a class. The callbacks of a thread use its most recent object.
     pub fn new(class: *const Class, recipe: &Recipe) -> Box<Self> {
         let mut block: Box<[u8]> = (0..BLOCK).map(fill).collect();
         let row = |number: usize| block.as_mut_ptr().wrapping_add(number * ROW);
@@ -263,7 +265,7 @@ impl Hostile {
         hostile
     }
 
-    /// The callbacks, to be taken for the hub's own declaration.
+    /// The callbacks, to cast to the hub's declaration.
     pub fn callbacks(&self) -> Entry {
         Entry {
             get: Some(get),
@@ -272,17 +274,17 @@ impl Hostile {
         }
     }
 
-    /// The object, as C has it.
+    /// The object's pointer for C.
     pub fn as_ptr(&self) -> *mut c_void {
         ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// What is called within each `release`.
+    /// Sets a function to call within each `release`.
     pub fn on_release(&self, hook: impl Fn() + 'static) {
         *self.on_release.borrow_mut() = Some(Box::new(hook));
     }
 
-    /// What was called how often.
+    /// The numbers of calls.
     pub fn counts(&self) -> Counts {
         self.counts.get()
     }
@@ -292,10 +294,10 @@ impl Hostile {
         self.block.as_ptr().addr()
     }
 
-    /// What the recipe lets a producer do once `get` has returned.
+    /// Misbehaves as the recipe permits after `get` has returned.
     pub fn misbehave_later(&self) {
         if self.recipe.keeps_struct && !self.kept.get().is_null() {
-            // SAFETY: the hub's struct, which is there until the release.
+            // SAFETY: `kept` is the hub's struct from `get`, which the hub keeps until the release.
             unsafe { *self.kept.get() = garbage() };
         }
         if self.recipe.changes_numbers {
@@ -309,7 +311,7 @@ impl Hostile {
         self.counts.set(counts);
     }
 
-    /// The struct as the recipe says.
+    /// The struct of the recipe.
     fn said(&self) -> View {
         let recipe = &self.recipe;
         let numbers = self.numbers.borrow();
@@ -358,58 +360,78 @@ impl Hostile {
 }
 
 fn nothing() -> View {
-    // SAFETY: numbers and pointers, for which zero is a value.
+    // SAFETY: `View` consists of integers and pointers, for which zero is a valid value.
     unsafe { std::mem::zeroed() }
 }
 
 fn garbage() -> View {
     let mut view = nothing();
-    // SAFETY: numbers and pointers, for which any bytes are a value.
+    // SAFETY: the local variable has `size_of::<View>()` bytes, and any bytes are valid for
+    // integers and pointers.
     unsafe { ptr::from_mut(&mut view).cast::<u8>().write_bytes(0xa5, size_of::<View>()) };
     view
 }
 
 /// # Safety
 ///
-/// A [`Hostile`] of this thread is alive.
+/// The most recent [`Hostile`] of this thread is alive.
 unsafe fn current<'a>() -> &'a Hostile {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the object is alive, and `Hostile::new` stored its address, which its box
+    // keeps.
     unsafe { &*CURRENT.get() }
 }
 
+/// # Safety
+///
+/// The most recent [`Hostile`] of this thread is alive.
 unsafe extern "C" fn available(_: *mut c_void) -> u8 {
-    // SAFETY: called while the object is alive.
+    // SAFETY: `# Safety`: the object of this thread is alive, because the tests keep it until it is
+    // unregistered.
     let hostile = unsafe { current() };
     hostile.count(|counts| counts.asked += 1);
     hostile.recipe.available.unwrap_or(1)
 }
 
+/// # Safety
+///
+/// 1. The most recent [`Hostile`] of this thread is alive.
+/// 2. `view` points to a struct that the caller has initialised and that stays until the release.
 unsafe extern "C" fn get(_: *mut c_void, view: *mut View, _: c_int) -> u8 {
-    // SAFETY: called while the object is alive.
+    // SAFETY: clause 1 of `# Safety`: the object of this thread is alive, because the tests keep it
+    // until it is unregistered.
     let hostile = unsafe { current() };
     hostile.count(|counts| counts.gets += 1);
     if hostile.recipe.fills != Fills::Nothing {
-        // SAFETY: the hub's struct.
+        // SAFETY: clause 2 of `# Safety`: the struct of the hub is valid for writes during the
+        // call.
         unsafe { *view = hostile.said() };
     }
     hostile.kept.set(view);
-    // SAFETY: as above.
+    // SAFETY: clause 2 of `# Safety`: the struct of the hub is initialised, by the hub or by the
+    // write above.
     hostile.filled.set((hostile.recipe.answer != 0).then_some(unsafe { *view }));
     hostile.recipe.answer
 }
 
+/// # Safety
+///
+/// 1. The most recent [`Hostile`] of this thread is alive.
+/// 2. `view` points to an initialised struct that stays during the call.
 unsafe extern "C" fn release(_: *mut c_void, view: *mut View) -> u8 {
-    // SAFETY: called while the object is alive.
+    // SAFETY: clause 1 of `# Safety`: the object of this thread is alive, because the tests keep it
+    // until its views are released.
     let hostile = unsafe { current() };
     hostile.count(|counts| counts.releases += 1);
-    // SAFETY: the hub's struct.
+    // SAFETY: clause 2 of `# Safety`: the struct of the hub is initialised, and valid for reads
+    // during the call.
     let is_same = hostile.filled.get() == Some(unsafe { *view });
     let may_differ = hostile.recipe.keeps_struct || hostile.recipe.scribbles && hostile.counts().releases > 1;
     if !is_same && !may_differ {
         hostile.count(|counts| counts.wrong += 1);
     }
     if hostile.recipe.scribbles {
-        // SAFETY: as above.
+        // SAFETY: clause 2 of `# Safety`: the struct of the hub is valid for writes during the
+        // call.
         unsafe { *view = garbage() };
     }
     if let Some(hook) = &*hostile.on_release.borrow() {
