@@ -1,4 +1,4 @@
-//! Copies: every byte, from everywhere, and nothing beside.
+//! Copies: all bytes arrive, from every source, and no other bytes change.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ pub fn bytes_arrive_unchanged_at_another_device(subject: &Subject) {
 }
 
 pub fn places_of_other_devices_are_not_copied_between(subject: &Subject) {
-    // Kinds that no driver has.
+    // Kinds that no driver has registered.
     let (first, second) = (Place::new(DeviceKind(i32::MAX), 0), Place::new(DeviceKind(i32::MAX - 1), 0));
     let (memory, own) = (&subject.memory, subject.memory.place());
     assert!(memory.can_copy(own, own));
@@ -146,7 +146,7 @@ pub fn many_threads_copy_at_once(subject: &Subject) {
                     };
                     assert_eq!(bytes(&there), content);
                     assert_eq!(bytes(shared), numbers(4096));
-                    // Released by another thread than made it.
+                    // Released on another thread than the one that created it.
                     std::thread::spawn(move || drop(there)).join().unwrap();
                 }
             });

@@ -1,7 +1,7 @@
-//! What every device of Crossdock does, whatever it is: the same checks for all of them.
+//! Checks that every device of Crossdock must pass.
 //!
-//! A crate that brings a device describes it as a [`Subject`], and [`conforms!`](crate::conforms)
-//! makes a test of each check:
+//! A crate with a device describes it as a [`Subject`], and [`conforms!`](crate::conforms) makes a
+//! test of each check:
 //!
 //! ```
 //! use crossdock::device::{Device as _, fenced::FencedDevice};
@@ -15,8 +15,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! The checks of strided work compare with the processor's: the device that they are given must be
-//! registered, since they make arrays by its place.
+//! The checks of strided work compare with the CPU's results. Their device must be registered,
+//! since they create arrays by its place.
 
 #[expect(missing_docs, reason = "a check is named after what it checks")]
 pub mod copies;
@@ -37,47 +37,45 @@ use crossdock::buffer::Buffer;
 use crossdock::device::{self, Device, MemoryManager, Stream};
 use crossdock::memory::Place;
 
-/// A device, and what is to be expected of it: what it cannot do is stated, so that nothing is left
-/// out in silence.
+/// A device and its expected properties. Missing features are stated explicitly, so that no check
+/// is skipped silently.
 ///
 /// A check that needs a field passes where the field is `None`. No check covers these:
 ///
 /// - forks, and the release of memory in a forked child;
-/// - work that fails in the driver itself: the checks fail only what a stream waits for, and
-///   releases;
+/// - work that fails in the driver itself: the checks fail only the events that a stream waits for,
+///   and releases;
 /// - several devices in one stream, [`Device::wrap_stream`] and its siblings, and
 ///   [`Driver::place_of`](crossdock::device::Driver::place_of);
 /// - memory of another manager of the same place;
-/// - speed, and the moment at which a copy in a stream begins.
+/// - speed, and the start of a copy in a stream.
 pub struct Subject {
     /// The memory that is checked.
     pub memory: Arc<dyn MemoryManager>,
-    /// Who answers for its buffers: itself, or the host's.
+    /// The manager of its buffers: itself, or the host's.
     pub manager: Arc<dyn MemoryManager>,
-    /// Its queue of work, if it has any.
+    /// Its stream, if it has any.
     pub stream: Option<Arc<dyn Stream>>,
-    /// Holds work in the stream back while what it gives lives.
+    /// Holds work in the stream back as long as the result lives.
     pub pause: Option<Box<dyn Fn() -> Box<dyn Any>>>,
-    /// Makes further streams of the device. A stream that is dropped has no other holder then.
+    /// Creates further streams of the device. The caller is the only holder of each.
     pub new_stream: Option<Box<dyn Fn() -> Arc<dyn Stream>>>,
     /// Memory of another device of the same driver.
     pub second: Option<Arc<dyn MemoryManager>>,
     /// A place of a registered kind that has no device.
     pub missing: Option<Place>,
-    /// Whether the host can see the memory without a copy.
+    /// Whether the host can access the memory without a copy.
     pub is_mappable: bool,
     /// Makes the next release of its memory fail.
     pub fail_release: Option<Box<dyn Fn()>>,
-    /// Whether the numbers of its usage are those of its own buffers to the byte. (A pool rounds
-    /// up.)
+    /// Whether its usage counts exactly the bytes of its own buffers. (A pool rounds up.)
     pub is_exact: bool,
-    /// The registered device whose usual memory this is, if it does strided work.
+    /// The registered device with this default memory, if it does strided work.
     pub strided: Option<Arc<dyn Device>>,
 }
 
 impl Subject {
-    /// Memory that answers for its own buffers, is counted to the byte and can do nothing beyond
-    /// copies.
+    /// Memory that manages its own buffers, counts exact bytes, and supports only copies.
     pub fn new(memory: Arc<dyn MemoryManager>) -> Self {
         Self {
             manager: memory.clone(),
@@ -113,21 +111,21 @@ impl fmt::Debug for Subject {
     }
 }
 
-/// Some checks look at numbers of the whole process, which the others change.
+/// Some checks use counters of the whole process, which concurrent checks change.
 static PROCESS: RwLock<()> = RwLock::new(());
 
-/// Held while checks run that may run beside each other.
+/// Held during checks that may run concurrently.
 pub fn beside() -> RwLockReadGuard<'static, ()> {
     PROCESS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Held while a check runs that must be alone in the process.
+/// Held during a check that must be alone in the process.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
     PROCESS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All checks for one device, each as a test of its own in a module of the name given: for a
-/// [`Subject`], or an `Option` of one where the device may be missing.
+/// All checks for one device, each as a separate test in a module of this name: for a [`Subject`],
+/// or an `Option` of one where the device may be missing.
 #[macro_export]
 macro_rules! conforms {
     ($name:ident, $subject:expr) => {
@@ -210,25 +208,25 @@ macro_rules! conforms {
 
 const SIZES: [usize; 6] = [1, 63, 64, 4096, 100_003, 1 << 20];
 
-/// The sizes that are copied: without the largest where fewer random cases are asked for, since an
-/// instrument is slow there.
+/// The sizes of copies: without the largest where `CROSSDOCK_CASES` requests fewer random cases,
+/// since an instrument makes copies slow.
 fn sizes() -> &'static [usize] {
     &SIZES[..SIZES.len() - usize::from(crossdock_testkit::rounds(100) < 100)]
 }
 
-/// The memory of the host.
+/// Host memory.
 pub fn host() -> Arc<dyn MemoryManager> {
     device::memory(Place::CPU).unwrap()
 }
 
-/// Bytes of which no two neighbours are the same.
+/// Bytes where adjacent ones differ.
 pub fn numbers(nbytes: usize) -> Vec<u8> {
     let mut bytes = vec![0; nbytes];
     crossdock_testkit::count_into(&mut bytes);
     bytes
 }
 
-/// The bytes of a buffer, wherever they are.
+/// The bytes of a buffer at any place.
 pub fn bytes(buffer: &Buffer) -> Vec<u8> {
     buffer.copy_to(&host()).unwrap().pin().unwrap().to_vec()
 }

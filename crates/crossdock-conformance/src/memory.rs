@@ -38,14 +38,14 @@ pub fn memory_is_mapped_or_copied_and_which_it_was_is_said(subject: &Subject) {
     }
     if let Some(mapped) = mapped {
         assert_eq!(mapped.pin().unwrap().to_vec(), content[8..]);
-        // The same bytes: what is written here is seen there; and they outlive the buffer that was
-        // mapped.
+        // Both have the same bytes, so a write to one is visible in the other; and the bytes
+        // outlive the buffer that was mapped.
         mapped.share().unwrap().store(0, 0xAAu8).unwrap();
         assert_eq!(bytes(&there)[0], 0xAA);
         drop((there, placed));
         assert_eq!(mapped.pin().unwrap().load::<u8>(0).unwrap(), 0xAA);
     }
-    // To its own manager it is another handle.
+    // Mapped to its own manager, it is another handle.
     let there = subject.sent(&content);
     let same = there.map_or_copy_to(&subject.memory).unwrap();
     assert_eq!((same.moved, same.buffer.as_ptr()), (Moved::Mapped, there.as_ptr()));
@@ -109,7 +109,7 @@ pub fn what_is_in_use_is_counted_with_its_peak(subject: &Subject) {
     drop(slice);
     let after = usage();
     assert_eq!((after.live_nbytes, after.live_count), (before.live_nbytes, before.live_count));
-    // A pool's threads tell what they have in steps, so that its peak is off by some of them.
+    // A pool's threads report their usage in steps, so that its peak is off by some of them.
     let least = if subject.is_exact { during.live_nbytes } else { during.live_nbytes / 2 };
     assert!(after.peak_nbytes >= least, "{during:?} {after:?}");
     assert!(Buffer::on(&subject.memory, usize::MAX).is_err());
@@ -144,7 +144,7 @@ pub fn leases_decide_what_may_be_copied(subject: &Subject) {
     let writing = here.write().unwrap();
     assert!(here.copy_into(&there).unwrap_err().is_conflict());
     drop(writing);
-    // Nothing is held when a copy is over.
+    // A finished copy holds no lease.
     here.write().unwrap();
     drop(there.hold(if is_sole { LeaseKind::Write } else { LeaseKind::Share }).unwrap());
 }

@@ -1,4 +1,5 @@
-//! The order of work in streams: nothing begins early, nothing is lost, and failures are passed on.
+//! The order of work in streams: nothing begins early, nothing is lost, and failures are
+//! propagated.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -15,7 +16,7 @@ use crate::{Subject, bytes, numbers};
 /// Long enough for work that wrongly does not wait.
 const A_WHILE: Duration = Duration::from_millis(20);
 
-/// Longer than any work of a check takes.
+/// Longer than any work of a check.
 const AT_MOST: Duration = Duration::from_secs(20);
 
 /// Submits work while a stream is held back, opens the stream, and waits for the work. A device
@@ -51,7 +52,7 @@ pub fn work_comes_after_what_its_stream_waits_for(subject: &Subject) {
     let here = Buffer::from_vec(content.clone()).unwrap();
     let (there, other, beside) =
         (subject.sent(&[0; 5000]), subject.sent(&[0; 5000]), subject.sent(&[7; 5000]));
-    // The second stream reads what the first is to write.
+    // The second stream reads the result of the first.
     let (first, paused) = subject.paused_stream();
     let written = here.copy_into_in(&there, &*first).unwrap().expect("it is under way");
     behind(paused, || {
@@ -60,7 +61,7 @@ pub fn work_comes_after_what_its_stream_waits_for(subject: &Subject) {
     });
     assert!(written.is_done());
     assert!(bytes(&other) == content, "the second stream read what had not been written");
-    // Only the event orders this: the two copies have no memory in common.
+    // Only the event orders the two copies: they have no memory in common.
     let (first, paused) = subject.paused_stream();
     let written = here.copy_into_in(&there, &*first).unwrap().expect("it is under way");
     behind(paused, || {

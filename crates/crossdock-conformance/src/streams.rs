@@ -1,4 +1,4 @@
-//! Work in streams: its order, its leases, and what runs when it is over.
+//! Work in streams: its order, its leases, and code that runs at its end.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ pub fn work_holds_its_leases_until_it_is_over(subject: &Subject) {
     assert!(!event.is_done() && event.poll().is_none());
     assert_eq!(here.events().unwrap().len(), 1);
     assert_eq!(there.slice(7..9).unwrap().events().unwrap()[0].1, Effect::Writes);
-    // A reader of the source has nothing to wait for; a writer would. A device that wants either
-    // alone is refused.
+    // A read of the source need not wait; a write must. A device that needs exclusive access
+    // refuses.
     assert_eq!(here.pin().unwrap().load::<u8>(5).unwrap(), content[5]);
     for kind in [LeaseKind::Read, LeaseKind::Write] {
         assert!(there.hold(kind).unwrap_err().is_conflict(), "{kind:?}");
@@ -91,7 +91,7 @@ pub fn a_stream_waits_for_another(subject: &Subject) {
     let content = numbers(500);
     let (there, back) = (subject.sent(&content), Buffer::zeroed(500).unwrap());
     std::thread::scope(|scope| {
-        // From elsewhere, since a stream that cannot wait by itself waits here.
+        // On another thread, since a stream that cannot wait by itself blocks here.
         let waiting = scope.spawn(|| {
             stream.wait(&signal).unwrap();
             there.copy_into_in(&back, &**stream).unwrap()
@@ -128,12 +128,12 @@ impl<F: FnOnce()> Drop for Reentrant<F> {
     }
 }
 
-/// Work holds the last lease of some memory. When the memory is released, its owner uses the same
-/// stream, waits for the same event, and does everything else that a program may do.
+/// In-flight work holds the last lease of some memory. When the memory is released, its owner uses
+/// the same stream, waits for the same event, and does everything else that a program may do.
 pub fn what_work_held_last_may_use_the_stream_when_it_is_released(subject: &Subject) {
     let Some(stream) = &subject.stream else { return };
-    // Which thread finds the work over: one that waits for it, one that waits for the stream, one
-    // that reads the result, or the library's own.
+    // The thread that finds the work finished: one that waits for it, one that waits for the
+    // stream, one that reads the result, or the library's own.
     for asks in 0..4 {
         let (told, hears) = std::sync::mpsc::channel();
         let own_event = Arc::new(std::sync::OnceLock::<Arc<dyn Event>>::new());

@@ -1,4 +1,4 @@
-//! What is written for a struct: the proofs, then the two implementations that rest on them.
+//! The code for a struct: the proofs, then the two implementations that depend on them.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -17,12 +17,13 @@ pub(crate) fn element(input: &Struct<'_>) -> TokenStream {
         const _: () = {
             #(#gaps)*
 
-            // `Pod`: 1. and 3. each field is an `Element`, and so `Pod`, or else `dtype` does not compile; 2. there is
-            // no gap before, between or behind the fields.
+            // `Pod`: 1. and 3. each field is an `Element`, and so `Pod`, or else `dtype` does not
+            // compile; 2. there is no gap before, between or after the fields.
             #[automatically_derived]
             unsafe impl #library::memory::Pod for #name {}
 
-            // `Element`: 1. and 2. the record has the size of the struct, and each field its offset and its own dtype.
+            // `Element`: 1. and 2. the record has the size of the struct, and each field its offset
+            // and its own dtype.
             #[automatically_derived]
             unsafe impl #library::element::Element for #name {
                 fn dtype() -> #library::element::DType {
@@ -33,9 +34,9 @@ pub(crate) fn element(input: &Struct<'_>) -> TokenStream {
     }
 }
 
-/// For each field and for the end: does not compile unless it begins where the field before it ends. (The first field of
-/// a struct with a known layout is at offset 0. That is asked all the same, since another macro may have had its hands on
-/// the struct behind this one's back.)
+/// For each field and for the end: does not compile unless it begins where the previous field ends.
+/// (The first field of a struct with a known layout is at offset 0. This is checked all the same,
+/// since another macro may have changed the struct.)
 fn gaps(input: &Struct<'_>) -> Vec<TokenStream> {
     let (name, library) = (input.name, &input.library);
     let first = &input.fields[0].member;
@@ -83,7 +84,7 @@ fn no_gap(
 
 fn spell(field: &Field<'_>) -> String {
     match &field.member {
-        // Without the `r#` of a raw identifier.
+        // The name of a raw identifier, without `r#`.
         syn::Member::Named(ident) => ident.unraw().to_string(),
         syn::Member::Unnamed(index) => index.index.to_string(),
     }

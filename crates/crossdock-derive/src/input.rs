@@ -1,4 +1,4 @@
-//! Which structs are taken.
+//! The structs that are accepted.
 
 use syn::{
     Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Member, Path, Result, Token, Type, token,
@@ -15,9 +15,9 @@ pub(crate) struct Struct<'a> {
 }
 
 pub(crate) struct Field<'a> {
-    /// How Rust calls it: `price`, `r#type` or `0`.
+    /// Its name in Rust: `price`, `r#type` or `0`.
     pub(crate) member: Member,
-    /// How the dtype calls it: `price`, `type` or `f0`, or what `renamed` says.
+    /// Its name in the dtype: `price`, `type` or `f0`, or the one of `renamed`.
     pub(crate) name: String,
     renamed: Option<LitStr>,
     pub(crate) ty: &'a Type,
@@ -26,7 +26,8 @@ pub(crate) struct Field<'a> {
 impl<'a> Struct<'a> {
     /// # Errors
     ///
-    /// For what is not a struct, has generics, has no fields, or leaves its layout to the compiler.
+    /// For input that is not a struct, has generics, has no fields, or leaves its layout to the
+    /// compiler.
     pub(crate) fn new(input: &'a DeriveInput) -> Result<Self> {
         let name = &input.ident;
         let fields = match &input.data {
@@ -108,7 +109,7 @@ impl<'a> Struct<'a> {
 
 fn named(fields: &Fields) -> Result<Vec<Field<'_>>> {
     let name = |member: &Member| match member {
-        // A raw identifier is Rust's matter: `r#type` is the field `type`.
+        // A raw identifier exists in Rust only: `r#type` is the field `type`.
         Member::Named(ident) => ident.to_string().trim_start_matches("r#").to_owned(),
         Member::Unnamed(index) => format!("f{}", index.index),
     };
@@ -123,7 +124,7 @@ fn named(fields: &Fields) -> Result<Vec<Field<'_>>> {
         .collect()
 }
 
-/// The attributes that are for this derive.
+/// The attributes of this derive.
 fn own(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
     attributes.iter().filter(|attribute| attribute.path().is_ident("element"))
 }
@@ -169,7 +170,7 @@ fn renamed(attributes: &[Attribute]) -> Result<Option<LitStr>> {
     Ok(name)
 }
 
-/// The words of the `#[repr(…)]` attributes that decide about the layout.
+/// The arguments of the `#[repr(…)]` attributes that determine the layout.
 #[derive(Default)]
 struct Repr {
     c: bool,
@@ -183,7 +184,7 @@ impl Repr {
             attribute.parse_nested_meta(|meta| {
                 repr.c |= meta.path.is_ident("C");
                 repr.transparent |= meta.path.is_ident("transparent");
-                // The argument of `packed(2)` or `align(8)`: whatever it is, the offsets will tell.
+                // The argument of `packed(2)` or `align(8)`: the offsets show its effect.
                 if meta.input.peek(token::Paren) {
                     let argument;
                     syn::parenthesized!(argument in meta.input);

@@ -1,10 +1,12 @@
-//! `#[derive(Element)]`: makes a struct an element of arrays, with its dtype, and proves that it may be one.
+//! `#[derive(Element)]`: makes a struct an element of arrays, with its dtype, and proves that this
+//! is sound.
 //!
-//! An element is plain old data: every bit pattern is a value, and no byte is padding. The first half is asked of
-//! every field's type (`Element` again, so `bool`, `char`, enums and references are out); the second is computed from
-//! the offsets. Both are checked by the compiler where the struct stands, not when the program runs.
+//! An element is plain old data: every bit pattern is a value, and no byte is padding. The first
+//! part is required of every field's type (it must be an `Element`, which excludes `bool`, `char`,
+//! enums and references). The second part is computed from the offsets. The compiler checks both at
+//! the struct, not at run time.
 //!
-//! `input.rs` says which structs are taken, and `expand.rs` what is written for them.
+//! `input.rs` defines the accepted structs, and `expand.rs` the generated code.
 
 mod expand;
 mod input;
@@ -14,11 +16,12 @@ use syn::{DeriveInput, parse_macro_input};
 
 /// Implements `crossdock::memory::Pod` and `crossdock::element::Element` for a struct.
 ///
-/// The struct is `#[repr(C)]` or `#[repr(C, packed)]`, and its dtype is a record with the names, dtypes and offsets of
-/// its fields; the fields of a tuple struct are called `f0`, `f1`, … as NumPy calls nameless ones, and
-/// `#[element(name = "…")]` on a field gives it any other name in the dtype. Or it is
-/// `#[repr(transparent)]` with one field, and its dtype is that field's. It is also `Copy`, and has no generics. Every
-/// field is an `Element`: a number, an array of elements, or another struct with this derive.
+/// The struct is `#[repr(C)]` or `#[repr(C, packed)]`. Its dtype is a record with the names, dtypes
+/// and offsets of its fields. The fields of a tuple struct are named `f0`, `f1`, …, as in NumPy,
+/// and `#[element(name = "…")]` on a field sets another name in the dtype. Alternatively the struct
+/// is `#[repr(transparent)]` with one field, and its dtype is that field's. In both cases it is
+/// `Copy` and has no generics, and every field is an `Element`: a number, an array of elements, or
+/// another struct with this derive.
 ///
 /// Where the library has another name than `crossdock` (a renamed dependency, or a crate that exports
 /// it), `#[element(crate = path::to::crossdock)]` at the struct says its path.
@@ -26,10 +29,11 @@ use syn::{DeriveInput, parse_macro_input};
 /// A struct with padding does not compile, because the bytes of padding may be uninitialised; the error says where a
 /// field is missing and how long it is.
 ///
-/// `dtype()` of a record is made once in a program and then handed out: a clone of it costs a few instructions.
+/// `dtype()` of a record is created once per program and then shared: a clone costs a few
+/// instructions.
 ///
-/// With the feature `derive` of `crossdock`, one `use crossdock::element::Element` brings the trait and this macro, and there are
-/// its examples.
+/// With the feature `derive` of `crossdock`, one `use crossdock::element::Element` imports the
+/// trait and this macro. Examples are in its documentation.
 #[proc_macro_derive(Element, attributes(element))]
 pub fn derive_element(tokens: TokenStream) -> TokenStream {
     let input = parse_macro_input!(tokens as DeriveInput);

@@ -1,4 +1,5 @@
-//! The figures: copies beside the driver's own, works beside copies, allocations beside the driver's pool.
+//! The figures: copies compared with the driver's, works compared with copies, allocations compared
+//! with the driver's pool.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,17 +17,17 @@ use crate::table::{Outcome, Row};
 
 const LIMITS: Limits = Limits { most: 21, least: 5, budget: Duration::from_millis(800) };
 
-/// Why there is no figure of a work.
+/// The reason for the missing figure of a work.
 const DECLINED: &str = "it cannot be done";
 
-/// How many bytes are copied.
+/// The number of bytes copied on the device.
 const COPIED: usize = 1 << 30;
-/// How many are copied over the link to the host.
+/// The number of bytes copied over the link to the host.
 const LINKED: usize = 256 << 20;
-/// How many are allocated.
+/// The number of bytes allocated.
 const ALLOCATED: usize = 1 << 20;
 
-/// Takes all of them, until the time is over.
+/// Measures all figures, until the deadline.
 pub(crate) fn take(device: &dyn Device, shrink: usize, deadline: Instant) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut add = |what: &str, measure: &dyn Fn() -> Result<Figure>| {
@@ -49,14 +50,14 @@ fn stream_of(device: &dyn Device) -> Result<Arc<dyn Stream>> {
     Ok(device.stream()?.ok_or("the device has no streams")?)
 }
 
-/// The figure of the first case beside the second one.
+/// The figure of the first case, with its ratio to the second.
 fn beside(own: Case<'_>, peer: Case<'_>, scale: Scale) -> Result<Figure> {
     let against = [peer.name()];
     let figures = compare(vec![own, peer], &against, scale, LIMITS)?;
     Ok(figures.into_iter().next().ok_or("there is no figure")?.1)
 }
 
-/// The library beside the driver's function of this name. `bound` is the ratio to reach.
+/// The library compared with the driver's function of this name. `bound` is the ratio to reach.
 fn beside_the_driver<'a>(
     name: &'static str,
     bound: f64,
@@ -68,7 +69,7 @@ fn beside_the_driver<'a>(
     beside(own, Case::proven(name, theirs).threaded(), scale)
 }
 
-/// A copy between two buffers in a stream, again and again.
+/// A repeated copy between two buffers in a stream.
 fn copies<'a>(
     source: &'a Buffer,
     target: &'a Buffer,
@@ -119,7 +120,7 @@ fn allocate_and_free(device: &dyn Device) -> Result<Figure> {
     beside_the_driver("cuMemAllocAsync", 1.2, own, theirs, Scale::NANOSECONDS)
 }
 
-/// A work beside the device's own copy of as many bytes.
+/// A work compared with the device's own copy of as many bytes.
 fn beside_a_copy(device: &dyn Device, work: &'static Work, shrink: usize) -> Result<Figure> {
     let task = Task::on(&device.memory(), work, shrink)?;
     let (own, copy) = (OnDevice::new(device)?, DeviceCopy::new(device)?);
@@ -137,7 +138,7 @@ fn filled(memory: &Arc<dyn MemoryManager>, nbytes: usize) -> Result<Buffer> {
 
 const FILLING: u8 = 0xA5;
 
-/// Fails where something else arrived.
+/// Fails if other bytes arrived.
 fn prove(target: &Buffer) -> Result {
     let arrived = target.copy_to(&device::memory(Place::CPU)?)?;
     if arrived.read()?.iter().any(|&byte| byte != FILLING) {

@@ -1,7 +1,8 @@
-//! What needs a GPU, run where there is one: the suites that every device passes, a tour, and the figures, in one table.
+//! Everything that needs a GPU, in one table: the test suites that every device must pass, a tour,
+//! and the figures.
 //!
-//! It stands in one folder with the programs that it runs, and needs nothing but the driver. Where there is no device it says so, and
-//! that is no failure.
+//! The program is in one folder with the programs that it runs, and needs only the driver. Without
+//! a device it reports that, which is no failure.
 
 mod figures;
 mod peer;

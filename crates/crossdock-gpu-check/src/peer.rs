@@ -1,4 +1,5 @@
-//! The driver by itself, as a program without the library would call it: what the figures are compared with.
+//! The driver's own functions, as a program without the library calls them: the peer of the
+//! figures.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ type Status = c_int;
 type Address = u64;
 type Handle = *mut c_void;
 
-/// What is called, loaded once.
+/// The functions of the driver, loaded once.
 struct Functions {
     init: unsafe extern "C" fn(c_uint) -> Status,
     device_get: unsafe extern "C" fn(*mut c_int, c_int) -> Status,
@@ -40,7 +41,8 @@ macro_rules! load {
     ($library:expr; $($field:ident $symbol:literal)*) => {
         Functions {
             $($field: {
-                // SAFETY: the driver's function of this name has this type.
+                // SAFETY: the library is the CUDA driver, where the function of this name has the
+                // type of the field, by the driver's reference.
                 let symbol = unsafe { $library.get($symbol) }?;
                 *symbol
             },)*
@@ -52,25 +54,27 @@ macro_rules! load {
 pub(crate) struct Peer {
     functions: Functions,
     stream: Handle,
-    /// What the functions belong to.
+    /// The library of the functions, which keeps them loaded.
     _library: Library,
 }
 
-/// Calls a function of the table, and gives an error with its name where it says no.
+/// Calls a function of the table; a failure is an error with the name of the function.
 macro_rules! call {
     ($peer:expr, $field:ident($($argument:expr),*)) => {{
-        // SAFETY: a function of the driver with handles and addresses that it gave, sizes that they have, and answers that
-        // go to variables of ours.
+        // SAFETY: the users of this macro pass handles and addresses that the driver returned,
+        // sizes within their allocations, and pointers to live local variables; `_library` keeps
+        // the function loaded.
         let status = unsafe { ($peer.$field)($($argument),*) };
         check(stringify!($field), status)
     }};
 }
 
 impl Peer {
-    /// Loads the driver that the library loads.
+    /// Loads the same driver as the library.
     pub(crate) fn open() -> Result<Self> {
         let name = std::env::var_os("CROSSDOCK_CUDA_DRIVER").unwrap_or_else(|| "libcuda.so.1".into());
-        // SAFETY: the driver's library, which is loaded already.
+        // SAFETY: this process has loaded the driver before, by the same name, so its initialisers
+        // have already run.
         let library = unsafe { Library::new(name) }?;
         let functions = load! { library;
             init b"cuInit\0"
@@ -116,7 +120,7 @@ impl Peer {
         })
     }
 
-    /// A copy within the device's memory, to be repeated.
+    /// A repeatable copy within the device's memory.
     pub(crate) fn copies_within(&self, nbytes: usize) -> Result<impl FnMut(usize) -> Result<Duration> + '_> {
         let (source, target) = (self.memory(nbytes)?, self.memory(nbytes)?);
         Ok(move |count| {
@@ -126,7 +130,7 @@ impl Peer {
         })
     }
 
-    /// A copy from pinned memory of the host to the device, to be repeated.
+    /// A repeatable copy from pinned host memory to the device.
     pub(crate) fn copies_from_pinned(
         &self,
         nbytes: usize,
@@ -152,14 +156,14 @@ impl Peer {
     }
 }
 
-/// Memory of the device.
+/// Device memory.
 struct Memory<'a> {
     peer: &'a Peer,
     address: Address,
 }
 
 impl Memory<'_> {
-    /// A method, so that a closure which asks for it keeps the memory.
+    /// A method, so that a closure that calls it keeps the memory.
     fn address(&self) -> Address {
         self.address
     }
@@ -167,19 +171,19 @@ impl Memory<'_> {
 
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
-        // It is a measurement: what cannot be freed goes with the process.
+        // For a measurement, a failed free does no harm: the memory ends with the process.
         let _ = call!(self.peer.functions, free(self.address));
     }
 }
 
-/// Memory of the host that the device reads.
+/// Pinned host memory.
 struct Pinned<'a> {
     peer: &'a Peer,
     address: Handle,
 }
 
 impl Pinned<'_> {
-    /// As above.
+    /// A method, so that a closure that calls it keeps the memory.
     fn address(&self) -> Handle {
         self.address
     }
@@ -187,7 +191,7 @@ impl Pinned<'_> {
 
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        // As above.
+        // For a measurement, a failed free does no harm: the memory ends with the process.
         let _ = call!(self.peer.functions, free_host(self.address));
     }
 }

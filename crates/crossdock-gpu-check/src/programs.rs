@@ -1,4 +1,4 @@
-//! The programs beside this one: suites of tests, the command, and what Python says.
+//! The programs next to this one: test suites, the command, and the script for Python.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,14 +12,14 @@ use crossdock_measure::{Figure, Reach, Unit};
 use crate::table::{Outcome, Row};
 use crate::{Arguments, Result};
 
-/// Programs whose names begin so are suites of tests.
+/// The prefix of the names of test suites.
 const TESTS: &str = "test-";
 /// The command.
 const COMMAND: &str = "crossdock";
 /// The script for Python.
 const SCRIPT: &str = "gpu.py";
 
-/// Runs all of them, one after the other.
+/// Runs all of them in order.
 pub(crate) fn run(arguments: &Arguments, deadline: Instant) -> Vec<Row> {
     let folder = match &arguments.programs {
         Some(folder) => Ok(folder.clone()),
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, deadline: Instant) -> Vec<Row> {
     rows
 }
 
-/// A figure that the script tells.
+/// A figure that the script prints.
 fn figure(line: &str) -> Option<Row> {
     let parts: Vec<&str> = line.split('\t').collect();
     let ["FIGURE", what, value, unit, ratio, peer, reach] = parts[..] else { return None };
@@ -85,12 +85,12 @@ fn suites(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(suites)
 }
 
-/// Runs one program. Of what it says, the last line is shown.
+/// Runs one program. The table shows the last line of its output.
 fn row(name: &str, command: &mut Command, deadline: Instant) -> Row {
     told(name, command, deadline).0
 }
 
-/// The same, with all that the program said, which goes into a file.
+/// The same, with all output of the program, which is written to a file.
 fn told(name: &str, command: &mut Command, deadline: Instant) -> (Row, String) {
     if Instant::now() >= deadline {
         return (Row::new(name, Outcome::LeftOut("there was no time left".to_owned())), String::new());
@@ -106,7 +106,7 @@ fn told(name: &str, command: &mut Command, deadline: Instant) -> (Row, String) {
         Err(error) => Outcome::Failed(error.to_string()),
     };
     if matches!(outcome, Outcome::Passed(_)) {
-        // Where it cannot be removed, the system's own cleaning will.
+        // If the file cannot be removed, the system's clean-up removes it.
         let _ = fs::remove_file(&log);
     }
     (Row::new(name, outcome), said)
@@ -118,7 +118,7 @@ fn logged(command: &mut Command, log: &Path, deadline: Instant) -> Result<Option
     Ok(wait(child?, deadline)?)
 }
 
-/// The status of a program that ends in time. `None`: it was stopped.
+/// The status of a program that ends before the deadline. `None` if it was stopped.
 fn wait(mut child: Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {

@@ -1,4 +1,4 @@
-//! What came of each check, as a table and as a record.
+//! The outcome of each check, as a table and as a record.
 
 use std::path::Path;
 
@@ -17,11 +17,11 @@ pub(crate) struct Row {
 
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// A program ended well, and said this at last.
+    /// A program succeeded, with this last line of output.
     Passed(String),
-    /// It did not, or a figure could not be taken, or an answer was wrong.
+    /// A program failed, a figure could not be measured, or an answer was wrong.
     Failed(String),
-    /// It was left out, and why.
+    /// It was skipped, for this reason.
     LeftOut(String),
     Measured(Figure),
 }
@@ -31,7 +31,7 @@ impl Row {
         Self { what: what.into(), outcome }
     }
 
-    /// A figure that misses what it should reach is no failure: it is said to.
+    /// A figure below its bound is no failure: the table states it.
     pub(crate) fn is_failed(&self) -> bool {
         matches!(self.outcome, Outcome::Failed(_))
     }
@@ -74,7 +74,7 @@ pub(crate) fn draw(rows: &[Row]) -> Table {
     table
 }
 
-/// Appends the figures to a record, with the device in place of the machine.
+/// Appends the figures to a record, with the device as the machine.
 pub(crate) fn record(rows: &[Row], device: &str, path: &Path) -> Result {
     let circumstances = Circumstances::now().on(device);
     let lines = rows.iter().filter_map(|row| match &row.outcome {

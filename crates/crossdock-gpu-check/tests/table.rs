@@ -1,4 +1,4 @@
-//! The whole program, over a driver without a GPU, and without any driver.
+//! The whole program, on the mock driver and without any driver.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// A folder with one suite, which says what it is told to.
+/// A folder with one suite, whose output the test determines.
 struct Programs(PathBuf);
 
 impl Programs {
@@ -25,7 +25,7 @@ impl Programs {
         fs::create_dir_all(&folder).unwrap();
         let (written, suite) = (folder.join("new"), folder.join("test-it"));
         fs::write(&written, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // By another process, so that nobody has it open for writing when it is started.
+        // By another process, so that the file is not open for writing when it is started.
         let install = Command::new("install").args(["-m", "755"]).args([&written, &suite]).status().unwrap();
         assert!(install.success());
         Self(folder)

@@ -1,6 +1,6 @@
 //! The lease word, the counts of the pools, and the records of views, under the model checker.
 //!
-//! The models stand beside the code that they check. This crate builds the layers that they need
+//! The models are next to the code that they check. This crate builds the layers that they need
 //! from the library's own sources, by path, so that nothing else is compiled for the checker. It is
 //! empty without `--cfg loom`.
 //!
@@ -16,7 +16,7 @@ mod memory;
 #[path = "../../crossdock/src/pool/mod.rs"]
 mod pool;
 
-/// The one file of the exchange with C that decides who releases a view.
+/// The one file of the exchange with C that decides which caller releases a view.
 #[path = "../../crossdock/src/exchange/protocol/memory_view"]
 mod memory_view {
     mod state;

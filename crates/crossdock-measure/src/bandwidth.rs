@@ -1,4 +1,4 @@
-//! What the memory of a machine can do, by what the C library makes of it.
+//! The bandwidth of a machine's memory, measured by functions of the C library.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -10,10 +10,10 @@ use crossdock::buffer::MutableBuffer;
 use crate::Result;
 use crate::machine;
 
-/// What is done with memory.
+/// The kind of access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
-    /// `memchr` for a byte that is not there.
+    /// `memchr` for a byte that is absent.
     Read,
     /// `memset`.
     Write,
@@ -22,10 +22,10 @@ pub enum Traffic {
 }
 
 impl Traffic {
-    /// All of it, in the order in which it is shown.
+    /// All kinds, in display order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Copy];
 
-    /// For people.
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -35,19 +35,20 @@ impl Traffic {
     }
 }
 
-/// Memory of one kind, by how much of it is touched again and again.
+/// A level of the memory hierarchy, measured by the amount of memory that is accessed repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// `L1`, ..., `memory`.
     pub name: String,
-    /// How many bytes each of `threads` threads touches, so that all of it is there and not nearer.
+    /// The bytes that each of `threads` threads accesses, so that they are in this level and no
+    /// nearer one.
     nbytes: usize,
-    /// Whether all threads have it together.
+    /// Whether all threads share it.
     shared: bool,
 }
 
 impl Level {
-    /// The caches of this machine, and its memory, the nearest first. At most `most` bytes each.
+    /// The caches of this machine and its memory, nearest first, with at most `most` bytes each.
     pub fn all(most: usize) -> Vec<Self> {
         let caches = machine::caches();
         let largest = caches.last().map_or(0, |cache| cache.nbytes);
@@ -65,14 +66,14 @@ impl Level {
         levels.map(|level| Self { nbytes: level.nbytes.min(most), ..level }).collect()
     }
 
-    /// How many bytes each of so many threads touches. A copy touches half of them twice.
+    /// The bytes that each of so many threads accesses. A copy accesses half of them twice.
     pub fn nbytes(&self, threads: usize) -> usize {
         let each = if self.shared { self.nbytes / threads } else { self.nbytes };
         each.max(64).next_multiple_of(64)
     }
 }
 
-/// Gigabytes in a second, by so many threads at once, each in memory of its own.
+/// Gigabytes per second of so many concurrent threads, each in its own memory.
 ///
 /// # Errors
 ///
@@ -92,7 +93,7 @@ pub fn gigabytes(traffic: Traffic, level: &Level, threads: usize, time: Duration
     Ok(speeds)
 }
 
-/// On one thread.
+/// The speed of one thread.
 fn speed(traffic: Traffic, nbytes: usize, begin: &Barrier, time: Duration) -> Result<f64, crossdock::Error> {
     let block = || {
         let mut bytes = MutableBuffer::new()?;
@@ -101,10 +102,10 @@ fn speed(traffic: Traffic, nbytes: usize, begin: &Barrier, time: Duration) -> Re
         Ok::<_, crossdock::Error>(bytes)
     };
     let blocks = block().and_then(|source| Ok((source, block()?)));
-    // Whatever came of it, the others wait.
+    // Even after an error, since the other threads wait.
     begin.wait();
     let (source, mut target) = blocks?;
-    // Often enough that the clock does not count.
+    // Enough repetitions that the clock does not matter.
     let often = ((1 << 20) / nbytes).max(1);
     let mut count = 0;
     let start = Instant::now();
@@ -122,9 +123,10 @@ fn speed(traffic: Traffic, nbytes: usize, begin: &Barrier, time: Duration) -> Re
     Ok(count as f64 * nbytes as f64 / start.elapsed().as_secs_f64() / 1e9)
 }
 
-/// Whether a byte is among others: all of them are read if it is not.
+/// Whether the bytes contain a byte: if not, all of them are read.
 fn holds(bytes: &[u8], byte: u8) -> bool {
-    // SAFETY: as many bytes as the slice has.
+    // SAFETY: the pointer is to the `bytes.len()` initialised bytes of the slice, which `memchr`
+    // only reads.
     let found = unsafe { libc::memchr(bytes.as_ptr().cast(), byte.into(), bytes.len()) };
     !found.is_null()
 }

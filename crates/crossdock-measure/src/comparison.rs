@@ -1,4 +1,4 @@
-//! Operations that are measured beside each other: their figures, and the ratios between them.
+//! Operations that are measured together: their figures, and the ratios between them.
 
 use std::time::{Duration, Instant};
 
@@ -39,11 +39,11 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// A loop that takes its own time.
+    /// A loop that measures its own time.
     ///
     /// # Panics
     ///
-    /// When it is measured, if an operation returns a wrong answer.
+    /// During the measurement, if an operation returns a wrong answer.
     pub fn timed(
         name: &'static str,
         answer: usize,
@@ -56,12 +56,13 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// A loop that takes its own time, and whose answers were checked before.
+    /// A loop that measures its own time, and whose answers were checked before.
     pub fn proven(name: &'static str, run: impl FnMut(usize) -> Result<Duration> + 'a) -> Self {
         Self { name, reach: None, contender: Contender::new(run) }
     }
 
-    /// A work by an engine, done once here to check its answer. `None` if the engine declines it.
+    /// A work performed by an engine, run once here to check its answer. `None` if the engine
+    /// declines it.
     ///
     /// # Errors
     ///
@@ -71,22 +72,22 @@ impl<'a> Case<'a> {
         Ok(Some(Self::proven(engine.name(), job.proven(task)?).threaded()))
     }
 
-    /// With samples that are long enough to start threads for.
+    /// With samples that are long enough to start threads.
     #[must_use]
     pub fn threaded(mut self) -> Self {
         self.contender.sample = LONG_SAMPLE;
         self
     }
 
-    /// With one operation before each sample that is not timed: for claims about a repeated
-    /// operation, whose caches the other cases evict in their turns.
+    /// With one untimed operation before each sample: for claims about a repeated operation, whose
+    /// caches the other cases evict in their turns.
     #[must_use]
     pub fn settled(mut self) -> Self {
         self.contender.settles = true;
         self.threaded()
     }
 
-    /// With what it should reach.
+    /// With a bound to reach.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> Self {
         Self { reach: Some(reach), ..self }
@@ -133,7 +134,7 @@ mod tests {
 
     const LIMITS: Limits = Limits { most: 5, least: 3, budget: Duration::from_millis(1) };
 
-    /// A case whose clock is ours.
+    /// A case with a simulated clock.
     fn case(name: &'static str, nanoseconds: u64) -> Case<'static> {
         Case::timed(name, 3, move |count| (Duration::from_nanos(nanoseconds * count as u64), 3 * count))
     }

@@ -1,4 +1,4 @@
-//! Works on a device, and what its memory and its link can do.
+//! Works on a device, and the limits of its memory and its link.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use crossdock::{Casting, Error};
 
 use crate::{Engine, Job, Result, Task};
 
-/// Puts as many operations into a stream as are asked for, and waits for them: a device works while it is told what comes next.
+/// Enqueues the requested number of operations in a stream, and waits for them: the device works
+/// while further ones are enqueued.
 fn timed(
     stream: &dyn Stream,
     count: usize,
@@ -29,7 +30,7 @@ fn stream_of(device: &dyn Device) -> Result<Arc<dyn Stream>> {
     Ok(device.stream()?.ok_or_else(|| format!("{} has no streams", device.name()))?)
 }
 
-/// The device's own copy of as many bytes as a work reads and writes in the mean: what is there to be reached.
+/// The device's own copy of the mean of the bytes that a work reads and writes: the limit to reach.
 pub struct DeviceCopy {
     memory: Arc<dyn MemoryManager>,
     stream: Arc<dyn Stream>,
@@ -40,7 +41,7 @@ impl DeviceCopy {
     ///
     /// # Errors
     ///
-    /// What the device says.
+    /// The device's error.
     pub fn new(device: &dyn Device) -> Result<Self> {
         Ok(Self { memory: device.memory(), stream: stream_of(device)? })
     }
@@ -67,7 +68,7 @@ impl Engine for DeviceCopy {
     }
 }
 
-/// The library's own work on a device, in a stream.
+/// The library's work on a device, in a stream.
 pub struct OnDevice {
     stream: Arc<dyn Stream>,
 }
@@ -77,7 +78,7 @@ impl OnDevice {
     ///
     /// # Errors
     ///
-    /// What the device says.
+    /// The device's error.
     pub fn new(device: &dyn Device) -> Result<Self> {
         Ok(Self { stream: stream_of(device)? })
     }
@@ -97,20 +98,21 @@ impl Engine for OnDevice {
     }
 }
 
-/// A way that bytes go to a device, from it, or within it.
+/// A path of bytes to a device, from it, or within it.
 pub struct Link {
-    /// For people.
+    /// The display name.
     pub name: &'static str,
     source: Buffer,
     target: Buffer,
     stream: Arc<dyn Stream>,
 }
 
-/// The ways of a device, for copies of so many bytes: those with pinned memory of the host only where the device has such.
+/// The links of a device, for copies of `nbytes` bytes: those with pinned host memory only where
+/// the device has it.
 ///
 /// # Errors
 ///
-/// Where there is too little memory, or what the device says.
+/// `is_out_of_memory`, or the device's error.
 pub fn links(device: &dyn Device, nbytes: usize) -> Result<Vec<Link>> {
     let (memory, stream, host) = (device.memory(), stream_of(device)?, device::memory(Place::CPU)?);
     let content = Buffer::from_vec(vec![1u8; nbytes])?;
@@ -132,16 +134,16 @@ pub fn links(device: &dyn Device, nbytes: usize) -> Result<Vec<Link>> {
 }
 
 impl Link {
-    /// How many bytes one copy has.
+    /// The number of bytes of one copy.
     pub fn nbytes(&self) -> usize {
         self.source.nbytes()
     }
 
-    /// Gigabytes in a second, each byte counted once, by copies that follow each other for about so long.
+    /// Gigabytes per second, each byte counted once, by consecutive copies over about this time.
     ///
     /// # Errors
     ///
-    /// What the device says.
+    /// The device's error.
     pub fn gigabytes(&self, time: Duration) -> Result<f64> {
         let copy = || self.source.copy_into_in(&self.target, &*self.stream).map(drop);
         let mut count = 1;

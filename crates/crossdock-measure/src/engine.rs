@@ -1,4 +1,4 @@
-//! Who does a work.
+//! Engines, which perform works.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -7,20 +7,20 @@ use crossdock::buffer::MutableBuffer;
 
 use crate::{Operation, Result, Task};
 
-/// Somebody who can do works, or some of them.
+/// A library or function that performs all works, or some of them.
 pub trait Engine {
-    /// For people, and for the record.
+    /// The name for display, and for the record.
     fn name(&self) -> &'static str;
 
-    /// Makes everything ready; `None` where it has nothing that does this work.
+    /// Prepares a work; `None` if the engine does not support it.
     ///
     /// # Errors
     ///
-    /// Where it should have been able to.
+    /// If the engine supports the work, but the preparation fails.
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>>;
 }
 
-/// A work, ready to be done again and again.
+/// A prepared work, which can be repeated.
 pub struct Job<'a> {
     run: Box<dyn FnMut(usize) -> Result<Duration> + 'a>,
     is_done: Box<dyn FnMut() -> Result<bool> + 'a>,
@@ -41,7 +41,7 @@ impl<'a> Job<'a> {
         )
     }
 
-    /// A loop that takes its own time, and whether what it did last is right.
+    /// A loop that measures its own time, and whether its last result is right.
     pub fn timed(
         run: impl FnMut(usize) -> Result<Duration> + 'a,
         is_done: impl FnMut() -> Result<bool> + 'a,
@@ -67,11 +67,11 @@ impl<'a> Job<'a> {
         (self.is_done)()
     }
 
-    /// Does it once, outside of any clock, and looks at all that came out. The loop, for the rounds.
+    /// Runs the work once, untimed, and checks the whole result. Returns the loop for the rounds.
     ///
     /// # Errors
     ///
-    /// Where it is wrong.
+    /// If the result is wrong.
     pub fn proven(mut self, task: &'a Task) -> Result<Box<dyn FnMut(usize) -> Result<Duration> + 'a>> {
         task.spoil()?;
         (self.run)(1)?;
@@ -99,7 +99,7 @@ impl<'a> Job<'a> {
 /// target.
 pub struct Memcpy;
 
-/// What [`Memcpy`] is called.
+/// The name of [`Memcpy`].
 pub const MEMCPY: &str = "memcpy";
 
 impl Engine for Memcpy {
@@ -112,7 +112,7 @@ impl Engine for Memcpy {
             let ((source, _), (target, _)) = (task.source().buffer()?, task.target().buffer()?);
             return Ok(Some(Job::new(task, move || {
                 let (source, mut target) = (source.read()?, target.write()?);
-                // As spelt in Rust.
+                // `memcpy`, as written in Rust.
                 target.copy_from_slice(black_box(&source));
                 Ok(())
             })));
@@ -160,7 +160,7 @@ impl Engine for Memset {
             let start = Instant::now();
             for _ in 0..count {
                 byte = byte.wrapping_add(1);
-                // As spelt in Rust.
+                // `memset`, as written in Rust.
                 target.fill(black_box(byte));
             }
             let elapsed = start.elapsed();
@@ -173,16 +173,16 @@ impl Engine for Memset {
     }
 }
 
-/// Where [`Crossdock`] writes to.
+/// The destination of [`Crossdock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Into {
-    /// An array that is there.
+    /// An existing array.
     Target,
-    /// A new array of the default pool, which gets it back afterwards.
+    /// A new array from the default pool, returned to it afterwards.
     New,
 }
 
-/// The library itself, on so many threads.
+/// The library itself, on a number of threads.
 pub struct Crossdock {
     name: &'static str,
     into: Into,
@@ -190,11 +190,11 @@ pub struct Crossdock {
 }
 
 impl Crossdock {
-    /// On threads of its own.
+    /// With its own threads.
     ///
     /// # Errors
     ///
-    /// Where they cannot be started.
+    /// If the threads cannot be started.
     pub fn new(name: &'static str, threads: usize, into: Into) -> Result<Self> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         Ok(Self { name, into, threads })

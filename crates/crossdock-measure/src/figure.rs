@@ -1,6 +1,6 @@
-//! A measured figure: its unit, its ratios to peers, and what it should reach.
+//! A measured figure: its unit, its ratios to peers, and its bound.
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// The time of one operation: less is better.
@@ -18,7 +18,7 @@ pub enum Unit {
 impl Unit {
     const ALL: [Self; 5] = [Self::Nanoseconds, Self::Gigabytes, Self::Terabytes, Self::Percent, Self::Times];
 
-    /// As records and tables spell it.
+    /// The symbol in records and tables.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
@@ -34,7 +34,7 @@ impl Unit {
         Self::ALL.into_iter().find(|unit| unit.symbol() == symbol)
     }
 
-    /// How a figure and its ratios compare with what they should reach: at least, or at most.
+    /// The relation of a figure and its ratios to the bound: at least, or at most.
     pub fn sign(self) -> &'static str {
         if self.more_is_better() { ">=" } else { "<=" }
     }
@@ -111,7 +111,7 @@ pub struct Figure {
     pub unit: Unit,
     /// Ratios to peers that were measured in the same rounds, with the names of the peers.
     pub ratios: Vec<(f64, String)>,
-    /// What should be reached.
+    /// The bound to reach.
     pub reach: Option<Reach>,
 }
 
@@ -121,7 +121,7 @@ impl Figure {
         Self { value, unit, ratios: Vec::new(), reach: None }
     }
 
-    /// The same with what it should reach.
+    /// The same with a bound.
     #[must_use]
     pub fn reaching(self, reach: Option<Reach>) -> Self {
         Self { reach, ..self }
@@ -132,8 +132,7 @@ impl Figure {
         self.ratios.iter().find(|(_, name)| name == peer).map(|&(ratio, _)| ratio)
     }
 
-    /// Whether it reaches what it should. `None` if there is nothing to reach, or if the peer is
-    /// absent.
+    /// Whether it reaches its bound. `None` if there is no bound, or if the peer is absent.
     pub fn met(&self) -> Option<bool> {
         let reach = self.reach.as_ref()?;
         let own = match &reach.peer {
@@ -143,7 +142,7 @@ impl Figure {
         Some(if self.unit.more_is_better() { own >= reach.bound } else { own <= reach.bound })
     }
 
-    /// What it should reach, in words: `<= 1.60 x malloc + free`. `None` as for [`met`](Self::met).
+    /// The bound in words: `<= 1.60 x malloc + free`. `None` as for [`met`](Self::met).
     pub fn reach_in_words(&self) -> Option<String> {
         self.met()?;
         let (sign, Reach { bound, peer }) = (self.unit.sign(), self.reach.as_ref()?);

@@ -1,13 +1,13 @@
-//! What Crossdock is measured by, and how: for the benchmarks, which put peers beside it, and for the command, which shows a
-//! user what the machine at hand makes of it.
+//! Measurement of Crossdock: for the benchmarks, which compare it with peers, and for the command,
+//! which measures the user's machine.
 //!
 //! ```text
 //!   WORKS ──> Task ──> Engine ──> Case ──> compare ──> Figure ──> record
 //! ```
 //!
-//! A [`Work`] is data. [`Task::new`] makes arrays of it, and an [`Engine`] (ours, `memcpy`, a peer)
-//! does it or declines. [`compare`] takes the time of several [`Case`]s in turn. A [`Figure`] has a
-//! unit, ratios to peers and what it should reach; [`record`] keeps it in a file.
+//! A [`Work`] is data. [`Task::new`] creates its arrays, and an [`Engine`] (Crossdock, `memcpy`, a
+//! peer) performs or declines it. [`compare`] measures several [`Case`]s in turn. A [`Figure`] has
+//! a unit, ratios to peers, and a bound to reach; [`record`] stores it in a file.
 
 pub mod bandwidth;
 mod comparison;
@@ -31,5 +31,5 @@ pub use self::rounds::{Contender, LONG_SAMPLE, Limits, SAMPLE, median, ratio, ro
 pub use self::task::Task;
 pub use self::work::{DEVICE_WORKS, Operation, Section, WORKS, Work, WorkReach};
 
-/// What goes wrong while measuring ends it, with a sentence.
+/// An error during a measurement ends it, with a sentence.
 pub type Result<T = (), E = Box<dyn Error>> = std::result::Result<T, E>;

@@ -1,8 +1,9 @@
-//! Which machine it is.
+//! The machine.
 
 use std::fs;
 
-/// The processor as it names itself, with its family and model, because different ones have the same name, and its cores.
+/// The processor's name, with its family and model, because different ones have the same name, and
+/// its cores.
 pub fn name() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |wanted: &str| {
@@ -14,7 +15,7 @@ pub fn name() -> String {
     format!("{name} family {family} model {model} ({} cores)", threads())
 }
 
-/// Today, as in ISO 8601, from the days since 1970.
+/// Today's date in ISO 8601, from the days since 1970.
 pub fn date() -> String {
     let days = std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs() / 86_400) as i64;
     let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
@@ -26,7 +27,7 @@ pub fn date() -> String {
     format!("{year:04}-{month:02}-{:02}", day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// How many threads run at once.
+/// The number of threads that run concurrently.
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -40,7 +41,7 @@ pub struct Cache {
     pub nbytes: usize,
 }
 
-/// Its caches for data, the nearest first, as far as the system says.
+/// The data caches, nearest first, as the system reports them.
 pub fn caches() -> Vec<Cache> {
     let Ok(folders) = fs::read_dir("/sys/devices/system/cpu/cpu0/cache") else { return Vec::new() };
     let read = |folder: &fs::DirEntry, name| fs::read_to_string(folder.path().join(name)).ok();
@@ -56,7 +57,7 @@ pub fn caches() -> Vec<Cache> {
     caches
 }
 
-/// `48K`, as the system spells it.
+/// Parses a size as the system writes it, such as `48K`.
 fn size(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
     let unit = match &text[digits.len()..] {

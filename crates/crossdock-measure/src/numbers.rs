@@ -1,13 +1,13 @@
-//! Small numbers that every element type can hold, so that a naive answer to every conversion is at hand: the bytes of the
-//! same number in the other type.
+//! Small numbers that every element type can represent. They give a naive answer to every
+//! conversion: the bytes of the same number in the other type.
 
 use crossdock::element::{ByteOrder, DType, ScalarKind};
 
 use crate::Result;
 
-/// All numbers that are used, the unsigned ones first.
+/// All numbers, the non-negative ones first.
 const NUMBERS: [i8; 17] = [0, 1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8];
-/// How many of them are not negative.
+/// The number of non-negative ones.
 const UNSIGNED: usize = 9;
 
 /// The bytes of the numbers in one dtype.
@@ -57,13 +57,14 @@ impl Numbers {
         &self.bytes[number][..self.width]
     }
 
-    /// Which number these bytes are.
+    /// The index of the number with these bytes.
     pub(crate) fn find(&self, bytes: &[u8]) -> Option<usize> {
         (0..self.len()).find(|&number| self.get(number) == bytes)
     }
 }
 
-/// A number as a float of so many bits of exponent and of mantissa, with the usual bias; in it exactly.
+/// A number as a float with these bits of exponent and mantissa, and the usual bias, which
+/// represents it exactly.
 fn float_bits(number: i8, exponent: u32, mantissa: u32) -> u64 {
     let sign = u64::from(number < 0) << (exponent + mantissa);
     let magnitude = u64::from(number.unsigned_abs());

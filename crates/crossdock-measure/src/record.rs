@@ -42,15 +42,15 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
     fs::read_to_string(path)?.lines().skip(1).map(Line::parse).collect()
 }
 
-/// When, where and with which sources something was measured.
+/// The date, machine and sources of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Circumstances {
-    /// As in ISO 8601.
+    /// The date in ISO 8601.
     pub date: String,
     /// The processor; for figures of a device, the device.
     pub machine: String,
-    /// The commit, followed by `+` if the sources had changed since. Empty if it is not known, and
-    /// in lines older than the column.
+    /// The commit, followed by `+` if the sources had changed since. Empty if unknown, and in lines
+    /// older than the column.
     pub commit: String,
     /// The compiler. May be empty, like the commit.
     pub rustc: String,
@@ -83,19 +83,19 @@ impl Circumstances {
         }
     }
 
-    /// The same on another machine, or on a device.
+    /// The same for another machine, or for a device.
     #[must_use]
     pub fn on(self, machine: &str) -> Self {
         Self { machine: plain(machine), ..self }
     }
 
-    /// The same beside these peers.
+    /// The same with these peers.
     #[must_use]
     pub fn beside(self, peers: &str) -> Self {
         Self { peers: peers.replace(['"', '\n'], " "), ..self }
     }
 
-    /// Whether both are the same machine and the same commit.
+    /// Whether machine and commit are equal.
     pub fn is_of_the_same_state(&self, other: &Self) -> bool {
         (&self.machine, &self.commit) == (&other.machine, &other.commit)
     }
@@ -120,11 +120,11 @@ fn plain(text: &str) -> String {
 /// One line of a record: a figure and its circumstances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// When, where and with which sources.
+    /// Date, machine and sources.
     pub circumstances: Circumstances,
     /// The title of its table.
     pub table: String,
-    /// What was measured.
+    /// The name of the measurement.
     pub case: String,
     /// The value.
     pub figure: f64,
@@ -132,9 +132,9 @@ pub struct Line {
     pub unit: String,
     /// Ratios to peers, with the names of the peers.
     pub ratios: Vec<(f64, String)>,
-    /// In words, if there is something to be reached.
+    /// The bound in words, if there is one.
     pub reach: String,
-    /// Whether it was.
+    /// Whether the bound was reached.
     pub met: Option<bool>,
 }
 
@@ -194,7 +194,7 @@ impl Line {
     }
 }
 
-/// As it stands in a record. Names are quoted, since they contain commas (types do).
+/// The form in a record. Names are quoted, since they contain commas (types do).
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Circumstances { date, machine, commit, rustc, peers } = &self.circumstances;

@@ -1,33 +1,33 @@
-//! Samples of several operations in turn, so that a noisy moment meets all of them alike.
+//! Samples of several operations in turn, so that a noisy moment affects all of them equally.
 
 use std::time::Duration;
 
 use crate::Result;
 
-/// How long one sample takes; at least one operation is in it.
+/// The duration of a sample, which has at least one operation.
 pub const SAMPLE: Duration = Duration::from_micros(500);
-/// The same where a sample starts threads, or has an operation before it that is not timed.
+/// The duration of a sample that starts threads, or follows an untimed operation.
 pub const LONG_SAMPLE: Duration = Duration::from_millis(8);
 
-/// How many rounds there are.
+/// The limits on the number of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Not more than these.
+    /// The maximum number of rounds.
     pub most: usize,
-    /// Not fewer, however long one takes.
+    /// The minimum number of rounds, however long one takes.
     pub least: usize,
-    /// About how long all of them may take: slow operations get fewer rounds.
+    /// The approximate time for all rounds: slow operations get fewer rounds.
     pub budget: Duration,
 }
 
-/// An operation that is measured beside others.
+/// An operation that is measured with others.
 pub struct Contender<'a> {
-    /// About how long one of its samples takes.
+    /// The approximate duration of one of its samples.
     pub sample: Duration,
-    /// With one operation before each sample that is not timed: for what is claimed of an operation that is repeated, and
-    /// would not be so while the others have their turns.
+    /// With one untimed operation before each sample: for claims about a repeated operation, which
+    /// would not hold while the others have their turns.
     pub settles: bool,
-    /// Does it as often as is asked, and says how long that took.
+    /// Performs the operation the requested number of times, and returns the time.
     pub run: Box<dyn FnMut(usize) -> Result<Duration> + 'a>,
 }
 
@@ -44,8 +44,9 @@ impl<'a> Contender<'a> {
         (self.run)(count)
     }
 
-    /// How many operations fill a sample, found by doing more and more of them, which also warms up. The shorter of two
-    /// samples counts: the first operation of all, or a moment of another process, tells nothing of the next.
+    /// Finds the number of operations that fill a sample by performing more and more of them, which
+    /// also warms up. The shorter of two samples counts: a first operation, or interference by
+    /// another process, does not predict the next.
     fn calibrate(&mut self) -> Result<usize> {
         let mut count = 1;
         loop {
@@ -59,7 +60,8 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// Takes one sample of each contender in every round. For each, the nanoseconds that one operation took, round by round.
+/// Takes one sample of each contender in every round. Returns, for each, the nanoseconds of one
+/// operation, round by round.
 ///
 /// # Errors
 ///
@@ -81,13 +83,13 @@ pub fn rounds(contenders: &mut [Contender<'_>], limits: Limits) -> Result<Vec<Ve
     Ok(samples)
 }
 
-/// The middle one of some numbers, of which there is at least one.
+/// The median of at least one number.
 pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers[numbers.len() / 2]
 }
 
-/// The median over the rounds of one contender's number divided by another's in the same round.
+/// The median over the rounds of the ratio of two contenders' numbers in the same round.
 pub fn ratio(own: &[f64], other: &[f64]) -> f64 {
     median(own.iter().zip(other).map(|(own, other)| own / other).collect())
 }
@@ -98,7 +100,7 @@ mod tests {
 
     const LIMITS: Limits = Limits { most: 5, least: 3, budget: Duration::from_millis(1) };
 
-    /// One whose clock is ours.
+    /// A contender with a simulated clock.
     fn contender(nanoseconds: u64) -> Contender<'static> {
         Contender::new(move |count| Ok(Duration::from_nanos(nanoseconds * count as u64)))
     }

@@ -12,16 +12,16 @@ use crossdock::{Casting, DArray};
 use crate::numbers::Numbers;
 use crate::{Operation, Result, Work};
 
-/// Extents up to this one stay as they are when a work is made smaller: they are part of what it is.
+/// Extents up to this one do not shrink: they are an essential part of the work.
 const SMALL: usize = 16;
-/// A larger extent stays at least so large.
+/// The minimum of larger extents after shrinking.
 const LEAST: usize = 32;
 
-/// A work with the arrays that it is done to. Whoever does it writes to the one target, so that all write to the same pages.
+/// A work with its arrays. All engines write to the same target, so that they use the same pages.
 pub struct Task {
     work: &'static Work,
     shape: Vec<usize>,
-    /// The whole array that the source is a view of.
+    /// The whole array of which the source is a view.
     base: DArray,
     source: DArray,
     target: DArray,
@@ -29,21 +29,21 @@ pub struct Task {
 }
 
 impl Task {
-    /// Makes the arrays. Each extent is divided by `shrink`.
+    /// Creates the arrays. Each extent is divided by `shrink`.
     ///
     /// # Errors
     ///
-    /// Where the table says something that does not go together, or there is too little memory.
+    /// If the table is inconsistent, or memory is exhausted.
     pub fn new(work: &'static Work, shrink: usize) -> Result<Self> {
         Self::made(work, shrink, naive)
     }
 
-    /// The same with what is read and written in memory of a device. What must come out is the library's own answer on the host,
-    /// since the naive one takes too long for as many elements.
+    /// The same with source and target in memory of a device. The expected result is the library's
+    /// own on the host, since a naive one takes too long for so many elements.
     ///
     /// # Errors
     ///
-    /// As [`Task::new`]; what the device says.
+    /// As [`Task::new`]; the device's error.
     pub fn on(memory: &Arc<dyn MemoryManager>, work: &'static Work, shrink: usize) -> Result<Self> {
         let by_the_host =
             |source: &DArray, to: &DType| Ok(source.cast(to, Order::RowMajor, Casting::Saturating)?);
@@ -72,7 +72,7 @@ impl Task {
         Ok(Self { work, shape, base, source, target, expected })
     }
 
-    /// What is done.
+    /// The work.
     pub fn work(&self) -> &'static Work {
         self.work
     }
@@ -82,22 +82,22 @@ impl Task {
         &self.base
     }
 
-    /// What is read.
+    /// The source.
     pub fn source(&self) -> &DArray {
         &self.source
     }
 
-    /// What is written: row-major, without gaps.
+    /// The target, which is C-contiguous.
     pub fn target(&self) -> &DArray {
         &self.target
     }
 
-    /// What the target holds when the work is done.
+    /// The expected content of the target.
     pub fn expected(&self) -> &DArray {
         &self.expected
     }
 
-    /// The mean of the bytes that are read and written: as many as `memcpy` copies beside it.
+    /// The mean of the bytes read and written: as many as `memcpy` copies in comparison.
     pub fn nbytes(&self) -> usize {
         self.source.nbytes().midpoint(self.target.nbytes())
     }
@@ -127,11 +127,11 @@ impl Task {
         Ok(rest.iter().fold(sum, |sum, &byte| sum.wrapping_add(byte.into())) as usize)
     }
 
-    /// Overwrites the target, so that nothing is left of what others did.
+    /// Overwrites the target, so that no earlier result is left.
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody has a lease.
+    /// `is_conflict` while another lease is held.
     pub fn spoil(&self) -> Result {
         let (buffer, _) = self.target.buffer()?;
         if buffer.is_host() {
@@ -142,11 +142,11 @@ impl Task {
         Ok(())
     }
 
-    /// Whether an array is what must come out.
+    /// Whether an array is the expected result.
     ///
     /// # Errors
     ///
-    /// `is_conflict` while somebody has a lease.
+    /// `is_conflict` while another lease is held.
     pub fn is_done(&self, result: &DArray) -> Result<bool> {
         let [result, expected] = [result, &self.expected].map(DArray::buffer);
         let (mut result, expected) = (result?.0, expected?.0);
@@ -156,7 +156,7 @@ impl Task {
         Ok(result.read()?[..] == expected.read()?[..])
     }
 
-    /// Does it, as a program that uses the library would, into the target.
+    /// Performs the work into the target, as a program that uses the library does.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Task {
     }
 }
 
-/// An array without gaps, elsewhere.
+/// A contiguous copy in other memory.
 fn moved(array: &DArray, memory: &Arc<dyn MemoryManager>) -> Result<DArray> {
     let (buffer, at) = array.buffer()?;
     Ok(DArray::from_buffer(buffer.copy_to(memory)?, array.dtype().clone(), array.layout().clone(), at)?)
@@ -194,7 +194,7 @@ fn read_from(work: &Work, base: &DArray, shape: &[usize]) -> Result<DArray> {
     Ok(if work.at.is_empty() { source } else { source.at(work.at)? })
 }
 
-/// The scalars of an element: the name of the field, where it begins, and what it is.
+/// The scalars of an element: name of the field, offset, and dtype.
 fn parts(dtype: &DType) -> Vec<(&str, usize, &DType)> {
     match dtype.kind() {
         DTypeKind::Record(record) => {
@@ -204,12 +204,12 @@ fn parts(dtype: &DType) -> Vec<(&str, usize, &DType)> {
     }
 }
 
-/// An array full of numbers that both types can hold.
+/// An array of numbers that both types can represent.
 fn numbered(from: &DType, to: &DType, shape: &[usize]) -> Result<DArray> {
     let itemsize = from.itemsize();
     let mut bytes = MutableBuffer::new()?;
     bytes.resize(shape.iter().product::<usize>() * itemsize)?;
-    // Whether a number may be negative is up to the other type as well.
+    // Whether a number may be negative also depends on the other type.
     let other = Numbers::of(to).map_or(usize::MAX, |numbers| numbers.len());
     for (place, (_, offset, dtype)) in parts(from).into_iter().enumerate() {
         let numbers = Numbers::of(dtype)?;
@@ -228,7 +228,7 @@ fn numbered(from: &DType, to: &DType, shape: &[usize]) -> Result<DArray> {
     .map_err(Into::into)
 }
 
-/// What must come out, element by element: the same number in the other type.
+/// The expected result, element by element: the same number in the other type.
 fn naive(source: &DArray, to: &DType) -> Result<DArray> {
     let from = source.dtype();
     let (buffer, first) = source.buffer()?;

@@ -1,47 +1,47 @@
 //! The table of works.
 //!
-//! A ratio is to a warm `memcpy` by one thread, in the same rounds, of the mean of the bytes that are read and written:
-//! for a copy, of its bytes.
+//! A ratio is to a warm `memcpy` on one thread, in the same rounds, of the mean of the bytes read
+//! and written: for a copy, of its bytes.
 
-/// Something that is done with all elements of an array.
+/// An operation on all elements of an array.
 #[derive(Debug)]
 pub struct Work {
-    /// For people, and for the record.
+    /// The name for display, and for the record.
     pub name: &'static str,
-    /// Under which heading it stands.
+    /// The section of the table.
     pub section: Section,
-    /// The dtype of the elements that are read, as [`DType`](crossdock::element::DType) parses it.
+    /// The dtype of the source, as [`DType`](crossdock::element::DType) parses it.
     pub dtype: &'static str,
-    /// The shape of a row-major array of them.
+    /// The shape of the row-major array of the source.
     pub shape: &'static [usize],
-    /// The view of it that is read: in which order its axes come, empty for their own, ...
+    /// The view of it that is read: the order of its axes, empty for its own, ...
     pub axes: &'static [usize],
-    /// ... and which part of it, as [`DArray::at`](crossdock::DArray::at) reads it.
+    /// ... and the part of it, as [`DArray::at`](crossdock::DArray::at) parses it.
     pub at: &'static str,
-    /// What is done with what is read.
+    /// The operation.
     pub operation: Operation,
-    /// The dtype of the elements that are written, row-major.
+    /// The dtype of the target, which is row-major.
     pub into: &'static str,
-    /// Above which ratio it should come.
+    /// The ratio to exceed.
     pub reach: WorkReach,
 }
 
-/// What kind of work it is.
+/// The kind of a work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Elements go elsewhere, as they are.
+    /// Elements are copied unchanged.
     Copies,
-    /// Numbers become numbers of another type.
+    /// Numbers are converted to another type.
     Conversions,
     /// Records, whole or by field.
     Records,
 }
 
 impl Section {
-    /// All of them, in the order of the table.
+    /// All kinds, in the order of the table.
     pub const ALL: [Self; 3] = [Self::Copies, Self::Conversions, Self::Records];
 
-    /// A heading.
+    /// The heading.
     pub fn name(self) -> &'static str {
         match self {
             Self::Copies => "copies",
@@ -51,28 +51,28 @@ impl Section {
     }
 }
 
-/// What is done.
+/// The operation of a work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Every element is written to a row-major array that is there, and warm.
+    /// Writes every element to an existing row-major array, which is warm.
     Assign,
     /// The same into a new array, after one that was freed.
     New,
-    /// One element is written to all places of an array of the shape, which is there, and warm.
+    /// Writes one element to all positions of an existing array of the shape, which is warm.
     Fill,
     /// Like [`Assign`](Self::Assign), followed by a read of the whole target, within the clock:
     /// streaming stores are fast, but leave nothing in the caches for the next reader.
     AssignAndRead,
 }
 
-/// What a work should reach on one thread, and on two: ratios to `memcpy`, and a figure of its own.
+/// The bounds of a work on one thread, and on two: ratios to `memcpy`, and a figure.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkReach {
-    /// By one thread.
+    /// On one thread.
     pub one: Option<f64>,
-    /// By two.
+    /// On two threads.
     pub two: Option<f64>,
-    /// Gigabytes in a second, by one.
+    /// Gigabytes per second, on one thread.
     pub gigabytes: Option<f64>,
 }
 
@@ -85,14 +85,14 @@ const fn reach_one(one: f64) -> WorkReach {
 }
 
 const ANY: WorkReach = WorkReach { one: None, two: None, gigabytes: None };
-/// What is said of records.
+/// The bounds of records.
 const RECORDS_REACH: WorkReach = WorkReach { gigabytes: Some(15.0), ..ANY };
 
 const F32: &str = "float32";
 const F64: &str = "float64";
-/// As it stands in files and on wires: 23 bytes, nothing between the fields.
+/// As in files and network protocols: 23 bytes, without gaps between the fields.
 const PACKED: &str = "[('kind','u1'),('price','<f8'),('volume','<i4'),('venue','<u2'),('time','<i8')]";
-/// As C lays it out: 32 bytes.
+/// In the layout of C: 32 bytes.
 const ALIGNED: &str =
     "[('kind','u1'),('','V7'),('price','<f8'),('volume','<i4'),('venue','<u2'),('','V2'),('time','<i8')]";
 /// 24 bytes.
@@ -100,7 +100,7 @@ const TRADE: &str = "[('time','<i8'),('volume','<i8'),('price','<f8')]";
 
 const MI: usize = 1 << 20;
 
-/// A work that is the same in most.
+/// The common properties of most works.
 const COPY: Work = Work {
     name: "",
     section: Section::Copies,
@@ -117,7 +117,7 @@ const CUBE_REACH: WorkReach = reach(0.55, 0.85);
 const CONVERSION: Work = Work { section: Section::Conversions, ..COPY };
 const RECORDS: Work = Work { section: Section::Records, ..COPY };
 
-/// All works, in the order in which they are shown.
+/// All works, in display order.
 #[rustfmt::skip]
 pub const WORKS: &[Work] = &[
     Work { name: "f32 copy 16 Mi", ..COPY },
@@ -156,11 +156,11 @@ pub const WORKS: &[Work] = &[
 ];
 
 const LARGE_CUBE: Work = Work { shape: &[GI_ROOT, GI_ROOT, GI_ROOT], reach: reach_one(0.8), ..COPY };
-/// So many, three times over, are 2^30.
+/// The cube of this is 2^30.
 const GI_ROOT: usize = 1024;
 
-/// Works for a device, large enough that it is busy for longer than it takes to tell it what to do. A ratio is to its own copy of
-/// the mean of the bytes that are read and written.
+/// Works for a device, large enough that execution takes longer than enqueueing. A ratio is to the
+/// device's own copy of the mean of the bytes read and written.
 #[rustfmt::skip]
 pub const DEVICE_WORKS: &[Work] = &[
     Work { name: "f32 copy 256 Mi", shape: &[256 * MI], reach: reach_one(0.95), ..COPY },

@@ -1,1 +1,1 @@
-//! Nothing but a name for the programs in `tests/ui`, which do not compile.
+//! Empty: the programs in `tests/ui` do not compile.

@@ -1,5 +1,5 @@
-//! Programs that would break a rule do not compile. The expected messages lie beside the programs; after a change on purpose,
-//! `TRYBUILD=overwrite` writes the new ones down.
+//! Programs that would break a rule do not compile. The expected messages are next to the programs;
+//! after an intended change, `TRYBUILD=overwrite` writes the new ones.
 
 #[test]
 fn programs_that_break_a_rule_do_not_compile() {

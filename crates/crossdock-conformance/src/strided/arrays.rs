@@ -1,4 +1,4 @@
-//! What arrays on a device can be asked, and where the answers are.
+//! Operations on arrays in device memory, and the places of their results.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn there(device: &dyn Device, shape: &[usize]) -> DArray {
     rows(shape).copy_to(&device.memory()).unwrap()
 }
 
-/// Whether the device does strided work in such a stream, or synchronizes it.
+/// Whether the device enqueues strided work in such a stream, or synchronises it.
 fn enqueues(subject: &Subject, stream: &dyn Stream) -> bool {
     subject.memory.clone().engine().unwrap().unwrap().can_enqueue(stream)
 }
@@ -73,7 +73,7 @@ pub fn what_is_made_of_an_array_stays_where_the_array_is(subject: &Subject) {
         assert_equal(&array, &wanted);
     }
     assert_eq!(counted as usize, nbytes, "what both sides copied, and nothing else");
-    // By the processor, into its own memory: it does not see the elements.
+    // The CPU cannot access the elements.
     assert!(array.to_shared(Order::RowMajor).unwrap_err().is_place());
     assert!(array.equals(&array).unwrap_err().is_place());
 }
@@ -112,7 +112,7 @@ pub fn elements_are_assigned_between_places_whatever_the_strides(subject: &Subje
         for dtype in [DType::I32, DType::F64] {
             let wanted = DArray::full(dtype.clone(), &[8, 9], 5, Order::RowMajor).unwrap();
             pick(&wanted, of_target).assign(&pick(&rows(&[8, 9]), of_source), Casting::Checked).unwrap();
-            // To the device, and from it.
+            // To the device, and from the device.
             let target = DArray::full(dtype.clone(), &[8, 9], 5, device.place()).unwrap();
             pick(&target, of_target).assign(&pick(&rows(&[8, 9]), of_source), Casting::Checked).unwrap();
             assert_equal(&target, &wanted);
@@ -123,7 +123,7 @@ pub fn elements_are_assigned_between_places_whatever_the_strides(subject: &Subje
             assert_equal(&target, &wanted);
         }
     }
-    // What lies in one order on both sides goes at once.
+    // Contiguous in the same order at source and destination: one copy.
     let (target, source) = (there(&**device, &[8, 9]), rows(&[8, 9]).to_order(Order::RowMajor).unwrap());
     let before = copied_bytes_here();
     target.assign(&source, Casting::Checked).unwrap();
@@ -132,7 +132,7 @@ pub fn elements_are_assigned_between_places_whatever_the_strides(subject: &Subje
     assert!(error.is_read_only(), "{error}");
     let error = target.assign(&rows(&[7, 9]), Casting::Checked).unwrap_err();
     assert!(error.is_shape(), "{error}");
-    // Within one memory it is as if the source had been copied before.
+    // Within one memory, the result is as if the source were copied first.
     target.slice(s![1.., ..]).unwrap().assign(&target.slice(s![..7, ..]).unwrap(), Casting::Checked).unwrap();
     let wanted = rows(&[8, 9]);
     wanted
@@ -176,7 +176,7 @@ pub fn work_in_a_stream_gives_its_event_and_comes_in_order(subject: &Subject) {
     let third =
         second.array.transpose().unwrap().slice(s![1.., ..]).unwrap().copy_to_in(&host(), &*stream).unwrap();
     let wanted = here.transpose().unwrap().slice(s![1.., ..]).unwrap();
-    // A lease for the processor waits for what is under way.
+    // A lease for the CPU waits for in-flight work.
     assert!(third.array.equals(&wanted).unwrap());
     stream.synchronize().unwrap();
     let typed: Array<i32, 2> = first.try_into().unwrap();
@@ -190,7 +190,7 @@ pub fn elements_are_assigned_in_a_stream_behind_what_is_in_it(subject: &Subject)
     let Some(stream) = device.stream().unwrap() else { return };
     let (target, wanted) = (there(&**device, &[30, 20]), rows(&[30, 20]));
     let turned = |array: &DArray| array.reshape(&[20, 30]).unwrap().transpose().unwrap();
-    // Each reads what the one before it writes, or writes what it reads.
+    // Each reads what the previous one writes, or writes what it reads.
     let scratch = DArray::zeros(DType::F64, &[30, 20], device.place()).unwrap();
     let beside = DArray::zeros(DType::F64, &[30, 20], Order::RowMajor).unwrap();
     for _ in 0..3 {
@@ -202,7 +202,7 @@ pub fn elements_are_assigned_in_a_stream_behind_what_is_in_it(subject: &Subject)
         wanted.assign(&beside, Casting::Checked).unwrap();
     }
     assert_equal(&target, &wanted);
-    // What no device does by itself is done when the call returns, behind the others.
+    // Work that no device does by itself is complete when the call returns, after the earlier work.
     let row = rows(&[30, 20]);
     let event = target.assign_in(&row, Casting::Checked, &*stream).unwrap();
     assert!(event.is_none_or(|event| event.is_done()));
@@ -241,15 +241,15 @@ pub fn a_request_that_names_a_place_is_given_it_where_a_copy_is_permitted(subjec
             })
         );
     }
-    // A view is of what the processor addresses.
+    // A view is of memory that the CPU can access.
     let before = copied_bytes_here();
     for source in [&here, &array] {
         let request = Request::pin().place(device.place()).copy(CopyPolicy::IfNeeded);
         assert_eq!(source.export(&request).unwrap_err().would_copy(), None);
     }
     assert_eq!(copied_bytes_here(), before);
-    // A request that names no place wants memory that the processor addresses. `IfNeeded` alone
-    // does not permit a copy from a device for that.
+    // A request without a place needs memory that the CPU can access. `IfNeeded` alone does not
+    // permit a copy from a device for that.
     assert!(array.export(&Request::pin().copy(CopyPolicy::IfNeeded)).is_err());
 }
 

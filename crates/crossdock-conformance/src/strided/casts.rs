@@ -1,4 +1,4 @@
-//! Numbers that become others on a device: the bytes, and the refusals, are the processor's.
+//! Conversions of numbers on a device: bytes and refusals equal the CPU's.
 
 use crossdock::device;
 use crossdock::element::{ByteOrder, DType, ScalarKind};
@@ -26,7 +26,7 @@ const KINDS: [ScalarKind; 13] = [
     ScalarKind::Float64,
 ];
 
-/// Numbers that are near the ends and the ties of some format.
+/// Numbers near the limits and the ties of some format.
 fn special() -> Vec<f64> {
     let mut numbers =
         vec![0.0, 0.5, 1.0, 1.5, 2.5, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE, 5e-324, 1e-320];
@@ -42,7 +42,7 @@ fn special() -> Vec<f64> {
     numbers.iter().flat_map(|&number| [number, -number]).collect()
 }
 
-/// Bytes of numbers of a kind: special ones, as near as it has them, and random ones.
+/// Numbers of a kind: special ones, as close as the kind permits, and random ones.
 fn numbers(rng: &mut Rng, kind: ScalarKind, order: ByteOrder) -> DArray {
     let dtype = DType::scalar(kind, order).unwrap();
     let special = special();
@@ -69,7 +69,7 @@ fn bytes(array: &DArray) -> Vec<u8> {
     host.buffer().unwrap().0.read().unwrap().to_vec()
 }
 
-/// The numbers that a checked conversion takes.
+/// The numbers that a checked conversion accepts.
 fn that_fit(array: &DArray, dtype: &DType) -> DArray {
     let fits = |index: &usize| {
         array.slice(s![*index..*index + 1]).unwrap().cast(dtype, Order::RowMajor, Casting::Checked).is_ok()
@@ -106,7 +106,7 @@ pub fn numbers_become_the_same_bytes_as_on_the_processor_and_the_same_ones_are_r
                 fitting.copy_to(&device.memory()).unwrap().cast(&dtype, Order::RowMajor, Casting::Checked);
             assert_eq!(bytes(&got.unwrap()), bytes(&wanted), "{what}");
 
-            // Backwards and with a second axis: the first in row-major order is told.
+            // Reversed and with a second axis: the error names the first number in row-major order.
             let (len, half) = (source.len(), source.len() / 2);
             let square = |array: &DArray| {
                 array

@@ -1,4 +1,4 @@
-//! Strided work, against the processor's own and a naive copy.
+//! Strided work, compared with the CPU's and with a naive copy.
 
 pub mod arrays;
 pub mod casts;

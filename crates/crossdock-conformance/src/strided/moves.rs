@@ -1,4 +1,4 @@
-//! Elements that are moved, turned around or repeated, at any strides.
+//! Elements that are copied, byte-swapped or repeated, at any strides.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use fastrand::Rng;
 
 use crate::Subject;
 
-/// One side: bytes, and elements at some offsets in them.
+/// A source or destination: bytes, and elements at some offsets in them.
 struct Side {
     bytes: Vec<u8>,
     strides: Vec<isize>,
@@ -34,7 +34,7 @@ impl Side {
         Self { bytes, strides, start }
     }
 
-    /// Where the elements are, in row-major order.
+    /// The offsets of the elements, in row-major order.
     fn places(&self, shape: &[usize]) -> Vec<usize> {
         let mut places = vec![self.start as isize];
         for (&len, &stride) in shape.iter().zip(&self.strides) {
@@ -58,13 +58,13 @@ fn host() -> Arc<dyn MemoryManager> {
     device::memory(Place::CPU).unwrap()
 }
 
-/// All bytes of the allocation that an array is a part of, `start` bytes before its element 0.
+/// All bytes of the allocation of an array, which begins `start` bytes before its element 0.
 fn all_bytes(array: &DArray, whole: &Buffer) -> Vec<u8> {
     assert_eq!(array.place(), whole.place());
     whole.copy_to(&host()).unwrap().read().unwrap().to_vec()
 }
 
-/// Strides that reach each element by its own bytes: some order of the axes, with gaps or without.
+/// Strides where elements share no bytes: some order of the axes, with gaps or without.
 fn injective(rng: &mut Rng, shape: &[usize], itemsize: usize) -> Vec<isize> {
     let mut order: Vec<usize> = (0..shape.len()).rev().collect();
     if rng.usize(0..3) != 0 {
@@ -108,7 +108,7 @@ fn shape(rng: &mut Rng) -> Vec<usize> {
     shape
 }
 
-/// What the elements are on both sides, and how wide the parts are that are turned around.
+/// The dtypes of source and destination, and the width of the parts that are byte-swapped.
 fn dtypes(rng: &mut Rng) -> (DType, DType, usize) {
     let kinds = [
         ScalarKind::Int16,
@@ -258,7 +258,7 @@ pub fn one_element_is_written_everywhere_and_nowhere_else(subject: &Subject) {
 }
 
 pub fn long_rows_and_slices_of_them_arrive_with_nothing_beside(subject: &Subject) {
-    // Too long for the random cases: what copy engines are left, and what they are not.
+    // Too long for the random cases: shapes for copy engines, and shapes that they cannot copy.
     let whole = DArray::from_fn(DType::U8, &[4, 7, 5000], Order::RowMajor, |index| {
         Value::from((index[0] * 31 + index[1] * 7 + index[2]) as u8 as u64)
     })
@@ -277,7 +277,7 @@ pub fn long_rows_and_slices_of_them_arrive_with_nothing_beside(subject: &Subject
         let (source, wanted) = (view(&there), view(&whole));
         let packed = source.to_order(Order::RowMajor).unwrap().copy_to(&host()).unwrap();
         assert!(packed.equals(&wanted).unwrap(), "view {number} on {}", device.name());
-        // Into a part of something larger.
+        // Into a part of a larger array.
         let room: Vec<usize> = source.shape().iter().map(|len| len + 3).collect();
         let inner = |array: &DArray| {
             let ends = source.shape().iter().map(|len| format!("1:{}", len + 1));

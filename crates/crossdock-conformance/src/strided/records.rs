@@ -1,5 +1,5 @@
-//! Records and sub-arrays on a device: by the names of their fields, and told of as the processor
-//! tells.
+//! Records and sub-arrays on a device: matched by the names of their fields, with the same errors
+//! as on the CPU.
 
 use crossdock::device;
 use crossdock::element::{DType, Field};
@@ -15,7 +15,7 @@ fn packed() -> DType {
     DType::packed_record([("kind", DType::U8), ("at", inner), ("codes", codes)]).unwrap()
 }
 
-/// Other places, other types, gaps, and another order.
+/// Other offsets, other types, gaps, and another order.
 fn spread(code: DType) -> DType {
     let inner = DType::record([Field::new("y", 8, DType::F32), Field::new("x", 0, DType::F64)], 16).unwrap();
     let codes = DType::subarray(&[3], code).unwrap();
@@ -64,11 +64,11 @@ pub fn what_lies_between_the_fields_that_are_assigned_is_left_alone(subject: &Su
     let target = make(0xee).copy_to(&device.memory()).unwrap();
     target.assign(&records().copy_to(&device.memory()).unwrap(), Casting::Checked).unwrap();
     assert_eq!(bytes(&target), bytes(&wanted));
-    // From the host, too, where they are packed first.
+    // From the host too, where they are packed first.
     let target = make(0xee).copy_to(&device.memory()).unwrap();
     target.assign(&records(), Casting::Checked).unwrap();
     assert_eq!(bytes(&target), bytes(&wanted));
-    // And where the dtypes are the same.
+    // Also where the dtypes are the same.
     let (same, other) = (make(0xee).copy_to(&device.memory()).unwrap(), make(0x11));
     same.assign(&other.copy_to(&device.memory()).unwrap(), Casting::Checked).unwrap();
     let wanted = make(0xee);
@@ -94,7 +94,7 @@ pub fn the_first_record_that_does_not_fit_is_told_as_on_the_processor(subject: &
     let got = there.cast(&missing, Order::RowMajor, Casting::Checked).unwrap_err();
     assert!(got.is_dtype());
     assert_eq!(got.to_string(), wanted.to_string());
-    // Sub-arrays that are no part of a record.
+    // Sub-arrays that are not part of a record.
     let codes = records().field("codes").unwrap();
     let there = codes.copy_to(&device.memory()).unwrap();
     let wanted = codes.cast(&DType::U8, Order::RowMajor, Casting::Checked).unwrap_err();
