@@ -1,4 +1,4 @@
-//! While the only handle is mutably borrowed there is no other way to the elements: no clone, no lease, no second view.
+//! While the only handle is mutably borrowed, no clone, lease or second view reaches the elements.
 
 use crossdock::Array;
 

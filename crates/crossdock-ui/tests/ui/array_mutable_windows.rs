@@ -1,4 +1,4 @@
-//! Windows overlap, so there are none of a mutable view.
+//! Windows overlap, so a mutable view has none.
 
 use crossdock::array::ArrayViewMut;
 

@@ -1,4 +1,4 @@
-//! Padding may be uninitialised, so a struct that has it is no element.
+//! Padding may be uninitialised, so a struct with padding is not an element.
 
 #[derive(Clone, Copy)]
 #[repr(C)]

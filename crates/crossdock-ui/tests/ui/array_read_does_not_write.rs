@@ -1,4 +1,4 @@
-//! A Read lease gives no `&mut`.
+//! A Read lease grants no `&mut`.
 
 use crossdock::Array;
 

@@ -1,4 +1,4 @@
-//! Bytes are seen only as types of which every byte is a value.
+//! A cast of bytes needs a type for which every byte is a value.
 
 use crossdock::Array;
 

@@ -1,4 +1,4 @@
-//! A slice names every axis, or says `...` for those that it does not.
+//! A slice names every axis, or writes `...` for the others.
 
 use crossdock::{Array, s};
 

@@ -1,4 +1,4 @@
-//! A mutable view that was divided is given up: its parts are all that reaches the elements.
+//! Splitting a mutable view consumes it: only its parts reach the elements.
 
 use crossdock::array::ArrayViewMut;
 

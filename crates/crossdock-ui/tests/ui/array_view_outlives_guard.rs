@@ -1,4 +1,4 @@
-//! A view is borrowed from its guard: the right to rely on constancy ends with the lease.
+//! A view borrows from its guard: the right to rely on constancy ends with the lease.
 
 use crossdock::Array;
 

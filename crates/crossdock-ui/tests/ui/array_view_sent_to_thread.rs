@@ -1,4 +1,4 @@
-//! A view is borrowed from its guard, so a thread that may outlive the guard cannot have it.
+//! A view borrows from its guard, so a thread that may outlive the guard cannot use it.
 
 use crossdock::Array;
 

@@ -1,4 +1,4 @@
-//! Cells are borrowed from their Share guard.
+//! Cells borrow from their Share guard.
 
 use crossdock::buffer::Buffer;
 

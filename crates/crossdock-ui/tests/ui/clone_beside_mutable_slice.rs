@@ -1,4 +1,4 @@
-//! No handle can come to be while a mutable slice of the only one lives.
+//! No handle can be created while a mutable slice of the only one lives.
 
 use crossdock::buffer::Buffer;
 

@@ -1,4 +1,4 @@
-//! A descriptor is the owner's: it does not outlive the handle it was asked of.
+//! A descriptor belongs to the owner: it must not outlive the handle that returned it.
 
 use crossdock::buffer::Buffer;
 

@@ -1,4 +1,4 @@
-//! What an expression does with an array, it has to do with every rank in the list.
+//! The expression must compile for every rank in the list.
 
 use crossdock::{DArray, dispatch};
 

@@ -1,4 +1,4 @@
-//! Under a Share lease others write at any time, so there is no `&T`.
+//! Under a Share lease other holders write at any time, so there is no `&T`.
 
 use crossdock::Array;
 

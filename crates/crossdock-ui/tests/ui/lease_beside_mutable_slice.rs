@@ -1,4 +1,4 @@
-//! No lease can come to be while a mutable slice of the only handle lives.
+//! No lease can be taken while a mutable slice of the only handle lives.
 
 use crossdock::buffer::Buffer;
 

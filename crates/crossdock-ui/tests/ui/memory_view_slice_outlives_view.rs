@@ -1,4 +1,4 @@
-//! What a `MemoryView` gives by reference is borrowed from it: dropping it gives the lease back.
+//! References from a `MemoryView` borrow from it: dropping it releases the lease.
 
 use crossdock::Array;
 use crossdock::view::Request;

@@ -1,4 +1,4 @@
-//! A guard cannot be given back while a mutable slice of it lives.
+//! A guard cannot be released while a mutable slice of it lives.
 
 use crossdock::buffer::Buffer;
 

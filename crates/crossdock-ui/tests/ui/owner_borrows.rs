@@ -1,4 +1,4 @@
-//! An owner owns: what it borrows from could be gone before the last holder.
+//! An owner must own its data: borrowed data could end before the last holder.
 
 use crossdock::buffer::Buffer;
 

@@ -1,4 +1,4 @@
-//! The last holder may go on any thread, and the owner with it.
+//! The last holder may be dropped on any thread, and the owner with it.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! A release callback runs on whichever thread the last holder goes.
+//! A release callback runs on the thread that drops the last holder.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crossdock::memory::{Birth, Place};
 
 fn main() {
     let counter = Rc::new(());
-    // SAFETY: no bytes at all.
+    // SAFETY: the buffer has 0 bytes, so no memory has to be valid.
     let _buffer = unsafe {
         Buffer::from_foreign(std::ptr::null_mut(), 0, Place::CPU, Birth::Sole, move || drop(counter))
     };

@@ -1,4 +1,4 @@
-//! A cell that anyone may write holds plain data, not a reference.
+//! A cell that every holder may write contains plain data, not a reference.
 
 use crossdock::memory::Shared;
 

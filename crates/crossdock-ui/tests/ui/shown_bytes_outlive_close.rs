@@ -1,4 +1,4 @@
-//! What a reader shows is borrowed from it: it cannot be closed meanwhile.
+//! Bytes that a reader shows borrow from it: it cannot be closed meanwhile.
 
 use std::io::BufRead;
 

@@ -1,4 +1,4 @@
-//! Others may write what is pinned: there is no slice of it.
+//! Other holders may write pinned memory: there is no slice of it.
 
 use crossdock::buffer::Buffer;
 

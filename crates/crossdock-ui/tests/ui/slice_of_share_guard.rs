@@ -1,4 +1,4 @@
-//! Others may write what is shared: there is no slice of it.
+//! Other holders may write shared memory: there is no slice of it.
 
 use crossdock::buffer::Buffer;
 

@@ -1,4 +1,4 @@
-//! A slice is borrowed from its guard: the lease ends with the guard, and the right to rely on constancy with it.
+//! A slice borrows from its guard: the lease and its constancy end with the guard.
 
 use crossdock::buffer::Buffer;
 

@@ -1,4 +1,4 @@
-//! One Write guard gives one mutable view at a time; several come of dividing it.
+//! A Write guard returns one mutable view at a time; splitting it gives several.
 
 use crossdock::Array;
 

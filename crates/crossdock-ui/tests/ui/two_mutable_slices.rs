@@ -1,4 +1,4 @@
-//! One Write guard gives one `&mut` at a time.
+//! A Write guard returns one `&mut` at a time.
 
 use crossdock::buffer::Buffer;
 

@@ -1,4 +1,4 @@
-//! Under a Pin lease others write at any time, so there is no view by reference.
+//! Under a Pin lease other holders write at any time, so there is no view by reference.
 
 use crossdock::Array;
 

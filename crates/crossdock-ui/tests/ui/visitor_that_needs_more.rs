@@ -1,4 +1,4 @@
-//! A visitor is called with ten element types, and can do only what all of them can.
+//! A visitor is called with ten element types, and must compile for all of them.
 
 use crossdock::Array;
 use crossdock::array::{Native, Visitor};
