@@ -328,12 +328,15 @@ pub unsafe extern "C" fn xd_memory_view_item_size_from_format(
 ///
 /// # Safety
 ///
-/// The components are null, or were returned by one of those functions or allocated by `malloc`,
-/// and are neither freed nor used any more. `n` is ignored.
+/// 1. The components are null, or were returned by one of those functions or allocated by `malloc`.
+/// 2. They have not been freed, and nothing uses them during the call or after it.
+///
+/// `n` is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_memory_view_free_components(components: *const Component, n: usize) {
-    // SAFETY: `# Safety`: the components are null, from `ItemDesc::of` in this library, or a block
-    // of `malloc`, which `free` releases in the same way.
+    // SAFETY: clause 1 of `# Safety`: the components are null, from `ItemDesc::of` in this library,
+    // or a block of `malloc`, which `free` releases in the same way; clause 2: they have not been
+    // freed, and nothing uses them after this.
     answer(|| unsafe { ItemDesc { components, length: n }.free() });
 }
 

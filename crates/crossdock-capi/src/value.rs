@@ -280,9 +280,10 @@ pub unsafe extern "C" fn xd_value_free(value: Option<&mut XdValue>) {
 ///
 /// # Safety
 ///
-/// The payload of `value` is what its kind says: a list or a complex number points to `len` values
-/// for which the same holds, and a text, bytes or a long double to `len` bytes. Nothing writes them
-/// during the call.
+/// 1. The payload of `value` is what its kind says: for a list or a complex number, null or a
+///    pointer to `len` values for which this clause holds too; for a text, bytes or a long double,
+///    null or a pointer to `len` bytes.
+/// 2. Nothing writes them during the call.
 pub(crate) unsafe fn to_element(value: &XdValue, dtype: &DType) -> Result<Value> {
     match dtype.kind() {
         // SAFETY: `# Safety` is the contract of `to_scalar`: the payload of `value`, and of its
@@ -318,8 +319,8 @@ unsafe fn to_axis(value: &XdValue, subarray: &SubArray, shape: &[usize], dtype: 
     // SAFETY: `# Safety` is the contract of `list` for this value: its payload is what its kind
     // says.
     let values = unsafe { list(value, len, dtype) }?;
-    // SAFETY: `value` is an item of the list, so by the contract of `to_element` its payload is
-    // what its kind says, too.
+    // SAFETY: `value` is an item of the list, so by clause 1 of `to_element` its payload is what
+    // its kind says, too.
     let parts = values.iter().map(|value| unsafe { to_axis(value, subarray, inner, dtype) });
     Ok(Value::Array(parts.collect::<Result<_>>()?))
 }
@@ -340,14 +341,14 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
         (XD_VALUE_POINTER, _) => Value::Pointer(value.bits()),
         (XD_VALUE_BOOL, _) => Value::Bool(value.bits() != 0),
         (XD_VALUE_FLOAT, _) => Value::Float(value.real()),
-        // SAFETY: the kind is bytes, so by the contract of `to_element` the payload points to `len`
+        // SAFETY: the kind is bytes, so by clause 1 of `to_element` the payload points to `len`
         // bytes: the contract of `bytes`.
         (XD_VALUE_BYTES, ScalarKind::Void(_)) => Value::Void(unsafe { bytes(value) }?.to_vec()),
-        // SAFETY: the kind is bytes, so by the contract of `to_element` the payload points to `len`
+        // SAFETY: the kind is bytes, so by clause 1 of `to_element` the payload points to `len`
         // bytes: the contract of `bytes`.
         (XD_VALUE_BYTES, _) => Value::Bytes(unsafe { bytes(value) }?.to_vec()),
-        // SAFETY: the kind is a text, so by the contract of `to_element` the payload points to
-        // `len` bytes: the contract of `bytes`.
+        // SAFETY: the kind is a text, so by clause 1 of `to_element` the payload points to `len`
+        // bytes: the contract of `bytes`.
         (XD_VALUE_TEXT, _) => match std::str::from_utf8(unsafe { bytes(value) }?) {
             Ok(text) => Value::Text(text.to_owned()),
             Err(error) => {
@@ -355,8 +356,8 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
                 return Err(Failure::of_kind(XD_ERROR_MALFORMED, text));
             }
         },
-        // SAFETY: the kind is a long double, so by the contract of `to_element` the payload points
-        // to `len` bytes.
+        // SAFETY: the kind is a long double, so by clause 1 of `to_element` the payload points to
+        // `len` bytes.
         (XD_VALUE_LONG_DOUBLE, _) => Value::LongDouble(unsafe { long_double(value) }?),
         (XD_VALUE_COMPLEX, _) => {
             // SAFETY: the contract of `to_element` is that of `list` for this value: its payload is
@@ -364,10 +365,10 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
             let parts = unsafe { list(value, 2, &scalar.into()) }?;
             match [&parts[0], &parts[1]] {
                 [re, im] if [re.kind(), im.kind()] == [XD_VALUE_LONG_DOUBLE; 2] => {
-                    // SAFETY: `re` is an item whose kind is a long double, so by the contract of
+                    // SAFETY: `re` is an item whose kind is a long double, so by clause 1 of
                     // `to_element` its payload points to `len` bytes.
                     let re = unsafe { long_double(re) }?;
-                    // SAFETY: `im` is an item whose kind is a long double, so by the contract of
+                    // SAFETY: `im` is an item whose kind is a long double, so by clause 1 of
                     // `to_element` its payload points to `len` bytes.
                     Value::ComplexLongDouble(Box::new([re, unsafe { long_double(im) }?]))
                 }
@@ -398,8 +399,8 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
 /// The kind of `value` is bytes, a text or a long double, and the contract of [`to_element`] holds
 /// for it.
 unsafe fn bytes(value: &XdValue) -> Result<&[u8]> {
-    // SAFETY: `# Safety`: the kind has bytes, so the payload is null or points to `len` bytes,
-    // which nothing writes during the call.
+    // SAFETY: the kind has bytes, so by clause 1 of `to_element` the payload is null or points to
+    // `len` bytes; clause 2: nothing writes them during the call.
     unsafe { items(value.payload.cast(), value.len(), "value") }
 }
 
@@ -427,8 +428,8 @@ unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a 
         let text = format!("a list of {} where {dtype} wants one of {len}", value.len());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
-    // SAFETY: the checks above show a list or a complex number of `len` items, so by the contract
-    // of `to_element` the payload points to as many values.
+    // SAFETY: the checks above show a list or a complex number of `len` items, so by clause 1 of
+    // `to_element` the payload is null or points to as many values; clause 2: nothing writes them.
     unsafe { items(value.payload.cast(), len, "value") }
 }
 

@@ -43,7 +43,7 @@ impl Loaded {
 }
 
 /// The name of a library that cannot be used, and the reason. (A driver that does not start is
-/// asked again each time.)
+/// tried again each time.)
 type Failed = Option<(OsString, Error)>;
 
 static LOADED: AtomicPtr<Loaded> = AtomicPtr::new(std::ptr::null_mut());
