@@ -7,27 +7,30 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-/// What a method was called with.
+/// The arguments of one call of a method.
 ///
 /// # Invariants
 ///
-/// 1. `args` points to `count` objects, and to one more for each of `names`, as long as the call lasts.
+/// 1. `args` points to `count` positional arguments, followed by one value for each of `names`. All
+///    are live objects for the duration of the call.
 pub(crate) struct Arguments<'py> {
     py: Python<'py>,
     method: &'static CStr,
     args: *const *mut ffi::PyObject,
     count: usize,
-    /// How many without a name are taken.
+    /// How many positional arguments have been taken.
     next: usize,
     names: Option<Bound<'py, PyTuple>>,
-    /// Which of those with a name are taken, by bits.
+    /// The named arguments that have been taken, as a bit set.
     taken: u64,
 }
 
 impl<'py> Arguments<'py> {
     /// # Safety
     ///
-    /// As the interpreter hands them to a method of this kind: Arguments 1, where `names` is null or a tuple of strings.
+    /// 1. Arguments 1 holds for `args`, `count` and `names` while the result lives, as the
+    ///    vectorcall protocol guarantees.
+    /// 2. `names` is null or a live tuple of strings.
     pub(crate) unsafe fn new(
         py: Python<'py>,
         method: &'static CStr,
@@ -35,7 +38,8 @@ impl<'py> Arguments<'py> {
         count: isize,
         names: *mut ffi::PyObject,
     ) -> Self {
-        // SAFETY: null or an object (the caller's word).
+        // SAFETY: clause 2 of `# Safety`: `names` is null or a live tuple, and `py` proves that
+        // this thread holds the GIL.
         let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
         let names = names.and_then(|names| names.cast_into().ok());
         Self { py, method, args, count: count.unsigned_abs(), next: 0, names, taken: 0 }
@@ -43,20 +47,22 @@ impl<'py> Arguments<'py> {
 
     fn argument(&self, index: usize) -> Bound<'py, PyAny> {
         let argument = self.args.wrapping_add(index);
-        // SAFETY: Arguments 1.
+        // SAFETY: Arguments 1: every caller passes an index below `count` plus the number of names,
+        // so the entry exists.
         let object = unsafe { argument.read() };
-        // SAFETY: an object that the interpreter holds for the time of the call.
+        // SAFETY: Arguments 1: the entry is a live object for the duration of the call, and
+        // `self.py` proves that the GIL is held.
         unsafe { Bound::from_borrowed_ptr(self.py, object) }
     }
 
-    /// Those without a name; whoever takes them looks at how many there are.
+    /// The remaining positional arguments; the caller checks their number.
     pub(crate) fn positional(&mut self) -> Vec<Bound<'py, PyAny>> {
         let all = (self.next..self.count).map(|index| self.argument(index)).collect();
         self.next = self.count;
         all
     }
 
-    /// The next one without a name, or the one of this name.
+    /// The next positional argument, or the argument of this name.
     pub(crate) fn take(&mut self, name: &str) -> Option<Bound<'py, PyAny>> {
         if self.next < self.count {
             self.next += 1;
@@ -65,19 +71,19 @@ impl<'py> Arguments<'py> {
         self.named(name)
     }
 
-    /// Where the one of this name stands among those with one.
+    /// The index of a name among the named arguments.
     fn position(&self, name: &str) -> Option<usize> {
         let is_it = |given: Bound<'_, PyAny>| given.cast::<PyString>().is_ok_and(|given| given == name);
         self.names.as_ref()?.iter().position(is_it)
     }
 
-    /// Whether one of this name was given, if as `None`.
+    /// Whether the call names this argument, even if its value is `None`.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.position(name).is_some()
     }
 
-    /// Those of these names, unless they are `None`. The interpreter has most names once, and so have we: these are told by their
-    /// addresses.
+    /// The arguments of these names, except those that are `None`. Names are compared by address
+    /// first, since the interpreter interns most of them and so does this module.
     #[inline]
     pub(crate) fn all_named<const N: usize>(
         &mut self,
@@ -86,7 +92,8 @@ impl<'py> Arguments<'py> {
         let mut found = [const { None }; N];
         let Some(given) = &self.names else { return found };
         for position in 0..given.len() {
-            // SAFETY: fewer than there are.
+            // SAFETY: `position` runs over `0..given.len()`, so the tuple has this item; tuples
+            // never change their length.
             let name = unsafe { given.get_borrowed_item_unchecked(position) };
             let known = names.iter().position(|known| known.is(name));
             let known = known.or_else(|| names.iter().position(|known| name.eq(known).unwrap_or(false)));
@@ -98,14 +105,14 @@ impl<'py> Arguments<'py> {
         found
     }
 
-    /// The one of this name, unless it is `None`.
+    /// The argument of this name, unless it is `None`.
     pub(crate) fn named(&mut self, name: &str) -> Option<Bound<'py, PyAny>> {
         let position = self.position(name)?;
         self.taken |= 1_u64.checked_shl(position as u32).unwrap_or(0);
         Some(self.argument(self.count + position)).filter(|value| !value.is_none())
     }
 
-    /// The names that are left, unless what they name is `None`.
+    /// The names that have not been taken, except those whose value is `None`.
     pub(crate) fn others(&self) -> impl Iterator<Item = String> {
         let left = |position: &usize| self.taken >> (*position).min(63) & 1 == 0;
         let given = |position: &usize| !self.argument(self.count + position).is_none();
@@ -113,14 +120,14 @@ impl<'py> Arguments<'py> {
         names.filter(move |(position, _)| left(position) && given(position)).map(|(_, name)| name.to_string())
     }
 
-    /// Takes all that have a name.
+    /// Accepts all remaining named arguments.
     pub(crate) fn forgive_names(&mut self) {
         self.names = None;
     }
 
-    /// Nothing may be left.
+    /// Fails if an argument has not been taken.
     pub(crate) fn finish(self) -> PyResult<()> {
-        // Not before something is wrong: it looks at every letter.
+        // Lazy: the conversion scans the whole text, and only errors need it.
         let method = || self.method.to_string_lossy();
         if self.next < self.count {
             let text =

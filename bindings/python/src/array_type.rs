@@ -1,4 +1,4 @@
-//! The type `crossdock.Array` itself: its slots, which are functions of the other files.
+//! The type `crossdock.Array`: its slots, which the other files implement.
 
 use std::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
 use std::ptr;
@@ -54,7 +54,8 @@ pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     // SAFETY: every slot has the type that its number says, and the last one is zero. The texts and
     // the tables of methods, to which the type keeps pointers, are static; it copies the members.
     let made = unsafe { ffi::PyType_FromSpec(&mut spec) };
-    // SAFETY: a new reference, or null with an exception.
+    // SAFETY: `PyType_FromSpec` returns a new reference, or null with an exception set; `py` proves
+    // that the GIL is held.
     let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?;
     let made = made.cast_into::<PyType>()?;
     exchange::offer(&made)?;
@@ -66,7 +67,8 @@ unsafe extern "C" fn new(
     _: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: only the interpreter calls this slot, with the GIL held.
+    // SAFETY: only the interpreter calls this slot (`tp_new`), with the GIL held until the slot
+    // returns.
     let called = unsafe { Called::new() };
     called.enter(|_| {
         let how =

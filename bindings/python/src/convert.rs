@@ -1,4 +1,4 @@
-//! Between elements and Python's own values.
+//! Conversions between elements and Python values.
 
 use crossdock::element::{DType, ScalarKind, Value};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
@@ -8,17 +8,20 @@ use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, 
 
 use crate::{masked, moment, protocols};
 
-/// A number or truth value as a new reference, or null with an exception; none for other values. The caller holds the interpreter.
+/// A number or boolean as a new reference, or null with an exception. `None` for other values. The
+/// caller holds the GIL.
 #[inline]
 pub(crate) fn number(value: &Value) -> Option<*mut ffi::PyObject> {
     Some(match *value {
-        // SAFETY: the interpreter is held.
+        // SAFETY: every caller of `number` holds the GIL; `PyFloat_FromDouble` accepts every float.
         Value::Float(value) => unsafe { ffi::PyFloat_FromDouble(value) },
-        // SAFETY: as above.
+        // SAFETY: every caller of `number` holds the GIL; `PyLong_FromLongLong` accepts every
+        // `i64`.
         Value::Int(value) => unsafe { ffi::PyLong_FromLongLong(value) },
-        // SAFETY: as above.
+        // SAFETY: every caller of `number` holds the GIL; `PyLong_FromUnsignedLongLong` accepts
+        // every `u64`.
         Value::UInt(value) => unsafe { ffi::PyLong_FromUnsignedLongLong(value) },
-        // SAFETY: as above.
+        // SAFETY: every caller of `number` holds the GIL; `PyBool_FromLong` accepts every integer.
         Value::Bool(value) => unsafe { ffi::PyBool_FromLong(value.into()) },
         _ => return None,
     })
@@ -27,7 +30,8 @@ pub(crate) fn number(value: &Value) -> Option<*mut ffi::PyObject> {
 /// A value as Python has it: records as tuples, sub-arrays as lists.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     if let Some(number) = number(value) {
-        // SAFETY: a new reference, or null with an exception.
+        // SAFETY: `number` returns a new reference, or null with an exception; `py` proves that the
+        // GIL is held.
         return unsafe { Bound::from_owned_ptr_or_err(py, number) };
     }
     Ok(match value {
@@ -53,7 +57,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
     })
 }
 
-/// Whether an object is a value by itself, and no sequence of them.
+/// Whether an object is a single value, rather than a sequence of values.
 pub(crate) fn is_value(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyFloat>()
         || object.is_instance_of::<PyInt>()
@@ -62,7 +66,8 @@ pub(crate) fn is_value(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyBytes>()
 }
 
-/// A value of Python's for an element of this type. Whether it fits is found out where it is written.
+/// The value of a Python object for an element of this type. Writing the element checks whether it
+/// fits.
 pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Value> {
     if let Some(dtype) = dtype
         && let Some(value) = moment::for_element(object, dtype)?
@@ -73,7 +78,7 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
         return Ok(Value::Bool(object.extract()?));
     }
     if object.is_instance_of::<PyInt>() {
-        // An address is read as a number, too.
+        // A pointer element accepts an integer as an address.
         let is_address = dtype == Some(&DType::native(ScalarKind::Pointer));
         return if is_address { Ok(Value::Pointer(object.extract()?)) } else { integer(object) };
     }
@@ -112,7 +117,7 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
     if let Some(value) = shared(object, dtype)? {
         return Ok(value);
     }
-    // SAFETY: an object, and the interpreter is held.
+    // SAFETY: `object` is a live object, and its `Bound` proves that this thread holds the GIL.
     if unsafe { ffi::PyIndex_Check(object.as_ptr()) } != 0 {
         match object.call_method0("__index__") {
             // Arrays of other libraries have `__float__`, whatever their elements are.

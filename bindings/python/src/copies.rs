@@ -31,11 +31,14 @@ fn new_bytes<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: `py` proves that the GIL is held; for a null text the bytes are left uninitialised.
     let made = unsafe { ffi::PyBytes_FromStringAndSize(ptr::null(), nbytes.cast_signed()) };
-    // SAFETY: a new reference, or null with an exception.
+    // SAFETY: `PyBytes_FromStringAndSize` returns a new reference, or null with an exception; `py`
+    // proves that the GIL is held.
     let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?;
-    // SAFETY: `made` is a `bytes` object.
+    // SAFETY: `made` is an exact `bytes` object, created two statements above, and the GIL is held
+    // (`py`).
     let first = unsafe { ffi::PyBytes_AsString(made.as_ptr()) };
-    // SAFETY: `nbytes` bytes of a new object, which only this function refers to.
+    // SAFETY: `first` points to the `nbytes` bytes of the new object, to which only this function
+    // refers; `MaybeUninit` permits uninitialised bytes.
     fill(unsafe { slice::from_raw_parts_mut(first.cast(), nbytes) })?;
     Ok(made)
 }

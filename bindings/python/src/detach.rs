@@ -1,16 +1,17 @@
-//! Long work without the interpreter: other threads of Python's run meanwhile.
+//! Releases the GIL during long work, so that other Python threads run meanwhile.
 
 use crossdock::DArray;
 use pyo3::prelude::*;
 
 use crate::entry::Away;
 
-/// So many bytes take longer to be moved than the interpreter takes to be let go and to be taken again.
+/// Moving this many bytes takes longer than releasing and reacquiring the GIL.
 const MANY: usize = 64 << 10;
 
-/// Runs `work` on an array, without the interpreter where it has many bytes.
+/// Runs `work` on an array, with the GIL released if the array is large.
 ///
-/// It works on a handle of its own, since the object that has the array is touched by threads that hold the interpreter alone.
+/// `work` gets a handle of its own, since only threads that hold the GIL may access the object that
+/// owns the array.
 pub(crate) fn detached<R: Send>(py: Python<'_>, array: &DArray, work: impl FnOnce(&DArray) -> R + Send) -> R {
     if array.nbytes() < MANY {
         return work(array);
@@ -19,7 +20,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, array: &DArray, work: impl FnOnc
     away(py, move || work(&array))
 }
 
-/// As [`detached`], for two arrays.
+/// Like [`detached`], for two arrays.
 pub(crate) fn both_detached<R: Send>(
     py: Python<'_>,
     [one, other]: [&DArray; 2],
@@ -32,7 +33,7 @@ pub(crate) fn both_detached<R: Send>(
     away(py, move || work(&one, &other))
 }
 
-/// As [`detached`], for what will have so many bytes.
+/// Like [`detached`], for a result of this many bytes.
 pub(crate) fn making<R: Send>(py: Python<'_>, nbytes: usize, work: impl FnOnce() -> R + Send) -> R {
     if nbytes < MANY { work() } else { away(py, work) }
 }

@@ -1,4 +1,4 @@
-//! Devices: which there are, what names one, and arrays that go there.
+//! Devices: their list, their names, and copies of arrays to them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::errors::{self, Raise};
 use crate::import::Taken;
 use crate::object::{Own, wrap};
 
-/// A place from its name, a pair of DLPack's numbers, or what prints itself as a name, as PyTorch's devices do.
+/// A place from its name, from DLPack's pair of numbers, or from an object whose `str()` is such a
+/// name, as with PyTorch devices.
 pub(crate) fn place_of(object: &Bound<'_, PyAny>) -> PyResult<Place> {
     if let Ok((kind, ordinal)) = object.extract::<(i32, i32)>() {
         return Ok(Place::new(DeviceKind(kind), ordinal));
@@ -25,7 +26,7 @@ pub(crate) fn place_of(object: &Bound<'_, PyAny>) -> PyResult<Place> {
     object.str()?.to_cow()?.parse().raise()
 }
 
-/// The usual memory at a place.
+/// The default memory manager of a place.
 pub(crate) fn memory_at(place: Place) -> PyResult<Arc<dyn MemoryManager>> {
     device::memory(place).map_err(|error| errors::refusal(&error))
 }
@@ -57,7 +58,7 @@ pub(crate) fn to_device<'py>(
     wrap(py, moved.raise()?)
 }
 
-/// The stream of somebody else's, on a device, that has this number.
+/// The caller's stream with this handle on a device.
 fn stream_of(place: Place, number: i64) -> crossdock::Result<Arc<dyn device::Stream>> {
     let unknown = || {
         crossdock::Error::unsupported(format!(
@@ -67,12 +68,14 @@ fn stream_of(place: Place, number: i64) -> crossdock::Result<Arc<dyn device::Str
     let Synchronization::Stream(raw) = Synchronization::asked(place.kind(), Some(number))? else {
         return Err(unknown());
     };
-    // SAFETY: a stream of the caller's on that device, who writes its handle in Python.
+    // SAFETY: `to_device` documents `stream` as the handle of a live stream of this device, which
+    // the Python caller owns; it cannot be checked here.
     let stream = unsafe { device::get(place)?.wrap_stream(std::ptr::with_exposed_provenance_mut(raw)) }?;
     stream.ok_or_else(unknown)
 }
 
-/// What was taken, on the place that is wanted: mapped where nothing may be copied, copied where that was asked for.
+/// Places an imported array on the requested device: mapped if `policy` forbids copies, copied if
+/// it allows them.
 pub(crate) fn brought(taken: Taken, place: Place, policy: CopyPolicy) -> PyResult<Taken> {
     let Taken { array, copied_because } = taken;
     let from = array.place();
@@ -98,15 +101,16 @@ pub(crate) fn brought(taken: Taken, place: Place, policy: CopyPolicy) -> PyResul
     })
 }
 
-/// The devices that this machine has, by their names.
+/// The devices of this machine, by name.
 ///
-/// Each name is one that ``to_device``, and the argument ``device`` of :func:`asarray`, :func:`zeros` and their siblings, take. A device
-/// whose driver is not there is not listed; whoever asks for it is told what is missing.
+/// ``to_device``, and the argument ``device`` of :func:`asarray`, :func:`zeros` and their siblings,
+/// accept these names. A device without a driver is not listed; a request for it fails and says
+/// what is missing.
 ///
 /// Returns
 /// -------
 /// dict of str to str
-///     What people call each: a model, with its number.
+///     The common name of each: a model, with its number.
 ///
 /// Examples
 /// --------

@@ -1,4 +1,4 @@
-//! DLPack, both ways: capsules around the library's structs.
+//! DLPack, imports and exports: capsules around the library's structs.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -29,14 +29,14 @@ const VERSIONED: &CStr = c"dltensor_versioned";
 const USED_LEGACY: &CStr = c"used_dltensor";
 const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
-// ===== ours to theirs
+// ===== exports
 
 /// `__dlpack_device__()`.
 pub(crate) fn device_of(array: &DArray) -> (i32, i32) {
     numbers(array.place())
 }
 
-/// A place as DLPack numbers them.
+/// A place as DLPack's pair of numbers.
 fn numbers(place: Place) -> (i32, i32) {
     let DLDevice { device_type, device_id } = place.into();
     (device_type, device_id)
@@ -57,14 +57,14 @@ pub(crate) fn export<'py>(
     let wanted: Option<(i32, i32)> = wanted.map(|value| value.extract()).transpose()?;
     let copy: Option<bool> = copy.map(|value| value.extract()).transpose()?;
     let here = array.place();
-    // DLPack has one place for pinned memory, whichever device pinned it.
+    // DLPack has one device type for pinned memory, whichever device pinned it.
     let wanted = wanted.filter(|&wanted| wanted != numbers(here));
     let place = wanted.map_or(here, |(device_type, device_id)| DLDevice { device_type, device_id }.into());
     let policy = match copy {
         Some(true) => CopyPolicy::Always,
-        // Whoever names another device asks for what it takes to bring the elements there.
+        // A request for another device permits the copy that it needs.
         None if place != here => CopyPolicy::IfNeeded,
-        // Without a word about copies none is made behind anybody's back.
+        // Without `copy=True` no copy is made silently.
         _ => CopyPolicy::Never,
     };
     let asked = Synchronization::asked(place.kind(), stream).map_err(|error| errors::refusal(&error))?;
@@ -72,13 +72,15 @@ pub(crate) fn export<'py>(
     if place == here {
         options = options.ordered();
         let access = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
-        // SAFETY: a number is that of a stream of the consumer's on the array's device (the protocol's word).
+        // SAFETY: the DLPack protocol makes `stream` a live stream of the consumer on the array's
+        // device; numbers that no protocol defines failed above.
         unsafe { asked.order(array, access) }.map_err(|error| errors::refusal(&error))?;
     } else {
-        // What is brought there is there when this returns.
+        // The export waits for the copy.
         options = options.place(place);
     }
-    // SAFETY: the protocol binds consumers to the flag. Which of them write nevertheless is told in its documentation.
+    // SAFETY: DLPack 1.0 binds consumers to the read-only flag. `trust_readonly` documents which
+    // consumers write nevertheless.
     let options = unsafe { options.trust_readonly() };
     if let Some((major, minor)) = max_version.filter(|&(major, _)| major >= VERSION.major) {
         let options = options.max_version(DLPackVersion { major, minor });
@@ -92,35 +94,41 @@ pub(crate) fn export<'py>(
 }
 
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls, with the capsule.
+    // SAFETY: the interpreter passes the capsule that it destroys, which is live during this call,
+    // and holds the GIL.
     if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(capsule, Some(VERSIONED)) } {
-        // SAFETY: exported by us, and taken by nobody.
+        // SAFETY: the capsule still has its first name, so no consumer took the tensor, which this
+        // module exported and which is alive.
         if let Some(deleter) = unsafe { (*tensor).deleter } {
-            // SAFETY: as above: the one call.
+            // SAFETY: no consumer took the tensor (checked by name), and a capsule's destructor
+            // runs once: this is the only call of the deleter.
             unsafe { deleter(tensor) }
         }
     }
 }
 
 unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls, with the capsule.
+    // SAFETY: the interpreter passes the capsule that it destroys, which is live during this call,
+    // and holds the GIL.
     if let Some(tensor) = unsafe { pointer::<DLManagedTensor>(capsule, Some(LEGACY)) } {
-        // SAFETY: exported by us, and taken by nobody.
+        // SAFETY: the capsule still has its first name, so no consumer took the tensor, which this
+        // module exported and which is alive.
         if let Some(deleter) = unsafe { (*tensor).deleter } {
-            // SAFETY: as above: the one call.
+            // SAFETY: no consumer took the tensor (checked by name), and a capsule's destructor
+            // runs once: this is the only call of the deleter.
             unsafe { deleter(tensor) }
         }
     }
 }
 
-// ===== theirs to ours
+// ===== imports
 
 /// Whether an object has `__dlpack__`.
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.hasattr(intern!(object.py(), "__dlpack__"))
 }
 
-/// An array on what an object lends by DLPack.
+/// An array on the tensor that an object exports by DLPack.
 pub(crate) fn import(
     object: &Bound<'_, PyAny>,
     device: Option<Place>,
@@ -138,7 +146,7 @@ pub(crate) fn import(
     let mut kind = device.map(Place::kind);
     let of = object.get_type_ptr();
     if kind.is_none() && (copy.is_some() || ON_DEVICES.load(Ordering::Relaxed) == of) {
-        // Asked beforehand: a copy is not to be made twice, nor is whatever takes a producer long.
+        // Queries the device first, so that the producer neither copies twice nor waits twice.
         kind = kind_of(object)?.map(DeviceKind);
     }
     let mut stream = kind.and_then(Synchronization::to_ask);
@@ -147,7 +155,7 @@ pub(crate) fn import(
         && let Some(kind) = kind_in(&capsule)
         && let Some(needed) = Synchronization::to_ask(DeviceKind(kind))
     {
-        // What None means to producers differs; and most of them, which have memory of the processor, are asked once.
+        // Producers disagree about the meaning of None. Most have CPU memory and get a single call.
         ON_DEVICES.store(of, Ordering::Relaxed);
         stream = Some(needed);
         capsule = wish.ask(object, stream)?;
@@ -166,10 +174,11 @@ fn is_negated(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// The last type of which an object was on a device with streams. Its objects are asked first where they are. Nobody follows the pointer.
+/// The last type that had an object on a device with streams. Its objects are queried for their
+/// device first. The pointer is never dereferenced.
 static ON_DEVICES: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-/// What is asked of a producer, beside the version.
+/// The arguments for a producer, besides the version.
 struct Wish {
     device: Option<Place>,
     copy: Option<bool>,
@@ -217,31 +226,36 @@ fn kind_of(object: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
     Ok(Some(kind))
 }
 
-/// The kind of device that a capsule is for, which nobody has taken yet; where it can be known.
+/// The kind of device of a capsule that is not consumed yet, if its version is known.
 fn kind_in(capsule: &Bound<'_, PyAny>) -> Option<i32> {
     let raw = capsule.as_ptr();
-    // SAFETY: an object, and the interpreter is held.
+    // SAFETY: `capsule` is a live object, and its `Bound` proves that this thread holds the GIL.
     if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(raw, Some(VERSIONED)) } {
-        // SAFETY: to such a struct of whichever version (the protocol's word): this is where it is in every one.
+        // SAFETY: by the protocol, a capsule of this name points to a live tensor; `version` is its
+        // first field in every version.
         let version = unsafe { (*tensor).version };
-        // SAFETY: as above, of this version.
+        // SAFETY: by the protocol the tensor is alive while the capsule has this name, and the
+        // version just compared says that it has this layout.
         return (version.major == VERSION.major).then(|| unsafe { (*tensor).dl_tensor.device.device_type });
     }
-    // SAFETY: as above.
+    // SAFETY: `capsule` is a live object, and its `Bound` proves that this thread holds the GIL.
     let tensor = unsafe { pointer::<DLManagedTensor>(raw, Some(LEGACY)) }?;
-    // SAFETY: to such a struct (the protocol's word).
+    // SAFETY: by the protocol, a capsule named `dltensor` points to a live `DLManagedTensor` until
+    // it is consumed.
     Some(unsafe { (*tensor).dl_tensor.device.device_type })
 }
 
-/// Notes on an array that its producer, asked for this stream, has put its work before what comes in it. What is on a device that cannot be
-/// opened here is handed on in the order in which it came.
+/// Notes on an array that its producer ordered its work before later work of this stream. Does
+/// nothing for a device that cannot be opened here: such an array is exported in the order in which
+/// it was imported.
 pub(crate) fn came_in_order(array: &DArray, stream: Option<i64>) -> PyResult<()> {
     let place = array.place();
     if stream.is_none() || device::get(place).is_err() {
         return Ok(());
     }
     let noted = Synchronization::asked(place.kind(), stream).and_then(|asked| {
-        // SAFETY: a stream that is always there.
+        // SAFETY: `stream` came from `Synchronization::to_ask`, which names a default stream of the
+        // device; those exist while the device does.
         unsafe { asked.note(array) }
     });
     noted.map_err(|error| errors::refusal(&error))
@@ -249,17 +263,18 @@ pub(crate) fn came_in_order(array: &DArray, stream: Option<i64>) -> PyResult<()>
 
 fn take(py: Python<'_>, capsule: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let raw = capsule.as_ptr();
-    // SAFETY: an object, and the interpreter is held.
+    // SAFETY: `capsule` is a live object, and its `Bound` proves that this thread holds the GIL.
     if let Some(tensor) = unsafe { pointer::<DLManagedTensorVersioned>(raw, Some(VERSIONED)) } {
         rename(py, capsule, USED_VERSIONED)?;
-        // SAFETY: lent to whoever takes it, which is us: the capsule says that it was taken. What it says of its memory is the
-        // protocol's word.
+        // SAFETY: the first name proves that no consumer took the tensor, and the new name that
+        // this one did. Its content is as the protocol requires.
         return unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error));
     }
-    // SAFETY: as above.
+    // SAFETY: `capsule` is a live object, and its `Bound` proves that this thread holds the GIL.
     if let Some(tensor) = unsafe { pointer::<DLManagedTensor>(raw, Some(LEGACY)) } {
         rename(py, capsule, USED_LEGACY)?;
-        // SAFETY: as above.
+        // SAFETY: the first name proves that no consumer took the tensor, and the new name that
+        // this one did. Its content is as the protocol requires.
         return unsafe { dlpack::import_legacy(tensor) }.map_err(|error| errors::refusal(&error));
     }
     Err(PyValueError::new_err(
@@ -267,7 +282,7 @@ fn take(py: Python<'_>, capsule: &Bound<'_, PyAny>) -> PyResult<DArray> {
     ))
 }
 
-/// The arguments of every import that asks for nothing else.
+/// The arguments of an import without a device, a copy or a stream.
 fn usual<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
     static USUAL: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let made = USUAL.get_or_try_init(py, || {

@@ -1,5 +1,5 @@
-//! What `help()` says of the methods of `crossdock.Array`: the signature in the first line, as the interpreter reads it, and a text in
-//! NumPy's style.
+//! What `help()` says of the methods of `crossdock.Array`: the signature in the first line, as the
+//! interpreter reads it, and a text in NumPy's style.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! Dtypes as Python writes them: from a text or an object such as NumPy's, and as text.
+//! Dtypes in Python: parsed from text or from objects such as NumPy's dtypes, and printed as text.
 
 use crossdock::bindings::dialect::{pep3118, typestr};
 use crossdock::element::{DType, ScalarKind, TimeUnit};
@@ -8,11 +8,12 @@ use pyo3::prelude::*;
 use crate::errors::Raise;
 use crate::records;
 
-/// A name, or NumPy's spelling where the name alone does not say it.
+/// The name of a dtype, or NumPy's type string where the name alone is ambiguous.
 pub(crate) fn dtype_text(dtype: &DType) -> String {
     match dtype.as_scalar() {
         Some(scalar) if scalar.is_native() => match scalar.kind() {
-            // NumPy shows the type string of what has a length, and no unit where there is none.
+            // NumPy shows the type string of types with a length, and omits the unit of a generic
+            // time.
             ScalarKind::Bytes(_) | ScalarKind::Text(_) | ScalarKind::Void(_) => {
                 typestr::print(dtype).unwrap_or_else(|_| scalar.to_string())
             }

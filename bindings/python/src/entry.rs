@@ -1,4 +1,4 @@
-//! The door of all slots: what comes from the interpreter enters here, and no panic leaves.
+//! Entry of all slots: tracks which threads hold the GIL, and turns panics into exceptions.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -11,22 +11,22 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 thread_local! {
-    /// How many calls from the interpreter this thread is in, each of which holds it.
+    /// How many active calls from the interpreter this thread is in. It holds the GIL in each.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether this thread holds the interpreter for sure. (It may hold it without our knowing.)
+/// Whether this thread is known to hold the GIL. (It may hold it in ways that are not counted.)
 pub(crate) fn is_attached() -> bool {
     DEPTH.with(|depth| depth.get() > 0)
 }
 
-/// This thread holds the interpreter while it lives.
+/// Proof that this thread holds the GIL while the value lives.
 pub(crate) struct Attached(());
 
 impl Attached {
     /// # Safety
     ///
-    /// The thread holds the interpreter, and does not let go of it while this lives, but under an [`Away`].
+    /// The thread holds the GIL, and releases it only under an [`Away`] while the value lives.
     #[inline]
     pub(crate) unsafe fn new() -> Self {
         DEPTH.with(|depth| depth.set(depth.get() + 1));
@@ -43,11 +43,12 @@ impl Drop for Attached {
 
 /// For functions that PyO3 calls.
 pub(crate) fn attached(_: Python<'_>) -> Attached {
-    // SAFETY: PyO3's token says so; who lets go of the interpreter meanwhile says that as well, by `Away`.
+    // SAFETY: PyO3's token proves that this thread holds the GIL; code that releases it meanwhile
+    // creates an `Away` first.
     unsafe { Attached::new() }
 }
 
-/// This thread has let go of the interpreter while this lives, whatever calls it is in.
+/// Marks that this thread has released the GIL while the value lives, whatever calls it is in.
 pub(crate) struct Away(usize);
 
 impl Away {
@@ -62,7 +63,7 @@ impl Drop for Away {
     }
 }
 
-/// What a slot returns when it failed.
+/// The value that a slot returns after an error.
 pub(crate) trait Failed: Sized {
     const FAILED: Self;
 }
@@ -79,44 +80,47 @@ impl Failed for isize {
     const FAILED: Self = -1;
 }
 
-/// The interpreter has called: proof that this thread holds it.
+/// Proof that the interpreter called this function, so that this thread holds the GIL.
 ///
 /// # Invariants
 ///
-/// 1. It does so for as long as this lives, but under an [`Away`].
+/// 1. This thread holds the GIL while the value lives, except under an [`Away`].
 #[derive(Clone, Copy)]
 pub(crate) struct Called(());
 
 impl Called {
     /// # Safety
     ///
-    /// A function that the interpreter has called makes it, and keeps it to itself.
+    /// 1. The interpreter called the function that creates the value, with the GIL held.
+    /// 2. The value does not outlive that call.
     #[inline(always)]
     pub(crate) unsafe fn new() -> Self {
         Self(())
     }
 
-    /// Runs what a slot does. An error, or a panic, becomes the interpreter's exception.
+    /// Runs the body of a slot. An error or a panic becomes a Python exception.
     #[inline]
     pub(crate) fn enter<R: Failed>(self, body: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
-        // SAFETY: Called 1.
+        // SAFETY: Called 1: this thread holds the GIL while `self` lives, which is until this
+        // function returns.
         let _attached = unsafe { Attached::new() };
-        // Counted by PyO3 as well, so that references which go are given back at once.
+        // PyO3 counts this attachment, too, so that dropped references are released at once.
         let run = || Python::attach(|py| body(py).unwrap_or_else(|error| raised(py, error)));
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| panicked(&*panic))
     }
 
-    /// As [`Called::enter`], for what has no time to lose. `body` neither makes nor drops references of PyO3's (`Py`, `PyErr`), but for
-    /// an error that goes to [`fail`].
+    /// Like [`Called::enter`], for latency-critical slots. `body` neither creates nor drops PyO3
+    /// references (`Py`, `PyErr`), except for an error that it passes to [`fail`].
     #[inline(always)]
     pub(crate) fn enter_fast<R: Failed>(self, body: impl FnOnce(Python<'_>) -> R) -> R {
-        // SAFETY: Called 1.
+        // SAFETY: Called 1: this thread holds the GIL while `self` lives, which is until this
+        // function returns.
         let py = unsafe { Python::assume_attached() };
         catch_unwind(AssertUnwindSafe(|| body(py))).unwrap_or_else(|panic| panicked(&*panic))
     }
 }
 
-/// Runs what a function does that others call without the interpreter. A panic becomes an error.
+/// Runs the body of a function that foreign code calls without the GIL. A panic becomes an error.
 pub(crate) fn guarded<T>(body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(defect(&*panic)))
 }
@@ -148,7 +152,7 @@ fn defect(panic: &(dyn Any + Send)) -> String {
     format!("a defect of crossdock: {}", text.unwrap_or("it panicked"))
 }
 
-/// What an exception is, where a call failed without saying why.
+/// The pending exception, or a `SystemError` if a call failed without one.
 pub(crate) fn fetch(py: Python<'_>) -> PyErr {
     PyErr::take(py).unwrap_or_else(|| PySystemError::new_err("a call failed without an exception"))
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 
-/// What the library's texts call by its name in Rust, and what that is in Python.
+/// Rust names in the library's messages, with their Python equivalents.
 const NAMES: [(&str, &str); 15] = [
     ("turn it around (`to_byte_order`)", "convert it (x.astype('=f8') of float64)"),
     ("see `DArray::from_indirect`", "a buffer of Python's says so itself"),
@@ -29,7 +29,7 @@ const NAMES: [(&str, &str); 15] = [
     ("(share, pin or copy it)", "(copy it; x.frozen() is your word that nobody writes it any more)"),
 ];
 
-/// The library's words for users of Python.
+/// Replaces Rust names in a message by Python's.
 fn translated(text: String) -> String {
     NAMES.iter().fold(text, |text, &(ours, theirs)| match text.contains(ours) {
         true => text.replace(ours, theirs),
@@ -37,7 +37,7 @@ fn translated(text: String) -> String {
     })
 }
 
-/// The exception whose class says what kind of error it was.
+/// The Python exception for an error, by its kind.
 #[cold]
 pub(crate) fn exception(error: &Error) -> PyErr {
     let text = translated(error.to_string());
@@ -59,7 +59,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
     }
 }
 
-/// Somebody was not lent what they asked for.
+/// The exception for a refused export or import.
 #[cold]
 pub(crate) fn refusal(error: &Error) -> PyErr {
     if error.is_out_of_memory() {
@@ -69,7 +69,7 @@ pub(crate) fn refusal(error: &Error) -> PyErr {
     }
 }
 
-/// As [`refusal`].
+/// Like [`refusal`], for a [`Refusal`].
 #[cold]
 pub(crate) fn refused(refusal: &Refusal) -> PyErr {
     let text = translated(refusal.to_string());
@@ -79,7 +79,7 @@ pub(crate) fn refused(refusal: &Refusal) -> PyErr {
     })
 }
 
-/// What a producer of Python's refused with an exception of whichever class, behind what was asked of it. Whoever interrupts refuses nothing.
+/// Wraps a producer's exception as `BufferError`, with what was called. Interrupts pass unchanged.
 #[cold]
 pub(crate) fn producer(py: Python<'_>, asked: &str, error: PyErr) -> PyErr {
     if error.is_instance_of::<PyBufferError>(py) || !error.is_instance_of::<PyException>(py) {

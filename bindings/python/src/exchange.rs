@@ -1,7 +1,9 @@
-//! DLPack's C exchange API: a table of functions on the type, by which arrays change hands without a call of Python's.
+//! DLPack's C exchange API: a table of functions on the type, by which consumers exchange arrays
+//! without a Python call.
 //!
-//! Nobody waits on the host where a device can. What is lent comes after the work on it in the stream that is usual for its device, and that
-//! is the one which the table gives: on CUDA the legacy default stream, for which null stands.
+//! Where the device has streams, no call waits on the host. An exported tensor is ordered before
+//! later work in the device's default stream, which is the stream that the table returns: on CUDA
+//! the legacy default stream, written as null.
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -34,7 +36,7 @@ static TABLE: DLPackExchangeAPI = DLPackExchangeAPI {
     current_work_stream: Some(current_work_stream),
 };
 
-/// Puts the table where consumers look for it.
+/// Sets the attribute in which consumers find the table.
 pub(crate) fn offer(of: &Bound<'_, PyType>) -> PyResult<()> {
     let table = ptr::from_ref(&TABLE).cast_mut();
     let table = capsule(of.py(), table, Some(c"dlpack_exchange_api"), None)?;
@@ -46,35 +48,41 @@ fn not_ours() -> PyErr {
     PyTypeError::new_err("the table of crossdock.Array is for objects of that type alone")
 }
 
-/// Lets the stream that is usual on the array's device come after the work that is under way on it; the host, where there is none.
+/// Orders later work in the default stream of the array's device after the in-flight work on its
+/// memory. The host waits if the device has no streams.
 #[inline(always)]
 fn in_usual_order(array: &DArray) -> crossdock::Result<()> {
     let access = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
     let usual = Synchronization::asked(array.place().kind(), None)?;
-    // SAFETY: a stream that is always there.
+    // SAFETY: `usual` is the driver's default stream or the host; a default stream exists while its
+    // device does.
     unsafe { usual.order(array, access) }
 }
 
-/// Lends an object: `managed_tensor_from_py_object_no_sync`.
+/// Exports an object: `managed_tensor_from_py_object_no_sync`.
 unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVersioned) -> c_int {
-    // SAFETY: the consumer holds the interpreter (the protocol's word).
+    // SAFETY: the exchange API requires callers of this function to hold the GIL, and `called` ends
+    // with the call.
     let called = unsafe { Called::new() };
     let object: *mut ffi::PyObject = object.cast();
     called.enter_fast(|_| {
-        // SAFETY: an object (the protocol's word).
+        // SAFETY: the exchange API requires `object` to be a live Python object, and the GIL is
+        // held.
         if !unsafe { is_ours(object) } {
             return fail(|_| not_ours());
         }
-        // SAFETY: of the type, as just checked; the consumer holds a reference.
+        // SAFETY: `is_ours` just checked the type, and the consumer holds a reference during the
+        // call.
         let this = unsafe { this(object) };
         if let Err(error) = in_usual_order(&this.array) {
             return fail(|_| errors::refusal(&error));
         }
-        // SAFETY: the protocol binds consumers to the flag. Which of them write nevertheless is told in its documentation.
+        // SAFETY: DLPack 1.0 binds consumers to the read-only flag. `trust_readonly` documents
+        // which consumers write nevertheless.
         let options = unsafe { ExportOptions::new().ordered().trust_readonly() };
         match this.kept.lend(&this.array, &options) {
             Ok(exported) => {
-                // SAFETY: where the consumer wants the pointer (the protocol's word).
+                // SAFETY: the exchange API requires `out` to be valid for a write of one pointer.
                 unsafe { out.write(exported.into_raw()) };
                 0
             }
@@ -83,25 +91,31 @@ unsafe extern "C" fn lend(object: *mut c_void, out: *mut *mut DLManagedTensorVer
     })
 }
 
-/// Describes an object to a consumer that is done with it before it returns: `dltensor_from_py_object_no_sync`.
+/// Describes an object to a consumer that uses the description only until control returns to
+/// Python: `dltensor_from_py_object_no_sync`.
 unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int {
-    // SAFETY: as in `lend`.
+    // SAFETY: the exchange API requires callers of this function to hold the GIL, and `called` ends
+    // with the call.
     let called = unsafe { Called::new() };
     let object: *mut ffi::PyObject = object.cast();
     called.enter_fast(|_| {
-        // SAFETY: an object (the protocol's word).
+        // SAFETY: the exchange API requires `object` to be a live Python object, and the GIL is
+        // held.
         if !unsafe { is_ours(object) } {
             return fail(|_| not_ours());
         }
-        // SAFETY: of the type, as just checked; the consumer holds a reference.
+        // SAFETY: `is_ours` just checked the type, and the consumer holds a reference during the
+        // call.
         let this = unsafe { this(object) };
         if let Err(error) = in_usual_order(&this.array) {
             return fail(|_| errors::refusal(&error));
         }
-        // SAFETY: the consumer is done with it before control returns (the protocol's word).
+        // SAFETY: clauses 1 and 2 of `Kept::describe`: the exchange API lets foreign code use this
+        // tensor only until control returns to Python, with the GIL held.
         match unsafe { this.kept.describe(&this.array) } {
             Ok(tensor) => {
-                // SAFETY: where the consumer wants the struct (the protocol's word).
+                // SAFETY: the exchange API requires `out` to be valid for a write of one
+                // `DLTensor`.
                 unsafe { out.write(tensor) };
                 0
             }
@@ -110,25 +124,29 @@ unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int 
     })
 }
 
-/// Makes an object of a tensor, which is consumed in any case: `managed_tensor_to_py_object_no_sync`.
+/// Creates an object from a tensor, and consumes the tensor even if it fails:
+/// `managed_tensor_to_py_object_no_sync`.
 unsafe extern "C" fn take(tensor: *mut DLManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
-    // SAFETY: as in `lend`.
+    // SAFETY: the exchange API requires callers of this function to hold the GIL, and `called` ends
+    // with the call.
     let called = unsafe { Called::new() };
     called.enter(|py| {
-        // SAFETY: the tensor is ours from now on, and what it says of its memory is the protocol's word.
+        // SAFETY: the exchange API passes ownership of the tensor to this function and requires its
+        // content to be valid.
         let array = unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error))?;
         crate::dlpack::came_in_order(&array, Synchronization::to_ask(array.place().kind()))?;
         let object = allocate(array);
         if object.is_null() {
             return Err(crate::entry::fetch(py));
         }
-        // SAFETY: where the consumer wants the object (the protocol's word).
+        // SAFETY: the exchange API requires `out` to be valid for a write of one object pointer.
         unsafe { out.write(object.cast()) };
         Ok(0)
     })
 }
 
-/// A new tensor of zeros, of a prototype's type, shape and device: `managed_tensor_allocator`. The interpreter need not be held.
+/// A new tensor of zeros with the dtype, shape and device of a prototype:
+/// `managed_tensor_allocator`. The caller need not hold the GIL.
 unsafe extern "C" fn allocate_tensor(
     prototype: *mut DLTensor,
     out: *mut *mut DLManagedTensorVersioned,
@@ -136,7 +154,8 @@ unsafe extern "C" fn allocate_tensor(
     set_error: Option<SetError>,
 ) -> c_int {
     let made = guarded(|| {
-        // SAFETY: null, or to a struct whose type, device, and `ndim` lengths are filled in (the protocol's word).
+        // SAFETY: the exchange API requires the prototype to be a valid `DLTensor` for the duration
+        // of the call; null becomes an error.
         let array = unsafe { prototype.as_ref() }.ok_or("the prototype is null".to_owned()).and_then(
             |prototype| {
                 // SAFETY: clause 1 of `zeros_like`: the protocol requires a prototype's shape to be
@@ -150,14 +169,15 @@ unsafe extern "C" fn allocate_tensor(
     });
     match made {
         Ok(tensor) => {
-            // SAFETY: where the caller wants the pointer (the protocol's word).
+            // SAFETY: the exchange API requires `out` to be valid for a write of one pointer.
             unsafe { out.write(tensor) };
             0
         }
         Err(text) => {
             let text = CString::new(text).unwrap_or_default();
             if let Some(set_error) = set_error {
-                // SAFETY: the caller's function, with the caller's context, and two texts.
+                // SAFETY: the caller passed `set_error` for use with this `context`, and both texts
+                // are C strings that outlive the call.
                 unsafe { set_error(context, c"BufferError".as_ptr(), text.as_ptr()) };
             }
             -1
@@ -179,8 +199,8 @@ unsafe fn zeros_like(prototype: &DLTensor) -> Result<DArray, String> {
         return Err(format!("the prototype has {ndim} axes, and the pointer to their lengths is null"));
     }
     let length = |axis| {
-        // SAFETY: clause 1: `shape` has `ndim` lengths and is not null if there is an axis, and
-        // `axis < ndim`.
+        // SAFETY: clause 1: `shape` has `ndim` lengths. It is not null if there is an axis
+        // (checked above), and `axis < ndim`.
         let len = unsafe { prototype.shape.wrapping_add(axis).read_unaligned() };
         usize::try_from(len).map_err(|_| format!("axis {axis} of the prototype has a length of {len}"))
     };
@@ -188,9 +208,10 @@ unsafe fn zeros_like(prototype: &DLTensor) -> Result<DArray, String> {
     DArray::zeros(dtype, &shape, place).map_err(|error| error.to_string())
 }
 
-/// The stream on which work on a device is put: `current_work_stream`. Null is none, and on CUDA the legacy default stream.
+/// The stream for work on a device: `current_work_stream`. Null means none, and on CUDA the legacy
+/// default stream.
 unsafe extern "C" fn current_work_stream(_: i32, _: i32, out: *mut *mut c_void) -> c_int {
-    // SAFETY: where the caller wants the pointer (the protocol's word).
+    // SAFETY: the exchange API requires `out` to be valid for a write of one pointer.
     unsafe { out.write(ptr::null_mut()) };
     0
 }

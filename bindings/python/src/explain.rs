@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use crate::object::downcast;
 
-/// A protocol's answer as `_explain.facts` writes it: the fields of `Answer`, of which those that
-/// stay as they are by default are missing.
+/// A protocol's answer as `_explain.facts` writes it: the fields of `Answer`. Fields with their
+/// default value are missing.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Facts {
@@ -68,7 +68,7 @@ pub(crate) struct Facts {
     is_aligned: Option<bool>,
 }
 
-/// The axes of a buffer of bytes, or the words of the refusal.
+/// The axes of a buffer of bytes, or the text of the refusal.
 #[derive(FromPyObject)]
 enum AxesOrRefusal {
     Axes(i64),
@@ -123,10 +123,10 @@ impl Facts {
     }
 }
 
-/// Name, library, the version measured, and whether tests hold the library to it.
+/// Name, library, the version measured, and whether tests check that version.
 type Known = (&'static str, &'static str, &'static str, bool);
 
-/// The consumers that are known.
+/// The known consumers.
 #[pyfunction]
 pub(crate) fn _consumers() -> Vec<Known> {
     explain::profiles()
@@ -134,7 +134,7 @@ pub(crate) fn _consumers() -> Vec<Known> {
         .collect()
 }
 
-/// The names of the protocols, in the order in which they are shown.
+/// The names of the protocols, in display order.
 #[pyfunction]
 pub(crate) fn _protocols() -> Vec<&'static str> {
     Protocol::NAMES.into_iter().map(|(_, name)| name).collect()

@@ -1,14 +1,14 @@
-//! `x.flags`: what is known of an array's memory at a glance, under NumPy's names.
+//! `x.flags`: the properties of an array's memory, under NumPy's names.
 
 use crossdock::DArray;
 use crossdock::layout::Order;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
-/// How the elements of an array lie in memory, and whether they may be written.
+/// The memory layout of an array, and whether it is writable.
 ///
-/// Each is an attribute (``x.flags.c_contiguous``) and an item (``x.flags['C_CONTIGUOUS']``). There is no ``owndata``: memory is counted, and
-/// every array that lies on it owns it alike.
+/// Each is an attribute (``x.flags.c_contiguous``) and an item (``x.flags['C_CONTIGUOUS']``). There
+/// is no ``owndata``: memory is reference-counted, and all arrays on it own it equally.
 ///
 /// Examples
 /// --------
@@ -22,16 +22,16 @@ use pyo3::prelude::*;
 #[pyclass(frozen, eq, module = "crossdock")]
 #[derive(PartialEq, Eq)]
 pub(crate) struct Flags {
-    /// The elements lie one behind the other in row-major order.
+    /// The elements are C-contiguous (row-major).
     #[pyo3(get)]
     c_contiguous: bool,
-    /// The elements lie one behind the other in column-major order.
+    /// The elements are F-contiguous (column-major).
     #[pyo3(get)]
     f_contiguous: bool,
     /// The elements may be written through this array.
     #[pyo3(get)]
     writeable: bool,
-    /// Every element lies where its type wants it.
+    /// Every element is aligned for its dtype.
     #[pyo3(get)]
     aligned: bool,
     /// Axes follow pointers (``suboffsets``).
@@ -62,7 +62,7 @@ impl Flags {
         ]
     }
 
-    /// The names of those that are set.
+    /// The names of the flags that are set.
     pub(crate) fn words(&self) -> String {
         let set: Vec<&str> = self.rows().into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
         set.join(", ")
@@ -71,7 +71,7 @@ impl Flags {
 
 #[pymethods]
 impl Flags {
-    /// As ``c_contiguous``.
+    /// The same as ``c_contiguous``.
     #[getter]
     fn contiguous(&self) -> bool {
         self.c_contiguous

@@ -1,4 +1,4 @@
-//! The functions of the module, which make arrays.
+//! The module's functions that create arrays.
 
 use std::path::PathBuf;
 
@@ -24,25 +24,17 @@ use crate::{arrow, buffer, device, dlpack, import, nested, protocols, shape};
 
 /// An array on the memory of an object.
 ///
-/// It is taken by the first protocol by which the object shares its memory: a buffer (PEP 3118), Arrow, DLPack, NumPy's array interface,
-/// ``__array__``.
+/// It is imported by the first protocol that the object supports: a buffer (PEP 3118), Arrow,
+/// DLPack, NumPy's array interface, ``__array__``.
 ///
-/// Elements that mean more than their numbers are refused: masked ones of NumPy, nulls, integers that pandas would round. A frame of pandas
-/// is its columns, without the labels of its rows, as in ``DataFrame.to_numpy``; columns of several types are records.
+/// Elements that mean more than their numbers are refused: masked NumPy elements, nulls, integers
+/// that pandas would round. A pandas frame is imported as its columns, without the row labels, as
+/// in ``DataFrame.to_numpy``; columns of several types become records.
 ///
 /// Parameters
 /// ----------
 /// obj : object
-///     Anything that shares its memory. An array is given back as it is.
-/// copy : bool or None, default False
-///     False never copies: what shares no memory is refused, with the reason. None copies where it has to, and says why in
-///     ``copied_because``. True always copies.
-/// device : str, optional
-///     The device on which the elements are wanted (:func:`devices`). What is elsewhere is mapped there where that can be, and otherwise
-///     copied, as ``copy`` permits. Without it they stay where they are.
-/// frozen : bool, default False
-///     Your word that nobody writes the memory from now on. The array is read-only then, and whoever relies on constancy, as Arrow's
-///     libraries do, can have it. See :meth:`Array.frozen`.
+///     Any object that shares its memory. An array is returned as it is.
 ///
 /// Returns
 /// -------
@@ -51,9 +43,8 @@ use crate::{arrow, buffer, device, dlpack, import, nested, protocols, shape};
 /// Raises
 /// ------
 /// BufferError
-///     Where the object does not share its memory; with what each protocol said, where it has several.
-/// TypeError
-///     Where it has none of them.
+///     If the object does not share its memory. With several protocols, the message has the reason
+///     of each.
 ///
 /// Examples
 /// --------
@@ -102,7 +93,7 @@ fn finished(py: Python<'_>, taken: import::Taken, frozen: bool) -> PyResult<Boun
     Ok(made)
 }
 
-/// [`asarray`] on a device that was named.
+/// [`asarray`] with a `device`.
 fn asarray_on<'py>(
     obj: &Bound<'py, PyAny>,
     place: Place,
@@ -110,7 +101,7 @@ fn asarray_on<'py>(
     frozen: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = obj.py();
-    // What goes elsewhere is copied on the way, and not here as well.
+    // The copy to the device is the only one.
     let first = if policy == CopyPolicy::Always { CopyPolicy::IfNeeded } else { policy };
     let mut taken = match downcast(obj) {
         Some(own) if own.array.place() == place && policy != CopyPolicy::Always && !frozen => {
@@ -128,7 +119,7 @@ fn asarray_on<'py>(
     finished(py, device::brought(taken, place, policy)?, frozen)
 }
 
-/// What the argument `copy` permits.
+/// The policy that the argument `copy` selects.
 fn policy(copy: Option<bool>) -> CopyPolicy {
     match copy {
         Some(false) => CopyPolicy::Never,
@@ -137,28 +128,26 @@ fn policy(copy: Option<bool>) -> CopyPolicy {
     }
 }
 
-/// The array, with the caller's word that nobody writes its memory any more, if they give it.
+/// The array; if `frozen`, with the caller's promise that its memory is constant from now on.
 pub(crate) fn promised(array: DArray, frozen: bool) -> PyResult<DArray> {
     if !frozen {
         return Ok(array);
     }
     let (memory, offset) = array.buffer().raise()?;
-    // SAFETY: the caller's word, who writes `frozen` in Python.
+    // SAFETY: `frozen=True` is the Python caller's documented promise that no code writes the
+    // memory from now on; it cannot be checked here.
     let memory = unsafe { memory.assume_constant() };
     DArray::from_buffer(memory, array.dtype().clone(), array.layout().clone(), offset).raise()
 }
 
-/// A new array with a copy of what an object has: nested lists and values, or anything that shares its memory.
+/// A new array with a copy of an object's elements: nested lists and values, or any object that
+/// shares its memory.
 ///
 /// Parameters
 /// ----------
 /// obj : object
-///     Lists and tuples of values, as deep as there shall be axes; a value; or anything that :func:`asarray` takes.
-/// dtype : str or dtype, optional
-///     What the elements shall be. Without it, numbers are of the least of ``bool``, ``int64``, ``uint64``, ``float64`` and
-///     ``complex128`` that holds them all.
-/// device : str, default 'cpu'
-///     Where the array is to be (:func:`devices`).
+///     Lists and tuples of values, nested to the depth of the axes; a value; or any object that
+///     :func:`asarray` accepts.
 ///
 /// Returns
 /// -------
@@ -192,11 +181,7 @@ pub(crate) fn array<'py>(
 /// shape : int or tuple of int
 ///     The lengths of the axes.
 /// dtype : str or dtype, default 'float64'
-///     What one element is.
-/// order : {'C', 'F'}
-///     Row-major or column-major.
-/// device : str, default 'cpu'
-///     Where the array is to be (:func:`devices`).
+///     The dtype of the elements.
 ///
 /// Returns
 /// -------
@@ -221,18 +206,14 @@ pub(crate) fn zeros<'py>(
     wrap(py, DArray::zeros(dtype, &extents(shape)?, options(order, device)?).raise()?)
 }
 
-/// A new array to be written. Its elements are zeros: what somebody else's array held is shown to nobody.
+/// A new array for writing. Its elements are zeros, so that it never exposes freed memory.
 ///
 /// Parameters
 /// ----------
 /// shape : int or tuple of int
 ///     The lengths of the axes.
 /// dtype : str or dtype, default 'float64'
-///     What one element is.
-/// order : {'C', 'F'}
-///     Row-major or column-major.
-/// device : str, default 'cpu'
-///     Where the array is to be (:func:`devices`).
+///     The dtype of the elements.
 ///
 /// Returns
 /// -------
@@ -255,20 +236,14 @@ pub(crate) fn empty<'py>(
     zeros(py, shape, dtype, order, device)
 }
 
-/// A new array of one value.
+/// A new array filled with one value.
 ///
 /// Parameters
 /// ----------
 /// shape : int or tuple of int
 ///     The lengths of the axes.
 /// value : object
-///     What every element is.
-/// dtype : str or dtype, optional
-///     What one element is; without it, what :func:`array` would make of the value.
-/// order : {'C', 'F'}
-///     Row-major or column-major.
-/// device : str, default 'cpu'
-///     Where the array is to be (:func:`devices`).
+///     The value of every element.
 ///
 /// Returns
 /// -------
@@ -305,19 +280,20 @@ pub(crate) fn full<'py>(
     wrap(py, making(py, nbytes, || DArray::full(dtype, &shape, value, options)).raise()?)
 }
 
-/// How a new array is made, and where: on a device that can be opened.
+/// The order and device of a new array. The device must be available.
 fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
     let place = device.map_or(Ok(Place::CPU), device::place_of)?;
     device::memory_at(place)?;
     Ok(ArrayOptions::new().order(shape::order(order)?).place(place))
 }
 
-/// The one array of a file, read-only: in place where it lies there as it is, and decoded otherwise.
+/// The only array of a file, read-only: mapped if it is stored as plain elements, decoded
+/// otherwise.
 ///
 /// Parameters
 /// ----------
 /// path : str or os.PathLike
-///     A ``.npy``, ``.npz``, ``.safetensors``, PNG or JPEG file, known by its first bytes.
+///     A ``.npy``, ``.npz``, ``.safetensors``, PNG or JPEG file, identified by its first bytes.
 ///
 /// Returns
 /// -------
@@ -339,20 +315,12 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> 
     wrap(py, crossdock::open(path).raise()?)
 }
 
-/// An array on memory at an address, which nobody can check.
+/// An array on memory at an address. The address cannot be checked.
 ///
 /// Parameters
 /// ----------
 /// address : int
-///     The first byte.
-/// nbytes : int
-///     How many bytes there are.
-/// base : object
-///     What the memory belongs to. It is kept as long as the array.
-/// dtype : str, default 'uint8'
-///     What the elements are, which lie one behind the other.
-/// readonly : bool, default False
-///     Whether they may not be written.
+///     The address of the first byte.
 ///
 /// Returns
 /// -------
@@ -382,7 +350,9 @@ pub(crate) fn from_address<'py>(
     }
     let owner = Owner::object(base);
     let pointer = std::ptr::with_exposed_provenance_mut(address);
-    // SAFETY: the caller's word, who writes an address in Python.
+    // SAFETY: the Python caller vouches that `address` starts `nbytes` bytes which live as long as
+    // `base`; it cannot be checked here. The address does not wrap (checked above), and `owner`
+    // keeps `base`.
     let memory =
         unsafe { Buffer::from_foreign(pointer, nbytes, Place::CPU, Birth::Aliased, move || drop(owner)) };
     let memory = if readonly { memory.raise()?.into_readonly() } else { memory.raise()? };
@@ -390,16 +360,12 @@ pub(crate) fn from_address<'py>(
     wrap(py, DArray::from_buffer(memory, dtype, layout, 0).raise()?)
 }
 
-/// An array on what an object lends by DLPack.
+/// An array on the tensor that an object exports by DLPack.
 ///
 /// Parameters
 /// ----------
 /// obj : object
-///     Anything with ``__dlpack__``.
-/// device : str or tuple of int, optional
-///     The device that it is wanted on: by its name, or as DLPack numbers them. The producer decides whether it brings it there.
-/// copy : bool, optional
-///     True asks the producer for a copy, False forbids one.
+///     Any object with ``__dlpack__``.
 ///
 /// Returns
 /// -------
@@ -424,23 +390,16 @@ pub(crate) fn from_dlpack<'py>(
     wrap(py, dlpack::import(obj, device.map(device::place_of).transpose()?, copy)?)
 }
 
-/// What an object lends by Arrow, in place.
+/// Zero-copy arrays of an object's Arrow data.
 ///
-/// A column is an array; the columns of a table, a record batch or a data frame are a dictionary of arrays.
+/// A column becomes an array; the columns of a table, a record batch or a data frame become a
+/// dictionary of arrays.
 ///
 /// Parameters
 /// ----------
 /// obj : object
-///     Anything with ``__arrow_c_array__``, ``__arrow_c_device_array__`` or ``__arrow_c_stream__``.
-/// validity : bool, default False
-///     True gives a pair of arrays for each column: the values, with anything where one is null, and truth values, which are false there
-///     (or None, where no value is null). Otherwise nulls are refused, except for dates and durations that are NaT there.
-/// chunks : bool, default False
-///     True gives a list with an item for each chunk of a stream. Otherwise there has to be one chunk.
-/// pairs : bool, default False
-///     True gives the columns of a table as a list of pairs, each with its name in front (for a
-///     column in a struct, a tuple of the path of names): names may then repeat. Otherwise they are
-///     a dictionary, in which such a column is called ``'struct.column'``.
+///     Any object with ``__arrow_c_array__``, ``__arrow_c_device_array__`` or
+///     ``__arrow_c_stream__``.
 ///
 /// Returns
 /// -------
@@ -470,24 +429,15 @@ pub(crate) fn from_arrow<'py>(
     arrow::take(obj, arrow::Wanted { validity, chunks, pairs })
 }
 
-/// An array as a column for Arrow's libraries, with what the array itself cannot say.
+/// An array as a column for Arrow libraries, with what the array itself cannot express.
 ///
-/// Without any of that, ``pyarrow.array(x)`` and the like take the array itself. Dates and durations that are not a time (NaT) are null in
-/// either case.
+/// Without these, ``pyarrow.array(x)`` and the like import the array itself. Dates and durations
+/// that are NaT are null in either case.
 ///
 /// Parameters
 /// ----------
 /// obj : object
-///     An array, or what :func:`asarray` makes one of.
-/// validity : object, optional
-///     Truth values of the same shape, false where an element is null: an array, or what :func:`array` makes one of.
-/// name : str, optional
-///     What the column is called.
-/// whole : bool, default False
-///     True hands the array over as one tensor, all of whose axes may lie in any order; otherwise axis 0 is the rows.
-/// copy : bool or None, default False
-///     False refuses what does not lie as Arrow wants it. None copies that, each time that the column is taken; records, whose fields have to
-///     lie apart, go out by no other way. True always copies.
+///     An array, or an object that :func:`asarray` accepts.
 ///
 /// Returns
 /// -------
@@ -529,9 +479,10 @@ pub(crate) fn to_arrow<'py>(
     Ok(Bound::new(py, column)?.into_any())
 }
 
-/// How many bytes of array data have been copied since the process began: the difference of two readings is what was copied between.
+/// The number of bytes of array data copied since the process began. The difference of two calls is
+/// the amount copied between them.
 ///
-/// Elements that are read or written one by one do not count, nor does what other libraries copy.
+/// Accesses to single elements do not count, nor do copies by other libraries.
 ///
 /// Returns
 /// -------

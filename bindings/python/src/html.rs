@@ -1,4 +1,4 @@
-//! `_repr_html_`: what an array is, with a drawing of its axes and of the way from element to element.
+//! `_repr_html_`: an array's properties, and a drawing of its axes with the memory offsets.
 
 use std::fmt::Write as _;
 
@@ -8,16 +8,17 @@ use crossdock::element::DType;
 use crate::dtype::dtype_text;
 use crate::flags::Flags;
 
-/// The most cells that are drawn along an axis; the rest is left out.
+/// The largest number of cells drawn along an axis; the rest is left out.
 const MOST: usize = 6;
 const CELL: (usize, usize) = (52, 24);
-/// Where the first cell stands: labels stand above it and beside it.
+/// The position of the first cell; labels are above it and to its left.
 const LEFT: usize = 30;
 const TOP: usize = 26;
-/// How far the planes of outer axes stand behind each other.
+/// The displacement between the planes of outer axes.
 const BEHIND: usize = 7;
 
-/// What an array is as HTML: a table, its fields, and the last two axes as cells with the offsets of the elements.
+/// An array as HTML: a table, its fields, and the last two axes as cells with the offsets of the
+/// elements.
 pub(crate) fn write(array: &DArray) -> String {
     let flags = Flags::of(array);
     let rows = [
@@ -29,7 +30,7 @@ pub(crate) fn write(array: &DArray) -> String {
     ];
     let mut html = String::from("<div class=\"crossdock-array\"><table><tbody>");
     for (name, text) in rows {
-        // Writing to a text does not fail, here and below.
+        // Writing to a `String` does not fail, here and below.
         let _ = write!(html, "<tr><th>{name}</th><td><code>{}</code></td></tr>", escaped(&text));
     }
     html += "</tbody></table>";
@@ -43,7 +44,7 @@ fn tuple<T: ToString>(numbers: &[T]) -> String {
     format!("({}{})", numbers.join(", "), if numbers.len() == 1 { "," } else { "" })
 }
 
-/// Letters that HTML takes for its own.
+/// Escapes the special characters of HTML.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -75,7 +76,7 @@ fn fields(dtype: &DType) -> String {
     html + "</tbody></table>"
 }
 
-/// Which indices of an axis are drawn, and a gap where the middle is left out.
+/// The indices of an axis that are drawn, with a gap where the middle is left out.
 fn drawn(len: usize) -> Vec<Option<usize>> {
     if len <= MOST {
         return (0..len).map(Some).collect();
@@ -97,7 +98,8 @@ impl Axis {
     }
 }
 
-/// The last two axes as cells, each with the distance of its element from the first one, in bytes; the axes before them as planes behind.
+/// The last two axes as cells, each with its element's distance from the first one in bytes. Outer
+/// axes are planes behind them.
 fn drawing(array: &DArray) -> String {
     let strides = array.strides().iter().zip(array.shape()).enumerate();
     let mut axes: Vec<Axis> = strides.map(|(number, (&stride, &len))| Axis { number, len, stride }).collect();
@@ -110,7 +112,7 @@ fn drawing(array: &DArray) -> String {
     let (width, height) = (columns.len() * CELL.0, rows.len() * CELL.1);
     let labels = outer.iter().map(Axis::label).collect::<Vec<_>>().join(", ");
     let own_labels = [&row, &column].map(|axis| axis.as_ref().map(Axis::label).unwrap_or_default());
-    // Letters are at most so wide.
+    // An upper bound of the width of a letter.
     let widest = labels.chars().count().max(own_labels[1].chars().count()) * 7 + LEFT;
     let tallest = own_labels[0].chars().count() * 7;
     let (left, top) = (LEFT + shift, TOP + shift);
@@ -141,7 +143,7 @@ fn drawing(array: &DArray) -> String {
                 }
                 _ => "…".to_owned(),
             };
-            // What stands behind pointers has no distance.
+            // Elements behind pointers have no fixed distance.
             let text = if array.layout().suboffsets().is_some() { "→" } else { &offset };
             let (x, y) = (left + x * CELL.0, top + y * CELL.1);
             let (middle, base) = (x + CELL.0 / 2, y + CELL.1 / 2 + 4);

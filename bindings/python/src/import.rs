@@ -1,4 +1,4 @@
-//! Arrays of the elements of other objects: on their memory, or copied where the caller permits it.
+//! Arrays of the elements of other objects: zero-copy, or copied if the caller permits it.
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
@@ -7,18 +7,18 @@ use pyo3::prelude::*;
 use crate::copies::copied;
 use crate::{masked, nested, protocols};
 
-/// An array, and why it is a copy where none was asked for.
+/// An array, and why it is a copy if none was requested.
 pub(crate) struct Taken {
     pub(crate) array: DArray,
     pub(crate) copied_because: Option<String>,
 }
 
-/// An array of an object's elements: on its memory, or a copy where the policy says so.
+/// An array of an object's elements: zero-copy, or a copy if the policy says so.
 pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Taken> {
     take_otherwise(object, policy, protocols::lend(object))
 }
 
-/// As [`take`], where its buffer, which was asked for already, was refused for that reason.
+/// Like [`take`], for an object whose buffer was already requested and refused.
 #[cold]
 pub(crate) fn take_without_buffer(
     object: &Bound<'_, PyAny>,
@@ -39,9 +39,9 @@ fn take_otherwise(
         (Ok(array), _) => array,
         (Err(error), CopyPolicy::Never) => return Err(error),
         (Err(error), policy) => {
-            // What has no memory of its own to share has elements all the same.
+            // An object without shareable memory may still have elements.
             let array = match protocols::copied(object)? {
-                // Whoever asks for a copy gets one to be written.
+                // A requested copy must be writable.
                 Some(array) if policy == CopyPolicy::Always && array.is_readonly() => {
                     copied(object.py(), &array)?
                 }

@@ -1,4 +1,4 @@
-//! What an object keeps for consumers that ask again and again, or give nothing back.
+//! State that an object keeps for consumers that ask repeatedly, or whose protocol has no release.
 
 use std::cell::OnceCell;
 
@@ -11,16 +11,16 @@ use pyo3::PyErr;
 
 use crate::errors;
 
-/// Nothing, of most objects: one word.
+/// One word, which is empty for most objects.
 pub(crate) struct Kept(OnceCell<Box<Parts>>);
 
 /// # Invariants
 ///
-/// 1. `prepared` is of the array beside it.
+/// 1. `prepared` describes the array of the object that this belongs to.
 #[derive(Default)]
 struct Parts {
     prepared: OnceCell<Prepared>,
-    /// Whoever was told the address by the array interface has it until the object goes.
+    /// The lease of consumers of the array interface, which holds until the object goes.
     told: OnceCell<Loan>,
 }
 
@@ -34,7 +34,7 @@ impl Kept {
         self.0.get_or_init(Box::default)
     }
 
-    /// What DLPack says of the array beside this.
+    /// The DLPack description of `array`.
     #[inline(always)]
     fn prepared(&self, array: &DArray) -> Result<&Prepared, Refusal> {
         match self.0.get().and_then(|parts| parts.prepared.get()) {
@@ -49,7 +49,7 @@ impl Kept {
         Ok(self.parts().prepared.get_or_init(|| prepared))
     }
 
-    /// The array beside this by DLPack, in place.
+    /// Exports `array` by DLPack, zero-copy.
     #[inline(always)]
     pub(crate) fn lend(
         &self,
@@ -57,24 +57,28 @@ impl Kept {
         options: &ExportOptions,
     ) -> Result<Exported<DLManagedTensorVersioned>, Refusal> {
         let prepared = self.prepared(array)?;
-        // SAFETY: Parts 1.
+        // SAFETY: Parts 1: `prepared` describes `array`, which the caller passes from the object
+        // that this belongs to.
         unsafe { prepared.lend(array, options) }
     }
 
-    /// The array beside this, described to a consumer that is done with it before the interpreter goes on.
+    /// Describes `array` to a consumer that uses the description only until control returns to
+    /// Python.
     ///
     /// # Safety
     ///
-    /// The consumer is foreign code, which holds the interpreter until it is done.
+    /// 1. Only foreign code uses the description.
+    /// 2. The consumer holds the GIL until it no longer uses it.
     #[inline(always)]
     pub(crate) unsafe fn describe(&self, array: &DArray) -> Result<DLTensor, PyErr> {
         let prepared = self.prepared(array).map_err(|refusal| errors::refused(&refusal))?;
-        // SAFETY: Parts 1. Leases of this array are taken by threads that hold the interpreter, and the consumer's instructions are its own.
+        // SAFETY: Parts 1. Only threads that hold the GIL take leases of this array, and by clauses
+        // 1 and 2 of `# Safety` the consumer is foreign code that holds it.
         unsafe { prepared.describe(array) }.map_err(|error| errors::refusal(&error))
     }
 
-    /// Notes that an address of the array beside this is told to somebody who gives nothing back, and who comes after the work that is
-    /// under way on its memory. Whether they may not write.
+    /// Leases `array` until the object goes, for a consumer that only gets its address, and whose
+    /// accesses come after in-flight work. Returns whether the consumer must not write.
     pub(crate) fn tell(&self, array: &DArray) -> crossdock::Result<bool> {
         let told = &self.parts().told;
         if let Some(loan) = told.get() {

@@ -1,4 +1,4 @@
-//! `crossdock.ledger()`: which memory is alive, and who holds it.
+//! `crossdock.ledger()`: the live memory and its holders.
 
 use crossdock::ledger as book;
 use crossdock::memory::{LeaseKind, Protocols};
@@ -8,20 +8,21 @@ use pyo3::types::PyDict;
 
 use crate::entry::attached;
 
-/// What memory is alive, and who holds it.
+/// The live memory and its holders.
 ///
-/// Keeping the list costs a lock and a look at the clock for each allocation and each hand-over, so it is off until it is wanted: here, or by
-/// the environment variable ``CROSSDOCK_LEDGER=1`` from the beginning. It knows what was allocated and handed over since.
+/// The list costs a lock and a clock read for each allocation and each export, so it is off by
+/// default. This function or the environment variable ``CROSSDOCK_LEDGER=1`` turns it on. It
+/// contains what was allocated and exported since then.
 ///
 /// Parameters
 /// ----------
 /// on : bool, optional
-///     True begins to keep the list, False ends it; otherwise that stays as it is.
+///     True turns the list on, False turns it off; by default it stays as it is.
 ///
 /// Returns
 /// -------
 /// Ledger
-///     The allocations that are alive, the largest first: a sequence, whose text is a table.
+///     The live allocations, the largest first: a sequence, whose text is a table.
 ///
 /// Examples
 /// --------
@@ -51,7 +52,7 @@ pub(crate) fn ledger(py: Python<'_>, on: Option<bool>) -> PyResult<Ledger> {
 #[pyclass(frozen, sequence, module = "crossdock")]
 pub(crate) struct Ledger {
     entries: Vec<Py<Entry>>,
-    /// Whether the list was kept at that moment.
+    /// Whether the list was on at that moment.
     #[pyo3(get)]
     is_on: bool,
     report: book::Report,
@@ -59,7 +60,7 @@ pub(crate) struct Ledger {
 
 #[pymethods]
 impl Ledger {
-    /// The bytes of all of it.
+    /// The total number of bytes.
     #[getter]
     fn nbytes(&self) -> u128 {
         self.report.nbytes()
@@ -83,28 +84,28 @@ impl Ledger {
     }
 }
 
-/// One allocation that is alive.
+/// One live allocation.
 #[pyclass(frozen, get_all, module = "crossdock", name = "LedgerEntry")]
 pub(crate) struct Entry {
-    /// Where it begins.
+    /// The address of its first byte.
     address: usize,
     /// Its size in bytes.
     nbytes: usize,
     /// The device.
     place: String,
-    /// What stands behind it: ``'heap'``, ``'file map'``, ``'shared memory'``, ``'foreign'``, ….
+    /// The kind of memory: ``'heap'``, ``'file map'``, ``'shared memory'``, ``'foreign'``, ….
     backing: String,
-    /// The name of the pool that it came from, where it came from one.
+    /// The name of its pool, if it came from one.
     pool: Option<&'static str>,
-    /// How many seconds ago it was made; None where that was before the list was kept.
+    /// Its age in seconds; None if it is older than the list.
     age: Option<f64>,
-    /// How many arrays and buffers lie on it.
+    /// The number of arrays and buffers on it.
     handles: u64,
-    /// How many leases are held of each kind: ``'read'``, ``'share'``, ``'write'``, ``'pin'``.
+    /// The number of active leases of each kind: ``'read'``, ``'share'``, ``'write'``, ``'pin'``.
     leases: Py<PyDict>,
-    /// The protocols by which it ever went out.
+    /// The protocols that ever exported it.
     exported: Vec<String>,
-    /// Those of the leases that were taken since the list is kept, the oldest first.
+    /// The leases that were taken since the list is on, the oldest first.
     holders: Vec<Py<Holder>>,
 }
 
@@ -142,16 +143,16 @@ impl Entry {
     }
 }
 
-/// One lease that is held.
+/// One active lease.
 #[pyclass(frozen, module = "crossdock", name = "LedgerHolder")]
 pub(crate) struct Holder {
-    /// What it permits: ``'read'``, ``'share'``, ``'write'`` or ``'pin'``.
+    /// The access that it permits: ``'read'``, ``'share'``, ``'write'`` or ``'pin'``.
     #[pyo3(get)]
     kind: &'static str,
-    /// The protocols by which it went out.
+    /// The protocols that exported it.
     #[pyo3(get)]
     protocols: Vec<String>,
-    /// How many seconds ago it was taken.
+    /// Its age in seconds.
     #[pyo3(get)]
     age: f64,
     text: String,

@@ -1,7 +1,8 @@
-//! Crossdock for Python: the type `crossdock.Array`, and the functions that make one.
+//! Crossdock for Python: the type `crossdock.Array`, and the functions that create arrays.
 //!
-//! The type is made of slots of our own, since what is handed over in nanoseconds cannot afford a general trampoline; the functions are
-//! PyO3's. What the interpreter has no part in (formats, which request gets what, DLPack's structs) is the library's.
+//! The type has hand-written slots, since PyO3's general trampoline is too slow for exports that
+//! take nanoseconds; the functions are PyO3's. Work without the interpreter (formats, request
+//! negotiation, DLPack's structs) is in the library.
 
 mod arguments;
 mod array_type;
@@ -52,7 +53,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Raise as _;
 
-/// What is written in Rust of the package `crossdock`.
+/// The Rust part of the package `crossdock`.
 #[pymodule]
 mod _crossdock {
     use super::*;
@@ -87,17 +88,19 @@ mod _crossdock {
         crossdock_cuda::register().raise()?;
         crossdock_opencl::register().raise()?;
         memory::note_type(module.py());
-        // Where pickles find it, whatever the parts of the package are called.
+        // Pickles refer to this module, whatever the package's parts are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
         module.add("Array", array_type::make_type(module.py())?)
     }
 
-    /// Which interpreter a thread belongs to is asked of the process, which knows of the main one alone: in another, calls wait for
-    /// ever.
+    /// PyO3 attaches threads to the main interpreter only: in a subinterpreter, calls would block
+    /// forever.
     fn main_interpreter() -> PyResult<()> {
-        // SAFETY: the interpreter that imports this is held.
+        // SAFETY: the interpreter that imports this module called `init`, so this thread holds its
+        // GIL and has a current interpreter.
         let own = unsafe { ffi::PyInterpreterState_Get() };
-        // SAFETY: an interpreter that is alive.
+        // SAFETY: `own` is the current interpreter of this thread, which is alive during the
+        // import.
         match unsafe { ffi::PyInterpreterState_GetID(own) } {
             0 => Ok(()),
             number => Err(PyImportError::new_err(format!(

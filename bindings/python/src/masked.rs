@@ -1,22 +1,20 @@
-//! NumPy's masked arrays: a dtype has no word for what is masked, and a buffer has the values
-//! alone.
+//! NumPy's masked arrays: neither a dtype nor a buffer expresses which elements are masked.
 
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-/// Refuses an array of NumPy of which elements are masked. Objects of classes written in C are
-/// none.
+/// Refuses a NumPy array with masked elements. Instances of non-heap types are never masked arrays.
 ///
 /// # Errors
 ///
 /// `BufferError` if an element is masked.
 #[inline]
 pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    // SAFETY: `object` is an object, and this thread holds the GIL.
+    // SAFETY: `object` is a live object, and its `Bound` proves that this thread holds the GIL.
     let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
-    // SAFETY: `class` is the type of an object that is referenced here.
+    // SAFETY: `class` is the type of `object`, which keeps it alive, and the GIL is held.
     let flags = unsafe { ffi::PyType_GetFlags(class) };
     if flags & ffi::Py_TPFLAGS_HEAPTYPE == 0 { Ok(()) } else { check_class(object) }
 }
@@ -24,9 +22,10 @@ pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
 #[cold]
 fn check_class(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    // SAFETY: a string, and this thread holds the GIL.
+    // SAFETY: the interned name is a live string, and `py` proves that this thread holds the GIL.
     let module = unsafe { ffi::PyImport_GetModule(intern!(py, "numpy.ma").as_ptr()) };
-    // SAFETY: a new reference, or null with or without an exception.
+    // SAFETY: `PyImport_GetModule` returns a new reference, or null with or without an exception;
+    // `py` proves that the GIL is held.
     let Some(module) = (unsafe { Bound::from_owned_ptr_or_opt(py, module) }) else {
         // Without the module there are no masked arrays.
         drop(PyErr::take(py));
@@ -37,7 +36,7 @@ fn check_class(object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     let is_masked = match module.call_method1(intern!(py, "is_masked"), (object,)) {
         Ok(answer) => answer.is_truthy()?,
-        // A mask of records has a truth value for each field, which cannot be reduced.
+        // A mask of records has a boolean for each field, which cannot be reduced.
         Err(_) => {
             let bytes: Vec<u8> = object.getattr(intern!(py, "mask"))?.call_method0("tobytes")?.extract()?;
             bytes.iter().any(|&byte| byte != 0)

@@ -1,4 +1,4 @@
-//! Attributes and methods of `crossdock.Array`: the tables that the interpreter reads.
+//! Attributes and methods of `crossdock.Array`: the interpreter's tables.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -29,7 +29,7 @@ use crate::{
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
 type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
 
-/// Name, how to get it, documentation.
+/// Name, getter, documentation.
 const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"shape", |py, this| tuple(py, this.array.shape()), c"The lengths of the axes."),
     (c"strides", |py, this| tuple(py, this.array.strides()), c"The distance between neighbours along each axis, in bytes."),
@@ -79,7 +79,7 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"__bytes__", to_bytes, docstrings::BYTES),
 ];
 
-/// The slots that hold the tables, which live for ever.
+/// The slots of the tables, which are leaked and so live forever.
 pub(crate) fn slots() -> [ffi::PyType_Slot; 2] {
     let attribute =
         |&(name, _, doc): &(&'static CStr, Getter, &'static CStr), index: usize| ffi::PyGetSetDef {
@@ -116,11 +116,11 @@ pub(crate) fn slots() -> [ffi::PyType_Slot; 2] {
     ]
 }
 
-/// Every attribute: the closure is its number in the table.
+/// The getter of every attribute: `closure` is its index in the table.
 unsafe extern "C" fn get(object: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls.
+    // SAFETY: only the interpreter calls this getter, with the GIL held until it returns.
     let called = unsafe { Called::new() };
-    // SAFETY: with an object of the type.
+    // SAFETY: the interpreter checks that `object` is an instance of the type that has this getter.
     let this = unsafe { this(object) };
     called.enter_fast(|py| match ATTRIBUTES[closure.addr()].1(py, this) {
         Ok(value) => value.into_ptr(),
@@ -135,20 +135,21 @@ type Call = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// A method by its number in the table, since the interpreter tells a method nothing but its arguments.
+/// A method by its index in the table, since the interpreter passes only the arguments.
 unsafe extern "C" fn call<const METHOD: usize>(
     object: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls.
+    // SAFETY: only the interpreter calls this method, with the GIL held until it returns.
     let called = unsafe { Called::new() };
-    // SAFETY: with an object of the type.
+    // SAFETY: the interpreter checks that `object` is an instance of the type that has this method.
     let this = unsafe { this(object) };
     called.enter(|py| {
         let (name, method, _) = METHODS[METHOD];
-        // SAFETY: as the interpreter hands them over.
+        // SAFETY: clauses 1 and 2 of `Arguments::new`: the flags `METH_FASTCALL | METH_KEYWORDS`
+        // make the interpreter pass arguments and names in this form.
         let arguments = unsafe { Arguments::new(py, name, args, count, names) };
         Ok(method(py, this, arguments)?.into_ptr())
     })
@@ -210,7 +211,7 @@ fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
     }
     let inside = |(index, &len): (isize, &usize)| {
         let from_start = if index < 0 { index.saturating_add(len.cast_signed()) } else { index };
-        // What is no index is refused where the element is looked for.
+        // `usize::MAX` fails in the element access.
         usize::try_from(from_start).unwrap_or(usize::MAX)
     };
     let index: Vec<usize> = given.into_iter().zip(array.shape()).map(inside).collect();
@@ -224,7 +225,7 @@ fn copy<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
     wrap(py, detached(py, &this.array, |array| array.to_order(order)).raise()?)
 }
 
-/// What the module `copy` asks for, of `deepcopy` with a memo that has nothing for us.
+/// `__copy__` and `__deepcopy__` of the module `copy`. The memo is ignored.
 fn duplicate<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     let _memo = arguments.take("memo");
     arguments.finish()?;

@@ -1,4 +1,4 @@
-//! Between elements that are dates and durations, and the objects of Python's `datetime`.
+//! Conversions between date and duration elements and the objects of Python's `datetime`.
 
 use crossdock::element::{ByteOrder, DType, NAT, ScalarKind, TimeBase, TimeUnit, Value};
 use pyo3::exceptions::PyValueError;
@@ -10,13 +10,13 @@ use pyo3::types::{PyDate, PyDateTime, PyDelta};
 use crate::dtype::read_dtype;
 
 const DAY: i128 = 86_400_000_000;
-/// The days of 0001-01-01 and 9999-12-31, counted from 1970-01-01, as far as Python's dates go.
+/// The days of 0001-01-01 and 9999-12-31, counted from 1970-01-01: the range of Python's dates.
 const FIRST_DAY: i128 = -719_162;
 const LAST_DAY: i128 = 2_932_896;
-/// The longest of Python's durations.
+/// The longest Python duration.
 const MOST_DAYS: i128 = 999_999_999;
 
-/// How many microseconds are one count; none for units that are finer, of the calendar, or no unit.
+/// The microseconds of one count. `None` for finer units, for months and years, and without a unit.
 fn microseconds(unit: TimeUnit) -> Option<i128> {
     let base = match unit.base() {
         TimeBase::Week => 7 * DAY,
@@ -31,7 +31,7 @@ fn microseconds(unit: TimeUnit) -> Option<i128> {
     Some(base * i128::from(unit.multiple()))
 }
 
-/// How many months are one count, of units of the calendar.
+/// The months of one count, for calendar units.
 fn months(unit: TimeUnit) -> Option<i128> {
     let base = match unit.base() {
         TimeBase::Year => 12,
@@ -41,8 +41,9 @@ fn months(unit: TimeUnit) -> Option<i128> {
     Some(base * i128::from(unit.multiple()))
 }
 
-/// A date as NumPy's `item()` has it: a `date` for units of a day and more, a `datetime` for those down to microseconds, and the count
-/// for finer ones and for what Python's dates do not reach. What is no time is None.
+/// A date as NumPy's `item()` returns it: a `date` for units of a day and more, a `datetime` for
+/// units down to microseconds. Finer units, and dates out of Python's range, return the count. NaT
+/// returns None.
 pub(crate) fn date(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
     if count == NAT || unit.base() == TimeBase::Generic {
         return Ok(py.None().into_bound(py));
@@ -69,8 +70,8 @@ pub(crate) fn date(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound
     epoch(py)?.call_method1(intern!(py, "__add__"), (delta(py, since)?,))
 }
 
-/// A duration as NumPy's `item()` has it: a `timedelta` for units of weeks to microseconds, and the count for others and for what is too
-/// long. What is no time is None.
+/// A duration as NumPy's `item()` returns it: a `timedelta` for units of weeks to microseconds.
+/// Other units, and durations out of range, return the count. NaT returns None.
 pub(crate) fn duration(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
     if count == NAT {
         return Ok(py.None().into_bound(py));
@@ -83,7 +84,7 @@ pub(crate) fn duration(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<B
     }
 }
 
-/// So many microseconds, which Python can count.
+/// A Python duration of this many microseconds.
 fn delta(py: Python<'_>, microseconds: i128) -> PyResult<Bound<'_, PyDelta>> {
     let (days, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
     PyDelta::new(py, days as i32, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, false)
@@ -109,12 +110,12 @@ fn unit_of(dtype: &DType) -> Option<(TimeUnit, bool)> {
     }
 }
 
-/// As [`from_python`], for an element that counts time; None for other elements.
+/// Like [`from_python`], for an element that counts time; `None` for other elements.
 pub(crate) fn for_element(object: &Bound<'_, PyAny>, dtype: &DType) -> PyResult<Option<Value>> {
     if unit_of(dtype).is_some() { from_python(object, Some(dtype)) } else { Ok(None) }
 }
 
-/// The dtype for values that are all dates, or all durations, of one unit. None where there are others.
+/// The dtype for values that are all dates, or all durations, of one unit. `None` for other values.
 pub(crate) fn common(values: &[Value]) -> Option<crossdock::Result<DType>> {
     let kind = |value: &Value| match *value {
         Value::DateTime { unit, .. } => Some(ScalarKind::DateTime(unit)),
@@ -130,8 +131,8 @@ fn value(count: i64, unit: TimeUnit, is_date: bool) -> Value {
     if is_date { Value::DateTime { count, unit } } else { Value::TimeDelta { count, unit } }
 }
 
-/// What an object is as a date or duration: a value of `dtype` where that counts time, which integers and None can be as well, and
-/// otherwise of the unit that holds it. None for what is no time.
+/// An object as a date or duration: a value of `dtype` if that counts time, for which integers and
+/// None are valid too; otherwise in the object's own unit. `None` if the object is neither.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<Value>> {
     let py = object.py();
     let wanted = dtype.and_then(unit_of);
@@ -171,7 +172,7 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> P
         let own = if is_moment { TimeUnit::MICROSECOND } else { TimeUnit::DAY };
         return fit(object, since, wanted, true, own).map(Some);
     }
-    // NumPy's own scalars, whose buffers are bytes.
+    // NumPy's scalars, whose buffers are bytes.
     if !is_scalar(object)? {
         return Ok(None);
     }
@@ -209,7 +210,7 @@ fn of_pandas<'py>(
         _ => return Ok(None),
     };
     let Some(nanoseconds) = object.getattr_opt(part)? else { return Ok(None) };
-    // A value with a time zone is refused, as Python's own dates with one are.
+    // A time zone is refused, as with Python's own dates.
     let has_zone = object.getattr_opt(intern!(py, "tzinfo"))?.is_some_and(|zone| !zone.is_none());
     match nanoseconds.is_truthy()? && !has_zone {
         true => object.call_method0(intern!(py, "to_numpy")).map(Some),
@@ -217,7 +218,7 @@ fn of_pandas<'py>(
     }
 }
 
-/// A date that is the beginning of a count of so many months; `microseconds` are those since 1970-01-01.
+/// A date that is the beginning of a month count; `microseconds` count from 1970-01-01.
 fn of_calendar(
     object: &Bound<'_, PyAny>,
     microseconds: i128,
@@ -239,7 +240,7 @@ fn whole(delta: &Bound<'_, PyDelta>) -> PyResult<i128> {
     Ok(part("days")? * DAY + part("seconds")? * 1_000_000 + part("microseconds")?)
 }
 
-/// So many microseconds in the unit that is wanted, or else in the object's own.
+/// Microseconds in the requested unit, or in the object's own by default.
 fn fit(
     object: &Bound<'_, PyAny>,
     microseconds: i128,
@@ -260,7 +261,8 @@ fn fit(
     count.map(|count| value(count, unit, is_date)).ok_or_else(|| inexact(object, unit))
 }
 
-/// How many of a base that is finer than a microsecond make one, and how many of it are one count.
+/// For units finer than a microsecond: how many base units make one microsecond, and how many make
+/// one count.
 fn finer(unit: TimeUnit) -> Option<(i128, i128)> {
     let per = match unit.base() {
         TimeBase::Nanosecond => 1_000,

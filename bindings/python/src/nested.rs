@@ -1,4 +1,4 @@
-//! Between arrays and nested lists.
+//! Conversions between arrays and nested lists.
 
 use crossdock::element::{DType, ScalarKind, Value};
 use crossdock::layout::{MAX_RANK, Order};
@@ -14,7 +14,7 @@ use crate::detach::detached;
 use crate::errors::{Raise, refused};
 use crate::{moment, protocols};
 
-/// The elements as Python's own values, in lists as deep as there are axes.
+/// The elements as Python values, in lists nested to the depth of the axes.
 pub(crate) fn write<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
     let view = array.export(&Request::pin().indirect()).map_err(|refusal| refused(&refusal))?;
     let bytes = view.to_bytes().raise()?;
@@ -93,7 +93,7 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
         }
     };
     let mut values = found.values.into_iter();
-    // As many as the shape has elements.
+    // `values` has one value for each element of the shape.
     let next = |_: &[usize]| values.next().unwrap_or(Value::Bool(false));
     DArray::from_fn(own, &found.shape, Order::RowMajor, next).raise()
 }
@@ -112,7 +112,8 @@ impl Found<'_> {
         ))
     }
 
-    /// `first` is whether this is the first of its depth, which decides what the others have to be like.
+    /// `first` is whether this is the first item of its depth, whose kind and length the others
+    /// must match.
     fn read(&mut self, object: &Bound<'_, PyAny>, depth: usize, first: &mut bool) -> PyResult<()> {
         let is_record = self.dtype.is_some_and(|dtype| dtype.as_record().is_some());
         let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() && !is_record;
@@ -144,8 +145,7 @@ impl Found<'_> {
     }
 }
 
-/// Refuses values of which no dtype holds all: only numbers and truth values of several types have
-/// one.
+/// Refuses values without a common dtype: only numbers and booleans of several types have one.
 fn of_one_kind(own: &DType, values: &[Value]) -> PyResult<()> {
     let kind = own.as_scalar().map(|scalar| scalar.kind());
     let is_number = !matches!(
@@ -164,7 +164,7 @@ fn of_one_kind(own: &DType, values: &[Value]) -> PyResult<()> {
     )))
 }
 
-/// The values of which one dtype holds all.
+/// The kind of a value; values of one kind have a common dtype.
 fn kind_of(value: &Value) -> String {
     match value {
         Value::DateTime { unit, .. } => DType::datetime(*unit).to_string(),
@@ -178,7 +178,7 @@ fn kind_of(value: &Value) -> String {
     }
 }
 
-/// The least dtype for all of the values.
+/// The least dtype that holds all of the values.
 fn least(values: &[Value]) -> crossdock::Result<DType> {
     let longest = |len: fn(&Value) -> Option<usize>| values.iter().map(len).collect::<Option<Vec<_>>>();
     if let Some(all) = longest(|value| value.as_bytes().map(<[u8]>::len)).filter(|all| !all.is_empty()) {

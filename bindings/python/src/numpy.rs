@@ -1,4 +1,5 @@
-//! NumPy itself: `__array__`, types that it has from `ml_dtypes`, and its registry of types for DLPack. It is imported when it is asked for.
+//! NumPy itself: `__array__`, the dtypes that `ml_dtypes` adds, and NumPy's registry of DLPack
+//! dtypes. NumPy is imported at the first use.
 
 use crossdock::DArray;
 use crossdock::bindings::dialect::{dlpack, pep3118, typestr};
@@ -14,7 +15,7 @@ use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::{buffer, pandas};
 
-/// The types that NumPy does not have by itself, and DLPack and `ml_dtypes` have.
+/// Dtypes that NumPy itself lacks, and that DLPack and `ml_dtypes` have.
 const EXTENDED: [DType; 13] = [
     DType::BF16,
     DType::native(ScalarKind::Complex32),
@@ -31,7 +32,7 @@ const EXTENDED: [DType; 13] = [
     DType::native(ScalarKind::Float4E2M1Fn),
 ];
 
-// ===== ours to theirs
+// ===== exports
 
 /// `__array__(dtype=None, *, copy=None)`, by NumPy 2's rules.
 pub(crate) fn array<'py>(
@@ -57,7 +58,7 @@ pub(crate) fn array<'py>(
     if copy == Some(true) { view.call_method0("copy") } else { Ok(view) }
 }
 
-/// The array as one of NumPy's, in place.
+/// A zero-copy NumPy array.
 fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
     let dtype = array.dtype();
@@ -65,15 +66,15 @@ fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
         let view = PyMemoryView::from(&wrap(py, array)?)?;
         numpy.call_method1("asarray", (view,))
     };
-    // NumPy reads some formats of records, and opaque bytes, as something else.
+    // NumPy misreads some formats of records and opaque bytes.
     let is_plain = dtype.as_record().is_none() && misread_format(dtype).is_none();
     if is_plain && pep3118::print(dtype).is_ok() {
         return buffer(array.clone());
     }
     let theirs = theirs(py, dtype)?;
-    // Elements of as many bytes, which buffers can say.
+    // An element of the same size that buffers can describe.
     let carrier = match dtype.itemsize() {
-        // They have no memory.
+        // Such elements have no memory.
         0 => {
             let shape = PyTuple::new(py, array.shape())?;
             let empty = numpy.call_method1("zeros", (shape, theirs))?;
@@ -89,7 +90,7 @@ fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
     buffer(array.view_as(&carrier).raise()?)?.call_method1("view", (theirs,))
 }
 
-/// The dtype of NumPy's for ours, which buffers cannot say.
+/// The NumPy dtype for a dtype that buffers cannot describe.
 fn theirs<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
     if let Ok(text) = typestr::print(dtype) {
@@ -114,22 +115,20 @@ fn theirs<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
     numpy.call_method1("dtype", (class,))
 }
 
-/// Tells NumPy's registry of types for DLPack what ``ml_dtypes`` has.
+/// Registers the dtypes of ``ml_dtypes`` with NumPy for DLPack.
 ///
-/// From then on ``np.from_dlpack`` and ``ndarray.__dlpack__`` know bfloat16 and the floats of 8, 6 and 4 bits. What is registered already
-/// stays as it is.
+/// From then on ``np.from_dlpack`` and ``ndarray.__dlpack__`` support bfloat16 and the floats of 8,
+/// 6 and 4 bits. Existing registrations are kept.
 ///
 /// Returns
 /// -------
 /// tuple of str
-///     The names of what was registered.
+///     The names of the registered dtypes.
 ///
 /// Raises
 /// ------
 /// NotImplementedError
-///     Where NumPy has no registry, which came with 2.5.
-/// ImportError
-///     Where NumPy or ``ml_dtypes`` is not installed.
+///     If NumPy has no registry; it came with 2.5.
 ///
 /// Examples
 /// --------
@@ -161,31 +160,32 @@ pub(crate) fn register_numpy_dtypes(py: Python<'_>) -> PyResult<Bound<'_, PyTupl
     PyTuple::new(py, names)
 }
 
-// ===== theirs to ours
+// ===== imports
 
 /// An import by the first protocol that gives an array, NumPy's dates included, which have no
 /// buffer. The table of protocols passes it, since it is above this file.
 type Lend = fn(&Bound<'_, PyAny>) -> PyResult<DArray>;
 
-/// Whether an object has nothing but `__array__`: what has a buffer is asked for that.
+/// Whether an object has `__array__` and no buffer: a buffer takes precedence.
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.hasattr(intern!(object.py(), "__array__"))? && !buffer::is_offered(object))
 }
 
-/// An array in place on the one that `__array__` gives, which `lend_by_any` imports.
+/// A zero-copy array on the result of `__array__`, which `lend_by_any` imports.
 pub(crate) fn lend(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
     let py = object.py();
     let method = object.getattr(intern!(py, "__array__"))?;
     let named = PyDict::new(py);
     named.set_item(intern!(py, "copy"), false)?;
     let ask = || match method.call((), Some(&named)) {
-        // From before NumPy 2, which cannot be told not to copy.
+        // Implementations older than NumPy 2 have no argument `copy`.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => method.call0(),
         given => given,
     };
     let refused = |error| errors::producer(py, "__array__(copy=False)", error);
     let first = taken_of(object, &ask().map_err(refused)?, lend_by_any)?;
-    // There are those that copy all the same. Two that are alive at once and share their memory are no copies.
+    // Some producers copy nevertheless. If two results that are alive at once share their memory,
+    // neither is a copy.
     let second = taken(&ask().map_err(refused)?, lend_by_any)?;
     if !first.is_empty() && first.as_ptr() != second.as_ptr() {
         return Err(PyBufferError::new_err(
@@ -195,7 +195,7 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DAr
     Ok(first)
 }
 
-/// An array on the copy that `__array__` gives, which `lend_by_any` imports.
+/// An array on the copy that `__array__` returns, which `lend_by_any` imports.
 pub(crate) fn copied(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
     let py = object.py();
     let made = object.call_method0(intern!(py, "__array__"));
@@ -206,7 +206,7 @@ fn taken_of(object: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>, lend_by_any: Le
     taken(given, lend_by_any).map_err(|error| pandas::explained(object, error))
 }
 
-/// What `__array__` gave is an array of NumPy's, which has more to say for itself.
+/// `__array__` returns a NumPy array, which describes more than the object did.
 fn taken(given: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
     if !buffer::is_offered(given) {
         let name = given.get_type().qualname()?;

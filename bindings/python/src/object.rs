@@ -1,4 +1,4 @@
-//! The objects of the type `crossdock.Array`: their beginning and their end.
+//! The objects of the type `crossdock.Array`: allocation and deallocation.
 
 use std::cell::OnceCell;
 use std::convert::Infallible;
@@ -20,30 +20,30 @@ use crate::kept::Kept;
 ///
 /// # Invariants
 ///
-/// 1. It lies where the interpreter put it, and stays there: a buffer's shape and strides point into it, as long as the consumer's
-///    reference keeps it.
-/// 2. Touched by threads that hold the interpreter alone.
+/// 1. It stays at the address that the interpreter allocated: a buffer's shape and strides point
+///    into it while the consumer's reference keeps it alive.
+/// 2. Only threads that hold the GIL access it.
 #[repr(C)]
 pub(crate) struct Object {
     base: ffi::PyObject,
     own: Own,
 }
 
-/// What of an object is ours.
+/// The fields of an object behind the interpreter's head.
 pub(crate) struct Own {
     /// The interpreter's list of weak references.
     weak: *mut ffi::PyObject,
     pub(crate) array: DArray,
     pub(crate) exports: Exports,
     pub(crate) kept: Kept,
-    /// Why the elements are a copy, where nobody had asked for one.
+    /// Why the elements are a copy, if no copy was requested.
     pub(crate) copied_because: OnceCell<Box<str>>,
 }
 
-/// The type, once it is made. It is never freed.
+/// The type, once it exists. It is never freed.
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-/// Where an object has the interpreter's list of weak references.
+/// The offset of the interpreter's list of weak references in an object.
 pub(crate) const WEAK_REFERENCES: usize = offset_of!(Object, own) + offset_of!(Own, weak);
 
 /// Makes `made` the type of new objects, unless they have one already. Returns the type that they
@@ -52,7 +52,7 @@ pub(crate) fn publish(made: Bound<'_, PyType>) -> PyResult<Bound<'_, PyType>> {
     let first =
         TYPE.compare_exchange(ptr::null_mut(), made.as_type_ptr(), Ordering::AcqRel, Ordering::Acquire);
     if first.is_ok() {
-        // `TYPE` keeps one reference for ever.
+        // `TYPE` keeps one reference forever.
         std::mem::forget(made.clone());
         return Ok(made);
     }
@@ -72,7 +72,7 @@ pub(crate) fn wrap(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> 
     wrap_with(py, |place| Ok(place.write(array)))
 }
 
-/// As [`wrap`], around the array that `make` makes in it.
+/// Like [`wrap`], for an array that `make` creates in place.
 #[inline]
 pub(crate) fn wrap_with<'py>(
     py: Python<'py>,
@@ -82,11 +82,12 @@ pub(crate) fn wrap_with<'py>(
     if object.is_null() {
         return Err(fetch(py));
     }
-    // SAFETY: a new reference.
+    // SAFETY: `allocate_with` returned a new reference, which is not null (checked above), and `py`
+    // proves that the GIL is held.
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
 
-/// A new object, or null with an exception. The caller holds the interpreter.
+/// A new object, or null with an exception. The caller holds the GIL.
 #[inline]
 pub(crate) fn allocate(array: DArray) -> *mut ffi::PyObject {
     match allocate_with(|place| Ok::<_, Infallible>(place.write(array))) {
@@ -95,59 +96,75 @@ pub(crate) fn allocate(array: DArray) -> *mut ffi::PyObject {
     }
 }
 
-/// A new object, or null with an exception, around the array that `make` makes in it: each move of an array costs as much as an axis of
-/// a slice does. The caller holds the interpreter.
+/// A new object, or null with an exception, for an array that `make` creates in place: moving an
+/// array costs as much as one axis of a slice. The caller holds the GIL.
 #[inline(always)]
 pub(crate) fn allocate_with<E>(
     make: impl for<'a> FnOnce(&'a mut MaybeUninit<DArray>) -> Result<&'a mut DArray, E>,
 ) -> Result<*mut ffi::PyObject, E> {
     let of = TYPE.load(Ordering::Relaxed);
-    // SAFETY: the type was made before anything that calls this could be called; the object has room for an `Object`.
+    // SAFETY: the module publishes the type before any caller of this function is reachable; its
+    // `basicsize` is that of `Object`, and the caller holds the GIL.
     let object: *mut ffi::PyObject = unsafe { ffi::PyObject_New::<Object>(of) }.cast();
     if object.is_null() {
         return Ok(object);
     }
     let own = own_of(object);
-    // SAFETY: the interpreter has written the head of the object, which is not touched; the rest is ours to initialise.
+    // SAFETY: `object` is not null (checked above) and has the size of `Object`, so the address of
+    // a field lies inside the allocation.
     let array = unsafe { &raw mut (*own).array };
-    // SAFETY: as above: room for an array, in which there is none yet.
+    // SAFETY: Object 1: the field is aligned and in bounds of the new allocation; `MaybeUninit`
+    // permits that it is uninitialised.
     let place = unsafe { &mut *array.cast::<MaybeUninit<DArray>>() };
     if let Err(error) = make(place) {
-        // SAFETY: an object with nothing in it.
+        // SAFETY: clauses 1 and 2 of `free`: a new object of the type, whose array was not made,
+        // and no reference to it has left this function.
         unsafe { free(object) };
         return Err(error);
     }
-    // SAFETY: as above.
+    // SAFETY: `object` is a new allocation of the size of `Object`, so the address of the field
+    // lies inside it.
     let weak = unsafe { &raw mut (*own).weak };
-    // SAFETY: as above.
+    // SAFETY: `weak` is the aligned, in-bounds field of the new object, which no other code can
+    // access yet.
     unsafe { weak.write(ptr::null_mut()) };
-    // SAFETY: as above.
+    // SAFETY: `object` is a new allocation of the size of `Object`, so the address of the field
+    // lies inside it.
     let exports = unsafe { &raw mut (*own).exports };
-    // SAFETY: as above.
+    // SAFETY: `exports` is the aligned, in-bounds field of the new object, which no other code can
+    // access yet.
     unsafe { exports.write(Exports::new()) };
-    // SAFETY: as above.
+    // SAFETY: `object` is a new allocation of the size of `Object`, so the address of the field
+    // lies inside it.
     let kept = unsafe { &raw mut (*own).kept };
-    // SAFETY: as above.
+    // SAFETY: `kept` is the aligned, in-bounds field of the new object, which no other code can
+    // access yet.
     unsafe { kept.write(Kept::new()) };
-    // SAFETY: as above.
+    // SAFETY: `object` is a new allocation of the size of `Object`, so the address of the field
+    // lies inside it.
     let copied_because = unsafe { &raw mut (*own).copied_because };
-    // SAFETY: as above.
+    // SAFETY: `copied_because` is the aligned, in-bounds field of the new object, which no other
+    // code can access yet.
     unsafe { copied_because.write(OnceCell::new()) };
     Ok(object)
 }
 
-/// Gives the memory of an object back.
+/// Frees the memory of an object.
 ///
 /// # Safety
 ///
-/// An object of the type, in which there is nothing any more; nobody uses it.
+/// 1. `object` is an object of the type, whose fields are uninitialised or dropped.
+/// 2. No other code uses it, and this thread holds the GIL.
 #[inline]
 unsafe fn free(object: *mut ffi::PyObject) {
-    // SAFETY: an object has a type.
+    // SAFETY: clause 1 of `# Safety`: `object` is an object of the type, so its head has a valid
+    // type pointer.
     let of = unsafe { ffi::Py_TYPE(object) };
-    // SAFETY: the interpreter's memory, as it was allocated by `PyObject_New`.
+    // SAFETY: `PyObject_New` allocated the object; by clauses 1 and 2 of `# Safety` its fields need
+    // no drop and no other code uses it.
     unsafe { ffi::PyObject_Free(object.cast()) };
-    // SAFETY: an object of a type from a spec holds a reference to it.
+    // SAFETY: an instance of a heap type holds a reference to the type, which goes with the
+    // instance; the GIL is held (clause 2).
     unsafe { ffi::Py_DECREF(of.cast()) };
 }
 
@@ -155,14 +172,16 @@ unsafe fn free(object: *mut ffi::PyObject) {
 ///
 /// # Safety
 ///
-/// The interpreter calls a slot of the type with it, and the reference lives no longer than the call.
+/// 1. `object` is an initialised object of the type, as in a slot that the interpreter calls.
+/// 2. The object outlives `'a`: the caller or the interpreter holds a reference for as long.
 #[inline(always)]
 pub(crate) unsafe fn this<'a>(object: *mut ffi::PyObject) -> &'a Own {
-    // SAFETY: an object of the type (the caller's word).
+    // SAFETY: clause 1 of `# Safety`: an initialised object, whose `Own` is at this offset; clause
+    // 2: it outlives `'a`. Only shared references to `Own` exist.
     unsafe { &*own_of(object) }
 }
 
-/// Where that lies in an object of the type.
+/// The address of the `Own` of an object of the type.
 #[inline(always)]
 fn own_of(object: *mut ffi::PyObject) -> *mut Own {
     object.wrapping_byte_add(offset_of!(Object, own)).cast()
@@ -172,19 +191,22 @@ fn own_of(object: *mut ffi::PyObject) -> *mut Own {
 ///
 /// # Safety
 ///
-/// An object, while the interpreter is held.
+/// 1. `object` is a live object.
+/// 2. This thread holds the GIL.
 #[inline(always)]
 pub(crate) unsafe fn is_ours(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: an object has a type.
+    // SAFETY: clauses 1 and 2 of `# Safety`: a live object has a type pointer, which the GIL
+    // protects.
     ptr::eq(unsafe { ffi::Py_TYPE(object) }, TYPE.load(Ordering::Relaxed))
 }
 
-/// The array that an object is, if it is one of ours.
+/// The array of an object, if it is a `crossdock.Array`.
 #[inline]
 pub(crate) fn downcast<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Own> {
-    // SAFETY: an object, and the interpreter is held.
+    // SAFETY: `object` is a live object, and its `Bound` proves that this thread holds the GIL.
     let ours = unsafe { is_ours(object.as_ptr()) };
-    // SAFETY: of our type, which has no subtypes; it lives as long as the reference to it.
+    // SAFETY: `ours` says that it is an object of the type, which has no subtypes; the borrow of
+    // `object` keeps it alive for `'a`.
     ours.then(|| unsafe { this(object.as_ptr()) })
 }
 
@@ -192,19 +214,25 @@ pub(crate) fn downcast<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Own> {
 ///
 /// # Safety
 ///
-/// The interpreter calls it, with an object of the type to which there is no reference.
+/// 1. `object` is an initialised object of the type, without a reference to it.
+/// 2. The interpreter calls, with the GIL held.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls.
+    // SAFETY: clause 2 of `# Safety`: the interpreter calls with the GIL held, and holds it until
+    // this function returns.
     let _attached = unsafe { Attached::new() };
     let own = own_of(object);
-    // SAFETY: an object of the type.
+    // SAFETY: clause 1 of `# Safety`: an initialised object of the type, so `own` points to its
+    // fields.
     if !unsafe { (*own).weak }.is_null() {
-        // SAFETY: as above.
+        // SAFETY: clause 1 of `# Safety`: `object` is complete and has no references, as
+        // `tp_dealloc` requires for this call.
         unsafe { ffi::PyObject_ClearWeakRefs(object) };
     }
-    // SAFETY: initialised when it was made, and nobody uses it any more: consumers of buffers hold references. Owners that panic are
-    // caught where they are called.
+    // SAFETY: clause 1 of `# Safety`: the fields are initialised and no reference is left, since
+    // consumers of buffers hold one; they are dropped once. Panics of owners are caught where
+    // owners are called.
     unsafe { ptr::drop_in_place(own) };
-    // SAFETY: the interpreter calls, and nothing is left.
+    // SAFETY: the fields were dropped just now (clause 1 of `free`), and no reference is left while
+    // the GIL is held (clause 2).
     unsafe { free(object) };
 }

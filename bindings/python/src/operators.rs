@@ -1,4 +1,4 @@
-//! `==`, `repr`, `float(x)` and the like; and arithmetic, which is NumPy's.
+//! `==`, `repr`, `float(x)` and the like; arithmetic is refused, with a hint at NumPy.
 
 use std::ffi::{c_int, c_void};
 
@@ -21,36 +21,42 @@ use crate::{nested, protocols, text};
 ///
 /// # Safety
 ///
-/// The interpreter has called a slot with an object of the type.
+/// The interpreter called a slot with `object`, which is of the type, and holds the GIL until the
+/// slot returns.
 unsafe fn enter<R: Failed>(
     object: *mut ffi::PyObject,
     body: impl FnOnce(Python<'_>, &Own) -> PyResult<R>,
 ) -> R {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the interpreter called the slot that creates `called`, and `called` ends
+    // with it.
     let called = unsafe { Called::new() };
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the interpreter called a slot of the type with `object`, and keeps it
+    // alive until the slot returns.
     let this = unsafe { this(object) };
     called.enter(|py| body(py, this))
 }
 
 unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls.
+    // SAFETY: the interpreter calls this slot (`tp_repr`) with an object of the type, with the GIL
+    // held.
     unsafe { enter(object, |py, this| Ok(PyString::new(py, &text::repr(&this.array)).into_ptr())) }
 }
 
 unsafe extern "C" fn str(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls.
+    // SAFETY: the interpreter calls this slot (`tp_str`) with an object of the type, with the GIL
+    // held.
     unsafe { enter(object, |py, this| Ok(PyString::new(py, &text::str(&this.array)).into_ptr())) }
 }
 
-/// `==` and `!=`: of whole arrays, by NumPy's rules for the elements.
+/// `==` and `!=` of whole arrays, with NumPy's rules for elements.
 unsafe extern "C" fn compare(
     object: *mut ffi::PyObject,
     other: *mut ffi::PyObject,
     how: c_int,
 ) -> *mut ffi::PyObject {
     let body = |py: Python<'_>, this: &Own| {
-        // SAFETY: an object that the interpreter hands over.
+        // SAFETY: the interpreter passes a live object as `other`, and `py` proves that the GIL is
+        // held.
         let other = unsafe { Bound::from_borrowed_ptr(py, other) };
         let equal = match how {
             ffi::Py_EQ | ffi::Py_NE => equals(this, &other)?,
@@ -61,11 +67,12 @@ unsafe extern "C" fn compare(
             None => py.NotImplemented().into_ptr(),
         })
     };
-    // SAFETY: the interpreter calls.
+    // SAFETY: the interpreter calls this slot (`tp_richcompare`) with an object of the type, with
+    // the GIL held.
     unsafe { enter(object, body) }
 }
 
-/// None for what is no array.
+/// `None` if `other` is not an array.
 fn equals(this: &Own, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
     let py = other.py();
     let equal = |other: &DArray| both_detached(py, [&this.array, other], are_equal).raise().map(Some);
@@ -78,7 +85,8 @@ fn equals(this: &Own, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
     }
 }
 
-/// Whether two arrays have the same shape and equal elements; numbers are compared whatever their types, as NumPy compares them.
+/// Whether two arrays have the same shape and equal elements. Numbers compare across dtypes, as in
+/// NumPy.
 fn are_equal(one: &DArray, other: &DArray) -> crossdock::Result<bool> {
     let refused = match one.equals(other) {
         Err(error) if error.is_dtype() || error.is_value() => error,
@@ -86,7 +94,8 @@ fn are_equal(one: &DArray, other: &DArray) -> crossdock::Result<bool> {
     };
     let kinds = [one, other].map(|array| array.dtype().as_scalar().map(|scalar| scalar.kind()));
     let compared = match kinds {
-        // As doubles these would be rounded. What does not fit is equal to nothing there.
+        // Doubles would round these. A value that the other type cannot hold is equal to none of
+        // it.
         [Some(ScalarKind::Int64), Some(ScalarKind::UInt64)] => cast_to(other, one),
         [Some(ScalarKind::UInt64), Some(ScalarKind::Int64)] => cast_to(one, other),
         _ if refused.is_dtype() => one.all_close(other, 0.0, 0.0, false),
@@ -115,20 +124,24 @@ pub(crate) fn only(this: &Own, what: &str) -> PyResult<Value> {
 unsafe extern "C" fn float(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     let body = |py: Python<'_>, this: &Own| {
         let value = to_python(py, &only(this, "a float")?)?;
-        // SAFETY: an object; gives a new reference, or null with an exception.
+        // SAFETY: `value` is a live object and the GIL is held; the result is a new reference, or
+        // null with an exception.
         Ok(unsafe { ffi::PyNumber_Float(value.as_ptr()) })
     };
-    // SAFETY: the interpreter calls.
+    // SAFETY: the interpreter calls this slot (`nb_float`) with an object of the type, with the GIL
+    // held.
     unsafe { enter(object, body) }
 }
 
 unsafe extern "C" fn int(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     let body = |py: Python<'_>, this: &Own| {
         let value = to_python(py, &only(this, "an integer")?)?;
-        // SAFETY: an object; gives a new reference, or null with an exception.
+        // SAFETY: `value` is a live object and the GIL is held; the result is a new reference, or
+        // null with an exception.
         Ok(unsafe { ffi::PyNumber_Long(value.as_ptr()) })
     };
-    // SAFETY: the interpreter calls.
+    // SAFETY: the interpreter calls this slot (`nb_int`) with an object of the type, with the GIL
+    // held.
     unsafe { enter(object, body) }
 }
 
@@ -144,7 +157,8 @@ unsafe extern "C" fn index(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
             _ => Err(no_index(array)),
         }
     };
-    // SAFETY: Python calls this slot with the GIL held and a valid object.
+    // SAFETY: the interpreter calls this slot (`nb_index`) with an object of the type, with the GIL
+    // held.
     unsafe { enter(object, body) }
 }
 
@@ -168,7 +182,8 @@ unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
         }
         Ok(c_int::from(to_python(py, &only(this, "a truth value")?)?.is_truthy()?))
     };
-    // SAFETY: the interpreter calls.
+    // SAFETY: the interpreter calls this slot (`nb_bool`) with an object of the type, with the GIL
+    // held.
     unsafe { enter(object, body) }
 }
 
@@ -179,7 +194,8 @@ fn no_arithmetic() -> PyErr {
 }
 
 fn refuse_arithmetic() -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls those who call this.
+    // SAFETY: only `unary`, `binary` and `ternary` call this function; they are slots, which the
+    // interpreter calls with the GIL held.
     let called = unsafe { Called::new() };
     called.enter(|_| Err(no_arithmetic()))
 }
@@ -200,18 +216,20 @@ unsafe extern "C" fn ternary(
     refuse_arithmetic()
 }
 
-/// `value in x`: whether any element is equal to a value.
+/// `value in x`: whether any element equals a value.
 unsafe extern "C" fn contains(object: *mut ffi::PyObject, value: *mut ffi::PyObject) -> c_int {
     let body = |py: Python<'_>, this: &Own| {
-        // SAFETY: an object that the interpreter hands over.
+        // SAFETY: the interpreter passes a live object as `value`, and `py` proves that the GIL is
+        // held.
         let value = unsafe { Bound::from_borrowed_ptr(py, value) };
         Ok(c_int::from(is_in(&nested::write(py, &this.array)?, &value)?))
     };
-    // SAFETY: the interpreter calls.
+    // SAFETY: the interpreter calls this slot (`sq_contains`) with an object of the type, with the
+    // GIL held.
     unsafe { enter(object, body) }
 }
 
-/// Whether nested lists have a value at their bottom.
+/// Whether nested lists contain a value at the innermost level.
 fn is_in(items: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(list) = items.cast::<PyList>() else { return items.eq(value) };
     for item in list {
@@ -228,7 +246,7 @@ pub(crate) fn slots() -> Vec<ffi::PyType_Slot> {
         slot(ffi::Py_tp_repr, repr as *mut c_void),
         slot(ffi::Py_tp_str, str as *mut c_void),
         slot(ffi::Py_tp_richcompare, compare as *mut c_void),
-        // What is compared by its elements, which may change, has no hash.
+        // An array compares by its elements, which may change, so it has no hash.
         slot(ffi::Py_tp_hash, ffi::PyObject_HashNotImplemented as *mut c_void),
         slot(ffi::Py_sq_contains, contains as *mut c_void),
         slot(ffi::Py_nb_float, float as *mut c_void),

@@ -1,7 +1,9 @@
-//! What the memory of others hangs on: buffers and objects of the interpreter, which are given back while it is held.
+//! Owners of imported memory: buffers and objects of the interpreter, which are released with the
+//! GIL held.
 //!
-//! Memory is released by whoever had it last, which may be a consumer's thread that does not hold the interpreter. What it has to give
-//! back is queued then, and the interpreter asked for a moment. Once the interpreter is gone, nothing is given back.
+//! The last handle on memory may go on a consumer's thread that does not hold the GIL. Its owner is
+//! then queued, and the interpreter runs a pending call that releases the queue. Once the
+//! interpreter is finalised, owners leak.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -13,19 +15,21 @@ use pyo3::prelude::*;
 
 use crate::entry::{self, Attached};
 
-/// Something of the interpreter's that memory hangs on, and that is given back once, when this is dropped.
+/// A buffer or reference of the interpreter that keeps memory alive. It is released once, after
+/// this is dropped.
 pub(crate) struct Owner(Option<Held>);
 
 /// # Invariants
 ///
 /// 1. A buffer was filled in by its exporter, and is not released yet.
-/// 2. An object is referred to once for this.
+/// 2. An object carries one reference for this value.
 enum Held {
     Buffer(Box<ffi::Py_buffer>),
     Object(NonNull<ffi::PyObject>),
 }
 
-// SAFETY: it goes from thread to thread as plain data, and is used by a thread that holds the interpreter.
+// SAFETY: Held 1 and 2 hold on every thread; the interpreter's data is only accessed in
+// `give_back`, whose caller holds the GIL.
 unsafe impl Send for Held {}
 
 /// References that wait for a thread with the GIL: a lock-free list, the newest first. A lock could
@@ -51,7 +55,8 @@ fn push(held: Held) {
     // (ABA).
     while let Err(now) = WAITING.compare_exchange_weak(head, waiting, Ordering::Release, Ordering::Relaxed) {
         head = now;
-        // SAFETY: boxed above, and not in a list yet.
+        // SAFETY: `waiting` came from `Box::into_raw` above, and no list contains it before the
+        // exchange succeeds.
         unsafe { (*waiting).next = head };
     }
 }
@@ -73,12 +78,13 @@ fn take_all() -> Vec<Held> {
 impl Owner {
     /// # Safety
     ///
-    /// The buffer was filled in by its exporter, and is released by nobody else.
+    /// 1. `buffer` was filled in by its exporter.
+    /// 2. No other code releases it.
     pub(crate) unsafe fn buffer(buffer: Box<ffi::Py_buffer>) -> Self {
         Self(Some(Held::Buffer(buffer)))
     }
 
-    /// Refers to an object once more.
+    /// Takes a new reference to an object.
     pub(crate) fn object(object: &Bound<'_, PyAny>) -> Self {
         Self(NonNull::new(object.clone().into_ptr()).map(Held::Object))
     }
@@ -87,12 +93,14 @@ impl Owner {
 impl Held {
     /// # Safety
     ///
-    /// The thread holds the interpreter.
+    /// This thread holds the GIL.
     unsafe fn give_back(self) {
         match self {
-            // SAFETY: Held 1, while the interpreter is held.
+            // SAFETY: Held 1: a filled buffer that is not released yet; `# Safety`: the GIL is
+            // held. `self` is consumed, so this happens once.
             Self::Buffer(mut buffer) => unsafe { ffi::PyBuffer_Release(&mut *buffer) },
-            // SAFETY: Held 2, while the interpreter is held.
+            // SAFETY: Held 2: `self` carries one reference; `# Safety`: the GIL is held. `self` is
+            // consumed, so this happens once.
             Self::Object(object) => unsafe { ffi::Py_DECREF(object.as_ptr()) },
         }
     }
@@ -101,11 +109,11 @@ impl Held {
 impl Drop for Owner {
     fn drop(&mut self) {
         let Some(held) = self.0.take() else { return };
-        // SAFETY: may be asked at any time, on any thread.
+        // SAFETY: Python documents `Py_IsInitialized` as callable at any time and on any thread.
         if unsafe { ffi::Py_IsInitialized() } == 0 {
             mem::forget(held);
         } else if entry::is_attached() {
-            // SAFETY: just asked.
+            // SAFETY: `is_attached` just returned true, so this thread holds the GIL.
             unsafe { held.give_back() };
         } else {
             push(held);
@@ -117,28 +125,31 @@ impl Drop for Owner {
 /// Asks the interpreter to call [`called`], unless it has been asked.
 fn ask() {
     if !IS_ASKED.swap(true, Ordering::AcqRel) {
-        // SAFETY: may be called on any thread, attached or not.
+        // SAFETY: Python documents `Py_AddPendingCall` as callable without the GIL; `called` is
+        // static and ignores its argument.
         let failed = unsafe { ffi::Py_AddPendingCall(Some(called), ptr::null_mut()) } != 0;
         if failed {
-            // Too many calls wait already: whoever comes next asks again.
+            // The interpreter's queue is full. The next release tries again.
             IS_ASKED.store(false, Ordering::Release);
         }
     }
 }
 
 extern "C" fn called(_: *mut c_void) -> c_int {
-    // SAFETY: the interpreter calls, on the main thread.
+    // SAFETY: only the interpreter calls this function, as a pending call on the main thread with
+    // the GIL held.
     let _attached = unsafe { Attached::new() };
     give_back_waiting();
     0
 }
 
-/// Gives back what waits.
+/// Releases the queued references.
 fn give_back_waiting() {
     IS_ASKED.store(false, Ordering::Release);
     // A release runs the exporter's code, so the list is taken first.
     for held in take_all() {
-        // SAFETY: the caller of this is called by the interpreter.
+        // SAFETY: the only caller is `called`, a pending call, which the interpreter runs with the
+        // GIL held.
         unsafe { held.give_back() };
     }
 }

@@ -1,4 +1,4 @@
-//! Objects of pandas: what its conversions to NumPy and Arrow leave out, or round.
+//! pandas objects: what their conversions to NumPy and Arrow omit or round.
 
 use crossdock::DArray;
 use crossdock::element::ScalarKind;
@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyTypeMethods};
 
-/// Whether an object's class, or one of its bases, is defined by pandas.
+/// Whether an object's class, or one of its bases, belongs to pandas.
 fn is_pandas(object: &Bound<'_, PyAny>) -> bool {
     let module =
         |class: Bound<'_, PyAny>| class.getattr(intern!(object.py(), "__module__"))?.extract::<String>();
@@ -62,7 +62,8 @@ pub(crate) fn check_copy(object: &Bound<'_, PyAny>, made: &DArray) -> PyResult<(
     )))
 }
 
-/// Whether the elements of a dtype of pandas are integers or truth values; of categories, theirs.
+/// Whether the elements of a pandas dtype are integers or booleans; for categories, the dtype of
+/// the categories decides.
 fn is_whole(dtype: &Bound<'_, PyAny>) -> bool {
     let categories = dtype.getattr("categories").and_then(|categories| categories.getattr("dtype"));
     let kind = categories.as_ref().unwrap_or(dtype).getattr("kind").and_then(|kind| kind.extract::<String>());

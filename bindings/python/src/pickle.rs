@@ -1,4 +1,5 @@
-//! Pickles: the bytes that an array covers, beside the pickle where its protocol can, and a text that says where the elements lie.
+//! Pickles: the bytes that an array covers, out of band if the protocol supports it, and a text
+//! that describes the layout.
 
 use crossdock::DArray;
 use crossdock::bindings::shm::{Description, Frame};
@@ -33,7 +34,7 @@ pub(crate) fn reduce<'py>(
     let state = if is_in_place {
         (text, out_of_band(py, bytes)?).into_pyobject(py)?
     } else {
-        // What is read back has memory of its own, unless nobody may write it.
+        // An unpickled array owns its memory, and is writable unless the bytes are read-only.
         let writable = !bytes.is_readonly();
         (text, bytes_of(py, &bytes)?, writable).into_pyobject(py)?
     };
@@ -41,7 +42,7 @@ pub(crate) fn reduce<'py>(
     Ok(whole.into_any())
 }
 
-/// What a pickle calls, by its name in the package.
+/// The function that a pickle calls, by its name in the package.
 fn rebuild_function<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
     static REBUILD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let found = REBUILD
@@ -49,13 +50,14 @@ fn rebuild_function<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
     Ok(found.bind(py))
 }
 
-/// The bytes in place, which the pickler hands to whoever wants them beside the pickle.
+/// The bytes as an out-of-band buffer (`PickleBuffer`), zero-copy.
 fn out_of_band<'py>(py: Python<'py>, bytes: DArray) -> PyResult<Bound<'py, PyAny>> {
     static PICKLE_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     PICKLE_BUFFER.import(py, "pickle", "PickleBuffer")?.call1((wrap(py, bytes)?,))
 }
 
-/// The array of a pickle, on the bytes that came with it: in place, or in new memory. Everything is checked.
+/// The array of a pickle, on the bytes that came with it: zero-copy, or in new memory. All
+/// arguments are checked.
 #[pyfunction]
 #[pyo3(signature = (text, data, copy=false, /))]
 pub(crate) fn _rebuild<'py>(
@@ -83,7 +85,7 @@ pub(crate) fn _rebuild<'py>(
     wrap(py, array.map_err(|error| damaged(&error))?)
 }
 
-/// What does not go together was not written so by us.
+/// The error for arguments that `reduce` never writes.
 fn damaged(error: &crossdock::Error) -> PyErr {
     match error.is_out_of_memory() || error.is_exhausted() {
         true => exception(error),

@@ -1,4 +1,5 @@
-//! Images of Pillow's. What they lend by Arrow is a row of pixels without width and height, of which some have bytes that mean nothing.
+//! Pillow images. Pillow exports a flat column of pixels by Arrow, without width and height, and
+//! some pixels have padding bytes.
 
 use crossdock::array::CopyPolicy;
 use crossdock::element::{ByteOrder, DType};
@@ -20,12 +21,12 @@ fn image(object: &Bound<'_, PyAny>) -> Option<(String, usize, usize)> {
     Some((object.getattr("mode").ok()?.extract().ok()?, width, height))
 }
 
-/// Whether an object is an image.
+/// Whether an object is a Pillow image.
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(image(object).is_some())
 }
 
-/// An array on an image, in place: rows, columns, and bands where there are several.
+/// A zero-copy array on an image: rows, columns, and bands if there are several.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let image = image(object);
     if let Some((mode, ..)) = &image
@@ -40,13 +41,13 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let mut shape = vec![height, width];
     shape.extend(flat.shape().get(1));
     let pixels = flat.reshape_with(&shape, Order::RowMajor, CopyPolicy::Never).raise()?;
-    // Arrow is told of signed numbers in native byte order, whatever they are.
+    // Pillow declares all numbers to Arrow as signed and native-endian.
     let pixels = match mode.as_str() {
         "I;16B" => pixels.view_as(&DType::U16.with_byte_order(ByteOrder::Big)).raise()?,
         mode if mode.starts_with("I;16") => pixels.view_as(&DType::U16).raise()?,
         _ => pixels,
     };
-    // Pixels have four bytes if they have more than one; of two bands, the other one is the last byte.
+    // Pixels with several bands have four bytes; with two bands, the second one is the last byte.
     match object.call_method0("getbands")?.len()? {
         2 => pixels.slice(s![.., .., ..;3]).raise(),
         3 => pixels.slice(s![.., .., ..3]).raise(),

@@ -1,16 +1,17 @@
-//! Which protocols an object is asked by, in which order, and what is said where none of them gives its memory.
+//! The order in which the protocols of an object are tried, and the error if none of them exports
+//! its memory.
 //!
 //! | | | why here |
 //! |---|---|---|
-//! | 1 | PEP 3118 | says all types but a few, and is given back |
-//! | 2 | `__buffer__` | the same, of objects that the interpreter does not know as exporters (before 3.12) |
-//! | 3 | Pillow's images | Arrow, with the width, the height and the bands that it does not say |
-//! | 4 | Arrow | says dates, and promises constancy |
-//! | 5 | DLPack | says bfloat16 and devices, and is given back |
-//! | 6 | `__array_interface__` | says nearly all types of NumPy's; the object is kept |
+//! | 1 | PEP 3118 | describes almost all dtypes, and is released |
+//! | 2 | `__buffer__` | the same, before 3.12, where the interpreter ignores the method |
+//! | 3 | Pillow's images | Arrow, with the width, height and bands that it lacks |
+//! | 4 | Arrow | describes dates, and promises constancy |
+//! | 5 | DLPack | describes bfloat16 and devices, and is released |
+//! | 6 | `__array_interface__` | describes nearly all NumPy dtypes; the object is kept |
 //! | 7 | `__array_struct__` | the same, without the units of dates |
-//! | 8 | `__array__` | gives an array of NumPy's, which is asked in turn |
-//! | 9 | `__cuda_array_interface__` | says memory of CUDA's, of which the driver knows the device; the object is kept |
+//! | 8 | `__array__` | returns a NumPy array, which is imported in turn |
+//! | 9 | `__cuda_array_interface__` | describes CUDA memory; the object is kept |
 
 use crossdock::DArray;
 use crossdock::bindings::count_copied;
@@ -43,7 +44,7 @@ impl From<PyErr> for Refused {
     }
 }
 
-/// Those behind the first one.
+/// The protocols after the first one.
 const OTHERS: &[Protocol] = &[
     Protocol {
         name: "__buffer__",
@@ -92,7 +93,7 @@ fn lend_by_arrow(object: &Bound<'_, PyAny>) -> Result<DArray, Refused> {
     })
 }
 
-/// An array on an object's memory, by the first protocol that gives one.
+/// An array on an object's memory, by the first protocol that exports it.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     if let Some(array) = memory::lent(object) {
         return array;
@@ -104,14 +105,14 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     buffer::lend(object, None).or_else(|error| lend_by_others(object, Some(error)))
 }
 
-/// As [`lend`], unless elements of the object are masked.
+/// Like [`lend`], unless elements of the object are masked.
 pub(crate) fn lend_unmasked(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let array = lend(object);
     masked::check(object)?;
     array
 }
 
-/// As [`lend`], for an object whose buffer was refused with this error.
+/// Like [`lend`], for an object whose buffer was refused with this error.
 #[cold]
 pub(crate) fn lend_without_buffer(object: &Bound<'_, PyAny>, refused: PyErr) -> PyResult<DArray> {
     lend_by_others(object, Some(refused))
@@ -123,7 +124,7 @@ pub(crate) fn lend_without_buffer(object: &Bound<'_, PyAny>, refused: PyErr) -> 
 fn lend_by_others(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<DArray> {
     masked::check(object)?;
     let mut refused: Vec<(&str, PyErr)> = first.into_iter().map(|error| ("PEP 3118", error)).collect();
-    // Classes have the attributes that their objects have, and lend nothing.
+    // Classes have the attributes of their instances, and export nothing.
     let others = if object.is_instance_of::<PyType>() { &[] } else { OTHERS };
     for protocol in others {
         if !(protocol.is_offered)(object)? {
@@ -131,7 +132,7 @@ fn lend_by_others(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<D
         }
         match (protocol.lend)(object) {
             Ok(array) => return Ok(array),
-            // Whoever interrupts is not asking for another protocol.
+            // An interrupt ends the import.
             Err(Refused { error, .. }) if !error.is_instance_of::<PyException>(object.py()) => {
                 return Err(error);
             }
@@ -142,7 +143,7 @@ fn lend_by_others(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<D
     Err(why(object, refused))
 }
 
-/// What each of the protocols said.
+/// The error with the reason of each protocol.
 #[cold]
 fn why(object: &Bound<'_, PyAny>, mut refused: Vec<(&str, PyErr)>) -> PyErr {
     let py = object.py();
@@ -178,7 +179,8 @@ fn has_nulls(object: &Bound<'_, PyAny>) -> bool {
     count.and_then(|count| count.extract::<u64>()).is_ok_and(|count| count > 0)
 }
 
-/// An array on a copy that the object itself makes, which is nobody else's. None where it makes none.
+/// An array on a copy that the object itself makes, and that the caller owns. `None` if it makes
+/// none.
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
     if object.is_instance_of::<PyType>() {
         return Ok(None);
@@ -217,7 +219,7 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
             made.dtype()
         )));
     }
-    // Made by others, for us.
+    // The producer made this copy for the import.
     count_copied(array.as_ref().map_or(0, DArray::nbytes));
     Ok(array)
 }

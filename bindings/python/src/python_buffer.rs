@@ -1,4 +1,4 @@
-//! Objects with `__buffer__` (PEP 688), where the interpreter does not call it by itself: before 3.12.
+//! Objects with `__buffer__` (PEP 688), for interpreters before 3.12, which do not call it.
 
 use crossdock::DArray;
 use pyo3::exceptions::PyTypeError;
@@ -9,10 +9,10 @@ use pyo3::types::PyMemoryView;
 use crate::buffer;
 use crate::owner::Owner;
 
-/// The flags of a request for all that there is, to be read or written.
+/// The request flags for every property of a buffer, readable and writable.
 const FULL: i32 = 0x11C;
 
-/// A view that an object gave, and gets back.
+/// The view that `__buffer__` returned, which `__release_buffer__` gets back.
 #[pyclass(frozen, module = "crossdock")]
 struct Given {
     object: Py<PyAny>,
@@ -21,7 +21,7 @@ struct Given {
 
 impl Drop for Given {
     fn drop(&mut self) {
-        // Dropped by the interpreter, which is held.
+        // The interpreter drops it, with the GIL held.
         Python::attach(|py| {
             let release = self.object.bind(py).getattr(intern!(py, "__release_buffer__"));
             if let Ok(release) = release
@@ -38,7 +38,7 @@ pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!buffer::is_offered(object) && object.get_type().hasattr(intern!(object.py(), "__buffer__"))?)
 }
 
-/// An array on the view that `__buffer__` gives, which goes back by `__release_buffer__`.
+/// An array on the view that `__buffer__` returns, which is released by `__release_buffer__`.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let py = object.py();
     let view = object.call_method1(intern!(py, "__buffer__"), (FULL,))?;

@@ -69,7 +69,7 @@ fn of_array(array: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     of_dtype(&dtype).map(Some)
 }
 
-/// The dtype for one of NumPy's.
+/// Converts a NumPy dtype.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ fn read(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
         let entry = fields.get_item(&name)?.cast_into::<PyTuple>()?;
         let part = read(&entry.get_item(0)?, depth + 1)?;
         let field = Field::new(name, entry.get_item(1)?.extract()?, part);
-        // A title is any object; only text is a name for people.
+        // A title may be any object; only text is a field's title here.
         Ok(match entry.get_item(2).and_then(|title| title.extract::<String>()) {
             Ok(title) => field.with_title(title),
             Err(_) => field,
@@ -110,7 +110,7 @@ fn read(dtype: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
 fn scalar(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
     let typestr: String = dtype.getattr(intern!(py, "str"))?.extract()?;
-    // Type strings lose which of two C types of one width it is.
+    // Type strings do not distinguish two C types of the same width.
     let letter: String = dtype.getattr(intern!(py, "char"))?.extract()?;
     if matches!(letter.as_str(), "q" | "Q") && dtype.getattr(intern!(py, "isnative"))?.extract()? {
         return pep3118::parse(letter.as_bytes()).raise();
@@ -118,7 +118,7 @@ fn scalar(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let plain = typestr::parse(&typestr);
     let name: String = dtype.getattr(intern!(py, "name"))?.extract()?;
     match &plain {
-        // Bytes for NumPy, which knows the type by name alone, such as bfloat16.
+        // NumPy reports opaque bytes for types that it knows by name only, such as bfloat16.
         Ok(plain) if !is_certain(plain) && !name.starts_with("void") => name.parse().raise(),
         Err(error) if error.is_malformed() => name.parse().raise(),
         _ => plain.raise(),

@@ -1,11 +1,11 @@
-//! Shapes, axes and orders as Python's arguments say them.
+//! Shapes, axes and orders in Python arguments.
 
 use crossdock::element::DType;
 use crossdock::layout::Order;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// The order of elements that a letter of NumPy names.
+/// The order for one of NumPy's letters.
 pub(crate) fn order(text: &str) -> PyResult<Order> {
     match text {
         "C" => Ok(Order::RowMajor),
@@ -43,7 +43,7 @@ pub(crate) fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     lengths.iter().map(|&len| extent(len)).collect()
 }
 
-/// Numbers, or one tuple or list of them.
+/// The numbers of `x.f(1, 2)`, or of `x.f((1, 2))`.
 pub(crate) fn spread(mut given: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<isize>> {
     match given.as_slice() {
         [only] if only.extract::<isize>().is_err() => given.remove(0).extract(),
@@ -51,7 +51,7 @@ pub(crate) fn spread(mut given: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<isize>> {
     }
 }
 
-/// A shape of `len` elements, in which -1 stands for the extent that follows from the others.
+/// A shape of `len` elements, in which -1 stands for the length that follows from the others.
 pub(crate) fn inferred(shape: &[isize], len: usize) -> PyResult<Vec<usize>> {
     let wrong = || PyValueError::new_err(format!("{len} elements do not go into the shape {shape:?}"));
     let unknown = shape.iter().filter(|&&extent| extent == -1).count();

@@ -1,5 +1,5 @@
-//! Arrays in shared memory, and the descriptors by which other processes map them. What `multiprocessing` has to do with it is in
-//! `python/crossdock/_processes.py`.
+//! Arrays in shared memory, and the descriptors by which other processes map them. The
+//! `multiprocessing` part is in `python/crossdock/_processes.py`.
 
 use std::os::fd::{BorrowedFd, IntoRawFd};
 
@@ -25,19 +25,15 @@ use crate::shape::{extents, order};
 
 /// A new array in memory that other processes can map.
 ///
-/// Through queues, pipes and pools of ``multiprocessing`` it goes as a descriptor: whoever receives it, or a view of it, has the same
-/// memory, and both see what either writes. The system frees the memory when the last array on it goes, in whichever process.
+/// Queues, pipes and pools of ``multiprocessing`` send it as a descriptor: a process that receives
+/// it, or a view of it, maps the same memory, and each process sees what the other writes. The
+/// system frees the memory with the last array on it, in any process.
 ///
 /// Parameters
 /// ----------
 /// obj : int, tuple or list of int, or object
-///     A shape, of an array of zeros; or anything that shares its memory, of which this is a copy.
-/// dtype : str, optional
-///     What the elements are, or are converted to.
-/// order : {'C', 'F'}
-///     In which order the elements lie.
-/// sealed : bool, default False
-///     Whether the copy is sealed against writing, by anybody and for good, which the system guarantees to every process.
+///     A shape, for an array of zeros; or an object that shares its memory, whose elements are
+///     copied.
 ///
 /// Returns
 /// -------
@@ -82,7 +78,7 @@ pub(crate) fn shared<'py>(
         }
     };
     let array = if sealed { array.into_sealed().map_err(|rejected| rejected.error).raise()? } else { array };
-    // From now on `multiprocessing` knows what to do with it.
+    // Registers the array with `multiprocessing`.
     py.import("crossdock._processes")?;
     wrap(py, array)
 }
@@ -109,7 +105,8 @@ fn zeros(dtype: DType, shape: &[usize], order: Order) -> crossdock::Result<DArra
     DArray::from_buffer(Buffer::shared(layout.nbytes())?, dtype, layout, 0)
 }
 
-/// A descriptor of shared memory, which belongs to the caller, and a text that says what lies behind it; None for other memory.
+/// A descriptor of shared memory, which belongs to the caller, and a text that describes the
+/// memory; None for other memory.
 #[pyfunction]
 pub(crate) fn _lend(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>> {
     let _attached = attached(py);
@@ -123,7 +120,7 @@ pub(crate) fn _lend(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option
     Ok(Some((lent.fd().try_clone_to_owned()?.into_raw_fd(), text)))
 }
 
-/// An array on the shared memory behind a descriptor, which stays the caller's.
+/// An array on the shared memory of a descriptor, which remains the caller's.
 #[pyfunction]
 pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
@@ -131,7 +128,8 @@ pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResul
         return Err(PyOSError::new_err(format!("{descriptor} is no descriptor")));
     }
     let described: Description = text.parse().raise()?;
-    // SAFETY: used for one call only, to which the system answers with an error if the number is no open descriptor.
+    // SAFETY: `descriptor` is not negative (checked above) and is only used for `dup`, which fails
+    // with an error if the number is not open.
     let fd = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
     let array = shm::import(fd, &described).raise()?;
     if array.backing() != Backing::Shared {

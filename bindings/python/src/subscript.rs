@@ -17,7 +17,7 @@ use crate::errors::{Raise, exception};
 use crate::object::{allocate, allocate_with, downcast, this, wrap};
 use crate::{moment, nested, protocols};
 
-/// Indices and slices up to this many stand on the stack.
+/// Up to this many indices and slices are on the stack.
 const FEW: usize = 8;
 
 const FANCY: &str = "arrays are indexed by integers, slices, ..., None and the names of fields, all of which give views; \
@@ -27,18 +27,22 @@ const FANCY: &str = "arrays are indexed by integers, slices, ..., None and the n
 ///
 /// # Safety
 ///
-/// The interpreter calls it, with an object of the type and a key.
+/// 1. The interpreter calls this slot, with the GIL held until it returns.
+/// 2. `object` is an object of the type, and `key` is a live object.
 pub(crate) unsafe extern "C" fn get(
     object: *mut ffi::PyObject,
     key: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the interpreter called this slot with the GIL held, and
+    // `called` ends with it.
     let called = unsafe { Called::new() };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type; the interpreter keeps it alive until
+    // the slot returns.
     let array = &unsafe { this(object) }.array;
     called.enter_fast(|py| {
         let mut indices = [0; FEW];
-        // SAFETY: the caller's word.
+        // SAFETY: clause 2 of `# Safety`: `key` is a live object for the duration of the call, and
+        // `py` proves that the GIL is held.
         let key = unsafe { Borrowed::from_ptr(py, key) };
         let is_scalar = array.dtype().as_scalar().is_some();
         if let Some(index) = whole_index(key, array.shape(), &mut indices).filter(|_| is_scalar) {
@@ -59,15 +63,18 @@ pub(crate) unsafe extern "C" fn get(
     })
 }
 
-/// `sq_item`: what iteration asks for.
+/// `sq_item`, which iteration calls.
 ///
 /// # Safety
 ///
-/// As for [`get`].
+/// 1. The interpreter calls this slot, with the GIL held until it returns.
+/// 2. `object` is an object of the type.
 pub(crate) unsafe extern "C" fn item(object: *mut ffi::PyObject, index: isize) -> *mut ffi::PyObject {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the interpreter called this slot with the GIL held, and
+    // `called` ends with it.
     let called = unsafe { Called::new() };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type; the interpreter keeps it alive until
+    // the slot returns.
     let array = &unsafe { this(object) }.array;
     called.enter(|py| {
         let Some(&len) = array.shape().first() else {
@@ -89,11 +96,14 @@ pub(crate) unsafe extern "C" fn item(object: *mut ffi::PyObject, index: isize) -
 ///
 /// # Safety
 ///
-/// As for [`get`].
+/// 1. The interpreter calls this slot, with the GIL held until it returns.
+/// 2. `object` is an object of the type.
 pub(crate) unsafe extern "C" fn len(object: *mut ffi::PyObject) -> isize {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the interpreter called this slot with the GIL held, and
+    // `called` ends with it.
     let called = unsafe { Called::new() };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type; the interpreter keeps it alive until
+    // the slot returns.
     let array = &unsafe { this(object) }.array;
     called.enter(|_| match array.shape().first() {
         Some(&len) => Ok(len.cast_signed()),
@@ -105,23 +115,29 @@ pub(crate) unsafe extern "C" fn len(object: *mut ffi::PyObject) -> isize {
 ///
 /// # Safety
 ///
-/// As for [`get`]; `value` is null to delete.
+/// 1. The interpreter calls this slot, with the GIL held until it returns.
+/// 2. `object` is an object of the type, and `key` is a live object.
+/// 3. `value` is a live object, or null to delete the item.
 pub(crate) unsafe extern "C" fn set(
     object: *mut ffi::PyObject,
     key: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the interpreter called this slot with the GIL held, and
+    // `called` ends with it.
     let called = unsafe { Called::new() };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type; the interpreter keeps it alive until
+    // the slot returns.
     let array = &unsafe { this(object) }.array;
     called.enter(|py| {
-        // SAFETY: null, or an object (the caller's word).
+        // SAFETY: clause 3 of `# Safety`: `value` is null or a live object, and `py` proves that
+        // the GIL is held.
         let Some(value) = (unsafe { Bound::from_borrowed_ptr_or_opt(py, value) }) else {
             return Err(PyTypeError::new_err("elements of an array cannot be deleted"));
         };
         let mut indices = [0; FEW];
-        // SAFETY: the caller's word.
+        // SAFETY: clause 2 of `# Safety`: `key` is a live object for the duration of the call, and
+        // `py` proves that the GIL is held.
         let key = unsafe { Borrowed::from_ptr(py, key) };
         let index = whole_index(key, array.shape(), &mut indices);
         if let Some(index) = index.filter(|_| array.dtype().as_scalar().is_some() && is_value(&value)) {
@@ -137,13 +153,13 @@ pub(crate) unsafe extern "C" fn set(
     })
 }
 
-/// Writes to every element: one value everywhere, or another array's, broadcast to this shape.
+/// Writes every element: one value, or another array's elements, broadcast to this shape.
 pub(crate) fn assign(target: &DArray, value: &Bound<'_, PyAny>) -> PyResult<()> {
     if let Some(other) = downcast(value) {
         return copy(value.py(), target, &other.array);
     }
     let is_record = value.is_instance_of::<PyTuple>() && target.dtype().as_record().is_some();
-    // NumPy's dates have buffers, which do not say that they are dates.
+    // NumPy's dates export buffers, which do not declare that they are dates.
     let element = match is_value(value) || is_record || moment::is_scalar(value)? {
         true => Some(to_value(value, Some(target.dtype()))?),
         false => moment::for_element(value, target.dtype())?,
@@ -166,7 +182,7 @@ fn copy(py: Python<'_>, target: &DArray, source: &DArray) -> PyResult<()> {
     both_detached(py, [target, source], |target, source| target.assign(source, Casting::Checked)).raise()
 }
 
-/// One element: a value of Python's, or the array without axes that it is, where it has parts.
+/// One element: a Python value, or for an element with parts an array without axes.
 pub(crate) fn element<'py>(py: Python<'py>, array: &DArray, index: &[usize]) -> PyResult<Bound<'py, PyAny>> {
     match array.dtype().as_scalar() {
         Some(_) => to_python(py, &array.get(index).raise()?),
@@ -179,7 +195,8 @@ fn view_of(array: &DArray, index: &[usize]) -> PyResult<DArray> {
     array.slice(axes).raise()
 }
 
-/// The index that names one element, where the key is so plain that this is seen at once: an exact integer for each axis, inside of it.
+/// The index of one element, if the key is plain enough to see it at once: an exact integer for
+/// each axis, within bounds.
 #[inline(always)]
 fn whole_index<'a>(
     key: Borrowed<'_, '_, PyAny>,
@@ -189,12 +206,14 @@ fn whole_index<'a>(
     let indices = indices.get_mut(..shape.len())?;
     let raw = key.as_ptr();
     if is_exact(raw, &raw const ffi::PyTuple_Type) {
-        // SAFETY: a tuple.
+        // SAFETY: `is_exact` just confirmed that the key is a tuple, which its borrow keeps alive;
+        // the GIL is held.
         if unsafe { ffi::PyTuple_Size(raw) } != shape.len().cast_signed() {
             return None;
         }
         for (position, (index, &len)) in indices.iter_mut().zip(shape).enumerate() {
-            // SAFETY: a tuple that has such an item.
+            // SAFETY: the key is a tuple of `shape.len()` items (checked above), and `position` is
+            // below that.
             let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
             *index = plain_index(item, len)?;
         }
@@ -207,7 +226,8 @@ fn whole_index<'a>(
 
 #[inline(always)]
 fn is_exact(object: *mut ffi::PyObject, of: *const ffi::PyTypeObject) -> bool {
-    // SAFETY: an object has a type.
+    // SAFETY: every caller passes a live object and holds the GIL, so the object's head has a type
+    // pointer.
     ptr::eq(unsafe { ffi::Py_TYPE(object) }, of)
 }
 
@@ -217,7 +237,8 @@ fn plain_index(object: *mut ffi::PyObject, len: usize) -> Option<usize> {
         return None;
     }
     let mut overflow = 0;
-    // SAFETY: an integer.
+    // SAFETY: `is_exact` just confirmed that the object is an `int`, which the key keeps alive;
+    // `overflow` is a local variable.
     let index = unsafe { ffi::PyLong_AsLongAndOverflow(object, &mut overflow) } as isize;
     let index = if index < 0 { index + len.cast_signed() } else { index };
     usize::try_from(index).ok().filter(|&index| index < len && overflow == 0)
@@ -225,7 +246,7 @@ fn plain_index(object: *mut ffi::PyObject, len: usize) -> Option<usize> {
 
 /// What a key names.
 enum Part<S> {
-    /// What was made of the list of slices.
+    /// The result for the list of slices.
     Slice(S),
     Field(DArray),
     /// Every axis has an index.
@@ -240,12 +261,15 @@ fn part<S>(
 ) -> PyResult<Part<S>> {
     let raw = key.as_ptr();
     if is_exact(raw, &raw const ffi::PyTuple_Type) {
-        // SAFETY: a tuple.
+        // SAFETY: `is_exact` just confirmed that the key is a tuple, which its borrow keeps alive;
+        // the GIL is held.
         let count = unsafe { ffi::PyTuple_Size(raw) }.unsigned_abs();
         let item = |position: usize| {
-            // SAFETY: a tuple that has such an item.
+            // SAFETY: the key is a tuple of `count` items, and callers of `item` pass a position
+            // below `count`.
             let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
-            // SAFETY: an object that the tuple holds.
+            // SAFETY: the tuple holds a reference to its item and is immutable, so the item lives
+            // as long as the borrow of `key`.
             unsafe { Borrowed::from_ptr(key.py(), item) }
         };
         if count > FEW {
@@ -267,7 +291,7 @@ fn part<S>(
     sliced(array, &[axis(key)?], slice)
 }
 
-/// The field of a name, of every element.
+/// The field of this name, in every element.
 pub(crate) fn field(array: &DArray, name: &str) -> PyResult<DArray> {
     array.field(name).map_err(|error| PyValueError::new_err(error.to_string()))
 }
@@ -302,38 +326,44 @@ fn sliced<S>(
     }
 }
 
-/// What one part of a key says of an axis.
+/// What one part of a key selects along an axis.
 #[inline]
 fn axis(key: Borrowed<'_, '_, PyAny>) -> PyResult<AxisSlice> {
     let raw = key.as_ptr();
     if is_exact(raw, &raw const ffi::PySlice_Type) {
         let (mut start, mut stop, mut step) = (0, 0, 0);
-        // SAFETY: a slice, and places for its numbers.
+        // SAFETY: `is_exact` just confirmed that `raw` is a slice, and the three pointers are those
+        // of local variables.
         if unsafe { ffi::PySlice_Unpack(raw, &mut start, &mut stop, &mut step) } != 0 {
             return Err(fetch(key.py()));
         }
         return Ok(AxisSlice::Range { start: Some(start), stop: Some(stop), step });
     }
-    // SAFETY: the one object of its kind.
+    // SAFETY: `Py_None` returns the address of the immortal singleton; the interpreter is
+    // initialised, since `key` exists.
     if ptr::eq(raw, unsafe { ffi::Py_None() }) {
         return Ok(AxisSlice::NewAxis);
     }
-    // SAFETY: the one object of its kind.
+    // SAFETY: `Py_Ellipsis` returns the address of the immortal singleton; the interpreter is
+    // initialised, since `key` exists.
     if ptr::eq(raw, unsafe { ffi::Py_Ellipsis() }) {
         return Ok(AxisSlice::Ellipsis);
     }
-    // SAFETY: an object.
+    // SAFETY: `raw` is the live object that `key` borrows, and its token proves that the GIL is
+    // held.
     let is_index = unsafe { ffi::PyIndex_Check(raw) } != 0;
     if !is_index || key.is_instance_of::<PyBool>() {
         return Err(PyIndexError::new_err(FANCY));
     }
-    // SAFETY: the class is there as long as the interpreter.
+    // SAFETY: the interpreter initialised this static pointer at start and never changes it; `key`
+    // proves that it runs.
     let too_large = unsafe { ffi::PyExc_IndexError };
-    // SAFETY: an object, and the class of the exception for what does not fit.
+    // SAFETY: `raw` is the live object that `key` borrows, and `too_large` is the exception class
+    // for values out of range.
     let index = unsafe { ffi::PyNumber_AsSsize_t(raw, too_large) };
     if index == -1 && PyErr::occurred(key.py()) {
         let error = fetch(key.py());
-        // NumPy's arrays only look like integers.
+        // NumPy's arrays implement `__index__`, which fails for those with axes.
         let is_fancy = error.is_instance_of::<PyTypeError>(key.py());
         return Err(if is_fancy { PyIndexError::new_err(FANCY) } else { error });
     }

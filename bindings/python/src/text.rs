@@ -4,11 +4,12 @@ use crossdock::DArray;
 
 use crate::dtype::dtype_text;
 
-/// The longest line, as in NumPy's texts, and the number of elements from which on the middle is left out.
+/// The longest line, as in NumPy's texts, and the number of elements above which the middle is left
+/// out.
 const LINE: usize = 75;
 const THRESHOLD: usize = 1000;
 
-/// What is written of an array: NumPy's `repr`, under our name, and with the dtype always.
+/// The text of `repr`: as NumPy's, with the name of this type, and always with the dtype.
 pub(crate) fn repr(array: &DArray) -> String {
     if !array.place().is_host() {
         return elsewhere(array);
@@ -21,7 +22,7 @@ pub(crate) fn repr(array: &DArray) -> String {
         Some(_) => format!("dtype={dtype})"),
         None => format!("dtype='{dtype}')"),
     };
-    // Where the elements do not show it.
+    // The shape, where the elements do not show it.
     if array.is_empty() && array.shape() != [0] || array.len() > THRESHOLD {
         tail = format!("shape={}, {tail}", shape(array));
     }
@@ -35,12 +36,12 @@ pub(crate) fn repr(array: &DArray) -> String {
     text + &tail
 }
 
-/// What `print` shows: the elements, where the processor reaches them.
+/// The text of `print`: the elements, if they are accessible from the CPU.
 pub(crate) fn str(array: &DArray) -> String {
     if array.place().is_host() { array.to_string() } else { elsewhere(array) }
 }
 
-/// Of an array that the processor does not reach: all but the elements.
+/// The text of an array that is not accessible from the CPU: its properties without the elements.
 fn elsewhere(array: &DArray) -> String {
     let dtype = dtype_text(array.dtype());
     let dtype = if array.dtype().as_record().is_some() { dtype } else { format!("'{dtype}'") };

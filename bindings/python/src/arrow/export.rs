@@ -1,4 +1,4 @@
-//! Arrow, outwards: `__arrow_c_schema__`, `__arrow_c_array__`, `__arrow_c_device_array__`.
+//! Exports Arrow: `__arrow_c_schema__`, `__arrow_c_array__`, `__arrow_c_device_array__`.
 
 use crossdock::array::CopyPolicy;
 use crossdock::bindings::arrow::abi::ArrowSchema;
@@ -16,7 +16,8 @@ use crate::detach::detached;
 use crate::entry::attached;
 use crate::errors;
 
-/// `__arrow_c_schema__()`: the type of the column that `__arrow_c_array__` gives, and a refusal where that gives none.
+/// `__arrow_c_schema__()`: the type of the column that `__arrow_c_array__` exports. It fails where
+/// that method fails.
 pub(crate) fn schema<'py>(
     py: Python<'py>,
     array: &DArray,
@@ -37,7 +38,8 @@ pub(crate) fn array<'py>(
     array_of(py, array, &ExportOptions::new(), requested.as_ref())
 }
 
-/// `__arrow_c_device_array__(requested_schema=None, **kwargs)`. Other arguments are those of versions to come, of which nothing is known.
+/// `__arrow_c_device_array__(requested_schema=None, **kwargs)`. Other arguments belong to future
+/// versions and are refused.
 pub(crate) fn device_array<'py>(
     py: Python<'py>,
     array: &DArray,
@@ -60,7 +62,7 @@ fn unknown(name: &str) -> PyErr {
 fn schema_of<'py>(py: Python<'py>, array: &DArray, options: &ExportOptions) -> PyResult<Bound<'py, PyAny>> {
     let exported = arrow::export_device(array, options).map_err(|refusal| refused(array, &refusal))?;
     let (schema, column) = exported.into_raw();
-    // Released with its capsule.
+    // The capsule releases it.
     boxed(py, column)?;
     boxed(py, schema)
 }
@@ -118,7 +120,7 @@ fn as_requested<A: Lent>(
     }
 }
 
-/// Why an array goes out by no column, and how it would.
+/// Why an array cannot be exported as a column, with advice if a tensor column can hold it.
 #[cold]
 fn refused(array: &DArray, refusal: &Refusal) -> PyErr {
     let error = errors::refused(refusal);
@@ -130,9 +132,10 @@ fn refused(array: &DArray, refusal: &Refusal) -> PyErr {
     Python::attach(|py| PyBufferError::new_err(format!("{}; {advice}", error.value(py))))
 }
 
-/// An array as a column of Arrow's, with what the array itself cannot say: which elements are null, a name.
+/// An array as an Arrow column, with what the array itself cannot express: nulls and a name.
 ///
-/// Made by :func:`to_arrow`. It is taken by anything that reads Arrow's PyCapsule interface, as often as one likes.
+/// Made by :func:`to_arrow`. Any consumer of Arrow's PyCapsule interface can import it, any number
+/// of times.
 #[pyclass(frozen, module = "crossdock")]
 pub(crate) struct ArrowColumn {
     array: DArray,
@@ -157,7 +160,7 @@ impl ArrowColumn {
         if whole {
             options = options.whole();
         }
-        // What cannot go out is refused now, where it can be seen why.
+        // Fails now rather than at the first import, where the caller sees the reason.
         arrow::export_device(array, &options).map_err(|refusal| refused(array, &refusal))?;
         Ok(Self { array: array.clone(), options })
     }

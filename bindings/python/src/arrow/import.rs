@@ -1,4 +1,5 @@
-//! Arrow, inwards: objects with `__arrow_c_array__`, `__arrow_c_device_array__` or `__arrow_c_stream__`.
+//! Imports Arrow: objects with `__arrow_c_array__`, `__arrow_c_device_array__` or
+//! `__arrow_c_stream__`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,10 +21,10 @@ use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::pandas;
 
-/// What [`take`] is to give.
+/// What [`take`] returns.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
-    /// Truth values beside the elements, false where one is null.
+    /// Adds boolean arrays beside the elements, which are false where an element is null.
     pub(crate) validity: bool,
     /// A list with an item for each chunk.
     pub(crate) chunks: bool,
@@ -87,7 +88,7 @@ impl From<crossdock::Error> for Failure {
     }
 }
 
-/// The chunks that an object lends, at most so many: one, unless it is a stream.
+/// The chunks that an object exports, at most `most`: one, unless it is a stream.
 ///
 /// The device method is tried first: for memory on a device, the other method can only refuse, or
 /// copy silently.
@@ -172,7 +173,7 @@ fn not_arrow(object: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// The only chunk that an object lends.
+/// The only chunk that an object exports.
 fn only(object: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     let mut chunks = ask(object, 2)?;
     let error = match (chunks.pop(), chunks.is_empty()) {
@@ -188,7 +189,7 @@ fn only(object: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     Err(error.into())
 }
 
-/// An array in place on the one column that an object lends.
+/// A zero-copy array on the single column that an object exports.
 ///
 /// Labels of rows of a pandas frame are left out, as in its `to_numpy`.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> Result<DArray, Failure> {
@@ -315,7 +316,8 @@ fn joined(py: Python<'_>, chunks: &[DArray]) -> PyResult<Option<DArray>> {
     Ok(Some(all))
 }
 
-/// What an object lends: a column as an array, or the columns of a struct by name; of each chunk where that is wanted.
+/// What an object exports: a column as an array, or the columns of a struct by name; one such item
+/// per chunk if `wanted.chunks` is set.
 pub(crate) fn take<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if wanted.chunks {

@@ -1,4 +1,4 @@
-//! Arrow's PyCapsule interface, both ways: capsules around the library's structs.
+//! Arrow's PyCapsule interface, imports and exports: capsules around the library's structs.
 
 mod export;
 mod import;
@@ -21,7 +21,8 @@ macro_rules! boxed {
             fn release(&mut self) {
                 let released = $released(self);
                 if let Some(release) = released.release {
-                    // SAFETY: neither released nor moved out of here; this is the one call.
+                    // SAFETY: `release` is not null, so the struct was neither released nor moved.
+                    // `Boxed::release` is called once, when the capsule goes.
                     unsafe { release(released) }
                 }
             }

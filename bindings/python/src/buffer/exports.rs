@@ -54,12 +54,12 @@ impl Exports {
         }
     }
 
-    /// How many buffers are out.
+    /// How many exported buffers have not been released.
     pub(crate) fn count(&self) -> usize {
         self.count.get()
     }
 
-    /// The description of the array that this is the record of.
+    /// The description of `array`, which belongs to the same object as `self`.
     #[inline]
     pub(super) fn describe(&self, array: &DArray) -> crossdock::Result<Description> {
         match self.described.get() {
@@ -111,19 +111,19 @@ impl Exports {
         Ok(description)
     }
 
-    /// One buffer more. Whether it is read-only.
+    /// Counts one more buffer, and returns whether it is read-only.
     #[inline]
     pub(super) fn begin(&self, array: &DArray) -> crossdock::Result<bool> {
         if self.count.get() == 0 {
             let loan = lend(array)?;
-            // Nothing else borrows it: whoever does, does so in these two functions.
+            // Cannot panic: only `begin` and `end` borrow the cell, and neither calls the other.
             *self.loan.borrow_mut() = Some(loan);
         }
         self.count.set(self.count.get() + 1);
         Ok(array.is_readonly())
     }
 
-    /// One buffer fewer.
+    /// Counts one buffer fewer. The last one ends the loan.
     #[inline]
     pub(super) fn end(&self) {
         let left = self.count.get().saturating_sub(1);

@@ -23,7 +23,7 @@ use crate::{masked, moment, records};
 /// Whether the interpreter knows an object as an exporter of buffers.
 #[inline]
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> bool {
-    // SAFETY: an object, and the interpreter is held.
+    // SAFETY: `object` is a live object, and its `Bound` proves that this thread holds the GIL.
     unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
 }
 
@@ -91,13 +91,15 @@ fn request_to<'a>(
 ) -> PyResult<&'a mut DArray> {
     let py = object.py();
     let mut view = Box::new(ffi::Py_buffer::new());
-    // SAFETY: an object, and a struct that stays where it is until it is released.
+    // SAFETY: `object` is live, and the `Py_buffer` is boxed, so its address stays valid until it
+    // is released.
     if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags.bits()) } != 0 {
         return Err(errors::producer(py, "the buffer", fetch(py)));
     }
     // What it points to is the exporter's, and stays where it is until the buffer is released.
     let ffi::Py_buffer { buf, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, .. } = *view;
-    // SAFETY: just filled in.
+    // SAFETY: `PyObject_GetBuffer` returned 0 and filled `view`, and only this function has it, so
+    // it is released once.
     let owner = unsafe { Owner::buffer(view) };
     // One axis alone may go without a length: that of all items.
     let rank = usize::try_from(ndim).ok().filter(|&rank| rank <= 1 || !shape.is_null());

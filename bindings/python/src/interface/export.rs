@@ -1,6 +1,7 @@
-//! `__array_interface__`, `__array_struct__` and `__cuda_array_interface__`, outwards.
+//! Exports `__array_interface__`, `__array_struct__` and `__cuda_array_interface__`.
 //!
-//! None of them gives anything back: a consumer keeps the object, so that the memory is lent from then on until the object goes.
+//! These protocols have no release: a consumer keeps the object, so the memory stays leased until
+//! the object goes.
 
 use std::ffi::{c_int, c_void};
 
@@ -21,13 +22,14 @@ use crate::entry::Attached;
 use crate::errors;
 use crate::object::Own;
 
-/// What an interface cannot say looks as if it were not there, which is where consumers go on to the next one.
+/// An array that an interface cannot describe looks as if the attribute were missing, so that
+/// consumers try the next protocol.
 #[cold]
 fn absent(error: impl std::fmt::Display) -> PyErr {
     PyAttributeError::new_err(error.to_string())
 }
 
-/// As [`absent`], for an array that the processor does not reach.
+/// Like [`absent`], for an array that is not accessible from the CPU.
 #[cold]
 fn elsewhere(array: &DArray) -> PyErr {
     let place = array.place();
@@ -51,14 +53,15 @@ pub(crate) fn dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py
     described(py, this)
 }
 
-/// Whoever is told an address of the processor's knows no streams: the host waits.
+/// Waits for in-flight device work: consumers of a CPU address know no streams.
 fn settle(array: &DArray) -> PyResult<()> {
-    // SAFETY: there is no stream.
+    // SAFETY: `Synchronization::Host` contains no stream handle, so none can be invalid; the host
+    // itself waits.
     let settled = unsafe { Synchronization::Host.order(array, lease_kind(array)) };
     settled.map_err(|error| errors::refusal(&error))
 }
 
-/// `__cuda_array_interface__`: the same words, of memory that CUDA can address.
+/// `__cuda_array_interface__`: the same keys, for memory that CUDA can address.
 pub(crate) fn cuda_dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
     let array = &this.array;
     let place = array.place();
@@ -97,16 +100,17 @@ fn described<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
     Ok(described.into_any())
 }
 
-/// The struct of a capsule, and what it points to.
+/// The struct of a capsule, with the data that it points to.
 ///
 /// # Invariants
 ///
-/// 1. The struct comes first, since the capsule leads there; its shape and strides point into `numbers`, which does not change.
+/// 1. The struct is the first field, since the capsule points to it; its shape and strides point
+///    into `_numbers`, which never changes.
 #[repr(C)]
 struct Described {
     _interface: PyArrayInterface,
     _numbers: Box<[isize]>,
-    // The array, and the lease under which it is lent: for consumers that keep the capsule and not the object.
+    // The array and its lease, for consumers that keep the capsule and not the object.
     _loan: Loan,
     _array: DArray,
 }
@@ -122,7 +126,7 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
         return Err(absent(format!("the struct of the array interface is not made of {}", dtype)));
     };
     if matches!(scalar.kind(), ScalarKind::Text(_)) {
-        // NumPy up to 2.4, for one, takes the bytes for letters, and reads four times as many.
+        // NumPy up to 2.4 takes the bytes for letters, for example, and reads four times as many.
         return Err(absent(format!(
             "consumers differ on what the struct of the array interface says of {dtype}"
         )));
@@ -169,11 +173,14 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
 }
 
 unsafe extern "C" fn drop_described(capsule: *mut ffi::PyObject) {
-    // SAFETY: the interpreter calls.
+    // SAFETY: only the interpreter calls this destructor, with the GIL held until the function
+    // returns.
     let _attached = unsafe { Attached::new() };
-    // SAFETY: with the capsule.
+    // SAFETY: the interpreter passes the capsule that it destroys, which is live during this call,
+    // and holds the GIL.
     if let Some(described) = unsafe { pointer::<Described>(capsule, None) } {
-        // SAFETY: of `structure`, and dropped here alone.
+        // SAFETY: the pointer came from `Box::into_raw` in `structure`, and a capsule's destructor
+        // runs once.
         drop(unsafe { Box::from_raw(described) });
     }
 }

@@ -1,4 +1,4 @@
-//! `__array_interface__`, `__array_struct__` and `__cuda_array_interface__`, inwards.
+//! Imports `__array_interface__`, `__array_struct__` and `__cuda_array_interface__`.
 
 use std::slice;
 
@@ -35,7 +35,7 @@ pub(crate) fn is_offered_cuda(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.hasattr(intern!(object.py(), "__cuda_array_interface__"))
 }
 
-/// What a dictionary says.
+/// The content of a dictionary.
 struct Said<'py> {
     /// The dictionary itself, which keeps the memory alive for some producers; `None` for the C
     /// struct.
@@ -52,7 +52,7 @@ struct Said<'py> {
 /// Where the elements are.
 enum Data<'py> {
     At(usize, bool),
-    /// In the buffer of an object, so many bytes from its beginning.
+    /// In the buffer of an object, at this offset in bytes.
     In(Bound<'py, PyAny>, usize),
 }
 
@@ -75,7 +75,7 @@ fn read<'py>(object: &Bound<'py, PyAny>, interface: &str) -> PyResult<Said<'py>>
     let descr = some("descr")?.map(|descr| descr.repr()).transpose()?.map(|text| text.to_string());
     let offset: usize = some("offset")?.map_or(Ok(0), |offset| offset.extract())?;
     let data = match some("data")? {
-        // Without a word about data, the object's own buffer has them.
+        // Without `data`, the object's own buffer has the elements.
         None => Data::In(object.clone(), offset),
         Some(data) => match data.extract::<(usize, bool)>() {
             Ok((address, readonly)) => Data::At(address, readonly),
@@ -118,7 +118,7 @@ fn descr_of_dtype(object: &Bound<'_, PyAny>, typestr: &str) -> PyResult<Option<S
     Ok(text.filter(|_| dtype.itemsize() == size))
 }
 
-/// What an object of NumPy's calls the type of its elements: type strings lose what NumPy did not define itself.
+/// The name of the element type in NumPy: type strings lose dtypes that extensions define.
 fn named(object: &Bound<'_, PyAny>) -> Option<String> {
     let name = object.getattr(intern!(object.py(), "dtype")).ok()?.getattr("name").ok()?;
     name.extract().ok()
@@ -136,7 +136,7 @@ impl Said<'_> {
         }
     }
 
-    /// On bytes that an object lends, in which all that is described has to lie.
+    /// On the buffer of an object, which must contain the whole described range.
     fn within(&self, bytes: Buffer, offset: usize) -> PyResult<DArray> {
         let made = self
             .described(std::ptr::null_mut())
@@ -146,7 +146,7 @@ impl Said<'_> {
     }
 }
 
-/// An array in place on what an object describes.
+/// A zero-copy array on the memory that an object describes.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let said = read(object, INTERFACE)?;
     match &said.data {
@@ -163,7 +163,8 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         }
         Data::In(data, offset) => {
             let bytes = bytes_of(data)?;
-            // Where the data are made anew for each who asks, they are a copy. Both are alive: one address is one memory.
+            // A producer that creates new data for each request copies. Both are alive, so equal
+            // addresses mean the same memory.
             if let Data::In(again, _) = read(object, INTERFACE)?.data
                 && bytes_of(&again)?.as_ptr() != bytes.as_ptr()
             {
@@ -181,7 +182,7 @@ fn copied_each_time() -> PyErr {
     )
 }
 
-/// An array on a copy that an object made because it was asked. None where it makes none.
+/// An array on a copy that an object made at each request. `None` if it makes none.
 pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
     let said = read(object, INTERFACE)?;
     match &said.data {
@@ -190,8 +191,8 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
     }
 }
 
-/// An array in place on what an object describes on a device of CUDA. Whoever touches it next comes after what the object has put into the
-/// stream that it names.
+/// A zero-copy array on the CUDA memory that an object describes. Its next use is ordered after the
+/// producer's work in the stream that the dictionary names.
 pub(crate) fn lend_cuda(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let said = read(object, CUDA)?;
     let Data::At(address, readonly) = said.data else {
@@ -204,8 +205,8 @@ pub(crate) fn lend_cuda(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let array = cuda::place_of(&described).and_then(|place| {
         let synchronization = cuda::synchronization(said.stream)?;
         let release = move || drop(owner);
-        // SAFETY: as long as the object is there, the elements are memory to be used so, and the stream is one of CUDA's (the protocol's
-        // word).
+        // SAFETY: the protocol requires the elements to stay valid while the object lives, which
+        // `owner` keeps, and the stream to be a live CUDA stream.
         unsafe { cuda::import(&described, place, synchronization, readonly, release) }
     });
     array.map_err(|error| errors::refusal(&error))
@@ -213,20 +214,21 @@ pub(crate) fn lend_cuda(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
 
 fn at(said: &Said<'_>, address: usize, readonly: bool, owner: Owner) -> PyResult<DArray> {
     let data = std::ptr::with_exposed_provenance_mut(address);
-    // SAFETY: as long as the object is there, the elements are memory to be used so (the protocol's word). Others write them by instructions
-    // of their own, of which this program's memory model knows nothing.
+    // SAFETY: the protocol requires the elements to stay valid while the object lives, which
+    // `owner` keeps. Foreign code may write them, which `Birth::Aliased` says.
     let array = unsafe { import(&said.described(data), readonly, Birth::Aliased, move || drop(owner)) };
     array.map_err(|error| errors::refusal(&error))
 }
 
-/// An array in place on what an object describes by the C struct.
+/// A zero-copy array on the memory that an object describes by the C struct.
 pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let capsule = object.getattr(intern!(object.py(), "__array_struct__"))?;
-    // SAFETY: an object, and the interpreter is held.
+    // SAFETY: `capsule` is a live object, and its `Bound` proves that this thread holds the GIL.
     let Some(described) = (unsafe { pointer::<PyArrayInterface>(capsule.as_ptr(), None) }) else {
         return Err(PyTypeError::new_err("the __array_struct__ is no capsule without a name"));
     };
-    // SAFETY: a capsule leads to such a struct, as long as it is there (the protocol's word).
+    // SAFETY: by the protocol, such a capsule points to a `PyArrayInterface`, which lives as long
+    // as the capsule; `capsule` is referenced here.
     let described = unsafe { &*described };
     let PyArrayInterface { nd, flags, shape, strides, data, descr, .. } = *described;
     let typestr = type_string(described).map_err(|error| errors::refusal(&error))?;
@@ -236,13 +238,15 @@ pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     })?;
     let numbers = |pointer: *mut isize| match pointer.is_null() || rank == 0 {
         true => None,
-        // SAFETY: not null, and by the protocol it points to as many numbers as there are axes.
+        // SAFETY: `pointer` is not null in this branch, and by the protocol it points to `nd`
+        // numbers, which `rank` is.
         false => Some(unsafe { slice::from_raw_parts(pointer, rank) }.to_vec()),
     };
     let descr = if flags & HAS_DESCR == 0 || descr.is_null() {
         None
     } else {
-        // SAFETY: with the flag, an object (the protocol's word), which the struct keeps.
+        // SAFETY: by the protocol, `descr` is a live object if the flag is set, which was just
+        // checked with null; the struct holds a reference.
         let descr = unsafe { Bound::from_borrowed_ptr(object.py(), descr.cast()) };
         Some(descr.repr()?.to_string())
     };
@@ -259,7 +263,7 @@ pub(crate) fn lend_struct(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     if said.shape.len() != rank {
         return Err(PyTypeError::new_err(format!("the __array_struct__ has {rank} axes and no shape")));
     }
-    // Both are kept: some producers hang the memory on the object, and some on the capsule.
+    // Both are kept alive: some producers tie the memory to the object, others to the capsule.
     let both = (object, &capsule).into_pyobject(object.py())?;
     at(&said, data.expose_provenance(), flags & WRITEABLE == 0, Owner::object(both.as_any()))
 }

@@ -37,11 +37,8 @@ use crate::errors::{Raise, exception};
 /// >>> buffer.resize(8)
 /// Traceback (most recent call last):
 ///     ...
-/// BufferError: a Buffer of 6 bytes cannot be resized to 8: exclusive access was refused: 2 handles held
-/// >>> del part
-/// >>> buffer.resize(8)
-/// >>> buffer.tobytes()
-/// b'abCdef\x00\x00'
+/// BufferError: a Buffer of 6 bytes cannot be resized to 8: exclusive access was refused: 2 handles
+/// held >>> del part >>> buffer.resize(8) >>> buffer.tobytes() b'abCdef\x00\x00'
 #[pyclass(frozen, name = "Buffer", module = "crossdock")]
 pub(crate) struct Bytes {
     /// Locked only briefly, while this library's code runs. `None` during a resize, which may wait
@@ -49,7 +46,7 @@ pub(crate) struct Bytes {
     memory: Mutex<Option<buffer::Buffer>>,
 }
 
-/// The type, once the module is there: whoever imports arrays asks each object whether it is of it.
+/// The type, once the module is loaded. Imports compare each object's type with it.
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
 pub(crate) fn note_type(py: Python<'_>) {
@@ -59,7 +56,8 @@ pub(crate) fn note_type(py: Python<'_>) {
 /// An array on the memory of a buffer, if the object is one.
 #[inline]
 pub(crate) fn lent(object: &Bound<'_, PyAny>) -> Option<PyResult<DArray>> {
-    // SAFETY: an object has a type. (There are no subtypes of this one.)
+    // SAFETY: `object` is a live object, so it has a type, and its `Bound` proves that the GIL is
+    // held. This type has no subtypes.
     let of = unsafe { ffi::Py_TYPE(object.as_ptr()) };
     if !ptr::eq(of, TYPE.load(Ordering::Relaxed)) {
         return None;

@@ -25,7 +25,7 @@ fn size(nbytes: isize) -> PyResult<usize> {
         .map_err(|_| PyValueError::new_err(format!("a Buffer has at least 0 bytes, not {nbytes}")))
 }
 
-/// What an object has, as a new block of bytes.
+/// A copy of an object's elements as a new block of bytes.
 fn copied(object: &Bound<'_, PyAny>) -> PyResult<buffer::Buffer> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return buffer::Buffer::copy_from_slice(bytes.as_bytes()).raise();
@@ -37,7 +37,7 @@ fn copied(object: &Bound<'_, PyAny>) -> PyResult<buffer::Buffer> {
     Ok(memory)
 }
 
-/// Writes as many bytes as there are.
+/// Copies the elements of `source` to `target`, which has the same number of bytes.
 fn fill_from(py: Python<'_>, target: buffer::Buffer, source: &DArray) -> PyResult<()> {
     let (given, wanted) = (source.nbytes(), target.nbytes());
     if given != wanted {
@@ -63,7 +63,7 @@ impl Bytes {
     fn new(py: Python<'_>, source: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let _attached = attached(py);
         let Some(source) = source else { return buffer::Buffer::zeroed(0).raise().map(Self::of) };
-        // NumPy's arrays look like integers, and are some only where they have no axes.
+        // NumPy arrays implement `__index__`, which succeeds only without axes.
         match source.extract::<isize>() {
             Ok(nbytes) => buffer::Buffer::zeroed(size(nbytes)?).raise().map(Self::of),
             Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(error),
@@ -133,7 +133,7 @@ impl Bytes {
         Ok(PyBool::new(py, equal).to_owned().into_any())
     }
 
-    // What is compared by its bytes, which may change, has no hash.
+    // A buffer compares by its bytes, which may change, so it has no hash.
     #[classattr]
     const __hash__: Option<Py<PyAny>> = None;
 
@@ -171,7 +171,7 @@ impl Bytes {
         PyBytes::new_with(py, memory.nbytes(), |bytes| pin.copy_to_slice(bytes).raise())
     }
 
-    /// Gives the buffer another size: zeros follow what was there, or its end is cut off.
+    /// Resizes the buffer: zeros are appended, or its end is cut off.
     ///
     /// Parameters
     /// ----------
@@ -181,9 +181,9 @@ impl Bytes {
     /// Raises
     /// ------
     /// BufferError
-    ///     While slices, arrays or exported buffers share the memory. The message has their number and
-    ///     the protocols that exported the memory; with the ledger on (:func:`crossdock.ledger`), each
-    ///     holder.
+    ///     While slices, arrays or exported buffers share the memory. The message has their number
+    ///     and the protocols that exported the memory; with the ledger on
+    ///     (:func:`crossdock.ledger`), each holder.
     ///
     /// Examples
     /// --------
@@ -220,7 +220,7 @@ impl Bytes {
     #[pyo3(signature = (source, /))]
     fn extend(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
         let _attached = attached(py);
-        // A copy: it may be this very buffer, or a view of it, that is read.
+        // A copy, since `source` may be this buffer or a view of it.
         let source = copied(source)?;
         let before = self.nbytes()?;
         self.resize_to(before.saturating_add(source.nbytes()))?;
@@ -232,14 +232,12 @@ impl Bytes {
     /// Parameters
     /// ----------
     /// dtype : str or dtype, default 'uint8'
-    ///     What one element is.
-    /// shape : int or tuple of int, optional
-    ///     The lengths of the axes, of row-major elements from the first byte on. As many elements as there are, unless it is said.
+    ///     The dtype of the elements.
     ///
     /// Returns
     /// -------
     /// Array
-    ///     A view, which keeps the memory.
+    ///     A view, which keeps the memory alive.
     ///
     /// Examples
     /// --------
@@ -264,11 +262,13 @@ impl Bytes {
         wrap(py, DArray::from_buffer(memory, dtype, layout, 0).raise()?)
     }
 
-    /// The buffers are those of an array on the memory: its object is whom consumers refer to.
+    /// Exports the buffer of an array on the memory; consumers hold a reference to that array
+    /// object.
     unsafe fn __getbuffer__(&self, py: Python<'_>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let _attached = attached(py);
         let array = wrap(py, self.bytes()?)?;
-        // SAFETY: an object, and what the interpreter has handed over.
+        // SAFETY: `array` is a live object, `view` is the interpreter's writable `Py_buffer`, and
+        // `py` proves that the GIL is held.
         if unsafe { ffi::PyObject_GetBuffer(array.as_ptr(), view, flags) } != 0 {
             return Err(fetch(py));
         }
