@@ -1,7 +1,8 @@
-//! Memory of objects that export no MemoryView: what adapters, which are written in Ruby, cannot do there.
+//! Memory of objects that export no MemoryView: the parts of the adapters that Ruby code cannot do.
 //!
-//! `adopt` makes an array of memory at an address, which an object keeps. `io_buffer` locks a buffer of Ruby's while its bytes are lent.
-//! `narray` reads the struct of an object of the library NArray, as that library's header lays it out.
+//! `adopt` creates an array on memory at an address, which an object keeps alive. `io_buffer` locks
+//! an `IO::Buffer` while its bytes are lent. `narray` reads the struct of an NArray object, in the
+//! layout of that library's header.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::collections::BTreeMap;
@@ -22,25 +23,28 @@ use crate::handle::{self, Wrapped};
 use crate::import;
 use crate::keep::{self, Held, Loan};
 
-/// A block that is called when the memory is not used any more.
+/// A block that is called after the memory was last used.
 struct Callback;
 
 impl Loan for Callback {
     fn give_back(&mut self, pair: VALUE) {
         let called = protect(|| {
-            // SAFETY: the Array of an object and a Proc, which is marked until this returns.
+            // SAFETY: `pair` is the Array of owner and Proc from `adopt`, which the keeper marks
+            // until this function returns.
             let block = unsafe { rb_sys::rb_ary_entry(pair, 1) };
-            // SAFETY: in Ruby.
+            // SAFETY: a `Loan` runs on a thread that holds Ruby's lock, outside of a sweep, so it
+            // may allocate; `protect` catches exceptions.
             let nothing = unsafe { rb_sys::rb_ary_new() };
-            // SAFETY: a Proc, and no arguments.
+            // SAFETY: entry 1 of the pair is a Proc, and `nothing` is an Array; `protect` catches
+            // what the block raises.
             unsafe { rb_sys::rb_proc_call(block, nothing) }
         });
-        // What the block raises has nobody to go to.
+        // No caller could handle an exception of the block.
         drop(called);
     }
 }
 
-/// An array of the memory at an address, which an object keeps, or which a block gives back.
+/// An array on memory at an address. An object keeps the memory alive, or a block releases it.
 #[expect(clippy::too_many_arguments, reason = "what Ruby unpacked from keyword arguments")]
 fn adopt(
     ruby: &Ruby,
@@ -65,16 +69,18 @@ fn adopt(
     } else {
         keep::hold(ruby.ary_new_from_values(&[owner, block]).as_raw(), Some(Box::new(Callback)))
     };
-    // SAFETY: the word of whoever gave the address: memory of this layout, until the object goes, or the block is called.
+    // SAFETY: clauses 1 and 2 of `lent`: the Ruby caller vouches for the address, the layout and
+    // `constant` until the owner goes or the block is called; `held` keeps both.
     let array = unsafe { lent(ruby, address, dtype, layout, constant, held) }?;
     let array = if writable { array } else { array.into_readonly() };
-    // The array keeps what a block releases; an owner's memory belongs to the owner.
+    // The array reports the memory that a block releases; an owner reports its own memory.
     if is_given_back { Wrapped::new(ruby, array) } else { Wrapped::sharing(ruby, array, None) }
 }
 
 /// # Safety
 ///
-/// What the layout reaches from the address is memory until the hold is dropped; if it is constant, nobody writes it.
+/// 1. The bytes that `layout` reaches from `address` are valid until `held` is dropped.
+/// 2. If `constant` is set, no code writes them until then.
 unsafe fn lent(
     ruby: &Ruby,
     address: usize,
@@ -95,7 +101,8 @@ unsafe fn lent(
     };
     let birth = if constant { Birth::Constant } else { Birth::Aliased };
     let bytes = ptr::with_exposed_provenance_mut(begin);
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `span` is the range of the layout, which is valid until
+    // `held` goes; clause 2 justifies `Birth::Constant`.
     let buffer =
         unsafe { Buffer::from_foreign(bytes, span.nbytes(), Place::CPU, birth, move || drop(held)) }?;
     Ok(DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?)
@@ -116,10 +123,10 @@ unsafe extern "C" {
     fn rb_io_buffer_get_bytes_for_writing(buffer: VALUE, base: *mut *mut c_void, size: *mut usize);
 }
 
-/// How many arrays are on each buffer that is locked for them. Ruby's own lock is one bit.
+/// The number of arrays on each buffer that this module locked. Ruby's own lock is one bit.
 static LOCKED: Mutex<BTreeMap<VALUE, usize>> = Mutex::new(BTreeMap::new());
 
-/// Never held while Ruby is called.
+/// Never locked during a call to Ruby.
 fn locked() -> MutexGuard<'static, BTreeMap<VALUE, usize>> {
     LOCKED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -130,11 +137,12 @@ struct Lock;
 impl Lock {
     /// # Errors
     ///
-    /// `IO::Buffer::LockedError`, where somebody else has it.
+    /// `IO::Buffer::LockedError`, if other code locked it.
     fn take(buffer: VALUE) -> Result<Held> {
         let shared = locked().get_mut(&buffer).map(|count| *count += 1);
         if shared.is_none() {
-            // SAFETY: a buffer.
+            // SAFETY: `buffer` is a live `IO::Buffer` of the caller, who holds Ruby's lock;
+            // `protect` catches the `LockedError`.
             protect(|| unsafe { rb_io_buffer_lock(buffer) })?;
             locked().insert(buffer, 1);
         }
@@ -153,36 +161,41 @@ impl Loan for Lock {
             count == Some(0) && locked.remove(&buffer).is_some()
         };
         if is_last {
-            // SAFETY: a buffer, which is marked until this returns. Who unlocked it before has what it wanted.
+            // SAFETY: `buffer` is an `IO::Buffer` that the keeper marks until this returns.
+            // `protect` catches the exception if other code unlocked it first.
             let unlocked = protect(|| unsafe { rb_io_buffer_unlock(buffer) });
             drop(unlocked);
         }
     }
 }
 
-/// What a buffer refers to: buffers that it may be a slice of, and whether a frozen String has its bytes.
+/// The objects that a buffer refers to: the buffers that it may be a slice of, and whether its
+/// bytes belong to a frozen String.
 fn io_buffer_sources(ruby: &Ruby, buffer: Value) -> Result<(RArray, bool)> {
-    /// Called for each object while nothing may be allocated by Ruby.
+    /// Called for each object; must not allocate Ruby objects.
     unsafe extern "C" fn note(object: VALUE, found: *mut c_void) {
-        // SAFETY: the list below.
+        // SAFETY: `found` is the local list of the function below, which does not use it during
+        // this call.
         let found = unsafe { &mut *found.cast::<Vec<VALUE>>() };
         found.push(object);
     }
     let class: RClass = ruby.class_io().const_get("Buffer")?;
     let within = bytes(buffer.as_raw(), false)?;
     let mut found: Vec<VALUE> = Vec::new();
-    // SAFETY: an object, and a function that allocates nothing of Ruby's.
+    // SAFETY: `buffer` is a live object, and `note` allocates no Ruby object and gets the list that
+    // it expects.
     unsafe { rb_objspace_reachable_objects_from(buffer.as_raw(), note, (&raw mut found).cast()) };
     let sources = ruby.ary_new();
     let mut is_of_frozen_string = false;
     for object in found {
-        // SAFETY: the buffer, which is on the stack, refers to it, so that it is alive.
+        // SAFETY: `buffer`, which is on the stack, refers to the object, so it is alive; Ruby
+        // reports only objects on the heap.
         let kind = unsafe { rb_sys::RB_BUILTIN_TYPE(object) };
         if kind == rb_sys::ruby_value_type::RUBY_T_STRING {
-            // Ruby hides its own from programs, which is why only this is asked.
+            // Ruby hides internal objects from programs, so only this property is read.
             is_of_frozen_string |= handle::is_frozen(object) && contains(string_bytes(object), within);
         }
-        // SAFETY: as above.
+        // SAFETY: `buffer`, which is on the stack, refers to the object, so it is alive.
         let object = unsafe { Value::from_raw(object) };
         if kind == rb_sys::ruby_value_type::RUBY_T_DATA && object.is_kind_of(class) {
             sources.push(object)?;
@@ -196,23 +209,25 @@ fn contains((base, size): (usize, usize), (inner, len): (usize, usize)) -> bool 
     inner.checked_sub(base).is_some_and(|before| before <= size && len <= size - before)
 }
 
-/// Where the bytes of a String lie.
+/// The address and length of a String's bytes.
 fn string_bytes(string: VALUE) -> (usize, usize) {
-    // SAFETY: a String.
+    // SAFETY: the only caller checked that `string` is a T_STRING, which `buffer` keeps alive.
     let bytes = unsafe { rb_sys::RSTRING_PTR(string) };
-    // SAFETY: as above.
+    // SAFETY: the only caller checked that `string` is a T_STRING, which `buffer` keeps alive.
     (bytes.expose_provenance(), unsafe { rb_sys::RSTRING_LEN(string) } as usize)
 }
 
-/// Where the bytes of a buffer lie.
+/// The address and size of a buffer's bytes.
 fn bytes(buffer: VALUE, writable: bool) -> Result<(usize, usize)> {
     let (mut base, mut size) = (ptr::null_mut(), 0);
     protect(|| {
         if writable {
-            // SAFETY: a buffer, and places for its numbers.
+            // SAFETY: `buffer` is an `IO::Buffer`, both pointers are those of local variables, and
+            // `protect` catches exceptions.
             unsafe { rb_io_buffer_get_bytes_for_writing(buffer, &mut base, &mut size) };
         } else {
-            // SAFETY: as above.
+            // SAFETY: `buffer` is an `IO::Buffer`, both pointers are those of local variables, and
+            // `protect` catches exceptions.
             unsafe { rb_io_buffer_get_bytes_for_reading(buffer, (&raw mut base).cast(), &mut size) };
         }
         buffer
@@ -220,7 +235,8 @@ fn bytes(buffer: VALUE, writable: bool) -> Result<(usize, usize)> {
     Ok((base.expose_provenance(), size))
 }
 
-/// The bytes of a buffer, while the buffer that has the memory is locked: that one itself, or one that it is a slice of.
+/// The bytes of a buffer, while the buffer that owns the memory is locked: the same one, or the one
+/// that it is a slice of.
 fn io_buffer(ruby: &Ruby, buffer: Value, root: Value, access: (bool, bool)) -> Result<Wrapped> {
     let (writable, constant) = access;
     keep::give_back();
@@ -236,14 +252,16 @@ fn io_buffer(ruby: &Ruby, buffer: Value, root: Value, access: (bool, bool)) -> R
     }
     let held = Lock::take(root.as_raw())?;
     let layout = Layout::contiguous(&[size], 1, Order::RowMajor)?;
-    // SAFETY: the bytes that Ruby named, of a buffer that is neither freed nor resized while it is locked, nor moved while it is held.
+    // SAFETY: clause 1 of `lent`: `base` and `size` are the bytes of a buffer that is locked, so
+    // not freed or resized, and `held` keeps it in place. Clause 2: `constant` is only set for the
+    // bytes of a frozen String.
     let array = unsafe { lent(ruby, base, DType::U8, layout, constant, held) }?;
     Wrapped::sharing(ruby, if writable { array } else { array.into_readonly() }, None)
 }
 
 // ===== NArray
 
-/// What `narray.h` calls `struct NARRAY`.
+/// `struct NARRAY` of `narray.h`.
 #[repr(C)]
 struct NArray {
     rank: c_int,
@@ -254,7 +272,7 @@ struct NArray {
     owner: VALUE,
 }
 
-/// What Ruby calls `struct RData`, up to 3.4: an object around a pointer, without a type.
+/// Ruby's `struct RData`, up to 3.4: an object around an untyped pointer.
 #[repr(C)]
 struct Data {
     basic: rb_sys::RBasic,
@@ -263,27 +281,31 @@ struct Data {
     data: *mut c_void,
 }
 
-/// More axes than a program has.
+/// More axes than any program uses.
 const MOST_AXES: c_int = 64;
 
-/// The address, the number of the type, and the shape of an object of NArray's. Ruby code has asked the object for its rank and for the number
-/// of its elements, so that a library of that name with another struct is found out.
+/// The address, type number and shape of an NArray object. Ruby code has queried its rank and
+/// number of elements, so that a library of the same name with another struct is detected.
 fn narray(ruby: &Ruby, object: Value, rank: c_int, total: c_int) -> Result<(usize, c_int, Vec<c_int>)> {
     let raw = object.as_raw();
     let other = || Failure::ours(ruby, format!("a {} that is not laid out as narray.h says", object.class()));
-    // SAFETY: an object on the heap, where the first question is answered by no.
+    // SAFETY: `object` is live, and `RB_BUILTIN_TYPE` only runs if it is on the heap (checked
+    // first).
     let is_data = !rb_sys::SPECIAL_CONST_P(raw)
-        // SAFETY: as said.
+        // SAFETY: `raw` is no special constant (checked first), so it points to a live object on
+        // the heap.
         && unsafe { rb_sys::RB_BUILTIN_TYPE(raw) } == rb_sys::ruby_value_type::RUBY_T_DATA
-        // SAFETY: of this type.
+        // SAFETY: the object has the type T_DATA (checked just before), which this function
+        // requires.
         && !unsafe { rb_sys::RTYPEDDATA_P(raw) };
     if !is_data {
         return Err(other());
     }
     let data = raw as *const Data;
-    // SAFETY: as checked.
+    // SAFETY: `is_data` says that it is an untyped T_DATA object, whose layout is `Data`.
     let data = unsafe { (*data).data }.cast::<NArray>();
-    // SAFETY: an object of the class NArray, whose struct it is, as the caller has found.
+    // SAFETY: the Ruby caller passes objects of the class NArray only, whose data is null or a
+    // `struct NARRAY`. The comparison below detects another layout.
     let Some(array) = (unsafe { data.as_ref() }) else { return Err(other()) };
     let is_same = array.rank == rank && array.total == total && (0..=MOST_AXES).contains(&rank) && total >= 0;
     if !is_same || (total > 0 && (array.shape.is_null() || array.bytes.is_null())) {
@@ -291,7 +313,8 @@ fn narray(ruby: &Ruby, object: Value, rank: c_int, total: c_int) -> Result<(usiz
     }
     let shape = match total {
         0 => vec![0],
-        // SAFETY: as many numbers as there are axes.
+        // SAFETY: the shape of an NArray has `rank` lengths; `rank` is at least 0 and `shape` is
+        // not null (both checked above).
         _ => unsafe { std::slice::from_raw_parts(array.shape, rank as usize) }.to_vec(),
     };
     Ok((array.bytes.expose_provenance(), array.kind, shape))
@@ -302,21 +325,21 @@ fn is_exporter(object: Value) -> bool {
     Wrapped::of(object).is_some() || import::is_exporter(object)
 }
 
-/// Counts bytes that somebody else has copied for an array of ours.
+/// Counts bytes that another library copied for an array.
 fn count_copied(nbytes: usize) {
     crossdock::bindings::count_copied(nbytes);
 }
 
-/// How many bytes of array data were copied since the process began.
+/// The number of bytes of array data copied since the process began.
 fn copied_bytes() -> u64 {
     memory::copied_bytes()
 }
 
-/// The class of any object, also of one that has no methods.
+/// The class of any object, including one without methods.
 fn class_of(object: Value) -> Value {
-    // SAFETY: any object has a class.
+    // SAFETY: `object` is a live `Value`, and `rb_obj_class` accepts every object.
     let class = unsafe { rb_sys::rb_obj_class(object.as_raw()) };
-    // SAFETY: a class.
+    // SAFETY: `rb_obj_class` returned a class, which the live object keeps alive.
     unsafe { Value::from_raw(class) }
 }
 

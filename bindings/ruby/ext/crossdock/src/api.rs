@@ -21,7 +21,7 @@ use crate::import;
 use crate::keep::{self, Loan};
 use crate::typed::{Functions, Type};
 
-/// C's `xdr_memory`.
+/// The C struct `xdr_memory`.
 #[repr(C)]
 struct Memory {
     data: *mut c_void,
@@ -35,7 +35,7 @@ struct Memory {
     context: *mut c_void,
 }
 
-/// C's `xdr_api`.
+/// The C struct `xdr_api`.
 #[repr(C)]
 struct Api {
     version: u32,
@@ -46,56 +46,60 @@ struct Api {
     item_pointer: unsafe extern "C" fn(view: *const rb_memory_view_t, indices: *const isize) -> *mut c_void,
 }
 
-// What the tests compare with the header.
+// The tests compare these with the header.
 const _: () = assert!(size_of::<Memory>() == 72 && offset_of!(Memory, owner) == 48 && size_of::<Api>() == 40);
 
 static API: Api =
     Api { version: 1, nbytes: size_of::<Api>() as u32, array_from_memory, view, is_array, item_pointer };
 
-/// What is to be told that memory is not used any more.
+/// An extension's function that is called after the memory was last used.
 struct Told {
     release: unsafe extern "C" fn(context: *mut c_void),
     context: *mut c_void,
 }
 
-// SAFETY: called by threads that have Ruby's lock only (`Loan`).
+// SAFETY: only `give_back` uses the pointers, on a thread that holds Ruby's lock, as `xdr_memory`
+// documents.
 unsafe impl Send for Told {}
 
 impl Loan for Told {
     fn give_back(&mut self, _: VALUE) {
         let told = protect(|| {
-            // SAFETY: the extension's function with its argument, once.
+            // SAFETY: the extension passed this function for this context; a loan is given back
+            // once, so it is called once.
             unsafe { (self.release)(self.context) };
             rb_sys::Qnil as VALUE
         });
-        // What it raises has nobody to go to.
+        // No caller could handle an exception of the function.
         drop(told);
     }
 }
 
 unsafe extern "C" fn array_from_memory(memory: *const Memory) -> VALUE {
     entered(|ruby| {
-        // SAFETY: a struct of the caller's.
+        // SAFETY: the header requires `memory` to point to a valid `xdr_memory` for the duration of
+        // the call.
         let memory = unsafe { &*memory };
         let loan = memory
             .release
             .map(|release| Box::new(Told { release, context: memory.context }) as Box<dyn Loan>);
-        // From here on it is given back, whatever fails.
+        // From here on, `held` releases the memory on every error.
         let held = keep::hold(memory.owner, loan);
-        // SAFETY: a C string (the caller's word).
+        // SAFETY: the header requires `dtype` to be a C string, which outlives this call.
         let dtype = unsafe { CStr::from_ptr(memory.dtype) }.to_string_lossy();
         let dtype: DType =
             dtype.parse().map_err(|error| Failure::argument(ruby, format!("dtype: {error}")))?;
         let layout = layout(ruby, memory, dtype.itemsize())?;
         let span = layout.span();
         let begin = memory.data.cast::<u8>().wrapping_offset(span.low());
-        // SAFETY: what the layout reaches is there until it is given back (the caller's word); others may write it.
+        // SAFETY: the header requires the bytes that the layout reaches to be valid until `release`
+        // is called or `owner` goes. Other code may write them, which `Birth::Aliased` says.
         let buffer = unsafe {
             Buffer::from_foreign(begin, span.nbytes(), Place::CPU, Birth::Aliased, move || drop(held))
         }?;
         let array = DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs())?;
         let array = if memory.readonly { array.into_readonly() } else { array };
-        // The array keeps what a function releases; an owner's memory belongs to the owner.
+        // The array reports the memory that a function releases; an owner reports its own memory.
         let wrapped = match memory.release {
             Some(_) => Wrapped::new(ruby, array)?,
             None => Wrapped::sharing(ruby, array, None)?,
@@ -112,7 +116,8 @@ fn layout(ruby: &Ruby, memory: &Memory, itemsize: usize) -> Result<Layout> {
     let shape = if rank == 0 {
         &[]
     } else {
-        // SAFETY: as many numbers as axes (the caller's word).
+        // SAFETY: the header requires `shape` to have `ndim` lengths; it is not null, since `rank`
+        // is `Some` and not 0.
         unsafe { slice::from_raw_parts(memory.shape, rank) }
     };
     let length = |&len: &isize| {
@@ -123,17 +128,18 @@ fn layout(ruby: &Ruby, memory: &Memory, itemsize: usize) -> Result<Layout> {
     if rank == 0 || memory.strides.is_null() {
         return Ok(Layout::contiguous(&lengths, itemsize, Order::RowMajor)?);
     }
-    // SAFETY: as above.
+    // SAFETY: the header requires `strides` to be null, which was checked above, or to have `ndim`
+    // numbers.
     let strides = unsafe { slice::from_raw_parts(memory.strides, rank) };
     Ok(Layout::new(&lengths, strides, itemsize)?)
 }
 
 unsafe extern "C" fn view(object: VALUE, writable: bool) -> VALUE {
     entered(|ruby| {
-        // SAFETY: an object of the caller's, who has it on the stack.
+        // SAFETY: the C caller passes a live object, which is on its stack during the call.
         let object = unsafe { Value::from_raw(object) };
         if Wrapped::of(object).is_none() && !import::is_exporter(object) {
-            // Adapters are in Ruby.
+            // Adapters are written in Ruby.
             let crossdock = ruby.get_inner(&CROSSDOCK);
             let array: Value = crossdock.funcall("view", (object, kwargs!("writable" => writable)))?;
             return Ok(array.as_raw());
@@ -148,9 +154,11 @@ unsafe extern "C" fn is_array(object: VALUE) -> bool {
 
 unsafe extern "C" fn item_pointer(view: *const rb_memory_view_t, indices: *const isize) -> *mut c_void {
     entered(|_| {
-        // SAFETY: the caller's view, laid out as the library's (see `export`).
+        // SAFETY: the header requires a valid view from Ruby; `export` asserts that its struct has
+        // the layout of `View`.
         let view = unsafe { &*view.cast::<View>() };
-        // SAFETY: what the view points to is there, and there is an index for each axis (the caller's word).
+        // SAFETY: the header requires a view that its producer filled in and has not released, and
+        // `indices` with one number for each axis.
         let item = unsafe { view.item_pointer(indices) }?;
         Ok(item.cast())
     })
@@ -166,12 +174,14 @@ static HOLDER: Type = Type::new(
 pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
     let holder = protect(|| {
         let class = &raw const rb_sys::rb_cObject;
-        // SAFETY: Ruby's own.
+        // SAFETY: Ruby initialises `rb_cObject` at start and never changes it, so the static can be
+        // read.
         let class = unsafe { class.read() };
-        // SAFETY: a constant, which is never freed nor written.
+        // SAFETY: `API` is a static that is never written, and `HOLDER` has no `free` function and
+        // no `mark` function.
         unsafe { rb_data_typed_object_wrap(class, (&raw const API).cast_mut().cast(), HOLDER.as_ptr()) }
     })?;
-    // SAFETY: an object that was just made.
+    // SAFETY: `rb_data_typed_object_wrap` just returned this object, and it is on the stack.
     let holder = unsafe { Value::from_raw(holder) };
     holder.freeze();
     module.const_set("API", holder)

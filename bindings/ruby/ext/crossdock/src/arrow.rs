@@ -1,7 +1,9 @@
-//! Arrow's C Data interface for Ruby: `Crossdock::ArrowColumn`, which has the two structs at addresses that others move them from.
+//! Arrow's C data interface for Ruby: `Crossdock::ArrowColumn`, which holds the two structs at
+//! addresses from which consumers move them.
 //!
-//! The library's own protocol fills the structs in and reads them. As with DLPack, what is added is who releases: structs of somebody else's,
-//! whose functions may be written in Ruby, are released by a Ruby thread with the lock, outside of a sweep.
+//! The library's own protocol fills in and reads the structs. As with DLPack, this file decides who
+//! releases them: structs of another producer, whose functions may be written in Ruby, are released
+//! by a Ruby thread with the lock, outside of a sweep.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
@@ -29,12 +31,12 @@ use crate::value::name;
 ///
 /// # Invariants
 ///
-/// 1. Each struct may be released in a sweep; or was released, or moved elsewhere, and says so. Whoever has its address moves it with Ruby's
-///    lock.
+/// 1. Each struct is safe to release in a sweep, or is marked as released or moved. Code that has
+///    its address moves it with Ruby's lock held.
 #[derive(TypedData)]
 #[magnus(class = "Crossdock::ArrowColumn", free_immediately, size)]
 struct Column {
-    // Boxes of their own: the addresses are good for as long as the object is alive.
+    // Boxed, so that the addresses stay valid while the object is alive.
     schema: Box<UnsafeCell<ArrowSchema>>,
     array: Box<UnsafeCell<ArrowArray>>,
     copied_nbytes: usize,
@@ -50,7 +52,8 @@ impl DataTypeFunctions for Column {
     }
 }
 
-// SAFETY: what any thread may have, and only threads with Ruby's lock touch (Column 1).
+// SAFETY: Column 1: any thread may own the structs, and only threads that hold Ruby's lock access
+// them.
 unsafe impl Send for Column {}
 
 impl Column {
@@ -58,17 +61,20 @@ impl Column {
         Self { schema: Box::new(schema.into()), array: Box::new(array.into()), copied_nbytes, kept: None }
     }
 
-    /// Releases what nobody has moved away.
+    /// Releases the structs that no consumer moved out.
     fn release(&self) {
-        // SAFETY: Column 1.
+        // SAFETY: Column 1: the struct is releasable or marked as released, and this thread holds
+        // Ruby's lock or is sweeping.
         unsafe { release(self.array.get()) };
-        // SAFETY: Column 1.
+        // SAFETY: Column 1: the struct is releasable or marked as released, and this thread holds
+        // Ruby's lock or is sweeping.
         unsafe { release(self.schema.get()) };
     }
 
     fn is_released(&self) -> bool {
         let array = self.array.get();
-        // SAFETY: Column 1.
+        // SAFETY: Column 1: the box is alive, and consumers write the struct only with Ruby's lock
+        // held, as this thread does.
         unsafe { (*array).release }.is_none()
     }
 }
@@ -82,21 +88,22 @@ impl Drop for Column {
     }
 }
 
-/// What the two structs have in common here.
+/// What `ArrowSchema` and `ArrowArray` have in common.
 trait Struct: Sized + 'static {
     /// # Safety
     ///
-    /// To a struct of this kind.
+    /// `this` points to an allocation of this struct.
     unsafe fn release_of(this: *mut Self) -> *mut Option<unsafe extern "C" fn(*mut Self)>;
 
-    /// What lends on what is in a struct, which is not released before this one is.
+    /// A struct with the content of `theirs`, which stays unreleased until this one is released.
     fn lent_on(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self;
 
-    /// Takes what keeps a struct of [`Struct::lent_on`].
+    /// Returns the hold in a struct of [`Struct::lent_on`].
     ///
     /// # Safety
     ///
-    /// A struct that `lent_on` made, or a copy of its bytes; once.
+    /// 1. `this` points to a struct that `lent_on` made, or to a copy of its bytes.
+    /// 2. It is called once for that struct.
     unsafe fn held(this: *mut Self) -> Box<Held>;
 }
 
@@ -104,7 +111,8 @@ macro_rules! structs {
     ($($abi:ty),*) => {
         $(impl Struct for $abi {
             unsafe fn release_of(this: *mut Self) -> *mut Option<unsafe extern "C" fn(*mut Self)> {
-                // SAFETY: the caller's word.
+                // SAFETY: `# Safety`: `this` points to an allocation of the struct, so the address
+                // of the field is in bounds.
                 unsafe { &raw mut (*this).release }
             }
 
@@ -113,9 +121,11 @@ macro_rules! structs {
             }
 
             unsafe fn held(this: *mut Self) -> Box<Held> {
-                // SAFETY: the caller's word.
+                // SAFETY: clause 1 of `# Safety`: `this` points to a readable struct that `lent_on`
+                // filled in.
                 let held = unsafe { (*this).private_data };
-                // SAFETY: as `lent_on` put it there.
+                // SAFETY: clause 1: `lent_on` stored the pointer of a leaked `Box<Held>` there;
+                // clause 2: it is unboxed once.
                 unsafe { Box::from_raw(held.cast()) }
             }
         })*
@@ -124,66 +134,78 @@ macro_rules! structs {
 
 structs!(ArrowSchema, ArrowArray);
 
-/// Releases a struct, unless that happened before.
+/// Releases a struct, unless it is marked as released.
 ///
 /// # Safety
 ///
-/// To a struct of this kind, which nobody else uses.
+/// 1. `this` points to a valid struct, whose `release` may be called on this thread.
+/// 2. No other code uses the struct during the call.
 unsafe fn release<S: Struct>(this: *mut S) {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `this` points to a valid struct, so the address of its field
+    // is in bounds.
     let function = unsafe { S::release_of(this) };
-    // SAFETY: as above.
+    // SAFETY: clauses 1 and 2 of `# Safety`: the struct is readable, and no other code writes it
+    // meanwhile.
     if let Some(function) = unsafe { function.read() } {
-        // SAFETY: the one call: it marks the struct.
+        // SAFETY: clause 1: the function may be called on this thread; it is not null, so the
+        // struct is unreleased, and the call marks it.
         unsafe { function(this) }
     }
 }
 
-/// A struct of somebody else's that was moved here, and is released by a Ruby thread.
+/// A struct of another producer that was moved here, and that a Ruby thread releases.
 struct Borrowed<S: Struct>(Box<UnsafeCell<S>>);
 
-// SAFETY: only used by threads that have Ruby's lock (`Loan`).
+// SAFETY: only `give_back` accesses the struct, on a thread that holds Ruby's lock (`Loan`).
 unsafe impl<S: Struct> Send for Borrowed<S> {}
 
 impl<S: Struct> Loan for Borrowed<S> {
     fn give_back(&mut self, _: VALUE) {
         let released = protect(|| {
-            // SAFETY: moved here, and nobody else's.
+            // SAFETY: clause 1 of `release`: this is a Ruby thread, as `moved` requires; clause 2:
+            // the box is private to this loan.
             unsafe { release(self.0.get()) };
             rb_sys::Qnil as VALUE
         });
-        // What a function of theirs raises has nobody to go to.
+        // No caller could handle an exception of the producer's function.
         drop(released);
     }
 }
 
 unsafe extern "C" fn release_lent_on<S: Struct>(this: *mut S) {
-    // SAFETY: a struct of this kind.
+    // SAFETY: a consumer calls `release` with a valid struct that `lent_on` made, or to which its
+    // bytes were moved.
     let function = unsafe { S::release_of(this) };
-    // SAFETY: as above.
+    // SAFETY: the struct is valid, and the protocol forbids concurrent calls of `release`.
     if unsafe { function.replace(None) }.is_some() {
-        // SAFETY: from `lent_on`, and not released before.
+        // SAFETY: clause 1 of `Struct::held`: `lent_on` set this release function; clause 2: the
+        // `replace` just took the mark, so this runs once.
         drop(unsafe { S::held(this) });
     }
 }
 
-/// Moves a struct away from where it is, into one of ours that may be released anywhere.
+/// Moves a struct into a new one that may be released on any thread.
 ///
 /// # Safety
 ///
-/// Not null; to a struct as `arrow::take_over` wants it, but that it is released by threads of Ruby's only, and while the owner is alive.
+/// 1. `theirs` is not null and points to a struct as `arrow::take_over` requires it.
+/// 2. Its `release` may be called on any Ruby thread that holds the lock, while `owner` is alive.
 unsafe fn moved<S: Struct>(theirs: *mut S, owner: VALUE) -> Option<S> {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: `theirs` points to a valid struct, so the address of its
+    // field is in bounds.
     let function = unsafe { S::release_of(theirs) };
-    // SAFETY: as above.
+    // SAFETY: clause 1 of `# Safety`: `theirs` is readable, and this function has exclusive use of
+    // it.
     unsafe { function.read() }?;
-    // SAFETY: as above: the bytes go where nobody else has them, and what is left is marked.
+    // SAFETY: clause 1 of `# Safety`: a valid struct; the protocol allows to move its bytes, since
+    // the original is marked as released below.
     let own = Box::new(UnsafeCell::new(unsafe { theirs.read() }));
-    // SAFETY: as above.
+    // SAFETY: clause 1 of `# Safety`: `theirs` is writable; null marks it as moved.
     unsafe { function.write(None) };
     let pointer = own.get();
     let held = keep::hold(owner, Some(Box::new(Borrowed(own))));
-    // SAFETY: kept in a box by `held`, and nobody else has it.
+    // SAFETY: `held` owns the box, whose address is stable, and only uses it when it is dropped,
+    // after this reference.
     let theirs = unsafe { &*pointer };
     Some(S::lent_on(theirs, release_lent_on::<S>, Box::into_raw(Box::new(held))))
 }
@@ -213,27 +235,31 @@ fn export(ruby: &Ruby, this: Wrapped, copy: Value, whole: bool, title: Value, ma
     Ok(column)
 }
 
-/// A column that has what lies in the structs at two addresses, which are marked as moved.
+/// A column with the structs at two addresses, which are marked as moved.
 fn wrap(ruby: &Ruby, schema: usize, array: usize, owner: Value) -> Result<Column> {
-    // SAFETY: the word of whoever gave the addresses.
+    // SAFETY: clauses 1 and 2 of `both`: the Ruby caller passes the addresses of unreleased structs
+    // that `owner` keeps alive; this cannot be checked.
     let (schema, array) = unsafe { both(ruby, schema, array, owner.as_raw()) }?;
     Ok(Column::new(schema, array, 0))
 }
 
-/// Both structs, moved.
+/// Moves both structs.
 ///
 /// # Safety
 ///
-/// 0, or as for `moved`.
+/// 1. Each address is 0, or that of a struct as clause 1 of `moved` requires it.
+/// 2. Clause 2 of `moved` holds for both.
 unsafe fn both(ruby: &Ruby, schema: usize, array: usize, owner: VALUE) -> Result<(ArrowSchema, ArrowArray)> {
     if schema == 0 || array == 0 {
         return Err(Failure::argument(ruby, "address 0 is no struct of Arrow's"));
     }
     let schema_at = ptr::with_exposed_provenance_mut::<ArrowSchema>(schema);
     let array_at = ptr::with_exposed_provenance_mut::<ArrowArray>(array);
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: the address is not 0 (checked above), so it is that of a
+    // valid struct.
     let is_released = unsafe { (*array_at).release }.is_none();
-    // SAFETY: as above.
+    // SAFETY: clause 1 of `# Safety`: the address is not 0 (checked above), so it is that of a
+    // valid struct.
     if is_released || unsafe { (*schema_at).release }.is_none() {
         let which = if is_released { "array" } else { "schema" };
         return Err(Failure::ours(
@@ -241,13 +267,15 @@ unsafe fn both(ruby: &Ruby, schema: usize, array: usize, owner: VALUE) -> Result
             format!("the {which} of the Arrow column was released, or moved elsewhere"),
         ));
     }
-    // SAFETY: as above.
+    // SAFETY: clauses 1 and 2 of `moved` are clauses 1 and 2 of `# Safety`, and the address is not
+    // 0.
     let schema = unsafe { moved(schema_at, owner) };
-    // SAFETY: as above.
+    // SAFETY: clauses 1 and 2 of `moved` are clauses 1 and 2 of `# Safety`, and the address is not
+    // 0.
     let array = unsafe { moved(array_at, owner) };
     match (schema, array) {
         (Some(schema), Some(array)) => Ok((schema, array)),
-        // Both were there above.
+        // Both were checked above.
         _ => Err(Failure::ours(ruby, "the Arrow column was released meanwhile")),
     }
 }
@@ -264,15 +292,17 @@ fn array(this: &Column) -> usize {
     this.array.get().expose_provenance()
 }
 
-/// The schema, while it is there.
+/// The schema, if it was neither released nor moved.
 fn live_schema<'a>(ruby: &Ruby, this: &'a Column) -> Result<&'a ArrowSchema> {
-    // SAFETY: Column 1, here and until the caller has read it.
+    // SAFETY: Column 1: this thread holds Ruby's lock, and no callee of the caller writes the
+    // struct before the caller has read it.
     let schema = unsafe { &*this.schema.get() };
     if schema.release.is_some() { Ok(schema) } else { Err(released(ruby)) }
 }
 
 fn live_array<'a>(ruby: &Ruby, this: &'a Column) -> Result<&'a ArrowArray> {
-    // SAFETY: as in `live_schema`.
+    // SAFETY: Column 1: this thread holds Ruby's lock, and no callee of the caller writes the
+    // struct before the caller has read it.
     let array = unsafe { &*this.array.get() };
     if array.release.is_some() { Ok(array) } else { Err(released(ruby)) }
 }
@@ -281,7 +311,8 @@ fn text(ruby: &Ruby, text: *const c_char) -> Option<RString> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: ended by NUL, as the specification has it.
+    // SAFETY: the Arrow specification requires format and name to be C strings that live as long as
+    // the struct.
     let text = unsafe { CStr::from_ptr(text) };
     Some(ruby.enc_str_new(text.to_bytes(), ruby.utf8_encoding()))
 }
@@ -315,8 +346,8 @@ fn give_back(this: &Column) {
     keep::give_back();
 }
 
-/// What lies in the structs at two addresses, as one array, as a Hash of arrays, as records, or as an array and a mask.
-/// The source is the object that owns the structs, if it is a `Crossdock` column.
+/// Imports the structs at two addresses as one array, a Hash of arrays, records, or an array and a
+/// mask. The source is the object that owns the structs, if it is a `Crossdock` column.
 fn import(ruby: &Ruby, schema: usize, array: usize, form: Value, source: Value) -> Result<Value> {
     keep::give_back();
     let form = name(ruby, form)?;
@@ -330,9 +361,11 @@ fn import(ruby: &Ruby, schema: usize, array: usize, form: Value, source: Value) 
             return Err(Failure::argument(ruby, text));
         }
     };
-    // SAFETY: the word of whoever gave the addresses.
+    // SAFETY: clauses 1 and 2 of `both`: the Ruby caller passes the addresses of two unreleased
+    // structs, or 0; this cannot be checked.
     let (mut schema, mut array) = unsafe { both(ruby, schema, array, rb_sys::Qnil as VALUE) }?;
-    // SAFETY: moved here, and released by whoever has them.
+    // SAFETY: `both` moved the structs into local variables, so no other code has them, and
+    // `lent_on` made them releasable on any thread.
     let imported = unsafe { arrow::take_over(&mut schema, &mut array) }?;
     how(ruby, imported, Origin(<&Column>::try_convert(source).ok().and_then(|column| column.kept.clone())))
 }
@@ -366,7 +399,7 @@ fn masked(ruby: &Ruby, imported: Imported, origin: Origin) -> Result<Value> {
 pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
     let column = module.define_class("ArrowColumn", ruby.class_object())?;
     column.undef_default_alloc_func();
-    // Looked up once, here: later several Ractors may ask at the same time.
+    // Looked up once, here: later, several Ractors may need it at the same time.
     let _class = Column::class(ruby);
     column.define_singleton_method("wrap", function!(wrap, 3))?;
     column.define_method("schema", method!(schema, 0))?;

@@ -1,4 +1,4 @@
-//! The class `Crossdock::Array`, and how it gets methods that Ruby calls directly.
+//! The class `Crossdock::Array`, and methods that Ruby calls without a wrapper.
 
 use core::ffi::{CStr, c_int};
 
@@ -11,19 +11,21 @@ use crate::error::CROSSDOCK;
 
 /// `Crossdock::Array`.
 pub(crate) static ARRAY: Lazy<RClass> = Lazy::new(|ruby| {
-    // Defined before anything asks for it.
+    // The class is defined before its first use.
     ruby.get_inner(&CROSSDOCK).const_get("Array").unwrap_or_else(|_| ruby.class_object())
 });
 
-/// A method that Ruby calls with a number of arguments.
+/// A method with a variable number of arguments.
 type Method = unsafe extern "C" fn(c_int, *const VALUE, VALUE) -> VALUE;
 
-/// Defines a method that is called without anything between.
+/// Defines a method that Ruby calls without a wrapper.
 pub(crate) fn define(class: RClass, name: &'static CStr, method: Method) -> Result<(), Error> {
     protect(|| {
-        // SAFETY: Ruby casts it back to what the number of arguments says: -1 for a number and a list.
+        // SAFETY: both are function pointers. Ruby casts it back to the type that the arity -1
+        // means, which is `Method`.
         let method = unsafe { core::mem::transmute::<Method, unsafe extern "C" fn() -> VALUE>(method) };
-        // SAFETY: a class, a name and a method.
+        // SAFETY: `class` is a live class, `name` is static, and `method` has the signature for the
+        // arity -1.
         unsafe { rb_sys::rb_define_method(class.as_raw(), name.as_ptr(), Some(method), -1) };
         class.as_raw()
     })?;

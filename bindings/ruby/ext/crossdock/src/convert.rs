@@ -1,4 +1,4 @@
-//! Elements of arrays as Ruby objects, many at a time.
+//! Bulk conversion of array elements to Ruby objects.
 
 use crossdock::element::{DType, ScalarKind, Value as Element};
 use crossdock::view::Request;
@@ -10,10 +10,11 @@ use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::value::{array_of, to_ruby};
 
-/// As many objects are made before they are put into an Array: on the stack, where Ruby's collector sees them.
+/// The number of objects that are created before they are appended to an Array: on the stack, where
+/// Ruby's collector finds them.
 const BATCH: usize = 256;
 
-/// The elements in nested Arrays, one for each axis; of an array without axes, the element.
+/// The elements in nested Arrays, one level for each axis; for an array without axes, the element.
 fn to_a(ruby: &Ruby, this: Wrapped) -> Result<Value> {
     let array = this.array()?;
     if array.rank() == 0 {
@@ -37,7 +38,7 @@ fn to_a(ruby: &Ruby, this: Wrapped) -> Result<Value> {
     Ok(root.as_value())
 }
 
-/// Arrays in arrays without an element.
+/// Nested empty Arrays.
 fn empty(ruby: &Ruby, shape: &[usize]) -> Result<RArray> {
     let array = ruby.ary_new();
     if let [len, inner @ ..] = shape
@@ -50,17 +51,18 @@ fn empty(ruby: &Ruby, shape: &[usize]) -> Result<RArray> {
     Ok(array)
 }
 
-/// What scalars in the machine's order become Ruby objects without an [`Element`] between.
+/// The kind of native-endian scalars that become Ruby objects without an [`Element`] in between.
 fn kind(dtype: &DType) -> Option<ScalarKind> {
     dtype.as_scalar().filter(|scalar| scalar.is_native()).map(|scalar| scalar.kind())
 }
 
-/// Nested Arrays that are being filled.
+/// Nested Arrays during filling.
 struct Nest<'a> {
     shape: &'a [usize],
     dtype: &'a DType,
     kind: Option<ScalarKind>,
-    /// From the outermost, which the caller has on the stack, to the one that is being filled: each is the last entry of the one before.
+    /// From the outermost, which the caller has on the stack, to the innermost: each is the last
+    /// entry of the one before.
     open: Vec<RArray>,
 }
 
@@ -77,7 +79,7 @@ impl Nest<'_> {
         Ok(())
     }
 
-    /// Adds elements of no bytes, of which no chunk tells how many there are.
+    /// Adds elements without bytes, whose number no chunk shows.
     fn add_without_bytes(&mut self, ruby: &Ruby, count: usize) -> Result<()> {
         let element = Element::read(self.dtype, &[])?;
         for _ in 0..count {
@@ -86,7 +88,7 @@ impl Nest<'_> {
         Ok(())
     }
 
-    /// The innermost Array, and how many elements it lacks.
+    /// The innermost Array, and the number of elements that it lacks.
     fn row(&mut self, ruby: &Ruby) -> Result<(RArray, usize)> {
         let rank = self.shape.len();
         while let Some(&last) = self.open.last() {
@@ -131,17 +133,18 @@ impl Nest<'_> {
     }
 }
 
-/// Appends the objects that `object` makes of `N` bytes each, without raising anything but for want of memory.
+/// Appends the objects that `object` makes of `N` bytes each. It raises only if memory runs out.
 fn append<const N: usize>(row: RArray, bytes: &[u8], object: impl Fn([u8; N]) -> VALUE) -> Result<()> {
     let raw = row.as_raw();
-    // One door for all of them: what is raised in between leaves nothing behind.
+    // One `protect` for all objects: an exception in between leaves nothing behind.
     protect(|| {
         let mut batch = [rb_sys::Qnil as VALUE; BATCH];
         for elements in bytes.as_chunks::<N>().0.chunks(BATCH) {
             for (place, &element) in batch.iter_mut().zip(elements) {
                 *place = object(element);
             }
-            // SAFETY: an Array, and objects on the stack.
+            // SAFETY: `row` is a live Array, and `batch` has at least `elements.len()` initialised
+            // objects, which the stack keeps alive.
             unsafe { rb_sys::rb_ary_cat(raw, batch.as_ptr(), elements.len() as _) };
         }
         raw
@@ -149,31 +152,35 @@ fn append<const N: usize>(row: RArray, bytes: &[u8], object: impl Fn([u8; N]) ->
     Ok(())
 }
 
-/// Whether Floats can stand in the reference itself.
+/// Whether Ruby encodes Floats in the reference itself.
 const HAS_FLONUMS: bool =
     rb_sys::ruby_special_consts::RUBY_FLONUM_MASK as u32 == 3 && size_of::<VALUE>() == 8;
 
-/// A Float. Most doubles are numbers that stand in the reference, which takes a few shifts; the others are Ruby's to make.
+/// A Float. Most doubles are encoded in the reference by a few shifts; Ruby allocates the others.
 #[inline(always)]
 pub(crate) fn float(number: f64) -> VALUE {
     let bits = number.to_bits();
-    // The three bits behind the sign of what is not far from 1, and one number that is not.
+    // The three bits behind the sign select numbers of moderate size; one such pattern is not
+    // encodable.
     let near = matches!((bits >> 60) & 7, 3 | 4) && bits != 0x3000_0000_0000_0000;
     if HAS_FLONUMS && near {
         return ((bits.rotate_left(3) & !3) | 2) as VALUE;
     }
-    // SAFETY: a number.
+    // SAFETY: `rb_float_new` accepts every double. All callers run inside `protect`, or have
+    // nothing to drop if it raises.
     unsafe { rb_sys::rb_float_new(number) }
 }
 
-/// An Integer that stands in the reference, as all of up to 32 bits do.
+/// An Integer in the reference itself; up to 32 bits always fit.
 #[inline(always)]
 fn small(number: i64) -> VALUE {
-    // SAFETY: far below what a reference has room for.
+    // SAFETY: every caller passes a number of at most 32 bits, which is within the range of a
+    // Fixnum.
     unsafe { rb_sys::LONG2FIX(number) }
 }
 
-/// Calls the block with every element, in row-major order; each is looked at when its turn comes.
+/// Calls the block with every element in row-major order. Each element is read just before its
+/// call.
 fn each(ruby: &Ruby, this: Wrapped) -> Result<Value> {
     let array = this.array()?;
     let mut index = vec![0; array.rank()];
@@ -194,16 +201,17 @@ fn each(ruby: &Ruby, this: Wrapped) -> Result<Value> {
 fn to_binary(ruby: &Ruby, this: Wrapped) -> Result<RString> {
     let view = this.look()?.export(&Request::pin().indirect())?;
     let mut chunks = view.chunks()?;
-    // SAFETY: a length.
+    // SAFETY: `rb_str_new` accepts null and any length, and `protect` catches what it raises.
     let made = protect(|| unsafe { rb_sys::rb_str_new(core::ptr::null(), view.nbytes() as _) })?;
-    // SAFETY: a String that was just made.
+    // SAFETY: `made` is the String that Ruby just created, and it is on the stack.
     let mut place = unsafe { rb_sys::RSTRING_PTR(made) }.cast_mut().cast::<u8>();
     while let Some(bytes) = chunks.next_chunk() {
-        // SAFETY: all chunks have the bytes of the view, which is as long as the String, which nobody else has yet.
+        // SAFETY: the chunks have `view.nbytes()` bytes in total, which is the length of the new
+        // String; no other code refers to its bytes.
         unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         place = place.wrapping_add(bytes.len());
     }
-    // SAFETY: the String.
+    // SAFETY: `made` is the String that Ruby just created, and it is on the stack.
     let made = unsafe { Value::from_raw(made) };
     RString::from_value(made).ok_or_else(|| Failure::ours(ruby, "Ruby made something else than a String"))
 }

@@ -1,8 +1,10 @@
-//! DLPack for Ruby: `Crossdock::DLPack`, a capsule with a tensor that is taken once.
+//! DLPack for Ruby: `Crossdock::DLPack`, a capsule with a tensor that can be consumed once.
 //!
-//! The library's own protocol makes the tensors and reads them. What is added here is who calls the deleter. One of ours may run anywhere, in a
-//! sweep and on any thread. One of somebody else's, which may be written in Ruby, is called by a Ruby thread with the lock, outside of a sweep:
-//! its tensor is lent on by a struct of our own, whose deleter drops a hold (`keep`).
+//! The library's own protocol creates and reads the tensors; this file decides who calls the
+//! deleter. A tensor of this library may be deleted anywhere, in a sweep and on any thread. A
+//! tensor of another producer, which may be written in Ruby, is deleted by a Ruby thread with the
+//! lock, outside of a sweep: it is exported again in a new struct, whose deleter drops a hold
+//! (`keep`).
 
 use core::ffi::c_void;
 use std::ptr;
@@ -29,8 +31,10 @@ use crate::pressure::{self, Kept, again};
 ///
 /// # Invariants
 ///
-/// 1. `tensor` is null, or to a struct whose deleter was not called and is called by nobody else; it may be called in a sweep.
-/// 2. The struct is the versioned one, of major version 1, where `is_versioned` says so, and otherwise the legacy one.
+/// 1. `tensor` is null, or points to a struct whose deleter no other code has called or will call;
+///    it may be called in a sweep.
+/// 2. The struct is the versioned one, of major version 1, if `is_versioned` is set, and otherwise
+///    the legacy one.
 #[derive(TypedData)]
 #[magnus(class = "Crossdock::DLPack", free_immediately, size)]
 struct Capsule {
@@ -53,7 +57,7 @@ impl Capsule {
         Self { tensor: AtomicPtr::new(tensor), is_versioned, copied_nbytes, kept: None }
     }
 
-    /// The tensor, for whoever asks first: from then on it is theirs.
+    /// The tensor, on the first call. The caller then owns it.
     fn taken(&self) -> Option<*mut c_void> {
         let tensor = self.tensor.swap(ptr::null_mut(), Ordering::AcqRel);
         (!tensor.is_null()).then_some(tensor)
@@ -67,43 +71,46 @@ impl Drop for Capsule {
         }
         let Some(tensor) = self.taken() else { return };
         if self.is_versioned {
-            // SAFETY: Capsule 1 and 2.
+            // SAFETY: Capsule 1: `taken` returned the tensor, so its deleter is called here alone;
+            // Capsule 2: it is a versioned struct.
             unsafe { delete(tensor.cast::<DLManagedTensorVersioned>()) }
         } else {
-            // SAFETY: Capsule 1 and 2.
+            // SAFETY: Capsule 1: `taken` returned the tensor, so its deleter is called here alone;
+            // Capsule 2: it is a legacy struct.
             unsafe { delete(tensor.cast::<DLManagedTensor>()) }
         }
     }
 }
 
-/// What the two structs have in common here.
+/// What the two structs have in common.
 trait Tensor: Sized + 'static {
     /// # Safety
     ///
-    /// A struct of this kind, of whichever version.
+    /// `this` points to a readable struct of this kind, of any version.
     unsafe fn deleter(this: *const Self) -> Option<unsafe extern "C" fn(*mut Self)>;
 
-    /// The same tensor by another struct, unless it is of a version that is not known.
+    /// The same tensor in another struct; `None` for an unknown version.
     ///
     /// # Safety
     ///
-    /// A struct of this kind, of whichever version.
+    /// `this` points to a readable struct of this kind, of any version.
     unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self>;
 }
 
 impl Tensor for DLManagedTensorVersioned {
     unsafe fn deleter(this: *const Self) -> Option<unsafe extern "C" fn(*mut Self)> {
-        // SAFETY: the caller's word; it is there in every version.
+        // SAFETY: `# Safety`: a readable struct; `deleter` is at the same offset in every version.
         unsafe { (*this).deleter }
     }
 
     unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
-        // SAFETY: the caller's word; it is there in every version.
+        // SAFETY: `# Safety`: a readable struct; `version` is at the same offset in every version.
         let version = unsafe { (*this).version };
         if version.major != VERSION.major {
             return None;
         }
-        // SAFETY: the caller's word, and the version says that it is this struct.
+        // SAFETY: `# Safety`: a readable struct; the major version, checked above, says that it has
+        // this layout.
         let Self { flags, dl_tensor, .. } = unsafe { &*this };
         let (flags, dl_tensor) = (*flags, *dl_tensor);
         Some(Self { version, manager_ctx: ptr::null_mut(), deleter: Some(deleter), flags, dl_tensor })
@@ -112,52 +119,53 @@ impl Tensor for DLManagedTensorVersioned {
 
 impl Tensor for DLManagedTensor {
     unsafe fn deleter(this: *const Self) -> Option<unsafe extern "C" fn(*mut Self)> {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `this` points to a readable legacy struct, which has one version.
         unsafe { (*this).deleter }
     }
 
     unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `this` points to a readable legacy struct, which has one version.
         let dl_tensor = unsafe { (*this).dl_tensor };
         Some(Self { dl_tensor, manager_ctx: ptr::null_mut(), deleter: Some(deleter) })
     }
 }
 
-/// Gives a tensor back.
+/// Calls the deleter of a tensor.
 ///
 /// # Safety
 ///
-/// A struct whose deleter was not called before, and is not afterwards.
+/// `tensor` points to a valid struct whose deleter no other code has called or will call.
 unsafe fn delete<T: Tensor>(tensor: *mut T) {
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: a valid struct, whose deleter was not called, so it is readable.
     if let Some(deleter) = unsafe { T::deleter(tensor) } {
-        // SAFETY: the one call.
+        // SAFETY: `# Safety`: no other code calls the deleter, and this function calls it once.
         unsafe { deleter(tensor) }
     }
 }
 
-/// A tensor of somebody else's with its deleter, which a Ruby thread calls.
+/// A tensor of another producer with its deleter, which a Ruby thread calls.
 struct Borrowed<T: Tensor>(*mut T, unsafe extern "C" fn(*mut T));
 
-// SAFETY: only used by threads that have Ruby's lock (`Loan`).
+// SAFETY: only `give_back` uses the pointers, on a thread that holds Ruby's lock (`Loan`).
 unsafe impl<T: Tensor> Send for Borrowed<T> {}
 
 impl<T: Tensor> Loan for Borrowed<T> {
     fn give_back(&mut self, _: VALUE) {
         let deleted = protect(|| {
-            // SAFETY: the one call: a loan is given back once.
+            // SAFETY: clause 2 of `LentOn::of`: the deleter may be called on Ruby threads, and a
+            // loan is given back once.
             unsafe { (self.1)(self.0) };
             rb_sys::Qnil as VALUE
         });
-        // What a deleter raises has nobody to go to.
+        // No caller could handle an exception of the deleter.
         drop(deleted);
     }
 }
 
-/// A struct of our own for a tensor of somebody else's.
+/// A new struct for a tensor of another producer.
 #[repr(C)]
 struct LentOn<T> {
-    // First, so that its address is the block's.
+    // The first field, so that its address is that of the allocation.
     tensor: T,
     // Kept for its drop.
     _held: Held,
@@ -166,14 +174,18 @@ struct LentOn<T> {
 impl<T: Tensor> LentOn<T> {
     /// # Safety
     ///
-    /// As for `dlpack::import_versioned`, but that the deleter may be called on threads of Ruby's only, and while the owner is alive.
+    /// 1. `theirs` is null, or points to a tensor as `dlpack::import_versioned` or
+    ///    `dlpack::import_legacy` requires it.
+    /// 2. Its deleter may be called on any Ruby thread that holds the lock, while `owner` is alive.
     unsafe fn of(theirs: *mut T, owner: VALUE) -> *mut T {
         if theirs.is_null() {
             return theirs;
         }
-        // SAFETY: the caller's word.
+        // SAFETY: clause 1 of `# Safety`: `theirs` is not null (checked above), so it is a readable
+        // struct of this kind.
         let Some(tensor) = (unsafe { T::lent_on(theirs, Self::delete) }) else { return theirs };
-        // SAFETY: the caller's word. Without a deleter, nobody looks at their struct again.
+        // SAFETY: clause 1 of `# Safety`: a readable struct of this kind. Without a deleter, the
+        // struct is not used again.
         let deleter = unsafe { T::deleter(theirs) };
         let held =
             keep::hold(owner, deleter.map(|deleter| Box::new(Borrowed(theirs, deleter)) as Box<dyn Loan>));
@@ -181,7 +193,8 @@ impl<T: Tensor> LentOn<T> {
     }
 
     unsafe extern "C" fn delete(tensor: *mut T) {
-        // SAFETY: from `of`, which made a box of it, and called once.
+        // SAFETY: `of` boxed a `LentOn` whose first field is this tensor, and consumers call the
+        // deleter once.
         drop(unsafe { Box::from_raw(tensor.cast::<Self>()) });
     }
 }
@@ -196,9 +209,11 @@ fn export(
     let array = this.array()?;
     let mut options = ExportOptions::new().copy(policy::of(copy)?);
     if trusts_readonly {
-        // SAFETY: the word of whoever wrote `trust_readonly: true`.
+        // SAFETY: `trust_readonly: true` is the Ruby caller's documented promise that the consumer
+        // does not write read-only memory.
         options = unsafe { options.trust_readonly() };
-        // SAFETY: as above.
+        // SAFETY: `trust_readonly: true` is the Ruby caller's documented promise, which covers
+        // legacy consumers that see no flag.
         options = unsafe { options.trust_legacy_readonly() };
     }
     keep::give_back();
@@ -215,18 +230,20 @@ fn export(
     Ok(capsule)
 }
 
-/// A capsule for the tensor of somebody else.
+/// A capsule for a tensor of another producer.
 fn wrap(ruby: &Ruby, address: usize, is_versioned: bool, owner: Value) -> Result<Capsule> {
     if address == 0 {
         return Err(Failure::argument(ruby, "address 0 is no tensor"));
     }
     if !is_versioned {
         let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensor>(address);
-        // SAFETY: the word of whoever gave the address.
+        // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of a tensor
+        // that `owner` keeps alive; it cannot be checked.
         return Ok(Capsule::new(unsafe { LentOn::of(tensor, owner.as_raw()) }.cast(), false, 0));
     }
     let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensorVersioned>(address);
-    // SAFETY: as above; the version is there in every version.
+    // SAFETY: the Ruby caller passes the address of a live versioned tensor, which is not 0;
+    // `version` is at the same offset in every version.
     let version = unsafe { (*tensor).version };
     if version.major != VERSION.major {
         let text = format!(
@@ -235,7 +252,8 @@ fn wrap(ruby: &Ruby, address: usize, is_versioned: bool, owner: Value) -> Result
         );
         return Err(Failure::argument(ruby, text));
     }
-    // SAFETY: as above.
+    // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of a tensor that
+    // `owner` keeps alive; it cannot be checked.
     Ok(Capsule::new(unsafe { LentOn::of(tensor, owner.as_raw()) }.cast(), true, 0))
 }
 
@@ -265,19 +283,20 @@ fn copied_nbytes(this: &Capsule) -> usize {
 }
 
 fn release(this: &Capsule) {
-    // Dropped at the end, as the one that is left in the object is by the sweep.
+    // Dropped at the end of this function, as the sweep drops a tensor that is left in the object.
     let taken = this.taken().map(|tensor| Capsule::new(tensor, this.is_versioned, 0));
     drop(taken);
     keep::give_back();
 }
 
-/// An array of a capsule's tensor, or of that at an address.
+/// An array on the tensor of a capsule, or on the one at an address.
 fn import(ruby: &Ruby, source: Value, is_versioned: bool, writable: bool) -> Result<Wrapped> {
     keep::give_back();
     let array = match <&Capsule>::try_convert(source) {
         Ok(capsule) => {
             let tensor = capsule.taken().ok_or_else(|| used(ruby))?;
-            // SAFETY: Capsule 1 and 2; the capsule has nothing of it any more.
+            // SAFETY: Capsule 1 and 2: `taken` returned the tensor, so this import is its only
+            // consumer, and it is of the kind that the flag says.
             let array = unsafe { imported(tensor, capsule.is_versioned, writable) }?;
             if let Some(kept) = &capsule.kept {
                 kept.leave(ptr::from_ref(capsule).addr());
@@ -290,13 +309,16 @@ fn import(ruby: &Ruby, source: Value, is_versioned: bool, writable: bool) -> Res
             let tensor = ptr::with_exposed_provenance_mut::<c_void>(address);
             let nobody = rb_sys::Qnil as VALUE;
             let tensor: *mut c_void = if is_versioned {
-                // SAFETY: the word of whoever gave the address.
+                // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of an
+                // unconsumed versioned tensor, or 0; it cannot be checked.
                 unsafe { LentOn::of(tensor.cast::<DLManagedTensorVersioned>(), nobody) }.cast()
             } else {
-                // SAFETY: as above.
+                // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of an
+                // unconsumed legacy tensor, or 0; it cannot be checked.
                 unsafe { LentOn::of(tensor.cast::<DLManagedTensor>(), nobody) }.cast()
             };
-            // SAFETY: as above.
+            // SAFETY: `LentOn::of` returned a tensor of this kind that only this function has, or
+            // the caller's own one of an unknown version.
             unsafe { imported(tensor, is_versioned, writable) }?
         }
     };
@@ -305,14 +327,19 @@ fn import(ruby: &Ruby, source: Value, is_versioned: bool, writable: bool) -> Res
 
 /// # Safety
 ///
-/// As for `dlpack::import_versioned`.
+/// 1. `tensor` is as `dlpack::import_versioned` requires it if `is_versioned` is set, and otherwise
+///    as `dlpack::import_legacy` does.
+/// 2. If `writable` is set for a legacy tensor, its memory may be written.
 unsafe fn imported(tensor: *mut c_void, is_versioned: bool, writable: bool) -> Result<DArray> {
     let array = match (is_versioned, writable) {
-        // SAFETY: the caller's word, in all three cases.
+        // SAFETY: clause 1 of `# Safety`: `is_versioned` is set, so the tensor is one that this
+        // function accepts.
         (true, _) => unsafe { dlpack::import_versioned(tensor.cast()) },
-        // SAFETY: as above.
+        // SAFETY: clause 1 of `# Safety`: `is_versioned` is not set, so the tensor is one that this
+        // function accepts.
         (false, false) => unsafe { dlpack::import_legacy(tensor.cast()) },
-        // SAFETY: as above, and whoever wrote `writable: true` vouches for the producer.
+        // SAFETY: clause 1 of `# Safety`: a legacy tensor; clause 2: the Ruby caller who wrote
+        // `writable: true` vouches that it may be written.
         (false, true) => unsafe { dlpack::import_legacy_writable(tensor.cast()) },
     };
     Ok(array?)
@@ -321,7 +348,7 @@ unsafe fn imported(tensor: *mut c_void, is_versioned: bool, writable: bool) -> R
 pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
     let capsule = module.define_class("DLPack", ruby.class_object())?;
     capsule.undef_default_alloc_func();
-    // Looked up once, here: later several Ractors may ask at the same time.
+    // Looked up once, here: later, several Ractors may need it at the same time.
     let _class = Capsule::class(ruby);
     capsule.define_singleton_method("wrap", function!(wrap, 3))?;
     capsule.define_method("address", method!(address, 0))?;

@@ -1,4 +1,4 @@
-//! The door for functions that Ruby, or an extension in C, calls without anything of `magnus` between.
+//! Entry of functions that Ruby, or an extension in C, calls without a wrapper of `magnus`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,11 +8,13 @@ use magnus::rb_sys::resume_error;
 
 use crate::error::Result;
 
-/// Runs what may fail: errors and panics become exceptions, which are raised when nothing is left to drop.
+/// Runs a fallible body. Errors and panics become exceptions, which are raised after everything was
+/// dropped.
 ///
-/// To be called on a thread of Ruby's, by a function that has nothing to drop itself.
+/// To be called on a Ruby thread, by a function that has nothing to drop itself.
 pub(crate) fn entered<T>(body: impl FnOnce(&Ruby) -> Result<T>) -> T {
-    // SAFETY: called by Ruby, on a thread of its own.
+    // SAFETY: every caller is a function that Ruby, or an extension with Ruby's lock, calls on a
+    // Ruby thread.
     let ruby = unsafe { Ruby::get_unchecked() };
     let error =
         match catch_unwind(AssertUnwindSafe(|| body(&ruby).map_err(|failure| failure.into_error(&ruby)))) {
@@ -23,6 +25,7 @@ pub(crate) fn entered<T>(body: impl FnOnce(&Ruby) -> Result<T>) -> T {
                 "the extension crossdock panicked: this is a defect of it",
             ),
         };
-    // SAFETY: nothing is left on the stack that would have to be dropped.
+    // SAFETY: `body` and its result were dropped, and callers have nothing to drop, so the long
+    // jump skips no destructor.
     unsafe { resume_error(error) }
 }

@@ -1,4 +1,4 @@
-//! Errors of the library as Ruby's exceptions, of the class that a Ruby program expects.
+//! The library's errors as Ruby exceptions, of the class that a Ruby program expects.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -13,19 +13,19 @@ use magnus::{Error, ExceptionClass, Integer, IntoValue, RArray, RHash, RModule, 
 
 use crate::value::name;
 
-/// The system's number for a lack of memory.
+/// The system's error number for a lack of memory.
 pub(crate) const ENOMEM: i32 = 12;
 
 /// `Crossdock`.
 pub(crate) static CROSSDOCK: Lazy<RModule> = Lazy::new(|ruby| {
-    // The name is a constant of ours, and so is what it names.
+    // The constant and its value are this extension's.
     ruby.class_object().const_get("Crossdock").unwrap_or_else(|_| ruby.module_kernel())
 });
 
 static ERROR: Lazy<ExceptionClass> = Lazy::new(|ruby| class(ruby, "Error"));
 static REFUSAL: Lazy<ExceptionClass> = Lazy::new(|ruby| class(ruby, "Refusal"));
 
-/// Looks up what is asked for later.
+/// Looks up the classes that are used later.
 pub(crate) fn init(ruby: &Ruby) {
     Lazy::force(&CROSSDOCK, ruby);
     Lazy::force(&ERROR, ruby);
@@ -36,7 +36,7 @@ fn class(ruby: &Ruby, name: &str) -> ExceptionClass {
     ruby.get_inner(&CROSSDOCK).const_get(name).unwrap_or_else(|_| ruby.exception_standard_error())
 }
 
-/// What the library's texts call by its name in Rust, and what that is in Ruby.
+/// Rust names in the library's messages, with their Ruby equivalents.
 const NAMES: [(&str, &str); 15] = [
     ("turn it around (`to_byte_order`)", "cast it to the same type without < or >"),
     ("turn it around with `to_byte_order`", "cast it to the same type without < or >"),
@@ -55,7 +55,7 @@ const NAMES: [(&str, &str); 15] = [
     ("read-only through this handle: pin or read it, or copy it", "read-only: copy it to write it"),
 ];
 
-/// Leases, which `Refusal#asked` has as Symbols.
+/// The kinds of leases, as the Symbols of `Refusal#asked`.
 const LEASES: [(&str, &str); 4] = [
     (" Share lease", " share lease"),
     (" Pin lease", " pin lease"),
@@ -63,7 +63,7 @@ const LEASES: [(&str, &str); 4] = [
     (" Write lease", " write lease"),
 ];
 
-/// The library's words for users of Ruby.
+/// Replaces Rust names in a message by Ruby's.
 pub(crate) fn words(text: impl fmt::Display) -> String {
     NAMES.iter().chain(&LEASES).fold(text.to_string(), |text, &(ours, theirs)| match text.contains(ours) {
         true => text.replace(ours, theirs),
@@ -71,12 +71,13 @@ pub(crate) fn words(text: impl fmt::Display) -> String {
     })
 }
 
-/// Why a method fails: an error of the library, or an exception that Ruby has raised already.
+/// The reason why a method fails: an error of the library, or an exception that Ruby raised
+/// already.
 pub(crate) enum Failure {
     Ours(crossdock::Error),
     Refused(Refusal),
     Raised(Error),
-    /// An error of the system, and the object that it concerns.
+    /// A system error, and the object that it concerns.
     System(io::Error, &'static str),
 }
 
@@ -101,17 +102,17 @@ impl From<Error> for Failure {
 }
 
 impl Failure {
-    /// What cannot be of that type: Ruby's `TypeError`.
+    /// A wrong type: Ruby's `TypeError`.
     pub(crate) fn of_type(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.exception_type_error(), text.into()))
     }
 
-    /// What is no such argument: Ruby's `ArgumentError`.
+    /// A wrong argument: Ruby's `ArgumentError`.
     pub(crate) fn argument(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.exception_arg_error(), text.into()))
     }
 
-    /// A number that an element of that dtype cannot be: Ruby's `RangeError`.
+    /// A number that an element of that dtype cannot represent: Ruby's `RangeError`.
     pub(crate) fn misfit(
         ruby: &Ruby,
         number: impl ReprValue + fmt::Display,
@@ -159,12 +160,12 @@ impl Failure {
         Self::Raised(Error::new(ruby.exception_no_mem_error(), format!("no memory for {nbytes} bytes")))
     }
 
-    /// What is not in the range: Ruby's `IndexError`.
+    /// An index out of range: Ruby's `IndexError`.
     pub(crate) fn index(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.exception_index_error(), text.into()))
     }
 
-    /// A hand-over that does not happen: `Crossdock::Refusal`.
+    /// A refused export or import: `Crossdock::Refusal`.
     pub(crate) fn refused(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.get_inner(&REFUSAL), text.into()))
     }
@@ -181,7 +182,7 @@ impl Failure {
         }
     }
 
-    /// Anything that has to do with the library alone: `Crossdock::Error`.
+    /// An error that concerns the library alone: `Crossdock::Error`.
     pub(crate) fn ours(ruby: &Ruby, text: impl Into<String>) -> Self {
         Self::Raised(Error::new(ruby.get_inner(&ERROR), text.into()))
     }
@@ -202,7 +203,7 @@ fn refusal_behind(error: &crossdock::Error) -> Option<&Refusal> {
     error.source().and_then(|source| source.downcast_ref::<Refusal>())
 }
 
-/// The same error with a place in front.
+/// The same error with a position in front.
 fn placed(error: Error, place: impl fmt::Display) -> Error {
     match error.error_type() {
         ErrorType::Error(class, text) => Error::new(*class, format!("{place}: {text}")),
@@ -217,7 +218,7 @@ fn placed(error: Error, place: impl fmt::Display) -> Error {
     }
 }
 
-/// What went wrong in an attempted export or import.
+/// The error behind a failed export or import.
 fn failed(refusal: &Refusal) -> Option<&crossdock::Error> {
     match refusal.reason() {
         Reason::Failed(error) => Some(error),
@@ -254,7 +255,7 @@ fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
     Error::new(class, words(error))
 }
 
-/// The number that the system gave, where it was the system that said no.
+/// The system's error number, if a system call failed.
 pub(crate) fn errno(error: &crossdock::Error) -> Option<i32> {
     if !error.is_io() {
         return None;
@@ -269,7 +270,7 @@ pub(crate) fn errno(error: &crossdock::Error) -> Option<i32> {
     None
 }
 
-/// `Errno::ENOENT` and its like; for a lack of memory `NoMemoryError`, as elsewhere in Ruby.
+/// `Errno::ENOENT` and the like; for a lack of memory `NoMemoryError`, as elsewhere in Ruby.
 fn system_call(ruby: &Ruby, errno: i32, text: &str) -> Error {
     if errno == ENOMEM {
         return Error::new(ruby.exception_no_mem_error(), text.to_owned());
@@ -320,13 +321,13 @@ fn offer_as_hash(ruby: &Ruby, offer: &Offer) -> std::result::Result<Value, Error
     Ok(hash.as_value())
 }
 
-/// A dtype as a Ruby program says it: a String or a Symbol with a name (`float32`), or with any of NumPy's spellings; a Hash of fields and
-/// their dtypes is a record without gaps.
+/// A dtype in Ruby: a String or a Symbol with a name (`float32`), or with any of NumPy's spellings.
+/// A Hash of fields and their dtypes is a packed record.
 pub(crate) fn parse_dtype(ruby: &Ruby, value: Value) -> Result<DType> {
     parse_nested(ruby, value, 0)
 }
 
-/// Nested records, up to this many levels: a Hash may contain itself.
+/// Nested records, up to a maximum depth: a Hash may contain itself.
 fn parse_nested(ruby: &Ruby, value: Value, depth: usize) -> Result<DType> {
     if let Some(fields) = RHash::from_value(value) {
         if depth > MAX_DEPTH {

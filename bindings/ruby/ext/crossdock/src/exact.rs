@@ -272,6 +272,7 @@ pub(crate) fn is_short(integer: i64) -> bool {
 pub(crate) fn is_rational(value: Value) -> bool {
     let raw = value.as_raw();
     !rb_sys::SPECIAL_CONST_P(raw)
-        // SAFETY: an object on the heap: special constants returned above.
+        // SAFETY: `raw` is no special constant (checked first), so it points to a live object on
+        // the heap.
         && unsafe { rb_sys::RB_BUILTIN_TYPE(raw) } == rb_sys::ruby_value_type::RUBY_T_RATIONAL
 }

@@ -78,7 +78,7 @@ fn message(ruby: &Ruby, failure: Failure) -> String {
     }
 }
 
-/// What an array is, by which protocols it goes out, and what Python's libraries do with it.
+/// The properties of an array, the protocols that export it, and what Python libraries do with it.
 fn offer(text: &mut String, array: &DArray) {
     _ = write!(
         text,

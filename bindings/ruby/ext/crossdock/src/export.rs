@@ -1,8 +1,9 @@
 //! `Crossdock::Array` as a producer of Ruby's MemoryView.
 //!
-//! The library's own hub makes the view: it knows the flags, holds the lease and has a record of each view. What Ruby's struct needs beyond that is
-//! the object to pin, and room for the record's name, which is `private_data`. By the name alone `release` goes: at the end of a process, the object
-//! may be gone before those who borrowed from it, and what they see then stays for ever.
+//! The library's own hub creates the view: it evaluates the flags, holds the lease and has a record
+//! of each view. Ruby's struct also needs the object to pin, and a place for the record's name,
+//! which is `private_data`. `release` uses the name alone: at the end of the process, the object
+//! may be gone before its consumers, and a view that they still have then stays valid.
 
 use core::ffi::c_int;
 use core::mem::offset_of;
@@ -16,14 +17,15 @@ use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_register, rb_memory_v
 
 use crate::handle;
 
-/// What Ruby keeps a pointer to, for ever.
+/// The static entry to which Ruby keeps a pointer.
 static ENTRY: rb_memory_view_entry_t = rb_memory_view_entry_t {
     get_func: Some(get),
     release_func: Some(release),
     available_p_func: Some(available),
 };
 
-// Ruby's struct is the library's, field by field, on every version that is supported: 3.1 and newer, with 64-bit pointers.
+// Ruby's struct equals the library's, field by field, in every supported version: 3.1 and newer,
+// with 64-bit pointers.
 const _: () = {
     assert!(size_of::<rb_memory_view_t>() == size_of::<View>());
     assert!(offset_of!(rb_memory_view_t, obj) == offset_of!(View, obj));
@@ -41,7 +43,7 @@ const _: () = {
     assert!(offset_of!(rb_memory_view_t, _memory_view_entry) == offset_of!(View, reserved));
 };
 
-/// Fills in a view, which Ruby's `rb_memory_view_get` does not do before.
+/// Fills in a view; Ruby's `rb_memory_view_get` leaves it uninitialised.
 unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
         let Some(loan) = handle::find(obj).and_then(handle::Handle::loan) else {
@@ -53,19 +55,21 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
             memory_view::keep_refusal(&"the Crossdock::Array is frozen, and WRITABLE was asked for");
             return false;
         }
-        // SAFETY: the caller's place for a view, which is laid out as the library's (checked above), and may hold anything.
+        // SAFETY: Ruby passes the consumer's writable struct, whose layout equals that of `View`
+        // (asserted above); every bit pattern is a valid `View`.
         let view = unsafe { &mut *view.cast::<View>() };
         let lent = if handle::is_frozen(obj) {
-            // Several Ractors may have it.
+            // Several Ractors may have the object.
             loan.lend(view, flags)
         } else {
-            // SAFETY: one Ractor has it, whose threads run one at a time.
+            // SAFETY: the object is not frozen, so only one Ractor has it, and the threads of a
+            // Ractor run one at a time.
             unsafe { loan.lend_alone(view, flags) }
         };
         if lent.is_err() {
             return false;
         }
-        // Ruby pins this one, and has the last field for itself.
+        // Ruby pins this object, and uses the last field itself.
         view.obj = ptr::without_provenance_mut(obj as usize);
         view.private_data = view.reserved;
         true
@@ -73,15 +77,18 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
     .unwrap_or(false)
 }
 
-/// Gives a view back: by the name alone, since the object may be gone.
+/// Releases a view by its name alone, since the object may be gone.
 unsafe extern "C" fn release(_: VALUE, view: *mut rb_memory_view_t) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller's struct.
+        // SAFETY: Ruby passes the consumer's struct, which `get` filled in, so the address of the
+        // field is in bounds.
         let name = unsafe { &raw mut (*view).private_data };
-        // SAFETY: as above.
+        // SAFETY: the field belongs to the consumer's struct, which no other code uses during the
+        // release.
         let name = unsafe { name.replace(ptr::null_mut()) };
-        // SAFETY: who has views of arrays of one Ractor is of that Ractor, whose threads run one at a time; those of frozen arrays, which several may
-        // have, are not taken back by plain stores. A sweep has all Ractors stopped.
+        // SAFETY: views of an unfrozen array belong to its only Ractor, whose threads run one at a
+        // time. Views of frozen arrays, which several Ractors may have, are released by atomic
+        // operations. A sweep stops all Ractors.
         unsafe { memory_view::take_back(name) }
     }))
     .unwrap_or(false)
@@ -91,10 +98,11 @@ unsafe extern "C" fn available(obj: VALUE) -> bool {
     handle::find(obj).and_then(handle::Handle::loan).is_some()
 }
 
-/// Registers the producer for `Crossdock::Array` and what inherits from it.
+/// Registers the producer for `Crossdock::Array` and its subclasses.
 pub(crate) fn init(_: &Ruby, class: RClass) -> Result<(), magnus::Error> {
     protect(|| {
-        // SAFETY: a class, and an entry that stays.
+        // SAFETY: `class` is a live class, and `ENTRY` is a static, which outlives the
+        // registration.
         unsafe { rb_memory_view_register(class.as_raw(), &ENTRY) };
         class.as_raw()
     })?;

@@ -20,7 +20,7 @@ use crate::pressure::again;
 use crate::query::portable_dtype;
 use crate::value::name;
 
-/// The formats that [`open`] reads, by the extension of the name.
+/// The formats that [`open`] reads, by file name extension.
 const WRITTEN: &str = ".npy, .npz, .safetensors, .png, .jpg or .jpeg";
 
 fn open(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<Wrapped> {
@@ -29,7 +29,7 @@ fn open(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<Wra
 
 fn open_all(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<RHash> {
     let contents = again(ruby, || Ok(options(writable, guarded).open_all(&path)?))?;
-    // The Hash would silently lack them.
+    // The Hash would silently lack these arrays.
     if let Some((name, _)) = contents.refused().next() {
         contents.get(name)?;
     }
@@ -74,15 +74,15 @@ fn save(ruby: &Ruby, this: Wrapped, path: PathBuf, wanted: Value) -> Result<Wrap
     let class: Value = ruby.class_object().const_get("IO")?;
     let io: Value = class.funcall("for_fd", (descriptor, "wb", kwargs!("autoclose" => false)))?;
     write_through(ruby, &array, &path, format, io)?;
-    // Open until here.
+    // The file stays open until here.
     drop(file);
     Ok(this)
 }
 
-/// How something is written that can keep a writer waiting.
+/// The kind of a target that can block a writer.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// A pipe or a device with a name, which is opened.
+    /// A named pipe or a device, which is opened.
     Opened,
     /// An open pipe, device or socket that only `/proc` leads to, as `/dev/stdout` does: its
     /// descriptor is duplicated.
@@ -90,7 +90,7 @@ enum Way {
 }
 
 impl Way {
-    /// `None` for files, and for what there is not.
+    /// `None` for regular files, and if the path does not exist.
     fn of(path: &Path) -> Option<Self> {
         let kind = std::fs::metadata(path).ok()?.file_type();
         let has_name = std::fs::canonicalize(path).is_ok();
@@ -104,7 +104,7 @@ impl Way {
     }
 }
 
-/// A pipe or a device, opened by Ruby. It is not created, should it have vanished.
+/// A pipe or a device, opened by Ruby. It is not created if it has vanished.
 fn opened(ruby: &Ruby, path: &Path) -> Result<Value> {
     let file: Value = ruby.class_object().const_get("File")?;
     let constants: RModule = file.funcall("const_get", ("Constants",))?;
@@ -126,15 +126,15 @@ fn write_through(ruby: &Ruby, array: &DArray, path: &Path, format: Format, io: V
     }
 }
 
-/// Bytes to an IO of Ruby.
+/// Writes bytes to a Ruby IO.
 struct RubyWriter<'a> {
     ruby: &'a Ruby,
     io: Value,
-    /// What it raised, other than an error of the system.
+    /// An exception of the IO, other than a system error.
     raised: Option<magnus::Error>,
 }
 
-/// As many bytes are given to Ruby at a time: they are copied to a String.
+/// The number of bytes that Ruby gets at a time, copied to a String.
 const MOST: usize = 256 << 10;
 
 impl io::Write for RubyWriter<'_> {
@@ -143,10 +143,11 @@ impl io::Write for RubyWriter<'_> {
             return Err(interrupted());
         }
         let bytes = &bytes[..bytes.len().min(MOST)];
-        // What is raised for want of memory must not jump over the library's frames.
-        // SAFETY: the bytes are copied before Ruby runs other code.
+        // An exception for lack of memory must not jump over the library's frames.
+        // SAFETY: `bytes` is valid during the call, in which Ruby copies it; `protect` catches
+        // exceptions.
         let made = protect(|| unsafe { rb_sys::rb_str_new(bytes.as_ptr().cast(), bytes.len() as _) });
-        // SAFETY: a String that Ruby just made.
+        // SAFETY: `made` is the String that Ruby just created, and it is on the stack.
         let written = made.and_then(|made| self.io.funcall("write", (unsafe { Value::from_raw(made) },)));
         written.map_err(|error| self.failed(error))
     }
@@ -157,7 +158,7 @@ impl io::Write for RubyWriter<'_> {
 }
 
 impl RubyWriter<'_> {
-    /// An error of the system is the library's to report, with the path.
+    /// The library reports a system error, with the path.
     fn failed(&mut self, error: magnus::Error) -> io::Error {
         if error.is_kind_of(self.ruby.exception_system_call_error())
             && let Some(number) = error.value().and_then(|error| error.funcall("errno", ()).ok())
@@ -174,7 +175,8 @@ fn interrupted() -> io::Error {
     io::Error::other("an exception was raised")
 }
 
-/// The name of an array in a format that names its arrays: that of the file, as in the command.
+/// The name of an array in a format with named arrays: that of the file, as in the command line
+/// tool.
 fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| "array".into(), |stem| stem.to_string_lossy().into_owned())
 }
@@ -195,7 +197,7 @@ fn by_ending(ruby: &Ruby, path: &Path) -> Result<Format> {
 
 fn by_name(ruby: &Ruby, wanted: Value) -> Result<Format> {
     let wanted = name(ruby, wanted)?;
-    // A word, not part of a path.
+    // A format is a word, not part of a path.
     let is_word = wanted.chars().all(|letter| letter.is_ascii_alphanumeric());
     match Format::named(format!("array.{wanted}")) {
         Some(format) if is_word && format != Format::Raw => Ok(format),
@@ -206,7 +208,8 @@ fn by_name(ruby: &Ruby, wanted: Value) -> Result<Format> {
     }
 }
 
-/// The bytes of an `.npy` file of the array; `nil` for a dtype that would not be the same again.
+/// The bytes of an `.npy` file of the array; `nil` for a dtype that would not survive the round
+/// trip.
 fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<Option<RString>> {
     let array = this.array()?;
     let dtype = array.dtype();
@@ -215,7 +218,7 @@ fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<Option<RString>> {
     if !is_spelt {
         return Ok(None);
     }
-    // Room for a header, whose text is longer if records have many fields.
+    // Room for a header; records with many fields need more.
     let header = 4096 + 4 * array.dtype().to_string().len();
     let bytes = again(ruby, || {
         let mut bytes = Vec::new();
@@ -227,7 +230,8 @@ fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<Option<RString>> {
     Ok(Some(ruby.str_from_slice(&bytes)))
 }
 
-/// What [`to_npy`] has no bytes for: the dtype with its byte order, and the order of the axes.
+/// The description for arrays without an `.npy` form: the dtype with its byte order, and the order
+/// of the axes.
 fn portable(ruby: &Ruby, this: Wrapped) -> Result<(Value, &'static str)> {
     let array = this.look()?;
     let order = match array.layout().order() {
@@ -237,7 +241,7 @@ fn portable(ruby: &Ruby, this: Wrapped) -> Result<(Value, &'static str)> {
     Ok((portable_dtype(ruby, array.dtype())?, order))
 }
 
-/// An array of the bytes of an `.npy` file, which are copied.
+/// An array with a copy of the bytes of an `.npy` file.
 fn from_npy(ruby: &Ruby, class: RClass, bytes: RString) -> Result<Wrapped> {
     let array = again(ruby, || {
         // SAFETY: the bytes are copied before Ruby runs again, so the String cannot change or move

@@ -1,4 +1,4 @@
-//! `Crossdock::Array` as Ruby holds it: a TypedData object around an array of the library.
+//! `Crossdock::Array` as a Ruby object: a TypedData object around an array of the library.
 
 use core::ffi::c_void;
 use std::cell::{Cell, UnsafeCell};
@@ -18,7 +18,7 @@ use crate::keep;
 use crate::pressure::Kept;
 use crate::typed::{Functions, Type};
 
-/// What a `Crossdock::Array` has.
+/// The content of a `Crossdock::Array`.
 ///
 /// # Invariants
 ///
@@ -27,7 +27,7 @@ use crate::typed::{Functions, Type};
 ///    other Ractors may have: a reference is valid until the next call that may run Ruby code.
 pub(crate) struct Handle {
     loan: UnsafeCell<Option<Content>>,
-    /// Released while somebody had a view: the loan stays until the object goes.
+    /// Released while a consumer had a view: the loan stays until the object goes.
     is_over: Cell<bool>,
 }
 
@@ -47,7 +47,7 @@ impl Drop for Handle {
     }
 }
 
-/// An array refers to no Ruby object: what keeps its memory is kept by `keep`.
+/// An array refers to no Ruby object: `keep` marks those that keep its memory alive.
 static TYPE: Type = Type::new(
     c"Crossdock::Array",
     Functions { mark: None, free: Some(free), size: Some(size) },
@@ -68,7 +68,8 @@ unsafe extern "C" fn allocate(class: VALUE) -> VALUE {
 /// Defines the class's allocator, for code that allocates objects before it fills them in.
 pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
     protect(|| {
-        // SAFETY: the first argument is a class, and the function allocates its objects.
+        // SAFETY: `class` is a live class, and `allocate` returns new objects of the class that it
+        // gets.
         unsafe { rb_sys::rb_define_alloc_func(class.as_raw(), Some(allocate)) };
         class.as_raw()
     })?;
@@ -76,16 +77,18 @@ pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
     class.define_private_method("fill_in", method!(Wrapped::fill_in, 1))
 }
 
-/// Called by the sweep, also at the end of the process, where other objects may be gone already.
+/// Called by the sweep, also at the end of the process, when other objects may be gone already.
 unsafe extern "C" fn free(data: *mut c_void) {
     let _panicked = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the box that `wrap` leaked, once.
+        // SAFETY: `data` is the box that `wrap` or `allocate` leaked, and the sweep frees each
+        // object once.
         drop(unsafe { Box::from_raw(data.cast::<Handle>()) });
     }));
 }
 
 unsafe extern "C" fn size(data: *const c_void) -> rb_sys::size_t {
-    // SAFETY: as for `free`; nobody takes the array out meanwhile (Handle 1).
+    // SAFETY: `data` is the box that `wrap` or `allocate` leaked, and the object is alive. By
+    // Handle 1 the array stays, since no Ruby code runs meanwhile.
     let handle = unsafe { &*data.cast::<Handle>() };
     let own = handle.content().map_or(0, |Content { loan, kept }| {
         let memory = kept.as_ref().map_or(0, |kept| kept.told_by(handle.data()));
@@ -94,48 +97,52 @@ unsafe extern "C" fn size(data: *const c_void) -> rb_sys::size_t {
     (size_of::<Handle>() + own) as rb_sys::size_t
 }
 
-/// The handle of an object, if it is an array of ours. A few loads.
+/// The handle of an object, if it is a `Crossdock::Array`. A few loads.
 #[inline(always)]
 pub(crate) fn find<'a>(value: VALUE) -> Option<&'a Handle> {
     if rb_sys::SPECIAL_CONST_P(value) {
         return None;
     }
-    // SAFETY: an object on the heap, here and below.
+    // SAFETY: `value` is no special constant (checked above), so it points to a live object on the
+    // heap.
     if unsafe { rb_sys::RB_BUILTIN_TYPE(value) } != rb_sys::ruby_value_type::RUBY_T_DATA
-        // SAFETY: of this type.
+        // SAFETY: the object has the type T_DATA (checked just before), which this function
+        // requires.
         || !unsafe { RTYPEDDATA_P(value) }
-        // SAFETY: with a type.
+        // SAFETY: the object is typed data (checked just before), so it has a type.
         || !core::ptr::eq(unsafe { RTYPEDDATA_TYPE(value) }, TYPE.as_ptr())
     {
         return None;
     }
-    // SAFETY: as checked.
+    // SAFETY: the object is typed data, as the checks above confirmed.
     let data = unsafe { RTYPEDDATA_GET_DATA(value) };
-    // SAFETY: what `wrap` leaked, which lives as long as the object does.
+    // SAFETY: the type is `TYPE`, so the data is null or the box that `wrap` or `allocate` leaked,
+    // which lives as long as the object.
     unsafe { data.cast::<Handle>().as_ref() }
 }
 
-/// Whether an object of ours is frozen.
+/// Whether an object is frozen.
 pub(crate) fn is_frozen(value: VALUE) -> bool {
-    // SAFETY: any object.
+    // SAFETY: callers pass a live object: one that Ruby passed to them, or one that they found in
+    // such an object.
     unsafe { Value::from_raw(value) }.is_frozen()
 }
 
 impl Handle {
-    /// The data of an object that is not freed yet, released or not.
+    /// The content, unless it was taken out.
     #[inline(always)]
     fn content(&self) -> Option<&Content> {
         // SAFETY: Handle 1: the reference is used until the next call that may run Ruby code.
         unsafe { &*self.loan.get() }.as_ref()
     }
 
-    /// The array, and what is lent of it, unless it was released.
+    /// The array and its exports, unless it was released.
     #[inline(always)]
     pub(crate) fn loan(&self) -> Option<&StandingLoan> {
         self.content().filter(|_| !self.is_over.get()).map(|content| &content.loan)
     }
 
-    /// A number that distinguishes it from other objects.
+    /// A number that distinguishes this object from others.
     fn data(&self) -> usize {
         core::ptr::from_ref(self).addr()
     }
@@ -162,17 +169,17 @@ impl IntoValue for Wrapped {
 }
 
 impl Wrapped {
-    /// The object, where it is one of ours.
+    /// The object, if it is a `Crossdock::Array`.
     pub(crate) fn of(value: Value) -> Option<Self> {
         find(value.as_raw()).map(|_| Self(value))
     }
 
-    /// Whether there is no array to read: released, or not filled in.
+    /// Whether there is no array to read: it was released, or not filled in.
     pub(crate) fn is_released(this: Self) -> bool {
         find(this.0.as_raw()).and_then(Handle::loan).is_none()
     }
 
-    /// Moves the array of another object into one that was only allocated, as YAML does.
+    /// Moves the array of another object into an object that was only allocated, as YAML does.
     pub(crate) fn fill_in(ruby: &Ruby, this: Self, other: Self) -> Result<()> {
         let content = Content { loan: StandingLoan::new(other.array()?), kept: other.kept() };
         let Some(handle) = find(this.0.as_raw()).filter(|handle| handle.content().is_none()) else {
@@ -194,7 +201,7 @@ impl Wrapped {
         Self::new_as(ruby, ruby.get_inner(&ARRAY), array)
     }
 
-    /// The same, of a class that is `Crossdock::Array` or inherits from it.
+    /// Like `new`, with a class that is `Crossdock::Array` or a subclass.
     pub(crate) fn new_as(ruby: &Ruby, class: RClass, array: DArray) -> Result<Self> {
         let kept = Kept::of(&array)?;
         Self::wrap(ruby, class, array, kept)
@@ -206,7 +213,7 @@ impl Wrapped {
         Self::wrap(ruby, ruby.get_inner(&ARRAY), array, kept)
     }
 
-    /// The same, of a class that is `Crossdock::Array` or inherits from it.
+    /// Like `sharing`, with a class that is `Crossdock::Array` or a subclass.
     pub(crate) fn wrap(_: &Ruby, class: RClass, array: DArray, kept: Option<Arc<Kept>>) -> Result<Self> {
         keep::give_back();
         let loan = UnsafeCell::new(Some(Content { loan: StandingLoan::new(array), kept }));
@@ -216,26 +223,30 @@ impl Wrapped {
             let _told = kept.told_by(handle.data());
         }
         let data = Box::into_raw(handle);
-        // SAFETY: a class whose objects are made nowhere else, and what `free` takes back.
+        // SAFETY: `class` is `Crossdock::Array` or a subclass, and `data` is a box, which `free`
+        // drops.
         let wrap = || unsafe { rb_data_typed_object_wrap(class.as_raw(), data.cast(), TYPE.as_ptr()) };
         match protect(wrap) {
-            // SAFETY: an object that was just made.
+            // SAFETY: `rb_data_typed_object_wrap` just returned this object, and it is on the
+            // stack.
             Ok(value) => Ok(Self(unsafe { Value::from_raw(value) })),
             Err(error) => {
-                // SAFETY: leaked above, and no object has it.
+                // SAFETY: `data` was leaked above, and the failed call created no object that would
+                // free it.
                 drop(unsafe { Box::from_raw(data) });
                 Err(error.into())
             }
         }
     }
 
-    /// The array, read-only where the object is frozen. Another handle: what Ruby code does meanwhile changes nothing about it.
+    /// The array, read-only if the object is frozen. It is a separate handle, which Ruby code
+    /// cannot change meanwhile.
     pub(crate) fn array(self) -> Result<DArray> {
         let array = self.look()?.clone();
         Ok(if self.0.is_frozen() { array.into_readonly() } else { array })
     }
 
-    /// The array, for as long as no Ruby code can run (Handle 1).
+    /// The array, until the next call that may run Ruby code (Handle 1).
     pub(crate) fn look<'a>(self) -> Result<&'a DArray> {
         let loan = find(self.0.as_raw()).and_then(Handle::loan);
         loan.map(StandingLoan::array).ok_or_else(|| {
@@ -246,12 +257,12 @@ impl Wrapped {
         })
     }
 
-    /// An array on the same memory, or on a part of it, of the same class.
+    /// An array on the same memory, or on a part of it, with the same class.
     pub(crate) fn derived(self, ruby: &Ruby, array: DArray) -> Result<Self> {
         Self::wrap(ruby, self.0.class(), array, self.kept())
     }
 
-    /// An array of new memory, of the same class.
+    /// An array on new memory, with the same class.
     pub(crate) fn made(self, ruby: &Ruby, array: DArray) -> Result<Self> {
         Self::new_as(ruby, self.0.class(), array)
     }
@@ -261,7 +272,7 @@ impl Wrapped {
         find(self.0.as_raw()).and_then(Handle::content).and_then(|content| content.kept.clone())
     }
 
-    /// As the receiver of a method that Ruby calls directly.
+    /// The receiver of a method that Ruby calls without a wrapper.
     pub(crate) fn try_convert_raw(value: Value) -> Result<Self> {
         Ok(Self::try_convert(value)?)
     }
@@ -272,7 +283,7 @@ impl Wrapped {
 
     /// # Errors
     ///
-    /// `FrozenError`, where nothing may be written by this object.
+    /// `FrozenError` if the object is frozen.
     pub(crate) fn check_writable(self, ruby: &Ruby) -> Result<()> {
         let why = if self.0.is_frozen() {
             "it is frozen"
@@ -290,7 +301,8 @@ impl Wrapped {
         self.0
     }
 
-    /// Gives the memory back, unless others have it. Where somebody has a view, it is given back when the object goes.
+    /// Releases the memory, unless other objects have it. While a consumer has a view, the release
+    /// waits until the object goes.
     pub(crate) fn release(ruby: &Ruby, this: Self) -> Result<()> {
         if this.0.is_frozen() {
             let text = "can't release a frozen Crossdock::Array: other Ractors may have it";
@@ -300,7 +312,8 @@ impl Wrapped {
             if handle.loan().is_some_and(StandingLoan::is_shown) {
                 handle.is_over.set(true);
             } else if !handle.is_over.get() {
-                // SAFETY: Handle 1: no reference is held across a call, and nobody else has an object that is not frozen.
+                // SAFETY: Handle 1: no reference is held across a call, and only one Ractor, which
+                // runs this thread, has an object that is not frozen.
                 let content = unsafe { &mut *handle.loan.get() }.take();
                 if let Some(kept) = content.as_ref().and_then(|content| content.kept.as_ref()) {
                     kept.leave(handle.data());

@@ -1,4 +1,5 @@
-//! Memory of whichever object exports a MemoryView, as an array: borrowed in place, and given back when nothing of the array is left.
+//! The memory of any object that exports a MemoryView, as a zero-copy array. The view is released
+//! after the last handle on the array.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -19,13 +20,13 @@ pub(crate) fn is_exporter(object: Value) -> bool {
     !matches!(producers::find(object.as_raw()), Ok(Producer::None | Producer::BasicObject) | Err(_))
 }
 
-/// What is asked for first. Producers that refuse whatever is asked for are asked for nothing after that.
+/// The flags of the first request. Other requests follow only if a producer refuses some flags.
 pub(crate) fn wanted(writable: bool) -> Flags {
     let flags = Flags::FORMAT | Flags::STRIDES | Flags::INDIRECT;
     if writable { flags | Flags::WRITABLE } else { flags }
 }
 
-/// The memory of an object, in place: read-only, or so that it can be written.
+/// The memory of an object, zero-copy: read-only, or writable.
 pub(crate) fn array(ruby: &Ruby, object: Value, writable: bool) -> Result<DArray> {
     if let Some(own) = Wrapped::of(object) {
         let array = own.array()?;
@@ -39,29 +40,33 @@ pub(crate) fn array(ruby: &Ruby, object: Value, writable: bool) -> Result<DArray
     let producer = producers::find(object.as_raw())?;
     let (view, held) = lent(ruby, object, producer, writable)?;
     let flags = if writable { Flags::WRITABLE | Flags::INDIRECT } else { Flags::INDIRECT };
-    // SAFETY: the producer filled the struct in, and lends what it says until it is told otherwise, which `held` does: by a Ruby thread,
-    // however the last handle goes.
+    // SAFETY: the producer filled in the struct, and by the MemoryView protocol its memory stays
+    // valid until `held` releases the view, which a Ruby thread does, whatever thread drops the
+    // last handle.
     let array = unsafe { memory_view::adopt(&view, flags, move || drop(held)) };
     Ok(array?)
 }
 
 /// A view as its producer filled it in, and the hold on it.
 fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Result<(View, Held)> {
-    // SAFETY: all zero is a view of nothing.
+    // SAFETY: all fields of `rb_memory_view_t` are integers, raw pointers and optional functions,
+    // for which zero is valid.
     let mut view = Box::new(unsafe { MaybeUninit::<rb_memory_view_t>::zeroed().assume_init() });
     let ways = [wanted(writable), if writable { Flags::WRITABLE } else { Flags::SIMPLE }, Flags::SIMPLE];
     for flags in ways {
         if let Some(released) = ask(ruby, object, producer, &mut view, flags.bits())? {
-            // The producer's own answer is what is to be kept alive.
+            // The producer's own choice of the object to keep alive.
             let pinned = if view.obj == 0 { object.as_raw() } else { view.obj };
             let pointer: *const rb_memory_view_t = &raw const *view;
-            // SAFETY: laid out as the library's (see `export`).
+            // SAFETY: `pointer` comes from the boxed, initialised struct; `export` asserts that it
+            // has the layout of `View`.
             let copy = unsafe { pointer.cast::<View>().read() };
             let held = keep::hold(pinned, Some(Box::new(Borrowed { view, by: released })));
             return Ok((copy, held));
         }
-        // Whatever a producer wrote before it said no is nobody's.
-        // SAFETY: as above.
+        // Discards what a producer wrote before it refused.
+        // SAFETY: all fields of `rb_memory_view_t` are integers, raw pointers and optional
+        // functions, for which zero is valid.
         *view = unsafe { MaybeUninit::zeroed().assume_init() };
     }
     let asked = if writable { "a writable view" } else { "a view" };
@@ -70,7 +75,7 @@ fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Resul
     Err(Failure::refused(ruby, format!("{text}; {asked} was asked for")))
 }
 
-/// Asks a producer for a view: by which way it is given back, if it was given.
+/// Requests a view from a producer. Returns how to release it, if the request succeeded.
 fn ask(
     ruby: &Ruby,
     object: Value,
@@ -94,14 +99,15 @@ fn ask(
             let text = format!("the producer of {} has no function that gives a view", object.class());
             return Err(Failure::refused(ruby, text));
         }
-        // Ruby would call what is not there to ask whether it is worth asking.
+        // Without this, Ruby would call the missing `available_p` function.
         Producer::Registered(rb_memory_view_entry_t {
             get_func: Some(get),
             available_p_func: None,
             release_func,
         }) => {
             protect(|| {
-                // SAFETY: an object of the producer's, and a struct that is empty.
+                // SAFETY: the producer registered `get` for the class of `raw`, which is alive, and
+                // `view` is an empty struct; `protect` catches exceptions.
                 given = unsafe { get(raw, view, flags) };
                 raw
             })?;
@@ -109,7 +115,8 @@ fn ask(
         }
         Producer::Registered(_) | Producer::Hidden => {
             protect(|| {
-                // SAFETY: an object whose class is below `BasicObject`, and a struct that is empty.
+                // SAFETY: the class of `raw` is below `BasicObject` (`producers`), and `view` is an
+                // empty struct; `protect` catches exceptions.
                 given = unsafe { rb_memory_view_get(raw, view, flags) };
                 raw
             })?;
@@ -119,21 +126,21 @@ fn ask(
     Ok(given.then_some(by))
 }
 
-/// Who is told that a view is not used any more.
+/// Who releases a view.
 enum By {
-    /// Ruby, which has counted it.
+    /// Ruby, which counted it.
     Ruby,
     /// The producer itself.
     Producer(rb_sys::rb_memory_view_release_func_t),
 }
 
-/// A view that is to be given back.
+/// A view to release.
 struct Borrowed {
     view: Box<rb_memory_view_t>,
     by: By,
 }
 
-// SAFETY: only used by threads that have Ruby's lock (`Loan`).
+// SAFETY: only `give_back` uses the pointers, on a thread that holds Ruby's lock (`Loan`).
 unsafe impl Send for Borrowed {}
 
 impl Loan for Borrowed {
@@ -141,15 +148,18 @@ impl Loan for Borrowed {
         let view: *mut rb_memory_view_t = &raw mut *self.view;
         let released = protect(|| {
             match self.by {
-                // SAFETY: the view that Ruby gave, once: nobody uses it any more.
+                // SAFETY: `rb_memory_view_get` filled in this view; a loan is given back once,
+                // after the last handle on the memory went.
                 By::Ruby => _ = unsafe { rb_memory_view_release(view) },
                 By::Producer(None) => {}
-                // SAFETY: the view that the producer gave, once.
+                // SAFETY: this producer filled in the view for `object`, which the keeper marks; a
+                // loan is given back once.
                 By::Producer(Some(release)) => _ = unsafe { release(object, view) },
             }
             rb_sys::Qnil as VALUE
         });
-        // What a producer raises here has nobody to go to: whoever runs now did not ask it for anything.
+        // No caller could handle an exception of the producer: the running code made no request to
+        // it.
         drop(released);
     }
 }
@@ -184,7 +194,8 @@ fn is_element(object: Value) -> bool {
     let raw = object.as_raw();
     rb_sys::SPECIAL_CONST_P(raw)
         || matches!(
-            // SAFETY: an object on the heap: special constants returned above.
+            // SAFETY: `raw` is no special constant (checked first), so it points to a live object
+            // on the heap.
             unsafe { rb_sys::RB_BUILTIN_TYPE(raw) },
             Kind::RUBY_T_FLOAT
                 | Kind::RUBY_T_BIGNUM
@@ -197,8 +208,8 @@ fn is_element(object: Value) -> bool {
         )
 }
 
-/// The same, as an object. It shares the report of a Crossdock array to the collector; another
-/// object reports its own memory.
+/// Like [`array`], as an object. It shares the report of a Crossdock array to the collector;
+/// another object reports its own memory.
 pub(crate) fn view(ruby: &Ruby, object: Value, writable: bool) -> Result<Wrapped> {
     let kept = Wrapped::of(object).and_then(Wrapped::kept);
     Wrapped::sharing(ruby, array(ruby, object, writable)?, kept)

@@ -18,16 +18,18 @@ use crate::select::slices;
 use crate::value::{from_ruby, to_ruby};
 use crate::{import, nested};
 
-/// As many axes are indexed without a list on the heap.
+/// Up to this many axes are indexed without a heap allocation.
 const FEW: usize = 8;
 
-/// `array[…]`: an element where every axis has an index, otherwise a view.
+/// `array[…]`: an element if every axis has an index, otherwise a view.
 ///
 /// # Safety
 ///
-/// Called by Ruby, as a method of `Crossdock::Array`.
+/// Ruby calls it as a method of `Crossdock::Array`: `argv` has `argc` live objects, and `this` is
+/// the receiver.
 unsafe extern "C" fn aref(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE {
-    // SAFETY: what Ruby calls a method with.
+    // SAFETY: `# Safety`: Ruby passes `argc` live objects at `argv`, which stay on its stack until
+    // this method returns.
     let args = unsafe { arguments(argc, argv) };
     match quick(this, args) {
         Some(element) => element,
@@ -37,16 +39,17 @@ unsafe extern "C" fn aref(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE
 
 /// # Safety
 ///
-/// As Ruby calls a method with a number of arguments.
+/// `argv` points to `argc` live objects, which stay on Ruby's stack for `'a`.
 unsafe fn arguments<'a>(argc: c_int, argv: *const VALUE) -> &'a [VALUE] {
     match usize::try_from(argc) {
-        // SAFETY: the caller's word.
+        // SAFETY: `# Safety`: `argv` points to `len` live objects, which outlive `'a`; `len` is not
+        // 0.
         Ok(len) if len > 0 => unsafe { std::slice::from_raw_parts(argv, len) },
         _ => &[],
     }
 }
 
-/// A number, by small Integers; `None` for whatever takes longer, and for what is an error.
+/// An element, for plain Fixnum indices; `None` for everything slower, including errors.
 #[inline(always)]
 fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
     let array = handle::find(this)?.loan()?.array();
@@ -59,13 +62,13 @@ fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
         if !rb_sys::FIXNUM_P(arg) {
             return None;
         }
-        // SAFETY: a small integer.
+        // SAFETY: `arg` is a Fixnum, as checked just before.
         let at = unsafe { rb_sys::FIX2LONG(arg) };
-        // What is still negative is out of bounds.
+        // An index that is still negative is out of bounds.
         *place = if at < 0 { at + len as i64 } else { at } as usize;
     }
     match array.get(&index[..args.len()]).ok()? {
-        // Nothing is held that a long jump would leave behind, should there be no memory for an object.
+        // Nothing needs a drop here if the allocation of an object raises.
         Element::Float(number) => Some(float(number)),
         Element::Int(number) => Some(rb_sys::LONG2NUM(number)),
         Element::UInt(number) => Some(rb_sys::ULONG2NUM(number)),
@@ -77,7 +80,7 @@ fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
 #[cold]
 #[inline(never)]
 fn general(ruby: &Ruby, this: VALUE, args: &[VALUE]) -> Result<VALUE> {
-    // SAFETY: the receiver.
+    // SAFETY: `this` is the receiver, which Ruby keeps alive during the method.
     let this: Wrapped = Wrapped::try_convert_raw(unsafe { Value::from_raw(this) })?;
     let args = values(args);
     let part = part(ruby, &this.array()?, &args)?;
@@ -88,9 +91,9 @@ fn general(ruby: &Ruby, this: VALUE, args: &[VALUE]) -> Result<VALUE> {
     .as_raw())
 }
 
-/// The arguments, which Ruby keeps on its stack.
+/// The arguments as `Value`s; Ruby keeps them alive on its stack.
 fn values(args: &[VALUE]) -> Vec<Value> {
-    // SAFETY: what Ruby called the method with.
+    // SAFETY: callers pass arguments of the running method, which Ruby keeps alive on its stack.
     args.iter().map(|&arg| unsafe { Value::from_raw(arg) }).collect()
 }
 
@@ -107,22 +110,25 @@ fn part(ruby: &Ruby, array: &DArray, args: &[Value]) -> Result<Part> {
     Ok(if all_are_indices { Part::Element(view.get(&[])?) } else { Part::View(view) })
 }
 
-/// `array[…] = value`: one element, or all of a part, to which the value is broadcast.
+/// `array[…] = value`: writes one element, or broadcasts the value to a part.
 ///
 /// # Safety
 ///
-/// Called by Ruby, as a method of `Crossdock::Array`.
+/// Ruby calls it as a method of `Crossdock::Array`: `argv` has `argc` live objects, and `this` is
+/// the receiver.
 unsafe extern "C" fn aset(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE {
-    // SAFETY: what Ruby calls a method with.
+    // SAFETY: `# Safety`: Ruby passes `argc` live objects at `argv`, which stay on its stack until
+    // this method returns.
     let args = unsafe { arguments(argc, argv) };
     entered(|ruby| {
         let Some((&value, args)) = args.split_last() else {
             return Err(Failure::argument(ruby, "wrong number of arguments (given 0, expected 1+)"));
         };
-        // SAFETY: the receiver.
+        // SAFETY: `this` is the receiver, which Ruby keeps alive during the method.
         let this: Wrapped = Wrapped::try_convert_raw(unsafe { Value::from_raw(this) })?;
         this.check_writable(ruby)?;
-        // SAFETY: an argument.
+        // SAFETY: `value` is an argument of the running method, which Ruby keeps alive on its
+        // stack.
         let given = unsafe { Value::from_raw(value) };
         let array = this.array()?;
         let slices = slices(ruby, array.shape(), &values(args))?;
@@ -131,7 +137,7 @@ unsafe extern "C" fn aset(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE
     })
 }
 
-/// Writes a value to all of an array: an array is broadcast to it, anything else becomes each element.
+/// Writes a value to a whole array: an array is broadcast, any other value becomes each element.
 pub(crate) fn assign(ruby: &Ruby, target: &DArray, value: Value) -> Result<()> {
     if let Some(source) = Wrapped::of(value) {
         let source = source.array()?;

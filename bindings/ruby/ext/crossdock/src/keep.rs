@@ -1,4 +1,5 @@
-//! What of Ruby's is kept alive by memory that the library has: marked and pinned while it is lent, and given back by a thread that has Ruby's lock.
+//! The Ruby objects that the library's memory keeps alive: marked and pinned while their memory is
+//! lent, and released by a thread that holds Ruby's lock.
 //!
 //! ```text
 //!   String, view of an object ── hold ──> slot (marked by one hidden object) <── Held, the owner of a foreign buffer
@@ -6,9 +7,10 @@
 //!   given back at once, by a thread that may │ or queued, until its Ractor next makes an array <┘
 //! ```
 //!
-//! The last handle on memory may go in a sweep, where nothing may be allocated or called, on a thread that is not Ruby's, or in another Ractor
-//! than that of the object: then it waits.
-//! Or at the end of the process, when what was lent may be gone before its borrower: then nothing is given back at all.
+//! The last handle on memory may go in a sweep, which must not allocate or call anything, on a
+//! thread that is not Ruby's, or in another Ractor than the object's: then the release waits in a
+//! queue. At the end of the process, an object may be gone before its borrower: then nothing is
+//! released.
 
 use core::ffi::{c_int, c_void};
 use std::num::NonZeroUsize;
@@ -20,33 +22,34 @@ use rb_sys::{VALUE, rb_data_typed_object_wrap, rb_gc_mark, rb_gc_register_mark_o
 
 use crate::typed::{Functions, Type};
 
-/// How a borrowed object is told that it is not used any more.
+/// Called after a borrowed object was last used.
 pub(crate) trait Loan: Send {
-    /// Called once, by a thread that has Ruby's lock, outside of a sweep.
+    /// Called once, by a thread that holds Ruby's lock, outside of a sweep.
     fn give_back(&mut self, object: VALUE);
 }
 
-/// A place where a kept object stands. Never freed, and used again.
+/// A place for a kept object. It is never freed, and is reused.
 ///
 /// # Invariants
 ///
-/// 1. `next` is written before the slot is in the list, and never again.
+/// 1. `next` is only written before the slot is in the list.
 struct Slot {
-    /// 0 where it is free.
+    /// 0 if the slot is free.
     object: AtomicUsize,
     next: *const Slot,
 }
 
-/// All slots that were ever made.
+/// All slots.
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-/// Slots that are likely to be free: where the next search begins.
+/// Slots that are probably free, where the next search begins.
 static HINT: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-/// How many slots a search looks at before it makes another one.
+/// The number of slots that a search visits before it allocates another one.
 const SEARCHED: usize = 16;
 
-/// Loans that wait for a thread that may give them back. A Ractor that ended gives nothing back any more.
+/// Loans that wait for a thread that may release them. Those of a Ractor that ended are never
+/// released.
 static QUEUE: AtomicPtr<Queued> = AtomicPtr::new(ptr::null_mut());
-/// Whether the process is about to end: from then on nothing is given back.
+/// Whether the process is ending: from then on nothing is released.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 struct Queued {
@@ -54,46 +57,50 @@ struct Queued {
     next: *mut Queued,
 }
 
-/// What is to be given back, and in which Ractor.
+/// A loan to release, and the Ractor for it.
 struct Owed {
     slot: &'static Slot,
     loan: Box<dyn Loan>,
     home: NonZeroUsize,
 }
 
-/// A hold on an object: it is marked, and stays where it is, until this is dropped and the object was given back.
+/// A hold on an object: the object is marked, and not moved, until this is dropped and the loan was
+/// released.
 pub(crate) struct Held {
     slot: &'static Slot,
     owed: Option<Owed>,
 }
 
-// SAFETY: whatever thread drops it, the loan is given back by one that has the lock of the object's Ractor; the slot is atomic.
+// SAFETY: on any thread, dropping it only uses the atomic slot and the queue; the loan is released
+// by a thread that holds the lock of the object's Ractor.
 unsafe impl Send for Held {}
 
-/// Keeps an object. To be called with Ruby's lock, while the object is alive, in its Ractor.
+/// Keeps an object. To be called with Ruby's lock held, while the object is alive, in its Ractor.
 pub(crate) fn hold(object: VALUE, loan: Option<Box<dyn Loan>>) -> Held {
     let slot = occupy(object as usize);
     Held { slot, owed: loan.map(|loan| Owed { slot, loan, home: ractor() }) }
 }
 
-/// A number of the Ractor that runs. With Ruby's lock.
+/// The number of the current Ractor. To be called with Ruby's lock held.
 fn ractor() -> NonZeroUsize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     let key = KEY.load(Ordering::Acquire);
-    // SAFETY: the key that `init` made.
+    // SAFETY: `KEY` holds the key that `init` created when the extension was loaded, and callers
+    // hold Ruby's lock.
     let known = unsafe { rb_sys::rb_ractor_local_storage_ptr(key) }.addr();
     NonZeroUsize::new(known).unwrap_or_else(|| {
         let number = NonZeroUsize::new(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap_or(NonZeroUsize::MIN);
-        // SAFETY: as above; what is kept is no address, and of a type that frees nothing.
+        // SAFETY: `KEY` holds the key that `init` created; its type `NUMBER` neither marks nor
+        // frees, so the value need not be an address.
         unsafe { rb_sys::rb_ractor_local_storage_ptr_set(key, ptr::without_provenance_mut(number.get())) };
         number
     })
 }
 
-/// By what each Ractor keeps its number.
+/// The key under which each Ractor stores its number.
 static KEY: AtomicPtr<rb_sys::rb_ractor_local_key_struct> = AtomicPtr::new(ptr::null_mut());
 
-/// Numbers are not marked, and not freed.
+/// Numbers are neither marked nor freed.
 static NUMBER: rb_sys::rb_ractor_local_storage_type =
     rb_sys::rb_ractor_local_storage_type { mark: None, free: None };
 
@@ -102,7 +109,8 @@ fn occupy(object: usize) -> &'static Slot {
     let hint = HINT.load(Ordering::Acquire);
     let mut at: *const Slot = if hint.is_null() { head } else { hint };
     for _ in 0..SEARCHED {
-        // SAFETY: slots are never freed.
+        // SAFETY: `at` is null or points to a slot, which was leaked by `Box::leak` and is never
+        // freed.
         let Some(slot) = (unsafe { at.as_ref() }) else { break };
         if slot.object.compare_exchange(0, object, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             HINT.store(slot.next.cast_mut(), Ordering::Release);
@@ -110,7 +118,7 @@ fn occupy(object: usize) -> &'static Slot {
         }
         at = slot.next;
     }
-    // The next search goes on from there, or begins anew.
+    // The next search continues there, or starts again.
     HINT.store(at.cast_mut(), Ordering::Release);
     let slot = Box::leak(Box::new(Slot { object: AtomicUsize::new(object), next: head }));
     let mut first = head;
@@ -138,7 +146,8 @@ fn queue(queued: Box<Queued>) {
     let queued = Box::into_raw(queued);
     let mut first = QUEUE.load(Ordering::Relaxed);
     loop {
-        // SAFETY: nobody else's until it is in the queue.
+        // SAFETY: `queued` came from `Box::into_raw` above, and no other thread sees it before the
+        // exchange succeeds.
         unsafe { (*queued).next = first };
         match QUEUE.compare_exchange(first, queued, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return,
@@ -148,7 +157,7 @@ fn queue(queued: Box<Queued>) {
 }
 
 unsafe extern "C" {
-    /// Whether this thread has Ruby's lock; of a thread that Ruby does not know, too.
+    /// Whether this thread holds Ruby's lock. Threads that Ruby does not know may call it.
     fn ruby_thread_has_gvl_p() -> core::ffi::c_int;
 }
 
@@ -156,11 +165,13 @@ fn may_give_back() -> bool {
     if ENDING.load(Ordering::Acquire) {
         return false;
     }
-    // SAFETY: asks this thread about itself.
+    // SAFETY: `ruby_thread_has_gvl_p` accepts every thread, and only reads the state of the calling
+    // one.
     if unsafe { ruby_thread_has_gvl_p() } == 0 {
         return false;
     }
-    // SAFETY: with the lock.
+    // SAFETY: this thread holds Ruby's lock (checked just before), so the collector's state is
+    // stable.
     let is_sweeping = unsafe { rb_sys::rb_during_gc() } != 0;
     !is_sweeping
 }
@@ -171,7 +182,7 @@ fn finish(mut owed: Owed) {
     owed.slot.object.store(0, Ordering::Release);
 }
 
-/// Gives back what waits for a thread that may. One load where nothing does.
+/// Releases the queued loans, if this thread may. A single load if there are none.
 #[inline]
 pub(crate) fn give_back() {
     if !QUEUE.load(Ordering::Relaxed).is_null() && may_give_back() {
@@ -184,7 +195,8 @@ fn give_back_all() {
     let home = ractor();
     let mut next = QUEUE.swap(ptr::null_mut(), Ordering::Acquire);
     while !next.is_null() {
-        // SAFETY: leaked by `queue`, and taken out of the queue by this thread alone.
+        // SAFETY: `queue` leaked the box, and the `swap` above took the whole list, so only this
+        // thread has it.
         let queued = unsafe { Box::from_raw(next) };
         next = queued.next;
         if queued.owed.home == home {
@@ -197,46 +209,52 @@ fn give_back_all() {
 
 // ===== the hidden object that marks
 
-/// No write barrier: it is looked at in every collection, also in those of young objects.
+/// Without write barrier protection, so that every collection marks it, also those of young
+/// objects.
 static KEEPER: Type = Type::new(c"Crossdock keeper", Functions { mark: Some(mark), ..Functions::NONE }, 0);
 
 unsafe extern "C" fn mark(_: *mut c_void) {
     let mut at: *const Slot = SLOTS.load(Ordering::Acquire);
-    // SAFETY: slots are never freed.
+    // SAFETY: `at` is null or points to a slot, which was leaked by `Box::leak` and is never freed.
     while let Some(slot) = unsafe { at.as_ref() } {
         let object = slot.object.load(Ordering::Acquire);
         if object != 0 {
-            // SAFETY: an object that was alive when it was put there, and is marked since. Marked so, it does not move.
+            // SAFETY: the object was alive when `hold` stored it, and every collection since has
+            // marked it here. `rb_gc_mark` pins it.
             unsafe { rb_gc_mark(object as VALUE) };
         }
         at = slot.next;
     }
 }
 
-/// Called when the object that marks is finalized, which is when the process ends: behind all of `at_exit`, where a program may still do
-/// anything, and before the objects go.
+/// Called when the marking object is finalized, at the end of the process: after all `at_exit`
+/// blocks, in which a program may still use arrays, and before the objects go.
 unsafe extern "C" fn end(_: VALUE, _: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
     ENDING.store(true, Ordering::Release);
     rb_sys::Qnil as VALUE
 }
 
-/// Makes the object that marks. Once, when the extension is loaded.
+/// Creates the marking object. Called once, when the extension is loaded.
 pub(crate) fn init() -> Result<(), magnus::Error> {
     protect(|| {
-        // SAFETY: a type that stays.
+        // SAFETY: `NUMBER` is a static, so the type outlives the key.
         let key = unsafe { rb_sys::rb_ractor_local_storage_ptr_newkey(&NUMBER) };
         KEY.store(key, Ordering::Release);
         let class = &raw const rb_sys::rb_cObject;
-        // SAFETY: Ruby's own.
+        // SAFETY: Ruby initialises `rb_cObject` at start and never changes it, so the static can be
+        // read.
         let class = unsafe { class.read() };
-        // SAFETY: a type without data; what is not null is never read.
+        // SAFETY: the functions of `KEEPER` ignore the data pointer, so it need not be an address;
+        // it is not null, since Ruby does not mark objects with null data.
         let keeper =
             unsafe { rb_data_typed_object_wrap(class, ptr::without_provenance_mut(8), KEEPER.as_ptr()) };
-        // SAFETY: an object, for ever.
+        // SAFETY: `keeper` is the object that was just created; Ruby keeps registered objects until
+        // the process ends.
         unsafe { rb_gc_register_mark_object(keeper) };
-        // SAFETY: a function that looks at no argument.
+        // SAFETY: `end` has the signature of a block function and ignores all its arguments.
         let end = unsafe { rb_sys::rb_proc_new(Some(end), rb_sys::Qnil as VALUE) };
-        // SAFETY: an object, and what can be called.
+        // SAFETY: `keeper` is a live object on the heap, and `end` is a Proc, which responds to
+        // `call`.
         unsafe { rb_sys::rb_define_finalizer(keeper, end) };
         keeper
     })?;

@@ -1,4 +1,5 @@
-//! Crossdock for Ruby: `Crossdock::Array`, which lends its memory as a MemoryView and borrows that of others.
+//! Crossdock for Ruby: `Crossdock::Array`, which exports its memory as a MemoryView and imports the
+//! memory of other objects.
 //!
 //! ```text
 //!   lib/crossdock.rb ── what costs nothing in Ruby        handle ── the object around an array
@@ -9,7 +10,7 @@
 //!   nested, string, value, exact ── elements in           index, select, convert, query ── elements out
 //! ```
 //!
-//! Every function that Ruby calls catches panics, and raises only where nothing is left to drop.
+//! Every function that Ruby calls catches panics, and raises only after everything was dropped.
 
 mod adapters;
 mod api;
@@ -47,14 +48,15 @@ use magnus::{Error, Ruby, prelude::*};
 /// Called by `require`.
 #[magnus::init(name = "crossdock")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
-    // SAFETY: the extension has no state but what is atomic or under locks, and shares no Ruby objects between Ractors.
+    // SAFETY: all state of the extension is atomic or behind locks, and it shares no unfrozen Ruby
+    // object between Ractors.
     unsafe { rb_sys::rb_ext_ractor_safe(true) };
     let module = ruby.define_module("Crossdock")?;
     let standard = ruby.exception_standard_error();
     let error = module.define_error("Error", standard)?;
     module.define_error("Refusal", error)?;
     let class = module.define_class("Array", ruby.class_object())?;
-    // Looked up once, here: later several Ractors may ask at the same time.
+    // Looked up once, here: later, several Ractors may need it at the same time.
     Lazy::force(&class::ARRAY, ruby);
     error::init(ruby);
     handle::init(class)?;

@@ -1,4 +1,4 @@
-//! New arrays, and the same elements as other arrays.
+//! New arrays.
 
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
@@ -11,12 +11,12 @@ use crate::pressure::again;
 use crate::value::name;
 use crate::{import, nested};
 
-/// A dtype that may be left out.
+/// An optional dtype.
 pub(crate) fn optional_dtype(ruby: &Ruby, value: Value) -> Result<Option<crossdock::element::DType>> {
     if value.is_nil() { Ok(None) } else { parse_dtype(ruby, value).map(Some) }
 }
 
-/// `:row_major` or `:column_major`, or `C` and `F` as NumPy says it.
+/// `:row_major` or `:column_major`, or NumPy's `C` and `F`.
 pub(crate) fn order(ruby: &Ruby, value: Value) -> Result<Order> {
     if value.is_nil() {
         return Ok(Order::RowMajor);

@@ -1,4 +1,4 @@
-//! Arrays made of nested Ruby arrays: looked at once for shape and kind, and once for the numbers.
+//! Arrays from nested Ruby arrays: one pass for shape and kind, and one for the elements.
 
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value as Element};
@@ -11,7 +11,8 @@ use crate::error::{Failure, Result};
 use crate::exact::{is_rational, is_short, nearest};
 use crate::value::{characters, describe, from_ruby, way_out};
 
-/// An array with the elements of nested Ruby arrays, or of one number. Of this dtype, or of the one that says all of them.
+/// An array with the elements of nested Ruby arrays, or of one number, in the given dtype or in the
+/// least one that holds all of them.
 pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Order) -> Result<DArray> {
     let shape = shape(ruby, nested)?;
     let mut census = Census::default();
@@ -45,7 +46,7 @@ fn is_number(dtype: &DType) -> bool {
     })
 }
 
-/// The lengths of the axes, by the first elements.
+/// The lengths of the axes, from the first elements.
 fn shape(ruby: &Ruby, nested: Value) -> Result<Vec<usize>> {
     let (mut shape, mut at) = (Vec::new(), nested);
     while let Some(array) = RArray::from_value(at) {
@@ -97,19 +98,19 @@ fn visit_axis(
     }
     for entry in 0..len {
         index[axis] = entry;
-        // Whatever ran meanwhile may have changed it.
+        // Ruby code that ran meanwhile may have changed it.
         visit_axis(ruby, array.entry(entry as isize)?, shape, index, axis + 1, f)?;
     }
     Ok(())
 }
 
-/// What elements there are.
+/// The number of elements of each kind.
 #[derive(Default)]
 struct Census {
     bools: usize,
     integers: usize,
     negative: usize,
-    /// Integers above `i64`, and among them those that no element type of integers has.
+    /// Integers above `i64`, and among them those that no integer dtype holds.
     beyond: usize,
     huge: usize,
     /// Numbers that a double does not represent.
@@ -118,16 +119,16 @@ struct Census {
     complex: usize,
     strings: usize,
     longest: usize,
-    /// The first that is of no such kind, and what makes an element of it.
+    /// The first element of an unsupported kind, and how to convert it.
     other: Option<(String, &'static str)>,
 }
 
 impl Census {
-    /// Counts one. The lengths of Strings are asked for only if the census is to name a dtype.
+    /// Counts one element. The lengths of Strings are only read if the census is to name a dtype.
     fn count(&mut self, ruby: &Ruby, value: Value, names_dtype: bool) -> Result<()> {
         let raw = value.as_raw();
         if rb_sys::FIXNUM_P(raw) {
-            // SAFETY: a small integer.
+            // SAFETY: `raw` is a Fixnum, as checked just before.
             self.count_integer(unsafe { rb_sys::FIX2LONG(raw) });
         } else if rb_sys::FLONUM_P(raw) || Float::from_value(value).is_some() {
             self.floats += 1;
@@ -175,7 +176,7 @@ impl Census {
         self.huge == 0 && (*natural != DType::I64 || self.beyond == 0)
     }
 
-    /// The dtype that says all of them, or why there is none.
+    /// The dtype that holds all elements, or why there is none.
     fn natural(&self) -> std::result::Result<DType, String> {
         let numbers = self.integers + self.floats + self.complex;
         if let Some((other, way_out)) = &self.other {
@@ -256,7 +257,7 @@ fn whole(ruby: &Ruby, value: Value) -> Result<Integer> {
         .ok_or_else(|| Failure::of_type(ruby, "an Integer became something else meanwhile"))
 }
 
-/// Elements of any dtype, each converted by itself.
+/// Elements of any dtype, converted one by one.
 fn one_by_one(ruby: &Ruby, nested: Value, shape: &[usize], dtype: DType) -> Result<DArray> {
     let array = DArray::zeros(dtype, shape, Order::RowMajor)?;
     let flat = array.flatten()?;

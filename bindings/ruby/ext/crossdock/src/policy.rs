@@ -1,11 +1,11 @@
-//! Whether a copy may be made, as Ruby says it.
+//! The copy policy in Ruby.
 
 use crossdock::view::CopyPolicy;
 use magnus::{Ruby, Symbol, Value, prelude::*};
 
 use crate::error::{Failure, Result};
 
-/// `false` and `nil` for never, `true` for where it is needed, `:always`.
+/// `false` and `nil` never copy, `true` copies if necessary, `:always` always copies.
 pub(crate) fn of(copy: Value) -> Result<CopyPolicy> {
     match Symbol::from_value(copy) {
         None if !copy.to_bool() => return Ok(CopyPolicy::Never),

@@ -25,7 +25,7 @@ use crate::error::{ENOMEM, Failure, Result, errno};
 use crate::handle::Wrapped;
 use crate::keep;
 
-/// After this many reported bytes, Ruby is asked whether a collection is due.
+/// After this many reported bytes, Ruby checks whether a collection is due.
 const ASKED_EVERY: usize = 256 << 10;
 
 /// Bytes reported since Ruby was last asked.

@@ -1,4 +1,4 @@
-//! What an array is: its numbers, and as text.
+//! The properties of an array, as numbers and as text.
 
 use core::fmt::Write;
 
@@ -25,7 +25,7 @@ pub(crate) fn dtype_to_ruby(ruby: &Ruby, dtype: &DType) -> Result<Value> {
     hash.ok_or_else(|| error.into())
 }
 
-/// A dtype in Strings and Hashes that `dtype:` takes on any machine.
+/// A dtype as Strings and Hashes that `dtype:` accepts on any machine.
 pub(crate) fn portable_dtype(ruby: &Ruby, dtype: &DType) -> Result<Value> {
     if let Some(scalar) = dtype.as_scalar() {
         let order = scalar.byte_order().map_or(String::new(), |order| order.symbol().to_string());
@@ -113,7 +113,7 @@ fn address(this: Wrapped) -> Result<usize> {
     Ok(this.look()?.as_ptr().addr())
 }
 
-/// The elements as NumPy prints them.
+/// The elements in NumPy's print format.
 fn text(this: Wrapped) -> Result<String> {
     Ok(this.look()?.to_string())
 }

@@ -1,12 +1,12 @@
-//! What stands between the brackets of `array[…]`, as slices of the library.
+//! The arguments of `array[…]`, as slices of the library.
 //!
-//! | in Ruby | takes |
+//! | in Ruby | selects |
 //! |---|---|
-//! | an Integer | one index, from the end where it is negative; drops the axis |
-//! | a Range: `1..3`, `1...`, `..-2` | what the range takes of a Ruby Array: a bound behind the end is clamped |
+//! | an Integer | one index, counted from the end if negative; drops the axis |
+//! | a Range: `1..3`, `1...`, `..-2` | as of a Ruby Array: a bound behind the end is clamped |
 //! | `(0..) % 2`, `(-1..0) % -1` | every second; backwards, from the first bound to the last |
 //! | `true` | the whole axis |
-//! | `false` | as many whole axes as are left, once |
+//! | `false` | all remaining axes, once |
 //! | `:new` | a new axis of length 1 |
 
 use crossdock::layout::AxisSlice;
@@ -17,7 +17,7 @@ use magnus::{Integer, Ruby, Symbol, Value, prelude::*};
 use crate::error::{Failure, Result};
 use crate::value::describe;
 
-/// The slices of all axes that are named.
+/// The slices of the named axes.
 pub(crate) fn slices(ruby: &Ruby, shape: &[usize], args: &[Value]) -> Result<Vec<AxisSlice>> {
     let takes_axis = |&&value: &&Value| !is_new(value) && Qfalse::from_value(value).is_none();
     let named = args.iter().filter(takes_axis).count();
@@ -33,7 +33,7 @@ pub(crate) fn slices(ruby: &Ruby, shape: &[usize], args: &[Value]) -> Result<Vec
             slices.push(AxisSlice::Ellipsis);
             axis = axis + shape.len() - named;
         } else {
-            // A second ellipsis is refused where the slices are used.
+            // A second ellipsis is refused when the slices are used.
             let len = shape.get(axis).copied().unwrap_or(0);
             slices.push(one(ruby, value, axis, len)?);
             axis += 1;
@@ -77,10 +77,10 @@ fn one(ruby: &Ruby, value: Value, axis: usize, len: usize) -> Result<AxisSlice> 
     }
 }
 
-/// The indices `start`, `start + step`, …, `count` of them, as NumPy's slices have them.
+/// The indices `start`, `start + step`, …, `count` of them, as a NumPy slice.
 fn taken(start: isize, count: usize, step: isize) -> AxisSlice {
     let stop = start + count as isize * step;
-    // Before the first index there is no number that would not count from the end.
+    // A stop before the first index cannot be written: a negative number would count from the end.
     let stop = (stop >= 0).then_some(stop);
     if count == 0 {
         return AxisSlice::Range { start: Some(0), stop: Some(0), step: 1 };
@@ -88,7 +88,7 @@ fn taken(start: isize, count: usize, step: isize) -> AxisSlice {
     AxisSlice::Range { start: Some(start), stop, step }
 }
 
-/// A Range or an arithmetic sequence: a bound that is not there is `None`.
+/// A Range or an arithmetic sequence; a missing bound is `None`.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     first: Option<isize>,
@@ -98,7 +98,8 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// First index, number of indices, step; or the first bound, where the axis does not reach so far.
+    /// First index, number of indices, step; or as an error the first bound, if it is outside the
+    /// axis.
     fn resolve(self, len: usize) -> std::result::Result<(isize, usize, isize), isize> {
         let len = len as isize;
         let from_end = |bound: isize| if bound < 0 { bound.saturating_add(len) } else { bound };
@@ -130,14 +131,14 @@ impl Bounds {
     }
 }
 
-/// How many steps there are in so many neighbours.
+/// The number of steps in this many neighbours.
 fn count(width: isize, step: isize) -> usize {
     width.unsigned_abs().div_ceil(step.unsigned_abs())
 }
 
-/// What a Range or an arithmetic sequence says; `None` of anything else.
+/// The bounds of a Range or an arithmetic sequence; `None` for other objects.
 fn range(ruby: &Ruby, value: Value) -> Result<Option<Bounds>> {
-    // A Range by itself, since a sequence of it has a step.
+    // A Range is checked first: as a sequence it would have a step.
     let (mut first, mut last, mut excludes) =
         (rb_sys::Qnil as rb_sys::VALUE, rb_sys::Qnil as rb_sys::VALUE, 0);
     let mut is_range = 0;
@@ -149,18 +150,21 @@ fn range(ruby: &Ruby, value: Value) -> Result<Option<Bounds>> {
         exclude_end: 0,
     };
     protect(|| {
-        // SAFETY: any object, and a place for what it says.
+        // SAFETY: `raw` is the live object `value`, `components` is a local variable, and `protect`
+        // catches exceptions.
         is_range = unsafe { rb_sys::rb_arithmetic_sequence_extract(raw, &mut components) };
         raw
     })?;
     let mut step = 1;
     if is_range != 0 {
         (first, last, excludes) = (components.begin, components.end, components.exclude_end);
-        // SAFETY: what the sequence has.
+        // SAFETY: the arithmetic sequence `value`, which is on the stack, refers to its step and
+        // keeps it alive.
         step = bound(ruby, unsafe { Value::from_raw(components.step) })?.unwrap_or(1);
     } else {
         protect(|| {
-            // SAFETY: any object, and places for what it says.
+            // SAFETY: `raw` is the live object `value`, the pointers are those of local variables,
+            // and `protect` catches exceptions.
             is_range = unsafe { rb_sys::rb_range_values(raw, &mut first, &mut last, &mut excludes) };
             raw
         })?;
@@ -171,7 +175,8 @@ fn range(ruby: &Ruby, value: Value) -> Result<Option<Bounds>> {
     if step == 0 {
         return Err(Failure::argument(ruby, "the step of a range is 0"));
     }
-    // SAFETY: what the range has, which is on the stack.
+    // SAFETY: the range or sequence `value`, which is on the stack, refers to its bounds and keeps
+    // them alive.
     let (first, last) = (unsafe { Value::from_raw(first) }, unsafe { Value::from_raw(last) });
     Ok(Some(Bounds {
         first: bound(ruby, first)?,

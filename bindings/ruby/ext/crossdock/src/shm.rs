@@ -1,4 +1,4 @@
-//! Arrays for other processes: a descriptor, and a text that says what lies behind it.
+//! Arrays for other processes: a descriptor, and a text that describes its memory.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -32,7 +32,7 @@ impl Lent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is lent. The lock is not held while it is used, which may take Ruby's.
+    /// The export. The mutex is unlocked before its use, which may wait for Ruby's lock.
     fn exported(&self, ruby: &Ruby) -> Result<Arc<Exported>> {
         let exported = self.lock().as_ref().map(|content| content.exported.clone());
         exported.ok_or_else(|| Failure::ours(ruby, "the shared memory was closed"))
@@ -62,7 +62,7 @@ impl DataTypeFunctions for Lent {
     }
 }
 
-/// Shared memory with the elements, which are copied unless they lie in such memory.
+/// Shared memory with the elements: the same memory if it is shared already, or a copy.
 fn to_shared(ruby: &Ruby, this: Wrapped, wanted: Value) -> Result<Wrapped> {
     let (array, order) = (this.array()?, order(ruby, wanted)?);
     this.made(ruby, again(ruby, || Ok(array.to_shared(order)?))?)
@@ -114,7 +114,7 @@ fn receive(ruby: &Ruby, socket: i32) -> Result<Option<Wrapped>> {
     }
 }
 
-/// A socket that Ruby has open, by a descriptor of its own.
+/// Another descriptor for a socket that Ruby has open.
 fn stream(ruby: &Ruby, fd: i32) -> Result<UnixStream> {
     Ok(UnixStream::from(again(ruby, || duplicate(ruby, fd))?))
 }
@@ -123,7 +123,8 @@ fn duplicate(ruby: &Ruby, fd: i32) -> Result<OwnedFd> {
     if fd < 0 {
         return Err(Failure::argument(ruby, format!("{fd} is no descriptor")));
     }
-    // SAFETY: borrowed for this call, in which the object that has it, or nobody, may close it; then the system says so.
+    // SAFETY: `fd` is not negative (checked above) and is only used for `dup` in this function,
+    // which fails with an error if the number is not open.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     fd.try_clone_to_owned().map_err(|error| Failure::System(error, "the descriptor could not be duplicated"))
 }
@@ -139,7 +140,7 @@ pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::
     class.define_private_method("lend_shared", method!(lend, 2))?;
     let shared = module.define_class("SharedMemory", ruby.class_object())?;
     shared.undef_default_alloc_func();
-    // Looked up once, here: later several Ractors may ask at the same time.
+    // Looked up once, here: later, several Ractors may need it at the same time.
     let _class = Lent::class(ruby);
     shared.define_method("fileno", method!(fileno, 0))?;
     shared.define_method("description", method!(description, 0))?;

@@ -1,7 +1,8 @@
 //! Packed Strings as arrays.
 //!
-//! A frozen String is constant memory: its bytes are lent where they lie, while the String is marked and stays where it is. Any other String is
-//! locked while it is lent, as Ruby locks one that it reads into: whoever would change it meanwhile gets a RuntimeError.
+//! A frozen String is constant memory: its bytes are lent in place, while the String is marked and
+//! pinned. Any other String is locked while it is lent, as Ruby locks a String that it reads into:
+//! a write raises a RuntimeError.
 
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
@@ -18,14 +19,15 @@ use crate::keep::{self, Loan};
 use crate::make::order;
 use crate::pressure::again;
 
-/// The lock that is on a String.
+/// The lock on a String.
 struct Locked;
 
 impl Loan for Locked {
     fn give_back(&mut self, string: VALUE) {
-        // SAFETY: a String that was locked for this.
+        // SAFETY: `string` is the String that `borrowed` locked, and the keeper marks it; `protect`
+        // catches the exception if it is not locked.
         let unlocked = protect(|| unsafe { rb_str_unlocktmp(string) });
-        // Who unlocked it before, whoever that was, has what it wanted.
+        // If other code unlocked it first, there is nothing to do.
         drop(unlocked);
     }
 }
@@ -59,8 +61,8 @@ fn from_string(
         return Wrapped::new_as(ruby, class, DArray::from_buffer(buffer, dtype, layout, 0)?);
     }
     let array = DArray::from_buffer(borrowed(string)?, dtype, layout, 0)?;
-    // A String that other references share must not be written. Its bytes are the String's to
-    // report.
+    // A String that shares its bytes with others must not be written. The String reports its bytes
+    // to the collector.
     Wrapped::wrap(ruby, class, array.into_readonly(), None)
 }
 
@@ -78,7 +80,7 @@ fn whole(ruby: &Ruby, nbytes: usize, dtype: &DType) -> Result<usize> {
 }
 
 fn copied(string: RString) -> Result<Buffer> {
-    // SAFETY: copied before Ruby runs again.
+    // SAFETY: `string` is alive, and `copy_from_slice` copies the bytes before Ruby runs again.
     Ok(Buffer::copy_from_slice(unsafe { string.as_slice() })?)
 }
 
@@ -88,16 +90,18 @@ fn borrowed(string: RString) -> Result<Buffer> {
     let (birth, loan): (_, Option<Box<dyn Loan>>) = if string.is_frozen() {
         (Birth::Constant, None)
     } else {
-        // SAFETY: a String.
+        // SAFETY: `raw` is a live String, and `protect` catches the exception if it is locked
+        // already.
         protect(|| unsafe { rb_str_locktmp(raw) })?;
         (Birth::Aliased, Some(Box::new(Locked)))
     };
     let held = keep::hold(raw, loan);
-    // SAFETY: a String, here and below.
+    // SAFETY: `raw` is a live String, whose pointer and length are read without running Ruby code.
     let (bytes, nbytes) = (unsafe { RSTRING_PTR(raw) }, unsafe { RSTRING_LEN(raw) });
     let bytes = bytes.cast_mut().cast::<u8>();
-    // SAFETY: the bytes of a String that is marked and does not move, and that nobody changes: frozen, or locked. In a locked one, C code that
-    // keeps to no lock could write, which is what aliased memory is.
+    // SAFETY: the String is marked and pinned until `held` goes. It is frozen, so its bytes are
+    // constant, or locked, so Ruby code cannot change them; C code may, which `Birth::Aliased`
+    // says.
     Ok(unsafe { Buffer::from_foreign(bytes, nbytes as usize, Place::CPU, birth, move || drop(held)) }?)
 }
 

@@ -1,17 +1,17 @@
-//! Types of data for Ruby, as constants.
+//! Constants for Ruby's data types.
 
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 
 use rb_sys::{VALUE, rb_data_type_t};
 
-/// What Ruby knows of the objects of one type.
+/// A data type of Ruby objects.
 pub(crate) struct Type(rb_data_type_t);
 
-// SAFETY: constants and functions.
+// SAFETY: the value is never written, and contains only constants, static strings and functions.
 unsafe impl Sync for Type {}
 
-/// What Ruby calls with the data of an object.
+/// The functions that Ruby calls with the data of an object.
 #[derive(Clone, Copy)]
 pub(crate) struct Functions {
     pub(crate) mark: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -26,8 +26,9 @@ impl Functions {
 impl Type {
     /// A type of this name, with the flags of `rbimpl_typeddata_flags`.
     pub(crate) const fn new(name: &'static CStr, functions: Functions, flags: VALUE) -> Self {
-        // What later versions of Ruby have beyond this is empty.
-        // SAFETY: null pointers, no functions, no flags.
+        // Later versions of Ruby have more fields, which are zero.
+        // SAFETY: all fields of `rb_data_type_t` are pointers, optional functions and integers, for
+        // which zero is valid.
         let mut of_ruby: rb_data_type_t = unsafe { MaybeUninit::zeroed().assume_init() };
         of_ruby.wrap_struct_name = name.as_ptr();
         of_ruby.function.dmark = functions.mark;
@@ -37,7 +38,7 @@ impl Type {
         Self(of_ruby)
     }
 
-    /// As Ruby has it.
+    /// The type for Ruby's functions.
     #[inline(always)]
     pub(crate) const fn as_ptr(&'static self) -> *const rb_data_type_t {
         &raw const self.0

@@ -1,14 +1,14 @@
-//! One element between Ruby and the library.
+//! Conversion of single elements between Ruby and the library.
 //!
 //! | dtype | in Ruby |
 //! |---|---|
-//! | truth value | `true`, `false` |
+//! | boolean | `true`, `false` |
 //! | integers, pointers | `Integer` |
-//! | floats of any width | `Float` (a `long double` as the nearest double); in, exact numbers too, rounded once |
+//! | floats | `Float` (a `long double` as the nearest double); input: exact numbers, too |
 //! | complex numbers | `Complex` |
-//! | fixed bytes, opaque bytes | `String` of binary encoding; in, the bytes of one of any encoding |
-//! | text | `String` in UTF-8; in, one of any encoding that has the same characters |
-//! | dates, durations | `Integer`, the count of their unit; `nil` for none |
+//! | fixed bytes, opaque bytes | binary `String`; input: the bytes of a `String` in any encoding |
+//! | text | UTF-8 `String`; input: a `String` in any encoding that has these characters |
+//! | dates, durations | `Integer`, the count of their unit; `nil` for NaT |
 //! | sub-arrays | `Array` |
 //! | records | `Hash` with Symbols |
 
@@ -64,27 +64,27 @@ pub(crate) fn to_ruby(ruby: &Ruby, element: &Element) -> Result<Value> {
     })
 }
 
-/// An empty Array with room for so many elements.
+/// An empty Array with this capacity.
 ///
 /// # Errors
 ///
-/// `NoMemoryError`, and `ArgumentError` for more than an Array can have.
+/// `NoMemoryError`, and `ArgumentError` if an Array cannot be that large.
 pub(crate) fn array_of(capacity: usize) -> Result<RArray> {
-    // SAFETY: a length, which Ruby checks. What it raises is caught.
+    // SAFETY: `rb_ary_new_capa` checks the capacity, and `protect` catches what it raises.
     let made = protect(|| unsafe { rb_sys::rb_ary_new_capa(capacity as _) })?;
-    // SAFETY: what Ruby just made.
+    // SAFETY: `made` is the Array that Ruby just created, and it is on the stack.
     let made = unsafe { Value::from_raw(made) };
     Ok(RArray::try_convert(made)?)
 }
 
 fn complex(re: f64, im: f64) -> Result<Value> {
-    // SAFETY: two numbers.
+    // SAFETY: `rb_dbl_complex_new` accepts all doubles, and `protect` catches what it raises.
     let made = protect(|| unsafe { rb_sys::rb_dbl_complex_new(re, im) })?;
-    // SAFETY: what Ruby just made.
+    // SAFETY: `made` is the Complex that Ruby just created, and it is on the stack.
     Ok(unsafe { Value::from_raw(made) })
 }
 
-/// A Ruby object as an element that is to be written as this dtype. What does not fit is found out when it is written.
+/// A Ruby object as an element for this dtype. Writing the element checks whether it fits.
 pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Element> {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar_from_ruby(ruby, value, scalar.kind()),
@@ -120,7 +120,7 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Elem
                     let text = format!("the Hash has no value for the field {:?} of {dtype}", field.name());
                     return Err(Failure::argument(ruby, text));
                 };
-                // SAFETY: the hash, which is on the stack, has it.
+                // SAFETY: the Hash, which is on the stack, refers to the value and keeps it alive.
                 let value = unsafe { Value::from_raw(*value) };
                 let value = from_ruby(ruby, value, field.dtype())
                     .map_err(|failure| failure.within(ruby, format_args!("field {:?}", field.name())))?;
@@ -131,7 +131,7 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Elem
     }
 }
 
-/// The keys of a Hash as Ruby shows them, for errors.
+/// The keys of a Hash as Ruby prints them, for errors.
 fn keys(hash: Value) -> Result<String> {
     let shown: String = hash.funcall::<_, _, Value>("keys", ())?.funcall("inspect", ())?;
     Ok(shown.chars().take(80).collect())
@@ -176,7 +176,7 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
         return Ok(Element::Float(float.to_f64()));
     }
     if let Some(string) = RString::from_value(value) {
-        // SAFETY: copied before Ruby runs again.
+        // SAFETY: `string` is alive, and `to_vec` copies the bytes before Ruby runs again.
         let bytes = || unsafe { string.as_slice() }.to_vec();
         return Ok(match kind {
             ScalarKind::Void(_) => Element::Void(bytes()),
@@ -206,7 +206,7 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
 pub(crate) fn is_float(kind: ScalarKind) -> bool {
     let scalar = Element::Float(0.5);
     let mut bytes = [0; 32];
-    // What a half fits is a float, or made of floats.
+    // Kinds into which a half-precision float fits are floats, or consist of floats.
     DType::scalar(kind, crossdock::element::ByteOrder::NATIVE).is_ok_and(|dtype| {
         dtype.itemsize() <= 32 && scalar.write(&dtype, &mut bytes[..dtype.itemsize()]).is_ok()
     })
@@ -217,13 +217,13 @@ fn unfit(ruby: &Ruby, value: Value, wanted: &str) -> Failure {
     Failure::of_type(ruby, text)
 }
 
-/// What makes an element, or a list of them, of an object that is none; for errors.
+/// How to convert an unsupported object into an element or a list of them; for errors.
 pub(crate) fn way_out(ruby: &Ruby, value: Value) -> &'static str {
     let is = |name: &str| {
         let class: std::result::Result<Value, _> = ruby.class_object().const_get(name);
         class.is_ok_and(|class| class.funcall("===", (value,)).unwrap_or(false))
     };
-    // `Data` was another class before Ruby 3.2.
+    // Before Ruby 3.2, `Data` was another class.
     let has_members = || value.respond_to("members", false).unwrap_or(false);
     if is("Struct") || (is("Data") && has_members()) {
         "; its to_h makes a Hash of its fields"
@@ -238,22 +238,22 @@ pub(crate) fn way_out(ruby: &Ruby, value: Value) -> &'static str {
     }
 }
 
-/// `nil`, or `a String`: what a value is, for errors.
+/// `nil`, or `a String`: the kind of a value, for errors.
 pub(crate) fn describe(value: Value) -> String {
     if value.is_nil() { "nil".into() } else { format!("an instance of {}", value.class()) }
 }
 
-/// The characters of a String, whatever its encoding.
+/// The characters of a String in any encoding.
 ///
 /// # Errors
 ///
-/// `EncodingError` for bytes that are no characters in its encoding, and those of `String#encode`,
-/// which inherit from it: for characters that Unicode does not have, and for bytes above 127 of a
-/// binary String.
+/// `EncodingError` for bytes that are invalid in the String's encoding. Errors of `String#encode`,
+/// which inherit from it, for characters that Unicode lacks, and for bytes above 127 in a binary
+/// String.
 pub(crate) fn characters(ruby: &Ruby, string: RString) -> Result<String> {
-    // Ruby's own answer, which it keeps with the String.
+    // Ruby caches this answer with the String.
     if string.funcall::<_, _, bool>("valid_encoding?", ())? {
-        // SAFETY: copied before Ruby runs again.
+        // SAFETY: `string` is alive, and the bytes are copied or dropped before Ruby runs again.
         let bytes = unsafe { string.as_slice() };
         let index = string.enc_get();
         if index == ruby.utf8_encindex() || (bytes.is_ascii() && index == ruby.ascii8bit_encindex()) {
@@ -270,7 +270,7 @@ pub(crate) fn characters(ruby: &Ruby, string: RString) -> Result<String> {
     Err(Failure::Raised(magnus::Error::new(ruby.exception_encoding_error(), text)))
 }
 
-/// The name of a field, or of a mode: a String or a Symbol.
+/// The name of a field or of a mode: a String or a Symbol.
 pub(crate) fn name(ruby: &Ruby, value: Value) -> Result<String> {
     if let Some(symbol) = Symbol::from_value(value) {
         return characters(ruby, symbol.funcall("name", ())?);

@@ -1,4 +1,4 @@
-//! The same memory under another shape, order or type, and the same elements in other memory.
+//! Views of the same memory with another shape, order or dtype, and copies of the elements.
 
 use crossdock::layout::Order;
 use crossdock::view::CopyPolicy;
@@ -12,7 +12,7 @@ use crate::make::order;
 use crate::pressure::again;
 use crate::value::{describe, name};
 
-/// An axis, counted from the end where it is negative.
+/// An axis; negative numbers count from the end.
 fn axis(ruby: &Ruby, value: Value, rank: usize) -> Result<usize> {
     let Some(integer) = Integer::from_value(value) else {
         return Err(Failure::of_type(ruby, format!("{} is no axis: give an Integer", describe(value))));
@@ -34,7 +34,7 @@ fn transpose(ruby: &Ruby, this: Wrapped, axes: RArray) -> Result<Wrapped> {
     this.derived(ruby, array.permute(&axes)?)
 }
 
-/// The shape that is meant, where one length may be -1: whatever is left.
+/// The shape, in which one length may be -1 and follows from the others.
 fn meant(ruby: &Ruby, array: &DArray, given: RArray) -> Result<Vec<usize>> {
     let mut shape = Vec::with_capacity(given.len());
     let mut open = None;
@@ -112,7 +112,7 @@ fn field(ruby: &Ruby, this: Wrapped, field: Value) -> Result<Wrapped> {
 
 fn broadcast_to(ruby: &Ruby, this: Wrapped, shape: Vec<usize>) -> Result<Wrapped> {
     let array = this.array()?;
-    // What all elements along an axis share is not written as if it were many.
+    // Broadcast elements share their memory, so they must not be written one by one.
     this.derived(ruby, array.broadcast_to(&shape)?.into_readonly())
 }
 
@@ -143,8 +143,8 @@ fn fill(ruby: &Ruby, this: Wrapped, value: Value) -> Result<Wrapped> {
     Ok(this)
 }
 
-/// Whether another array has the same shape and equal elements; as Ruby's numbers do, those of different types are equal where they are
-/// the same number.
+/// Whether another array has the same shape and equal elements. As with Ruby's numbers, elements of
+/// different dtypes are equal if they are the same number.
 fn equals(ruby: &Ruby, this: Wrapped, other: Value) -> Result<bool> {
     let Some(other) = Wrapped::of(other) else { return Ok(false) };
     let (ours, theirs) = (this.array()?, other.array()?);
@@ -155,7 +155,7 @@ fn equals(ruby: &Ruby, this: Wrapped, other: Value) -> Result<bool> {
         Err(error) if error.is_dtype() => {}
         other => return Ok(other?),
     }
-    // The same number, whichever of the two is converted.
+    // Converted in both directions, since either conversion may fail or round.
     Ok(same(ruby, &ours, &theirs)? && same(ruby, &theirs, &ours)?)
 }
 

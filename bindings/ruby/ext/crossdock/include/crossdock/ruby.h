@@ -1,14 +1,16 @@
 /* Crossdock for extensions in C.
  *
- * What the gem does is reached by a table of functions, since an extension cannot be linked with another one:
+ * Extensions cannot be linked with each other, so the gem exports a table of functions:
  *
  *   const xdr_api *crossdock = xdr_api_get();
  *   VALUE array = crossdock->view(object, false);
  *
- * `xdr_api_get` requires the gem. In `extconf.rb`, `require "crossdock"` and `$INCFLAGS << " -I#{Crossdock.include_dir}"` find this header.
+ * `xdr_api_get` requires the gem. In `extconf.rb`, `require "crossdock"` and
+ * `$INCFLAGS << " -I#{Crossdock.include_dir}"` find this header.
  *
- * A `Crossdock::Array` is read by Ruby's own `rb_memory_view_get`: shape, strides, format and item size are always filled in, and what they say was
- * checked. All functions are called with Ruby's lock, and raise.
+ * Ruby's own `rb_memory_view_get` reads a `Crossdock::Array`: shape, strides, format and item size
+ * are always filled in and checked. All functions must be called with Ruby's lock held, and may
+ * raise.
  */
 
 #ifndef CROSSDOCK_RUBY_H
@@ -24,25 +26,25 @@
 extern "C" {
 #endif
 
-/* That of the table below. A later one has more functions behind these. */
+/* The version of the table below. Later versions append functions. */
 #define XDR_API_VERSION 1
 
 /* Memory that an extension lends. */
 typedef struct xdr_memory {
   /* The address of element 0. */
   void *data;
-  /* The type of the elements: a name (`float32`), or any of NumPy's spellings (`<f4`, `[('x', '<f4')]`). */
+  /* The dtype: a name (`float32`), or any of NumPy's spellings (`<f4`, `[('x', '<f4')]`). */
   const char *dtype;
   ssize_t ndim;
   /* `ndim` lengths. */
   const ssize_t *shape;
-  /* `ndim` distances in bytes, or NULL for row-major without gaps. */
+  /* `ndim` distances in bytes, or NULL for a C-contiguous (row-major) array. */
   const ssize_t *strides;
   bool readonly;
-  /* An object that is kept alive, and stays where it is, until the memory is not used any more; or Qnil. */
+  /* An object that is kept alive and pinned until the memory was last used; or Qnil. */
   VALUE owner;
-  /* Called once when the memory is not used any more, with Ruby's lock and outside of a collection, before `owner` is let go; not at the end of the
-     process. Or NULL. */
+  /* Called once after the memory was last used, with Ruby's lock held and outside of a collection,
+     before `owner` is released; never at the end of the process. Or NULL. */
   void (*release)(void *context);
   void *context;
 } xdr_memory;
@@ -50,20 +52,21 @@ typedef struct xdr_memory {
 typedef struct xdr_api {
   uint32_t version;
   uint32_t nbytes;
-  /* An array on memory of the caller's, in place. Where it raises, `release` was called. */
+  /* A zero-copy array on the caller's memory. If it raises, `release` was called. */
   VALUE (*array_from_memory)(const xdr_memory *memory);
-  /* `Crossdock.view(object, writable: …)`: an array on the memory of whatever exports a MemoryView, or has an adapter; in place and checked. */
+  /* `Crossdock.view(object, writable: …)`: a checked zero-copy array on the memory of an object that
+     exports a MemoryView or has an adapter. */
   VALUE (*view)(VALUE object, bool writable);
-  /* Whether it is a `Crossdock::Array`. Raises nothing. */
+  /* Whether an object is a `Crossdock::Array`. Never raises. */
   bool (*is_array)(VALUE object);
-  /* The address of an item of any view, of `ndim` indices: an IndexError where there is none. */
+  /* The address of an item of any view, by `ndim` indices. Raises IndexError out of bounds. */
   void *(*item_pointer)(const rb_memory_view_t *view, const ssize_t *indices);
 } xdr_api;
 
-/* What the object that holds the table is called as typed data. */
+/* The name of the data type of the object that holds the table. */
 #define XDR_API_TYPE "crossdock/api"
 
-/* The table; a LoadError where the gem is older than this header. */
+/* The table. Raises LoadError if the gem is older than this header. */
 static inline const xdr_api *xdr_api_get(void)
 {
   static const xdr_api *found;
