@@ -1,5 +1,6 @@
-//! What a producer says by NumPy's array interface, in lines: the type string, the fields, the name of the type; shape, strides and the place of
-//! element 0 follow as numbers. It is an error, or an array all of whose elements lie within the bytes.
+//! NumPy's array interface as a producer describes it, in lines: the type string, the fields, the
+//! name of the type. Shape, strides and the offset of element 0 follow as numbers. The result is an
+//! error, or an array whose elements all lie within the bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,7 +12,7 @@ use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use crossdock_fuzz::onward;
 
-/// How many bytes there are.
+/// The number of bytes.
 const BYTES: usize = 256;
 
 fuzz_target!(|data: &[u8]| {
@@ -46,7 +47,8 @@ fuzz_target!(|data: &[u8]| {
     );
     let inside = DArray::from_buffer(memory.clone(), dtype, layout, offset);
     if let Ok(array) = inside {
-        // SAFETY: within the bytes, as just found, which live and which nobody writes.
+        // SAFETY: `inside` just proved that the elements lie within the bytes of `memory`, which
+        // outlives the array and is never written.
         let taken =
             unsafe { import(&described, true, Birth::Constant, || {}) }.expect("what lies within memory");
         assert_eq!((taken.shape(), taken.dtype()), (array.shape(), array.dtype()));
@@ -60,14 +62,15 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// What is no array is given back at once.
+/// An invalid description is released at once.
 fn refused(described: &Described<'_>) {
     let released = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&released);
     let release = move || {
         counter.fetch_add(1, Relaxed);
     };
-    // SAFETY: it is refused before anything is looked at.
+    // SAFETY: the callers pass an invalid description, which the import refuses before it accesses
+    // memory.
     let error =
         unsafe { import(described, true, Birth::Constant, release) }.expect_err("what was refused before");
     assert!(!error.to_string().is_empty() && released.load(Relaxed) == 1);

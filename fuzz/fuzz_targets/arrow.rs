@@ -1,5 +1,6 @@
-//! Arrow's C structs, chosen by bytes: columns in lists, tensors and structs, some of which lie. They are taken if and only if none does
-//! and nothing is null, their elements are the ones that the recipe names, and every struct is released exactly once, after the last use.
+//! Arrow's C structs, chosen by bytes: columns in lists, tensors and structs, some of which lie. An
+//! import succeeds if and only if none lies and no pointer is null. The elements are those of the
+//! recipe, and every struct is released exactly once, after the last use.
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
@@ -42,17 +43,17 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn take_over(loan: &Loan) -> crossdock::Result<Imported> {
-    // SAFETY: structs on loan, consumed once.
+    // SAFETY: a `Loan` has a schema and an array, which outlive the import and are consumed once.
     unsafe { arrow::take_over(loan.schema(), loan.array()) }
 }
 
-/// On to the next consumer.
+/// Exports to the next consumer.
 fn relay(array: DArray, wanted: &[u8]) {
     let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
     let Ok(exported) = arrow::export(&array, &options) else { return };
     drop(array);
     let (mut schema, mut column) = exported.into_raw();
-    // SAFETY: just exported, consumed once.
+    // SAFETY: both structs were exported just now, match, and are consumed once.
     let array =
         unsafe { arrow::import(&mut schema, &mut column) }.expect("what was exported can be imported");
     assert_eq!(bytes_of(&array), wanted);

@@ -67,8 +67,8 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn take_over(loan: &Loan) -> crossdock::Result<Imported> {
-    // SAFETY: structs on loan, marked as released once they are consumed; the events are valid
-    // pointers.
+    // SAFETY: the structs are on loan and marked as released once they are consumed; the events are
+    // valid pointers that no device uses.
     unsafe { arrow::take_over_device(loan.schema(), loan.array()) }
 }
 
@@ -80,7 +80,7 @@ fn relay(array: crossdock::DArray) {
     assert_eq!(exported.copied_nbytes(), 0);
     drop(array);
     let (mut schema, mut column): (_, ArrowDeviceArray) = exported.into_raw();
-    // SAFETY: exported just now, and consumed once.
+    // SAFETY: both structs were exported just now, match, and are consumed once.
     let again = unsafe { arrow::import_device(&mut schema, &mut column) }.expect("what was exported");
     assert_eq!((again.place(), again.shape()), (place, &shape[..]));
     // Strides matter only along axes longer than 1, and in arrays with elements.

@@ -39,7 +39,8 @@ fuzz_target!(|data: &[u8]| {
     for take in [columns as fn(_), names] {
         let (mut schemas, mut arrays) = (Vec::new(), Vec::new());
         let (schema, array) = root.lend(ROWS, &mut schemas, &mut arrays);
-        // SAFETY: a schema and a column on loan that match, and live until the arrays are dropped.
+        // SAFETY: the schema and the column on loan match, and live until the imported arrays are
+        // dropped.
         take(unsafe { arrow::take_over(schema, array) });
         // The consumer releases the roots; the children belong to the roots.
         assert!(schemas.last().is_some_and(|schema| schema.release.is_none()));
@@ -75,7 +76,7 @@ fn columns(taken: crossdock::Result<Imported>) {
         let options = ExportOptions::new().copy(CopyPolicy::IfNeeded);
         let Ok(exported) = arrow::export(&array, &options) else { continue };
         let (mut schema, mut column) = exported.into_raw();
-        // SAFETY: exported just now, and consumed once.
+        // SAFETY: both structs were exported just now, match, and are consumed once.
         let again = unsafe { arrow::import(&mut schema, &mut column) }.expect("what was exported");
         assert_eq!((again.dtype(), again.shape()), (array.dtype(), array.shape()));
         assert_eq!(elements(&again), bytes);
@@ -193,11 +194,12 @@ impl Node {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: `schema` is the struct being released, wherever it was moved.
+    // SAFETY: `schema` is the struct being released, possibly moved, which its owner keeps
+    // writable.
     unsafe { (*schema).release = None };
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: `array` is the struct being released, wherever it was moved.
+    // SAFETY: `array` is the struct being released, possibly moved, which its owner keeps writable.
     unsafe { (*array).release = None };
 }

@@ -63,7 +63,8 @@ fuzz_target!(|data: &[u8]| {
         private_data: ptr::from_mut(&mut producer).cast(),
     };
     let lives = stream.release.is_some();
-    // SAFETY: a stream on loan, consumed once, whose columns have its type.
+    // SAFETY: the stream is on loan and consumed once, its producer outlives it, and its columns
+    // have the type of its schema.
     let taken = unsafe { Stream::take_over(&mut stream) };
     assert!(stream.release.is_none());
     let mut kept = Vec::new();
@@ -101,28 +102,34 @@ fuzz_target!(|data: &[u8]| {
 
 /// # Safety
 ///
-/// `stream` is alive and was made by this target.
+/// 1. `stream` is alive and was made by this target.
+/// 2. No other reference to its `Producer` is used while the result lives.
 unsafe fn producer<'a>(stream: *mut ArrowArrayStream) -> &'a mut Producer<'a> {
-    // SAFETY: `stream` is alive and was made by this target.
+    // SAFETY: clause 1 of `# Safety`: `stream` is alive and was made by this target, so it is
+    // readable.
     let private = unsafe { (*stream).private_data };
-    // SAFETY: this target sets `private_data` to a `Producer` that outlives the stream.
+    // SAFETY: clause 1: this target sets `private_data` to a `Producer` that outlives the stream;
+    // clause 2: the reference is unique.
     unsafe { &mut *private.cast::<Producer<'a>>() }
 }
 
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: the consumer calls this with the stream that this target made.
+    // SAFETY: clause 1: the consumer calls this with the stream that this target made; clause 2:
+    // one callback runs at a time.
     let producer = unsafe { producer(stream) };
     if producer.schema_fails {
         return producer.error;
     }
     let lent = producer.schema.schema::<ArrowSchema>();
-    // SAFETY: moves the schema on loan to the address from the consumer, once.
+    // SAFETY: `out` is valid for a write by the protocol; the bytes of the schema on loan are moved
+    // there once.
     unsafe { ptr::copy_nonoverlapping(lent, out, 1) };
     0
 }
 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: the consumer calls this with the stream that this target made.
+    // SAFETY: clause 1: the consumer calls this with the stream that this target made; clause 2:
+    // one callback runs at a time.
     let producer = unsafe { producer(stream) };
     let number = producer.next;
     producer.asked_after |= producer.has_ended;
@@ -132,28 +139,33 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     }
     let Some(column) = producer.columns.get(number) else {
         producer.has_ended = true;
-        // SAFETY: `out` is the address from the consumer; a released array marks the end.
+        // SAFETY: `out` is valid for a write by the protocol; a released array marks the end of the
+        // stream.
         unsafe { out.write(ArrowArray::empty()) };
         return 0;
     };
     producer.next += 1;
     let lent = column.array::<ArrowArray>();
-    // SAFETY: moves the column on loan to the address from the consumer, once.
+    // SAFETY: `out` is valid for a write by the protocol; the bytes of the column on loan are moved
+    // there once.
     unsafe { ptr::copy_nonoverlapping(lent, out, 1) };
     0
 }
 
 unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_char {
-    // SAFETY: the consumer calls this with the stream that this target made.
+    // SAFETY: clause 1: the consumer calls this with the stream that this target made; clause 2:
+    // one callback runs at a time.
     let producer = unsafe { producer(stream) };
     producer.words.map_or(ptr::null(), |words| words.as_ptr().cast())
 }
 
 unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
-    // SAFETY: the consumer calls this with the stream that this target made.
+    // SAFETY: the consumer calls this with the stream that this target made, possibly moved, and
+    // uses it no more.
     let stream = unsafe { &mut *stream };
     assert!(stream.release.take().is_some());
     let private: *mut c_void = stream.private_data;
-    // SAFETY: this target sets `private_data` to a `Producer` that outlives the stream.
+    // SAFETY: this target sets `private_data` to a `Producer` that outlives the stream, and no
+    // other callback runs.
     unsafe { (*private.cast::<Producer<'_>>()).released += 1 };
 }

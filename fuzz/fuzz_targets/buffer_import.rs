@@ -1,8 +1,8 @@
-//! Buffers of Python's that are chosen by bytes. Whatever one says: it is taken if and only if it is legal, its elements are the ones that
-//! the recipe names, and it is released exactly once, after the last use.
+//! Python buffers, chosen by bytes. An import succeeds if and only if the buffer is legal. The
+//! elements are those of the recipe, and the buffer is released exactly once, after the last use.
 //!
-//! That the memory exists is the exporter's word. The recipe knows whether it keeps to its block of data; if it does not, the elements are
-//! left alone.
+//! The exporter guarantees that the memory exists. The recipe knows whether it stays within its
+//! block of data; if not, the target does not access the elements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,19 +36,20 @@ fuzz_target!(|data: &[u8]| {
     let release = move || {
         count.fetch_add(1, Ordering::Relaxed);
     };
-    // SAFETY: pointers lead into the block or are null; elements are touched only where the recipe keeps to it.
+    // SAFETY: pointers lead into the live block or are null, and elements are accessed only if the
+    // recipe stays within the block.
     let result = unsafe { import(&described, false, Birth::Aliased, release) };
     assert_eq!(result.is_ok(), legal, "{recipe:?}: {result:?}");
     if let Ok(array) = result {
         assert_eq!(releases.load(Ordering::Relaxed), 0);
         if let Some(bytes) = recipe.bytes() {
             onward(&array, &bytes);
-            // Axes are not moved over pointers.
+            // Axes cannot be moved across pointers.
             let turned = array.transpose().and_then(|turned| turned.transpose());
             assert_eq!(turned.is_err(), array.is_indirect() && array.rank() > 1, "{recipe:?}");
             assert!(turned.is_err() || turned.is_ok_and(|turned| bytes_of(&turned) == bytes));
         }
-        // What a consumer of it is given does not depend on the elements.
+        // A consumer's result does not depend on the elements.
         for bits in 0..512 {
             let given = Flags::from_bits(bits).given(array.layout(), array.is_readonly());
             assert!(given.is_ok() || !Flags::from_bits(bits).contains(Flags::INDIRECT) || bits & 0xe0 != 0);

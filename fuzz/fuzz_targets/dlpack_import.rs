@@ -1,8 +1,8 @@
-//! DLPack structs that are chosen by bytes. Whatever one says: it is taken if and only if it is legal, its elements are the
-//! ones that the recipe names, and its deleter is called exactly once, after the last use.
+//! DLPack structs, chosen by bytes. An import succeeds if and only if the struct is legal. The
+//! elements are those of the recipe, and the deleter is called exactly once, after the last use.
 //!
-//! That the memory exists is the producer's word. The recipe knows whether it keeps to its block of data; if it does not,
-//! the elements are left alone.
+//! The producer guarantees that the memory exists. The recipe knows whether it stays within its
+//! block of data; if not, the target does not access the elements.
 
 use crossdock::DArray;
 use crossdock::exchange::protocol::dlpack::{
@@ -17,10 +17,12 @@ fuzz_target!(|data: &[u8]| {
         let loan = Loan::new(&recipe);
         let legal = recipe.is_legal(versioned, loan.block());
         let result = if versioned {
-            // SAFETY: a struct on loan, consumed once; elements are touched only where the recipe keeps to the block.
+            // SAFETY: the loan keeps a versioned struct, consumed once. Elements are accessed only
+            // if the recipe stays within its block.
             unsafe { import_versioned(loan.versioned()) }
         } else {
-            // SAFETY: as above.
+            // SAFETY: the loan keeps a legacy struct, consumed once. Elements are accessed only if
+            // the recipe stays within its block.
             unsafe { import_legacy(loan.legacy()) }
         };
         assert_eq!(result.is_ok(), legal, "{result:?}");
@@ -37,13 +39,14 @@ fn use_it(array: DArray, recipe: &Recipe, loan: &Loan) {
         onward(&array, bytes);
         assert_eq!(bytes_of(&array.transpose().unwrap().transpose().unwrap()), *bytes);
     }
-    // On to the next consumer, from any device, by nothing but numbers.
+    // Exports to the next consumer, from any device, which only sees numbers.
     let relayed = export_versioned(&array, &ExportOptions::new()).map(|exported| exported.into_raw());
     assert_eq!(relayed.is_err(), array.is_readonly());
     drop(array);
     if let Ok(tensor) = relayed {
         assert_eq!(loan.deleted(), 0, "the next consumer holds it");
-        // SAFETY: just exported, consumed once; elements as above.
+        // SAFETY: the tensor was exported just now and is consumed once. Elements are accessed only
+        // if the recipe stays within its block.
         let array = unsafe { import_versioned(tensor) }.expect("what was exported can be imported");
         if let Some(bytes) = kept.as_ref().filter(|_| array.place().is_host()) {
             assert_eq!(bytes_of(&array), *bytes);

@@ -1,8 +1,9 @@
-//! Views that are chosen by bytes. Whatever a producer says and does: the hub gives its view if and only if it is legal and keeps to the
-//! flags, the elements are the ones that the recipe names, and the producer has back, once, what it gave.
+//! Views, chosen by bytes. Whatever a producer does, the hub returns its view if and only if the
+//! view is legal and fits the flags. The elements are those of the recipe, and the producer gets
+//! every view back exactly once.
 //!
-//! That the memory is there is the producer's word. The recipe knows whether it keeps to its block of data; if it does not, the elements are
-//! left alone, and so is what pointers lead to.
+//! The producer guarantees that the memory exists. The recipe knows whether it stays within its
+//! block of data; if not, the target follows no pointer and does not access the elements.
 
 use std::ptr;
 
@@ -18,9 +19,10 @@ fuzz_target!(|data: &[u8]| {
     let flags = hostile::Flags(if first < 128 { first.into() } else { i32::from(first) << (first % 24) });
     let recipe = Recipe::choose(&mut Choices(rest));
     let object = Hostile::new(ptr::from_ref(&CLASS).cast(), &recipe);
-    // SAFETY: the same struct, declared once more.
+    // SAFETY: the test kit declares the same C struct with the same fields.
     let entry = unsafe { std::mem::transmute::<hostile::Entry, Entry>(object.callbacks()) };
-    // SAFETY: the callbacks do anything but what breaks memory.
+    // SAFETY: the callbacks break every rule except memory safety: they write only within the
+    // struct, and keep their memory.
     unsafe { memory_view::register(&CLASS, &entry) }.expect("nothing is registered meanwhile");
     let legal = recipe.is_legal(flags, object.block());
     view_it(&object, &recipe, Flags::from_bits(flags.0), legal);
@@ -35,7 +37,8 @@ fuzz_target!(|data: &[u8]| {
 
 fn view_it(object: &Hostile, recipe: &Recipe, flags: Flags, legal: bool) {
     let mut view = View::EMPTY;
-    // SAFETY: an object, and a place for a view.
+    // SAFETY: `object` is a live object, which begins with its class, and `view` is a writable
+    // struct.
     let result = unsafe { memory_view::get(object.as_ptr(), &mut view, flags) };
     assert_eq!(result.is_ok(), legal, "{recipe:?}: {result:?}");
     let given = usize::from(object.counts().gets == 1 && recipe.answer != 0 && recipe.has_release);
@@ -45,28 +48,30 @@ fn view_it(object: &Hostile, recipe: &Recipe, flags: Flags, legal: bool) {
     }
     object.misbehave_later();
     let rank = view.ndim as usize;
-    // SAFETY: a view that is held has as many numbers as axes.
+    // SAFETY: the view is held, and its shape has `ndim` lengths.
     let shape = unsafe { std::slice::from_raw_parts(view.shape, rank) };
     let is_empty = shape.contains(&0);
     for index in [vec![0; rank], shape.iter().map(|len| len - 1).collect()] {
         if !recipe.is_indirect() && !view.data.is_null() {
-            // SAFETY: as many numbers as axes; nothing is followed.
+            // SAFETY: the view is held, `index` has `ndim` numbers, and there are no pointers to
+            // follow.
             let item = unsafe { view.item_pointer(index.as_ptr()) };
             assert_eq!(item.is_err(), is_empty, "{recipe:?} at {index:?}: {item:?}");
         }
     }
-    // SAFETY: the view, which is not used any more, here and below.
+    // SAFETY: `get` filled in the view, and no code uses it after this call.
     while !unsafe { memory_view::release(&mut view) } {
         assert!(object.counts().releases <= recipe.declines);
     }
     assert_eq!(object.counts().taken_back, given);
-    // SAFETY: as above.
+    // SAFETY: the view was released just before, and `release` accepts a released view.
     assert!(!unsafe { memory_view::release(&mut view) });
 }
 
 fn import_it(object: &Hostile, recipe: &Recipe, flags: Flags) {
     let before = object.counts().taken_back;
-    // SAFETY: elements are touched only where the recipe keeps to the block.
+    // SAFETY: `object` is alive, and elements are accessed only if the recipe stays within its
+    // block.
     let result = unsafe { memory_view::import(object.as_ptr(), flags) };
     if let Ok(array) = result {
         if let Some(places) = recipe.elements() {

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as an `.npy` file: an error, or an array whose every element lies in the bytes and that comes back
-//! equal when it is written.
+//! Arbitrary bytes as an `.npy` file: an error, or an array whose elements all lie within the
+//! bytes, and which is equal after it is written and read again.
 
 use crossdock::DArray;
 use crossdock::bindings::files::Header;
@@ -7,7 +7,8 @@ use crossdock::buffer::Buffer;
 use crossdock::exchange::files::npy;
 use crossdock_fuzz::{bytes_of, onward};
 
-/// Beyond so many elements, or bytes of them, an array is not walked: elements without bytes can be without number.
+/// Arrays with more elements, or more bytes, are not walked: elements of size 0 can be of any
+/// number.
 const FEW: usize = 1 << 12;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -18,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(array) => array,
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            // What the header promises may be missing, or the header itself is bad.
+            // Data may be missing, or the header itself may be invalid.
             assert!(header.is_err() || error.is_malformed(), "{error:?}");
             return;
         }
@@ -48,7 +49,7 @@ fn assert_inside(array: &DArray, start: usize, end: usize) {
 fn walk(array: &DArray) {
     let mut index = vec![0; array.rank()];
     for _ in 0..array.len() {
-        // Not every code point is a letter.
+        // Not every code point is a character.
         if let Ok(value) = array.get(&index) {
             assert!(!value.display(array.dtype()).to_string().is_empty());
         }
@@ -66,7 +67,8 @@ fn walk(array: &DArray) {
 fn write_and_read(array: &DArray) {
     let mut file = vec![];
     if let Err(error) = npy::write(&mut file, array) {
-        // What can be read but not written: names and fields that NumPy has no spelling for, in a list at least.
+        // Some dtypes can be read but not written: NumPy has no spelling for their names and
+        // fields, at least in a list.
         assert!(error.is_unsupported(), "{error:?}");
         return;
     }

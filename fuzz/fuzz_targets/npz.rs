@@ -1,12 +1,12 @@
-//! Arbitrary bytes as an `.npz` archive: an error, or arrays that lie in the bytes or inflate within the limit, and that come back
-//! equal when they are written.
+//! Arbitrary bytes as an `.npz` archive: an error, or arrays that lie within the bytes or inflate
+//! within the limit, and which are equal after they are written and read again.
 
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, SaveOptions, npz};
 use crossdock_fuzz::{bytes_of, onward};
 
-/// What is inflated may have so many bytes.
+/// The limit of inflated bytes.
 const LIMIT: u64 = 1 << 16;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -46,7 +46,8 @@ fuzz_target!(|bytes: &[u8]| {
         let options = SaveOptions::new().format(Format::Npz).deflated(deflated);
         let mut file = Vec::new();
         if let Err(error) = options.write(&mut file, &arrays) {
-            // What can be read but not written: names that are paths, and fields that NumPy has no spelling for.
+            // Some arrays can be read but not written: their names are paths, or NumPy has no
+            // spelling for their fields.
             assert!(error.is_unsupported(), "{error:?}");
             return;
         }

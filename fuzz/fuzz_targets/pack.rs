@@ -1,5 +1,6 @@
-//! Arbitrary bytes as an item format: an error with its place, or a template whose components lie inside of the item, one behind
-//! the other; it becomes a dtype, which becomes a template of the same item again.
+//! Arbitrary bytes as an item format: an error with its offset, or a template whose components lie
+//! within the item, one after another. It becomes a dtype, which becomes a template of the same
+//! item again.
 
 use crossdock::Error;
 use crossdock::bindings::dialect::pack::{self, Component, Member, Template};
@@ -20,7 +21,8 @@ fuzz_target!(|format: &[u8]| {
         Err(error) => {
             assert_eq!(handed_over, Err(error));
             assert!(error.offset() < format.len() && !error.to_string().is_empty());
-            // What stands before the place is a template, if perhaps one whose item has no room for its alignment.
+            // The text before the offset is a valid template, except perhaps for the alignment of
+            // its item.
             if let Err(before) = pack::parse(&format[..error.offset()]) {
                 assert!(Error::from(before).is_overflow(), "{before}");
             }

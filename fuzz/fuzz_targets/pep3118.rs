@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            // No size makes a format of what is none.
+            // No item size makes an invalid format valid.
             assert!(pep3118::parse_sized(format, size).is_err());
         }
     }

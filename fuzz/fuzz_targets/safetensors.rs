@@ -1,5 +1,5 @@
-//! Arbitrary bytes as a `.safetensors` file: an error, or tensors that lie in the bytes beside each other, and that come back
-//! equal when they are written.
+//! Arbitrary bytes as a `.safetensors` file: an error, or tensors that lie side by side in the
+//! bytes, and which are equal after they are written and read again.
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, SaveOptions, safetensors};
@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     for (entry, (name, array)) in again.entries().iter().zip(&arrays) {
         assert_eq!((entry.name(), entry.shape()), (name.as_str(), array.shape()));
         let got = entry.open().expect("written just now");
-        // An element of few bits has nothing above them; what is unpacked has none either.
+        // Elements narrower than a byte have zeros above them, also when they are unpacked.
         assert_eq!(bytes_of(&got), bytes_of(array));
     }
 });

@@ -69,8 +69,8 @@ fuzz_target!(|data: &[u8]| {
         all.assign(&source.expect("as many bytes"), Casting::Checked).expect("no other lease");
         root
     } else {
-        // SAFETY: `memory` outlives every view of it, and only the library accesses it until the
-        // end.
+        // SAFETY: `memory` has `NBYTES` bytes and outlives every view of it, and only the library
+        // accesses it until the end.
         unsafe { Buffer::non_owned(memory.as_mut_ptr(), NBYTES, Place::CPU) }.expect("an address")
     };
     let mut model = fresh;
@@ -209,7 +209,8 @@ fn bring(root: &Buffer, plain: &Plain, road: u8, is_shared: bool) -> DArray {
                 shape: &shape,
                 strides: Some(&plain.strides),
             };
-            // SAFETY: within the bytes, which live until all views are dropped.
+            // SAFETY: the plain view lies within the bytes of `root`, which live until all views
+            // are dropped.
             unsafe { array_interface::import(&described, false, Birth::Aliased, || drop(kept)) }
                 .expect("a legal description")
         }
@@ -223,18 +224,19 @@ fn bring(root: &Buffer, plain: &Plain, road: u8, is_shared: bool) -> DArray {
                 strides: Some(&plain.strides),
                 suboffsets: None,
             };
-            // SAFETY: within the bytes, which live until all views are dropped.
+            // SAFETY: the plain view lies within the bytes of `root`, which live until all views
+            // are dropped.
             unsafe { pep3118::import(&described, false, Birth::Aliased, || drop(kept)) }
                 .expect("a legal description")
         }
         (3, _) => match dlpack::export_versioned(&direct(), &dlpack::ExportOptions::new()) {
-            // SAFETY: exported just now, and consumed once.
+            // SAFETY: the tensor was exported just now, and this import is its only consumer.
             Ok(exported) => unsafe { dlpack::import_versioned(exported.into_raw()) }.expect("it comes back"),
             // DLPack has no strides between elements, no byte orders, and no records.
             Err(_) => direct(),
         },
         (4, _) => {
-            // SAFETY: the bytes live until all views are dropped.
+            // SAFETY: `root` has `NBYTES` bytes, which live until all views are dropped.
             let again = unsafe { Buffer::non_owned(root.as_ptr().cast_mut(), NBYTES, Place::CPU) };
             view(&again.expect("an address"), plain).expect("within the bytes")
         }
@@ -366,7 +368,7 @@ impl Plain {
         plain
     }
 
-    /// As NumPy broadcasts.
+    /// Broadcasts as NumPy does.
     fn broadcast(&self, shape: &[usize]) -> Option<Self> {
         let more = shape.len().checked_sub(self.shape.len())?;
         let mut plain = Self { shape: shape.to_vec(), strides: vec![0; shape.len()], ..self.clone() };

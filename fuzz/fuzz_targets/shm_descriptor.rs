@@ -78,10 +78,12 @@ fn receive(made: &Made, description: &Description, attack: u8) {
             // The sender tries to shrink the memory, or to punch a hole.
             let fd = made.fd.as_raw_fd();
             let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-            // SAFETY: an open descriptor, and no pointers.
+            // SAFETY: `ftruncate` takes integers and accesses no memory of this process; the
+            // descriptor is open.
             let shrunk = unsafe { libc::ftruncate(fd, i64::from(attack)) } == 0 && u64::from(attack) < size;
             assert!(!shrunk);
-            // SAFETY: an open descriptor, and no pointers.
+            // SAFETY: `fallocate` takes integers and accesses no memory of this process; the
+            // descriptor is open.
             unsafe { libc::fallocate(fd, hole, 0, PAGE as i64) };
             if span.end - span.start <= SMALL {
                 read(&array);
@@ -177,17 +179,17 @@ fn make(choices: &mut Choices<'_>) -> Option<Made> {
         6 => other(io::pipe().map(|(_, writer)| writer.into())),
         7 => other(UnixStream::pair().map(|(one, _)| one.into())),
         8 => other(UnixDatagram::unbound().map(OwnedFd::from)),
-        // SAFETY: `eventfd` accesses no memory.
+        // SAFETY: `eventfd` takes integers and accesses no memory of this process.
         9 => other(owned(unsafe { libc::eventfd(1, libc::EFD_CLOEXEC) })),
-        // SAFETY: `epoll_create1` accesses no memory.
+        // SAFETY: `epoll_create1` takes an integer and accesses no memory of this process.
         10 => other(owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })),
-        // SAFETY: `inotify_init1` accesses no memory.
+        // SAFETY: `inotify_init1` takes an integer and accesses no memory of this process.
         11 => other(owned(unsafe { libc::inotify_init1(libc::IN_CLOEXEC) })),
-        // SAFETY: `timerfd_create` accesses no memory.
+        // SAFETY: `timerfd_create` takes integers and accesses no memory of this process.
         12 => other(owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) })),
         13 => {
             let flags = libc::O_PATH | libc::O_CLOEXEC;
-            // SAFETY: the path ends with a NUL.
+            // SAFETY: the path is a static C string, which `open` only reads.
             other(owned(unsafe { libc::open(c"/dev/null".as_ptr(), flags) }))
         }
         14 | 15 => file(choices),
@@ -200,7 +202,7 @@ fn file(choices: &mut Choices<'_>) -> Option<Made> {
     let size = SIZES[usize::from(choices.below(7))];
     let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
     let folder = c"/tmp";
-    // SAFETY: the path ends with a NUL.
+    // SAFETY: the path is a static C string, which `open` only reads.
     let fd = owned(unsafe { libc::open(folder.as_ptr(), flags, 0o600) }).ok()?;
     let file = File::from(fd);
     fill(&file, size);
@@ -218,7 +220,7 @@ fn memory(choices: &mut Choices<'_>) -> Option<Made> {
     if is_huge {
         size = size.next_multiple_of(2 << 20).min(4 << 20);
     }
-    // SAFETY: the name ends with a NUL.
+    // SAFETY: the name is a C string, and `memfd_create` accesses no other memory.
     let fd = owned(unsafe {
         libc::memfd_create(name.as_ptr(), flags | if is_huge { libc::MFD_HUGETLB } else { 0 })
     });
@@ -229,9 +231,11 @@ fn memory(choices: &mut Choices<'_>) -> Option<Made> {
     }
     let wanted = choices.byte();
     let seals = (0..5).filter(|seal| wanted >> seal & 1 == 1).fold(0, |seals, seal| seals | SEALS[seal]);
-    // SAFETY: an open descriptor, and no pointers.
+    // SAFETY: `F_ADD_SEALS` takes an integer and accesses no memory; `file` keeps the descriptor
+    // open.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) };
-    // SAFETY: an open descriptor, and no pointers.
+    // SAFETY: `F_GET_SEALS` has no argument and accesses no memory; `file` keeps the descriptor
+    // open.
     let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) }.max(0);
     let opened = [libc::O_RDWR, libc::O_RDWR, libc::O_RDONLY, libc::O_WRONLY][usize::from(wanted >> 6)];
     let fd = if opened == libc::O_RDWR { file.into() } else { reopened(file.as_fd(), opened)? };
@@ -250,7 +254,7 @@ fn fill(file: &File, size: u64) {
 /// The same file opened once more.
 fn reopened(fd: BorrowedFd<'_>, how: i32) -> Option<OwnedFd> {
     let path = std::ffi::CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).expect("no NUL");
-    // SAFETY: the path ends with a NUL.
+    // SAFETY: `path` is a C string that outlives the call, in which `open` only reads it.
     owned(unsafe { libc::open(path.as_ptr(), how | libc::O_CLOEXEC) }).ok()
 }
 

@@ -1,7 +1,9 @@
-//! What a peer may send through a socket: arbitrary bytes, with none to three descriptors of any kind beside them. Whatever comes,
-//! it is an error, or an array that lies within the memory behind the descriptor; and every descriptor is closed again.
+//! Messages that a peer may send through a socket: arbitrary bytes, with none to three descriptors
+//! of any kind. The result is an error, or an array that lies within the memory of the descriptor;
+//! and every descriptor is closed.
 //!
-//! The first byte chooses the descriptors, and whether the others are a whole message or only the text of one.
+//! The first byte chooses the descriptors, and whether the remaining bytes are a whole message or
+//! only its text.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -19,10 +21,11 @@ use crossdock_testkit::held::send_beside;
 
 const NBYTES: usize = 5000;
 
-/// Beyond so many elements, or bytes of them, an array is not walked: elements without bytes can be without number.
+/// Arrays with more elements, or more bytes, are not walked: elements of size 0 can be of any
+/// number.
 const FEW: usize = 1 << 10;
 
-/// What a descriptor may lead to, and how many descriptors there are.
+/// The kinds of descriptors, and their number.
 const COUNTS: [usize; 8] = [1, 1, 1, 1, 1, 0, 2, 3];
 
 static DESCRIPTORS: LazyLock<[OwnedFd; 4]> = LazyLock::new(|| {
@@ -56,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(sent, bytes.len());
     }
     drop(theirs);
-    // A message, and what may follow it.
+    // A message, possibly followed by more bytes.
     for _ in 0..3 {
         match shm::receive(&ours) {
             Ok(None) => break,
@@ -72,7 +75,7 @@ fuzz_target!(|data: &[u8]| {
     in_a_frame(bytes);
 });
 
-/// The same text, of bytes that came without a descriptor: a pickle.
+/// The same text with bytes that came without a descriptor, as in a pickle.
 fn in_a_frame(text: &[u8]) {
     let Ok(Ok(described)) = str::from_utf8(text).map(str::parse::<Description>) else { return };
     let bytes = Buffer::zeroed(NBYTES).expect("few bytes");
@@ -100,7 +103,7 @@ fn use_it(array: &DArray) {
         let bytes = array.export(&Request::pin()).expect("no Write lease").to_bytes().expect("few bytes");
         onward(array, &bytes);
     }
-    // On to the next process.
+    // Exports to the next process.
     let lent = shm::export(array, &Request::pin()).expect("shared memory has a descriptor");
     let (ours, theirs) = UnixStream::pair().expect("two descriptors");
     match shm::send(&ours, &lent) {
@@ -108,12 +111,12 @@ fn use_it(array: &DArray) {
             let relayed = shm::receive(&theirs).expect("what was sent is legal").expect("a message");
             assert_eq!((relayed.dtype(), relayed.shape()), (array.dtype(), array.shape()));
         }
-        // What can be read but not spelt: a record larger than NumPy's.
+        // Some dtypes can be read but not printed: a record larger than NumPy's limit.
         Err(error) => assert!(error.is_unsupported(), "{error:?}"),
     }
 }
 
-/// The number that the next descriptor gets: the lowest that is free.
+/// The number that the next descriptor will get: the lowest free one.
 fn next_descriptor() -> i32 {
     File::open("/dev/null").expect("a device that is everywhere").as_raw_fd()
 }

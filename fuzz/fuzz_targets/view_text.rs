@@ -1,4 +1,5 @@
-//! Arbitrary text as a view of an array of records: an error, or a view whose every element lies in the array's bytes.
+//! Arbitrary text as a view of an array of records: an error, or a view whose elements all lie
+//! within the array's bytes.
 
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
@@ -8,7 +9,7 @@ use crossdock_fuzz::{bytes_of, onward};
 
 const SHAPE: [usize; 3] = [5, 4, 3];
 
-/// A record in a record, a field whose name is no plain word, and one whose elements are arrays.
+/// A record in a record, a field whose name needs quotes, and one whose elements are arrays.
 fn array() -> crossdock::Result<DArray> {
     let point = DType::packed_record([("x", DType::I16), ("y", DType::I16)])?;
     let pair = DType::subarray(&[2], DType::I32)?;
@@ -41,7 +42,7 @@ fuzz_target!(|text: &str| {
     onward(&view, &bytes_of(&view));
 });
 
-/// By the extremes of each axis.
+/// By the ends of each axis.
 fn assert_inside(view: &DArray, array: &DArray) {
     if view.is_empty() {
         return;
@@ -58,7 +59,7 @@ fn assert_inside(view: &DArray, array: &DArray) {
         first <= low && high <= end,
         "{view:?} leaves its array: {low:#x}..{high:#x} of {first:#x}..{end:#x}"
     );
-    // The same, by the one that checks.
+    // The same, with bounds checks.
     for index in [vec![0; view.rank()], view.shape().iter().map(|len| len - 1).collect()] {
         assert!(view.get(&index).is_ok());
     }

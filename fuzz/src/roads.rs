@@ -124,19 +124,19 @@ fn same(again: &DArray, array: &DArray, wanted: &[u8]) {
 fn protocols(array: &DArray, wanted: &[u8]) {
     for options in [dlpack::ExportOptions::new(), dlpack::ExportOptions::new().copy(CopyPolicy::IfNeeded)] {
         if let Ok(exported) = dlpack::export_versioned(array, &options) {
-            // SAFETY: exported just now, and consumed once.
+            // SAFETY: the tensor was exported just now, and this import is its only consumer.
             let again = unsafe { dlpack::import_versioned(exported.into_raw()) };
             same(&again.expect("what was exported"), array, wanted);
         }
         if let Ok(exported) = dlpack::export_legacy(array, &options) {
-            // SAFETY: exported just now, and consumed once.
+            // SAFETY: the tensor was exported just now, and this import is its only consumer.
             let again = unsafe { dlpack::import_legacy(exported.into_raw()) };
             same(&again.expect("what was exported"), array, wanted);
         }
     }
     if let Ok(exported) = arrow::export(array, &arrow::ExportOptions::new().copy(CopyPolicy::IfNeeded)) {
         let (mut schema, mut column) = exported.into_raw();
-        // SAFETY: exported just now, and consumed once.
+        // SAFETY: both structs were exported just now, match, and are consumed once.
         match unsafe { arrow::import(&mut schema, &mut column) } {
             Ok(again) => same(&again, array, wanted),
             // Fields of a record become separate columns.
@@ -145,7 +145,8 @@ fn protocols(array: &DArray, wanted: &[u8]) {
     }
     let object = memory_view::ArrayObject::new(array.clone());
     for flags in [Flags::from_bits(0), Flags::from_bits(i32::MAX)] {
-        // SAFETY: an object that outlives the views of it.
+        // SAFETY: `object` is a live object of a class of this library, and outlives the views of
+        // it.
         if let Ok(again) = unsafe { memory_view::import(object.as_ptr(), flags) } {
             // Ruby's templates have no axes within an element.
             assert!(array.dtype().as_scalar().is_none() || again.shape() == array.shape(), "{again:?}");

@@ -52,7 +52,8 @@ fn adopted_memory_is_released_once_and_by_its_last_holder() {
         drop(storage);
         RELEASED.fetch_add(1, Ordering::Relaxed);
     };
-    // SAFETY: the vector goes with the release, and nobody else has it.
+    // SAFETY: the closure owns the vector, so its 10 bytes live until the release, and only the
+    // allocation accesses them.
     let mut allocation = unsafe { Allocation::adopt(ptr, 10, Place::CPU, release) }.unwrap();
     allocation.as_mut_slice().unwrap()[0] = 4;
     let buffer = Buffer::from(allocation);
@@ -68,7 +69,8 @@ fn memory_that_is_not_owned_is_left_to_its_owner() {
     let mut storage = [1u8, 2, 3];
     let ptr = storage.as_mut_ptr();
     {
-        // SAFETY: the array outlives the allocation, and is touched through it alone meanwhile.
+        // SAFETY: `storage` outlives the block in which the allocation lives, and is only accessed
+        // through the allocation meanwhile.
         let mut allocation = unsafe { Allocation::non_owned(ptr, 3, Place::CPU) }.unwrap();
         assert!(allocation.as_mut_slice().unwrap_err().is_conflict(), "others may have it, too");
         let buffer = Buffer::from(allocation);

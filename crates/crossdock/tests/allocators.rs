@@ -1,5 +1,5 @@
-//! Allocators as instruments: addresses that are aligned to no more than they must be, dirty memory, a check of every
-//! free, and failure at the n-th request.
+//! Allocators as instruments: addresses that are aligned to no more than they must be, dirty
+//! memory, a check of every free, and failure at the n-th request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -63,8 +63,8 @@ fn system_layout(lead: usize, layout: Layout) -> Layout {
     Layout::from_size_align(lead + layout.size(), align).expect("a size that was allocated before")
 }
 
-// SAFETY: blocks lie within blocks of the system's allocator, behind a prefix of their own; they have the size and the
-// alignment that were asked for.
+// SAFETY: each block lies in a larger block of `System`, behind a prefix; `system_layout` gives it
+// the requested size and alignment.
 unsafe impl GlobalAlloc for Instrument {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if must_fail() {
@@ -77,23 +77,25 @@ unsafe impl GlobalAlloc for Instrument {
         if layout.size() > isize::MAX as usize - 2 * lead - layout.align() {
             return std::ptr::null_mut();
         }
-        // SAFETY: not zero-sized: it has the lead.
+        // SAFETY: the layout is not zero-sized, since it includes the lead, which is at least the
+        // size of a prefix.
         let base = unsafe { System.alloc(system_layout(lead, layout)) };
         if base.is_null() {
             return base;
         }
         let block = base.wrapping_add(lead);
         let prefix = Prefix { magic: ALIVE, lead, size: layout.size(), align: layout.align() };
-        // SAFETY: the lead has room for the prefix, and 16 bytes of alignment.
+        // SAFETY: the lead before `block` has room for the prefix, and the block is aligned to at
+        // least 16 bytes.
         unsafe { block.cast::<Prefix>().wrapping_sub(1).write(prefix) };
-        // SAFETY: the block has as many bytes.
+        // SAFETY: the system's block has `layout.size()` writable bytes behind the lead.
         unsafe { block.write_bytes(DIRT, layout.size()) };
         LIVE.set(LIVE.get() + layout.size() as isize);
         block
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: a block of ours has a prefix.
+        // SAFETY: `alloc` wrote a prefix in front of every block, and no other code accesses it.
         let prefix = unsafe { &mut *block.cast::<Prefix>().wrapping_sub(1) };
         let found = (prefix.magic, prefix.size, prefix.align);
         if found != (ALIVE, layout.size(), layout.align()) {
@@ -104,9 +106,11 @@ unsafe impl GlobalAlloc for Instrument {
         prefix.magic = FREED;
         let lead = prefix.lead;
         LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: where the system's block began.
+        // SAFETY: the system's block began `lead` bytes before `block`, so the address stays within
+        // it.
         let base = unsafe { block.sub(lead) };
-        // SAFETY: allocated with this layout.
+        // SAFETY: `alloc` got this block from `System` with the same layout, computed from the lead
+        // and the size in the prefix.
         unsafe { System.dealloc(base, system_layout(lead, layout)) };
     }
 }
@@ -130,7 +134,8 @@ fn the_instrument_hands_out_odd_addresses() {
 
 #[test]
 fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
-    // What a block that is kept has for itself would be given back by another thread: nothing is kept here.
+    // What a block that is kept has for itself would be given back by another thread: nothing is
+    // kept here.
     let mapped = Pool::caching(0, Duration::ZERO).unwrap();
     drop((Buffer::zeroed(1).unwrap(), mapped.zeroed(1 << 20).unwrap()));
     Pool::default().trim();
@@ -142,13 +147,14 @@ fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
         fresh.as_uninit_mut().iter_mut().for_each(|byte| {
             byte.write(1);
         });
-        // SAFETY: every byte is written.
+        // SAFETY: the loop above wrote every byte of the block.
         let filled = unsafe { fresh.assume_init() };
         for (buffer, value) in [(&zeroed, 0), (&filled, 1)] {
             assert!(buffer.as_ptr().addr().is_multiple_of(ALIGNMENT), "{nbytes}");
             assert!(buffer.read().unwrap().iter().all(|&byte| byte == value), "{nbytes}");
             for at in nbytes..nbytes.next_multiple_of(ALIGNMENT) {
-                // SAFETY: the padding is part of the block.
+                // SAFETY: `at` is below the size rounded up to `ALIGNMENT`, so the byte belongs to
+                // the pool's block, which is zeroed.
                 let byte = unsafe { buffer.as_ptr().wrapping_add(at).read() };
                 assert_eq!(byte, 0, "byte {at} behind {nbytes}");
             }
@@ -218,8 +224,8 @@ struct Sample {
     releases: Arc<AtomicUsize>,
 }
 
-/// Every way to make memory, and what may allocate afterwards. Each step has an undisturbed half, for what belongs to the
-/// test.
+/// Every way to make memory, and what may allocate afterwards. Each step has an undisturbed half,
+/// for what belongs to the test.
 fn scenario(sample: &Sample) -> Result<()> {
     let zeroed = Buffer::zeroed(100)?;
     drop(UninitBuffer::new(100)?);
@@ -233,7 +239,7 @@ fn scenario(sample: &Sample) -> Result<()> {
     let release = move || {
         releases.fetch_add(1, Ordering::SeqCst);
     };
-    // SAFETY: no bytes at all.
+    // SAFETY: the buffer has no bytes, so a null pointer is valid.
     let foreign = unsafe { Buffer::from_foreign(std::ptr::null_mut(), 0, Place::CPU, Birth::Sole, release) }?;
     let map = |options| Buffer::map(undisturbed(|| sample.file.try_clone()).expect("a descriptor"), options);
     let plain = map(MapOptions::new())?;
@@ -269,8 +275,8 @@ fn stage(mut reader: BufferReader) -> Result<()> {
     Err(undisturbed(|| Buffer::zeroed(usize::MAX).unwrap_err()))
 }
 
-/// Runs the scenario with a failure at every request in turn, until it runs through without one, and returns how many
-/// requests it makes.
+/// Runs the scenario with a failure at every request in turn, until it runs through without one,
+/// and returns how many requests it makes.
 fn fail_everywhere(swallowed: bool) -> u64 {
     let path = std::env::temp_dir().join(format!("crossdock-allocators-{}-{swallowed}", std::process::id()));
     std::fs::write(&path, [1u8; 100]).unwrap();
@@ -414,8 +420,8 @@ fn foreign() -> Result<Pool> {
     Pool::system()
 }
 
-/// Runs the pools' scenario with a failure at every request in turn, or from every request on, and returns how many requests it
-/// makes and how many times it did without.
+/// Runs the pools' scenario with a failure at every request in turn, or from every request on, and
+/// returns how many requests it makes and how many times it did without.
 fn fail_everywhere_in_pools(always: bool) -> (u64, u64) {
     // What locks and tables are registered in keeps its room.
     pool_scenario().unwrap();
@@ -446,7 +452,8 @@ fn fail_everywhere_in_pools(always: bool) -> (u64, u64) {
 
 #[test]
 fn failure_at_any_request_of_a_pool_is_an_error_and_leaks_nothing() {
-    // A block that cannot grow in place is moved, and one that cannot have room to spare has what it needs.
+    // A block that cannot grow in place is moved, and one that cannot have room to spare has what
+    // it needs.
     let (requests, did_without) = fail_everywhere_in_pools(false);
     println!("{requests} requests, of which {did_without} had a way out");
     assert!(requests > 200 && did_without < requests / 2, "{requests}, {did_without}");
@@ -456,7 +463,8 @@ fn failure_at_any_request_of_a_pool_is_an_error_and_leaks_nothing() {
     assert!(requests > 200 && did_without <= 1, "{requests}, {did_without}");
 }
 
-/// Children of this program, since the ledger is the program's: see `the_ledger_gives_way_to_missing_memory`.
+/// Children of this program, since the ledger is the program's: see
+/// `the_ledger_gives_way_to_missing_memory`.
 #[test]
 fn child() {
     if std::env::var_os("CROSSDOCK_TEST_LEDGER").is_none() {

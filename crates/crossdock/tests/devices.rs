@@ -52,9 +52,9 @@ fn the_processor_is_itself_and_not_another_device() {
     assert!(cpu.stream().unwrap().is_none());
     let nowhere = std::ptr::null_mut();
     for device in [&cpu, &(fenced.clone() as Arc<dyn Device>)] {
-        // SAFETY: these devices have no driver, hence look at nothing.
+        // SAFETY: these devices have no driver, so they return before they use the handle.
         assert!(unsafe { device.wrap_stream(nowhere) }.unwrap().is_none());
-        // SAFETY: as above.
+        // SAFETY: these devices have no driver, so they return before they use the handle.
         assert!(unsafe { device.wrap_event(nowhere) }.unwrap().is_none());
     }
     let stream = fenced.stream().unwrap().unwrap();
@@ -72,7 +72,7 @@ fn a_copy_on_the_host_has_an_address_of_its_own() {
     assert_eq!(copy.read().unwrap()[..], buffer.read().unwrap()[..]);
     // What somebody else owns is copied as well: its slices, and memory without an owner.
     let lent = numbers(10);
-    // SAFETY: it outlives the buffer, and nobody writes it.
+    // SAFETY: `lent` has 10 bytes and outlives the buffer, and no code writes it.
     let lent_buffer = unsafe { Buffer::non_owned(lent.as_ptr().cast_mut(), 10, Place::CPU) }.unwrap();
     assert_eq!(bytes(&lent_buffer.slice(3..).unwrap()), lent[3..]);
 }
@@ -292,7 +292,8 @@ fn a_kind_is_registered_once_and_an_unknown_one_is_unsupported() {
     assert!(device::opened().iter().any(|opened| Arc::ptr_eq(opened, &device)));
     let row = device::usage().into_iter().find(|(name, ..)| name == "other").unwrap();
     assert_eq!((row.1, row.2.live_nbytes, row.2.live_count), (Place::new(kind, 1), 9, 1));
-    // SAFETY: on such a place nobody follows the address.
+    // SAFETY: no device is registered for the place, and the CPU never accesses memory of such a
+    // place.
     let lost = unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 9, Place::new(kind, 99)) };
     let error = lost.unwrap().copy_to(&host()).unwrap_err();
     assert!(error.is_device() && error.to_string().contains("99"), "not opened is not unsupported: {error}");
@@ -319,7 +320,8 @@ fn the_processor_is_always_there_under_the_number_0() {
 fn memory_of_a_place_that_nobody_registered_is_not_copied_and_not_touched() {
     let _others = beside();
     let place = Place::new(DeviceKind::METAL, 0);
-    // SAFETY: on such a place nobody follows the address.
+    // SAFETY: no device is registered for the place, and the CPU never accesses memory of such a
+    // place.
     let buffer = unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 100, place) }.unwrap();
     assert!(buffer.memory_manager().unwrap().is_none());
     assert!(buffer.copy_to(&host()).unwrap_err().is_unsupported());
@@ -333,7 +335,8 @@ fn memory_of_the_same_place_that_another_device_made_is_refused_and_not_misread(
     let _others = beside();
     let device = FencedDevice::new(5);
     device.set_mappable(true);
-    // SAFETY: on such a place nobody follows the address.
+    // SAFETY: the fenced device refuses memory that it did not allocate, and the CPU never accesses
+    // this place.
     let stranger =
         unsafe { Buffer::non_owned(std::ptr::without_provenance_mut(4096), 100, device.place()) }.unwrap();
     assert!(stranger.copy_to(&device.memory()).unwrap_err().is_device());
@@ -434,14 +437,15 @@ impl MemoryManager for Reaching {
         Place::CPU
     }
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer, Error> {
-        // SAFETY: on such a place nobody follows the address.
+        // The object of a device allocation, which no code dereferences.
         let object = std::ptr::without_provenance_mut(4096);
         let charge = device::Meter::charge(&Arc::new(device::Meter::new(u64::MAX)), nbytes)?;
         let base = Buffer::zeroed(nbytes)?;
         let address = std::ptr::NonNull::new(base.as_ptr().cast_mut()).unwrap();
         let region =
             device::DeviceRegion { address: Some(address), nbytes, object, birth: Birth::Sole, aliases: &[] };
-        // SAFETY: the bytes are those of a buffer that goes with the release and that nobody else has.
+        // SAFETY: the bytes belong to `base`, which the release drops, and no other code accesses
+        // them.
         unsafe {
             device::adopt(self, region, charge, move || {
                 drop(base);

@@ -1,4 +1,5 @@
-//! After a fork the child uses and drops the devices that it inherited, whatever other threads were doing with them.
+//! After a fork the child uses and drops the devices that it inherited, whatever other threads were
+//! doing with them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +9,8 @@ use crossdock::device::{self, Device};
 use crossdock::memory::Place;
 use crossdock_testkit::{rounds, status_of_child};
 
-/// What a child does with a device that it inherited, while work of its parent is under way that will never end for it.
+/// What a child does with a device that it inherited, while work of its parent is under way that
+/// will never end for it.
 fn uses_and_drops(
     device: &FencedDevice,
     under_way: &Buffer,

@@ -1,4 +1,5 @@
-//! Whatever owns memory releases it exactly once, after the last holder, in any order of drops and on any thread.
+//! Whatever owns memory releases it exactly once, after the last holder, in any order of drops and
+//! on any thread.
 
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -46,8 +47,8 @@ impl Drop for Bomb {
     }
 }
 
-/// The ledger and the count of failed releases belong to the whole program, hence one test at a time. Planned panics
-/// print nothing.
+/// The ledger and the count of failed releases belong to the whole program, hence one test at a
+/// time. Planned panics print nothing.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     static HOOK: Once = Once::new();
@@ -102,8 +103,9 @@ impl Drop for Inline {
     }
 }
 
-/// Foreign memory of 64 bytes that counts its releases. The bytes are freed by the callback, so that too early a
-/// release is a use after free, and a second one a double free, for the tools that see such.
+/// Foreign memory of 64 bytes that counts its releases. The bytes are freed by the callback, so
+/// that too early a release is a use after free, and a second one a double free, for the tools that
+/// see such.
 fn foreign(releases: Count, birth: Birth, panics: bool) -> Buffer {
     let bytes = Box::leak(vec![7u8; 64].into_boxed_slice());
     let ptr = bytes.as_mut_ptr();
@@ -111,14 +113,16 @@ fn foreign(releases: Count, birth: Birth, panics: bool) -> Buffer {
     let release = move || {
         let slice =
             std::ptr::slice_from_raw_parts_mut(std::ptr::with_exposed_provenance_mut::<u8>(parts.0), parts.1);
-        // SAFETY: the parts of the box leaked above, put together again once.
+        // SAFETY: `parts` are the address and length of the box leaked above, and a release is
+        // called once.
         drop(unsafe { Box::from_raw(slice) });
         releases.add();
         if panics {
             panic_any(Bomb);
         }
     };
-    // SAFETY: 64 initialised bytes that nobody else has until the callback frees them.
+    // SAFETY: the leaked box has 64 initialised bytes, which only the buffer accesses until
+    // `release` frees them.
     unsafe { Buffer::from_foreign(ptr, 64, Place::CPU, birth, release) }.unwrap()
 }
 
@@ -198,7 +202,7 @@ impl Kind {
                 fresh.as_uninit_mut().iter_mut().for_each(|byte| {
                     byte.write(7);
                 });
-                // SAFETY: every byte is written.
+                // SAFETY: the loop above wrote every byte of the block.
                 unsafe { fresh.assume_init() }
             }
             Kind::Vec => Buffer::from_vec(vec![7u8; 64]).unwrap(),
@@ -378,7 +382,7 @@ fn foreign_memory_that_is_refused_is_released_once() {
                     panic_any(Bomb);
                 }
             };
-            // SAFETY: not even looked at: the arguments are refused.
+            // SAFETY: the arguments are refused before any byte is read.
             let refused = unsafe { Buffer::from_foreign(ptr, nbytes, Place::CPU, Birth::Aliased, release) };
             let error = refused.unwrap_err();
             assert!(
@@ -397,7 +401,7 @@ fn foreign_memory_without_bytes_may_come_without_an_address() {
     for place in [Place::CPU, Place::new(DeviceKind::CUDA, 0)] {
         let releases = Count::default();
         let count = releases.clone();
-        // SAFETY: no bytes at all.
+        // SAFETY: the buffer has no bytes, so a null pointer is valid.
         let buffer =
             unsafe { Buffer::from_foreign(std::ptr::null_mut(), 0, place, Birth::Sole, move || count.add()) }
                 .unwrap();
@@ -484,7 +488,8 @@ fn a_forgotten_guard_leaks_the_memory_and_never_frees_it_early() {
     std::mem::forget(buffer.read().unwrap());
     drop(buffer);
     assert_eq!(releases.get(), 0);
-    // SAFETY: leaked, hence alive for ever.
+    // SAFETY: the forgotten guard leaked the memory, so it stays allocated forever, and no code
+    // writes it.
     assert_eq!(unsafe { address.read() }, 7);
     let entry = ledger::live().into_iter().find(|entry| entry.address == address.addr()).unwrap();
     assert_eq!((entry.handles, entry.leases), (0, Some((LeaseKind::Read, 1))));
@@ -497,7 +502,7 @@ fn an_owner_may_hold_buffers_of_its_own() {
     let inner = foreign(releases.clone(), Birth::Sole, false);
     let mut bytes = [0u8; 4];
     let ptr = bytes.as_mut_ptr();
-    // SAFETY: the array outlives the buffer, and nobody touches it meanwhile.
+    // SAFETY: `bytes` has 4 bytes, outlives the buffer, and is only accessed through it meanwhile.
     let outer =
         unsafe { Buffer::from_foreign(ptr, 4, Place::CPU, Birth::Sole, move || drop(inner)) }.unwrap();
     drop(outer);

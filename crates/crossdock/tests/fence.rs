@@ -1,4 +1,5 @@
-//! No path of the processor follows an address of a device: everything public is called on memory that would fault.
+//! No path of the processor follows an address of a device: everything public is called on memory
+//! that would fault.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -61,10 +62,12 @@ fn whoever_touches_a_fenced_byte_dies_of_it() {
         for writes in [false, true] {
             let status = status_of_child(|| {
                 if writes {
-                    // SAFETY: none: it is to fault.
+                    // SAFETY: the fenced page is inaccessible, so this write faults and ends the
+                    // child process before it changes anything.
                     unsafe { address.cast_mut().write_volatile(1) };
                 } else {
-                    // SAFETY: none: it is to fault.
+                    // SAFETY: the fenced page is inaccessible, so this read faults and ends the
+                    // child process before it returns a value.
                     std::hint::black_box(unsafe { address.read_volatile() });
                 }
                 true
@@ -78,7 +81,8 @@ fn whoever_touches_a_fenced_byte_dies_of_it() {
 
 // ===== everything that a buffer can be asked
 
-/// The methods of these types that are called below. A new one has to be added, with what it does on a device.
+/// The methods of these types that are called below. A new one has to be added, with what it does
+/// on a device.
 const BUFFER: &[&str] = &[
     "nbytes",
     "retained_nbytes",
@@ -217,12 +221,12 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     buffer.settle().unwrap();
 
     // What is promised of it changes nothing.
-    // SAFETY: nobody else knows of the memory.
+    // SAFETY: no other code has the address of the fenced memory, and the CPU never accesses it.
     let buffer = unsafe { buffer.assume_sole() };
     refused(buffer.write());
     let parts = buffer.partition(&[0..8, 8..96]).unwrap();
     refused(parts[1].pin());
-    // SAFETY: as above.
+    // SAFETY: no other code has the address of the fenced memory, so no code writes it.
     let constant = unsafe { parts[0].clone().assume_constant() };
     refused(constant.read());
 }
@@ -341,7 +345,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
     // Views of it.
     let mut place = MaybeUninit::uninit();
     let made_in_place = array.slice_numpy_to(s![.., 1..], &mut place).unwrap().clone();
-    // SAFETY: made just now.
+    // SAFETY: `slice_numpy_to` succeeded, so it initialised `place`, and its result was cloned.
     unsafe { place.assume_init_drop() };
     let views = [
         made_in_place,
@@ -635,7 +639,7 @@ fn protocols_that_name_the_device_lend_it_in_place_and_others_refuse() {
     assert_eq!((tensor.device.device_type, tensor.device.device_id), (12, device.place().ordinal()));
     assert_eq!(tensor.data.cast_const().cast(), array.as_ptr());
     // And back: still nobody looks.
-    // SAFETY: just lent.
+    // SAFETY: the tensor was exported just now, and this import is its only consumer.
     let back = unsafe { dlpack::import_versioned(lent.into_raw()) }.unwrap();
     assert_eq!(back.place(), device.place());
     refused(back.get(&[0]));
@@ -671,7 +675,8 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
         }
         let object = memory_view::ArrayObject::new(view.clone());
         let mut lent = memory_view::View::default();
-        // SAFETY: an object of a class of this library's, and a struct for the view.
+        // SAFETY: `object` is a live object of a class of this library, and `lent` is a writable
+        // struct.
         refused(unsafe { memory_view::get(object.as_ptr(), &mut lent, memory_view::Flags::SIMPLE) });
         let pixels = DArray::from_buffer(view.buffer().unwrap().0, u8::dtype(), pixels.clone(), 0).unwrap();
         #[cfg(feature = "png")]
@@ -698,11 +703,11 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
     assert_eq!(lent.managed().dl_tensor.data.cast_const().cast(), array.as_ptr());
     drop(lent);
     let prepared = dlpack::Prepared::of(&array).unwrap();
-    // SAFETY: of this array, and nobody accesses it.
+    // SAFETY: `prepared` was made from this array, and no thread accesses it.
     assert_eq!(unsafe { prepared.describe(&array) }.unwrap().device.device_type, 12);
     let column = arrow::export_device(&array, &arrow::ExportOptions::new()).unwrap();
     assert_eq!((column.array().device_type, column.copied_nbytes()), (12, 0));
-    // SAFETY: there is no stream.
+    // SAFETY: `Synchronization::Host` contains no stream handle, so none can be invalid.
     unsafe { Synchronization::Host.order(&array, LeaseKind::Share) }.unwrap();
 }
 
@@ -718,8 +723,8 @@ fn the_ledger_lists_fenced_memory_without_looking_into_it() {
 
 // ===== the lists above are whole
 
-/// The public methods, of `self`, in the blocks of the sources that begin with one of these lines, and in the macros that stand
-/// in them.
+/// The public methods, of `self`, in the blocks of the sources that begin with one of these lines,
+/// and in the macros that stand in them.
 fn methods(folder: &str, headers: &[&str]) -> BTreeSet<String> {
     let (mut blocks, mut macros) = (Vec::new(), Vec::new());
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder)];

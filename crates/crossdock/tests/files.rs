@@ -53,7 +53,8 @@ fn pattern(nbytes: usize) -> Vec<u8> {
     (0..nbytes).map(|index| (index % 251) as u8 + 1).collect()
 }
 
-/// The slots of guarded maps belong to the whole program: tests that count them, or fill them, run one at a time.
+/// The slots of guarded maps belong to the whole program: tests that count them, or fill them, run
+/// one at a time.
 fn slots() -> MutexGuard<'static, ()> {
     static SLOTS: Mutex<()> = Mutex::new(());
     SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -83,26 +84,28 @@ fn child() {
             touch_shrunken(Path::new(&arguments));
         }
         "sent signal" => {
-            // In place of the handler of Rust's runtime, which takes the first one without a word.
-            // SAFETY: no function is installed.
+            // Replaces the handler of Rust's runtime, which ignores the first signal.
+            // SAFETY: `SIG_DFL` installs no handler function, so none can run at a wrong time.
             unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
             let _guarded =
                 Buffer::map(File::open(&arguments).unwrap(), MapOptions::new().guarded(true)).unwrap();
-            // SAFETY: a system call.
+            // SAFETY: `raise` has no memory arguments; the default action of the signal ends this
+            // process.
             unsafe { libc::raise(libc::SIGBUS) };
         }
         "ignored signal" => {
-            // SAFETY: no function is installed.
+            // SAFETY: `SIG_IGN` installs no handler function, so none can run at a wrong time.
             unsafe { libc::signal(libc::SIGBUS, libc::SIG_IGN) };
             let path = Path::new(&arguments);
             let guarded = Buffer::map(File::open(path).unwrap(), MapOptions::new().guarded(true)).unwrap();
-            // SAFETY: a system call.
+            // SAFETY: `raise` has no memory arguments, and the signal is ignored.
             unsafe { libc::raise(libc::SIGBUS) };
             OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
             assert_eq!(guarded.pin().unwrap().load::<u8>(0).unwrap(), 0, "the guard is still there");
         }
         "shared memory" => {
-            // SAFETY: the parent let this process inherit the descriptor, for it alone.
+            // SAFETY: the parent passed an open descriptor to this process alone, and no other
+            // object owns it.
             let fd = unsafe { OwnedFd::from_raw_fd(arguments.parse().unwrap()) };
             let buffer = Buffer::map_shared(fd, 3, 5, true).unwrap();
             let guard = buffer.share().unwrap();
@@ -129,12 +132,12 @@ fn touch_shrunken(path: &Path) {
 fn exit_on_fault(code: c_int) {
     static CODE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
     extern "C" fn exit(_: c_int) {
-        // SAFETY: a system call that a signal handler may make.
+        // SAFETY: `_exit` is async-signal-safe and never returns; `CODE` is atomic.
         unsafe { libc::_exit(CODE.load(std::sync::atomic::Ordering::Relaxed)) }
     }
     CODE.store(code, std::sync::atomic::Ordering::Relaxed);
     let handler: extern "C" fn(c_int) = exit;
-    // SAFETY: the handler makes one system call.
+    // SAFETY: the handler has the required signature, and only calls the async-signal-safe `_exit`.
     unsafe { libc::signal(libc::SIGBUS, handler as libc::sighandler_t) };
 }
 
@@ -483,10 +486,10 @@ fn shared_memory_that_cannot_be_had_is_an_error() {
 
 #[test]
 fn what_is_not_sealed_shared_memory_is_refused() {
-    // SAFETY: the name is a C string.
+    // SAFETY: the name is a C string, and `memfd_create` accesses no other memory.
     let fd = unsafe { libc::memfd_create(c"unsealed".as_ptr(), libc::MFD_ALLOW_SEALING) };
     assert!(fd >= 0);
-    // SAFETY: new, open and ours.
+    // SAFETY: `memfd_create` returned this new descriptor, and no other object owns it.
     let mut memory = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
     memory.write_all(&pattern(100)).unwrap();
     let unsealed = memory.try_clone().unwrap();
@@ -494,7 +497,8 @@ fn what_is_not_sealed_shared_memory_is_refused() {
     let file = Temporary::new("no-shared-memory", &pattern(100));
     assert!(Buffer::map_shared(file.open().into(), 0, 100, false).unwrap_err().is_unsupported());
 
-    // SAFETY: a system call on a descriptor of ours.
+    // SAFETY: `F_ADD_SEALS` takes an integer and accesses no memory; `memory` keeps the descriptor
+    // open.
     let sealed = unsafe { libc::fcntl(memory.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) };
     assert_eq!(sealed, 0);
     let mapped = Buffer::map_shared(memory.try_clone().unwrap().into(), 1, 99, false).unwrap();
@@ -511,12 +515,12 @@ fn another_process_reads_and_writes_shared_memory_in_place() {
     let buffer = Buffer::shared(20).unwrap();
     buffer.slice(3..8).unwrap().share().unwrap().copy_from_slice(b"shore").unwrap();
     let (fd, _) = buffer.descriptor().unwrap();
-    // A duplicate by `dup` is inherited by children.
-    // SAFETY: a system call on an open descriptor.
+    // Children inherit a duplicate that `dup` makes.
+    // SAFETY: `dup` accesses no memory, and `fd` is open.
     let inherited = unsafe { libc::dup(fd.as_raw_fd()) };
     assert!(inherited >= 0);
     let status = run_child("shared memory", &inherited.to_string());
-    // SAFETY: made above, and used no more.
+    // SAFETY: `dup` returned this descriptor above, and no other object of this process owns it.
     drop(unsafe { OwnedFd::from_raw_fd(inherited) });
     assert!(status.success(), "{status}");
     assert_eq!(buffer.slice(3..8).unwrap().pin().unwrap().to_vec(), b"ships");

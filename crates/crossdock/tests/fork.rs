@@ -1,4 +1,5 @@
-//! After a fork the child uses and drops what it inherited, even where another thread was inside the library.
+//! After a fork the child uses and drops what it inherited, even where another thread was inside
+//! the library.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -23,21 +24,22 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `child` in a fork of this process, and returns the status with which it ended. A child that hangs is ended by the
-/// system, with a signal.
+/// Runs `child` in a fork of this process, and returns the status with which it ended. A child that
+/// hangs is ended by the system, with a signal.
 fn fork_and_wait(child: impl FnOnce() -> bool) -> i32 {
-    // SAFETY: the child does what a program with threads may do after a fork by glibc: it allocates, and ends by `_exit`.
+    // SAFETY: after a fork with glibc, the child of a threaded process may allocate. It calls only
+    // `child`, and ends by `_exit`.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no process could be made");
     if pid == 0 {
-        // SAFETY: a system call.
+        // SAFETY: `alarm` accesses no memory; its signal ends the child.
         unsafe { libc::alarm(60) };
         let code = if child() { 0 } else { 1 };
-        // SAFETY: ends the process without running what belongs to the parent.
+        // SAFETY: `_exit` accesses no memory, and skips the parent's exit handlers.
         unsafe { libc::_exit(code) }
     }
     let mut status = 0;
-    // SAFETY: the record is valid for the call.
+    // SAFETY: `pid` is a child of this process, and `status` is a writable local variable.
     let ended = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     if ended != pid {
         exit(2);
@@ -106,21 +108,23 @@ fn shared_memory_is_one_for_parent_and_child() {
 fn a_child_that_could_write_stands_in_the_way_of_sealing_until_it_is_gone() {
     let _alone = alone();
     let buffer = Buffer::shared(4).unwrap();
-    // SAFETY: the child does nothing but wait for a signal.
+    // SAFETY: the child of the fork makes only system calls, until a signal ends it.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no process could be made");
     if pid == 0 {
-        // SAFETY: a system call.
+        // SAFETY: `alarm` accesses no memory; its signal ends the child.
         unsafe { libc::alarm(60) };
         loop {
-            // SAFETY: a system call.
+            // SAFETY: `pause` accesses no memory, and waits for a signal.
             unsafe { libc::pause() };
         }
     }
     let back = buffer.into_sealed().unwrap_err();
-    // SAFETY: a child of ours, which nobody has waited for.
+    // SAFETY: `kill` accesses no memory. `pid` is a child that was not waited for, so the number is
+    // not reused.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
-    // SAFETY: as above; nothing is written.
+    // SAFETY: `waitpid` accepts a null pointer for the status. `pid` is a child that was not waited
+    // for.
     assert_eq!(unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) }, pid);
     assert!(back.error.is_conflict(), "{}", back.error);
     back.value.share().unwrap().store(0, 7u8).unwrap();
@@ -137,7 +141,7 @@ fn a_process_that_may_open_no_more_descriptors_receives_an_error() {
     shm::send(&theirs, &shm::export(&shared, &Request::pin()).unwrap()).unwrap();
     let status = fork_and_wait(|| {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the record is valid for the call.
+        // SAFETY: `none` is an initialised `rlimit` that outlives the call.
         let limited = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) } == 0;
         let refused =
             shm::receive(&ours).is_err_and(|error| error.is_io() && error.to_string().contains("may"));
@@ -154,7 +158,8 @@ fn pools() -> Vec<Pool> {
     vec![Pool::default(), caching, capped, guarded]
 }
 
-/// What a child does with pools and with a buffer that it inherited while other threads were inside the pool.
+/// What a child does with pools and with a buffer that it inherited while other threads were inside
+/// the pool.
 fn use_pool(pool: &Pool, mut inherited: Vec<Buffer>) -> bool {
     let mut good = true;
     for buffer in &mut inherited {
@@ -244,19 +249,20 @@ fn a_child_goes_on_when_its_parent_is_gone() {
             let buffers = inherited(pool);
             let status = fork_and_wait(|| {
                 let parent = std::process::id();
-                // SAFETY: as in `fork_and_wait`.
+                // SAFETY: the child of a fork may allocate with glibc; this grandchild uses a pool
+                // and a socket, and ends by `_exit`.
                 let pid = unsafe { libc::fork() };
                 if pid != 0 {
                     return pid > 0;
                 }
-                // SAFETY: a system call.
+                // SAFETY: `alarm` accesses no memory; its signal ends the grandchild.
                 unsafe { libc::alarm(60) };
                 while std::os::unix::process::parent_id() == parent {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 let good = use_pool(pool, buffers);
                 let told = (&theirs).write_all(if good { b"good" } else { b"bad" });
-                // SAFETY: ends the process without running what belongs to its parents.
+                // SAFETY: `_exit` accesses no memory, and skips the exit handlers of the parents.
                 unsafe { libc::_exit(i32::from(told.is_err())) }
             });
             assert_eq!(status, 0, "round {round}");
@@ -286,9 +292,9 @@ mod slow {
     #[repr(transparent)]
     pub(super) struct Slow(u32);
 
-    // SAFETY: a number.
+    // SAFETY: `Slow` is transparent over `u32`, which is `Pod`.
     unsafe impl crossdock::memory::Pod for Slow {}
-    // SAFETY: 4 bytes, all of them of the number.
+    // SAFETY: the dtype describes 4 bytes as one number, which is what `u32` is.
     unsafe impl crossdock::element::Element for Slow {
         fn dtype() -> DType {
             if WAITS.get() {

@@ -1,4 +1,5 @@
-//! Up to eight axes, no operation on a layout allocates. Counted by the allocator itself, in a binary of its own.
+//! Up to eight axes, no operation on a layout allocates. Counted by the allocator itself, in a
+//! binary of its own.
 
 use std::alloc::{GlobalAlloc, Layout as Block, System};
 use std::cell::Cell;
@@ -14,12 +15,13 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on to the system's allocator; counting touches a thread-local cell that needs no
-// allocation and no destructor.
+// SAFETY: every call is passed to `System`; counting uses a thread-local cell without allocation or
+// destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, block: Block) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise about `block` is passed on.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`: a block of nonzero size,
+        // which `System` requires, too.
         unsafe { System.alloc(block) }
     }
 

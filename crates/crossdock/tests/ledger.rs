@@ -17,7 +17,8 @@ use crossdock::view::{MemoryView, Request};
 use crossdock::{Array, DArray, Error};
 use crossdock_testkit::Coverage;
 
-/// The ledger belongs to the whole program, hence one test at a time; each begins with an empty one that is on.
+/// The ledger belongs to the whole program, hence one test at a time; each begins with an empty one
+/// that is on.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +79,7 @@ fn owners_of_every_kind_are_listed_and_go() {
         fresh.as_uninit_mut().iter_mut().for_each(|byte| {
             byte.write(0);
         });
-        // SAFETY: every byte was written.
+        // SAFETY: the loop above wrote every byte of the block.
         unsafe { fresh.assume_init() }
     };
     let owners: Vec<(&str, &str, Buffer)> = vec![
@@ -87,7 +88,8 @@ fn owners_of_every_kind_are_listed_and_go() {
         ("vec", "heap", Buffer::from_vec(vec![0u8; 8]).unwrap()),
         ("owner", "heap", Buffer::from_owner(std::sync::Arc::new(vec![0u8; 8])).unwrap()),
         ("static", "static", Buffer::from_static(&[0u8; 8]).unwrap()),
-        // SAFETY: the array outlives the buffer, and nobody touches it meanwhile.
+        // SAFETY: the array has 8 bytes, outlives the buffer, and is not accessed by other code
+        // meanwhile.
         ("foreign", "foreign", unsafe { Buffer::from_foreign(ptr, 8, Place::CPU, birth, || {}) }.unwrap()),
         ("file", "file map", Buffer::map(file(), MapOptions::new()).unwrap()),
         ("shared", "shared memory", Buffer::shared(8).unwrap()),
@@ -147,7 +149,7 @@ fn each_protocol_is_named_in_the_list_the_text_and_the_refusal() {
     for line in &expected {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // SAFETY: nobody else has the memory.
+    // SAFETY: the memory belongs to this test, and no other code accesses it.
     let error = unsafe { buffer.assume_sole() }.write().unwrap_err();
     assert_eq!(
         masked(&error.to_string()),

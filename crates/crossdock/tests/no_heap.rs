@@ -25,29 +25,33 @@ fn count() {
     let _ending = REQUESTS.try_with(|requests| requests.set(requests.get() + 1));
 }
 
-// SAFETY: all of it is the system's allocator; counting allocates nothing.
+// SAFETY: every call is passed to `System`; counting uses a thread-local cell and allocates
+// nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's word.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc` for `layout`, and `System`
+        // has the same one.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's word.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed` for `layout`, and
+        // `System` has the same one.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller's word.
+        // SAFETY: `ptr` came from `System` by one of the functions above, with this layout, and
+        // `new_size` is valid by the caller's contract.
         unsafe { System.realloc(ptr, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         count();
-        // SAFETY: the caller's word.
+        // SAFETY: `ptr` came from `System` by one of the functions above, with this layout.
         unsafe { System.dealloc(ptr, layout) }
     }
 }
@@ -55,8 +59,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs `operation` twice, and panics if it allocated, resized or freed anything on the heap in either run: neither what
-/// it makes the first time, nor what it makes every time.
+/// Runs `operation` twice, and panics if it allocated, resized or freed anything on the heap in
+/// either run: neither what it makes the first time, nor what it makes every time.
 #[track_caller]
 fn assert_no_heap<T>(name: &str, mut operation: impl FnMut() -> T) {
     for run in ["first", "second"] {
@@ -257,15 +261,17 @@ fn typed_arrays_allocate_nothing_up_to_eight_axes() {
 fn views_of_objects_come_and_go_without_the_heap() {
     unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
         static SHAPE: [isize; 8] = [1, 1, 1, 1, 1, 1, 1, 8];
-        // SAFETY: the hub's struct, and an object of at least eight bytes.
+        // SAFETY: the hub passes a writable struct, and an object of the class, which has at least
+        // eight bytes.
         unsafe { *view = View::of_bytes(obj, obj, 8, true).unwrap() };
-        // SAFETY: as above.
+        // SAFETY: the hub passes a writable struct, initialised just before, which no other code
+        // accesses during the call.
         let view = unsafe { &mut *view };
         (view.ndim, view.shape, view.format) = (8, SHAPE.as_ptr(), c"C".as_ptr());
         1
     }
     let class = Class { name: c"Lent".as_ptr(), super_: std::ptr::null() };
-    // SAFETY: the callback is for objects of this class.
+    // SAFETY: the class outlives the registration, and the callback accepts its objects.
     unsafe { memory_view::register(&class, &Entry { get: Some(lend), release: None, available: None }) }
         .unwrap();
     // A format that is met for the first time in the process is remembered, in a block that stays.
@@ -279,12 +285,13 @@ fn views_of_objects_come_and_go_without_the_heap() {
     for (name, obj) in ["numbers", "records", "a producer's"].into_iter().zip(objects) {
         assert_no_heap(name, || {
             let mut view = View::EMPTY;
-            // SAFETY: an object, and a place for a view.
+            // SAFETY: `obj` is a live object, which begins with its class, and `view` is a writable
+            // struct.
             unsafe { memory_view::get(black_box(obj), &mut view, Flags::SIMPLE) }.unwrap();
             let index = [0; 8];
-            // SAFETY: a view that is held, and as many numbers as axes.
+            // SAFETY: the view is held, and `index` has eight numbers, at least one for each axis.
             black_box(unsafe { view.item_pointer(index.as_ptr()) }.unwrap());
-            // SAFETY: the view.
+            // SAFETY: `get` filled in the view, which is released once, after its last use.
             assert!(unsafe { memory_view::release(&mut view) });
         });
     }

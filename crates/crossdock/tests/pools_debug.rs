@@ -1,7 +1,8 @@
 //! Debug mode finds what was written where nobody may, and what was given back as it was not taken.
 //!
-//! Guards are part of a block that the allocator gave, so that no sanitizer sees anything wrong with these writes. A damaged block is
-//! not given back: tests that leave one behind say `forgotten`.
+//! Guards are part of a block that the allocator gave, so that no sanitizer sees anything wrong
+//! with these writes. A damaged block is not given back: tests that leave one behind say
+//! `forgotten`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,9 +30,11 @@ fn pools() -> Vec<Pool> {
 /// Writes one byte, `at` bytes behind the beginning (or in front of it).
 fn corrupt(start: *const u8, at: isize) {
     let byte = std::ptr::with_exposed_provenance_mut::<u8>(start.expose_provenance().wrapping_add_signed(at));
-    // SAFETY: within the block that the pool's allocator gave, as the callers know.
+    // SAFETY: callers pass an address in the block that the pool's allocator returned, guards
+    // included.
     let before = unsafe { byte.read() };
-    // SAFETY: as above.
+    // SAFETY: callers pass an address in the block that the pool's allocator returned, guards
+    // included.
     unsafe { byte.write(before.wrapping_add(1)) };
 }
 
@@ -181,7 +184,7 @@ fn good_use_of_any_kind_is_not_reported_and_guards_are_not_charged() {
             assert!(zeroed.read().unwrap().iter().all(|&byte| byte == 0));
             let mut fresh = options.uninit(&pool, nbytes).unwrap();
             fresh.as_uninit_mut().iter_mut().for_each(|byte| _ = byte.write(1));
-            // SAFETY: all bytes are written.
+            // SAFETY: the loop above wrote every byte of the block.
             let fresh = unsafe { fresh.assume_init() };
             let mut growing = options.mutable(&pool, nbytes).unwrap();
             for _ in 0..random.usize(..4) {
@@ -226,7 +229,8 @@ mod raw {
         kept: Arc<super::Mutex<Vec<(usize, Layout)>>>,
     }
 
-    // SAFETY: blocks come from the system's allocator and stay where they are.
+    // SAFETY: blocks come from the global allocator, and stay allocated and in place until the
+    // arena goes.
     unsafe impl Allocator for Arena {
         fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
             allocator_api2::alloc::Global.allocate(layout)
@@ -243,7 +247,8 @@ mod raw {
             if Arc::strong_count(&self.kept) == 1 {
                 for (address, layout) in self.kept.lock().unwrap().drain(..) {
                     let block = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).unwrap();
-                    // SAFETY: from `allocate`, with this layout, and nobody's any more.
+                    // SAFETY: `allocate` got the block from `Global` with this layout, and this is
+                    // the last handle on the arena, so no pool uses it.
                     unsafe { allocator_api2::alloc::Global.deallocate(block, layout) };
                 }
             }
@@ -258,20 +263,22 @@ mod raw {
         let mut fresh = pool.uninit(100).unwrap();
         let start = fresh.as_uninit_mut().as_mut_ptr().cast::<u8>();
         let address = start.expose_provenance();
-        // SAFETY: debug mode has written them.
+        // SAFETY: the block has 100 bytes, and debug mode has filled them with its pattern.
         assert_eq!(unsafe { std::slice::from_raw_parts(start, 100) }, [0xCD; 100]);
         drop(fresh);
         assert_eq!(arena.given_back.load(Ordering::Relaxed), 1);
         let gone = std::ptr::with_exposed_provenance::<u8>(address);
-        // SAFETY: the arena keeps what it was given back.
+        // SAFETY: the arena keeps released blocks allocated, and debug mode has filled all 128
+        // bytes.
         assert_eq!(unsafe { std::slice::from_raw_parts(gone, 128) }, [0xDD; 128]);
 
         let block = pool.allocate(layout(10, 1)).unwrap().cast::<u8>();
-        // SAFETY: as above.
+        // SAFETY: the pool allocated the block just before with 10 bytes, and debug mode has filled
+        // them.
         assert_eq!(unsafe { std::slice::from_raw_parts(block.as_ptr(), 10) }, [0xCD; 10]);
-        // SAFETY: taken above with this layout.
+        // SAFETY: the pool allocated the block above with this layout, and it is not used again.
         unsafe { pool.deallocate(block, layout(10, 1)) };
-        // SAFETY: the arena keeps what it was given back.
+        // SAFETY: the arena keeps released blocks allocated, so the 10 bytes are still readable.
         assert_eq!(unsafe { std::slice::from_raw_parts(block.as_ptr(), 10) }, [0xDD; 10]);
         assert_eq!(take_damage(), []);
         drop(pool);
@@ -284,9 +291,10 @@ mod raw {
             let before = pool.statistics().live_nbytes;
             let block = pool.allocate(layout(100, 8)).unwrap().cast::<u8>();
             let address = block.addr().get();
-            // SAFETY: taken above with this layout.
+            // SAFETY: the pool allocated the block above with this layout.
             unsafe { pool.deallocate(block, layout(100, 8)) };
-            // SAFETY: not as it must be, which is what debug mode is for.
+            // SAFETY: a deliberate violation: debug mode finds the address among released blocks,
+            // and reports it without an access.
             unsafe { pool.deallocate(block, layout(100, 8)) };
             let twice = Damage::NotTaken { address, given: 100, once: Some(100) };
             assert_eq!(take_damage(), [twice]);
@@ -297,12 +305,14 @@ mod raw {
 
             let mut ours = [0u64; 4];
             let never = NonNull::from(&mut ours).cast::<u8>();
-            // SAFETY: as above.
+            // SAFETY: a deliberate violation: debug mode does not know the address, and reports it
+            // without an access.
             unsafe { pool.deallocate(never, layout(24, 8)) };
             let found = Damage::NotTaken { address: never.addr().get(), given: 24, once: None };
             assert_eq!(take_damage(), [found]);
             assert!(found.to_string().contains("24 bytes") && found.to_string().contains("never"), "{found}");
-            // SAFETY: as above.
+            // SAFETY: a deliberate violation: debug mode does not know the address, and refuses
+            // without an access.
             assert!(unsafe { pool.grow(never, layout(24, 8), layout(48, 8)) }.is_err());
             assert_eq!(take_damage(), [found]);
             assert_eq!(pool.statistics().live_nbytes, before);
@@ -323,7 +333,8 @@ mod raw {
             (&other, layout(100, 8)),
         ];
         for (pool, layout) in given {
-            // SAFETY: not as it must be, which is what debug mode is for.
+            // SAFETY: a deliberate violation: debug mode compares pool and layout with the record
+            // of the block, and only reports it.
             unsafe { pool.deallocate(block, layout) };
         }
         let expected = [
@@ -336,11 +347,13 @@ mod raw {
         let text = expected[0].to_string();
         assert!(text.contains("100") && text.contains("96"), "{text}");
         assert!(expected[3].to_string().contains("`theirs`"), "{}", expected[3]);
-        // SAFETY: as above.
+        // SAFETY: a deliberate violation: debug mode compares the layout with the record of the
+        // block, and only reports it.
         assert!(unsafe { pool.grow(block, layout(99, 8), layout(200, 8)) }.is_err());
         assert_eq!(take_damage(), [Damage::WrongSize { address, taken: 100, given: 99 }]);
         assert_eq!(pool.statistics().live_nbytes, 128);
-        // SAFETY: taken above with this layout, and not given back.
+        // SAFETY: the pool allocated the block above with this layout, and the wrong calls did not
+        // release it.
         unsafe { pool.deallocate(block, layout(100, 8)) };
         assert_eq!((take_damage(), pool.statistics().live_nbytes), (vec![], 0));
     }
@@ -355,7 +368,8 @@ mod raw {
                 assert!(block.addr().get().is_multiple_of(align));
                 corrupt(block.as_ptr(), nbytes as isize);
                 corrupt(block.as_ptr(), -(guard as isize));
-                // SAFETY: taken above with this layout.
+                // SAFETY: the pool allocated the block above with this layout, and it is not used
+                // again.
                 unsafe { pool.deallocate(block, layout(nbytes, align)) };
                 let address = block.addr().get();
                 let expected = [

@@ -27,7 +27,7 @@ fn tell_of_the_default_pool() {
     let cached = pool.statistics().cached_nbytes >= 1 << 20;
     let buffer = Buffer::zeroed(100).unwrap();
     let padding = buffer.as_ptr().cast_mut().wrapping_add(100);
-    // SAFETY: the padding belongs to the block.
+    // SAFETY: the pool rounds the block of 100 bytes up to 128, so the byte belongs to it.
     unsafe { padding.write(1) };
     drop(buffer);
     let mut large = pool.mutable(1 << 20).unwrap();
@@ -94,10 +94,10 @@ fn use_little_address_space() {
     bytes.extend_from_slice(&[7u8; 1000]).unwrap();
     let before = (bytes.as_ptr(), bytes.capacity(), pool.statistics().live_nbytes);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the record is valid for the call.
+    // SAFETY: `limit` is a writable local variable, which outlives the call.
     assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) }, 0);
     let tight = libc::rlimit { rlim_cur: 1 << 20, ..limit };
-    // SAFETY: as above.
+    // SAFETY: `tight` is an initialised local variable, which outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const tight) }, 0);
     const MUCH: usize = 256 << 20;
     let mut refused = vec![
@@ -114,7 +114,7 @@ fn use_little_address_space() {
     refused.push(
         buffer.copy_slice(.., &pool.capped("no memory", MUCH).unwrap()).map(drop).and(buffer.resize(MUCH)),
     );
-    // SAFETY: as above.
+    // SAFETY: `limit` is an initialised local variable, which outlives the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
     for (nth, refused) in refused.into_iter().enumerate() {
         let error = refused.unwrap_err();
@@ -182,7 +182,8 @@ fn resident(start: *const u8, nbytes: usize) -> (usize, usize) {
     let first = start.addr() / PAGE * PAGE;
     let count = (start.addr() + nbytes - first).div_ceil(PAGE);
     let mut pages = vec![0u8; count];
-    // SAFETY: the range is mapped, and the vector has a byte for each page.
+    // SAFETY: the range belongs to a live block, so it is mapped, and `pages` has a byte for each
+    // page.
     let failed =
         unsafe { libc::mincore(start.with_addr(first).cast_mut().cast(), count * PAGE, pages.as_mut_ptr()) };
     assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
@@ -265,7 +266,8 @@ fn a_node_is_preferred_where_there_are_nodes_and_one_that_is_not_there_does_no_h
     let bytes = AllocOptions::new().hints(Hints::new().node(0)).zeroed(&pool, 1 << 20).unwrap();
     let mut mode = -1i32;
     let (mode_at, nowhere) = (&raw mut mode, std::ptr::null_mut::<u64>());
-    // SAFETY: the mode is valid for the call; no nodes are asked for.
+    // SAFETY: `mode_at` is writable, a null node mask is valid for zero nodes, and the address is
+    // that of a live block.
     let failed =
         unsafe { libc::syscall(libc::SYS_get_mempolicy, mode_at, nowhere, 0, bytes.as_ptr(), MPOL_F_ADDR) };
     if failed == 0 {

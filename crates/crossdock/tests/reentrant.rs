@@ -268,7 +268,8 @@ fn memory_of_a_device_that_is_released() {
         drop(bytes);
         Ok(())
     };
-    // SAFETY: 64 bytes of a vector that `release` owns.
+    // SAFETY: the region is the 64 bytes of a vector that `release` owns, and no other code
+    // accesses them.
     let buffer = unsafe { device::adopt(manager, region, charge, release) }.unwrap();
     drop(buffer);
     assert_eq!(calls.count(), 1);
@@ -279,10 +280,10 @@ fn a_deleter_of_a_tensor_and_a_release_of_foreign_memory() {
     let _alone = alone();
     let calls = Calls::new();
     let array = array(owned(&calls));
-    // SAFETY: the consumer in this test does not write.
+    // SAFETY: the only consumer is the import below, and this test does not write through it.
     let options = unsafe { ExportOptions::default().trust_readonly() };
     let lent = dlpack::export_versioned(&array, &options).unwrap();
-    // SAFETY: the tensor was exported just now.
+    // SAFETY: the tensor was exported just now, and this import is its only consumer.
     let back = unsafe { dlpack::import_versioned(lent.into_raw()) }.unwrap();
     drop(array);
     drop(back);
@@ -294,7 +295,8 @@ fn a_deleter_of_a_tensor_and_a_release_of_foreign_memory() {
         called.call();
         drop(bytes);
     };
-    // SAFETY: 8 bytes of a vector that `release` owns.
+    // SAFETY: `ptr` leads to 8 bytes of a vector that `release` owns, and no other code accesses
+    // them.
     let foreign = unsafe { Buffer::from_foreign(ptr, 8, Place::CPU, Birth::Sole, release) }.unwrap();
     drop(foreign);
     assert_eq!(calls.count(), 2);

@@ -1,7 +1,9 @@
-//! The example of two programs, of which one is killed at any moment, or both: the other ends in good order, and nothing is left.
+//! The example of two programs, of which one is killed at any moment, or both: the other ends in
+//! good order, and nothing is left.
 //!
-//! The two programs are this test program, started again in the role of the example's maker or taker. What lives on looks through
-//! its own descriptors and maps before it ends; the test looks through those of all processes. `CROSSDOCK_SEED` chooses the moments.
+//! The two programs are this test program, started again in the role of the example's maker or
+//! taker. What lives on looks through its own descriptors and maps before it ends; the test looks
+//! through those of all processes. `CROSSDOCK_SEED` chooses the moments.
 
 use std::ffi::CString;
 use std::io::Read;
@@ -165,7 +167,8 @@ fn two_programs_survive_the_death_of_either_at_any_moment() {
     for round in 0..times {
         coverage.case();
         let name = format!("killed-{}-{round}", std::process::id());
-        // One round of the example is over in a moment; where one is to be killed amid it, it goes on for ever.
+        // One round of the example is over in a moment; where one is to be killed amid it, it goes
+        // on for ever.
         let victims = [&[0][..], &[1], &[0, 1], &[1, 0]][round % 4];
         let amid = rng.usize(0..5) > 1;
         let unharmed = round % 20 == 19;
@@ -221,7 +224,8 @@ fn two_programs_survive_the_death_of_either_at_any_moment() {
     }
 }
 
-/// An array whose description does not fit into a socket, so that sending it takes as long as the receiver likes.
+/// An array whose description does not fit into a socket, so that sending it takes as long as the
+/// receiver likes.
 fn wide(name: &str) -> DArray {
     let fields = (0..20_000).map(|index| (format!("a field with a name, number {index}"), DType::U8));
     let dtype = DType::packed_record(fields.collect::<Vec<_>>()).unwrap();
@@ -233,7 +237,7 @@ fn wide(name: &str) -> DArray {
 /// Waits for a first byte, which stays where it is.
 fn until_something_comes(socket: &UnixStream) {
     let mut byte = [0];
-    // SAFETY: there is room for one byte.
+    // SAFETY: `byte` has room for the one byte that `recv` may write.
     let got = unsafe { libc::recv(socket.as_raw_fd(), byte.as_mut_ptr().cast(), 1, libc::MSG_PEEK) };
     assert_eq!(got, 1);
 }
@@ -251,7 +255,8 @@ fn a_receiver_survives_a_sender_that_is_killed_amid_a_message() {
     let name = format!("amid-send-{}", std::process::id());
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut sender = Program::start("send-wide", &name, 0, HANGS, OwnedFd::from(theirs).into());
-    // The descriptor goes beside the first byte; then it can go no further than the socket is large.
+    // The descriptor goes beside the first byte; then it can go no further than the socket is
+    // large.
     assert!(until_held(&mut sender, &name));
     until_something_comes(&ours);
     std::thread::sleep(Duration::from_millis(50));

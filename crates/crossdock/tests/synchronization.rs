@@ -1,4 +1,5 @@
-//! Memory changes hands while a device works on it: the consumer comes after that work, by a stream, by an event, or because the host waits.
+//! Memory changes hands while a device works on it: the consumer comes after that work, by a
+//! stream, by an event, or because the host waits.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -144,7 +145,8 @@ impl Fixture {
         DArray::from_buffer_in_order(memory, DType::I32, &[3], Order::RowMajor).unwrap()
     }
 
-    /// An array that is still being written, by a stream of its own, for as long as the second lives.
+    /// An array that is still being written, by a stream of its own, for as long as the second
+    /// lives.
     fn written(&self) -> (DArray, Paused, Arc<dyn Event>) {
         let array = self.array();
         let paused = self.fenced.pause();
@@ -173,10 +175,12 @@ fn numbers(array: &DArray) -> Vec<u8> {
 
 /// # Safety
 ///
-/// As for [`Synchronization::order`].
+/// `stream` is `None`, a number that names no handle, or the handle of a live stream of the array's
+/// device.
 unsafe fn order(array: &DArray, stream: Option<i64>) -> Result<()> {
     let synchronization = Synchronization::asked(array.place().kind(), stream)?;
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: if `stream` is a handle, it is that of a live stream of the array's
+    // device.
     unsafe { synchronization.order(array, LeaseKind::Share) }
 }
 
@@ -191,7 +195,7 @@ fn the_consumers_stream_waits_and_the_host_does_not() {
     let fixture = Fixture::new();
     let (array, paused, written) = fixture.written();
     let theirs = fixture.stream();
-    // SAFETY: a stream of the device's, which lives.
+    // SAFETY: `theirs` is a live stream of the array's device.
     unsafe { order(&array, Some(theirs.raw().addr() as i64)) }.unwrap();
     let lent = lend(&array);
     let reached = theirs.record().unwrap();
@@ -209,7 +213,7 @@ fn a_consumer_without_a_stream_is_waited_for_by_the_host() {
     let (array, paused, written) = fixture.written();
     thread::scope(|scope| {
         let exported = scope.spawn(|| {
-            // SAFETY: there is no stream.
+            // SAFETY: `None` names no stream handle, so none can be invalid.
             unsafe { order(&array, None) }.unwrap();
             assert!(written.is_done());
             drop(lend(&array));
@@ -223,7 +227,7 @@ fn a_consumer_without_a_stream_is_waited_for_by_the_host() {
 fn a_consumer_that_asks_for_no_synchronization_gets_none() {
     let fixture = Fixture::new();
     let (array, paused, written) = fixture.written();
-    // SAFETY: there is no stream.
+    // SAFETY: -1 asks for no synchronization and names no stream handle.
     unsafe { order(&array, Some(-1)) }.unwrap();
     let lent = lend(&array);
     assert!(!written.is_done());
@@ -238,12 +242,13 @@ fn work_that_failed_is_told_to_every_consumer_that_would_read_it() {
     completion.finish(Err(crossdock::Error::device("error 719")));
     let stream = fixture.stream();
     for number in [None, Some(stream.raw().addr() as i64)] {
-        // SAFETY: a stream of the device's, which lives.
+        // SAFETY: the number is absent, or the handle of `stream`, which is a live stream of the
+        // array's device.
         let error = unsafe { order(&array, number) }.unwrap_err();
         assert!(error.is_device() && error.to_string().contains("error 719"), "{error}");
     }
     array.buffer().unwrap().0.settle().unwrap_err();
-    // SAFETY: there is no stream.
+    // SAFETY: `None` names no stream handle, so none can be invalid.
     unsafe { order(&array, None) }.unwrap();
 }
 
@@ -252,11 +257,11 @@ fn what_comes_in_is_waited_for_by_whoever_touches_it_next() {
     let fixture = Fixture::new();
     let (array, theirs) = (fixture.array(), fixture.stream());
     let synchronization = Synchronization::Stream(theirs.raw().addr());
-    // SAFETY: a stream of the device's, which lives.
+    // SAFETY: `theirs` is a live stream of the array's device.
     unsafe { synchronization.note(&array) }.unwrap();
     thread::scope(|scope| {
         let paused = fixture.fenced.pause();
-        // SAFETY: as above.
+        // SAFETY: `theirs` is a live stream of the array's device.
         unsafe { synchronization.note(&array) }.unwrap();
         let noted = array.buffer().unwrap().0.events().unwrap();
         let (event, effect) = noted.last().expect("work is under way in the stream").clone();
@@ -268,7 +273,7 @@ fn what_comes_in_is_waited_for_by_whoever_touches_it_next() {
     });
     assert!(array.buffer().unwrap().0.events().unwrap().is_empty());
     for other in [Synchronization::Host, Synchronization::Nobody] {
-        // SAFETY: there is no stream.
+        // SAFETY: `Host` and `Nobody` contain no stream handle, so none can be invalid.
         unsafe { other.note(&array) }.unwrap();
     }
     assert!(array.buffer().unwrap().0.events().unwrap().is_empty());
@@ -277,17 +282,17 @@ fn what_comes_in_is_waited_for_by_whoever_touches_it_next() {
 #[test]
 fn memory_of_a_device_that_nobody_knows_goes_on_in_the_order_in_which_it_came() {
     let place = Place::new(DeviceKind::ONEAPI, 1);
-    // SAFETY: memory on a device is not touched from here.
+    // SAFETY: the place is a device, so the CPU never accesses the address, and nothing frees it.
     let memory = unsafe { Buffer::non_owned(4096 as *mut u8, 12, place) }.unwrap();
     let array = DArray::from_buffer_in_order(memory, DType::I32, &[3], Order::RowMajor).unwrap();
     for fine in [Synchronization::Host, Synchronization::Nobody, Synchronization::LEGACY_DEFAULT] {
-        // SAFETY: nobody follows the handle.
+        // SAFETY: no driver is registered for the device, so no code uses a stream handle.
         unsafe { fine.order(&array, LeaseKind::Share) }.unwrap();
     }
     let other = Synchronization::Stream(4096);
-    // SAFETY: nobody follows the handle.
+    // SAFETY: no driver is registered for the device, so the handle is refused and not used.
     assert!(unsafe { other.order(&array, LeaseKind::Share) }.unwrap_err().is_unsupported());
-    // SAFETY: nobody follows the handle.
+    // SAFETY: no driver is registered for the device, so the handle is refused and not used.
     assert!(unsafe { other.note(&array) }.unwrap_err().is_unsupported());
 }
 
@@ -295,18 +300,19 @@ fn memory_of_a_device_that_nobody_knows_goes_on_in_the_order_in_which_it_came() 
 fn rocm_and_cuda_tensors_go_on_with_the_default_stream_where_there_is_no_driver() {
     for kind in [DeviceKind::ROCM, DeviceKind::CUDA] {
         let place = Place::new(kind, 61);
-        // SAFETY: the test does not access memory of the device.
+        // SAFETY: the place is a device, so the CPU never accesses the address, and nothing frees
+        // it.
         let memory = unsafe { Buffer::non_owned(4096 as *mut u8, 12, place) }.unwrap();
         let array = DArray::from_buffer_in_order(memory, DType::I32, &[3], Order::RowMajor).unwrap();
         let usual = Synchronization::asked(kind, None).unwrap();
-        // SAFETY: without a driver the handle is not used.
+        // SAFETY: without a driver for the device, no code uses the handle.
         unsafe { usual.order(&array, LeaseKind::Share) }.unwrap();
         let lent = dlpack::export_versioned(&array, &dlpack::ExportOptions::new().ordered()).unwrap();
         let device = lent.managed().dl_tensor.device;
         assert_eq!((device.device_type, device.device_id), (kind.0, 61));
         // The stream that the producer was asked for is the same one.
         assert_eq!(Synchronization::asked(kind, Synchronization::to_ask(kind)).unwrap(), usual);
-        // SAFETY: without a driver the handle is not used.
+        // SAFETY: without a driver for the device, no code uses the handle.
         let error = unsafe { Synchronization::Stream(4096).order(&array, LeaseKind::Share) }.unwrap_err();
         assert!(error.is_unsupported() || error.is_device() || error.is_io(), "{error:?}");
     }
@@ -326,7 +332,8 @@ fn memory_that_cuda_describes_is_known_as_its_own() {
         let inside = inside.clone();
         move || drop(inside)
     };
-    // SAFETY: nobody touches it.
+    // SAFETY: the place is CUDA memory at a made-up address, which neither the library nor the test
+    // dereferences.
     let array = unsafe { cuda::import(&described(&[2, 3]), place, Synchronization::Nobody, true, release) };
     let array = array.unwrap();
     assert_eq!((array.place(), array.shape(), array.as_ptr().addr()), (place, &[2, 3][..], 4096));
@@ -339,7 +346,7 @@ fn memory_that_cuda_describes_is_known_as_its_own() {
         move || drop(dropped)
     };
     let here = Place::CPU;
-    // SAFETY: nobody touches it.
+    // SAFETY: the description is refused before any byte is read.
     let error = unsafe { cuda::import(&described(&[3]), here, Synchronization::Nobody, false, release) };
     let error = error.unwrap_err();
     assert!(error.is_place() && error.to_string().contains("cpu"), "{error}");
@@ -375,13 +382,13 @@ fn export_device(array: &DArray) -> Pair {
 }
 
 fn import_device((mut schema, mut column): Pair) -> Result<DArray> {
-    // SAFETY: just exported, consumed once.
+    // SAFETY: both structs were exported just now, match, and are consumed once.
     unsafe { arrow::import_device(&mut schema, &mut column) }
 }
 
 /// What an event pointer of the interface leads to.
 fn handle_at(column: &arrow::abi::ArrowDeviceArray) -> usize {
-    // SAFETY: of an export of ours, which was not released.
+    // SAFETY: the export is not released, so the event pointer leads to its handle.
     unsafe { column.sync_event.cast::<*mut c_void>().read() }.addr()
 }
 
@@ -418,7 +425,8 @@ fn work_of_ours_that_writes_is_over_before_anybody_relies_on_the_memory() {
     thread::scope(|scope| {
         let exported = scope.spawn(|| {
             let pair = export_device(&array);
-            // Between the last byte and the event there is a moment, in which the column has an event of its own.
+            // Between the last byte and the event there is a moment, in which the column has an
+            // event of its own.
             assert!(written.is_done() || !pair.1.sync_event.is_null());
             drop(import_device(pair).unwrap());
             assert_eq!(numbers(&array), [4, 5, 6]);

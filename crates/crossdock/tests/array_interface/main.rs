@@ -1,4 +1,5 @@
-//! NumPy's array interface without Python: what types are called, what others describe, and the lease for those who give nothing back.
+//! NumPy's array interface without Python: what types are called, what others describe, and the
+//! lease for those who give nothing back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -29,7 +30,8 @@ fn take<T>(described: Described<'_>, look: impl FnOnce(&DArray) -> T) -> Result<
     let release = move || {
         counter.fetch_add(1, Relaxed);
     };
-    // SAFETY: whatever it says, elements are reached where the test lies within the numbers; nobody writes them.
+    // SAFETY: `look` only accesses elements if the test's numbers stay within a live block, which
+    // no code writes; `release` frees nothing.
     let looked = unsafe { import(&described, true, Birth::Constant, release) }.map(|array| {
         assert!(array.is_readonly() && released.load(Relaxed) == 0);
         look(&array)

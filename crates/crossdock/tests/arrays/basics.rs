@@ -1,5 +1,5 @@
-//! Typed and dynamic arrays: what can be made of which memory, what is refused and with which numbers, and who may
-//! touch the elements beside whom.
+//! Typed and dynamic arrays: what can be made of which memory, what is refused and with which
+//! numbers, and who may touch the elements beside whom.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -597,11 +597,13 @@ fn handles_and_guards_go_to_any_thread() {
 
 // ===== devices
 
-/// Memory that pretends to be on a device: any access by the processor would be seen by the fault it makes.
+/// Memory that pretends to be on a device: any access by the processor would be seen by the fault
+/// it makes.
 fn on_device() -> Array<f32, 1> {
     let nowhere = std::ptr::without_provenance_mut(0x1000);
     let place = Place::new(DeviceKind::ROCM, 1);
-    // SAFETY: not on the host, so the processor never touches it; there is nothing to free.
+    // SAFETY: the place is a ROCm device, so the CPU never accesses the address, and the release
+    // does nothing.
     let buffer = unsafe { Buffer::from_foreign(nowhere, 64, place, Birth::Sole, || {}) }.unwrap();
     Array::from_buffer(buffer, [16]).unwrap()
 }

@@ -54,7 +54,8 @@ fn dtype(rng: &mut Rng) -> DType {
     }
 }
 
-/// An array of zeros under random strides, the array that it is a view of, and whether it is a view of itself many times over.
+/// An array of zeros under random strides, the array that it is a view of, and whether it is a view
+/// of itself many times over.
 fn strided(rng: &mut Rng, dtype: &DType, shape: &[usize]) -> (DArray, DArray) {
     let axes: Vec<usize> = {
         let mut axes: Vec<usize> = (0..shape.len()).collect();
@@ -93,7 +94,8 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// A value of a dtype, of few different ones, so that neighbours are often equal; now and then a special one.
+/// A value of a dtype, of few different ones, so that neighbours are often equal; now and then a
+/// special one.
 fn value(rng: &mut Rng, dtype: &DType) -> Value {
     let mut bytes = vec![0; dtype.itemsize()];
     match rng.usize(0..8) {

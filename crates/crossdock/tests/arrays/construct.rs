@@ -1,4 +1,5 @@
-//! How arrays come to be: over memory that is there, in new memory, in either order, in pools and on devices.
+//! How arrays come to be: over memory that is there, in new memory, in either order, in pools and
+//! on devices.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -229,7 +230,7 @@ fn elements_are_written_before_there_is_an_array() {
     for (number, element) in fresh.as_uninit_mut().iter_mut().enumerate() {
         *element = MaybeUninit::new(number as u32);
     }
-    // SAFETY: every element was written.
+    // SAFETY: the loop above wrote every element of `fresh`.
     let array = unsafe { fresh.assume_init() };
     assert_eq!(array.get([1, 2]).unwrap(), 5);
     assert_eq!(array.get([0, 1]).unwrap(), 2);
@@ -400,9 +401,9 @@ fn elements_that_want_more_than_the_pools_alignment_get_it() {
     #[derive(Clone, Copy)]
     #[repr(C, align(512))]
     struct Block([u8; 512]);
-    // SAFETY: 512 bytes and no padding, every pattern a value.
+    // SAFETY: `Block` is 512 bytes without padding, and every bit pattern is a valid value.
     unsafe impl crossdock::memory::Pod for Block {}
-    // SAFETY: as many bytes, all of them described, none with a byte order.
+    // SAFETY: the dtype describes all 512 bytes as bytes, which have no byte order.
     unsafe impl crossdock::element::Element for Block {
         fn dtype() -> DType {
             DType::void(512).unwrap()

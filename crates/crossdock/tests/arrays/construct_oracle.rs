@@ -1,5 +1,5 @@
-//! New arrays against the naive oracle, over random layouts: how much memory they have, what is in it, and as what they are visited.
-//! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts.
+//! New arrays against the naive oracle, over random layouts: how much memory they have, what is in
+//! it, and as what they are visited. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts.
 
 use crossdock::array::{Native, Visitor};
 use crossdock::buffer::Buffer;
@@ -67,7 +67,8 @@ fn memory_for_a_layout_is_what_its_elements_cover() {
             array.set(&index, &Value::Void(element.clone())).unwrap();
             let at = (nested.get(&index) - low) as usize;
             assert_eq!(buffer.read().unwrap()[at..at + itemsize], element);
-            // The same over memory that is there: exactly so much is enough, at exactly this offset.
+            // The same over memory that is there: exactly so much is enough, at exactly this
+            // offset.
             let taken = |offset| DArray::from_buffer(buffer.clone(), dtype.clone(), layout.clone(), offset);
             assert_eq!(taken(offset).unwrap().get(&index).unwrap(), Value::Void(element));
             assert!(taken(offset + 1).unwrap_err().is_bounds());

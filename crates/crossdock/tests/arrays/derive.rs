@@ -1,4 +1,5 @@
-//! Structs of a program as records of arrays: typed by the derive, dynamic by name, and their fields in place.
+//! Structs of a program as records of arrays: typed by the derive, dynamic by name, and their
+//! fields in place.
 
 use crossdock::element::{DType, Element, Value};
 use crossdock::layout::Order;

@@ -1,4 +1,5 @@
-//! What `#[derive(Element)]` writes, seen from a crate that uses it. What it refuses is tested in `crates/crossdock-ui`.
+//! What `#[derive(Element)]` writes, seen from a crate that uses it. What it refuses is tested in
+//! `crates/crossdock-ui`.
 
 use crossdock::element::{Be, Bool8, ByteOrder, DType, Element, Le, ScalarKind};
 

@@ -1,4 +1,5 @@
-//! Arrays as text: fixed texts, which NumPy printed once, and what is printed where there is nothing to be looked at.
+//! Arrays as text: fixed texts, which NumPy printed once, and what is printed where there is
+//! nothing to be looked at.
 
 use crossdock::array::ArrayView;
 use crossdock::buffer::Buffer;

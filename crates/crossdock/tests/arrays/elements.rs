@@ -36,7 +36,8 @@ fn dtypes_are_those_of_numpy() {
     assert_eq!(num_complex::Complex::<half::f16>::dtype(), DType::native(ScalarKind::Complex32));
 }
 
-/// The number goes through memory of its dtype, as the one interpreter of elements reads and writes it.
+/// The number goes through memory of its dtype, as the one interpreter of elements reads and writes
+/// it.
 fn goes_through_memory<T: Element + PartialEq + std::fmt::Debug + Into<Value>>(number: T) {
     let array = DArray::zeros(T::dtype(), &[3], Order::RowMajor).unwrap();
     array.set(&[1], &number.into()).unwrap();

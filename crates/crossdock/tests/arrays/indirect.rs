@@ -1,4 +1,5 @@
-//! Indirect arrays in real memory against the naive oracle: rows behind tables of pointers, at every rank and any number of tables.
+//! Indirect arrays in real memory against the naive oracle: rows behind tables of pointers, at
+//! every rank and any number of tables.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
 
@@ -18,7 +19,8 @@ use crate::cases;
 
 const CASES: usize = 4_000;
 
-/// Memory of a foreign library: tables of pointers, and rows of numbers. Every element is its own number.
+/// Memory of a foreign library: tables of pointers, and rows of numbers. Every element is its own
+/// number.
 struct Foreign {
     shape: Vec<usize>,
     /// Where pointers are followed, and what is added behind them.
@@ -30,7 +32,8 @@ struct Foreign {
     ptr: *const u8,
 }
 
-// SAFETY: the pointer leads into the blocks, which go along.
+// SAFETY: `ptr` points into `blocks`, which move with the struct, and no other thread has the
+// pointer.
 unsafe impl Send for Foreign {}
 
 impl Foreign {
@@ -70,7 +73,8 @@ impl Foreign {
         foreign
     }
 
-    /// The address of the element of index 0 in a block of one segment, which begins at an axis. All before it have their index.
+    /// The address of the element of index 0 in a block of one segment, which begins at an axis.
+    /// All before it have their index.
     fn block(&mut self, segment: usize, from: usize, index: &mut [usize]) -> *const u8 {
         let rank = self.shape.len();
         let end = (from..rank).find(|&axis| self.suboffsets[axis].is_some());
@@ -92,12 +96,14 @@ impl Foreign {
                 Some(axis) => {
                     let behind = self.block(segment + 1, axis + 1, index);
                     let pointer = behind.wrapping_offset(-self.suboffsets[axis].unwrap());
-                    // SAFETY: within the block, which has room for a pointer behind its last.
+                    // SAFETY: `at` is within the block, which has room for a whole pointer behind
+                    // the last address.
                     unsafe { at.cast::<*const u8>().write_unaligned(pointer) };
                 }
                 None => {
                     let number = self.number(index);
-                    // SAFETY: within the block, which has room for an element behind its last.
+                    // SAFETY: `at` is within the block, which has room for a whole element behind
+                    // the last address.
                     unsafe { at.cast::<u32>().write_unaligned(number) };
                 }
             }
@@ -119,7 +125,8 @@ impl Foreign {
 
     fn adopted(self, birth: Birth) -> DArray {
         let (ptr, layout) = (self.ptr, self.layout());
-        // SAFETY: the blocks are as the layout says, and stay until the closure is called. Nobody else touches them.
+        // SAFETY: the blocks match the layout, the closure keeps them alive until the release, and
+        // no other code accesses them.
         unsafe { DArray::from_indirect(ptr, DType::U32, &layout, birth, move || drop(self)) }.unwrap()
     }
 }
@@ -267,7 +274,8 @@ fn rows_are_adopted_and_released_with_the_last_view() {
     let table: Vec<*mut u8> = rows.iter_mut().map(|row| row.as_mut_ptr().cast()).collect();
     let layout = Layout::with_suboffsets(&[2, 2], &[8, 4], &[Some(0), None], 4).unwrap();
     let ptr = table.as_ptr().cast();
-    // SAFETY: the table and the rows outlive the array below.
+    // SAFETY: the table points to two rows of two elements; both outlive the array, which the test
+    // drops first.
     let array = unsafe { DArray::from_indirect(ptr, DType::U32, &layout, Birth::Aliased, || drop(counted)) };
     let row = array.unwrap().drop_axis(0, 1).unwrap();
     assert!(!row.is_indirect());
@@ -318,7 +326,7 @@ fn fields_of_records_behind_pointers_are_arrays_too() {
     let table: Vec<*mut u8> = rows.iter_mut().map(|row| row.as_mut_ptr()).collect();
     let layout = Layout::with_suboffsets(&[3, 2], &[8, 13], &[Some(0), None], 13).unwrap();
     let ptr = table.as_ptr().cast();
-    // SAFETY: the table and the rows outlive the arrays of this test.
+    // SAFETY: the table points to three rows of two records; both outlive all arrays of this test.
     let array = unsafe { DArray::from_indirect(ptr, pair, &layout, Birth::Aliased, || {}) }.unwrap();
     let price = array.at(".trade.price").unwrap();
     assert_eq!(price.get(&[2, 1]).unwrap(), Value::Float(21.0));
@@ -361,13 +369,14 @@ fn what_is_no_indirect_array_is_refused_and_released() {
     let ptr = table.as_ptr().cast();
     let indirect = Layout::with_suboffsets(&[2, 2], &[8, 4], &[Some(0), None], 4).unwrap();
     let direct = Layout::contiguous(&[2, 2], 4, Order::RowMajor).unwrap();
-    // SAFETY: the table may be read; what it leads to is nothing, which is found out.
+    // SAFETY: the table has a readable pointer for each row. A null pointer in it is refused before
+    // it is followed.
     let null = unsafe { DArray::from_indirect(ptr, DType::U32, &indirect, Birth::Aliased, release()) };
     assert!(null.unwrap_err().to_string().contains("element [0, 0]"));
-    // SAFETY: refused before anything is read.
+    // SAFETY: the dtype does not fit the layout, which is refused before anything is read.
     let other = unsafe { DArray::from_indirect(ptr, DType::U8, &indirect, Birth::Aliased, release()) };
     assert!(other.unwrap_err().is_dtype());
-    // SAFETY: refused before anything is read.
+    // SAFETY: the layout has no suboffsets, which is refused before anything is read.
     let plain = unsafe { DArray::from_indirect(ptr, DType::U32, &direct, Birth::Aliased, release()) };
     assert!(plain.unwrap_err().is_layout());
     assert_eq!(released.load(Relaxed), 3);

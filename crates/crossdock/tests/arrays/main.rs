@@ -1,4 +1,5 @@
-//! Typed and dynamic arrays: how they are made, seen, indexed, compared, printed and handed over, by example and against oracles.
+//! Typed and dynamic arrays: how they are made, seen, indexed, compared, printed and handed over,
+//! by example and against oracles.
 
 mod basics;
 mod compare;

@@ -1,7 +1,9 @@
-//! Arrays over real memory against the naive oracle: chains of operations, and every way to reach an element.
+//! Arrays over real memory against the naive oracle: chains of operations, and every way to reach
+//! an element.
 //!
-//! Every byte of the memory is a known function of where it lies, so that the oracle's list of addresses is a list of the
-//! bytes to be found. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
+//! Every byte of the memory is a known function of where it lies, so that the oracle's list of
+//! addresses is a list of the bytes to be found. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the
+//! arrays.
 
 use crossdock::array::ArrayViewMut;
 use crossdock::buffer::Buffer;
@@ -18,7 +20,8 @@ use crate::cases;
 
 const CASES: usize = 6_000;
 
-/// Windows above this are not made: strides that reach across the address space are the layout tests' own.
+/// Windows above this are not made: strides that reach across the address space are the layout
+/// tests' own.
 const MAX_WINDOW: usize = 1 << 16;
 
 /// The byte at a place in memory.
@@ -392,7 +395,7 @@ fn check_typed<T: Element, const D: usize>(twin: &Twin, context: &str) {
         let index: [usize; D] = index[..].try_into().unwrap();
         let expected = bytes_at(*cell, size_of::<T>());
         assert_eq!(bytes_of(&[view[index]]), expected, "{context}");
-        // SAFETY: the index is inside: the oracle has it.
+        // SAFETY: the oracle enumerates only indices that are within the bounds of the shape.
         assert_eq!(bytes_of(&[*unsafe { view.get_unchecked(index) }]), expected, "{context}");
     }
     let contiguous = twin.nested.is_contiguous(size_of::<T>(), true);
@@ -411,7 +414,8 @@ fn check_typed<T: Element, const D: usize>(twin: &Twin, context: &str) {
     }
 }
 
-/// All `&mut` at once are the elements: turned around through them, the array is turned around. Leaves all as it was.
+/// All `&mut` at once are the elements: turned around through them, the array is turned around.
+/// Leaves all as it was.
 fn check_mutable<T: Element, const D: usize>(
     mut view: ArrayViewMut<'_, T, D>,
     expected: &[u8],
@@ -432,7 +436,8 @@ fn check_mutable<T: Element, const D: usize>(
 }
 
 fn bytes_of<T: Element>(values: &[T]) -> Vec<u8> {
-    // SAFETY: elements have no padding (Pod 2).
+    // SAFETY: `T: Element` implies `Pod` 2: no padding, so all `size_of_val(values)` bytes are
+    // initialised.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }.to_vec()
 }
 
@@ -475,7 +480,8 @@ fn placed(rng: &mut Rng, itemsize: usize) -> Placed {
     let rank = rng.usize(0..=8);
     loop {
         let placed = generate::direct(rng, rank);
-        // The layout was made for another item size; the strides may well be unaligned or overlap for this one.
+        // The layout was made for another item size; the strides may well be unaligned or overlap
+        // for this one.
         let plain = Plain { itemsize, ..placed.plain };
         let (low, high, _) = plain.reach(0);
         let empty = plain.shape.contains(&0);

@@ -1,4 +1,5 @@
-//! Records that become other records or columns: what is refused, and in which words. What is taken stands in `records_oracle.rs`.
+//! Records that become other records or columns: what is refused, and in which words. What is taken
+//! stands in `records_oracle.rs`.
 
 use crossdock::element::{DType, Field, Value};
 use crossdock::layout::{Layout, Order};

@@ -1,4 +1,5 @@
-//! Records that become other records, become columns, and come of them, against an oracle that goes value by value.
+//! Records that become other records, become columns, and come of them, against an oracle that goes
+//! value by value.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
 
@@ -133,7 +134,8 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Whether the one value is the other, of another dtype perhaps; of records, the fields that `to` has.
+/// Whether the one value is the other, of another dtype perhaps; of records, the fields that `to`
+/// has.
 fn is_same(from: &Value, to: &Value) -> bool {
     let close = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
     match (from, to) {

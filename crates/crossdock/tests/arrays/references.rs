@@ -1,4 +1,5 @@
-//! One element: had by index, and as a reference that keeps the memory; on the host and on a device.
+//! One element: had by index, and as a reference that keeps the memory; on the host and on a
+//! device.
 
 use crossdock::array::{DReference, Reference};
 use crossdock::device::fenced::FencedDevice;

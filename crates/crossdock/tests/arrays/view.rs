@@ -64,8 +64,8 @@ enum Expected {
     Refused,
 }
 
-/// The whole table, told by a rule of its own: what stands in the way of a hand-over in place, in the order in which it
-/// is found.
+/// The whole table, told by a rule of its own: what stands in the way of a hand-over in place, in
+/// the order in which it is found.
 fn obstacle(kind: LeaseKind, birth: Birth, readonly: bool, order: bool, dtype: bool) -> Option<&'static str> {
     let writes = matches!(kind, LeaseKind::Write | LeaseKind::Share);
     if dtype {
@@ -284,7 +284,8 @@ fn elements_that_overlap_are_not_lent_for_writing() {
 fn on_device() -> DArray {
     let place = Place::new(DeviceKind::CUDA, 0);
     let nowhere = std::ptr::without_provenance_mut(0x1000);
-    // SAFETY: not on the host, so the processor never touches it; there is nothing to free.
+    // SAFETY: the place is a CUDA device, so the CPU never accesses the address, and the release
+    // does nothing.
     let buffer = unsafe { Buffer::from_foreign(nowhere, 64, place, Birth::Sole, || {}) }.unwrap();
     Array::<f32, 1>::from_buffer(buffer, [16]).unwrap().into()
 }
@@ -322,7 +323,8 @@ fn pinned_host_memory_is_copied_to_ordinary_memory_where_that_was_asked_for() {
     static BYTES: [u8; 8] = [5; 8];
     let place = Place::new(DeviceKind::CUDA_HOST, 0);
     let ptr = BYTES.as_ptr().cast_mut();
-    // SAFETY: a static lives as long as the program, and nobody writes it.
+    // SAFETY: `BYTES` is a static of 8 bytes, which lives as long as the program and is never
+    // written.
     let buffer = unsafe { Buffer::from_foreign(ptr, 8, place, Birth::Constant, || {}) }.unwrap();
     let array = Array::<u8, 1>::from_buffer(buffer, [8]).unwrap();
     assert_eq!(crossdock::view(&array, Request::read()).unwrap().place(), place);

@@ -1,4 +1,5 @@
-//! Views and iteration of all types of arrays: they agree with each other, with the naive oracle, and with loops over indices.
+//! Views and iteration of all types of arrays: they agree with each other, with the naive oracle,
+//! and with loops over indices.
 
 use std::fmt::Debug;
 
@@ -17,7 +18,8 @@ use crate::cases;
 const CASES: usize = 3_000;
 const MAX_WINDOW: i128 = 1 << 14;
 
-/// Where the elements of a view lie, from the beginning of the memory, and its shape; or the kind of its error.
+/// Where the elements of a view lie, from the beginning of the memory, and its shape; or the kind
+/// of its error.
 type Seen = Result<(Vec<usize>, Vec<i128>), String>;
 
 /// Which of the predicates holds: types of arrays need not use the same words.
@@ -83,7 +85,8 @@ fn see<S: See>(made: Result<S>, start: usize) -> Seen {
     made.map(|view| view.see(start)).map_err(|error| kind(&error))
 }
 
-/// The four types do the same, and what the oracle says. `$mutable` is none where elements would have two indices.
+/// The four types do the same, and what the oracle says. `$mutable` is none where elements would
+/// have two indices.
 macro_rules! all_do {
     ($case:ident, $oracle:expr, $array:ident => $dynamic:expr; $typed:expr $(; mut $mutable:expr)?) => {{
         let text = format!("{} of {:?}", stringify!($dynamic), $case.array);
@@ -355,11 +358,13 @@ impl<T: Element, const D: usize> Case<T, D> {
 
 fn from_byte<T: Element>(byte: u8) -> T {
     let bytes = vec![byte; size_of::<T>()];
-    // SAFETY: as many bytes as an element has, of which every value is one (Pod).
+    // SAFETY: the vector has `size_of::<T>()` initialised bytes, and `Pod` makes every bit pattern
+    // a value.
     unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
 }
 
-/// What an iterator gives, in turn; asserts that it knows its length, and gives the same from the back and by leaps.
+/// What an iterator gives, in turn; asserts that it knows its length, and gives the same from the
+/// back and by leaps.
 fn seen<S: See>(
     parts: impl DoubleEndedIterator<Item = S> + ExactSizeIterator,
     start: usize,
@@ -378,7 +383,8 @@ fn seen<S: See>(
 }
 
 fn bytes_of<T: Element>(values: &[T]) -> Vec<u8> {
-    // SAFETY: elements have no padding (Pod 2).
+    // SAFETY: `T: Element` implies `Pod` 2: no padding, so all `size_of_val(values)` bytes are
+    // initialised.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }.to_vec()
 }
 
@@ -571,19 +577,19 @@ fn elements_are_had_by_the_same_words_everywhere() {
     let mut guard = array.write().unwrap();
     guard[[0, 0]] = -1;
     *guard.get_mut([0, 2]).unwrap() = -3;
-    // SAFETY: inside.
+    // SAFETY: [1, 1] is within the shape of two rows and three columns.
     *unsafe { guard.get_unchecked_mut([1, 1]) } = -5;
     guard.view_mut().as_mut_slice().unwrap()[5] = -6;
     assert!(guard.get_mut([2, 0]).is_none() && guard.view_mut().get_mut([0, 3]).is_none());
-    // SAFETY: inside.
+    // SAFETY: [1, 1] is within the shape of two rows and three columns.
     same([guard[[1, 1]], *guard.get([1, 1]).unwrap(), *unsafe { guard.get_unchecked([1, 1]) }], -5);
     let mut view = guard.view_mut();
-    // SAFETY: inside.
+    // SAFETY: [1, 2] is within the shape of two rows and three columns.
     same([view[[1, 2]], *view.get([1, 2]).unwrap(), *unsafe { view.get_unchecked_mut([1, 2]) }], -6);
     assert_eq!(view.to_vec(), [-1, -2, -3, -4, -5, -6]);
     assert_eq!((&view).into_iter().count() + (&mut view).into_iter().count(), 12);
     drop(guard);
     let guard = array.read().unwrap();
-    // SAFETY: inside.
+    // SAFETY: [0, 2] is within the shape of two rows and three columns.
     same([guard[[0, 2]], guard.view()[[0, 2]], *unsafe { guard.get_unchecked([0, 2]) }], -3);
 }

@@ -1,4 +1,5 @@
-//! From dynamic arrays to typed ones: conversions that give back what they refuse, visitors, and the macros that dispatch.
+//! From dynamic arrays to typed ones: conversions that give back what they refuse, visitors, and
+//! the macros that dispatch.
 
 use crossdock::array::{Native, PairVisitor, Visitor};
 use crossdock::element::{DType, Element};

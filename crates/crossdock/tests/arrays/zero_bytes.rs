@@ -113,8 +113,8 @@ fn rows_behind_pointers_have_elements_of_no_bytes_too() {
     let layout =
         crossdock::layout::Layout::with_suboffsets(&[2, MANY], &[8, 0], &[Some(0), None], 0).unwrap();
     let table: Vec<usize> = rows.iter().map(|row| row.as_ptr().addr()).collect();
-    // SAFETY: two constant pointers to rows that are kept; elements of size 0 access none of their
-    // bytes.
+    // SAFETY: the table has two constant pointers to rows that outlive the array; elements of size
+    // 0 access none of their bytes.
     let array = unsafe {
         DArray::from_indirect(
             table.as_ptr().cast(),

@@ -106,7 +106,8 @@ fn room_is_written_directly_and_then_said_to_be_bytes() {
     for byte in &mut growing.spare_capacity_mut()[..10] {
         byte.write(3);
     }
-    // SAFETY: ten bytes were written.
+    // SAFETY: the loop above wrote the first ten bytes of the spare capacity, which begins at
+    // length 0.
     unsafe { growing.set_nbytes(10) };
     assert_eq!(growing[..], [3; 10]);
 }

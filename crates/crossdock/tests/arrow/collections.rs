@@ -17,19 +17,21 @@ impl Meagre {
     }
 }
 
-// SAFETY: each block is a part of one of the system's with room for it, and is given back as that.
+// SAFETY: each block is a part of a larger block of `System`, with the requested size and
+// alignment; `deallocate` returns the whole block.
 unsafe impl Allocator for Meagre {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let block = System.allocate(Self::padded(layout))?;
-        // SAFETY: the block is larger by that.
+        // SAFETY: `padded` made the block larger by `align` bytes, so the address is within it.
         let bytes = unsafe { block.cast::<u8>().add(layout.align()) };
         Ok(NonNull::slice_from_raw_parts(bytes, layout.size()))
     }
 
     unsafe fn deallocate(&self, bytes: NonNull<u8>, layout: Layout) {
-        // SAFETY: it began so far in front.
+        // SAFETY: `allocate` returned an address that is `align` bytes behind the beginning of the
+        // system's block.
         let base = unsafe { bytes.sub(layout.align()) };
-        // SAFETY: as it was taken.
+        // SAFETY: `allocate` got this block from `System` with the same padded layout.
         unsafe { System.deallocate(base, Self::padded(layout)) }
     }
 }
@@ -47,7 +49,7 @@ fn a_collection_takes_its_memory_from_a_pool_and_is_refused_without_a_panic() {
     let layout = Layout::from_size_align(100, 4096).unwrap();
     let block = pool.allocate(layout).unwrap();
     assert!(block.cast::<u8>().addr().get().is_multiple_of(4096));
-    // SAFETY: taken above with this layout.
+    // SAFETY: `pool` allocated the block above with this layout, and no other code uses it.
     unsafe { pool.deallocate(block.cast(), layout) };
     assert_eq!(pool.statistics().live_nbytes, 0);
 }

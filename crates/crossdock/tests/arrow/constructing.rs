@@ -13,15 +13,16 @@ use crate::{buffer, fenced, host, numbers};
 fn a_pointer_without_an_owner_is_checked_and_lent_as_memory_that_others_write() {
     let mut storage = *b"wrapped";
     let ptr = storage.as_mut_ptr();
-    // SAFETY: the array outlives the buffer, and is touched through it alone meanwhile.
+    // SAFETY: `storage` has 7 bytes, outlives the buffer, and is only accessed through it
+    // meanwhile.
     let wrapped = unsafe { Buffer::non_owned(ptr, 7, Place::CPU) }.unwrap();
     assert_eq!((wrapped.as_ptr(), wrapped.birth()), (ptr.cast_const(), Birth::Aliased));
     assert!(wrapped.read().unwrap_err().is_conflict());
     assert_eq!(wrapped.pin().unwrap().to_vec(), *b"wrapped");
-    // SAFETY: it is refused.
+    // SAFETY: a null pointer with a length above 0 is refused before anything is read.
     let null = unsafe { Buffer::non_owned(std::ptr::null_mut(), 1, Place::CPU) };
     assert!(null.unwrap_err().is_malformed());
-    // SAFETY: it is refused.
+    // SAFETY: a length above `isize::MAX` is refused before anything is read.
     let huge = unsafe { Buffer::non_owned(ptr, usize::MAX, Place::CPU) };
     assert!(huge.unwrap_err().is_overflow());
 }
@@ -45,7 +46,7 @@ fn foreign_memory_has_a_place_that_its_slices_keep_and_a_release_that_is_called_
         drop(storage);
         RELEASED.fetch_add(1, Ordering::Relaxed);
     };
-    // SAFETY: the vector lives until the release, and nobody writes it.
+    // SAFETY: the closure owns the vector of 100 bytes until the release, and no code writes it.
     let foreign = unsafe { Buffer::from_foreign(ptr, 100, pinned, Birth::Constant, release) }.unwrap();
     let slice = foreign.slice(10..20).unwrap().slice(5..).unwrap();
     assert_eq!((foreign.place(), slice.place()), (pinned, pinned));
@@ -107,7 +108,7 @@ fn new_memory_is_written_before_it_is_a_buffer() {
     for (byte, value) in fresh.as_uninit_mut().iter_mut().zip(numbers(100)) {
         byte.write(value);
     }
-    // SAFETY: every byte was written.
+    // SAFETY: the loop above wrote all 100 bytes of the new block.
     let filled = unsafe { fresh.assume_init() };
     assert_eq!(filled.read().unwrap()[..], numbers(100));
     assert_eq!((filled.pool_name(), filled.capacity()), (Some("system"), 128));
@@ -147,7 +148,7 @@ fn memory_for_bits_is_zero_throughout() {
 #[test]
 fn whatever_has_no_owner_is_copied_like_anything_else() {
     let storage = numbers(100);
-    // SAFETY: the vector outlives the buffer, and nobody writes it.
+    // SAFETY: `storage` has 100 bytes and outlives the buffer, and no code writes it.
     let wrapped = unsafe { Buffer::non_owned(storage.as_ptr().cast_mut(), 100, Place::CPU) }.unwrap();
     let copy = wrapped.copy_to(&host()).unwrap();
     assert_ne!(copy.as_ptr(), wrapped.as_ptr());

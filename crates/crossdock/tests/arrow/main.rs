@@ -1,5 +1,5 @@
-//! The memory layer of Arrow C++, held against this one: every row of `docs/arrow.md` has a test, and every test here has a
-//! row there (`page.rs` sees to it).
+//! The memory layer of Arrow C++, held against this one: every row of `docs/arrow.md` has a test,
+//! and every test here has a row there (`page.rs` sees to it).
 
 mod borrowed;
 mod building;

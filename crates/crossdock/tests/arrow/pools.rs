@@ -215,7 +215,7 @@ fn the_environment_puts_guards_around_the_default_pools_blocks() {
     const NAME: &str = "pools::the_environment_puts_guards_around_the_default_pools_blocks";
     if std::env::var_os(CHILD).is_some() {
         let mut growing = Pool::default().mutable(64).unwrap();
-        // SAFETY: the first byte of room for 64, which debug mode has filled.
+        // SAFETY: the block has 64 bytes, and debug mode has filled them with its pattern.
         let byte = unsafe { growing.as_mut_ptr().read_volatile() };
         println!("poisoned: {}", byte == 0xCD);
         return;

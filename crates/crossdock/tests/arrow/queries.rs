@@ -79,7 +79,7 @@ fn host_memory_is_what_the_processor_can_address() {
     let (_device, there) = fenced(1);
     assert!(buffer(1).is_host() && !there.is_host());
     let pinned = Place::new(DeviceKind::CUDA_HOST, 0);
-    // SAFETY: nobody touches a byte of nothing.
+    // SAFETY: the buffer has no bytes, so a null pointer is valid.
     let empty = unsafe { Buffer::non_owned(std::ptr::null_mut(), 0, pinned) }.unwrap();
     assert!(empty.is_host());
 }
@@ -111,7 +111,7 @@ fn the_manager_is_who_copies_the_memory_or_nobody() {
     assert!(Arc::ptr_eq(&there.memory_manager().unwrap().unwrap(), &device.memory()));
     assert!(Arc::ptr_eq(&buffer(1).memory_manager().unwrap().unwrap(), &host()));
     let unknown = Place::new(DeviceKind::VULKAN, 0);
-    // SAFETY: nobody touches a byte of nothing.
+    // SAFETY: the buffer has no bytes, so a null pointer is valid.
     let stranger = unsafe { Buffer::non_owned(std::ptr::null_mut(), 0, unknown) }.unwrap();
     assert!(stranger.memory_manager().unwrap().is_none());
 }
@@ -215,7 +215,8 @@ fn padding_is_zero_when_a_buffer_is_finished_and_can_be_zeroed_again() {
     let mut finished = growing.freeze();
     let behind = |buffer: &Buffer, at: usize| {
         assert!(at < buffer.capacity());
-        // SAFETY: within the capacity, and initialised above.
+        // SAFETY: `at` is below the capacity (asserted just before), and finishing a buffer
+        // initialises its padding.
         unsafe { buffer.as_ptr().wrapping_add(at).read() }
     };
     assert!(

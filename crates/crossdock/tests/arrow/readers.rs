@@ -186,7 +186,8 @@ fn finishing_ends_the_writer_and_gives_just_what_was_written() {
     let finished = writing.finish(); // there is no writer any more
     assert_eq!(bytes(&finished), numbers(100));
     for at in 100..128 {
-        // SAFETY: padding, which is part of the block and zeroed.
+        // SAFETY: pools round 100 bytes up to a block of 128, and finishing a buffer zeroes the
+        // padding.
         assert_eq!(unsafe { finished.as_ptr().wrapping_add(at).read() }, 0);
     }
 }

@@ -54,7 +54,8 @@ fn slices_and_parts_of_device_memory_are_device_memory() {
 fn a_slice_of_pinned_memory_says_that_it_is_pinned() {
     let pinned = Place::new(DeviceKind::CUDA_HOST, 1);
     let mut storage = numbers(100);
-    // SAFETY: the vector goes with the release.
+    // SAFETY: the closure owns the vector of 100 bytes until the release, and only the buffer
+    // accesses it.
     let whole = unsafe {
         let ptr = storage.as_mut_ptr();
         Buffer::from_foreign(ptr, 100, pinned, Birth::Sole, move || drop(storage))
@@ -204,7 +205,8 @@ fn a_slice_of_a_writable_file_map_writes_the_file() {
 fn memory_of_another_owner_may_be_written_if_its_owner_says_so() {
     let mut storage = numbers(100);
     let ptr = storage.as_mut_ptr();
-    // SAFETY: the vector goes with the release, and nobody else has it.
+    // SAFETY: the closure owns the vector of 100 bytes until the release, and only the buffer
+    // accesses it.
     let foreign =
         unsafe { Buffer::from_foreign(ptr, 100, Place::CPU, Birth::Sole, move || drop(storage)) }.unwrap();
     foreign.slice(10..).unwrap().write().unwrap()[0] = 0xAB;
@@ -305,7 +307,8 @@ fn a_narrow_window_that_grows_shows_zeros_and_not_what_was_behind_it() {
     growing.truncate(10);
     let padding = growing.freeze();
     assert!((10..64).all(|at| {
-        // SAFETY: within the block, whose bytes were all written.
+        // SAFETY: `at` is below 64, so the byte belongs to the block, all of whose bytes were
+        // written above.
         let byte = unsafe { padding.as_ptr().wrapping_add(at).read() };
         byte == 0
     }));
@@ -426,7 +429,8 @@ fn a_limit_is_not_passed_once_in_600_000_operations_of_two_threads() {
                     if held.len() < 7 && operation % 3 != 0 {
                         match pool.uninit(BLOCK) {
                             Ok(block) => {
-                                // Counted after it was had and until before it is given back: never too many.
+                                // Counted after it was had and until before it is given back: never
+                                // too many.
                                 if IN_USE.fetch_add(BLOCK, Ordering::SeqCst) + BLOCK > LIMIT {
                                     passed.fetch_add(1, Ordering::Relaxed);
                                 }
@@ -485,7 +489,8 @@ fn what_a_small_view_keeps_is_told_and_can_be_given_up() {
 
 // ===== debug mode
 
-/// Writes a byte at a distance from the beginning of a buffer of 100 bytes in debug mode, which is then dropped, and leaked where it is damaged.
+/// Writes a byte at a distance from the beginning of a buffer of 100 bytes in debug mode, which is
+/// then dropped, and leaked where it is damaged.
 fn damage_by_writing_at(at: isize) -> Option<Damage> {
     // What was found is one list for the whole process: nobody else does damage meanwhile.
     static ALONE: Mutex<()> = Mutex::new(());
@@ -494,10 +499,12 @@ fn damage_by_writing_at(at: isize) -> Option<Damage> {
     let here = pool.copy_from_slice(&[1u8; 100]).unwrap();
     let address = here.address();
     let target = here.as_ptr().cast_mut().wrapping_offset(at);
-    // SAFETY: the byte belongs to the block or to the guards beside it, which are memory of the pool's; nobody else has it.
+    // SAFETY: the byte belongs to the block or to its guards, which the pool allocated, and no
+    // other code accesses it now.
     unsafe { target.write(0) };
     if (100..128).contains(&at) {
-        // SAFETY: as above. Zero is what the padding holds already.
+        // SAFETY: `target` is in the padding of the pool's block. The second write is needed
+        // because padding is zero already.
         unsafe { target.write(7) };
     }
     drop(here);
@@ -550,7 +557,7 @@ fn a_write_in_front_of_the_block_is_found_and_the_block_forgotten() {
 fn debug_mode_fills_new_memory_through_and_through() {
     let pool = Pool::system().unwrap().guarded("guarded").unwrap();
     let mut fresh: MutableBuffer = pool.mutable(1000).unwrap();
-    // SAFETY: debug mode has filled the block.
+    // SAFETY: debug mode has filled all 1000 bytes of the new block with its pattern.
     unsafe { fresh.set_nbytes(1000) };
     let first = fresh[0];
     assert!(first != 0 && fresh.iter().all(|&byte| byte == first), "not only the first and the last byte");

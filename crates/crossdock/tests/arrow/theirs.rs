@@ -48,9 +48,9 @@ fn large_buffers_are_compared_by_content_and_by_prefix() {
     // Two buffers over one address.
     let storage = numbers(nbytes);
     let ptr = storage.as_ptr().cast_mut();
-    // SAFETY: the vector outlives both, and nobody writes it.
+    // SAFETY: `storage` has `nbytes` bytes and outlives both buffers, and no code writes it.
     let left = unsafe { Buffer::non_owned(ptr, nbytes, Place::CPU) }.unwrap();
-    // SAFETY: as above.
+    // SAFETY: `storage` has `nbytes` bytes and outlives both buffers, and no code writes it.
     let right = unsafe { Buffer::non_owned(ptr, nbytes, Place::CPU) }.unwrap();
     assert!(left.equals(&right).unwrap() && left.equals(&first).unwrap());
     let shorter = first.slice(0..nbytes - 1).unwrap();
@@ -65,7 +65,8 @@ fn a_copied_part_has_padding_of_zeros_and_may_be_empty() {
     let copy = here.copy_slice(5..9, &pool).unwrap();
     assert_eq!(copy.read().unwrap()[..], *b"buff");
     for at in 4..copy.capacity() {
-        // SAFETY: within the capacity, which the pool's padding rule has zeroed.
+        // SAFETY: `at` is below the capacity, so the byte belongs to the block, whose padding the
+        // pool has zeroed.
         assert_eq!(unsafe { copy.as_ptr().wrapping_add(at).read() }, 0, "{at}");
     }
     for empty in [here.copy_slice(0..0, &pool).unwrap(), here.copy_slice(16.., &pool).unwrap()] {
@@ -89,7 +90,8 @@ fn what_is_written_through_a_wrap_is_in_what_was_wrapped() {
     let mut storage = vec![1i32, 2, 3];
     let ptr = storage.as_mut_ptr();
     {
-        // SAFETY: the vector outlives the buffer, and is touched through it alone meanwhile.
+        // SAFETY: `storage` has 12 bytes, outlives the buffer, and is only accessed through it
+        // meanwhile.
         let wrapped = unsafe { Buffer::non_owned(ptr.cast(), 12, Place::CPU) }.unwrap();
         assert!(!wrapped.is_readonly() && wrapped.birth() == Birth::Aliased);
         wrapped.share().unwrap().store(4, -2i32).unwrap();

@@ -34,7 +34,7 @@ fn one_axis_is_a_column_at_its_address() {
     assert!(schema.children.is_null() && column.children.is_null() && column.dictionary.is_null());
     assert_eq!((column.length, column.null_count, column.offset), (5, 0, 0));
     assert_eq!((column.n_buffers, column.n_children), (2, 0));
-    // SAFETY: two buffers, as it says.
+    // SAFETY: `n_buffers` is 2, as asserted just before, and the export is alive.
     let buffers = unsafe { std::slice::from_raw_parts(column.buffers, 2) };
     assert!(buffers[0].is_null() && buffers[1] == array.as_ptr().cast());
     assert_eq!(take_over(exported).into_array().unwrap().as_ptr(), array.as_ptr());
@@ -433,9 +433,9 @@ fn nobody_writes_until_the_column_is_released() {
 
 /// As a consumer does.
 fn release(schema: &mut ArrowSchema, column: &mut ArrowArray) {
-    // SAFETY: not released before.
+    // SAFETY: the caller has not released the schema, and `release` is called once.
     unsafe { schema.release.unwrap()(schema) };
-    // SAFETY: not released before.
+    // SAFETY: the caller has not released the array, and `release` is called once.
     unsafe { column.release.unwrap()(column) };
 }
 
@@ -444,17 +444,18 @@ fn a_child_that_was_moved_away_outlives_its_parent() {
     let wrapped = DType::packed_record([("x", DType::F32)]).unwrap();
     let array = DArray::zeros(wrapped, &[5], Order::RowMajor).unwrap();
     let (mut schema, mut column) = arrow::export(&array, &options()).unwrap().into_raw();
-    // SAFETY: one child, as it says.
+    // SAFETY: a record with one field is exported as a struct with one child, so the list has an
+    // entry.
     let child = unsafe { column.children.read() };
-    // SAFETY: as above.
+    // SAFETY: the entry points to a child of the live export, to which only this test refers.
     let mut moved = std::mem::replace(unsafe { &mut *child }, ArrowArray::empty());
-    // SAFETY: as above.
+    // SAFETY: the schema of a record with one field has one child, so the list has an entry.
     let child = unsafe { schema.children.read() };
-    // SAFETY: as above.
+    // SAFETY: the entry points to a child of the live schema, to which only this test refers.
     let mut moved_schema = std::mem::replace(unsafe { &mut *child }, ArrowSchema::empty());
     release(&mut schema, &mut column);
     assert!(view(&array, Request::write()).is_err(), "the child holds the lease");
-    // SAFETY: moved from what was exported, and consumed once.
+    // SAFETY: both structs were moved out of an export, are unreleased, and are consumed once.
     let column = unsafe { arrow::import(&mut moved_schema, &mut moved) }.unwrap();
     assert_eq!((column.as_ptr(), column.shape()), (array.as_ptr(), &[5][..]));
     drop(column);
@@ -518,7 +519,7 @@ fn the_processors_memory_goes_out_by_the_device_struct_too() {
     assert_eq!((device.device_type, device.device_id, device.reserved), (1, -1, [0; 3]));
     assert!(device.sync_event.is_null());
     let (mut schema, mut column) = exported.into_raw();
-    // SAFETY: just exported, consumed once.
+    // SAFETY: both structs were exported just now, match, and are consumed once.
     let back = unsafe { arrow::import_device(&mut schema, &mut column) }.unwrap();
     assert_eq!((back.as_ptr(), back.place(), back.birth()), (array.as_ptr(), Place::CPU, Birth::Constant));
     assert!(column.array.release.is_none());
@@ -533,7 +534,7 @@ fn memory_of_a_device_goes_out_by_the_device_struct_alone() {
     let exported = arrow::export_device(&there, &options()).unwrap();
     assert_eq!((exported.array().device_type, exported.array().device_id), (12, 3));
     let (mut schema, mut column) = exported.into_raw();
-    // SAFETY: just exported, consumed once.
+    // SAFETY: both structs were exported just now, match, and are consumed once.
     let back = unsafe { arrow::import_device(&mut schema, &mut column) }.unwrap();
     assert_eq!((back.as_ptr(), back.place()), (there.as_ptr(), there.place()));
     assert!(view(&back, Request::read()).is_err(), "it cannot be touched from here");
@@ -541,7 +542,8 @@ fn memory_of_a_device_goes_out_by_the_device_struct_alone() {
 
 #[test]
 fn devices_whose_buffers_are_handles_are_named() {
-    // SAFETY: memory on a device is not touched from here.
+    // SAFETY: the place is an OpenCL device, so the CPU never accesses the address, and nothing
+    // frees it.
     let buffer = unsafe { Buffer::non_owned(64 as *mut u8, 8, Place::new(DeviceKind::OPENCL, 2)) }.unwrap();
     let layout = Layout::contiguous(&[1], 8, Order::RowMajor).unwrap();
     let array = DArray::from_buffer(buffer, DType::F64, layout, 0).unwrap();
@@ -555,27 +557,31 @@ fn a_column_that_was_moved_out_of_the_schema_on_offer_is_told_and_not_read() {
     let wanted = export();
     for column in [0, 1] {
         let (mut schema, mut array) = export().into_raw();
-        // SAFETY: a list of two children, which were just exported.
+        // SAFETY: the schema was exported just now with two children, and `column` is 0 or 1.
         let child = unsafe { *schema.children.wrapping_add(column) };
-        // SAFETY: a child of a schema that was not released.
+        // SAFETY: the child belongs to a schema that is not released, and only this test refers to
+        // it.
         let child = unsafe { &mut *child };
         // Moved as the specification says: the struct is copied, and the one left behind is marked.
-        // SAFETY: a plain struct, which from here on is used by its copy alone.
+        // SAFETY: the struct is readable, and from here on only the copy is used, since the
+        // original is marked as moved.
         let mut moved = unsafe { std::ptr::read(child) };
         child.release = None;
-        // SAFETY: two schemas that were not released; the child that was moved is marked.
+        // SAFETY: neither schema is released, and the child that was moved out is marked as such.
         let error = unsafe { arrow::requested(&schema, wanted.schema()) }.unwrap_err();
         let text = error.to_string();
         assert!(error.is_malformed() && text.contains(&format!("column {column} was moved out")), "{text}");
-        // SAFETY: the same two schemas: not released, and the child that was moved is marked.
+        // SAFETY: neither schema is released, and the child that was moved out is marked as such.
         let error = unsafe { arrow::requested(wanted.schema(), &schema) }.unwrap_err();
         let text = error.to_string();
         assert!(error.is_malformed() && text.contains(&format!("column {column} was released")), "{text}");
-        // SAFETY: it was moved out of the schema, and is released once, by its own function.
+        // SAFETY: `moved` was moved out of the schema, which no longer owns it, and its `release`
+        // is called once.
         unsafe { moved.release.unwrap()(&mut moved) };
-        // SAFETY: not released before; its child that was moved is marked.
+        // SAFETY: the schema is not released before, and the child that was moved out is marked as
+        // such.
         unsafe { schema.release.unwrap()(&mut schema) };
-        // SAFETY: not released before.
+        // SAFETY: the array is not released before, and its `release` is called once.
         unsafe { array.release.unwrap()(&mut array) };
     }
 }

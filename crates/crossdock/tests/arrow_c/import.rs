@@ -1,5 +1,5 @@
-//! What comes in by Arrow's structs: every bad one an error with its numbers, every good one arrays in place, and each struct released
-//! exactly once whatever happens.
+//! What comes in by Arrow's structs: every bad one an error with its numbers, every good one arrays
+//! in place, and each struct released exactly once whatever happens.
 
 use std::thread;
 
@@ -15,7 +15,8 @@ use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
 fn take_over(loan: &Loan) -> Result<Imported> {
-    // SAFETY: structs on loan, consumed once.
+    // SAFETY: a `Loan` has a matching schema and array, which outlive the import and are consumed
+    // once.
     unsafe { arrow::take_over(loan.schema(), loan.array()) }
 }
 
@@ -66,17 +67,17 @@ fn elements(array: &DArray) -> Vec<Vec<u8>> {
 fn null_pointers_are_errors_and_the_other_struct_is_released() {
     use std::ptr::null_mut;
     let loan = lent(Column::default());
-    // SAFETY: null is allowed.
+    // SAFETY: the function accepts a null schema, and the array of the loan is consumed once.
     let error = unsafe { arrow::import(null_mut(), loan.array()) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("schema is null"), "{error}");
     assert_eq!(loan.released().0, (0, 1));
     let loan = lent(Column::default());
-    // SAFETY: null is allowed.
+    // SAFETY: the function accepts a null array, and the schema of the loan is consumed once.
     let error = unsafe { arrow::import(loan.schema(), null_mut()) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("array is null"), "{error}");
     assert_eq!(loan.released().0, (1, 0));
     let loan = lent(Column::default());
-    // SAFETY: null is allowed.
+    // SAFETY: the function accepts a null array, and the schema of the loan is consumed once.
     let error = unsafe { arrow::import_device(loan.schema(), null_mut()) }.unwrap_err();
     assert!(error.is_malformed() && loan.released().0 == (1, 0), "{error}");
 }
@@ -84,7 +85,8 @@ fn null_pointers_are_errors_and_the_other_struct_is_released() {
 #[test]
 fn what_was_released_or_moved_is_an_error() {
     let (mut schema, mut array) = (ArrowSchema::empty(), ArrowArray::empty());
-    // SAFETY: empty structs are allowed.
+    // SAFETY: empty structs have a null `release`, which marks them as released, and the function
+    // accepts those.
     let error = unsafe { arrow::import(&mut schema, &mut array) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("released"), "{error}");
     // Consumed twice by mistake: the second time it is marked.
@@ -171,9 +173,9 @@ fn rows_that_are_not_there_are_errors() {
 #[track_caller]
 fn changed(root: Column, change: fn(&mut ArrowSchema, &mut ArrowArray)) -> Error {
     let loan = lent(root);
-    // SAFETY: the loan keeps the struct, and this is the only reference to it.
+    // SAFETY: the loan keeps the struct alive, and this is the only reference to it.
     let schema = unsafe { &mut *loan.schema() };
-    // SAFETY: the loan keeps the struct, and this is the only reference to it.
+    // SAFETY: the loan keeps the struct alive, and this is the only reference to it.
     let array = unsafe { &mut *loan.array() };
     change(schema, array);
     let error = take_over(&loan).and_then(Imported::into_columns).expect_err("what nobody can take");
@@ -201,7 +203,8 @@ fn pointers_to_pointers_that_are_not_aligned_are_errors() {
 fn a_bitmap_that_leaves_the_address_space_is_an_error() {
     let error = changed(Column::default(), |_, array| {
         array.null_count = 1;
-        // SAFETY: a column of values has two buffers, of which the first is the bitmap.
+        // SAFETY: the default column has values, hence two buffers, of which the first is the
+        // bitmap.
         unsafe { array.buffers.write(std::ptr::without_provenance(usize::MAX)) };
     });
     assert!(error.is_overflow(), "{error:?}");
@@ -318,7 +321,8 @@ fn a_bitmap_that_nobody_asked_about_is_not_read() {
 
 fn on(device: (i32, i64, usize), root: Column) -> (Result<DArray>, Loan) {
     let loan = Loan::new(&Recipe { root, device: Some(device) });
-    // SAFETY: structs on loan, consumed once.
+    // SAFETY: a `Loan` has a matching schema and device array, which outlive the import and are
+    // consumed once.
     (unsafe { arrow::import_device(loan.schema(), loan.array()) }, loan)
 }
 
@@ -385,7 +389,8 @@ fn every_lie_is_refused_wherever_it_is_told_alone_and_in_pairs() {
     }
 }
 
-/// Takes over what a recipe lends, and compares it with what the recipe says. Returns whether it was taken.
+/// Takes over what a recipe lends, and compares it with what the recipe says. Returns whether it
+/// was taken.
 fn check(recipe: &Recipe) -> bool {
     let loan = Loan::new(recipe);
     let block = loan.block();

@@ -12,7 +12,8 @@ use fastrand::Rng;
 
 use crate::{options, take_over};
 
-/// Whether a consumer that counts rows along the first axis, and lets the others lie as they like, finds the elements one after the other.
+/// Whether a consumer that counts rows along the first axis, and lets the others lie as they like,
+/// finds the elements one after the other.
 fn lies_in_rows(nested: &Nested, itemsize: usize) -> bool {
     if nested.shape.contains(&0) {
         return true;
@@ -26,7 +27,8 @@ fn lies_in_rows(nested: &Nested, itemsize: usize) -> bool {
     sorted.windows(2).all(|pair| pair[1] - pair[0] == itemsize as i128) && is_box(nested, itemsize)
 }
 
-/// Whether the axes behind the first have strides that lead forwards: not every order of addresses is one of axes.
+/// Whether the axes behind the first have strides that lead forwards: not every order of addresses
+/// is one of axes.
 fn is_box(nested: &Nested, itemsize: usize) -> bool {
     let Some(strides) = nested.strides() else { return false };
     let long = nested.shape.iter().zip(&strides).filter(|(len, _)| **len > 1);
@@ -53,7 +55,8 @@ fn what_arrow_can_say_goes_out_in_place_and_the_rest_by_a_copy() {
         let lead = if rng.usize(0..8) == 0 { 2 } else { 4 * rng.usize(0..3) };
         let bytes: Vec<u8> = (0..lead + span.nbytes()).map(|at| (at * 7 + at / 256) as u8).collect();
         let mut block = vec![0u64; bytes.len() / 8 + 1];
-        // SAFETY: plain numbers, as many bytes as fit.
+        // SAFETY: `block` has at least `bytes.len()` bytes, both are plain numbers, and they do not
+        // overlap.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), block.as_mut_ptr().cast(), bytes.len()) };
         let start = lead + span.low().unsigned_abs();
         let array =

@@ -1,4 +1,5 @@
-//! Arrow's C structs, without a crate of Arrow's on our side: what goes out, what comes in, and `arrow-rs` on the other side.
+//! Arrow's C structs, without a crate of Arrow's on our side: what goes out, what comes in, and
+//! `arrow-rs` on the other side.
 
 #[path = "../c_header/mod.rs"]
 mod c_header;
@@ -14,10 +15,10 @@ use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ExportOptions, Exported, Imported};
 use crossdock::element::DType;
 
-/// Hands an export over to ourselves.
+/// Imports an export of this library.
 fn take_over(exported: Exported<ArrowArray>) -> Imported {
     let (mut schema, mut array) = exported.into_raw();
-    // SAFETY: just exported, consumed once.
+    // SAFETY: both structs were exported just now, match, and are consumed once.
     let imported = unsafe { arrow::take_over(&mut schema, &mut array) };
     assert!(schema.release.is_none() && array.release.is_none(), "both were moved");
     imported.expect("what we export, we import")
@@ -37,14 +38,14 @@ fn trade() -> DType {
     DType::packed_record([("price", DType::F64), ("kind", DType::U8)]).unwrap()
 }
 
-/// What a schema says, as text: format, name, and below.
+/// The format, name and children of a schema as text.
 fn described(schema: &ArrowSchema) -> String {
-    // SAFETY: strings of an export of ours.
+    // SAFETY: the library exports format and name as C strings that live as long as the schema.
     let text = |text| unsafe { std::ffi::CStr::from_ptr(text) }.to_str().unwrap();
     let child = |k| {
-        // SAFETY: as many children as it says.
+        // SAFETY: callers pass an index below `n_children`, and the list has that many entries.
         let child = unsafe { schema.children.wrapping_add(k).read() };
-        // SAFETY: as above.
+        // SAFETY: the entry points to a child, which lives as long as the schema.
         described(unsafe { &*child })
     };
     let children: Vec<String> = (0..schema.n_children as usize).map(child).collect();
@@ -56,7 +57,8 @@ fn described(schema: &ArrowSchema) -> String {
 fn metadata(schema: &ArrowSchema) -> String {
     let mut at = schema.metadata.cast::<u8>();
     let mut take = |len: usize| {
-        // SAFETY: an export of ours says how long its metadata are.
+        // SAFETY: the library's metadata state each length before the bytes, and `len` was read
+        // from there.
         let bytes = unsafe { std::slice::from_raw_parts(at, len) };
         at = at.wrapping_add(len);
         bytes

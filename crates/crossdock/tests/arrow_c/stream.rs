@@ -1,4 +1,5 @@
-//! Streams of columns: each column a loan of its own, and everything released once, however the producer behaves.
+//! Streams of columns: each column a loan of its own, and everything released once, however the
+//! producer behaves.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -26,7 +27,8 @@ fn streams_of_arrow_rs_are_taken_in_place() {
     let all = batches.into_iter().map(Ok).chain([failed]);
     let mut theirs = FFI_ArrowArrayStream::new(Box::new(RecordBatchIterator::new(all, schema)));
     let theirs: *mut FFI_ArrowArrayStream = &mut theirs;
-    // SAFETY: the same struct, on loan, and consumed once.
+    // SAFETY: both crates declare the same struct of the specification; the stream is valid and
+    // consumed once.
     let mut stream = unsafe { Stream::take_over(theirs.cast()) }.unwrap();
     assert_eq!(stream.child_names(), Some(vec!["numbers"]));
     let columns = stream.next_column().unwrap().unwrap().into_columns().unwrap();
@@ -54,9 +56,10 @@ enum Behaviour {
 }
 
 fn state(stream: *mut ArrowArrayStream) -> &'static Cell<Behaviour> {
-    // SAFETY: the private data of a stream of these tests, until it is released.
+    // SAFETY: consumers pass a stream that `lent` made and that is not released, so it is readable.
     let data = unsafe { (*stream).private_data };
-    // SAFETY: as above.
+    // SAFETY: the private data is a leaked box of this type, which lives until the stream is
+    // released.
     unsafe { &*data.cast() }
 }
 
@@ -66,10 +69,10 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
     }
     let (schema, mut array) = column();
     if let Some(release) = array.release {
-        // SAFETY: an array of ours, given back once.
+        // SAFETY: `column` made the array just now, and its `release` is called once.
         unsafe { release(&mut array) };
     }
-    // SAFETY: where the consumer wants it.
+    // SAFETY: the protocol requires `out` to be valid for a write of one schema.
     unsafe { out.write(schema) };
     0
 }
@@ -79,10 +82,10 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     state(stream).set(Behaviour::Gives(left - 1));
     let (mut schema, array) = column();
     if let Some(release) = schema.release {
-        // SAFETY: a schema of ours, given back once.
+        // SAFETY: `column` made the schema just now, and its `release` is called once.
         unsafe { release(&mut schema) };
     }
-    // SAFETY: where the consumer wants it.
+    // SAFETY: the protocol requires `out` to be valid for a write of one array.
     unsafe { out.write(array) };
     0
 }
@@ -94,11 +97,12 @@ unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_c
 
 unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
     RELEASED.set(RELEASED.get() + 1);
-    // SAFETY: a stream of these tests.
+    // SAFETY: consumers pass a stream that `lent` made and that is not released, so it is readable.
     let data: *mut c_void = unsafe { (*stream).private_data };
-    // SAFETY: made of a box, and released once.
+    // SAFETY: `lent` leaked a box of this type as the private data, and consumers release a stream
+    // once.
     drop(unsafe { Box::from_raw(data.cast::<Cell<Behaviour>>()) });
-    // SAFETY: as above.
+    // SAFETY: the struct is the consumer's and writable; null marks it as released.
     unsafe { (*stream).release = None };
 }
 
@@ -118,9 +122,9 @@ fn lent(behaviour: Behaviour) -> ArrowArrayStream {
     }
 }
 
-/// Takes a stream over, which has to be marked as moved.
+/// Imports a stream, which must then be marked as moved.
 fn take_over(mut theirs: ArrowArrayStream) -> Result<Stream> {
-    // SAFETY: a stream of these tests, consumed once.
+    // SAFETY: `lent` made the stream with the callbacks above, and it is consumed once.
     let stream = unsafe { Stream::take_over(&mut theirs) };
     assert!(theirs.release.is_none());
     stream
@@ -157,11 +161,12 @@ fn streams_that_lack_what_they_need_are_refused() {
     assert!(error.is_malformed() && error.to_string().contains("no get_schema") && RELEASED.get() == 1);
     let mut stream = take_over(ArrowArrayStream { get_next: None, ..lent(Behaviour::Gives(1)) }).unwrap();
     assert!(stream.next_column().unwrap_err().is_malformed());
-    // SAFETY: null is allowed.
+    // SAFETY: the function accepts a null pointer.
     assert!(unsafe { Stream::take_over(ptr::null_mut()) }.unwrap_err().is_malformed());
     let mut moved = lent(Behaviour::Gives(1));
     drop(take_over(ArrowArrayStream { ..moved }).unwrap());
     moved.release = None;
-    // SAFETY: a struct that was released is allowed.
+    // SAFETY: a null `release` marks the struct as released, and the function accepts such a
+    // struct.
     assert!(unsafe { Stream::take_over(&mut moved) }.unwrap_err().is_malformed());
 }

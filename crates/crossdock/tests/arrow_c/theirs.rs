@@ -19,15 +19,17 @@ use crossdock::{Array, DArray, s};
 
 use crate::{options, trade};
 
-/// What we export, as theirs. Both sides have the same header.
+/// An export of this library as arrow-rs structs. Both declare the structs of the same header.
 fn to_theirs(exported: Exported<ArrowArray>) -> (ArrayData, Field) {
     let (schema, array) = exported.into_raw();
-    // SAFETY: the struct of the specification on both sides, moved.
+    // SAFETY: both types are the C struct `ArrowArray` of the specification, and the value is
+    // moved.
     let array = unsafe { std::mem::transmute::<ArrowArray, FFI_ArrowArray>(array) };
-    // SAFETY: as above.
+    // SAFETY: both types are the C struct `ArrowSchema` of the specification, and the value is
+    // moved.
     let schema = unsafe { std::mem::transmute::<ArrowSchema, FFI_ArrowSchema>(schema) };
     let field = Field::try_from(&schema).unwrap();
-    // SAFETY: what we export is as the specification says.
+    // SAFETY: the library exports a column as the specification requires, and the schema matches.
     (unsafe { from_ffi(array, &schema) }.unwrap(), field)
 }
 
@@ -35,7 +37,8 @@ fn to_theirs(exported: Exported<ArrowArray>) -> (ArrayData, Field) {
 fn from_theirs(data: &ArrayData, field: &Field) -> crossdock::Result<Imported> {
     let (mut array, _) = to_ffi(data).unwrap();
     let mut schema = FFI_ArrowSchema::try_from(field).unwrap();
-    // SAFETY: just exported; they see their own structs as released when these are dropped.
+    // SAFETY: both structs were exported just now; the import marks them as moved, so their drops
+    // release nothing.
     unsafe { arrow::take_over((&raw mut schema).cast(), (&raw mut array).cast()) }
 }
 

@@ -1,12 +1,13 @@
-//! Declarations of ours against a C header that a Python package brings: a C file with our offsets and numbers as static assertions,
-//! which must compile.
+//! Declarations of ours against a C header that a Python package brings: a C file with our offsets
+//! and numbers as static assertions, which must compile.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crossdock_testkit::missing;
 
-/// The lines that assert the sizes of structs, and the offsets of their fields. `$c` is what stands before a name in C.
+/// The lines that assert the sizes of structs, and the offsets of their fields. `$c` is what stands
+/// before a name in C.
 macro_rules! structs {
     ($c:literal: $($name:ident { $($field:ident),* })*) => {{
         use std::fmt::Write as _;
@@ -74,8 +75,8 @@ sys.exit('there is no package {0}') if found is None else print(os.path.dirname(
         Ok(output.status.success())
     }
 
-    /// Asserts that the assertions hold, and that a false one would be seen. Without the header, and unless counterparts are required,
-    /// nothing is asserted.
+    /// Asserts that the assertions hold, and that a false one would be seen. Without the header,
+    /// and unless counterparts are required, nothing is asserted.
     #[track_caller]
     pub(crate) fn assert_same(&self, assertions: &str, false_one: &str) {
         let checked = self.folder().and_then(|folder| {

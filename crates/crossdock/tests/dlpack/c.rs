@@ -34,7 +34,8 @@ type Store = unsafe extern "C" fn(*const DLManagedTensorVersioned, *const c_void
 type Produce = unsafe extern "C" fn(i64, i64, c_int, u64) -> *mut DLManagedTensorVersioned;
 type Alive = unsafe extern "C" fn() -> c_int;
 
-/// A C file of `tests/c` as a shared object that stays loaded; `None` where there is no compiler and none is required.
+/// A C file of `tests/c` as a shared object that stays loaded; `None` where there is no compiler
+/// and none is required.
 struct Library(*mut c_void);
 
 impl Library {
@@ -58,7 +59,8 @@ impl Library {
             }
         }
         let path = CString::new(object.to_str().expect("a path in UTF-8")).expect("no zero in it");
-        // SAFETY: a shared object of plain C without constructors.
+        // SAFETY: the file is a shared object that was just compiled from plain C, without
+        // constructors.
         let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!library.is_null(), "{} does not load", object.display());
         std::fs::remove_file(&object).expect("it was just made");
@@ -67,25 +69,28 @@ impl Library {
 
     /// # Safety
     ///
-    /// `F` is the type of the function.
+    /// `F` is the function pointer type of the C function called `name`.
     unsafe fn function<F: Copy>(&self, name: &str) -> F {
         let symbol = CString::new(name).expect("no zero in it");
-        // SAFETY: the library stays loaded.
+        // SAFETY: `dlopen` returned this handle, which is never closed, and the name is a C string.
         let address = unsafe { libc::dlsym(self.0, symbol.as_ptr()) };
         assert!(!address.is_null() && size_of::<F>() == size_of::<*mut c_void>(), "{name}");
-        // SAFETY: a pointer to a function of that type (the caller's word).
+        // SAFETY: `# Safety`: `F` is a pointer to a function of this type; its size equals the
+        // address's, as asserted above.
         unsafe { transmute_copy(&address) }
     }
 }
 
 fn consumer() -> Option<impl Fn(*mut DLManagedTensorVersioned) -> (c_int, Report)> {
     let library = Library::compile("dlpack_consumer.c")?;
-    // SAFETY: its type in the C file.
+    // SAFETY: `Consume` is the type of `crossdock_consume` in dlpack_consumer.c.
     let consume: Consume = unsafe { library.function("crossdock_consume") };
     Some(move |tensor| {
-        // SAFETY: zeros are a report.
+        // SAFETY: `Report` consists of integers, floats and arrays of them, for which zero is
+        // valid.
         let mut report = unsafe { std::mem::zeroed() };
-        // SAFETY: the tensor is null or handed over, and the report is writable.
+        // SAFETY: the tensor is null or unconsumed, and the C function owns it from here on; the
+        // report is a writable local variable.
         let code = unsafe { consume(tensor, &raw mut report) };
         (code, report)
     })
@@ -131,13 +136,14 @@ fn a_c_consumer_sees_every_view_in_place() {
 #[test]
 fn a_c_consumer_writes_what_others_see() {
     let Some(library) = Library::compile("dlpack_consumer.c") else { return };
-    // SAFETY: its type in the C file.
+    // SAFETY: `Store` is the type of `crossdock_store` in dlpack_consumer.c.
     let store: Store = unsafe { library.function("crossdock_store") };
     let array = Array::from_vec(vec![1i16, 2, 3], [3]).unwrap();
     let shared = array.share().unwrap();
     let bytes = (-5i16).to_ne_bytes();
     let exported = export_versioned(&array.slice(s![1..]).unwrap(), &ExportOptions::new()).unwrap();
-    // SAFETY: a tensor on loan that stays ours, and as many bytes as an element has.
+    // SAFETY: the export keeps its tensor, which the function does not consume, and `bytes` has the
+    // size of an element.
     unsafe { store(exported.managed(), bytes.as_ptr().cast()) };
     assert_eq!(shared.to_vec(), [1, -5, 3]);
 }
@@ -150,7 +156,7 @@ fn a_c_consumer_is_told_of_a_copy_and_of_read_only_memory() {
     let (_, report) = consume(export_versioned(&constant, &copied).unwrap().into_raw());
     assert_eq!((report.flags, report.sum), (IS_COPIED, 6.0));
     assert_ne!(report.address, constant.as_ptr().addr() as u64);
-    // SAFETY: the consumer in the C file does not write.
+    // SAFETY: the consumer in dlpack_consumer.c adds up the elements and writes none.
     let trusted = unsafe { ExportOptions::new().trust_readonly() };
     let (_, report) = consume(export_versioned(&constant, &trusted).unwrap().into_raw());
     assert_eq!((report.flags, report.address), (READ_ONLY, constant.as_ptr().addr() as u64));
@@ -170,16 +176,17 @@ fn a_c_consumer_answers_what_it_cannot_take() {
 #[test]
 fn what_a_c_producer_lends_is_imported_in_place_and_given_back() {
     let Some(library) = Library::compile("dlpack_producer.c") else { return };
-    // SAFETY: its type in the C file.
+    // SAFETY: `Produce` is the type of `crossdock_produce` in dlpack_producer.c.
     let produce: Produce = unsafe { library.function("crossdock_produce") };
-    // SAFETY: as above.
+    // SAFETY: `Alive` is the type of `crossdock_alive` in dlpack_producer.c.
     let alive: Alive = unsafe { library.function("crossdock_alive") };
-    // SAFETY: it reads a counter.
+    // SAFETY: the C function has no arguments and reads an atomic counter.
     let alive = || unsafe { alive() };
     for (upside_down, strides) in [(0, [32, 8]), (1, [-32, 8])] {
-        // SAFETY: it makes a tensor.
+        // SAFETY: the C function accepts all lengths and flags, and returns a new tensor.
         let tensor = unsafe { produce(3, 4, upside_down, 0) };
-        // SAFETY: the producer lends valid memory, and nobody else consumes it.
+        // SAFETY: the C producer returned a valid tensor over its own memory, and this import is
+        // its only consumer.
         let array = unsafe { import_versioned(tensor) }.unwrap();
         let matrix = Array::<f64, 2>::try_from(array).unwrap();
         assert_eq!((*matrix.shape(), *matrix.strides()), ([3, 4], strides));
@@ -191,9 +198,10 @@ fn what_a_c_producer_lends_is_imported_in_place_and_given_back() {
         thread::spawn(move || drop(corner)).join().unwrap();
         assert_eq!(alive(), 0);
     }
-    // SAFETY: as above.
+    // SAFETY: the C function accepts all lengths and flags, and returns a new tensor.
     let tensor = unsafe { produce(2, 2, 1, READ_ONLY) };
-    // SAFETY: as above.
+    // SAFETY: the C producer returned a valid tensor over its own memory, and this import is its
+    // only consumer.
     let array = unsafe { import_versioned(tensor) }.unwrap();
     assert!(array.is_readonly());
     drop(array);
@@ -204,11 +212,12 @@ fn what_a_c_producer_lends_is_imported_in_place_and_given_back() {
 fn a_tensor_goes_from_c_through_us_to_c_in_place() {
     let Some(library) = Library::compile("dlpack_producer.c") else { return };
     let Some(consume) = consumer() else { return };
-    // SAFETY: its type in the C file.
+    // SAFETY: `Produce` is the type of `crossdock_produce` in dlpack_producer.c.
     let produce: Produce = unsafe { library.function("crossdock_produce") };
-    // SAFETY: it makes a tensor.
+    // SAFETY: the C function accepts all lengths and flags, and returns a new tensor.
     let tensor = unsafe { produce(2, 3, 1, 0) };
-    // SAFETY: the producer lends valid memory, and nobody else consumes it.
+    // SAFETY: the C producer returned a valid tensor over its own memory, and this import is its
+    // only consumer.
     let array = unsafe { import_versioned(tensor) }.unwrap();
     let (address, exported) = (array.as_ptr().addr() as u64, export_versioned(&array, &ExportOptions::new()));
     drop(array);

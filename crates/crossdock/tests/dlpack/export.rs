@@ -26,23 +26,25 @@ fn options() -> ExportOptions {
 }
 
 fn trusting() -> ExportOptions {
-    // SAFETY: no consumer in these tests writes read-only memory.
+    // SAFETY: the consumers of this file's exports are imports by this library, which never write
+    // read-only memory.
     let options = unsafe { options().trust_readonly() };
-    // SAFETY: as above.
+    // SAFETY: the consumers of this file's exports are imports by this library, which keep legacy
+    // tensors read-only.
     unsafe { options.trust_legacy_readonly() }
 }
 
-/// Hands an export over to ourselves.
+/// Imports an export of this library.
 fn import(exported: Exported<DLManagedTensorVersioned>) -> DArray {
-    // SAFETY: just exported, consumed once.
+    // SAFETY: the tensor was exported just now, and this import is its only consumer.
     unsafe { import_versioned(exported.into_raw()) }.expect("what we export, we import")
 }
 
 fn dims(tensor: &DLTensor) -> (Vec<i64>, Vec<i64>) {
     let rank = tensor.ndim as usize;
-    // SAFETY: an export of ours has as many lengths as axes.
+    // SAFETY: the library exports `ndim` lengths, which live as long as the tensor.
     let shape = unsafe { slice::from_raw_parts(tensor.shape, rank) };
-    // SAFETY: as above, strides.
+    // SAFETY: the library always exports strides, `ndim` of them, which live as long as the tensor.
     let strides = unsafe { slice::from_raw_parts(tensor.strides, rank) };
     (shape.to_vec(), strides.to_vec())
 }
@@ -150,7 +152,8 @@ fn types_that_dlpack_cannot_say_are_named() {
 
 #[test]
 fn devices_whose_data_is_a_handle_are_named() {
-    // SAFETY: memory on a device is not touched from here.
+    // SAFETY: the place is an OpenCL device, so the CPU never accesses the address, and nothing
+    // frees it.
     let buffer = unsafe { Buffer::non_owned(64 as *mut u8, 8, Place::new(DeviceKind::OPENCL, 2)) }.unwrap();
     let layout = Layout::contiguous(&[1], 8, Order::RowMajor).unwrap();
     assert_unsupported(&DArray::from_buffer(buffer, DType::F64, layout, 0).unwrap(), "opencl:2");
@@ -231,7 +234,7 @@ fn while_it_is_on_loan_nobody_reads_constancy_or_writes_alone() {
     }
     assert!(array.as_view_mut().err().unwrap().to_string().contains("DLPack"));
     assert!(array.share().is_ok() && array.pin().is_ok());
-    // SAFETY: just exported, consumed once.
+    // SAFETY: the tensor was exported just now, and this import is its only consumer.
     drop(unsafe { import_versioned(tensor) }.unwrap());
     assert!(array.write().is_ok() && array.as_view_mut().is_ok());
 }
@@ -270,11 +273,13 @@ fn the_deleter_may_be_called_on_any_thread_and_holds_the_memory_until_then() {
     assert!(dropped.try_recv().is_err(), "the consumer holds it");
     thread::spawn(move || {
         let tensor = exported.into_raw();
-        // SAFETY: just exported, consumed once.
+        // SAFETY: the tensor was exported just now and is not deleted yet, so the struct is
+        // readable.
         let deleter = unsafe { (*tensor).deleter }.unwrap();
-        // SAFETY: null is accepted.
+        // SAFETY: the library's deleter accepts a null pointer.
         unsafe { deleter(std::ptr::null_mut()) };
-        // SAFETY: the one call.
+        // SAFETY: the tensor has no other consumer, and this is the only call of its deleter with
+        // it.
         unsafe { deleter(tensor) };
     })
     .join()
@@ -294,7 +299,7 @@ fn a_read_only_array_is_lent_on_the_callers_word_alone() {
     check(export_versioned(&array, &options()).unwrap_err(), "`trust_readonly`");
     check(export_legacy(&array, &options()).unwrap_err(), "`trust_legacy_readonly`");
     // One word is not the other.
-    // SAFETY: nothing in this test writes.
+    // SAFETY: no consumer gets a tensor with these options: the legacy export is refused.
     let versioned_only = unsafe { options().trust_readonly() };
     check(export_legacy(&array, &versioned_only).unwrap_err(), "`trust_legacy_readonly`");
 
@@ -306,7 +311,7 @@ fn a_read_only_array_is_lent_on_the_callers_word_alone() {
     assert!(import(exported).is_readonly());
 
     let legacy = export_legacy(&array, &trusting()).unwrap();
-    // SAFETY: just exported, consumed once.
+    // SAFETY: the tensor was exported just now, and this import is its only consumer.
     let back = unsafe { import_legacy(legacy.into_raw()) }.unwrap();
     assert_eq!(back.as_ptr(), array.as_ptr().cast());
     assert!(array.read().is_ok());
@@ -348,7 +353,8 @@ fn what_the_consumer_writes_the_lender_sees() {
 #[test]
 fn memory_on_a_device_is_relayed_untouched() {
     let place = Place::new(DeviceKind::CUDA, 1);
-    // SAFETY: memory on a device is not touched from here.
+    // SAFETY: the place is a CUDA device, so the CPU never accesses the address, and nothing frees
+    // it.
     let buffer = unsafe { Buffer::non_owned(0x7000_0000 as *mut u8, 32, place) }.unwrap();
     let layout = Layout::contiguous(&[4], 8, Order::RowMajor).unwrap();
     let array = DArray::from_buffer(buffer, DType::F64, layout, 0).unwrap();
@@ -456,7 +462,7 @@ impl Cells for DArray {
 fn the_number_of_pinned_and_managed_memory_is_0() {
     for kind in [DeviceKind::CUDA_HOST, DeviceKind::ROCM_HOST, DeviceKind::CUDA_MANAGED] {
         let mut bytes = [0u8; 8];
-        // SAFETY: `bytes` outlives the array.
+        // SAFETY: `bytes` has 8 bytes, outlives the array, and is only accessed through it.
         let buffer = unsafe { Buffer::non_owned(bytes.as_mut_ptr(), 8, Place::new(kind, 2)) }.unwrap();
         let array = DArray::from_buffer_in_order(buffer, DType::U8, &[8], Order::RowMajor).unwrap();
         let exported = export_versioned(&array, &options()).unwrap();
@@ -475,7 +481,8 @@ fn a_consumer_of_an_older_version_gets_a_struct_that_says_no_newer_one() {
         let options = options().max_version(DLPackVersion { major, minor });
         let exported = export_versioned(&array, &options).unwrap();
         let prepared = crossdock::bindings::dlpack::Prepared::of(&array).unwrap();
-        // SAFETY: `prepared` was made from this array.
+        // SAFETY: `prepared` was made from this very array, whose layout and memory have not
+        // changed since.
         let again = unsafe { prepared.lend(&array, &options) }.unwrap();
         assert_eq!(again.managed().version, exported.managed().version);
         let version = exported.managed().version;

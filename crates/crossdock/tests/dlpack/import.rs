@@ -1,5 +1,5 @@
-//! What DLPack structs become: every bad one an error with its numbers, every good one an array in place, and the deleter
-//! called exactly once whatever happens.
+//! What DLPack structs become: every bad one an error with its numbers, every good one an array in
+//! place, and the deleter called exactly once whatever happens.
 
 use std::thread;
 
@@ -13,7 +13,8 @@ use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
 fn import(loan: &Loan) -> Result<DArray> {
-    // SAFETY: a struct on loan, consumed once; the tests touch elements only where the recipe keeps to the block.
+    // SAFETY: a `Loan` keeps a valid struct, consumed once. Tests access elements only if the
+    // recipe stays within the loan's block.
     unsafe { import_versioned(loan.versioned()) }
 }
 
@@ -39,10 +40,10 @@ fn assert_refused(recipe: Recipe, kind: fn(&Error) -> bool, parts: &[&str]) {
 
 #[test]
 fn a_null_struct_is_an_error() {
-    // SAFETY: null is allowed.
+    // SAFETY: the function accepts a null pointer, and fails with an error.
     let error = unsafe { import_versioned(std::ptr::null_mut()) }.unwrap_err();
     assert!(error.is_malformed(), "{error:?}");
-    // SAFETY: null is allowed.
+    // SAFETY: the function accepts a null pointer, and fails with an error.
     let error = unsafe { import_legacy(std::ptr::null_mut()) }.unwrap_err();
     assert!(error.to_string().contains("null"), "{error}");
 }
@@ -160,7 +161,7 @@ fn elements_packed_into_parts_of_bytes_are_refused_and_padded_ones_taken() {
     let array = import(&padded).unwrap();
     assert_eq!((array.dtype().itemsize(), array.strides()), (1, &[3, 1][..]));
     // The legacy struct has no flags, hence cannot say that they are padded.
-    // SAFETY: another loan of the same, consumed once.
+    // SAFETY: the loan keeps a separate legacy struct of the same tensor, which is consumed once.
     let error = unsafe { import_legacy(padded.legacy()) }.unwrap_err();
     assert!(error.is_unsupported(), "{error}");
 }
@@ -333,7 +334,7 @@ fn a_copied_tensor_is_ours_alone() {
 #[test]
 fn a_legacy_tensor_is_read_only_without_the_callers_word() {
     let loan = Loan::new(&Recipe::default());
-    // SAFETY: a struct on loan, consumed once.
+    // SAFETY: the loan keeps a valid legacy struct, which is consumed once.
     let array = unsafe { import_legacy(loan.legacy()) }.unwrap();
     assert!(array.is_readonly() && *array.dtype() == DType::I32);
     assert_eq!(values(&array), Recipe::default().bytes().unwrap());
@@ -341,7 +342,8 @@ fn a_legacy_tensor_is_read_only_without_the_callers_word() {
     assert_eq!(loan.deleted(), 1);
 
     let loan = Loan::new(&Recipe::default());
-    // SAFETY: a struct on loan, consumed once, of writable memory.
+    // SAFETY: the loan keeps a valid legacy struct, which is consumed once, and its memory is
+    // writable.
     let array = unsafe { import_legacy_writable(loan.legacy()) }.unwrap();
     array.set(&[0, 0], &Value::Int(5)).unwrap();
     assert_eq!(array.get(&[0, 0]).unwrap().to_string(), "5");
@@ -376,7 +378,8 @@ fn check(bytes: &[u8], coverage: &mut Coverage) {
         let result = if versioned {
             import(&loan)
         } else {
-            // SAFETY: as in `import`.
+            // SAFETY: the loan keeps a valid legacy struct, consumed once. Elements are accessed
+            // only if the recipe stays within its block.
             unsafe { import_legacy(loan.legacy()) }
         };
         match result {

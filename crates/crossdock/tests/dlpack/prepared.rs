@@ -20,7 +20,8 @@ fn arrays() -> Vec<DArray> {
 }
 
 fn numbers(pointer: *const i64, tensor: &DLTensor) -> Vec<i64> {
-    // SAFETY: an export of ours, and what was made of one, have as many numbers as axes.
+    // SAFETY: the library's exports and descriptions have `ndim` lengths and strides, which live as
+    // long as the array.
     unsafe { slice::from_raw_parts(pointer, tensor.ndim as usize) }.to_vec()
 }
 
@@ -29,7 +30,7 @@ fn a_description_is_what_an_export_says_and_lends_nothing() {
     for array in arrays() {
         let prepared = Prepared::of(&array).unwrap();
         for _ in 0..2 {
-            // SAFETY: of this array, and nobody writes it.
+            // SAFETY: `prepared` was made from this array, and no thread writes it.
             let found = unsafe { prepared.describe(&array) }.unwrap();
             assert!(array.buffer().unwrap().0.write().is_ok());
             let exported = export_versioned(&array, &ExportOptions::new()).unwrap();
@@ -39,7 +40,8 @@ fn a_description_is_what_an_export_says_and_lends_nothing() {
             assert_eq!(numbers(found.shape, &found), numbers(said.shape, said));
             assert_eq!(numbers(found.strides, &found), numbers(said.strides, said));
             drop(exported);
-            // SAFETY: of this array.
+            // SAFETY: `prepared` was made from this very array, whose layout and memory have not
+            // changed since.
             let lent = unsafe { prepared.lend(&array, &ExportOptions::new()) }.unwrap();
             assert!(array.is_empty() || array.buffer().unwrap().0.write().is_err());
             let said = &lent.managed().dl_tensor;
@@ -56,7 +58,8 @@ fn what_others_rely_on_is_not_described() {
     let array: DArray = Array::from_vec(vec![1u8, 2, 3], [3]).unwrap().into();
     let prepared = Prepared::of(&array).unwrap();
     let (buffer, _) = array.buffer().unwrap();
-    // SAFETY: of this array, and nobody writes it.
+    // SAFETY: `prepared` was made from this array, and no thread writes it while a description is
+    // used.
     let describe = || unsafe { prepared.describe(&array) };
     let reading = buffer.read().unwrap();
     assert!(describe().unwrap_err().is_conflict());
@@ -74,15 +77,17 @@ fn what_a_tensor_cannot_say_is_refused() {
     let array: DArray = Array::from_vec(vec![1u8, 2, 3], [3]).unwrap().into();
     let array = array.into_readonly();
     let prepared = Prepared::of(&array).unwrap();
-    // SAFETY: of this array, and nobody writes it.
+    // SAFETY: `prepared` was made from this array, and no thread writes it.
     let error = unsafe { prepared.describe(&array) }.unwrap_err();
     assert!(error.is_read_only() && error.to_string().contains("managed"), "{error}");
-    // SAFETY: of this array.
+    // SAFETY: `prepared` was made from this very array, whose layout and memory have not changed
+    // since.
     let refusal = unsafe { prepared.lend(&array, &ExportOptions::new()) }.unwrap_err();
     assert!(refusal.to_string().contains("read-only"), "{refusal}");
-    // SAFETY: this test writes nothing.
+    // SAFETY: the only consumer is this test, which does not write the memory.
     let trusting = unsafe { ExportOptions::new().trust_readonly() };
-    // SAFETY: of this array.
+    // SAFETY: `prepared` was made from this very array, whose layout and memory have not changed
+    // since.
     let lent = unsafe { prepared.lend(&array, &trusting) }.unwrap();
     assert_eq!(lent.managed().flags, READ_ONLY);
     let swapped =

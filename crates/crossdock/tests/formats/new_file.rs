@@ -235,14 +235,14 @@ fn what_users_noted_of_a_file_stays() {
     std::fs::write(&path, "old").unwrap();
     let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
     let (note, mut read) = (b"kept", [0u8; 16]);
-    // SAFETY: the names end with a NUL, and the value is passed with its length.
+    // SAFETY: both names are C strings, and the value is passed with its length.
     let set =
         unsafe { libc::setxattr(name.as_ptr(), c"user.note".as_ptr(), note.as_ptr().cast(), note.len(), 0) };
     if set != 0 {
         return crossdock_testkit::not_run("user attributes of files: this file system has none");
     }
     written(NewFile::create(&path), "new").unwrap();
-    // SAFETY: the names end with a NUL, and the buffer is passed with its length.
+    // SAFETY: both names are C strings, and the buffer is passed with its length.
     let count =
         unsafe { libc::getxattr(name.as_ptr(), c"user.note".as_ptr(), read.as_mut_ptr().cast(), read.len()) };
     assert_eq!((usize::try_from(count), &read[..4]), (Ok(4), &note[..]));

@@ -1,4 +1,5 @@
-//! Every way in which an `.npy` file can be bad gives one clear error that names the file and the numbers.
+//! Every way in which an `.npy` file can be bad gives one clear error that names the file and the
+//! numbers.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -255,7 +256,7 @@ fn names_that_lead_to_no_file_are_told_apart() {
     std::fs::create_dir(&directory.0).unwrap();
     let pipe = Temporary::new("pipe");
     let name = CString::new(pipe.0.as_os_str().as_bytes()).unwrap();
-    // SAFETY: a path that ends with NUL.
+    // SAFETY: `name` is a C string, which `mkfifo` only reads.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
     let file = Temporary::with("file.npy", &with("'<f8'", "(8,)"));
     let cases: [(PathBuf, Is, &str); 5] = [
@@ -281,14 +282,14 @@ fn names_that_lead_to_no_file_are_told_apart() {
 fn a_file_without_permission_is_refused_as_such() {
     let file = Temporary::with("secret.npy", &with("'<f8'", "(8,)"));
     std::fs::set_permissions(&file.0, std::fs::Permissions::from_mode(0o400)).unwrap();
-    // To root everything is permitted: ask as somebody else, on this thread alone.
-    // SAFETY: changes no memory.
+    // Root may do everything, so this thread alone becomes another user for a while.
+    // SAFETY: `setfsuid` changes the user of this thread and accesses no memory.
     let before = unsafe { libc::setfsuid(65534) };
     let read = open(&file.0);
-    // SAFETY: as above.
+    // SAFETY: `setfsuid` restores the user of this thread and accesses no memory.
     unsafe { libc::setfsuid(u32::try_from(before).unwrap()) };
     let written = OpenOptions::new().writable(true).open(&file.0);
-    // SAFETY: asks a number of the system.
+    // SAFETY: `geteuid` has no arguments, accesses no memory and never fails.
     if unsafe { libc::geteuid() } == 0 {
         let error = read.unwrap_err();
         assert!(error.is_io() && error.to_string().contains("no permission to read it"), "{error}");
@@ -311,7 +312,7 @@ fn elements_at_an_odd_address_open_and_typed_slices_of_them_are_refused() {
         let array = open(&temporary.0).unwrap();
         assert_eq!(array.as_ptr().addr() % 8, offset % 8);
         assert_eq!(array.get(&[1]).unwrap().as_f64(), Some(-2.5));
-        // SAFETY: nobody writes the file.
+        // SAFETY: no process writes the temporary file while it is mapped.
         let bytes = unsafe { array.buffer().unwrap().0.assume_constant() };
         let slice = bytes.read().unwrap();
         match slice.as_slice_of::<f64>() {

@@ -1,4 +1,5 @@
-//! What is written is read back equal: dtypes × orders × ranks, views that are not contiguous, memory that others may write.
+//! What is written is read back equal: dtypes × orders × ranks, views that are not contiguous,
+//! memory that others may write.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
-//! Against the real ones: NumPy, the Python package `safetensors`, and Pillow write, and what is written here they read.
+//! Against the real ones: NumPy, the Python package `safetensors`, and Pillow write, and what is
+//! written here they read.
 //!
-//! `CROSSDOCK_PYTHON` names a Python that has them. Without it nothing is run, unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is
-//! set: then that is a failure.
+//! `CROSSDOCK_PYTHON` names a Python that has them. Without it nothing is run, unless
+//! `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
 
 use std::path::Path;
 use std::process::Command;

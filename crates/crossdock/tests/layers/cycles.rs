@@ -15,8 +15,8 @@ pub(crate) const MOST: usize = 3;
 /// and how many they are.
 pub(crate) type Named = (String, usize);
 
-/// The components of a crate with more than [`MOST`] files, the largest first, each with a text that
-/// says how to get out of it.
+/// The components of a crate with more than [`MOST`] files, the largest first, each with a text
+/// that says how to get out of it.
 pub(crate) fn too_large(sources: &[Source], edges: &Edges) -> Vec<(Named, String)> {
     let large = components(edges).into_iter().filter(|component| component.len() > MOST);
     let named = large.map(|component| {

@@ -28,8 +28,8 @@ type Seen = HashSet<(usize, String)>;
 
 /// The edges of a crate.
 ///
-/// Private imports are edges, and so are paths in code. A re-export and a declaration of a module are
-/// none, until the file itself uses the name.
+/// Private imports are edges, and so are paths in code. A re-export and a declaration of a module
+/// are none, until the file itself uses the name.
 ///
 /// Calls of methods are not seen, because they name no file: the import of the type is the edge.
 pub(crate) fn edges(whole: &Crate<'_>) -> Edges {

@@ -1,7 +1,7 @@
 //! What uses what: the one-way rule between layers, and the cycles of files within a crate.
 //!
-//! The compiler does not hold modules of one crate apart, so these tests read the sources. Code under
-//! `#[cfg(test)]` may use what it likes.
+//! The compiler does not hold modules of one crate apart, so these tests read the sources. Code
+//! under `#[cfg(test)]` may use what it likes.
 
 mod cycles;
 mod drawing;

@@ -1,7 +1,7 @@
 //! The rule between layers: which paths a file of a layer may write.
 //!
-//! It sees paths that are spelt `crate::layer::…`, which is why it refuses every other spelling that
-//! could cross a border.
+//! It sees paths that are spelt `crate::layer::…`, which is why it refuses every other spelling
+//! that could cross a border.
 
 use std::path::{Path, PathBuf};
 

@@ -8,8 +8,8 @@ use crate::tokens::{Token, balanced, text, tokens, without_tests};
 /// A file has fewer lines of code.
 pub(crate) const LIMIT: usize = 400;
 
-/// The lines of code of a source. A constant or static at the top of the file whose initialiser is a
-/// list is a table, of which the first and the last line count.
+/// The lines of code of a source. A constant or static at the top of the file whose initialiser is
+/// a list is a table, of which the first and the last line count.
 pub(crate) fn lines(source: &str) -> usize {
     let code = without_tests(&tokens(source));
     let mut lines = BTreeSet::new();
@@ -42,8 +42,8 @@ fn table_at(code: &[Token<'_>], i: usize) -> Option<usize> {
     }
 }
 
-/// What a list of files above the limit says too much or too little. An entry is a file and the most
-/// lines that it may have.
+/// What a list of files above the limit says too much or too little. An entry is a file and the
+/// most lines that it may have.
 pub(crate) fn compared(known: &[(&str, usize)], found: &[(String, usize)]) -> Result<(), String> {
     let mut text = String::new();
     for (file, count) in found {

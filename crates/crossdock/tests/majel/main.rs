@@ -1,5 +1,5 @@
-//! The arrays of Majel, held against these: every row of `docs/majel.md` has a test, and every test here has a row there (`page.rs`
-//! sees to it).
+//! The arrays of Majel, held against these: every row of `docs/majel.md` has a test, and every test
+//! here has a row there (`page.rs` sees to it).
 
 mod arrays;
 mod dims;

@@ -82,7 +82,7 @@ fn an_allocation_is_on_the_default_place_or_on_one_that_is_named() {
 fn memory_of_others_is_pointed_at_or_adopted_with_a_callback() {
     let released = Arc::new(AtomicUsize::new(0));
     let mut theirs = [1u8, 2, 3, 4];
-    // SAFETY: the array outlives the allocation.
+    // SAFETY: `theirs` has 4 bytes and outlives the allocation, which is its only user meanwhile.
     let pointed = unsafe { Allocation::non_owned(theirs.as_mut_ptr(), 4, Place::CPU) }.unwrap();
     assert_eq!((pointed.nbytes(), pointed.ptr()), (4, theirs.as_ptr()));
     drop(pointed);
@@ -90,7 +90,8 @@ fn memory_of_others_is_pointed_at_or_adopted_with_a_callback() {
     let release = move || {
         counted.fetch_add(1, Ordering::Relaxed);
     };
-    // SAFETY: nobody else touches the array until the release.
+    // SAFETY: `theirs` has 4 bytes and outlives the buffer; no other code accesses it until the
+    // release.
     let adopted = unsafe { Allocation::adopt(theirs.as_mut_ptr(), 4, Place::CPU, release) }.unwrap();
     let buffer = Buffer::from(adopted);
     let slice = buffer.slice(2..).unwrap();
@@ -114,7 +115,7 @@ fn a_buffer_is_made_of_an_allocation_or_of_a_pointer_with_a_length() {
     let buffer = Buffer::from(allocation);
     assert_eq!((buffer.as_ptr(), buffer.nbytes(), buffer.backing()), (address, 24, Backing::Heap));
     let mut theirs = [0u8; 8];
-    // SAFETY: the array outlives the buffer.
+    // SAFETY: `theirs` has 8 bytes and outlives the buffer, which is its only user meanwhile.
     let buffer = unsafe { Buffer::non_owned(theirs.as_mut_ptr(), 8, Place::CPU) }.unwrap();
     assert_eq!((buffer.nbytes(), buffer.backing()), (8, Backing::Foreign));
 }

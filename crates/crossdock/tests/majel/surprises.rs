@@ -217,7 +217,7 @@ fn an_allocation_of_no_bytes_has_an_address_and_can_be_on_a_device() {
 #[test]
 fn a_pointer_of_others_comes_with_its_length() {
     let mut theirs = [0f32; 6];
-    // SAFETY: the array outlives the buffer.
+    // SAFETY: `theirs` has 24 bytes and outlives the buffer, which is its only user meanwhile.
     let buffer = unsafe { Buffer::non_owned(theirs.as_mut_ptr().cast(), 24, Place::CPU) }.unwrap();
     assert!(Array::<f32, 2>::from_buffer(buffer.clone(), [2, 3]).is_ok());
     assert!(Array::<f32, 2>::from_buffer(buffer, [2, 4]).unwrap_err().is_bounds());

@@ -1,4 +1,5 @@
-//! The classes of layout: each a specimen of foreign data, as plain numbers and bytes, of which an importer makes what its side has.
+//! The classes of layout: each a specimen of foreign data, as plain numbers and bytes, of which an
+//! importer makes what its side has.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -86,8 +87,8 @@ pub(crate) struct Specimen {
 }
 
 impl Specimen {
-    /// Elements of numbers that differ, except along axes on which they cannot; element 0 as far behind a multiple of 64 as `lead`
-    /// says, unless a stride is negative.
+    /// Elements of numbers that differ, except along axes on which they cannot; element 0 as far
+    /// behind a multiple of 64 as `lead` says, unless a stride is negative.
     pub(crate) fn new(kind: Kind, shape: &[usize], strides: &[isize], lead: usize) -> Self {
         let elements = Nested::from_fn(shape, |index| {
             let moving = index.iter().zip(strides).map(|(&i, &stride)| if stride == 0 { 0 } else { i });
@@ -123,7 +124,8 @@ impl Specimen {
         }
     }
 
-    /// The same elements, lying as those of an array do that begins `lead` bytes behind a multiple of 64.
+    /// The same elements, lying as those of an array do that begins `lead` bytes behind a multiple
+    /// of 64.
     pub(crate) fn lying_so(&self, shape: &[usize], strides: &[isize], lead: usize) -> Self {
         let lies = Self::lying(self.kind, self.expected.clone(), shape, strides, lead);
         let device = self.device.as_ref().map(|_| lies.on_device());
@@ -162,7 +164,8 @@ impl Specimen {
 
     /// The elements in the order in which they lie, gaps included.
     pub(crate) fn vector<T: Element>(&self) -> Vec<T> {
-        // SAFETY: every bit pattern is a value, and elements are read from wherever they are.
+        // SAFETY: `chunks_exact` yields `size_of::<T>()` bytes, `Pod` makes every bit pattern a
+        // value, and the read is unaligned.
         let read = |bytes: &[u8]| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() };
         self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
     }
@@ -198,7 +201,7 @@ impl Specimen {
     }
 }
 
-/// Somebody's memory, given back when this is dropped.
+/// The memory of a loan, which is released when this is dropped.
 pub(crate) struct Loan {
     blocks: Vec<Vec<[u64; 8]>>,
     /// Invariant 1: leads to the blocks.
@@ -210,7 +213,7 @@ pub(crate) struct Loan {
     alive: Arc<()>,
 }
 
-// SAFETY: the pointers lead to memory that goes along.
+// SAFETY: the pointers lead to memory that the struct owns and that moves with it.
 unsafe impl Send for Loan {}
 
 impl Loan {
@@ -238,7 +241,8 @@ impl Loan {
 /// A copy of bytes that begins at a multiple of 8; more than the bytes, so that it has an address.
 pub(crate) fn block(bytes: &[u8]) -> Vec<[u64; 8]> {
     let mut block = vec![[0; 8]; bytes.len() / 64 + 1];
-    // SAFETY: the block has more bytes than are copied, and is plain numbers.
+    // SAFETY: `block` has more than `bytes.len()` bytes, is plain numbers, and does not overlap
+    // `bytes`.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), block.as_mut_ptr().cast(), bytes.len()) };
     block
 }
@@ -255,11 +259,11 @@ fn fenced_buffers() -> std::sync::MutexGuard<'static, Vec<Buffer>> {
     BUFFERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The bytes at an address, of whichever memory it is.
+/// The bytes at an address, of any memory.
 ///
 /// # Safety
 ///
-/// So many bytes can be read there, by the processor or by the fenced device.
+/// `nbytes` bytes at `address` are readable, by the CPU or by the fenced device.
 pub(crate) unsafe fn bytes_at(address: *const u8, nbytes: usize) -> Vec<u8> {
     let inside =
         |buffer: &&Buffer| (buffer.address()..buffer.address() + buffer.nbytes()).contains(&address.addr());
@@ -268,22 +272,25 @@ pub(crate) unsafe fn bytes_at(address: *const u8, nbytes: usize) -> Vec<u8> {
         let at = address.addr() - buffer.address();
         return host.pin().unwrap().to_vec()[at..at + nbytes].to_vec();
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: `nbytes` bytes are readable there; they are not fenced (checked above),
+    // so the CPU may read them.
     (0..nbytes).map(|k| unsafe { address.wrapping_add(k).read_volatile() }).collect()
 }
 
-/// The naive reader: where each element is, in row-major order of the indices, if the walk begins at an address.
+/// The naive reader: the address of each element, in row-major order of the indices, from a base
+/// address.
 ///
 /// # Safety
 ///
-/// The pointers that the layout follows from there can be read.
+/// All pointers that the layout follows from `base` are readable.
 pub(crate) unsafe fn addresses(base: *const u8, layout: &Layout) -> Vec<*const u8> {
     let cells = Nested::from_fn(layout.shape(), |index| {
         let mut at = base;
         for (axis, (&i, &stride)) in index.iter().zip(layout.strides()).enumerate() {
             at = at.wrapping_offset(i as isize * stride);
             if let Some(suboffset) = layout.suboffsets().and_then(|suboffsets| suboffsets[axis]) {
-                // SAFETY: the caller's word.
+                // SAFETY: `# Safety`: the layout follows a pointer along this axis, so the pointer
+                // at `at` is readable.
                 at = unsafe { at.cast::<*const u8>().read_unaligned() }.wrapping_offset(suboffset);
             }
         }
@@ -292,15 +299,18 @@ pub(crate) unsafe fn addresses(base: *const u8, layout: &Layout) -> Vec<*const u
     cells.cells.iter().map(|&cell| std::ptr::with_exposed_provenance(cell as usize)).collect()
 }
 
-/// What is there.
+/// The bytes of each element.
 ///
 /// # Safety
 ///
-/// As for [`addresses`], and as for [`bytes_at`] at each of them.
+/// 1. All pointers that the layout follows from `base` are readable.
+/// 2. The bytes of each element are readable, by the CPU or by the fenced device.
 pub(crate) unsafe fn walk(base: *const u8, layout: &Layout) -> Vec<Vec<u8>> {
-    // SAFETY: the caller's word.
+    // SAFETY: clause 1 of `# Safety`: all pointers that the layout follows from `base` are
+    // readable.
     let addresses = unsafe { addresses(base, layout) };
-    // SAFETY: the caller's word.
+    // SAFETY: clause 2 of `# Safety`: the `itemsize` bytes of the element at this address are
+    // readable.
     addresses.into_iter().map(|address| unsafe { bytes_at(address, layout.itemsize()) }).collect()
 }
 

@@ -1,4 +1,5 @@
-//! Exporters: how an array is handed out. Each hands one to a consumer of its side, who looks at it naively, and takes it back.
+//! Exporters: how an array is handed out. Each hands one to a consumer of its side, who looks at it
+//! naively, and takes it back.
 
 #![expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
 
@@ -161,12 +162,13 @@ use typed;
 
 fn memory_view(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
     let view = crossdock::view(array, request)?;
-    // SAFETY: the view keeps the pointers that it follows.
+    // SAFETY: the view leases the array, which keeps the pointers that its layout follows.
     let addresses = unsafe { addresses(view.as_ptr(), view.layout()) };
     look(Lent {
         at: At::Address(addresses.first().copied().unwrap_or(view.as_ptr()).addr()),
         because: reason(view.grant().copied_because()),
-        // SAFETY: the view says where its elements are, and holds them.
+        // SAFETY: clauses 1 and 2 of `walk`: the view leases the array, which keeps the pointers
+        // and the elements of the layout.
         elements: &|| unsafe { walk(view.as_ptr(), view.layout()) },
     });
     Ok(())
@@ -185,7 +187,7 @@ fn slice<T: Element, const D: usize>(array: &DArray, request: Request, look: Loo
 }
 
 fn bytes_of<T: Element>(element: &T) -> Vec<u8> {
-    // SAFETY: an element is plain bytes.
+    // SAFETY: `T: Element` implies `Pod`: no padding, so all its bytes are initialised.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(element).cast(), size_of::<T>()) }.to_vec()
 }
 
@@ -209,13 +211,15 @@ fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
     let rank = tensor.ndim as usize;
     let itemsize = usize::from(tensor.dtype.bits / 8) * usize::from(tensor.dtype.lanes);
     let axes = |numbers: *mut i64| {
-        // SAFETY: as many numbers as there are axes.
+        // SAFETY: the library exports `ndim` lengths and strides, and `axis < rank`, which is
+        // `ndim`.
         (0..rank).map(move |axis| unsafe { numbers.wrapping_add(axis).read() } as isize)
     };
     let shape: Vec<usize> = axes(tensor.shape).map(|len| len as usize).collect();
     let strides: Vec<isize> = axes(tensor.strides).map(|stride| stride * itemsize as isize).collect();
     let first = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
-    // SAFETY: the producer's word.
+    // SAFETY: clause 2 of `walk`: the tensor describes readable elements until it is deleted;
+    // clause 1: DLPack has no pointers.
     unsafe { walk(first, &Layout::new(&shape, &strides, itemsize).unwrap()) }
 }
 
@@ -247,7 +251,8 @@ fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
         let mut bytes = vec![0; (span.end - span.start) as usize];
         file.read_exact_at(&mut bytes, span.start).unwrap();
         let first = bytes.as_ptr().wrapping_add((described.offset() - span.start) as usize);
-        // SAFETY: the description says which of its bytes the elements touch, and they were all read.
+        // SAFETY: clause 2 of `walk`: all bytes of the span were read into `bytes`; clause 1: a
+        // description has no pointers.
         unsafe { walk(first, described.layout()) }
     };
     look(Lent {
@@ -260,7 +265,8 @@ fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
 
 // ===== files
 
-/// What stands in a file is there twice. (There is no refusal to quote, since nobody can ask to have it otherwise.)
+/// What stands in a file is there twice. (There is no refusal to quote, since nobody can ask to
+/// have it otherwise.)
 fn written(look: Look<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
     look(Lent { at: At::Written, because: Some("a file is written".to_owned()), elements });
 }

@@ -40,23 +40,25 @@ pub(crate) fn scratch(bytes: &[u8]) -> std::io::Result<File> {
     with_file(bytes, |_| ()).map(|(_, file)| file)
 }
 
-/// Memory as another process would share it, of a size that is sealed; against writing, too, where that is asked for.
+/// Memory as another process would share it, of a size that is sealed; against writing, too, where
+/// that is asked for.
 pub(crate) fn shared_memory(bytes: &[u8], is_sealed: bool) -> std::io::Result<File> {
     if let Some((_, file)) = twice::file_of(bytes).filter(|_| !is_sealed) {
         return Ok(file);
     }
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: a system call, with a name that ends.
+    // SAFETY: the name is a C string, and `memfd_create` accesses no other memory.
     let fd = unsafe { libc::memfd_create(c"crossdock-matrix".as_ptr(), flags) };
     if fd < 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, which nobody else has.
+    // SAFETY: `memfd_create` returned this new descriptor, and no other object owns it.
     let file = unsafe { File::from_raw_fd(fd) };
     file.write_all_at(bytes, 0)?;
     let size = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
     let seals = if is_sealed { size | libc::F_SEAL_WRITE } else { size };
-    // SAFETY: a system call.
+    // SAFETY: `F_ADD_SEALS` takes an integer and accesses no memory; `file` keeps the descriptor
+    // open.
     match unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } {
         0 => Ok(file),
         _ => Err(std::io::Error::last_os_error()),
@@ -65,8 +67,8 @@ pub(crate) fn shared_memory(bytes: &[u8], is_sealed: bool) -> std::io::Result<Fi
 
 // ===== .npy
 
-/// What is in front of the elements, which begin as far behind a multiple of 64 as those of the specimen, where the header is at byte
-/// `begin` of the file.
+/// What is in front of the elements, which begin as far behind a multiple of 64 as those of the
+/// specimen, where the header is at byte `begin` of the file.
 pub(crate) fn npy_header(specimen: &Specimen, order: Order, begin: usize) -> Vec<u8> {
     let shape: String = specimen.shape.iter().map(|len| format!("{len}, ")).collect();
     let fortran = if order == Order::ColumnMajor { "True" } else { "False" };

@@ -1,4 +1,5 @@
-//! Importers: how foreign data become an array. Each makes of a specimen what its side has, if it can have it, and brings that in.
+//! Importers: how foreign data become an array. Each makes of a specimen what its side has, if it
+//! can have it, and brings that in.
 
 mod arrow_c;
 mod crates;
@@ -234,9 +235,10 @@ fn tensor(specimen: &Specimen) -> Result<(abi::DLTensor, *mut c_void, usize), No
 macro_rules! deleter {
     ($name:ident, $managed:ty) => {
         unsafe extern "C" fn $name(managed: *mut $managed) {
-            // SAFETY: the struct came from a box, as below, and this is the one call.
+            // SAFETY: the exporters below made the struct with `Box`, and a consumer calls the
+            // deleter once.
             let managed = unsafe { Box::from_raw(managed) };
-            // SAFETY: so did its context.
+            // SAFETY: `tensor` made the context with `Box::into_raw`, and this is its only user.
             drop(unsafe { Box::from_raw(managed.manager_ctx.cast::<Context>()) });
         }
     };
@@ -254,14 +256,16 @@ fn dlpack_versioned(specimen: &Specimen) -> Result<Brought, No> {
         flags: if specimen.is_readonly { abi::READ_ONLY } else { 0 },
         dl_tensor,
     }));
-    // SAFETY: the struct says what there is, and nobody else consumes it.
+    // SAFETY: the struct describes memory that its context keeps, and this import is its only
+    // consumer.
     at_address(unsafe { dlpack::import_versioned(managed) }?, address)
 }
 
 fn dlpack_legacy(specimen: &Specimen) -> Result<Brought, No> {
     let (dl_tensor, manager_ctx, address) = tensor(specimen)?;
     let managed = Box::new(abi::DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(delete_legacy) });
-    // SAFETY: the struct says what there is, and nobody else consumes it.
+    // SAFETY: the struct describes memory that its context keeps, and this import is its only
+    // consumer.
     at_address(unsafe { dlpack::import_legacy(Box::into_raw(managed)) }?, address)
 }
 

@@ -1,10 +1,13 @@
-//! The matrix: every importer beside every exporter, over every class of layout, in one run, which `docs/matrix.md` tells.
+//! The matrix: every importer beside every exporter, over every class of layout, in one run, which
+//! `docs/matrix.md` tells.
 //!
-//! An adapter knows its own side, and the array in the middle; no test here knows two adapters. So the run shows what that is worth:
-//! an exporter gives an array that somebody brought in the answer that it gives its twin, an array of our own in memory of the
-//! same kind. Whatever is called in place is seen where the foreign side had it, and not one byte was counted as copied.
+//! An adapter knows its own side, and the array in the middle; no test here knows two adapters. So
+//! the run shows what that is worth: an exporter gives an array that somebody brought in the answer
+//! that it gives its twin, an array of our own in memory of the same kind. Whatever is called in
+//! place is seen where the foreign side had it, and not one byte was counted as copied.
 //!
-//! A new adapter is an entry in [`importers`] or [`exporters`], a new class one in [`classes`]. `CROSSDOCK_BLESS=1` writes the page anew.
+//! A new adapter is an entry in [`importers`] or [`exporters`], a new class one in [`classes`].
+//! `CROSSDOCK_BLESS=1` writes the page anew.
 
 mod classes;
 mod exporters;
@@ -43,7 +46,8 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Importer by exporter, of row-major data; or of column-major data, where either takes them alone.
+    /// Importer by exporter, of row-major data; or of column-major data, where either takes them
+    /// alone.
     fn each_to_each(&self) -> Vec<Vec<Verdict>> {
         let (from, to) = (home(&self.imports), home(&self.exports));
         let row = |(i, &from): (usize, &usize)| {
@@ -92,7 +96,8 @@ fn goes(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::InPlace | Verdict::Copies(_))
 }
 
-/// The class that stands for each adapter where one has to, of these answers by class: row-major, or column-major where it takes that alone.
+/// The class that stands for each adapter where one has to, of these answers by class: row-major,
+/// or column-major where it takes that alone.
 fn home(answers: &[Vec<Verdict>]) -> Vec<usize> {
     (0..answers[0].len()).map(|adapter| usize::from(!goes(&answers[0][adapter]))).collect()
 }

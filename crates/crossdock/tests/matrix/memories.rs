@@ -1,4 +1,5 @@
-//! Arrays of our own in every kind of memory, made without an adapter: what an adapter brings in has a twin among them.
+//! Arrays of our own in every kind of memory, made without an adapter: what an adapter brings in
+//! has a twin among them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -133,7 +134,8 @@ fn mapped(specimen: &Specimen) -> DArray {
 fn mapped_constant(specimen: &Specimen) -> DArray {
     let (file, _) = with_file(&specimen.bytes, |path| File::open(path).unwrap()).unwrap();
     let map = Buffer::map(file, MapOptions::new()).unwrap();
-    // SAFETY: the file has lost its name, and the one descriptor by which it could be written is closed.
+    // SAFETY: the file has lost its name, and the only descriptor that could write it is closed, so
+    // its bytes are constant.
     over(unsafe { map.assume_constant() }, specimen)
 }
 
@@ -162,11 +164,12 @@ pub(crate) fn foreign(specimen: &Specimen, birth: Birth) -> (DArray, usize) {
         let strides = [size_of::<*mut u8>() as isize, specimen.strides[1]];
         let layout =
             Layout::with_suboffsets(&specimen.shape, &strides, &[Some(0), None], dtype.itemsize()).unwrap();
-        // SAFETY: the table has as many pointers as there are rows, and each leads to one, until the loan is given back. Nobody
-        // else touches them.
+        // SAFETY: the table has a pointer for each row, and each leads to one until the release. No
+        // other code accesses them.
         unsafe { DArray::from_indirect(base, dtype, &layout, birth, release) }.unwrap()
     } else {
-        // SAFETY: the loan has so many bytes on that device, and nobody else touches them.
+        // SAFETY: the loan keeps `specimen.bytes.len()` bytes at that place until the release, and
+        // no other code accesses them.
         let buffer = unsafe { Buffer::from_foreign(base, specimen.bytes.len(), place, birth, release) };
         over(buffer.unwrap(), specimen)
     };

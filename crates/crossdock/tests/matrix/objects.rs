@@ -33,7 +33,8 @@ struct Context {
 }
 
 unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
-    // SAFETY: an object of the class.
+    // SAFETY: the hub calls this only for objects of `CLASS`: `import` below passes the address of
+    // a live, mutable `Object`.
     let object = unsafe { &mut *obj.cast::<Object<'_>>() };
     let specimen = object.specimen;
     let mut context = Box::new(Context {
@@ -51,7 +52,7 @@ unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
         data = data.wrapping_add(specimen.offset);
     }
     let item_size = specimen.kind.itemsize();
-    // SAFETY: the hub's struct.
+    // SAFETY: the hub passes a writable struct, which no other code accesses during the call.
     unsafe {
         *view = View {
             obj,
@@ -72,9 +73,9 @@ unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
 }
 
 unsafe extern "C" fn take_back(_: *mut c_void, view: *mut View) -> u8 {
-    // SAFETY: the struct that was filled in.
+    // SAFETY: the hub passes the struct that `lend` filled in, which is readable.
     let context = unsafe { (*view).private_data };
-    // SAFETY: from a box, and this is the one call.
+    // SAFETY: `lend` made the context with `Box::into_raw`, and the hub releases a view once.
     drop(unsafe { Box::from_raw(context.cast::<Context>()) });
     1
 }
@@ -84,7 +85,8 @@ pub(crate) fn import(specimen: &Specimen) -> Result<Brought, importers::No> {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         let entry = Entry { get: Some(lend), release: Some(take_back), available: None };
-        // SAFETY: the callbacks are for objects of this class.
+        // SAFETY: `CLASS` is a static, and the callbacks accept its objects, which are the
+        // `Object`s of this module.
         unsafe { memory_view::register(&CLASS, &entry) }.unwrap();
     });
     if specimen.device.is_some() {
@@ -94,7 +96,8 @@ pub(crate) fn import(specimen: &Specimen) -> Result<Brought, importers::No> {
         return Err(importers::No::CannotSay("fields without names"));
     }
     let mut object = Object { class: &CLASS, specimen, address: 0 };
-    // SAFETY: an object of the class; what it lends is there, and its pointers lead to rows.
+    // SAFETY: `object` is a live `Object` of the class; the memory that it lends is kept, and its
+    // pointers lead to rows.
     let array = unsafe { memory_view::import((&raw mut object).cast(), Flags::INDIRECT) }?;
     at_address(array, object.address)
 }
@@ -103,25 +106,27 @@ pub(crate) fn import(specimen: &Specimen) -> Result<Brought, importers::No> {
 pub(crate) fn export(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), exporters::No> {
     let object = ArrayObject::new(array.clone());
     let mut view = View::EMPTY;
-    // SAFETY: an object, and a place for a view.
+    // SAFETY: `object` is a live object of a class of this library, and `view` is a writable
+    // struct.
     unsafe { memory_view::get(object.as_ptr(), &mut view, Flags::INDIRECT) }?;
     let layout = layout(&view);
-    // SAFETY: the view keeps the pointers that it follows.
+    // SAFETY: the held view keeps the pointers that its layout follows.
     let addresses = unsafe { addresses(view.data.cast(), &layout) };
     look(Lent {
         at: At::Address(addresses.first().copied().unwrap_or(view.data.cast_const().cast()).addr()),
         because: None,
-        // SAFETY: the view says where its elements are, and holds them.
+        // SAFETY: clauses 1 and 2 of `walk`: the held view keeps the pointers and the elements of
+        // its layout.
         elements: &|| unsafe { walk(view.data.cast(), &layout) },
     });
-    // SAFETY: the view, which nobody uses any more.
+    // SAFETY: `get` filled in the view, which is released once, after its last use.
     assert!(unsafe { memory_view::release(&mut view) });
     Ok(())
 }
 
 /// What a consumer makes of the numbers of a view.
 fn layout(view: &View) -> Layout {
-    // SAFETY: a view that is held has as many numbers as axes.
+    // SAFETY: a held view has `ndim` lengths and strides.
     let numbers = |numbers: *const isize| unsafe { std::slice::from_raw_parts(numbers, view.ndim as usize) };
     let shape: Vec<usize> = numbers(view.shape).iter().map(|&len| len as usize).collect();
     let (strides, item_size) = (numbers(view.strides), view.item_size as usize);

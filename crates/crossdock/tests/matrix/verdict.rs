@@ -1,4 +1,5 @@
-//! What becomes of an array on its way, found out by measuring: where element 0 is, and how many bytes were counted as copied.
+//! What becomes of an array on its way, found out by measuring: where element 0 is, and how many
+//! bytes were counted as copied.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -83,8 +84,9 @@ pub(crate) fn bring(importer: &Importer, specimen: &Specimen) -> (Option<Brought
     (Some(brought), verdict.plain())
 }
 
-/// Hands an array out, and takes it back as it was where it was lent, or not taken: in place; or else, as the permission to copy makes
-/// of the refusal. Beside the verdict: whether the consumer had element 0 where the origin has it.
+/// Hands an array out, and takes it back as it was where it was lent, or not taken: in place; or
+/// else, as the permission to copy makes of the refusal. Beside the verdict: whether the consumer
+/// had element 0 where the origin has it.
 pub(crate) fn hand(
     exporter: &Exporter,
     array: DArray,
@@ -201,7 +203,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A copy counts once; what is written may be turned on its way, and counts twice then, or be encoded out of its place, which does not count.
+/// A copy counts once; what is written may be turned on its way, and counts twice then, or be
+/// encoded out of its place, which does not count.
 fn was_counted(at: &At<'_>, counted: u64, nbytes: u64) -> bool {
     match at {
         At::Written => [0, nbytes, 2 * nbytes].contains(&counted),
@@ -221,13 +224,14 @@ fn leases(array: &DArray) -> [bool; 4] {
 
 /// Every element, by the naive reader.
 fn elements(array: &DArray) -> Vec<Vec<u8>> {
-    // SAFETY: the array keeps its elements, and nobody writes them.
+    // SAFETY: clauses 1 and 2 of `walk`: the array keeps its pointers and elements, and no code
+    // writes them meanwhile.
     unsafe { walk(array.as_ptr(), array.layout()) }
 }
 
 /// The address of element 0, or of nothing.
 fn first(array: &DArray) -> usize {
-    // SAFETY: the array keeps the pointers that it follows.
+    // SAFETY: the array keeps the pointers that its layout follows.
     let addresses = unsafe { addresses(array.as_ptr(), array.layout()) };
     addresses.first().copied().unwrap_or(array.as_ptr()).addr()
 }
@@ -246,9 +250,11 @@ fn is_at(origin: &Origin, at: &At<'_>, is_empty: bool) -> bool {
     }
 }
 
-/// Whether a byte that changes in the file changes at the address; of what cannot change any more, whether the system says so.
+/// Whether a byte that changes in the file changes at the address; of what cannot change any more,
+/// whether the system says so.
 fn is_mapped_at(file: &File, position: u64, address: usize) -> bool {
-    // SAFETY: the address of an element.
+    // SAFETY: the caller passes the address of an element of a live array, whose first byte is
+    // readable.
     let seen = || unsafe { bytes_at(std::ptr::with_exposed_provenance(address), 1) }[0];
     let byte = seen();
     if file.write_at(&[!byte], position).is_err() {

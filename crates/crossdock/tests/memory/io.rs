@@ -1,4 +1,5 @@
-//! Readers and writers: what they promise on every kind of memory, what they refuse, and what they hold meanwhile.
+//! Readers and writers: what they promise on every kind of memory, what they refuse, and what they
+//! hold meanwhile.
 
 use std::error::Error as _;
 use std::fs::{self, File, OpenOptions};
@@ -385,7 +386,8 @@ fn a_finished_buffer_has_just_the_bytes_written_and_zeros_behind() {
         assert_eq!(bytes_of(&buffer), counted(nbytes));
         let mut bytes = buffer.try_into_mut().unwrap();
         let padding = nbytes.next_multiple_of(ALIGNMENT) - nbytes;
-        // SAFETY: the padding of a frozen buffer is zeroed, hence initialised.
+        // SAFETY: the buffer was frozen before, which zeroed its padding, so these bytes are
+        // initialised.
         unsafe { bytes.set_nbytes(nbytes + padding) };
         assert!(bytes[nbytes..].iter().all(|&byte| byte == 0), "{nbytes}");
     }

@@ -1,4 +1,5 @@
-//! Readers and writers of memory on a device, which faults if the processor touches it: what is staged, and what happens when it fails.
+//! Readers and writers of memory on a device, which faults if the processor touches it: what is
+//! staged, and what happens when it fails.
 
 use std::io::{self, BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

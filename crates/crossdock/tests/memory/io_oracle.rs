@@ -1,7 +1,9 @@
-//! Random operations on readers and writers of every kind of memory, against `std::io::Cursor` and plain slices.
+//! Random operations on readers and writers of every kind of memory, against `std::io::Cursor` and
+//! plain slices.
 //!
-//! What differs from a cursor is spelt out: a seek behind the end is refused, an exact read that ends too early moves nothing, a write
-//! to a fixed buffer is all or nothing, and no write leaves a hole. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the cases.
+//! What differs from a cursor is spelt out: a seek behind the end is refused, an exact read that
+//! ends too early moves nothing, a write to a fixed buffer is all or nothing, and no write leaves a
+//! hole. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the cases.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, Cursor, Read, Seek, SeekFrom, Write};
@@ -44,7 +46,8 @@ const READABLE: [&str; 8] =
     ["pool", "vec", "static", "read-only", "file map", "shared memory", "shared by another", "device"];
 const WRITABLE: [&str; 6] = ["pool", "vec", "file map", "shared memory", "shared by another", "device"];
 
-/// Some bytes as a buffer of a kind, as a slice at an odd offset of a larger one. What is returned beside has to live as long.
+/// Some bytes as a buffer of a kind, as a slice at an odd offset of a larger one. What is returned
+/// beside has to live as long.
 fn buffer_of(kind: &str, bytes: &[u8], lead: usize, scratch: &Scratch) -> (Buffer, Box<dyn std::any::Any>) {
     let mut whole = vec![0xEE; lead];
     whole.extend_from_slice(bytes);

@@ -1,4 +1,5 @@
-//! The table of leases on real memory: what may be held beside what, what is refused, and what the refusal says.
+//! The table of leases on real memory: what may be held beside what, what is refused, and what the
+//! refusal says.
 
 use std::error::Error as _;
 use std::sync::mpsc;
@@ -42,10 +43,11 @@ fn foreign(place: Place, birth: Birth) -> Buffer {
     let ptr = Box::into_raw(Box::new([5u8; 8]));
     let address = ptr.expose_provenance();
     let release = move || {
-        // SAFETY: the box taken apart above, put together again once.
+        // SAFETY: `address` is that of the box leaked above, and a release is called once.
         drop(unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<[u8; 8]>(address)) });
     };
-    // SAFETY: initialised, alive until the release, and touched through the buffer only.
+    // SAFETY: the leaked box has 8 initialised bytes, which live until the release and are only
+    // accessed through the buffer.
     unsafe { Buffer::from_foreign(ptr.cast(), 8, place, birth, release) }.unwrap()
 }
 
@@ -67,7 +69,7 @@ fn sole() -> Vec<(&'static str, Buffer)> {
 
 fn constant() -> Vec<(&'static str, Buffer)> {
     let bytes: &'static [u8; 8] = &[5; 8];
-    // SAFETY: a constant of the program.
+    // SAFETY: `bytes` has 8 bytes, is a constant of the program, and is never written.
     let foreign =
         unsafe { Buffer::from_foreign(bytes.as_ptr().cast_mut(), 8, Place::CPU, Birth::Constant, || {}) };
     vec![
@@ -260,13 +262,13 @@ fn leases_of_parts_do_not_know_each_other() {
 fn the_callers_word_turns_aliased_memory_into_sole_or_constant() {
     let buffer = aliased();
     let clone = buffer.clone();
-    // SAFETY: nobody else has the bytes.
+    // SAFETY: the two handles of this test are the only users of the memory.
     let buffer = unsafe { buffer.assume_sole() };
     assert_eq!(buffer.birth(), Birth::Sole);
     buffer.write().unwrap()[0] = 6;
     assert_eq!(clone.read().unwrap()[0], 6, "the word is of the memory, not of the handle");
 
-    // SAFETY: nobody else has the bytes.
+    // SAFETY: the memory belongs to this buffer alone, so no code writes it.
     let mut buffer = unsafe { aliased().assume_constant() };
     assert!(buffer.is_readonly());
     assert_eq!(buffer.read().unwrap()[..], [5; 8]);
@@ -279,7 +281,7 @@ fn the_callers_word_turns_aliased_memory_into_sole_or_constant() {
 fn assuming_does_not_end_leases_that_are_held() {
     let buffer = aliased();
     let share = buffer.share().unwrap();
-    // SAFETY: nobody but the lease has the bytes.
+    // SAFETY: the buffer and its lease are the only users of the memory.
     let buffer = unsafe { buffer.assume_sole() };
     assert_eq!(conflict(&buffer.read().unwrap_err()).leases(), Some((LeaseKind::Share, 1)));
     drop(share);
@@ -340,7 +342,8 @@ fn memory_of_a_device_is_not_touched_by_the_processor() {
     let place = Place::new(DeviceKind::CUDA, 1);
     let address = std::ptr::without_provenance_mut::<u8>(0x7000_0000);
     for birth in [Birth::Sole, Birth::Constant, Birth::Aliased] {
-        // SAFETY: an address of a device that does not exist, which nobody dereferences.
+        // SAFETY: the place is a CUDA device, so the CPU never accesses the address, and the
+        // release does nothing.
         let mut buffer = unsafe { Buffer::from_foreign(address, 256, place, birth, || {}) }.unwrap();
         for kind in KINDS {
             let error = take(&buffer, kind).unwrap_err();
@@ -454,8 +457,8 @@ fn what_was_written_under_a_lease_is_read_by_the_next_on_another_thread() {
                     assert!(values[0] >= last);
                     last = values[0];
                 }
-                // Where threads take turns after so many instructions, a reader that goes on at once may be holding a
-                // lease at the end of every turn.
+                // Where threads take turns after so many instructions, a reader that goes on at
+                // once may be holding a lease at the end of every turn.
                 std::thread::yield_now();
             }
         })
@@ -475,7 +478,7 @@ fn what_was_written_under_a_lease_is_read_by_the_next_on_another_thread() {
 #[test]
 fn memory_that_is_not_owned_is_used_and_left_alone() {
     let mut bytes = [5u8; 8];
-    // SAFETY: the array outlives the buffer, and is touched through it only meanwhile.
+    // SAFETY: `bytes` has 8 bytes, outlives the buffer, and is only accessed through it meanwhile.
     let buffer = unsafe { Buffer::non_owned(bytes.as_mut_ptr(), 8, Place::CPU) }.unwrap();
     assert_eq!((buffer.birth(), buffer.as_ptr()), (Birth::Aliased, bytes.as_ptr()));
     buffer.share().unwrap().store(1, 9u8).unwrap();

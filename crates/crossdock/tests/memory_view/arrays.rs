@@ -88,15 +88,16 @@ struct Bytes {
 
 unsafe extern "C" fn get_bytes(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
     let object = obj.cast::<Bytes>();
-    // SAFETY: an object of the class.
+    // SAFETY: the hub calls this only for objects of the class, which are `Bytes`, so the field is
+    // in bounds.
     let data = unsafe { &raw mut (*object).data };
-    // SAFETY: the hub's struct.
+    // SAFETY: the hub passes a writable struct, which no other code accesses during the call.
     unsafe { *view = View::of_bytes(obj, data.cast(), 8, false).unwrap() };
     1
 }
 
 unsafe extern "C" fn release_bytes(obj: *mut c_void, _: *mut View) -> u8 {
-    // SAFETY: an object of the class.
+    // SAFETY: the hub calls this only for objects of the class, which are live `Bytes`.
     unsafe { &*obj.cast::<Bytes>() }.released.fetch_add(1, Ordering::Relaxed);
     1
 }
@@ -112,9 +113,11 @@ fn a_producer_of_bytes_is_found_by_class_and_inherited() {
     let mut view = View::EMPTY;
     let error = get(obj, &mut view, Flags::SIMPLE).unwrap_err();
     assert!(error.is_unsupported() && error.to_string().contains("Derived"), "{error}");
-    // SAFETY: the callbacks are for objects of this class.
+    // SAFETY: the class outlives the registration, and the callbacks accept its objects, which are
+    // `Bytes`.
     unsafe { memory_view::register(&base, &BYTES) }.unwrap();
-    // SAFETY: as above.
+    // SAFETY: the class outlives the registration, and the callbacks accept its objects, which are
+    // `Bytes`.
     assert!(unsafe { memory_view::register(&base, &BYTES) }.unwrap_err().is_conflict());
     get(obj, &mut view, Flags::FORMAT).unwrap();
     assert_eq!((numbers(view.shape, &view), numbers(view.strides, &view)), (&[8][..], &[1][..]));
@@ -128,11 +131,12 @@ fn a_producer_of_bytes_is_found_by_class_and_inherited() {
 #[test]
 fn a_foreign_view_as_an_array_is_released_with_its_last_handle() {
     let class = Class { name: c"Imported".as_ptr(), super_: ptr::null() };
-    // SAFETY: the callbacks are for objects of this class.
+    // SAFETY: the class outlives the registration, and the callbacks accept its objects, which are
+    // `Bytes`.
     unsafe { memory_view::register(&class, &BYTES) }.unwrap();
     let mut object = Bytes { class: &class, released: AtomicUsize::new(0), data: *b"abcdefgh" };
     let obj: *mut c_void = (&raw mut object).cast();
-    // SAFETY: an object of the class, which stays until the array is dropped.
+    // SAFETY: `object` is a `Bytes` of the registered class, and outlives the array.
     let array = unsafe { memory_view::import(obj, Flags::SIMPLE) }.unwrap();
     assert_eq!((array.dtype(), array.shape()), (&DType::U8, &[8][..]));
     let part = array.slice(s![2..4]).unwrap();

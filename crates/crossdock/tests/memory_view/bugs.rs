@@ -1,5 +1,5 @@
-//! The known bugs of the original: what crashes there, or comes out wrong, has a sound answer here. The numbers are places in the list of
-//! [`BUGS`].
+//! The known bugs of the original: what crashes there, or comes out wrong, has a sound answer here.
+//! The numbers are places in the list of [`BUGS`].
 
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -18,7 +18,8 @@ fn of_bytes(bytes: &[u8]) -> View {
 }
 
 fn item(view: &View, index: &[isize]) -> crossdock::Result<*mut u8> {
-    // SAFETY: the views of these tests have as many indices as axes, and what they point to is there.
+    // SAFETY: the views of this file describe live memory, and callers pass one index for each
+    // axis.
     unsafe { view.item_pointer(index.as_ptr()) }
 }
 
@@ -32,28 +33,30 @@ fn every_bug_has_a_test() {
 #[test]
 fn bug_1_null_strides_are_not_followed_by_contiguity() {
     let view = of_bytes(b"abc");
-    // SAFETY: null, or as many numbers as axes; here and below.
+    // SAFETY: the shapes and strides of these views are null or have `ndim` numbers.
     let answers = |view: &View| unsafe { view.is_row_major_contiguous() };
     assert!(answers(&view) && answers(&View { ndim: 2, ..view }));
     let shape = [2, 3];
     let two = View { ndim: 2, shape: shape.as_ptr(), ..view };
     assert!(answers(&two));
-    // SAFETY: as above.
+    // SAFETY: `shape` has two lengths, which is `ndim`, and the strides are null.
     assert!(!unsafe { two.is_column_major_contiguous() });
 }
 
 #[test]
 fn bug_2_white_space_is_counted_as_it_is_read() {
     let mut view = View { format: c" f x2\td ".as_ptr(), item_size: 14, ..of_bytes(&[0; 14]) };
-    // SAFETY: a view of our own.
+    // SAFETY: the view describes live memory, its format is a C string, and only this test accesses
+    // it.
     unsafe { View::prepare_item_desc(&mut view) }.unwrap();
     assert_eq!(view.item_desc.length, 2);
-    // SAFETY: so many components.
+    // SAFETY: `length` is 2, as asserted just before, and the components live until they are freed.
     let components = unsafe { std::slice::from_raw_parts(view.item_desc.components, 2) };
     let placed: Vec<_> = components.iter().map(|part| (part.format, part.offset, part.size)).collect();
     assert_eq!(placed, [(b'f', 0, 4), (b'd', 6, 8)]);
     let desc = std::mem::replace(&mut view.item_desc, ItemDesc { components: ptr::null(), length: 0 });
-    // SAFETY: made above, and not used any more.
+    // SAFETY: `prepare_item_desc` made the description, which was moved out of the view and is
+    // freed once.
     unsafe { desc.free() };
 }
 
@@ -67,9 +70,9 @@ fn bug_3_an_object_without_a_class_is_refused() {
     assert!(
         get(ptr::null_mut(), &mut view, Flags::SIMPLE).unwrap_err().to_string().contains("object is null")
     );
-    // SAFETY: an object without a class, and none.
+    // SAFETY: `obj` points to a live object, whose class pointer is null.
     assert!(!unsafe { memory_view::available(obj) });
-    // SAFETY: as above.
+    // SAFETY: the function accepts a null object.
     assert!(!unsafe { memory_view::available(ptr::null_mut()) });
 }
 
@@ -96,7 +99,7 @@ fn bug_5_suboffsets_are_followed_with_one_axis() {
     };
     for (index, letter) in [(0, b'd'), (1, b'h')] {
         let item = item(&view, &[index]).unwrap();
-        // SAFETY: one of the letters.
+        // SAFETY: `item` is the address of a letter of a static string, which the view describes.
         assert_eq!(unsafe { *item }, letter);
     }
     let null: [*const u8; 2] = [ptr::null(); 2];
@@ -114,7 +117,8 @@ fn bug_6_a_format_that_overflows_is_an_error_with_its_place() {
     ] {
         assert_eq!(pack::item_size(format.to_bytes()).unwrap_err().offset(), place);
         let mut view = View { format: format.as_ptr(), ..of_bytes(b"abc") };
-        // SAFETY: a view of our own.
+        // SAFETY: the view describes live memory, its format is a C string, and only this test
+        // accesses it.
         let error = unsafe { View::prepare_item_desc(&mut view) }.unwrap_err();
         assert!(error.is_overflow() && error.to_string().contains(&format!("byte {place}")), "{error}");
         assert!(view.item_desc.components.is_null());
@@ -126,7 +130,7 @@ fn bug_7_a_second_release_does_nothing_and_nothing_dangles_after_the_first() {
     let object = ArrayObject::new(Array::from_vec(vec![1.5f64, 2.5], [2]).unwrap().into());
     let mut view = View::EMPTY;
     get(object.as_ptr(), &mut view, Flags::FORMAT).unwrap();
-    // SAFETY: the view, which is held.
+    // SAFETY: the view is held and only this thread accesses it.
     unsafe { View::prepare_item_desc(&mut view) }.unwrap();
     let mut copy = view;
     assert!(release(&mut view));
@@ -139,7 +143,7 @@ fn bug_7_a_second_release_does_nothing_and_nothing_dangles_after_the_first() {
 fn bug_8_a_struct_that_was_not_initialised_is_no_danger() {
     /// Writes nothing but what it cannot do without.
     unsafe extern "C" fn sparing(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
-        // SAFETY: the hub's struct.
+        // SAFETY: the hub passes a writable struct, which no other code accesses during the call.
         let view = unsafe { &mut *view };
         (view.data, view.byte_size, view.item_size) = (obj, 8, 1);
         view.ndim = 1;
@@ -147,7 +151,7 @@ fn bug_8_a_struct_that_was_not_initialised_is_no_danger() {
     }
     let class = Class { name: c"Sparing".as_ptr(), super_: ptr::null() };
     let entry = Entry { get: Some(sparing), release: None, available: None };
-    // SAFETY: the callbacks are for objects of this class.
+    // SAFETY: the class outlives the registration, and the callbacks accept its objects.
     unsafe { memory_view::register(&class, &entry) }.unwrap();
     let mut object: *const Class = &class;
     let garbage = ptr::without_provenance(0x5a5a_5a5a_5a5a_5a5a);
@@ -171,7 +175,7 @@ fn bug_9_null_callbacks_are_refused_or_mean_nothing_to_do() {
     }
     let class = Class { name: c"Nothing".as_ptr(), super_: ptr::null() };
     let entry = Entry { get: None, release: Some(never), available: None };
-    // SAFETY: refused.
+    // SAFETY: an entry without `get` is refused before it is stored.
     let error = unsafe { memory_view::register(&class, &entry) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("Nothing has no `get`"), "{error}");
     assert!(!memory_view::unregister(&class));
@@ -200,7 +204,7 @@ fn bug_11_what_is_viewed_is_neither_moved_nor_freed() {
     assert!(error.is_conflict() && error.to_string().contains("MemoryView"), "{error}");
     drop(array);
     let last = item(&view, &[99]).unwrap();
-    // SAFETY: an item of a view that is held.
+    // SAFETY: the held view keeps its memory, and `item` checked the index.
     assert_eq!(unsafe { *last }, 7);
     assert!(release(&mut view));
 }
@@ -210,15 +214,15 @@ fn bug_12_a_product_that_wraps_is_not_contiguous_and_axes_of_length_1_do_not_mat
     let (shape, strides) = ([2, 1 << 61, 8], [0, 64, 8]);
     let view =
         View { ndim: 3, item_size: 8, shape: shape.as_ptr(), strides: strides.as_ptr(), ..of_bytes(b"") };
-    // SAFETY: as many numbers as axes, here and below.
+    // SAFETY: `shape` and `strides` have three numbers each, which is `ndim`.
     assert!(!unsafe { view.is_row_major_contiguous() });
-    // SAFETY: as above.
+    // SAFETY: `shape` and `strides` have three numbers each, which is `ndim`.
     assert!(!unsafe { view.is_row_major_contiguous_strictly() });
     let (shape, strides) = ([1, 3], [999, 8]);
     let view = View { ndim: 2, shape: shape.as_ptr(), strides: strides.as_ptr(), ..view };
-    // SAFETY: as above.
+    // SAFETY: `shape` and `strides` have two numbers each, which is `ndim`.
     assert!(unsafe { view.is_row_major_contiguous() });
-    // SAFETY: as above.
+    // SAFETY: `shape` and `strides` have two numbers each, which is `ndim`.
     assert!(!unsafe { view.is_row_major_contiguous_strictly() });
 }
 

@@ -20,14 +20,16 @@ fn class(name: &'static std::ffi::CStr, super_: *const Class) -> Class {
 }
 
 fn register(class: &Class, entry: &Entry) -> crossdock::Result<()> {
-    // SAFETY: the callbacks of these tests are for objects of any class.
+    // SAFETY: the callbacks of this file accept objects of every class that is registered with
+    // them, and the classes outlive the tests.
     unsafe { memory_view::register(class, entry) }
 }
 
 macro_rules! producer {
     ($name:ident, $len:literal) => {{
         unsafe extern "C" fn $name(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
-            // SAFETY: the hub's struct, and an object of at least so many bytes.
+            // SAFETY: the hub passes a writable struct, and an object of a class of this file,
+            // which has at least `$len` bytes.
             unsafe { *view = View::of_bytes(obj, obj, $len, true).unwrap() };
             1
         }
@@ -83,7 +85,7 @@ fn a_class_that_inherits_from_itself_is_refused() {
     let reason = last_refusal().unwrap();
     assert!(reason.contains("Ouroboros inherits from itself") && reason.contains("64"), "{reason}");
     let mut object: *const Class = &first;
-    // SAFETY: an object of a class.
+    // SAFETY: `object` points to a live object, which begins with its class.
     assert!(!unsafe { memory_view::available((&raw mut object).cast()) });
 }
 
@@ -103,7 +105,7 @@ fn a_chain_is_followed_64_classes_deep() {
 #[test]
 fn what_is_no_class_is_refused() {
     let entry = producer!(any, 1);
-    // SAFETY: refused.
+    // SAFETY: a null class is refused before it is read.
     let error = unsafe { memory_view::register(ptr::null(), &entry) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("null"), "{error}");
     assert!(!memory_view::unregister(ptr::null()));
@@ -131,14 +133,14 @@ struct Window {
 
 /// Lends all but the first row of what it stands in for, which it holds from here to its release.
 unsafe extern "C" fn get_window(obj: *mut c_void, view: *mut View, flags: c_int) -> u8 {
-    // SAFETY: an object of the class.
+    // SAFETY: the hub calls this only for objects of the class, which are live `Window`s.
     let window = unsafe { &*obj.cast::<Window>() };
     let mut inner = Box::new(View::EMPTY);
     if get(window.target, &mut inner, Flags::from_bits(flags)).is_err() {
         return 0;
     }
     let held = Box::leak(inner);
-    // SAFETY: the hub's struct.
+    // SAFETY: the hub passes a writable struct, which no other code accesses during the call.
     let view = unsafe { &mut *view };
     *view = View::of_bytes(obj, held.data, held.byte_size - 1, held.is_readonly()).unwrap();
     view.data = held.data.cast::<u8>().wrapping_add(1).cast();
@@ -147,9 +149,9 @@ unsafe extern "C" fn get_window(obj: *mut c_void, view: *mut View, flags: c_int)
 }
 
 unsafe extern "C" fn release_window(_: *mut c_void, view: *mut View) -> u8 {
-    // SAFETY: the struct that was filled in.
+    // SAFETY: the hub passes the struct that `get_window` filled in, which is readable.
     let held = unsafe { (*view).private_data }.cast::<View>();
-    // SAFETY: leaked by `get_window`, and released once.
+    // SAFETY: `get_window` leaked this box, and the hub releases a view once.
     let mut held = unsafe { Box::from_raw(held) };
     u8::from(release(&mut held))
 }
@@ -170,7 +172,7 @@ fn an_object_that_lends_another_ones_data_keeps_it_by_a_view_of_its_own() {
     get(outermost, &mut view, Flags::WRITABLE).unwrap();
     assert_eq!([object.as_ptr(), outer, outermost].map(memory_view::exports), [1; 3]);
     assert_eq!((view.obj, view.byte_size), (outermost, 4));
-    // SAFETY: four items of a view that is held.
+    // SAFETY: the held view describes four bytes, as asserted just before, and keeps them.
     assert_eq!(unsafe { std::slice::from_raw_parts(view.data.cast::<u8>(), 4) }, b"cdef");
     assert!(array.read().unwrap_err().is_conflict());
     assert!(release(&mut view));
@@ -196,19 +198,19 @@ struct Passing {
 }
 
 fn pass_on(window: *mut c_void, view: *mut View, flags: c_int) -> u8 {
-    // SAFETY: the objects of the class are windows.
+    // SAFETY: the hub calls this only for objects of the class, which are live `Passing` windows.
     let of = unsafe { (*window.cast::<Passing>()).of };
-    // SAFETY: an object, and a struct that may be written.
+    // SAFETY: `of` points to a live object, and the hub passes a writable struct.
     u8::from(unsafe { memory_view::get(of, view, Flags::from_bits(flags)) }.is_ok())
 }
 
 unsafe extern "C" fn get_through(window: *mut c_void, view: *mut View, flags: c_int) -> u8 {
-    // SAFETY: as above.
+    // SAFETY: the hub calls this only for objects of the class, which are live `Passing` windows.
     if unsafe { (*window.cast::<Passing>()).of }.is_null() { 0 } else { pass_on(window, view, flags) }
 }
 
 unsafe extern "C" fn look_through(window: *mut c_void) -> u8 {
-    // SAFETY: as above.
+    // SAFETY: the hub calls this only for objects of the class, which are live `Passing` windows.
     if !unsafe { (*window.cast::<Passing>()).asks_early } {
         return 1;
     }

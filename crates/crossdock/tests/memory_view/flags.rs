@@ -1,4 +1,5 @@
-//! What a consumer asks for is what it gets, whatever the array is: every flag over every class of layout.
+//! What a consumer asks for is what it gets, whatever the array is: every flag over every class of
+//! layout.
 
 use std::ffi::c_void;
 
@@ -94,9 +95,9 @@ fn check(view: &mut View, object: &ArrayObject, flags: Flags, name: &str) {
         assert!(view.sub_offsets.is_null(), "{what}");
     }
     let has = |order| array.layout().is_contiguous(order);
-    // SAFETY: a view that is held.
+    // SAFETY: the view is held, so its shape and strides are null or have `ndim` numbers.
     assert_eq!(unsafe { view.is_row_major_contiguous() }, has(Order::RowMajor), "{what}");
-    // SAFETY: as above.
+    // SAFETY: the view is held, so its shape and strides are null or have `ndim` numbers.
     assert_eq!(unsafe { view.is_column_major_contiguous() }, has(Order::ColumnMajor), "{what}");
     assert!(release(view), "{what}");
 }
@@ -111,16 +112,18 @@ fn every_item_of_every_class_is_found() {
         for position in 0..len {
             let index = array.layout().unravel_index(position, Order::RowMajor).unwrap();
             let in_c: Vec<isize> = index.iter().map(|&at| at as isize).collect();
-            // SAFETY: a view that is held, and as many numbers as axes.
+            // SAFETY: the view is held, and `in_c` has one index for each axis.
             let item = unsafe { view.item_pointer(in_c.as_ptr()) }.unwrap();
-            // SAFETY: an element, which nobody writes.
+            // SAFETY: `item` is the address of an element of a held view, and no code writes it;
+            // the read is unaligned.
             let read = unsafe { item.cast::<i16>().read_unaligned() };
             assert_eq!(i64::from(read), array.get(&index).unwrap().as_i64().unwrap(), "{name} at {index:?}");
             for axis in 0..index.len() {
                 for outside in [-1, view_len(&view, axis), isize::MAX, isize::MIN] {
                     let mut outside_of = in_c.clone();
                     outside_of[axis] = outside;
-                    // SAFETY: as above.
+                    // SAFETY: the view is held, and `outside_of` has one index for each axis;
+                    // bounds are checked.
                     let error = unsafe { view.item_pointer(outside_of.as_ptr()) }.unwrap_err();
                     assert!(error.is_bounds() && error.to_string().contains(&outside.to_string()), "{error}");
                 }
@@ -158,7 +161,8 @@ fn records_have_components_that_outlive_the_object() {
     get(obj, &mut view, Flags::FORMAT).unwrap();
     drop(object);
     assert_eq!((super::format(&view), view.item_size, view.item_desc.length), ("lqc", 13, 3));
-    // SAFETY: a view that is held has so many components.
+    // SAFETY: the item description has three components, as asserted just before, and the held view
+    // keeps them.
     let components = unsafe { std::slice::from_raw_parts(view.item_desc.components, 3) };
     assert_eq!(components.iter().map(|component| component.offset).collect::<Vec<_>>(), [0, 4, 12]);
     assert!(release(&mut view));

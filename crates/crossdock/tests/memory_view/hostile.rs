@@ -1,4 +1,5 @@
-//! Producers that lie, fail half-way, and misbehave later: each is refused with its reason, or what it did has no effect.
+//! Producers that lie, fail half-way, and misbehave later: each is refused with its reason, or what
+//! it did has no effect.
 
 use std::ptr;
 
@@ -14,10 +15,11 @@ struct Rust;
 
 impl Hub for Rust {
     fn register(self, class: &hostile::Class, entry: &hostile::Entry) -> bool {
-        // SAFETY: the same struct, declared once more.
+        // SAFETY: the test kit declares the same C struct with the same fields.
         let entry = unsafe { std::mem::transmute::<hostile::Entry, Entry>(*entry) };
         let class: *const Class = ptr::from_ref(class).cast();
-        // SAFETY: the callbacks do anything but what breaks memory.
+        // SAFETY: the callbacks break every rule except memory safety: they write only within the
+        // struct, and keep their memory.
         unsafe { memory_view::register(class, &entry) }.is_ok()
     }
 
@@ -26,12 +28,12 @@ impl Hub for Rust {
     }
 
     fn available(self, object: &Hostile) -> bool {
-        // SAFETY: an object.
+        // SAFETY: `object` is a live object, which begins with its class.
         unsafe { memory_view::available(object.as_ptr()) }
     }
 
     fn get(self, object: &Hostile, view: &mut Struct, flags: hostile::Flags) -> bool {
-        // SAFETY: an object, and a struct that may be written.
+        // SAFETY: `object` is a live object, and `view` is a writable struct of the same layout.
         let result =
             unsafe { memory_view::get(object.as_ptr(), view.as_mut_ptr().cast(), Flags::from_bits(flags.0)) };
         if let Err(error) = &result {
@@ -41,7 +43,7 @@ impl Hub for Rust {
     }
 
     fn release(self, view: &mut Struct) -> bool {
-        // SAFETY: nobody uses the view any more.
+        // SAFETY: the view was filled in by `get`, or never, and is not used after this call.
         unsafe { memory_view::release(view.as_mut_ptr().cast()) }
     }
 
@@ -85,7 +87,8 @@ fn structs_that_were_never_given_are_not_released() {
     let object = ArrayObject::new(array.clone().into());
     let mut view = View::EMPTY;
     get(object.as_ptr(), &mut view, Flags::WRITABLE).unwrap();
-    // Of the generation that no view has, of the last one, and of one that is still to come. (Those in between may be views of other tests.)
+    // Of the generation that no view has, of the last one, and of one that is still to come. (Those
+    // in between may be views of other tests.)
     let generation = 1 << 24;
     let next = view.reserved.addr() + generation;
     for name in [0, 1, 31, 32, generation - 1, usize::MAX, usize::MAX - 1, next] {

@@ -21,9 +21,10 @@ static CLASS: Class = Class { name: c"Imported".as_ptr(), super_: ptr::null() };
 /// Does something with an object of a recipe, while its producer is registered.
 fn with<R>(recipe: &Recipe, class: &Class, f: impl FnOnce(&Hostile) -> R) -> R {
     let object = Hostile::new(ptr::from_ref(class).cast(), recipe);
-    // SAFETY: the same struct, declared once more.
+    // SAFETY: the test kit declares the same C struct with the same fields.
     let entry = unsafe { std::mem::transmute::<hostile::Entry, Entry>(object.callbacks()) };
-    // SAFETY: the callbacks do anything but what breaks memory.
+    // SAFETY: the callbacks break every rule except memory safety: they write only within the
+    // struct, and keep their memory.
     unsafe { memory_view::register(class, &entry) }.unwrap();
     let result = f(&object);
     assert!(memory_view::unregister(class));
@@ -40,10 +41,10 @@ fn elements(array: &DArray) -> Vec<u8> {
 fn an_indirect_view_becomes_an_indirect_array() {
     let class = Class { name: c"Rows".as_ptr(), super_: ptr::null() };
     with(&Recipe::with(&[Switch::Indirect]), &class, |object| {
-        // SAFETY: an object, whose table of pointers leads to rows.
+        // SAFETY: `object` is alive, and its table of pointers leads to rows in its block.
         let error = unsafe { memory_view::import(object.as_ptr(), Flags::SIMPLE) }.unwrap_err();
         assert!(error.to_string().contains("INDIRECT"), "{error}");
-        // SAFETY: as above.
+        // SAFETY: `object` is alive, and its table of pointers leads to rows in its block.
         let array = unsafe { memory_view::import(object.as_ptr(), Flags::INDIRECT) }.unwrap();
         assert!(array.is_indirect() && array.dtype() == &DType::I32 && array.birth() == Birth::Aliased);
         let rows = (0..12).map(fill).chain((hostile::ROW..hostile::ROW + 12).map(fill));
@@ -58,12 +59,12 @@ fn an_indirect_view_becomes_an_indirect_array() {
 fn an_array_of_ours_comes_back_as_itself() {
     let array = DArray::zeros(DType::I32, &[2, 3], Order::ColumnMajor).unwrap();
     let object = ArrayObject::new(array.clone());
-    // SAFETY: an object of ours, here and below.
+    // SAFETY: `object` is a live object of a class of this library, which keeps the array.
     let same = unsafe { memory_view::import(object.as_ptr(), Flags::WRITABLE) }.unwrap();
     assert!(same.as_ptr() == array.as_ptr() && !same.is_readonly());
-    // SAFETY: as above.
+    // SAFETY: `object` is a live object of a class of this library, which keeps the array.
     assert!(unsafe { memory_view::import(object.as_ptr(), Flags::SIMPLE) }.unwrap().is_readonly());
-    // SAFETY: as above.
+    // SAFETY: `object` is a live object of a class of this library, which keeps the array.
     assert!(unsafe { memory_view::import(object.as_ptr(), Flags::ROW_MAJOR) }.unwrap_err().is_layout());
 }
 
@@ -74,7 +75,8 @@ fn what_is_read_only_or_not_stays_so() {
         [(Switch::Readonly, true), (Switch::OddReadonly, true), (Switch::OddTruth, false)]
     {
         with(&Recipe::with(&[switch]), &class, |object| {
-            // SAFETY: an object whose memory is there.
+            // SAFETY: `object` is alive and lends the memory of its block, which outlives the
+            // array.
             let array = unsafe { memory_view::import(object.as_ptr(), Flags::SIMPLE) }.unwrap();
             assert_eq!(array.is_readonly(), is_readonly);
         });
@@ -117,7 +119,8 @@ fn check(object: &Hostile, recipe: &Recipe, asked: hostile::Flags, coverage: &mu
         return;
     }
     coverage.note("given");
-    // SAFETY: elements are touched only where the recipe keeps to the block.
+    // SAFETY: `object` is alive, and elements are accessed only if the recipe stays within its
+    // block.
     let array = match unsafe { memory_view::import(object.as_ptr(), flags) } {
         Ok(array) => array,
         // Items of no bytes, or of nothing but padding, are a view and no array.
@@ -165,7 +168,7 @@ fn what_another_hub_gave_is_adopted_and_released_once() {
             released.fetch_add(1, Ordering::Relaxed);
         }
     };
-    // SAFETY: constants.
+    // SAFETY: the view describes `BYTES`, a static that is never written.
     let array = unsafe { memory_view::adopt(&lent(&BYTES), Flags::STRIDES, count()) }.unwrap();
     assert!(array.is_readonly() && array.dtype() == &DType::U8 && array.shape() == [5]);
     let tail = array.at("3:").unwrap();
@@ -177,10 +180,11 @@ fn what_another_hub_gave_is_adopted_and_released_once() {
     // What is refused is released before.
     let shape = [7_isize];
     let lies = View { shape: shape.as_ptr(), ..lent(&BYTES) };
-    // SAFETY: constants.
+    // SAFETY: the view contradicts itself about `BYTES`, a static, and is refused before an element
+    // is read.
     let error = unsafe { memory_view::adopt(&lies, Flags::SIMPLE, count()) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("byte_size is 5"), "{error}");
-    // SAFETY: constants.
+    // SAFETY: the view describes `BYTES`, a static that is never written.
     let error = unsafe { memory_view::adopt(&lent(&BYTES), Flags::WRITABLE, count()) }.unwrap_err();
     assert!(error.is_read_only(), "{error}");
     assert_eq!(released.load(Ordering::Relaxed), 3);
@@ -199,7 +203,8 @@ fn a_byte_size_between_what_the_items_have_and_what_they_cover_contradicts_itsel
             strides: strides.as_ptr(),
             ..lent(&BYTES)
         };
-        // SAFETY: the array is dropped without an access to its elements.
+        // SAFETY: shape and strides have `ndim` numbers, and the array is dropped without an access
+        // to its elements.
         unsafe { memory_view::adopt(&said, Flags::STRIDES, || {}) }
     };
     let far = 1 << 40;
@@ -226,7 +231,7 @@ fn an_item_without_axes_needs_no_shape() {
     static BYTES: [u8; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
     let said = View { format: c"q".as_ptr(), item_size: 8, ndim: 0, shape: ptr::null(), ..lent(&BYTES) };
     for flags in [Flags::SIMPLE, Flags::STRIDES, Flags::INDIRECT] {
-        // SAFETY: the bytes are constant and live to the end.
+        // SAFETY: the view describes `BYTES`, a static that is never written, and has no axes.
         let array = unsafe { memory_view::adopt(&said, flags, || {}) }.unwrap();
         assert_eq!((array.shape(), array.get(&[]).unwrap().as_i64()), (&[][..], Some(1)));
     }
@@ -243,7 +248,8 @@ fn items_without_an_address_are_refused() {
         shape: ptr::null(),
         ..View::EMPTY
     };
-    // SAFETY: the array is dropped without an access to its elements.
+    // SAFETY: shape and strides have `ndim` numbers, and the array is dropped without an access to
+    // its elements.
     let adopt = |nbytes| unsafe { memory_view::adopt(&said(nbytes), Flags::STRIDES, || {}) };
     let error = adopt(24).unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("data is null, for 3 items"), "{error}");
@@ -265,7 +271,8 @@ fn an_address_from_which_a_sum_could_wrap_is_refused() {
             strides: strides.as_ptr(),
             ..View::EMPTY
         };
-        // SAFETY: the array is dropped without an access to its elements.
+        // SAFETY: shape and strides have `ndim` numbers, and the array is dropped without an access
+        // to its elements.
         unsafe { memory_view::adopt(&said, Flags::STRIDES, || {}) }
     };
     for address in [1, 16, most - 11, most, most + 1, usize::MAX - 12, usize::MAX] {

@@ -1,4 +1,5 @@
-//! MemoryView: what the hub makes of arrays, of producers that keep to the rules, and of those that do not.
+//! MemoryView: what the hub makes of arrays, of producers that keep to the rules, and of those that
+//! do not.
 
 mod arrays;
 mod bugs;
@@ -17,28 +18,28 @@ use crossdock::Result;
 use crossdock::bindings::memory_view::{self as memory_view, Flags, View};
 
 fn get(obj: *mut c_void, view: &mut View, flags: Flags) -> Result<()> {
-    // SAFETY: the objects of these tests are null, or begin with their class.
+    // SAFETY: the objects of these tests are null, or live and begin with their class.
     unsafe { memory_view::get(obj, view, flags) }
 }
 
 fn release(view: &mut View) -> bool {
-    // SAFETY: nobody uses the view any more.
+    // SAFETY: the view was filled in by `get`, or is empty, and is not used after this call.
     unsafe { memory_view::release(view) }
 }
 
 fn numbers<'a>(numbers: *const isize, view: &View) -> &'a [isize] {
     assert!(!numbers.is_null());
-    // SAFETY: a view that is held has as many numbers as axes.
+    // SAFETY: callers pass numbers of a held view, which has `ndim` of them.
     unsafe { std::slice::from_raw_parts(numbers, view.ndim as usize) }
 }
 
 fn format<'a>(view: &View) -> &'a str {
-    // SAFETY: a view that is held has a format.
+    // SAFETY: callers pass a held view, whose format is a C string.
     unsafe { CStr::from_ptr(view.format) }.to_str().unwrap()
 }
 
 /// Each byte of a struct.
 fn bytes(view: &View) -> Vec<u8> {
-    // SAFETY: a struct that was zeroed first has no byte that is not initialised.
+    // SAFETY: callers pass a view that was zeroed first, so that its padding is initialised, too.
     unsafe { std::slice::from_raw_parts(ptr::from_ref(view).cast(), size_of::<View>()) }.to_vec()
 }

@@ -15,7 +15,7 @@ use super::{get, numbers, release};
 /// A view that goes to another thread.
 struct Sent(View);
 
-// SAFETY: views are released on any thread.
+// SAFETY: the library allows to release a view on any thread, and one thread has it at a time.
 unsafe impl Send for Sent {}
 
 /// Where a struct is that several threads have.
@@ -28,7 +28,7 @@ impl At {
     }
 }
 
-// SAFETY: it is given only to functions that several threads may call with it.
+// SAFETY: the pointer is only passed to functions that several threads may call with the same view.
 unsafe impl Sync for At {}
 
 fn array(len: usize) -> DArray {
@@ -42,19 +42,19 @@ struct Counted {
     taken_back: AtomicUsize,
 }
 
-// SAFETY: the class is a constant.
+// SAFETY: the counters are atomic, and the class is a static that is never written.
 unsafe impl Sync for Counted {}
 
 unsafe extern "C" fn get_counted(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
-    // SAFETY: an object of the class.
+    // SAFETY: the hub calls this only for objects of the class, which are live `Counted`s.
     unsafe { &*obj.cast::<Counted>() }.given.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the hub's struct.
+    // SAFETY: the hub passes a writable struct, which no other code accesses during the call.
     unsafe { *view = View::of_bytes(obj, obj, 8, true).unwrap() };
     1
 }
 
 unsafe extern "C" fn release_counted(obj: *mut c_void, _: *mut View) -> u8 {
-    // SAFETY: an object of the class.
+    // SAFETY: the hub calls this only for objects of the class, which are live `Counted`s.
     unsafe { &*obj.cast::<Counted>() }.taken_back.fetch_add(1, Ordering::Relaxed);
     1
 }
@@ -64,7 +64,7 @@ fn of_copies_on_four_threads_one_is_released() {
     const THREADS: usize = 4;
     static CLASS: Class = Class { name: c"Counted".as_ptr(), super_: ptr::null() };
     let entry = Entry { get: Some(get_counted), release: Some(release_counted), available: None };
-    // SAFETY: the callbacks are for objects of this class.
+    // SAFETY: `CLASS` is a static, and the callbacks accept its objects, which are `Counted`s.
     unsafe { memory_view::register(&CLASS, &entry) }.unwrap();
     let object = Counted { class: &CLASS, given: AtomicUsize::new(0), taken_back: AtomicUsize::new(0) };
     let own = ArrayObject::new(array(8));
@@ -112,7 +112,8 @@ fn of_threads_with_the_same_struct_one_releases_it() {
                 scope.spawn(|| {
                     let view = at.view();
                     barrier.wait();
-                    // SAFETY: a struct that is there; nobody uses what it leads to.
+                    // SAFETY: the struct outlives the threads; `release` accepts concurrent calls,
+                    // and no thread uses the viewed memory.
                     unsafe { memory_view::release(view) }
                 })
             });
@@ -198,13 +199,15 @@ fn components_are_read_by_several_threads_at_once() {
                     scope.spawn(|| {
                         let view = at.view();
                         barrier.wait();
-                        // SAFETY: a view of our own, touched by this function only.
+                        // SAFETY: the view outlives the threads, and `prepare_item_desc` accepts
+                        // concurrent calls; no other code writes the view.
                         unsafe { View::prepare_item_desc(view) }.unwrap();
                     });
                 }
             });
             assert_eq!(view.item_desc.length, format.count_bytes());
-            // SAFETY: made by `prepare_item_desc`.
+            // SAFETY: `prepare_item_desc` made the description, and this test frees it once, after
+            // its last use.
             unsafe { view.item_desc.free() };
         }
     }

@@ -26,7 +26,7 @@ fn strides_are_filled_in_as_recorded() {
         let order = if row_major { Order::RowMajor } else { Order::ColumnMajor };
         let mut strides = vec![-1; shape.len()];
         let ndim = shape.len() as isize;
-        // SAFETY: as many numbers as axes.
+        // SAFETY: `shape` and `strides` have `ndim` numbers, and `strides` is writable.
         unsafe { fill_contiguous_strides(ndim, item_size, shape.as_ptr(), order, strides.as_mut_ptr()) }
             .unwrap();
         strides
@@ -37,7 +37,8 @@ fn strides_are_filled_in_as_recorded() {
 fn item_pointers_are_as_recorded_within_bounds_and_refused_outside() {
     layouts::check_item_pointers(|layout, index| {
         let view = view(layout);
-        // SAFETY: as many numbers as axes; nothing is followed.
+        // SAFETY: the shape, strides and `index` have one number for each axis, and the view has no
+        // pointers to follow.
         let item = unsafe { view.item_pointer(index.as_ptr()) }.ok()?;
         Some(item.addr().wrapping_sub(view.data.addr()) as isize)
     });
@@ -47,11 +48,11 @@ fn item_pointers_are_as_recorded_within_bounds_and_refused_outside() {
 fn contiguity_is_numpys_rule() {
     layouts::check_contiguity(|layout, row_major| {
         let view = view(layout);
-        // SAFETY: as many numbers as axes.
+        // SAFETY: the view's shape and strides have `ndim` numbers.
         let row = unsafe { view.is_row_major_contiguous() };
-        // SAFETY: as above.
+        // SAFETY: the view's shape and strides have `ndim` numbers.
         let column = unsafe { view.is_column_major_contiguous() };
-        // SAFETY: as above.
+        // SAFETY: the view's shape and strides have `ndim` numbers.
         assert_eq!(unsafe { view.is_contiguous() }, row || column);
         if row_major { row } else { column }
     });
@@ -62,10 +63,10 @@ fn strict_contiguity_is_the_originals_rule() {
     layouts::check_strict_contiguity(|layout, row_major| {
         let view = view(layout);
         if row_major {
-            // SAFETY: as many numbers as axes.
+            // SAFETY: the view's shape and strides have `ndim` numbers.
             unsafe { view.is_row_major_contiguous_strictly() }
         } else {
-            // SAFETY: as above.
+            // SAFETY: the view's shape and strides have `ndim` numbers.
             unsafe { view.is_column_major_contiguous_strictly() }
         }
     });

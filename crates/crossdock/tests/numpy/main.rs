@@ -1,7 +1,7 @@
 //! Against the real NumPy: files, conversions, records and text are what it has, writes and prints.
 //!
-//! `CROSSDOCK_PYTHON` names a Python that has NumPy and `ml_dtypes`. Without it nothing is run, unless
-//! `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
+//! `CROSSDOCK_PYTHON` names a Python that has NumPy and `ml_dtypes`. Without it nothing is run,
+//! unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
 
 mod casts;
 mod display;

@@ -1,4 +1,5 @@
-//! Against the real NumPy: what it writes is opened in place and equal, and what is written here it reads.
+//! Against the real NumPy: what it writes is opened in place and equal, and what is written here it
+//! reads.
 
 use std::fs::File;
 use std::path::Path;

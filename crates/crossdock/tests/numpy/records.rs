@@ -1,4 +1,5 @@
-//! Against the real NumPy: records that become other records, and columns, by the names of their fields.
+//! Against the real NumPy: records that become other records, and columns, by the names of their
+//! fields.
 
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};

@@ -137,7 +137,8 @@ fn rows(block: &mut Block, starts: &[usize], columns: usize) -> DArray {
     let base = block.bytes_mut().as_mut_ptr();
     let table: Vec<*mut u8> = starts.iter().map(|&start| base.wrapping_add(start)).collect();
     let layout = Layout::with_suboffsets(&[starts.len(), columns], &[8, 4], &[Some(0), None], 4).unwrap();
-    // SAFETY: the pointers lead into the block, which the tests keep for longer than the arrays.
+    // SAFETY: the table points to rows within the block, which the tests keep for longer than the
+    // arrays.
     unsafe { DArray::from_indirect(table.as_ptr().cast(), DType::U32, &layout, Birth::Aliased, || {}) }
         .unwrap()
 }
@@ -274,7 +275,7 @@ fn a_file_that_is_mapped_twice_is_one_memory() {
     // A mapping that was exported and imported again has a header without a file.
     let two = map(open(&link));
     let at = two.as_ptr().cast_mut();
-    // SAFETY: the closure keeps the mapping alive.
+    // SAFETY: `two` maps 40000 bytes at this address, and the closure keeps it until the release.
     let back = unsafe { Buffer::from_foreign(at, 40000, Place::CPU, Birth::Aliased, move || drop(two)) };
     check_shifted(&one, &back.unwrap(), "an export that came back");
 }
@@ -426,15 +427,17 @@ fn a_value_is_not_written_over_elements_that_overlap_as_an_array_is_not() {
 /// A mapping that the library did not make, imported from its address.
 fn foreign_map(file: &File, nbytes: usize, flags: i32) -> Buffer {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address that the system chooses.
+    // SAFETY: `mmap` creates a new mapping at an address that the system chooses, so it replaces
+    // none.
     let base = unsafe { libc::mmap(std::ptr::null_mut(), nbytes, prot, flags, file.as_raw_fd(), 0) };
     assert_ne!(base, libc::MAP_FAILED);
     let address = base.addr();
     let release = move || {
-        // SAFETY: the mapping made above, unmapped once, after the last access.
+        // SAFETY: `release` unmaps the mapping made above, once, after the last access.
         unsafe { libc::munmap(std::ptr::without_provenance_mut(address), nbytes) };
     };
-    // SAFETY: mapped until `release`.
+    // SAFETY: `base` is a mapping of `nbytes` readable and writable bytes, which stays until
+    // `release`.
     unsafe { Buffer::from_foreign(base.cast(), nbytes, Place::CPU, Birth::Aliased, release) }.unwrap()
 }
 
@@ -452,7 +455,7 @@ fn mappings_of_a_file_that_another_library_made_are_one_memory() {
     let few = |buffer: &Buffer, at: usize| {
         let keep = buffer.clone();
         let at = buffer.as_ptr().wrapping_add(at).cast_mut();
-        // SAFETY: within the mapping, which the closure keeps.
+        // SAFETY: the 32 bytes lie within the mapping, which the closure keeps until the release.
         let few = unsafe { Buffer::from_foreign(at, 32, Place::CPU, Birth::Aliased, move || drop(keep)) };
         over(&few.unwrap(), DType::U32, &[8])
     };
@@ -485,7 +488,8 @@ fn rows_in_a_mapping_that_another_library_made_are_compared_with_another_mapping
     assign(&direct, &Array::from_vec((0..80u32).collect(), [8, 10]).unwrap().into());
     let table: Vec<*const u8> = [0, 80, 240].map(|start| one.as_ptr().wrapping_add(start)).to_vec();
     let layout = Layout::with_suboffsets(&[3, 10], &[8, 4], &[Some(0), None], 4).unwrap();
-    // SAFETY: the pointers lead into the first mapping, which lives to the end.
+    // SAFETY: the table points to rows within the first mapping, which outlives the arrays of this
+    // test.
     let rows =
         unsafe { DArray::from_indirect(table.as_ptr().cast(), DType::U32, &layout, Birth::Aliased, || {}) };
     let rows = rows.unwrap();

@@ -25,7 +25,8 @@ impl Block {
 
     fn bytes_mut(&mut self) -> &mut [u8] {
         let nbytes = 8 * self.0.len();
-        // SAFETY: plain numbers, borrowed for the same lifetime.
+        // SAFETY: the vector of `u64` has `nbytes` initialised bytes, which `self` borrows mutably
+        // for the same lifetime.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), nbytes) }
     }
 

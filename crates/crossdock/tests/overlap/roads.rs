@@ -35,10 +35,12 @@ impl Memory {
         let (address, len) = (block.cast::<u64>().expose_provenance(), block.len());
         let release = move || {
             let block = std::ptr::with_exposed_provenance_mut::<u64>(address);
-            // SAFETY: a boxed slice of so many, released once, after the last access.
+            // SAFETY: `address` and `len` are those of the boxed slice leaked above, which is
+            // released once, after the last access.
             drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(block, len)) });
         };
-        // SAFETY: the block lives until `release`, and is only used through this pointer.
+        // SAFETY: the leaked block has at least `nbytes` bytes, lives until `release`, and is only
+        // accessed through this pointer.
         let buffer =
             unsafe { Buffer::from_foreign(block.cast(), nbytes, Place::CPU, Birth::Aliased, release) };
         Self { name: "heap", nbytes, mappings: vec![buffer.unwrap()], path: None, is_shared: false }

@@ -116,7 +116,8 @@ fn memory_of_another_manager_of_the_same_place_is_refused() {
     let hold = old.hold(crossdock::memory::LeaseKind::Pin).unwrap();
     assert!(engine.start(&hold).unwrap_err().is_place());
     // Memory of the place that no manager allocated has no object.
-    // SAFETY: nothing touches the bytes: the device refuses the memory.
+    // SAFETY: the place is a device, whose memory the CPU never accesses, and the device refuses
+    // memory without an object.
     let foreign = unsafe { Buffer::non_owned(64 as *mut u8, 10, after.place()) }.unwrap();
     let into = Buffer::on(&after, 10).unwrap();
     assert!(foreign.copy_into(&into).unwrap_err().is_place());

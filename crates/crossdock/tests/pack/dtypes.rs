@@ -230,7 +230,8 @@ fn countable(rng: &mut Rng, depth: usize) -> DType {
     }
 }
 
-/// The numbers that a value is made of, one behind the other. `dtype` says how wide bytes and text are.
+/// The numbers that a value is made of, one behind the other. `dtype` says how wide bytes and text
+/// are.
 fn flatten(value: &Value, dtype: &DType, numbers: &mut Vec<Member>) {
     let padded = |len: usize| dtype.itemsize().checked_sub(len).unwrap();
     match (value, dtype.kind()) {

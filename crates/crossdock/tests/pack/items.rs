@@ -219,14 +219,16 @@ fn numbers_that_race_are_mixtures_of_old_and_new_bytes() {
             for round in 0..2000 {
                 let value = Member::UInt(if round % 2 == 0 { u64::MAX } else { 0 });
                 let (ptr, nbytes) = (writer.as_ptr().cast_mut(), writer.nbytes());
-                // SAFETY: a Share lease covers the bytes, which are touched racily only.
+                // SAFETY: a Share lease covers the `nbytes` bytes, and all threads access them
+                // racily only.
                 unsafe { pack::store_members(ptr, nbytes, template.components(), &[value; 2]) }.unwrap();
             }
         });
         for _ in 0..2000 {
             let mut members = Vec::new();
             let (ptr, nbytes) = (reader.as_ptr(), reader.nbytes());
-            // SAFETY: as above.
+            // SAFETY: a Share lease covers the `nbytes` bytes, and all threads access them racily
+            // only.
             unsafe { pack::load_members(ptr, nbytes, template.components(), |member| members.push(member)) }
                 .unwrap();
             for member in members {

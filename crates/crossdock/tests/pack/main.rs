@@ -1,4 +1,5 @@
-//! Ruby's item formats: as Ruby reads them where it is right, and beside oracles that read them in another way.
+//! Ruby's item formats: as Ruby reads them where it is right, and beside oracles that read them in
+//! another way.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the random cases.
 

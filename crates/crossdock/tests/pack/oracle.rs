@@ -1,4 +1,5 @@
-//! A second reader of templates, in the most obvious way: it cuts the text into parts, and computes with numbers that have room.
+//! A second reader of templates, in the most obvious way: it cuts the text into parts, and computes
+//! with numbers that have room.
 
 use crossdock::bindings::dialect::pack;
 use fastrand::Rng;

@@ -1,4 +1,5 @@
-//! Pages that hold another library against this one, and the tests that their rows name: neither says more than the other.
+//! Pages that hold another library against this one, and the tests that their rows name: neither
+//! says more than the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -54,7 +55,8 @@ impl Page {
         self.tables.iter().flat_map(|&table| self.rows(table)).collect()
     }
 
-    /// How many tests the rows name; each row at least one, and each of them is a test that can fail.
+    /// How many tests the rows name; each row at least one, and each of them is a test that can
+    /// fail.
     pub(crate) fn check_that_every_row_names_tests_that_run(&self) -> usize {
         let mut count = 0;
         for row in self.all_rows() {
@@ -91,7 +93,8 @@ impl Page {
         count
     }
 
-    /// How many rows the table has; the items in each one's second column are used by the one test that it has alone.
+    /// How many rows the table has; the items in each one's second column are used by the one test
+    /// that it has alone.
     pub(crate) fn check_that_every_name_has_a_test_of_its_own_which_uses_the_item(
         &self,
         table: Table,

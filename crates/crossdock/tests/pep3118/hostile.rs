@@ -11,7 +11,8 @@ use crossdock_testkit::dlpack::{Choices, Data};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
-/// What became of it. A buffer that was taken has been looked at: its elements are the recipe's, where these are in the block.
+/// What became of it. A buffer that was taken has been looked at: its elements are the recipe's,
+/// where these are in the block.
 fn check(recipe: &Recipe, coverage: &mut Coverage) -> crossdock::Result<()> {
     let mut exporter = Exporter::new(recipe);
     let legal = recipe.is_legal(exporter.block());
@@ -34,7 +35,8 @@ fn check(recipe: &Recipe, coverage: &mut Coverage) -> crossdock::Result<()> {
     let release = move || {
         count.fetch_add(1, Relaxed);
     };
-    // SAFETY: pointers lead into the block or are null; elements are touched only where the recipe keeps to it.
+    // SAFETY: pointers lead into the live block or are null, and elements are accessed only if the
+    // recipe stays within the block.
     let result = unsafe { import(&described, false, Birth::Aliased, release) };
     coverage.case();
     let answer = match result {

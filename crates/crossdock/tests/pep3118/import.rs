@@ -29,7 +29,8 @@ fn take<T>(described: Described<'_>, look: impl FnOnce(&DArray) -> T) -> Result<
     let release = move || {
         counter.fetch_add(1, Relaxed);
     };
-    // SAFETY: whatever it says, elements are reached where the test lies within the numbers; nobody writes them.
+    // SAFETY: `look` only accesses elements if the test's numbers stay within a live block, which
+    // no code writes.
     let array = unsafe { import(&described, true, Birth::Constant, release) };
     let looked = array.map(|array| {
         assert_eq!(released.load(Relaxed), 0);

@@ -4,7 +4,8 @@ use crossdock::element::{ByteOrder, DType, Field, ScalarKind};
 use crossdock_testkit::Coverage;
 use fastrand::Rng;
 
-/// Letters with a width of their own, and what they mean behind `<` and behind `@`, on 64-bit Linux.
+/// Letters with a width of their own, and what they mean behind `<` and behind `@`, on 64-bit
+/// Linux.
 const NUMBERS: &[(&str, DType, DType)] = &[
     ("?", DType::BOOL, DType::BOOL),
     ("b", DType::I8, DType::I8),

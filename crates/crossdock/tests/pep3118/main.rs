@@ -1,5 +1,5 @@
-//! PEP 3118: formats as a generator meant them that computes in its own way and as NumPy reads and writes them, requests as CPython's
-//! own exporters answer them, and what others fill in.
+//! PEP 3118: formats as a generator meant them that computes in its own way and as NumPy reads and
+//! writes them, requests as CPython's own exporters answer them, and what others fill in.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the random cases.
 

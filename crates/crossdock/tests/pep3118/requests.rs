@@ -1,4 +1,5 @@
-//! What a consumer is given of each class of layout, for every request: as CPython's own exporters answer it.
+//! What a consumer is given of each class of layout, for every request: as CPython's own exporters
+//! answer it.
 
 use crate::numpy::ask;
 use crossdock::bindings::pep3118::{Flags, Given};

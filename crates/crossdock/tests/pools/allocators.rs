@@ -44,26 +44,31 @@ fn any_alignment_of_a_layout_is_kept_by_collections_and_limits_are_errors() {
                 assert_eq!((block.len(), block.cast::<u8>().addr().get() % align), (nbytes, 0));
                 let charged = (nbytes as u64).next_multiple_of(64);
                 assert_eq!(pool.statistics().live_nbytes - before, charged);
-                // SAFETY: that many bytes, which are zeroed and ours.
+                // SAFETY: `allocate_zeroed` returned a block of `nbytes` zeroed bytes, and no other
+                // code has it.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(block.cast::<u8>().as_ptr(), nbytes) };
                 assert!(bytes.iter().all(|&byte| byte == 0));
                 bytes.fill(7);
                 let larger = Layout::from_size_align(2 * nbytes + 5, align / 2 + 1).unwrap_or(layout);
                 let larger = Layout::from_size_align(larger.size().max(nbytes), align).unwrap();
-                // SAFETY: taken above with this layout; the other one is larger.
+                // SAFETY: `block` was allocated above with `layout`, and `larger` is not smaller
+                // and has a valid alignment.
                 let grown = unsafe { pool.grow_zeroed(block.cast(), layout, larger) }.unwrap();
                 assert_eq!(grown.cast::<u8>().addr().get() % align, 0);
-                // SAFETY: that many bytes, which are initialised.
+                // SAFETY: `grow_zeroed` returned a block whose bytes are all initialised, and no
+                // other code has it.
                 let bytes = unsafe { grown.as_ref() };
                 assert!(bytes[..nbytes].iter().all(|&byte| byte == 7));
                 assert!(bytes[nbytes..].iter().all(|&byte| byte == 0));
                 let other = Layout::from_size_align(nbytes / 2, 2 * align).unwrap();
-                // SAFETY: as above; the other one is smaller.
+                // SAFETY: `grown` was allocated above with `larger`, and `other` is not larger.
                 let shrunk = unsafe { pool.shrink(grown.cast(), larger, other) }.unwrap();
                 assert_eq!(shrunk.cast::<u8>().addr().get() % (2 * align), 0);
-                // SAFETY: that many bytes, which are initialised.
+                // SAFETY: all bytes of the shrunk block were initialised before, and no other code
+                // has it.
                 assert!(unsafe { shrunk.as_ref() }.iter().all(|&byte| byte == 7));
-                // SAFETY: it has this layout now.
+                // SAFETY: `shrunk` was allocated above with the layout `other`, and is not used
+                // again.
                 unsafe { pool.deallocate(shrunk.cast(), other) };
                 assert_eq!(pool.statistics().live_nbytes, before);
             }
@@ -94,7 +99,7 @@ fn a_limit_binds_buffers_and_collections_together() {
 /// Panics whatever it is asked.
 struct Panicking;
 
-// SAFETY: it gives nothing.
+// SAFETY: every method panics, so no block is ever returned.
 unsafe impl Allocator for Panicking {
     fn allocate(&self, _: Layout) -> Result<NonNull<[u8]>, AllocError> {
         panic!("no allocator at all")
@@ -120,8 +125,8 @@ fn a_panic_of_an_allocator_goes_no_further() {
     drop(pool);
 }
 
-/// Every order in which three pools of a chain and a buffer of the last can go, each on the thread that is here and on one of
-/// its own.
+/// Every order in which three pools of a chain and a buffer of the last can go, each on the thread
+/// that is here and on one of its own.
 #[test]
 fn a_chain_and_its_buffer_go_in_any_order_and_on_any_thread() {
     for order in permutations(4) {

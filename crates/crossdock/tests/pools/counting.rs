@@ -13,7 +13,8 @@ use crate::Root;
 /// Counts the bytes that it gave and did not get back, and checks the layouts that it is asked for.
 struct Counting(Arc<AtomicU64>);
 
-// SAFETY: blocks are the global allocator's.
+// SAFETY: every call is passed to `Global`, whose blocks are returned unchanged; counting is
+// atomic.
 unsafe impl Allocator for Counting {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         assert_ne!(layout.size(), 0);
@@ -24,13 +25,15 @@ unsafe impl Allocator for Counting {
 
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
         self.0.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // SAFETY: the caller's word.
+        // SAFETY: the caller keeps the contract of `Allocator::deallocate`, and `allocate` got the
+        // block from `Global` with this layout.
         unsafe { Global.deallocate(block, layout) };
     }
 
     unsafe fn grow(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
         assert!(new.size() >= old.size() && new.align() >= old.align());
-        // SAFETY: the caller's word.
+        // SAFETY: the block came from `Global` with the layout `old`, and `new` is not smaller
+        // (asserted above).
         let moved = unsafe { Global.grow(block, old, new) }?;
         self.0.fetch_add((new.size() - old.size()) as u64, Ordering::Relaxed);
         Ok(moved)
@@ -43,7 +46,8 @@ unsafe impl Allocator for Counting {
         new: Layout,
     ) -> Result<NonNull<[u8]>, AllocError> {
         assert!(new.size() <= old.size());
-        // SAFETY: the caller's word.
+        // SAFETY: the block came from `Global` with the layout `old`, and `new` is not larger
+        // (asserted above).
         let moved = unsafe { Global.shrink(block, old, new) }?;
         self.0.fetch_sub((old.size() - new.size()) as u64, Ordering::Relaxed);
         Ok(moved)

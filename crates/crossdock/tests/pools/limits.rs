@@ -26,7 +26,8 @@ fn threads_at_the_limit_never_exceed_it_and_what_they_give_back_is_there_again()
                     let nbytes = 64 * random.u64(1..30);
                     match pool.zeroed(nbytes as usize) {
                         Ok(buffer) => {
-                            // Counted after it was had, and taken off before it is gone: never more than is really in use.
+                            // Counted after it was had, and taken off before it is gone: never more
+                            // than is really in use.
                             let now = in_use.fetch_add(nbytes, Ordering::SeqCst) + nbytes;
                             violations.fetch_add(u64::from(now > LIMIT), Ordering::SeqCst);
                             kept.push(buffer);

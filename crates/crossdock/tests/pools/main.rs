@@ -1,4 +1,5 @@
-//! Pools against a model: what is in use, who may have how much, and who keeps what alive, in any order and on any thread.
+//! Pools against a model: what is in use, who may have how much, and who keeps what alive, in any
+//! order and on any thread.
 
 #[cfg(feature = "allocator-api2-0_2")]
 mod allocators;
@@ -17,7 +18,8 @@ use crossdock_testkit::cases;
 /// A pool of its own.
 struct Root {
     pool: Pool,
-    /// How many bytes it has from its allocator, if that counts them; the allocator has the other handle.
+    /// How many bytes it has from its allocator, if that counts them; the allocator has the other
+    /// handle.
     outstanding: Option<Arc<AtomicU64>>,
     has_cache: bool,
 }

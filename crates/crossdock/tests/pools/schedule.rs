@@ -99,7 +99,8 @@ impl World {
         }
     }
 
-    /// Compares the statistics of every account that can still be asked. The peak only where one thread did it all.
+    /// Compares the statistics of every account that can still be asked. The peak only where one
+    /// thread did it all.
     fn check(&self, is_peak_exact: bool) {
         for (model, handles) in self.models.iter().zip(&self.pools) {
             let Some(pool) = handles.first() else { continue };

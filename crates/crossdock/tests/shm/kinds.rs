@@ -26,11 +26,12 @@ fn own(fd: i32) -> io::Result<OwnedFd> {
 
 /// A memfd of this size with these seals.
 fn memory(nbytes: u64, flags: u32, seals: i32) -> io::Result<OwnedFd> {
-    // SAFETY: the name is a C string.
+    // SAFETY: the name is a C string, and `memfd_create` accesses no other memory.
     let fd = own(unsafe { libc::memfd_create(c"kinds".as_ptr(), libc::MFD_CLOEXEC | flags) })?;
     let file = File::from(fd);
     file.set_len(nbytes)?;
-    // SAFETY: `fcntl` accesses no memory here.
+    // SAFETY: `F_ADD_SEALS` takes an integer and accesses no memory; `file` keeps the descriptor
+    // open.
     if seals != 0 && unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -130,9 +131,9 @@ fn every_other_kind_of_descriptor_is_refused() {
         named("a pipe to read", Ok(reader.into())),
         named("a pipe to write", Ok(writer.into())),
         named("a socket", Ok(left.into())),
-        // SAFETY: `eventfd` accesses no memory.
+        // SAFETY: `eventfd` takes integers and accesses no memory of this process.
         named("an event", own(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })),
-        // SAFETY: `epoll_create1` accesses no memory.
+        // SAFETY: `epoll_create1` takes an integer and accesses no memory of this process.
         named("epoll", own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })),
         named("memory without seals", memory(100, libc::MFD_ALLOW_SEALING, 0)),
         named("memory that takes no seals", memory(100, 0, 0)),
@@ -155,7 +156,8 @@ fn holes_in_ordinary_pages_read_as_zeros_and_the_smallest_seals_are_enough() {
         let array = received(&fd, 1 << 16, &ReceiveOptions::new()).unwrap();
         assert_eq!(array.get(&[5000]).unwrap().as_u64(), Some(7));
         let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: an open descriptor; the hole changes aliased memory only.
+        // SAFETY: `fallocate` takes integers; the hole changes shared memory, which the array
+        // treats as aliased.
         assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), punch, 4096, 8192) }, 0);
         assert_eq!(array.get(&[5000]).unwrap().as_u64(), Some(0));
         assert_eq!(array.get(&[0]).unwrap().as_u64(), Some(7));

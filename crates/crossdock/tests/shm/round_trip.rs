@@ -1,5 +1,5 @@
-//! Random arrays in shared memory travel through a socket: they arrive as they were, on the same pages, and nothing is copied.
-//! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose them.
+//! Random arrays in shared memory travel through a socket: they arrive as they were, on the same
+//! pages, and nothing is copied. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose them.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +16,8 @@ use crossdock::view::Request;
 use crossdock_testkit::{Coverage, Placed, generate, seed};
 use fastrand::Rng;
 
-/// Scalars by their names, and how many bytes they have. Those behind `SPELT` have no spelling within a record.
+/// Scalars by their names, and how many bytes they have. Those behind `SPELT` have no spelling
+/// within a record.
 const SCALARS: [(&str, usize); 29] = [
     ("bool", 1),
     ("int8", 1),
@@ -96,7 +97,8 @@ fn small(rng: &mut Rng) -> Placed {
     }
 }
 
-/// The bytes of all elements in row-major order of their indices, read where the array says they are.
+/// The bytes of all elements in row-major order of their indices, read where the array says they
+/// are.
 fn bytes_of(array: &DArray) -> Vec<u8> {
     let (buffer, offset) = array.buffer().unwrap();
     let memory = buffer.pin().unwrap().to_vec();

@@ -1,4 +1,5 @@
-//! Shared memory that is closed to writers: what can still be done, here and by others, and what comes back.
+//! Shared memory that is closed to writers: what can still be done, here and by others, and what
+//! comes back.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -39,13 +40,14 @@ fn map_for_writing(fd: OwnedFd) -> crossdock::Result<Buffer> {
 
 /// A memfd with these seals.
 fn sealed_with(nbytes: u64, seals: i32) -> OwnedFd {
-    // SAFETY: the name is a C string.
+    // SAFETY: the name is a C string, and `memfd_create` accesses no other memory.
     let fd = unsafe { libc::memfd_create(c"foreign".as_ptr(), libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC) };
     assert!(fd >= 0);
-    // SAFETY: new, open and ours.
+    // SAFETY: `memfd_create` returned this new descriptor, and no other object owns it.
     let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
     file.set_len(nbytes).unwrap();
-    // SAFETY: a system call on a descriptor of ours.
+    // SAFETY: `F_ADD_SEALS` takes an integer and accesses no memory; `file` keeps the descriptor
+    // open.
     assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }, 0);
     file.into()
 }

@@ -1,5 +1,5 @@
-//! Arrays through Unix sockets: what comes of good messages, of bad ones, and of sockets that fail. Whatever comes, no descriptor
-//! and no map is left.
+//! Arrays through Unix sockets: what comes of good messages, of bad ones, and of sockets that fail.
+//! Whatever comes, no descriptor and no map is left.
 
 use std::error::Error as _;
 use std::ffi::CString;
@@ -19,7 +19,8 @@ use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Error};
 use crossdock_testkit::held;
 
-/// Shared memory of 100 bytes with a name of its own, by which it is told whether anybody here still holds it.
+/// Shared memory of 100 bytes with a name of its own, by which it is told whether anybody here
+/// still holds it.
 struct Memory {
     name: String,
     buffer: Buffer,
@@ -105,7 +106,7 @@ fn an_array_arrives_on_the_same_pages_and_outlives_its_sender() {
     got.set(&[2, 2], &5.into()).unwrap();
     let memory = got.buffer().unwrap().0;
     let fd = memory.descriptor().unwrap().0.as_raw_fd();
-    // SAFETY: a system call on an open descriptor.
+    // SAFETY: `F_GETFD` accesses no memory, and `memory` keeps the descriptor open.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
     assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC, "no program that is started inherits it");
     assert!(shm::receive(&theirs).unwrap().is_none(), "the stream is at its end");
@@ -255,7 +256,8 @@ fn descriptors_too_few_or_too_many_are_refused_and_closed() {
     let bytes = message(GOOD.as_bytes());
     let none = error_of(&bytes, &[]);
     assert!(none.is_malformed() && none.to_string().contains("no descriptor"), "{none}");
-    // From some number on the system drops what there is no room for, and says so. It sends at most 253.
+    // From some number on the system drops what there is no room for, and says so. It sends at most
+    // 253.
     for count in [2, 3, 20, 59, 60, 61, 100, 253] {
         let error = error_of(&bytes, &vec![memory.fd(); count]);
         assert!(error.is_malformed() && error.to_string().contains("descriptors came"), "{count}: {error}");
@@ -306,22 +308,23 @@ fn descriptions_that_lie_are_refused() {
 #[test]
 fn descriptors_of_other_things_are_refused() {
     let memfd = |flags| {
-        // SAFETY: the name is a C string.
+        // SAFETY: the name is a C string, and `memfd_create` accesses no other memory.
         let fd = unsafe { libc::memfd_create(c"unsealed".as_ptr(), flags) };
-        // SAFETY: new, open and ours.
+        // SAFETY: `memfd_create` returned this new descriptor, and no other object owns it.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
         file.set_len(100).unwrap();
         OwnedFd::from(file)
     };
     let growing = memfd(libc::MFD_ALLOW_SEALING);
-    // SAFETY: a system call on a descriptor of ours.
+    // SAFETY: `F_ADD_SEALS` takes an integer and accesses no memory; `growing` keeps the descriptor
+    // open.
     assert_eq!(unsafe { libc::fcntl(growing.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_GROW) }, 0);
     let memory = Memory::new();
     let path = CString::new(format!("/proc/self/fd/{}", memory.fd().as_raw_fd())).unwrap();
-    // SAFETY: the path is a C string.
+    // SAFETY: `path` is a C string, which `open` only reads.
     let nameless = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
     assert!(nameless >= 0);
-    // SAFETY: new, open and ours.
+    // SAFETY: `open` returned this new descriptor, and no other object owns it.
     let nameless = unsafe { OwnedFd::from_raw_fd(nameless) };
     let (socket, _other) = UnixStream::pair().unwrap();
     for (fd, what) in [
@@ -382,8 +385,9 @@ fn what_cannot_be_sent_is_refused_before_a_byte_is() {
 
 #[test]
 fn a_peer_that_is_gone_is_an_error_and_no_signal() {
-    // What Rust's runtime does for programs, it does not do for libraries in programs of others.
-    // SAFETY: the default action of a signal.
+    // Rust's runtime ignores SIGPIPE in Rust programs, but not where a library runs in another
+    // program.
+    // SAFETY: `SIG_DFL` installs no handler function, so none can run at a wrong time.
     let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     assert_ne!(before, libc::SIG_ERR);
     let (ours, theirs) = pair();
@@ -392,7 +396,7 @@ fn a_peer_that_is_gone_is_an_error_and_no_signal() {
     let error = shm::send(&ours, &lent).unwrap_err();
     assert!(error.is_io() && io_kind(&error) == Some(ErrorKind::BrokenPipe), "{error}");
     assert!(shm::receive(&ours).unwrap().is_none());
-    // SAFETY: the action that there was.
+    // SAFETY: `signal` returned `before` as the previous action of this signal.
     unsafe { libc::signal(libc::SIGPIPE, before) };
 }
 
@@ -423,13 +427,15 @@ fn a_signal_amid_a_message_changes_nothing() {
     extern "C" fn count(_: i32) {
         CAUGHT.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: a record of numbers, for which zero is a value; without SA_RESTART, so that calls are interrupted.
+    // Without SA_RESTART, so that the signal interrupts calls.
+    // SAFETY: `sigaction` consists of numbers and an optional function, for which zero is valid.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = count as *const () as usize;
-    // SAFETY: the handler does one atomic addition.
+    // SAFETY: `action` is initialised, and its handler does one atomic addition, which is
+    // async-signal-safe.
     assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) }, 0);
     let (ours, theirs) = pair();
-    // SAFETY: a number.
+    // SAFETY: `pthread_self` has no arguments and always succeeds.
     let receiver = unsafe { libc::pthread_self() };
     let memory = Memory::new();
     let fd = memory.fd();
@@ -438,7 +444,8 @@ fn a_signal_amid_a_message_changes_nothing() {
             let bytes = message(GOOD.as_bytes());
             for (at, byte) in bytes.iter().enumerate() {
                 held::send_beside(&theirs, &[*byte], &[fd][..usize::from(at == 0)]).unwrap();
-                // SAFETY: the thread waits for this one.
+                // SAFETY: the receiving thread waits until this thread ends, so its handle is
+                // valid.
                 assert_eq!(unsafe { libc::pthread_kill(receiver, libc::SIGUSR1) }, 0);
                 std::thread::sleep(Duration::from_micros(100));
             }

@@ -22,11 +22,13 @@ pub(super) fn column(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Resu
     Ok(())
 }
 
-/// One of the structs below.
+/// A child of a struct.
 fn below<S>(children: *mut *mut S, k: usize) -> &'static S {
-    // SAFETY: the producer's word: as many children as it says.
+    // SAFETY: callers pass an index below `n_children` of a live export, whose list has that many
+    // entries.
     let child = unsafe { children.wrapping_add(k).read() };
-    // SAFETY: as above, while the export lives.
+    // SAFETY: the entry points to a child, which lives as long as the export; callers keep that
+    // alive.
     unsafe { &*child }
 }
 
@@ -35,7 +37,8 @@ fn first(column: &ArrowArray) -> *const u8 {
     if column.n_children > 0 {
         return first(below(column.children, 0));
     }
-    // SAFETY: the producer's word: a bitmap, and the elements.
+    // SAFETY: a column of values has two buffers, the bitmap and the elements, and the export is
+    // alive.
     unsafe { column.buffers.wrapping_add(1).read() }.cast()
 }
 
@@ -43,7 +46,7 @@ fn first(column: &ArrowArray) -> *const u8 {
 fn elements(schema: &ArrowSchema, column: &ArrowArray) -> Vec<Vec<u8>> {
     let children = (0..column.n_children as usize)
         .map(|k| elements(below(schema.children, k), below(column.children, k)));
-    // SAFETY: the producer's word: text.
+    // SAFETY: the library exports the format as a C string, which lives as long as the schema.
     let width = match unsafe { CStr::from_ptr(schema.format) }.to_bytes() {
         b"C" => 1,
         b"S" => 2,
@@ -58,7 +61,8 @@ fn elements(schema: &ArrowSchema, column: &ArrowArray) -> Vec<Vec<u8>> {
     };
     let data = first(column);
     let element = |k: usize| {
-        // SAFETY: the producer's word: so many elements.
+        // SAFETY: the column has `length` elements of `width` bytes behind `data`, and `k` is below
+        // the length.
         unsafe { bytes_at(data.wrapping_add(k * width), width) }
     };
     (column.offset as usize..(column.offset + column.length) as usize).map(element).collect()

@@ -116,7 +116,8 @@ pub(super) fn arrow_column(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Res
     Ok(())
 }
 
-/// A tensor, of which `candle` has none of 16-bit numbers without a sign: so one of the same bits with a sign.
+/// A tensor, of which `candle` has none of 16-bit numbers without a sign: so one of the same bits
+/// with a sign.
 pub(super) fn tensor(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
     fn signed<const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
         let tensor = Tensor::try_from(Array::<i16, D>::try_from(array)?).map_err(again)?;

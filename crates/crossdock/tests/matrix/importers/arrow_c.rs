@@ -34,15 +34,18 @@ impl Kept {
 macro_rules! release {
     ($name:ident, $lent:ty, $below:tt) => {
         unsafe extern "C" fn $name(lent: *mut $lent) {
-            // SAFETY: a struct of ours, wherever it was moved, and this is the one call.
+            // SAFETY: consumers pass a struct of this module, possibly moved, and call its release
+            // once.
             let lent = unsafe { &mut *lent };
             lent.release = None;
-            // SAFETY: what it keeps came from a box.
+            // SAFETY: `Kept::boxed` made the private data with a box, and the release runs once.
             let kept = unsafe { Box::from_raw(lent.private_data.cast::<Kept>()) };
             if !kept.below.$below.is_null() {
-                // SAFETY: so did what is below it.
+                // SAFETY: `lists` made the child with `Box::into_raw`, and only this struct owns
+                // it.
                 let mut below = unsafe { Box::from_raw(kept.below.$below) };
-                // SAFETY: nobody has released it before.
+                // SAFETY: a child is released by its parent alone, and this is the only release of
+                // the parent.
                 unsafe { below.release.unwrap()(&mut *below) };
             }
         }
@@ -56,7 +59,7 @@ fn schema(format: &str, below: *mut ArrowSchema) -> ArrowSchema {
     let mut kept = Kept::boxed(format);
     kept.below.0 = below;
     let kept = Box::into_raw(kept);
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: `kept` was leaked just before, and no other code has the pointer yet.
     let Kept { format, below: (children, _), .. } = unsafe { &mut *kept };
     ArrowSchema {
         format: format.as_ptr(),
@@ -72,7 +75,7 @@ fn array(length: usize, data: *const u8, loan: Option<Loan>, below: *mut ArrowAr
     let mut kept = Kept::boxed("");
     (kept.buffers[1], kept.loan, kept.below.1) = (data.cast(), loan, below);
     let kept = Box::into_raw(kept);
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: `kept` was leaked just before, and no other code has the pointer yet.
     let Kept { buffers, below: (_, children), .. } = unsafe { &mut *kept };
     let is_list = !below.is_null();
     ArrowArray {
@@ -111,6 +114,7 @@ pub(super) fn lists(specimen: &Specimen) -> Result<Brought, No> {
         device_id: place.ordinal().into(),
         ..ArrowDeviceArray::empty()
     };
-    // SAFETY: the structs say what there is, and nobody else consumes them.
+    // SAFETY: the structs describe memory that the loan keeps, they match, and this import is their
+    // only consumer.
     at_address(unsafe { arrow::import_device(&mut schema, &mut device) }?, address)
 }

@@ -101,7 +101,8 @@ pub(super) fn na_owned(specimen: &Specimen) -> Result<Brought, No> {
     typed!(specimen, bring)
 }
 
-/// A view of a vector that is shared. Whoever keeps the vector has an array of what the view shows, and not its lifetime.
+/// A view of a vector that is shared. Whoever keeps the vector has an array of what the view shows,
+/// and not its lifetime.
 pub(super) fn na_view(specimen: &Specimen) -> Result<Brought, No> {
     fn bring<T: Element + Scalar, const D: usize>(specimen: &Specimen) -> Result<Brought, No> {
         let &[rows, columns] = &specimen.shape[..] else { return Err(ROWS_AND_COLUMNS) };
@@ -174,10 +175,11 @@ pub(super) fn pixels(specimen: &Specimen) -> Result<ImageBuffer<Luma<u16>, Vec<u
 /// A tensor within a mapped file that nobody writes any more: the array keeps the map.
 pub(super) fn tensor_view(specimen: &Specimen) -> Result<Brought, No> {
     let (bytes, position) = tensors(specimen)?;
-    // To read only, so that nobody here can break the word below.
+    // Opened read-only, so that this process cannot write the file by the remaining descriptor.
     let (file, _) = with_file(&bytes, |path| File::open(path).unwrap()).unwrap();
     let map = Buffer::map(file.try_clone().unwrap(), MapOptions::new())?;
-    // SAFETY: the file has lost its name, and the one descriptor by which it could be written is closed.
+    // SAFETY: the file has lost its name, and the only descriptor that could write it is closed, so
+    // its bytes are constant.
     let map = unsafe { map.assume_constant() };
     let bytes = map.read()?;
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
