@@ -9,34 +9,36 @@ use crate::install;
 use crate::provision::{self, BENCH, BENCH_VENV, CC, CXX, RUBY, RUBY_HEADERS};
 use crate::run::{Door, Run};
 
-/// Builds with Cargo's default, as a program that depends on the library or on a peer does. The
+/// Builds with Cargo's defaults, as a program that depends on the library or on a peer does. The
 /// workspace's own profile saves build time.
 const DEFAULTS: &str = "--config profile.release.codegen-units=16 \
     --config profile.release.package.crossdock.codegen-units=16 \
     --config profile.release.package.crossdock-cli.codegen-units=16";
 
-/// Tells the benchmark where the built peer is.
+/// Passes the path of the built peer to the benchmark.
 const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
 
-/// Tell it where the loops over memory views are: compiled with our header, and as an extension of Ruby.
+/// Pass the paths of the loops over memory views: compiled with this library's header, and as a
+/// Ruby extension.
 const VIEWS: &str = "CROSSDOCK_BENCH_VIEWS";
 const RUBY_VIEWS: &str = "CROSSDOCK_BENCH_RUBY_VIEWS";
 
-/// Passes the path of a second build, compiled for this machine, with which peers are measured,
-/// too.
+/// Passes the path of a second build, compiled for this machine's CPU, which is measured beside the
+/// peers, too.
 const NATIVE: &str = "CROSSDOCK_BENCH_NATIVE";
 
-/// Tells it which interpreter has NumPy.
+/// Passes the path of the interpreter with NumPy.
 const PYTHON: &str = "CROSSDOCK_BENCH_PYTHON";
 
-/// Writes where the wheel has its headers and its library, and how the library's file name ends.
+/// Prints where the wheel has its headers and its library, and the extension of the library's file
+/// name.
 const WHERE: &str = "import pyarrow as p; print(p.get_include(), p.get_library_dirs()[0], p.cpp_build_info.so_version, sep='\\n')";
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let door = Door::new(false)?;
     let mut benchmark = build(&door)?;
     let mut run = Run::new(&door, "bench")?;
-    // The other peers and the figures without peers are worth a run.
+    // The other peers, and the figures without peers, are worth a run.
     match provision::ensure(&mut run, &[BENCH_VENV]) {
         Ok(()) => drop(benchmark.env(PYTHON, BENCH.python(&door))),
         Err(error) => eprintln!("without NumPy: {error:#}"),
@@ -77,7 +79,7 @@ pub(crate) fn compare() -> Result<ExitCode> {
     start(build(&Door::new(false)?)?.arg("--compare"))
 }
 
-/// Both binaries: a companion stands beside the benchmark.
+/// Both binaries: a companion is beside the benchmark.
 fn build(door: &Door) -> Result<Command> {
     if !door.root.join("bench/Cargo.toml").exists() {
         bail!("there are no benchmarks: bench/Cargo.toml does not exist");
@@ -94,10 +96,10 @@ fn start(benchmark: &mut Command) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// How both kinds of loops over memory views are compiled.
+/// The compiler flags of both kinds of loops over memory views.
 const COMPILE_VIEWS: &str = "-O2 -std=gnu11 -Wall -Wextra -fPIC -shared bench/peers/views.c";
 
-/// Builds the loops over memory views against our library as it is installed.
+/// Builds the loops over memory views against the installed library.
 fn views(run: &mut Run<'_>) -> Result<PathBuf> {
     provision::ensure(run, &[CC])?;
     let prefix = run.door.target.join("xtask/prefix-release");
@@ -111,7 +113,7 @@ fn views(run: &mut Run<'_>) -> Result<PathBuf> {
     Ok(library)
 }
 
-/// Builds the same loops as an extension of Ruby.
+/// Builds the same loops as a Ruby extension.
 fn ruby_views(run: &mut Run<'_>) -> Result<PathBuf> {
     provision::ensure(run, &[CC, RUBY, RUBY_HEADERS])?;
     let folders = "puts RbConfig::CONFIG.values_at('rubyhdrdir', 'rubyarchhdrdir')";
@@ -123,7 +125,7 @@ fn ruby_views(run: &mut Run<'_>) -> Result<PathBuf> {
     Ok(extension)
 }
 
-/// Builds `bench/peers/arrow.cc` against the headers and the library that the pyarrow wheel brings.
+/// Builds `bench/peers/arrow.cc` against the headers and the library of the pyarrow wheel.
 fn arrow(run: &mut Run<'_>) -> Result<PathBuf> {
     provision::ensure(run, &[CXX, BENCH_VENV])?;
     let text = run.stdout(run.door.command(BENCH.python(run.door), "-c").arg(WHERE))?;

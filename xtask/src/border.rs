@@ -1,4 +1,4 @@
-//! The suite of the C interface: the library as it is installed, in the hands of C and C++.
+//! The suite of the C interface: the installed library, used from C and C++.
 
 use std::fs;
 
@@ -11,11 +11,11 @@ use crate::workspace::Workspace;
 
 /// The tests that run programs.
 const PROGRAMS: &[&str] = &["programs::", "nulls::", "bugs::"];
-/// Under what they run, and which tests do.
+/// The instruments, and the tests that run under each.
 const INSTRUMENTS: &[(&str, &[&str])] = &[("", &[]), ("valgrind", PROGRAMS), ("address", PROGRAMS)];
 
 pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
-    // The arguments of the suite `test`, so that what it built is at hand.
+    // The arguments of the suite `test`, so that its build is reused.
     let features = Workspace::of(run)?.all_features()?;
     run.exec(run.door.cargo("test --workspace --no-run --test border").arg(&features))?;
     let prefix = run.door.target.join("xtask/prefix");

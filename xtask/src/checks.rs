@@ -1,4 +1,4 @@
-//! The bodies of the suites that are more than one command.
+//! The bodies of the suites that need more than one command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,23 @@ use crate::provision::TESTS;
 use crate::run::Run;
 use crate::workspace::{self, Workspace};
 
-/// The default features of `crossdock` may pull this many crates, and no more.
+/// The largest number of crates that the default features of `crossdock` may depend on.
 const MOST_DEPENDENCIES: usize = 5;
 
-/// Sanitizers need a target of their own, so that build scripts and proc macros stay without them.
+/// Sanitizers need an explicit target, so that build scripts and proc macros are built without
+/// them.
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// What is unstable in the sanitizers' and the fuzzer's builds is unlocked in the toolchain at hand, so that what is
-/// checked is compiled by the compiler that the other suites use. Inline assembly is hidden from instrumentation,
-/// hence `crossdock_portable`.
+/// Unlocks the unstable options of the sanitizers' and the fuzzer's builds in the installed
+/// toolchain, so that all suites use the same compiler. Instrumentation does not see inline
+/// assembly, hence `crossdock_portable`.
 pub(crate) const UNLOCK: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 pub(crate) const SANITIZED: &str = "-Zsanitizer=address --cfg crossdock_portable";
 
-/// A library that a test loads has no sanitizer of its own, and finds the program's.
+/// A library that a test loads has no sanitizer runtime, and uses the program's.
 const FOR_LIBRARIES: &str = "-Clink-arg=-Wl,--export-dynamic-symbol=__asan_*";
 
-/// Integration tests of `crossdock` that the address sanitizer leaves out, and why.
+/// Integration tests of `crossdock` that the address sanitizer omits, and why.
 const NOT_SANITIZED: &[(&str, &str)] = &[
     ("documents", "reads text and touches no memory of ours"),
     ("layers", "reads source text and touches no memory of ours"),
@@ -39,14 +40,14 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
 const DRIVERS: &[(&str, &[&str])] =
     &[("crossdock-cuda", &["cuda", "cuda_failures"]), ("crossdock-opencl", &["opencl"])];
 
-/// Checks of strided work have a driver's compiler work, which leaks and takes long; what devices
-/// hold and release, the others show.
+/// Checks of strided work run a driver's compiler, which leaks and takes long. The other tests
+/// cover what devices hold and release.
 const COMPILES: &str = "::strided::";
 
 const WITHOUT_UNSAFE: &str = "runs a layer in which the compiler permits no unsafe code";
 
-/// Integration tests that the address sanitizer leaves to valgrind, which runs all of them and sees
-/// the same there: accesses to memory that was freed or never allocated, and what is lost.
+/// Integration tests that the address sanitizer leaves to valgrind, which runs all of them and
+/// finds the same errors there: accesses to memory that was freed or never allocated, and leaks.
 const LEFT_TO_VALGRIND: &[&str] = &[
     "allocation",
     "allocators",
@@ -60,9 +61,9 @@ const LEFT_TO_VALGRIND: &[&str] = &[
     "pools_debug",
 ];
 
-/// Tests of long copies, each by a part of its name, that the address sanitizer leaves out: without
-/// assembly and unoptimised they take minutes. The same loops run over shorter rows there, and
-/// these tests compare all bytes around what they copy.
+/// Tests of long copies, each by a part of its name, that the address sanitizer omits: without
+/// assembly and optimisation they take minutes. The same loops run over shorter rows there, and
+/// these tests compare all bytes around their copies.
 const LONG_COPIES: &[&str] = &[
     "large_copies_are_streamed_and_shared",
     "arrays_of_many_chunks_come_back",
@@ -70,9 +71,9 @@ const LONG_COPIES: &[&str] = &[
 ];
 
 /// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that
-/// pick tests in them. The sanitizer runs all others; valgrind is slower by far, but also sees
-/// uninitialised bytes and the inline assembly. (Not `fork` and `devices_fork`: in a child, what
-/// only its parent's threads knew of is lost, the test harness's own memory among it.)
+/// select tests in them. The sanitizer runs all others. Valgrind is much slower, but also finds
+/// uninitialised bytes and sees the inline assembly. (Not `fork` and `devices_fork`: in a child,
+/// memory that only threads of its parent refer to is lost, including the test harness's.)
 const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("pools_system", &[]),
     ("arrow", &[]),
@@ -93,7 +94,7 @@ const UNDER_VALGRIND: &[(&str, &[&str])] = &[
     ("shm", &[]),
 ];
 
-/// Tests with this word in their names leak on purpose: valgrind and the sanitizer skip them.
+/// Tests with this word in their names leak deliberately: valgrind and the sanitizer skip them.
 const LOSES_MEMORY: &str = "forgotten";
 
 /// Tests that do not run under valgrind, each by a part of its name that no other test has, and
@@ -126,30 +127,32 @@ const NOT_UNDER_VALGRIND: &[(&str, &str)] = &[
 
 const FORKS: &str = "in a child, what only its parent's threads knew of counts as lost";
 
-/// Whether the program then crashes, never ends, or goes on by luck depends on how the compiler laid it out.
+/// Whether the program then crashes, hangs, or continues depends on the layout that the compiler
+/// chose.
 const FAULTS: &str = "goes on behind a fault, for which valgrind does not put all registers back";
 
 const MANY_TIMES_OVER: &str = "does for minutes what tests beside it do once";
 
-/// Seen with a C program, too, that moves pages of its own on four threads.
+/// A C program that moves its own pages on four threads shows it, too.
 const MOVED_PAGES: &str =
     "takes pages that `mremap` moved, while other threads run, for pages that nobody may touch";
 
-/// A program that loses memory: what looks for leaks has to find this one first.
+/// A program that leaks: a leak checker must find this leak first.
 const LEAK: &str = "fn main() {
     let count = std::env::args().count();
     std::hint::black_box(std::mem::ManuallyDrop::new(vec![1u8; 1000 * count]));
 }
 ";
 
-/// The fuzz targets and the wheel are workspaces of their own, which `cargo fmt --all` does not reach.
+/// The fuzz targets and the wheel are separate workspaces, which `cargo fmt --all` does not reach.
 pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
     run.cargo("fmt --all --check")?;
     run.cargo("fmt --manifest-path bindings/python/Cargo.toml --check")?;
     run.cargo("fmt --manifest-path fuzz/Cargo.toml --check")
 }
 
-/// The oldest Rust that we promise is the one that runs the tests, or an older one, which is said.
+/// Checks with the oldest supported Rust: either the installed one, or an older one, and the
+/// suite's line says which.
 pub(crate) fn msrv(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
     let stated = workspace.rust_versions();
@@ -166,13 +169,13 @@ pub(crate) fn msrv(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The first two numbers of a Rust version: patches change no interface.
+/// The first two numbers of a Rust version: patch releases change no interface.
 fn numbers(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.split('.').map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??))
 }
 
-/// A library that one takes for a hub must not bring a forest along.
+/// A hub library must have few dependencies.
 pub(crate) fn default_dependencies(run: &mut Run<'_>) -> Result<()> {
     let mut tree =
         run.door.cargo("tree --quiet --package crossdock --edges normal --prefix none --format {p}");
@@ -198,7 +201,8 @@ pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
         return run.exec(command.arg(features).args(["--", "-D", "warnings"]));
     }
     run.cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
-    // Only the library has features. In the whole workspace it would have those that the command asks for.
+    // Only the library has features. In a build of the whole workspace it would have those that the
+    // command needs.
     run.cargo("clippy --package crossdock --lib --no-default-features -- -D warnings")
 }
 
@@ -226,7 +230,7 @@ pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The integration tests for daily work: one for each thing that most changes touch.
+/// The integration tests for daily work: one for each area that most changes affect.
 const DAILY: &[&str] = &[
     "layers",
     "memory",
@@ -241,7 +245,7 @@ const DAILY: &[&str] = &[
     "documents",
 ];
 
-/// With real counterparts: where one is missing, its tests fail instead of being skipped.
+/// With real counterparts: if one is missing, its tests fail instead of being skipped.
 pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     let nextest = run.exec(&mut run.door.cargo("nextest --version")).is_ok();
     let workspace = Workspace::of(run)?;
@@ -250,8 +254,7 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     if let Some(unknown) = DAILY.iter().find(|name| !tests.iter().any(|test| test.name == **name)) {
         bail!("`{unknown}` is for daily work, but there are no such tests");
     }
-    // All of the workspace is chosen either way, so that both build its crates with the same
-    // features.
+    // Selects the whole workspace either way, so that both build its crates with the same features.
     let mut command = run.door.cargo(if nextest { "nextest run --workspace" } else { "test --workspace" });
     command.args(["--no-fail-fast", "--lib"]);
     if run.door.fast {
@@ -259,7 +262,7 @@ pub(crate) fn tests(run: &mut Run<'_>) -> Result<()> {
     } else {
         command.args(["--bins", "--tests", "--examples"]);
         if nextest {
-            // The suite `c` runs them, plain and under instruments.
+            // The suite `c` runs them, with and without instruments.
             command.args(["-E", "not binary_id(crossdock-capi::border)"]);
         }
     }
@@ -281,9 +284,10 @@ pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
     run.expect_tests()
 }
 
-/// The command in the hands of CPython and NumPy.
+/// The command with CPython and NumPy.
 pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
-    // A test of the command brings the command along; and with the arguments of the suite `test`, what that built is at hand.
+    // A test of the command builds the command. With the arguments of the suite `test`, that build
+    // is reused.
     let features = Workspace::of(run)?.all_features()?;
     run.exec(run.door.cargo("test --workspace --test command --no-run").arg(features))?;
     let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q -rs --color=no");
@@ -325,21 +329,21 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
             command.args(["--test", test.name]);
         }
     }
-    // To optimise the crates of others takes longer than their part of the tests.
+    // Optimising the dependencies takes longer than they take in the tests.
     command.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
-    // A forgotten guard leaks by design; the tests that show it say so in their names.
+    // A forgotten guard leaks by design; the names of the tests that show it say so.
     command.args(["--", "--skip", LOSES_MEMORY, "--skip", COMPILES]);
     command.args(LONG_COPIES.iter().flat_map(|name| ["--skip", name]));
     command.env(UNLOCK.0, UNLOCK.1).env("RUSTFLAGS", format!("{SANITIZED} {FOR_LIBRARIES}"));
     command.env("CARGO_TARGET_DIR", run.door.target.join("sanitizer"));
-    // Hardly ever built twice: what would be kept for the next time costs more than it saves.
+    // Rarely built twice: incremental data would cost more than they save.
     command.env("CARGO_INCREMENTAL", "0");
-    // The tests of the guard for shrinking files raise SIGBUS on purpose, and want their own handler to see it. Others ask for
-    // more than there is, and want to be told so. A driver of OpenCL changes the signal stack of its callers, which the sanitizer
-    // then does not find again.
+    // The tests of the guard for shrinking files raise SIGBUS on purpose, and need their own
+    // handler. Other tests allocate too much on purpose, and expect an error. An OpenCL driver
+    // changes the signal stack of its callers, which the sanitizer then does not find.
     command.env("ASAN_OPTIONS", "handle_sigbus=0:allocator_may_return_null=1:use_sigaltstack=0");
-    // Not optimised: to optimise what is instrumented takes longer than the tests do. So they run over fewer random cases,
-    // as under valgrind; the suite `test` runs all.
+    // Not optimised: optimising instrumented code takes longer than the tests. So they run over
+    // fewer random cases, as under valgrind; the suite `test` runs all.
     if !run.door.long {
         command.env("CROSSDOCK_CASES", "200");
     }
@@ -353,7 +357,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
     let canary = compile_leak(run, "leak-plain", &[])?;
     run.must_fail(run.door.command("valgrind", memcheck).arg(canary), "definitely lost")?;
 
-    // The arguments of the suite `test`, so that what it built is at hand.
+    // The arguments of the suite `test`, so that its build is reused.
     let features = Workspace::of(run)?.all_features()?;
     let mut build = run.door.cargo("test --workspace --no-run --message-format=json");
     let messages = run.stdout(build.arg(features))?;
@@ -367,9 +371,9 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
         filter::each_finds_some(filters, &names).with_context(|| format!("in the tests `{target}`"))?;
         listed.extend(names);
         let mut command = run.door.command("valgrind", memcheck);
-        // Threads take turns there, so that tests beside each other would only disturb each other.
+        // Valgrind runs one thread at a time, so parallel tests would only slow each other down.
         command.arg(binary).args(*filters).arg("--test-threads=1");
-        // The same tests over fewer random cases: valgrind is some fifty times slower.
+        // The same tests over fewer random cases: valgrind is about fifty times slower.
         command.env("CROSSDOCK_CASES", "200");
         command.args(["--skip", LOSES_MEMORY, "--skip", COMPILES]);
         command.args(NOT_UNDER_VALGRIND.iter().flat_map(|(name, _)| ["--skip", name]));
@@ -400,7 +404,7 @@ fn compile_leak(run: &mut Run<'_>, name: &str, flags: &[&str]) -> Result<PathBuf
     Ok(binary)
 }
 
-/// The names of the Rust files in `folder`, without their ending, in order. A folder that is not there has none.
+/// The sorted names of the Rust files in `folder`, without extension. A missing folder has none.
 pub(crate) fn file_stems(folder: &Path) -> Result<Vec<String>> {
     if !folder.exists() {
         return Ok(Vec::new());

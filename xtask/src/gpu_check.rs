@@ -1,4 +1,5 @@
-//! `cargo xtask gpu-check`: everything that needs a GPU, here or in a folder for a machine that has nothing but the driver.
+//! `cargo xtask gpu-check`: everything that needs a GPU, on this machine or in a folder for a
+//! machine that only has the driver.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,26 +14,26 @@ use crate::provision::{self, VENV};
 use crate::run::{Door, Run, start};
 use crate::wheel;
 
-/// The integration tests of the driver of CUDA that run on a GPU where they are told to.
+/// The integration tests of the CUDA driver that can run on a GPU.
 const TESTS: &[&str] = &["cuda"];
 
-/// What is asked for when the programs are built, so that both builds are one.
+/// The arguments of both builds, so that they share one.
 const TESTED: &str = "test --release --package crossdock-cuda --no-run --message-format=json";
 
 /// The program that runs the others, and the command.
 const PROGRAMS: &[&str] = &["crossdock-gpu-check", "crossdock"];
 const PACKAGES: &str = "--package crossdock-gpu-check --package crossdock-cli";
 
-/// What Python measures.
+/// The script of Python's measurements.
 const SCRIPT: &str = "bindings/python/bench/gpu.py";
 
-/// The kernels, as the driver is given them.
+/// The kernels in the form that the driver loads.
 const PTX: &str = "crates/crossdock-cuda/src";
 
-/// A bundle is for machines that files are carried to.
+/// The size limit of a bundle, which is copied to other machines.
 const MOST_BYTES: u64 = 40 << 20;
 
-/// Starts the checks with all that is beside this file.
+/// Starts the checks with the files beside this one.
 const RUN: &str = r#"#!/bin/sh
 # Checks and measures Crossdock on this machine's GPU. Needs the driver; with a Python 3.11 or newer, the wheel is checked as well,
 # and with PyTorch in it, beside PyTorch.
@@ -46,7 +47,7 @@ fi
 exec ./crossdock-gpu-check "$@"
 "#;
 
-/// Runs the checks on this machine, or makes a folder of them.
+/// Runs the checks on this machine, or creates a folder with them.
 pub(crate) fn run(bundle: Option<&Path>, arguments: &[String]) -> Result<ExitCode> {
     let door = Door::new(false)?;
     match bundle {
@@ -55,7 +56,7 @@ pub(crate) fn run(bundle: Option<&Path>, arguments: &[String]) -> Result<ExitCod
     }
 }
 
-/// The first program says at once whether there is a device: without one, nothing else is built.
+/// The first program reports at once whether there is a device: without one, nothing else is built.
 fn check(door: &Door, arguments: &[String]) -> Result<ExitCode> {
     build(door, PACKAGES)?;
     let program = door.target.join("release").join(PROGRAMS[0]);
@@ -71,7 +72,7 @@ fn check(door: &Door, arguments: &[String]) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The programs, the wheel, the kernels, and what starts them.
+/// The programs, the wheel, the kernels, and the script that starts them.
 fn make_bundle(door: &Door, folder: &Path) -> Result<ExitCode> {
     build(door, PACKAGES)?;
     gather(door, folder)?;
@@ -108,7 +109,7 @@ fn build(door: &Door, packages: &str) -> Result<()> {
     Ok(())
 }
 
-/// Puts the programs and the tests into a folder of their own.
+/// Copies the programs and the tests into a separate folder.
 fn gather(door: &Door, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for program in PROGRAMS {
@@ -129,7 +130,7 @@ fn gather(door: &Door, folder: &Path) -> Result<()> {
     copy(&script, &folder.join(script.file_name().context("the script has no name")?))
 }
 
-/// A program without what only a debugger reads.
+/// A program without debug information.
 fn place(door: &Door, from: &Path, to: &Path) -> Result<()> {
     copy(from, to)?;
     strip(door, to)

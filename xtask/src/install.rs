@@ -1,4 +1,4 @@
-//! `cargo xtask install`: the library for C and C++, with what their build tools ask for.
+//! `cargo xtask install`: the library for C and C++, with the files of their build tools.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::run::Door;
 
-/// The package that makes the library, and its folder.
+/// The package that builds the library, and its folder.
 const PACKAGE: &str = "crossdock-capi";
 const FOLDER: &str = "crates/crossdock-capi";
 
-/// What the static library needs of the system (`rustc --print native-static-libs`).
+/// The system libraries that the static library needs (`rustc --print native-static-libs`).
 const SYSTEM: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 
-/// Builds the library as it is released, and puts it below `prefix`.
+/// Builds the release library, and installs it below `prefix`.
 pub(crate) fn run(prefix: &Path) -> Result<ExitCode> {
     let door = Door::new(false)?;
     if !door.cargo(&format!("build --release --package {PACKAGE}")).status()?.success() {
@@ -29,22 +29,22 @@ pub(crate) fn run(prefix: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Puts what was built in a folder of the target folder below `prefix`, and names the files.
+/// Installs the files of a build folder below `prefix`, and lists them.
 pub(crate) fn install(door: &Door, built: &Path, prefix: &Path) -> Result<Vec<PathBuf>> {
     let version = Version::of(door)?;
     let place = Place { prefix, files: Vec::new() };
     place.with_library(door, built, &version)?.with_headers(door)?.with_descriptions(&version)
 }
 
-/// The version of the library, and what the loader calls it by.
+/// The version of the library, and the name that the loader uses.
 struct Version {
     full: String,
-    /// What changes with the binary interface: the minor version, too, as long as the major one is 0.
+    /// Changes with the binary interface: includes the minor version while the major one is 0.
     interface: String,
 }
 
 impl Version {
-    /// As the header says: a test compares it with the library's own.
+    /// The version in the header: a test compares it with the library's own.
     fn of(door: &Door) -> Result<Self> {
         let path = door.root.join(FOLDER).join("include/crossdock.h");
         let header =
@@ -59,7 +59,7 @@ impl Version {
     }
 }
 
-/// The folder below which files are put.
+/// The folder below which files are installed.
 struct Place<'a> {
     prefix: &'a Path,
     files: Vec<PathBuf>,
@@ -98,12 +98,12 @@ impl Place<'_> {
         Ok(self.files)
     }
 
-    /// The path of a file below the prefix, which is not there any more and whose folder is.
+    /// The path of a file below the prefix, after removing an old file and creating the folder.
     fn at(&mut self, name: &str) -> Result<PathBuf> {
         let path = self.prefix.join(name);
         let folder = path.parent().context("a file has a folder")?;
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        // Replaced and not written over: programs that run keep the library that they have.
+        // Replaced rather than overwritten: running programs keep their library.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(error).with_context(|| format!("{} cannot be replaced", path.display()));
@@ -126,8 +126,8 @@ impl Place<'_> {
     }
 }
 
-/// Takes out of a library which line of which file its code is from: most of its size, and of use only with the sources at hand. The names
-/// of functions stay.
+/// Removes line tables from a library: they are most of its size, and useful only with the sources.
+/// The names of functions stay.
 pub(crate) fn strip(door: &Door, library: &Path) -> Result<()> {
     let status = door.command("strip", "--strip-debug").arg(library).status();
     let status =
@@ -138,7 +138,7 @@ pub(crate) fn strip(door: &Door, library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder may be moved: paths are found from where the file is.
+/// The folder may be moved: paths are relative to the file.
 fn pkg_config(version: &str) -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
@@ -176,7 +176,7 @@ endif()
 unset(_crossdock_prefix)
 "#;
 
-/// Compatible is what has the same binary interface.
+/// Versions with the same binary interface are compatible.
 fn cmake_version(version: &str, interface: &str) -> String {
     let parts = interface.split('.').count();
     let wanted = if parts == 2 {

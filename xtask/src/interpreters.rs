@@ -1,4 +1,5 @@
-//! The wheel in other hands: every interpreter that is found, valgrind, and whoever knows the stable ABI.
+//! The wheel outside of its own suite: on every interpreter that is found, under valgrind, and in a
+//! check of the stable ABI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +9,20 @@ use anyhow::{Context, Result};
 use crate::provision::TESTS;
 use crate::run::Run;
 
-/// Everything that the wheel does with the standard library alone.
+/// The tests of the wheel that only need the standard library.
 const WITHOUT_PEERS: &str = "bindings/python/tests/without_peers.py";
 
-/// The versions released since the oldest one that the wheel supports.
+/// The Python versions released since the oldest one that the wheel supports.
 const PROMISED: &[&str] = &["3.11", "3.12", "3.13", "3.14"];
 
-/// Whether a wheel keeps to the part of the interpreter's interface that its name promises to every later version.
+/// Whether a wheel only uses the stable part of the interpreter's interface, as its name promises.
 pub(crate) fn audit(run: &mut Run<'_>, wheel: &Path) -> Result<()> {
     let python = TESTS.python(run.door);
     run.exec(run.door.command(python, "-m abi3audit --strict --summary").arg(wheel))
 }
 
-/// Addresses only: what of the interpreter's own is not initialised is its affair. Its memory is to come from C's heap, which valgrind
-/// knows.
+/// Addresses only: uninitialised memory of the interpreter is not the wheel's concern. The
+/// interpreter allocates from C's heap, which valgrind knows.
 pub(crate) fn under_valgrind(run: &mut Run<'_>, python: &Path) -> Result<()> {
     let options = "--quiet --error-exitcode=9 --undef-value-errors=no --suppressions=xtask/valgrind.supp";
     let mut valgrind = run.door.command("valgrind", options);
@@ -29,7 +30,8 @@ pub(crate) fn under_valgrind(run: &mut Run<'_>, python: &Path) -> Result<()> {
     run.exec(valgrind.env("PYTHONMALLOC", "malloc").env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
-/// Runs a wheel on every interpreter that is found, without installing anything there; in the long run with CPython's own tests, too.
+/// Runs a wheel on every interpreter that is found, without installing anything there; the long run
+/// includes CPython's own tests.
 pub(crate) fn on_all(run: &mut Run<'_>, wheel: &Path) -> Result<()> {
     let folder = run.door.target.join("wheel/unpacked");
     if folder.exists() {
@@ -63,7 +65,7 @@ fn versions(found: &[&str]) -> String {
     if absent.is_empty() { ran } else { format!("{ran}; not on {}: not installed", absent.join(", ")) }
 }
 
-/// Interpreters that can load the wheel, by their versions: those in the path, the system's and pyenv's.
+/// Interpreters that can load the wheel, by version: those in the path, the system's and pyenv's.
 fn found(run: &Run<'_>) -> Result<Vec<(String, PathBuf)>> {
     const SAY: &str = "import sys, sysconfig
 usable = sys.implementation.name == 'cpython' and sys.version_info >= (3, 11) and not sysconfig.get_config_var('Py_GIL_DISABLED')

@@ -1,7 +1,7 @@
-//! `cargo xtask`: the one door to building, testing and measuring Crossdock.
+//! `cargo xtask`: the single command for building, testing and measuring Crossdock.
 //!
-//! The suites stand in one table ([`suite::SUITES`]). Each runs with its output in a log of its own, and its runners'
-//! closing lines are read back from there, so that the counts at the end are the runners' and not ours.
+//! One table lists the suites ([`suite::SUITES`]). Each writes its output to a separate log. The
+//! counts at the end come from the closing lines of the test runners in these logs.
 
 mod bench;
 mod border;
@@ -70,7 +70,8 @@ enum Task {
         cargo xtask install --prefix /usr/local\n  \
         cargo xtask install --prefix target/prefix && PKG_CONFIG_PATH=target/prefix/lib/pkgconfig pkg-config --libs crossdock")]
     Install {
-        /// Below which `lib/` and `include/` are made; a relative one begins at the root of the checkout
+        /// Below which `lib/` and `include/` are made; a relative one begins at the root of the
+        /// checkout
         #[arg(long)]
         prefix: PathBuf,
     },
@@ -159,7 +160,7 @@ fn main() -> ExitCode {
 
 fn test(args: &TestArgs) -> Result<ExitCode> {
     let chosen = choose(args)?;
-    // The whole is for a state of the sources that is done; daily work builds again and again.
+    // The whole set is for a finished state of the sources; daily work builds again and again.
     let whole = args.suites.is_empty() && !args.fast;
     let door = Door { incremental: !whole, fast: args.fast, ..Door::new(args.long)? };
     let width = chosen.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
@@ -178,7 +179,7 @@ fn test(args: &TestArgs) -> Result<ExitCode> {
     Ok(if reports.iter().all(Report::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The suites that the arguments ask for, in the order of the table.
+/// The suites that the arguments select, in the order of the table.
 fn choose(args: &TestArgs) -> Result<Vec<&'static Suite>> {
     for name in &args.suites {
         if !SUITES.iter().any(|suite| suite.name == name) {

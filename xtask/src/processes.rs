@@ -1,4 +1,4 @@
-//! Waiting for a command no longer than until a deadline.
+//! Waits for a command, at most until a deadline.
 
 use std::fs;
 use std::process::{Child, Command, ExitStatus};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// How many ticks of its clock Linux counts to programs in a second, on every machine.
+/// The clock ticks per second in Linux's accounting, on every machine.
 const TICKS: u64 = 100;
 
-/// What became of a command.
+/// The result of a command.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     /// The processor time of the command and of the processes that it waited for.
@@ -54,9 +54,9 @@ pub(crate) fn stop(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// What the kernel says of a process (proc_pid_stat(5)).
+/// The kernel's record of a process (proc_pid_stat(5)).
 struct Stat {
-    /// `Z` once it has ended.
+    /// `Z` after it has ended.
     state: String,
     parent: u32,
     /// Its processor time, and that of the processes that it waited for.
@@ -116,7 +116,7 @@ mod tests {
         fs::remove_file(&file).unwrap();
         assert!(parents().contains(&(grandchild, child.id())));
         assert!(wait(&mut child, Some(Instant::now())).unwrap().is_none());
-        // Whoever inherits a dead process may take a while to bury it.
+        // The process that inherits a dead process may take a while to wait for it.
         let state = || fs::read_to_string(format!("/proc/{grandchild}/stat")).unwrap_or_default();
         while !state().is_empty() && !state().contains(") Z ") {
             thread::sleep(Duration::from_millis(1));

@@ -1,7 +1,7 @@
-//! What suites need from outside of Cargo, and how it is installed where it is missing.
+//! The non-Cargo needs of suites, and their installation if they are missing.
 //!
-//! Debian packages are installed as root only. Otherwise, or where no registry answers, the suite fails with the
-//! name of what is missing and the command to type.
+//! Debian packages are installed as root only. Otherwise, or if no registry answers, the suite
+//! fails with the name of what is missing and the command to install it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,18 @@ use crate::run::{Door, Run};
 
 /// Something that a suite needs.
 pub(crate) enum Need {
-    /// A program, and the Debian packages that bring it.
+    /// A program, and the Debian packages with it.
     Program { name: &'static str, packages: &'static str },
-    /// A header of the Ruby at hand, and the Debian packages that bring it.
+    /// A header of the installed Ruby, and the Debian packages with it.
     RubyHeader { name: &'static str, packages: &'static str },
-    /// A shared library, whatever its version, as those look for it who load it by its name, and the Debian packages that bring it.
+    /// A shared library of any version, searched as programs do that load it by name, and the
+    /// Debian packages with it.
     Library { name: &'static str, packages: &'static str },
-    /// A file that programs look for there, whatever the machine, and the Debian packages that bring it.
+    /// A file at a fixed path on every machine, and the Debian packages with it.
     File { name: &'static str, path: &'static str, packages: &'static str },
-    /// What the Ruby at hand requires by this name, and the Debian packages that bring it.
+    /// A library that the installed Ruby can require by this name, and the Debian packages with it.
     RubyLibrary { name: &'static str, packages: &'static str },
-    /// A module of the Python at hand, and the Debian packages that bring it where that is Debian's.
+    /// A module of the installed Python, and the Debian packages with it for Debian's Python.
     PythonModule { name: &'static str, packages: &'static str },
     /// A Python environment.
     Venv(&'static Venv),
@@ -33,34 +34,34 @@ pub(crate) enum Need {
 pub(crate) struct Venv {
     /// Its folder there.
     folder: &'static str,
-    /// The file in the checkout with what is in it, pinned.
+    /// The file in the checkout that pins its content.
     requirements: &'static str,
-    /// For people.
+    /// A description for messages.
     what: &'static str,
 }
 
-/// What the tests' counterparts live in.
+/// The environment of the tests' counterparts.
 pub(crate) const TESTS: Venv = Venv {
     folder: "venv",
     requirements: "tests/python/requirements.txt",
     what: "python3 with NumPy, pyarrow, safetensors, Pillow, pytest, maturin and abi3audit",
 };
 
-/// What the wheel is installed into.
+/// The environment into which the wheel is installed.
 pub(crate) const WHEEL: Venv = Venv {
     folder: "venv-wheel",
     requirements: "bindings/python/tests/requirements.txt",
     what: "python3 with NumPy, pyarrow, nanoarrow, arro3, Polars, Pillow, OpenCV, nanobind, TVM's FFI, Dask, Ray and pytest",
 };
 
-/// Where some peers of the benchmarks come from.
+/// The environment with some peers of the benchmarks.
 pub(crate) const BENCH: Venv = Venv {
     folder: "venv-bench",
     requirements: "bench/requirements.txt",
     what: "python3 with pyarrow and NumPy",
 };
 
-/// What compiles kernels for CUDA, without CUDA.
+/// The environment that compiles kernels for CUDA, without CUDA.
 pub(crate) const PTX: Venv = Venv {
     folder: "venv-ptx",
     requirements: "xtask/ptx/requirements.txt",
@@ -80,7 +81,7 @@ pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };
 pub(crate) const PKG_CONFIG: Need = Need::Program { name: "pkg-config", packages: "pkg-config" };
 pub(crate) const CMAKE: Need = Need::Program { name: "cmake", packages: "cmake" };
-/// A device of OpenCL that is the processor. It is found by its loader, which comes along.
+/// An OpenCL device on the CPU. OpenCL's loader finds it and is installed with it.
 pub(crate) const POCL: Need = Need::File {
     name: "PoCL",
     path: "/etc/OpenCL/vendors/pocl.icd",
@@ -107,10 +108,10 @@ impl Need {
     }
 }
 
-/// Sees to it that all of `needs` are there. What one of them lacks does not keep the others from being installed;
-/// the error names all that are missing.
+/// Installs the missing ones of `needs`. A failure of one does not stop the others; the error names
+/// all that are missing.
 pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
-    // One suite at a time: two may lack the same.
+    // One suite at a time: two may need the same.
     static BUSY: Mutex<()> = Mutex::new(());
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let mut missing = Vec::new();
@@ -137,7 +138,7 @@ pub(crate) fn ensure(run: &mut Run<'_>, needs: &[Need]) -> Result<()> {
     if missing.is_empty() { Ok(()) } else { bail!("{}", missing.join("; ")) }
 }
 
-/// Installs packages, unless what they bring is there.
+/// Installs packages, unless `is_there` finds their content.
 fn provide(run: &mut Run<'_>, name: &str, packages: &str, is_there: impl Fn(&Run<'_>) -> bool) -> Result<()> {
     if is_there(run) {
         return Ok(());
@@ -150,25 +151,25 @@ fn provide(run: &mut Run<'_>, name: &str, packages: &str, is_there: impl Fn(&Run
     Ok(())
 }
 
-/// Whether the Ruby at hand has a header where programs in C look for it.
+/// Whether the installed Ruby has a header where C programs search for it.
 fn has_ruby_header(run: &Run<'_>, name: &str) -> bool {
     let script = format!("exit File.file?(File.join(RbConfig::CONFIG['rubyhdrdir'], '{name}'))");
     run.door.command("ruby", "-rrbconfig -e").arg(script).output().is_ok_and(|output| output.status.success())
 }
 
-/// Whether the Ruby at hand has a library.
+/// Whether the installed Ruby has a library.
 fn has_ruby_library(run: &Run<'_>, name: &str) -> bool {
     run.door.command("ruby", "-r").arg(name).arg("-e0").output().is_ok_and(|output| output.status.success())
 }
 
-/// Whether the Python at hand has a module.
+/// Whether the installed Python has a module.
 fn has_python_module(run: &Run<'_>, name: &str) -> bool {
     let script = format!("import importlib.util, sys; sys.exit(importlib.util.find_spec('{name}') is None)");
     run.door.command("python3", "-c").arg(script).output().is_ok_and(|output| output.status.success())
 }
 
-/// Whether a library is where those look for it that load it by its name, as the generator of bindings does: in the system's folders, or in
-/// those of LLVM.
+/// Whether a library is in the system's folders or in those of LLVM, which programs search that
+/// load it by name, such as the generator of bindings.
 fn has_library(name: &str) -> bool {
     let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
     let below = folders
@@ -178,7 +179,8 @@ fn has_library(name: &str) -> bool {
         .flatten()
         .map(|entry| entry.path());
     let candidates = folders.iter().cloned().chain(below.flat_map(|folder| [folder.join("lib"), folder]));
-    // `libclang.so`, `libclang-14.so`; but not `libclang-cpp.so`, nor what is there for programs to run with alone.
+    // `libclang.so`, `libclang-14.so`; but not `libclang-cpp.so`, nor versions that programs need
+    // only at run time.
     let is_it = |file: &str| {
         let version = file.strip_prefix(name).and_then(|rest| rest.strip_suffix(".so"));
         version.is_some_and(|version| version.chars().all(|letter| letter == '-' || letter.is_ascii_digit()))
@@ -221,12 +223,12 @@ fn is_root(run: &Run<'_>) -> bool {
 }
 
 impl Venv {
-    /// Its interpreter.
+    /// The interpreter of the environment.
     pub(crate) fn python(&self, door: &Door) -> PathBuf {
         door.target.join(self.folder).join("bin/python")
     }
 
-    /// Makes the environment anew when the interpreter or the pinned versions have changed since it was made.
+    /// Recreates the environment if the interpreter or the pinned versions have changed.
     fn make(&self, run: &mut Run<'_>) -> Result<()> {
         if run.exec(run.door.command("python3", "-c").arg("import ensurepip, venv")).is_err() {
             let Need::Program { name, packages } = PYTHON else { return Ok(()) };
@@ -244,7 +246,7 @@ impl Venv {
         }
         run.exec(run.door.command("python3", "-m venv --clear").arg(&folder))?;
         let python = self.python(run.door);
-        // Whoever imports a module compiles it: most of what is installed nobody imports.
+        // The first import of a module compiles it: most installed modules are never imported.
         let pip =
             "-m pip install --disable-pip-version-check --no-input --no-compile --retries 1 --timeout 30 -r";
         run.exec(run.door.command(&python, pip).arg(&requirements)).with_context(|| {

@@ -17,14 +17,15 @@ const STORED: &str = "crates/crossdock-cuda/src";
 const PROGRAMS: &[(&str, [&str; 2])] =
     &[("copy", ["source/dialect.h", "source/copy.c"]), ("cast", ["source/dialect.h", "source/cast.c"])];
 
-/// Volta: the first cards whose threads wait for each other as the kernels expect it, and the oldest that their vendor still compiled for
-/// when this was written. Drivers compile it for all later ones.
+/// Volta: the oldest cards whose threads can wait for each other as the kernels require, and which
+/// NVIDIA's compiler still supported at the time of writing. Drivers compile it for all later
+/// cards.
 const ARCHITECTURE: &str = "compute_70";
 
-/// Cards that a driver may compile for: the oldest, and those of the generations since.
+/// Cards for which a driver may compile: the oldest, and those of later generations.
 const CARDS: &[&str] = &["sm_70", "sm_75", "sm_80", "sm_90", "sm_120"];
 
-/// Writes the PTX anew.
+/// Rewrites the PTX.
 pub(crate) fn run() -> Result<ExitCode> {
     let door = Door::new(false)?;
     let mut run = Run::new(&door, "ptx")?;

@@ -1,4 +1,4 @@
-//! What is left of a suite once it has run, and the page that sums them up.
+//! The result of a suite, and the page that sums the results up.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::run::Counts;
 
-/// Lines of its log that are shown of a suite that failed.
+/// The number of log lines that are shown for a failed suite.
 const TAIL: usize = 60;
 
-/// Characters of a suite's reason that are shown above the last line.
+/// The number of characters of a suite's reason in the summary.
 const REASON: usize = 300;
 
 /// The outcome of one suite.
@@ -36,7 +36,7 @@ impl Report {
         if self.is_ok() { "ok" } else { "FAILED" }
     }
 
-    /// Passed and failed: what its runners counted. A suite without tests of its own is one check, and a failure
+    /// Passed and failed, as its runners counted. A suite without tests is one check, and a failure
     /// that no runner counted is one failure.
     fn score(&self) -> (usize, usize) {
         let Counts { passed, failed, .. } = self.counts;
@@ -65,9 +65,9 @@ impl Report {
     }
 }
 
-/// The table of suites with their times, the processor time of their commands, and the sums, the failures with the tails of their
-/// logs, the runners' closing lines, the failures once more in a line each, and on the last line
-/// the sum.
+/// The table of suites with their times, the CPU time of their commands, and the sums; the failures
+/// with the tails of their logs; the runners' closing lines; the failures again in a line each; and
+/// the sum on the last line.
 pub(crate) fn summary(reports: &[Report], whole: Duration) -> String {
     let mut text = String::new();
     let width = reports.iter().map(|report| report.name.len()).max().unwrap_or(0).max("suite".len());
@@ -97,7 +97,7 @@ pub(crate) fn summary(reports: &[Report], whole: Duration) -> String {
     }
     let (passed, failed) =
         reports.iter().map(Report::score).fold((0, 0), |sum, score| (sum.0 + score.0, sum.1 + score.1));
-    // Once more: the closing lines of a long run hide the failures above them.
+    // Repeated, since the closing lines of a long run hide the failures above them.
     let _ = writeln!(text);
     for report in reports.iter().filter(|report| !report.is_ok()) {
         let _ = writeln!(text, "failed: {}: {}", report.name, short(report.reason()));

@@ -1,5 +1,5 @@
-//! The suite of the gem: its extension in a workspace of its own, its tests, under valgrind too,
-//! and the gem as it is installed. The long run builds it as users do.
+//! The suite of the gem: its extension in a separate workspace, its tests, also under valgrind, and
+//! the installed gem. The long run builds it as users do.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,10 +12,10 @@ use crate::wheel;
 
 const GEM: &str = "bindings/ruby";
 const MANIFEST: &str = "bindings/ruby/ext/crossdock/Cargo.toml";
-/// Test programs in which the gem's memory is touched from every side, and that start no other program.
+/// Test programs that access the gem's memory in every way and start no other program.
 const UNDER_VALGRIND: &[&str] =
     &["adapters", "arrow", "bugs", "dlpack", "elements", "fiddle", "index", "strings", "view", "views"];
-/// Of these, tests that only take longer there: what they do, they do without an instrument.
+/// Tests in these that only take longer under valgrind: the plain run covers them.
 const LEFT_OUT: &[&str] = &["exit", "compaction", "every_number", "ranges_take", "ranks", "ractors"];
 
 pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
@@ -50,12 +50,13 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the extension is built into: apart from the workspace, whose lock file and features are others.
+/// The target folder of the extension: separate from the workspace, which has another lock file and
+/// other features.
 fn target(door: &Door) -> PathBuf {
     door.target.join("ruby")
 }
 
-/// `rake`, told where the gem is installed whose extension is tested.
+/// `rake`, with the path of the installed gem whose extension is tested.
 fn rake(door: &Door) -> Command {
     let mut rake = door.command("rake", "");
     rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", target(door));
@@ -64,8 +65,8 @@ fn rake(door: &Door) -> Command {
     rake
 }
 
-/// Addresses only: Ruby's collector looks at whatever lies on the stack, initialised or not. The stack itself it grows at once when it starts,
-/// which is to be no surprise.
+/// Addresses only: Ruby's collector reads whatever lies on the stack, initialised or not. Ruby
+/// grows the stack at once when it starts, which valgrind must accept.
 fn under_valgrind(door: &Door, program: &str) -> Command {
     let options =
         "--quiet --error-exitcode=9 --undef-value-errors=no --max-stackframe=8500000 ruby -Ilib -Itest";

@@ -1,4 +1,4 @@
-//! One run of one suite: its commands, its log, and what the test runners in it counted.
+//! One run of one suite: its commands, its log, and the counts of its test runners.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,21 +18,21 @@ use crate::report::Report;
 use crate::skips;
 use crate::suite::Suite;
 
-/// How wide the names of suites are where their steps are told.
+/// The width of a suite's name in progress messages.
 const STEP: usize = 9;
 
-/// What all suites of one `cargo xtask` share.
+/// The state that all suites of one `cargo xtask` share.
 pub(crate) struct Door {
     /// The root of the checkout.
     pub(crate) root: PathBuf,
-    /// Where everything built goes: `CARGO_TARGET_DIR`, or `target/` in the root.
+    /// The folder of all builds: `CARGO_TARGET_DIR`, or `target/` in the root.
     pub(crate) target: PathBuf,
     /// More random cases and longer fuzzing.
     pub(crate) long: bool,
-    /// What daily work asks for, within the suites that it runs.
+    /// The subset of daily work, within the suites that run.
     pub(crate) fast: bool,
-    /// Whether builds are incremental, which costs the first one up to half as much again. Builds
-    /// that are not have no line tables either, which are a seventh of their time.
+    /// Whether builds are incremental, which makes the first one up to half as long again. Other
+    /// builds omit line tables, too, which take a seventh of their time.
     pub(crate) incremental: bool,
 }
 
@@ -54,8 +54,8 @@ impl Door {
         command
     }
 
-    /// Builds releases that only this suite's tests use, in half the time: hardly optimised, not at
-    /// link time, and without line tables. The long run tests what users get.
+    /// Builds releases that only this suite's tests use, in half the time: hardly optimised,
+    /// without link-time optimisation and line tables. The long run tests what users get.
     pub(crate) fn build_for_tests(&self, command: &mut Command) {
         if !self.long {
             command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
@@ -73,7 +73,7 @@ impl Door {
     }
 }
 
-/// What test runners counted.
+/// The counts of test runners.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) passed: usize,
@@ -98,7 +98,7 @@ pub(crate) struct Run<'a> {
     start: Instant,
     /// The processor time of its commands, in milliseconds.
     work: AtomicU64,
-    /// When a command is taken to hang.
+    /// When a command counts as hanging.
     deadline: Option<Instant>,
     pub(crate) counts: Counts,
     closing: Vec<String>,
@@ -108,7 +108,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Begins a log of its own for what is called `name`.
+    /// Begins a separate log for the suite or chain `name`.
     pub(crate) fn new(door: &'a Door, name: &str) -> Result<Self> {
         let logs = door.target.join("xtask");
         fs::create_dir_all(&logs).with_context(|| format!("{} cannot be made", logs.display()))?;
@@ -136,17 +136,18 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
-    /// Provides what the suite needs, and runs it. An error of the suite is in the report; `Err` is one of ours.
+    /// Provides the suite's needs, and runs it. An error of the suite is in the report; `Err` is an
+    /// error of this program.
     pub(crate) fn suite(door: &Door, suite: &Suite) -> Result<Report> {
         let mut run = Run::new(door, suite.name)?;
-        // Longer runs are for people who watch.
+        // The long run has an observer and no deadline.
         run.deadline = (!door.long).then(|| run.start + Duration::from_secs(60 * suite.minutes));
 
         let result = provision::ensure(&mut run, suite.needs).and_then(|()| {
-            // Daily work goes without the counterparts that are not there.
+            // Daily work skips missing counterparts.
             let peers = if door.fast { Ok(()) } else { provision::ensure(&mut run, suite.peers) };
             let result = (suite.run)(&mut run);
-            // A missing counterpart is the cause of what fails after it, so it is named first.
+            // A missing counterpart causes later failures, so it is named first.
             match (peers, result) {
                 (Err(peers), Err(error)) => Err(peers.context(format!("{error:#}"))),
                 (peers, result) => peers.and(result),
@@ -194,12 +195,12 @@ impl Run<'_> {
         self.note(format!("{SEED}={seed}"));
     }
 
-    /// Runs a command with its output in the log, and counts what test runners say there.
+    /// Runs a command with its output in the log, and counts the results of test runners there.
     pub(crate) fn exec(&mut self, command: &mut Command) -> Result<()> {
         self.output(command).map(drop)
     }
 
-    /// As [`Run::exec`], giving back what the command wrote.
+    /// Like [`Run::exec`], and returns the output of the command.
     pub(crate) fn output(&mut self, command: &mut Command) -> Result<String> {
         let (status, text) = self.logged(command)?;
         if !status.success() {
@@ -208,7 +209,7 @@ impl Run<'_> {
         Ok(text)
     }
 
-    /// What a command writes to its standard output; the rest goes into the log.
+    /// The standard output of a command; the rest goes into the log.
     pub(crate) fn stdout(&mut self, command: &mut Command) -> Result<String> {
         writeln!(self.log, "$ {}", spell(command))?;
         command.env(skips::FILE, self.path.with_extension("not-run"));
@@ -222,8 +223,9 @@ impl Run<'_> {
         Ok(String::from_utf8_lossy(&fs::read(&path)?).into_owned())
     }
 
-    /// Runs chains of commands, as many at once as there are processors, each with a log of its own; the commands of a chain run one
-    /// after the other, until one fails. In the end the logs are in this one, those of the chains that failed last.
+    /// Runs chains of commands in parallel, one per CPU, each with a separate log. The commands of
+    /// a chain run one after another, until one fails. At the end the logs are copied into this
+    /// one, those of failed chains last.
     pub(crate) fn side_by_side(&mut self, chains: Vec<(String, Vec<Command>)>) -> Result<()> {
         let (door, deadline, watched) = (self.door, self.deadline, &*self);
         let mut done = at_once(chains, |(name, mut commands): (String, Vec<Command>)| -> Result<_> {
@@ -248,7 +250,7 @@ impl Run<'_> {
         if failures.is_empty() { Ok(()) } else { bail!("{}", failures.join("; ")) }
     }
 
-    /// Runs a command that has to fail, with `words` in what it writes.
+    /// Runs a command that must fail, with `words` in its output.
     pub(crate) fn must_fail(&mut self, command: &mut Command, words: &str) -> Result<()> {
         let (status, text) = self.logged(command)?;
         if status.success() || !text.contains(words) {
@@ -257,7 +259,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The log is a file and not a pipe, so that a process that a test leaves behind cannot hold up the suite.
+    /// The log is a file rather than a pipe, so that a process left behind by a test cannot block
+    /// the suite.
     fn logged(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
         writeln!(self.log, "$ {}", spell(command))?;
         command.env(skips::FILE, self.path.with_extension("not-run"));
@@ -273,7 +276,7 @@ impl Run<'_> {
         Ok((status?, text))
     }
 
-    /// Waits for what was started as `name`, no longer than the suite's minutes.
+    /// Waits for the command `name`, at most for the suite's minutes.
     pub(crate) fn wait(&self, child: &mut Child, name: &str) -> Result<ExitStatus> {
         let ended = processes::wait(child, self.deadline)?;
         let ended = ended
@@ -291,7 +294,7 @@ impl Run<'_> {
         Duration::from_millis(self.work.load(Ordering::Relaxed))
     }
 
-    /// The reasons of the tests not run so far, one for each.
+    /// The reasons of the skipped tests so far, one for each.
     fn skips(&self) -> Vec<String> {
         let said = skips::read(&self.path.with_extension("not-run"));
         self.skips.iter().cloned().chain(said).collect()
@@ -311,7 +314,7 @@ impl Run<'_> {
         Ok(self.log.write_all(text.as_bytes())?)
     }
 
-    /// Tells those who watch which part of a long suite begins.
+    /// Reports the part of a long suite that begins.
     pub(crate) fn step(&self, name: &str) {
         println!("{:STEP$}  {name} ({:.0} s so far)", self.name, self.start.elapsed().as_secs_f64());
     }
@@ -330,13 +333,14 @@ impl Run<'_> {
     }
 }
 
-/// Calls `work` for each, on as many threads as there are processors; what it gave is in the order of what it was called for.
+/// Calls `work` for each item, on one thread per CPU, and returns the results in the order of the
+/// items.
 pub(crate) fn at_once<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let (count, waiting, done) =
         (items.len(), Mutex::new(items.into_iter().enumerate()), Mutex::new(Vec::new()));
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    // A panic of one goes on here, when all have ended.
+    // A panic of one thread continues here, after all have ended.
     thread::scope(|scope| {
         for _ in 0..processors.min(count) {
             scope.spawn(|| {
@@ -356,15 +360,15 @@ pub(crate) fn start(command: &mut Command) -> Result<Child> {
     command.spawn().with_context(|| format!("`{}` cannot be started", spell(command)))
 }
 
-/// A command as one would type it, without its environment.
+/// A command as it would be typed, without its environment.
 fn spell(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// What the closing line of a test runner counts (cargo-nextest, libtest, pytest, test-unit), if `line` is one. What a runner
-/// shows of the output of a test that failed is indented, and does not count once more.
+/// The counts in the closing line of a test runner (cargo-nextest, libtest, pytest, test-unit), if
+/// `line` is one. Output of failed tests is indented, and does not count again.
 fn closing_line(line: &str) -> Option<Counts> {
     if let Some(counts) = closing_line_of_test_unit(line) {
         return Some(counts);

@@ -1,4 +1,4 @@
-//! The table of suites: what is tested, when, and with what.
+//! The table of suites: their content, their tiers, and their needs.
 
 use std::fmt::Write;
 
@@ -30,23 +30,23 @@ pub(crate) enum Tier {
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
     pub(crate) tier: Tier,
-    /// One line for people.
+    /// A one-line description.
     pub(crate) what: &'static str,
-    /// Without these it cannot run at all.
+    /// The suite cannot run without these.
     pub(crate) needs: &'static [Need],
-    /// Counterparts that some of its tests talk to. The others run without them, but the suite fails.
+    /// Counterparts of some tests. The other tests run without them, but the suite fails.
     pub(crate) peers: &'static [Need],
-    /// Whether all that it builds goes into folders of its own. Then it runs beside any other
-    /// suite; those that share the target folder would only wait for each other there.
+    /// Whether all of its builds go into separate folders. It then runs beside any other suite;
+    /// suites that share the target folder would only wait for each other.
     pub(crate) beside: bool,
-    /// What runs longer than this hangs, and is stopped: at least twice what a slow machine takes.
+    /// A longer run counts as hanging, and is stopped: at least twice the time of a slow machine.
     pub(crate) minutes: u64,
     pub(crate) run: fn(&mut Run<'_>) -> Result<()>,
 }
 
-/// Every suite. Those that share the target folder run in this order: what fails soonest comes
-/// first, and suites that share a build follow each other. Those that run beside them begin in this
-/// order, the longest first.
+/// Every suite. Those that share the target folder run in this order: early failures come first,
+/// and suites that share a build follow each other. The others start in this order, the longest
+/// first.
 #[rustfmt::skip]
 pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "fmt", tier: Tier::Fast, what: "the code is formatted", needs: &[], peers: &[], beside: false, minutes: 2, run: checks::formatted },
@@ -68,15 +68,15 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
 ];
 
-/// The suites in lanes that run at the same time: those that share the target folder in one, one
-/// after the other, and every other suite in a lane of its own.
+/// The suites in lanes that run in parallel: one lane for those that share the target folder, one
+/// after another, and a separate lane for every other suite.
 pub(crate) fn lanes(suites: &[&'static Suite]) -> Vec<Vec<&'static Suite>> {
     let (beside, shared): (Vec<_>, Vec<_>) = suites.iter().copied().partition(|suite| suite.beside);
     let shared = (!shared.is_empty()).then_some(shared);
     shared.into_iter().chain(beside.into_iter().map(|suite| vec![suite])).collect()
 }
 
-/// Where a suite stands in the table.
+/// The index of a suite in the table.
 pub(crate) fn place(name: &str) -> Option<usize> {
     SUITES.iter().position(|suite| suite.name == name)
 }

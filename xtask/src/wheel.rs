@@ -1,5 +1,5 @@
-//! The suite of the Python wheel: built, installed into an environment that has nothing but its
-//! counterparts, and in the hands of Python and NumPy. The long run builds it as it is shipped.
+//! The suite of the Python wheel: built, installed into an environment with its counterparts only,
+//! and tested with Python and NumPy. The long run builds the release wheel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
         pytest.env("CROSSDOCK_HAND_OVERS", "1000000");
     }
     run.seed(&mut pytest);
-    // Compiled once for all the processes that they start, and not into the checkout.
+    // Compiled once for all processes of the tests, outside of the checkout.
     run.exec(pytest.env("PYTHONPYCACHEPREFIX", target.join("bytecode")))?;
 
     run.step("valgrind");
@@ -59,8 +59,8 @@ pub(crate) fn target(door: &Door) -> PathBuf {
     door.target.join("wheel")
 }
 
-/// Builds the wheel with the environment of the tests: as it is shipped, but for what `change`
-/// does to the command.
+/// Builds the wheel with the environment of the tests: the release wheel, except for the changes by
+/// `change`.
 pub(crate) fn build(run: &mut Run<'_>, change: impl Fn(&Door, &mut Command)) -> Result<PathBuf> {
     run.step("build");
     let target = target(run.door);
@@ -77,7 +77,7 @@ pub(crate) fn build(run: &mut Run<'_>, change: impl Fn(&Door, &mut Command)) -> 
     only_wheel(&folder)
 }
 
-/// One wheel is for every Python from 3.11 on, and says so in its name.
+/// One wheel serves every Python from 3.11 on, and its name says so.
 fn only_wheel(folder: &Path) -> Result<PathBuf> {
     let entries = fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
     let wheels: Vec<PathBuf> =

@@ -1,12 +1,11 @@
-//! What Cargo says of the workspace.
+//! Cargo's description of the workspace.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::run::Run;
 
-/// Features of the library that bring a forest of crates along: daily work and the sanitizer go without
-/// them.
+/// Features of the library with many dependencies: daily work and the sanitizer omit them.
 pub(crate) const HEAVY: &[&str] = &["candle-0_11"];
 
 const LIBRARY: &str = "crossdock";
@@ -16,7 +15,7 @@ pub(crate) struct Workspace(Value);
 /// An integration test of the library.
 pub(crate) struct IntegrationTest<'a> {
     pub(crate) name: &'a str,
-    /// Whether it needs what is [`HEAVY`].
+    /// Whether it needs a [`HEAVY`] feature.
     pub(crate) is_heavy: bool,
 }
 
@@ -34,7 +33,7 @@ impl Workspace {
         self.packages().find(|package| package["name"] == LIBRARY).context("crossdock is missing")
     }
 
-    /// Those that the packages state, each once.
+    /// The Rust versions of the packages, each once.
     pub(crate) fn rust_versions(&self) -> Vec<&str> {
         let mut versions: Vec<_> =
             self.packages().map(|package| package["rust_version"].as_str().unwrap_or("none")).collect();
@@ -48,12 +47,12 @@ impl Workspace {
         Ok(all.map(String::as_str).filter(|name| *name != "default").collect())
     }
 
-    /// The argument for all features. Suites that give the same one share what they build.
+    /// The argument for all features. Suites with the same argument share their builds.
     pub(crate) fn all_features(&self) -> Result<String> {
         Ok(argument(self.library_features()?))
     }
 
-    /// The argument for all features but those that are [`HEAVY`].
+    /// The argument for all features that are not [`HEAVY`].
     pub(crate) fn light_features(&self) -> Result<String> {
         let light = self.library_features()?.into_iter().filter(|feature| !HEAVY.contains(feature));
         Ok(argument(light))
@@ -71,9 +70,9 @@ fn argument<'a>(features: impl IntoIterator<Item = &'a str>) -> String {
     format!("--features={}", features.join(","))
 }
 
-/// Few sets of features, such that of any two features some set has the one and not the other: what
-/// a feature takes from another one without saying so is missing in that set. Each feature is in
-/// half of the sets, no two in the same ones.
+/// A few sets of features, such that for any two features some set has only the first: a feature
+/// that silently depends on another one fails to build there. Each feature is in half of the sets,
+/// and no two features are in the same ones.
 pub(crate) fn apart<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
     let choices = |sets: u32| (0_u32..1 << sets).filter(move |choice| choice.count_ones() == sets / 2);
     let sets = (2..u32::BITS).find(|&sets| choices(sets).count() >= features.len()).unwrap_or(u32::BITS);

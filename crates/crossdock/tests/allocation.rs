@@ -1,4 +1,4 @@
-//! Allocations with one owner, and the place where new ones are made.
+//! Allocations with one owner, and the default place of new ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

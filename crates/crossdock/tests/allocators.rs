@@ -1,5 +1,5 @@
-//! Allocators as instruments: addresses that are aligned to no more than they must be, dirty
-//! memory, a check of every free, and failure at the n-th request.
+//! Instrumented allocators: minimally aligned addresses, dirty memory, a check of every free, and
+//! failure of the n-th request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use crossdock::pool::{ALIGNMENT, Pool, take_damage};
 use crossdock::view::{CopyPolicy, Reason, Request};
 use crossdock::{Array, Casting, DArray, Result};
 
-/// In front of every block: where the system's block begins, and the layout that was asked for.
+/// In front of every block: the beginning of the system's block, and the requested layout.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Prefix {
@@ -31,19 +31,19 @@ struct Prefix {
 
 const ALIVE: usize = 0x0A11_71E0_0A11_71E0;
 const FREED: usize = 0x0DEA_D000_0DEA_D000;
-/// What fresh memory is filled with, so that nothing is zero by chance.
+/// The pattern of new memory, so that nothing is zero by chance.
 const DIRT: u8 = 0xA5;
 
 struct Instrument;
 
 thread_local! {
-    /// Bytes that this thread has and has not given back.
+    /// The number of bytes that this thread has allocated and not freed.
     static LIVE: Cell<isize> = const { Cell::new(0) };
-    /// How many more requests succeed, once failing is switched on.
+    /// The number of requests that succeed before one fails, if failures are switched on.
     static FAIL_AFTER: Cell<Option<u64>> = const { Cell::new(None) };
     /// Whether, after the first failure, all requests fail.
     static FAIL_ALWAYS: Cell<bool> = const { Cell::new(false) };
-    /// Whether a request has been made to fail.
+    /// Whether a request failed.
     static FAILED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -72,7 +72,7 @@ unsafe impl GlobalAlloc for Instrument {
         }
         let align = layout.align().max(16);
         let odd = if align >= ALIGNMENT { 0 } else { 16 * (1 + TURN.fetch_add(1, Ordering::Relaxed) % 3) };
-        // Room for the prefix, and then the least alignment that will do.
+        // Room for the prefix, then the smallest sufficient alignment.
         let lead = align.max(ALIGNMENT) + odd / align * align;
         if layout.size() > isize::MAX as usize - 2 * lead - layout.align() {
             return std::ptr::null_mut();
@@ -99,7 +99,7 @@ unsafe impl GlobalAlloc for Instrument {
         let prefix = unsafe { &mut *block.cast::<Prefix>().wrapping_sub(1) };
         let found = (prefix.magic, prefix.size, prefix.align);
         if found != (ALIVE, layout.size(), layout.align()) {
-            // To unwind out of an allocator is not allowed, and to format would allocate.
+            // An allocator must not unwind, and formatting would allocate.
             eprintln!("a block was freed twice, or with another layout than it was allocated with");
             std::process::abort();
         }
@@ -118,7 +118,7 @@ unsafe impl GlobalAlloc for Instrument {
 #[global_allocator]
 static ALLOCATOR: Instrument = Instrument;
 
-/// Keeps the n-th request out of what is not under test.
+/// Excludes requests that are not under test from the count.
 fn undisturbed<T>(action: impl FnOnce() -> T) -> T {
     let left = FAIL_AFTER.replace(None);
     let result = action();
@@ -134,8 +134,7 @@ fn the_instrument_hands_out_odd_addresses() {
 
 #[test]
 fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
-    // What a block that is kept has for itself would be given back by another thread: nothing is
-    // kept here.
+    // Another thread would free a cached block: this cache keeps nothing.
     let mapped = Pool::caching(0, Duration::ZERO).unwrap();
     drop((Buffer::zeroed(1).unwrap(), mapped.zeroed(1 << 20).unwrap()));
     Pool::default().trim();
@@ -161,7 +160,7 @@ fn pool_memory_is_aligned_and_padded_with_zeros_wherever_its_block_begins() {
         }
         drop(pool.uninit(nbytes).unwrap());
     }
-    // What this thread keeps for its next request.
+    // Frees what this thread caches for its next request.
     Pool::default().trim();
     assert_eq!(LIVE.get(), live, "bytes that were not freed");
 }
@@ -207,7 +206,7 @@ fn copies_of_arrays_that_repeat_more_than_any_memory_holds_are_errors() {
     assert!(array.get(&[nbytes - 1]).is_ok(), "no lease is left");
 }
 
-/// An owner whose bytes lie within itself.
+/// An owner that contains its bytes.
 struct Inline([u8; 40]);
 
 impl std::ops::Deref for Inline {
@@ -224,8 +223,8 @@ struct Sample {
     releases: Arc<AtomicUsize>,
 }
 
-/// Every way to make memory, and what may allocate afterwards. Each step has an undisturbed half,
-/// for what belongs to the test.
+/// Every way to create memory, and the operations that may allocate afterwards. Each step has an
+/// undisturbed half, for what belongs to the test.
 fn scenario(sample: &Sample) -> Result<()> {
     let zeroed = Buffer::zeroed(100)?;
     drop(UninitBuffer::new(100)?);
@@ -262,7 +261,7 @@ fn scenario(sample: &Sample) -> Result<()> {
     stage(BufferReader::new(again)?)
 }
 
-/// Lets a reader show what it has to copy first.
+/// Makes a reader read its first bytes, which it may have to copy.
 fn stage(mut reader: BufferReader) -> Result<()> {
     let error = match reader.fill_buf() {
         Ok(shown) => {
@@ -283,7 +282,8 @@ fn fail_everywhere(swallowed: bool) -> u64 {
     let file = File::open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let sample = Sample { file, owner: Arc::new(vec![1; 10]), releases: Arc::default() };
-    // What the default pool is opened with, it keeps; that it cannot be opened is an error, too.
+    // The default pool keeps what it allocates when it is opened; a failure to open it is an error,
+    // too.
     FAIL_AFTER.set(Some(0));
     let unopened = Buffer::zeroed(1);
     FAIL_AFTER.set(None);
@@ -305,7 +305,7 @@ fn fail_everywhere(swallowed: bool) -> u64 {
             Ok(()) if FAILED.get() => assert!(swallowed, "request {nth} failed, and nothing was said"),
             Ok(()) => return nth,
         }
-        // Nor what threads and pools keep for the next request.
+        // Caches of threads and pools do not count, either.
         undisturbed(|| Pool::default().trim());
         // The ledger's table keeps its room.
         assert!(swallowed || LIVE.get() == live, "request {nth}: bytes that were not freed");
@@ -326,7 +326,7 @@ fn failure_at_any_request_is_an_error_and_leaks_nothing() {
 
 // ===== pools =====
 
-/// Does something to a buffer that may fail, in which case the buffer must be as it was.
+/// Runs a fallible operation on a buffer, which must be unchanged after a failure.
 fn or_unchanged(
     bytes: &mut MutableBuffer,
     action: impl FnOnce(&mut MutableBuffer) -> Result<()>,
@@ -340,7 +340,7 @@ fn or_unchanged(
     result
 }
 
-/// What may be done with a pool's blocks.
+/// Typical operations on a pool's blocks.
 fn use_pool(pool: &Pool) -> Result<()> {
     let zeroed = pool.zeroed(100)?;
     let large = pool.zeroed(300 << 10)?;
@@ -385,9 +385,9 @@ fn use_pool(pool: &Pool) -> Result<()> {
     Ok(())
 }
 
-/// Pools of every kind are made, used, and dropped before their blocks.
+/// Creates, uses and drops pools of every kind, dropping them before their blocks.
 fn pool_scenario() -> Result<()> {
-    // Nothing that is kept is given back in this time, on another thread.
+    // No other thread frees a cached block during this time.
     let long = Duration::from_secs(3600);
     let roots = [Pool::system()?, Pool::caching(8 << 20, long)?, foreign()?];
     for root in roots {
@@ -420,10 +420,10 @@ fn foreign() -> Result<Pool> {
     Pool::system()
 }
 
-/// Runs the pools' scenario with a failure at every request in turn, or from every request on, and
-/// returns how many requests it makes and how many times it did without.
+/// Runs the pools' scenario with a failure at every request in turn, or from every request on.
+/// Returns the number of requests, and how often the scenario succeeded without one.
 fn fail_everywhere_in_pools(always: bool) -> (u64, u64) {
-    // What locks and tables are registered in keeps its room.
+    // The tables of locks and registrations keep their capacity.
     pool_scenario().unwrap();
     let mut did_without = 0;
     for nth in 0.. {
@@ -435,7 +435,7 @@ fn fail_everywhere_in_pools(always: bool) -> (u64, u64) {
         let outcome = pool_scenario();
         FAIL_AFTER.set(None);
         FAIL_ALWAYS.set(false);
-        // What this thread keeps for its next request.
+        // Frees what this thread caches for its next request.
         Pool::default().trim();
         match outcome {
             Err(error) => assert!(FAILED.get() && error.is_out_of_memory(), "request {nth}: {error}"),
@@ -452,12 +452,12 @@ fn fail_everywhere_in_pools(always: bool) -> (u64, u64) {
 
 #[test]
 fn failure_at_any_request_of_a_pool_is_an_error_and_leaks_nothing() {
-    // A block that cannot grow in place is moved, and one that cannot have room to spare has what
-    // it needs.
+    // A block that cannot grow in place is moved, and one that cannot have spare capacity has the
+    // required size.
     let (requests, did_without) = fail_everywhere_in_pools(false);
     println!("{requests} requests, of which {did_without} had a way out");
     assert!(requests > 200 && did_without < requests / 2, "{requests}, {did_without}");
-    // Where nothing more can be had, only the text of the last refusal is shorter.
+    // If no request succeeds any more, only the text of the last refusal is shorter.
     let (requests, did_without) = fail_everywhere_in_pools(true);
     println!("{requests} requests, of which {did_without} were needed by nobody");
     assert!(requests > 200 && did_without <= 1, "{requests}, {did_without}");
@@ -477,7 +477,7 @@ fn child() {
     a_lease_that_is_not_listed_is_a_lease();
 }
 
-/// A lease, a protocol and a refusal while nothing can be allocated.
+/// A lease, a protocol and a refusal while no allocation succeeds.
 fn a_lease_that_is_not_listed_is_a_lease() {
     let buffer = Buffer::from_vec(vec![7u8; 8]).unwrap();
     let before = ledger::missed();

@@ -1,4 +1,4 @@
-//! Every device behaves as the others do; and what each of them refuses, fails at, and reports.
+//! Every device behaves like the others; and what each of them refuses, fails at, and reports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,7 @@ fn a_copy_on_the_host_has_an_address_of_its_own() {
     assert_ne!(copy.as_ptr(), buffer.as_ptr());
     assert_eq!(copy.place(), Place::CPU);
     assert_eq!(copy.read().unwrap()[..], buffer.read().unwrap()[..]);
-    // What somebody else owns is copied as well: its slices, and memory without an owner.
+    // Borrowed memory is copied as well: its slices, and memory without an owner.
     let lent = numbers(10);
     // SAFETY: `lent` has 10 bytes and outlives the buffer, and no code writes it.
     let lent_buffer = unsafe { Buffer::non_owned(lent.as_ptr().cast_mut(), 10, Place::CPU) }.unwrap();
@@ -134,7 +134,7 @@ fn a_copy_that_fails_is_an_error_and_goes_no_other_way() {
     let (first, second) = (FencedDevice::new(0), FencedDevice::new(1));
     let there = Buffer::from_vec(numbers(10)).unwrap().copy_to(&first.memory()).unwrap();
     second.fail(Operation::Transfer, 1);
-    // The source's device, and the host, could have copied it.
+    // Either the source's device or the host could have copied it.
     let error = there.copy_to(&second.memory()).unwrap_err();
     assert!(error.is_device() && !error.is_unsupported(), "{error}");
     assert!(error.to_string().contains(&FAILURE.to_string()), "{error}");
@@ -170,10 +170,10 @@ fn a_mapping_is_on_the_place_it_was_asked_for_and_comes_back_to_its_address() {
     assert!(there.pin().unwrap_err().is_place());
     let back = there.slice(10..).unwrap().map_to(&host()).unwrap().unwrap();
     assert_eq!((back.place(), back.as_ptr()), (Place::CPU, here.as_ptr().wrapping_add(10)));
-    // The device writes what the host sees.
+    // The host sees what the device writes.
     Buffer::from_vec(vec![0xCCu8; 100]).unwrap().copy_into(&there).unwrap();
     assert_eq!(back.pin().unwrap().to_vec(), [0xCC; 90]);
-    // While it is mapped, nobody may rely on constancy; afterwards one may.
+    // While the memory is mapped, it is not constant; afterwards it may be.
     assert!(here.read().unwrap_err().is_conflict());
     drop((there, back));
     assert_eq!(here.read().unwrap()[..], [0xCC; 100]);
@@ -275,7 +275,7 @@ fn a_kind_is_registered_once_and_an_unknown_one_is_unsupported() {
     };
     let driver = Arc::new((kind, open));
     device::register(driver.clone()).unwrap();
-    device::register(driver).unwrap(); // the same driver again changes nothing
+    device::register(driver).unwrap(); // registering the same driver again changes nothing
     let error = device::register(Arc::new((kind, open))).unwrap_err();
     assert!(error.is_conflict() && error.to_string().contains("4242"), "{error}");
     let device = device::get(Place::new(kind, 1)).unwrap();
@@ -383,7 +383,7 @@ fn errors_of_releases_are_kept_up_to_a_bound_and_counted_beyond() {
     assert_eq!(device.memory().usage().live_count, 0);
 }
 
-/// A manager that breaks its promises.
+/// A manager that violates its contract.
 #[derive(Debug)]
 struct Liar(Arc<dyn MemoryManager>);
 
@@ -398,7 +398,7 @@ impl MemoryManager for Liar {
         true
     }
     fn copy(&self, transfer: &Transfer) -> Result<(), Error> {
-        // The host's engine is asked to follow addresses that are not the host's.
+        // The host's engine gets addresses that are not the host's.
         host().copy(transfer)
     }
     fn map(&self, buffer: &Buffer, _: &dyn MemoryManager) -> Result<Option<Buffer>, Error> {
@@ -428,7 +428,7 @@ fn a_manager_that_lies_is_found_out() {
     );
 }
 
-/// Says that it is the host, and copies by a liar.
+/// Claims to be the host, and copies by the manager above.
 #[derive(Debug)]
 struct Reaching(Arc<Liar>);
 
@@ -537,7 +537,7 @@ fn who_depends_on_failed_work_fails_too() {
     assert!(next.buffer.copy_to(&host()).unwrap_err().is_device());
     assert!(there.copy_to(&host()).unwrap_err().is_device());
     assert_eq!(here.read().unwrap()[..], numbers(10));
-    // The first stream goes on: only its one copy failed.
+    // The first stream continues: only its one copy failed.
     let fine = here.copy_to_in(&device.memory(), &*stream).unwrap();
     assert_eq!(bytes(&fine.buffer), numbers(10));
 }
@@ -555,7 +555,7 @@ fn events_of_a_users_own_are_awaited_as_a_devices_are() {
         completion.finish(Ok(()));
         assert_eq!(reading.join().unwrap().unwrap(), 0);
     });
-    // Reads are no business of other readers.
+    // Reads do not wait for other reads.
     let (signal, completion) = Signal::new();
     buffer.note_event(signal, Effect::Reads).unwrap();
     assert_eq!(buffer.read().unwrap()[..], [0; 8]);
@@ -570,7 +570,7 @@ fn one_event_for_both_effects_is_noted_twice_and_its_failure_stays_known() {
     let _others = beside();
     let buffer = Buffer::zeroed(8).unwrap();
     let (signal, completion) = Signal::new();
-    // As a copy from one part of an allocation to another does.
+    // Like a copy from one part of an allocation to another.
     buffer.note_event(signal.clone(), Effect::Writes).unwrap();
     buffer.note_event(signal, Effect::Reads).unwrap();
     drop(completion);
@@ -691,7 +691,7 @@ fn a_stream_of_another_device_is_waited_for_and_the_copy_made_at_once() {
     let device = FencedDevice::new(0);
     let stream = device.stream().unwrap().unwrap();
     let (here, there) = (Buffer::from_vec(numbers(10)).unwrap(), Buffer::zeroed(10).unwrap());
-    // Between two host buffers no manager works in such a stream.
+    // Between two host buffers, no manager works in such a stream.
     assert!(here.copy_into_in(&there, &*stream).unwrap().is_none());
     assert_eq!(there.read().unwrap()[..], numbers(10));
     let placed = here.copy_to_in(&host(), &*stream).unwrap();
@@ -716,7 +716,7 @@ fn a_dropped_stream_loses_no_work_and_its_thread_ends() {
     drop(stream);
     drop(paused);
     assert_eq!(bytes(&placed.buffer), numbers(1000));
-    // It has nothing left to do but to end; how long that takes is up to the system.
+    // The thread only has to end; how long that takes is up to the system.
     while threads() > 0 {
         std::thread::yield_now();
     }
@@ -731,7 +731,7 @@ fn an_array_of_a_device_is_lent_to_the_processor_by_a_map_or_by_one_copy() {
         device.set_mappable(is_mappable);
         let array = DArray::from(Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3]).unwrap());
         let array = array.copy_to(&device.memory()).unwrap();
-        // Memory that others map is not constant, so a Read lease needs a copy.
+        // Memory that another process maps is not constant, so a Read lease needs a copy.
         for (request, is_lent_by_map) in [
             (Request::pin(), true),
             (Request::share(), true),

@@ -1,5 +1,5 @@
-//! After a fork the child uses and drops the devices that it inherited, whatever other threads were
-//! doing with them.
+//! After a fork the child uses and drops the devices that it inherited, whatever other threads of
+//! the parent did with them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,8 +9,8 @@ use crossdock::device::{self, Device};
 use crossdock::memory::Place;
 use crossdock_testkit::{rounds, status_of_child};
 
-/// What a child does with a device that it inherited, while work of its parent is under way that
-/// will never end for it.
+/// The child's use of an inherited device, while in-flight work of its parent will never complete
+/// in the child.
 fn uses_and_drops(
     device: &FencedDevice,
     under_way: &Buffer,
@@ -19,8 +19,8 @@ fn uses_and_drops(
     let host = device::memory(Place::CPU)?;
     let told = under_way.read().is_err_and(|error| error.is_device());
     let settled = under_way.settle().is_err() && under_way.pin().is_ok();
-    let lost = under_way.write().is_err_and(|error| error.is_conflict()); // by the work that nobody does any more
-    // A stream of its own does work; what it inherited of the memory is there.
+    let lost = under_way.write().is_err_and(|error| error.is_conflict()); // by the work that no thread of the child completes
+    // A new stream works, and the inherited memory is intact.
     let stream = device.stream()?.ok_or_else(|| crossdock::Error::device("no stream"))?;
     let placed = at_rest.copy_to_in(&host, &*stream)?;
     let arrived = placed.buffer.read()?[99] == 7;
@@ -36,7 +36,7 @@ fn a_child_uses_devices_that_it_inherited_while_another_thread_and_a_stream_had_
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Every lock that devices have is taken again and again, by this thread and a stream's.
+            // This thread and a stream's thread acquire every lock of the devices repeatedly.
             let busy = FencedDevice::new(2);
             let stream = busy.stream().unwrap().unwrap();
             let (there, here) = (Buffer::on(&busy.memory(), 10).unwrap(), Buffer::zeroed(10).unwrap());
@@ -56,7 +56,8 @@ fn a_child_uses_devices_that_it_inherited_while_another_thread_and_a_stream_had_
             let status = status_of_child(|| {
                 let own = FencedDevice::new(1);
                 let refused = stream.record().is_err_and(|error| error.is_device());
-                // The device itself is paused, in the child as in the parent: another one is not.
+                // The device itself is paused, in the child as in the parent, but another one is
+                // not.
                 let at_rest = at_rest.copy_to(&own.memory());
                 let works =
                     at_rest.is_ok_and(|at_rest| uses_and_drops(&own, &under_way, &at_rest).unwrap_or(false));

@@ -1,4 +1,4 @@
-//! What the documents name exists: paths, links, identifiers, suites, and the version of Rust.
+//! Paths, links, identifiers, suites, and the version of Rust in the documents exist.
 
 use std::collections::HashSet;
 use std::fs;
@@ -32,7 +32,7 @@ fn prose(document: &str) -> String {
     outside.collect::<Vec<_>>().join("\n")
 }
 
-/// What stands between backticks.
+/// The text between backticks.
 fn code(prose: &str) -> Vec<&str> {
     prose.split('`').skip(1).step_by(2).collect()
 }
@@ -47,7 +47,7 @@ fn words() -> HashSet<String> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                // What is made there is no source.
+                // Build outputs are not sources.
                 folders
                     .extend(Some(path).filter(|path| !path.ends_with("target") && !path.ends_with("vendor")));
             } else if is_source(&path) && !path.ends_with("documents.rs") {
@@ -135,7 +135,7 @@ fn the_version_of_rust_is_the_workspaces() {
     assert!(read("README.md").contains(&format!("Rust {stated} or newer")), "{stated}");
 }
 
-/// `ndarray-0_17` brings types of `ndarray` 0.17, and of no other version.
+/// `ndarray-0_17` exports types of `ndarray` 0.17, and of no other version.
 #[test]
 fn a_version_in_the_name_of_a_feature_is_that_of_its_crates() {
     let manifest = read("crates/crossdock/Cargo.toml");
@@ -153,8 +153,8 @@ fn a_version_in_the_name_of_a_feature_is_that_of_its_crates() {
             continue;
         }
         versioned += 1;
-        // Only the crates of that name are in the interface: `arrow-60` brings several, `serde` is
-        // a tool.
+        // Only crates of that name are in the interface: `arrow-60` uses several, `serde` is a
+        // tool.
         let first = name.split('-').next().unwrap();
         let crates = brings.split('"').filter_map(|word| word.strip_prefix("dep:"));
         let mut crates = crates.filter(|dependency| dependency.starts_with(first)).peekable();

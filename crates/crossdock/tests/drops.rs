@@ -1,4 +1,4 @@
-//! Whatever owns memory releases it exactly once, after the last holder, in any order of drops and
+//! Every owner of memory releases it exactly once, after the last holder, in any order of drops and
 //! on any thread.
 
 use std::ops::Deref;
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// Panics when it is dropped: as a panic's payload it must be kept from that.
+/// Panics when it is dropped: code that catches it as a panic's payload must not drop it.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -47,7 +47,7 @@ impl Drop for Bomb {
     }
 }
 
-/// The ledger and the count of failed releases belong to the whole program, hence one test at a
+/// The ledger and the count of failed releases belong to the whole program, so one test runs at a
 /// time. Planned panics print nothing.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
@@ -77,7 +77,7 @@ impl Count {
     }
 }
 
-/// An owner whose bytes lie within itself, which counts its drops and may panic in them.
+/// An owner that contains its bytes, counts its drops and may panic in them.
 struct Inline {
     bytes: [u8; 64],
     drops: Count,
@@ -94,7 +94,7 @@ impl Deref for Inline {
 
 impl Drop for Inline {
     fn drop(&mut self) {
-        // Whatever was done to it before: the memory is still what it was.
+        // The memory is unchanged, whatever happened before.
         assert_eq!(self.bytes, [7; 64]);
         self.drops.add();
         if self.panics {
@@ -103,9 +103,8 @@ impl Drop for Inline {
     }
 }
 
-/// Foreign memory of 64 bytes that counts its releases. The bytes are freed by the callback, so
-/// that too early a release is a use after free, and a second one a double free, for the tools that
-/// see such.
+/// Foreign memory of 64 bytes that counts its releases. The callback frees the bytes, so that
+/// sanitizers see an early release as a use after free, and a second one as a double free.
 fn foreign(releases: Count, birth: Birth, panics: bool) -> Buffer {
     let bytes = Box::leak(vec![7u8; 64].into_boxed_slice());
     let ptr = bytes.as_mut_ptr();
@@ -179,7 +178,8 @@ impl Kind {
         matches!(self, Kind::PanickingOwner | Kind::PanickingForeign)
     }
 
-    /// Whether releases can be counted; of the other kinds, the ledger and the descriptors tell.
+    /// Whether releases can be counted; for the other kinds, the ledger and the descriptors show
+    /// them.
     fn counts(self) -> bool {
         matches!(
             self,
@@ -239,7 +239,7 @@ enum Holder {
 }
 
 impl Holder {
-    /// Another holder of the same memory, if what is held permits it.
+    /// Another holder of the same memory, if this kind permits it.
     fn another(&self, random: &mut Random) -> Option<Holder> {
         let Holder::Buffer(buffer) = self else { return None };
         match random.below(7) {
@@ -257,7 +257,7 @@ impl Holder {
         }
     }
 
-    /// The memory is what it was, up to the last moment.
+    /// Asserts that the memory is unchanged up to the last moment.
     fn assert_intact(&self) {
         let bytes = match self {
             Holder::Buffer(buffer) => match buffer.pin() {
@@ -277,7 +277,7 @@ impl Holder {
     }
 }
 
-/// How many allocations are alive, but for the one that a test leaks.
+/// The number of live allocations, without the one that a test leaks.
 fn alive() -> usize {
     ledger::live().iter().filter(|entry| entry.handles > 0 || entry.birth != Birth::Constant).count()
 }

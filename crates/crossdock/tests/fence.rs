@@ -1,5 +1,5 @@
-//! No path of the processor follows an address of a device: everything public is called on memory
-//! that would fault.
+//! No CPU path dereferences an address of a device: every public function is called on memory that
+//! would fault.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -81,7 +81,7 @@ fn whoever_touches_a_fenced_byte_dies_of_it() {
 
 // ===== everything that a buffer can be asked
 
-/// The methods of these types that are called below. A new one has to be added, with what it does
+/// The methods of these types that are called below. A new method must be added, with its behaviour
 /// on a device.
 const BUFFER: &[&str] = &[
     "nbytes",
@@ -144,7 +144,7 @@ const BUFFER: &[&str] = &[
 fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     let (device, mut buffer) = fenced();
     let memory = device.memory();
-    // What is known without looking.
+    // Known without access.
     assert_eq!((buffer.nbytes(), buffer.retained_nbytes(), buffer.place()), (96, 96, device.place()));
     assert!(!buffer.as_ptr().is_null() && !buffer.is_readonly() && buffer.is_exclusive());
     assert_eq!((buffer.birth(), buffer.backing().to_string().as_str()), (Birth::Sole, "device"));
@@ -160,7 +160,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     );
     assert!(!buffer.is_host());
 
-    // What would have to look.
+    // Needs access.
     refused(buffer.read());
     refused(buffer.write());
     refused(buffer.share());
@@ -174,7 +174,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     assert!(MutableBuffer::try_from(rejected.value).is_err());
     refused(buffer.clone().try_into_vec::<i32>());
 
-    // What compares, prints, copies by the processor, and changes sizes.
+    // Comparison, printing, copies by the CPU, and resizing.
     let (pool, other) = (Pool::default(), Buffer::zeroed(96).unwrap());
     refused(buffer.equals(&other));
     refused(other.equals(&buffer));
@@ -195,7 +195,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
 
     assert!(buffer.deny_new_writers().unwrap_err().is_unsupported());
 
-    // What the device does.
+    // Operations of the device.
     drop(readonly);
     let unsealed = buffer.into_sealed().unwrap_err();
     assert!(unsealed.error.is_unsupported(), "{}", unsealed.error);
@@ -220,7 +220,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     completion.finish(Ok(()));
     buffer.settle().unwrap();
 
-    // What is promised of it changes nothing.
+    // Promises about it change nothing.
     // SAFETY: no other code has the address of the fenced memory, and the CPU never accesses it.
     let buffer = unsafe { buffer.assume_sole() };
     refused(buffer.write());
@@ -430,7 +430,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
             refused(host.assign(view, Casting::Checked));
         }
         assert!(!view.is_indirect());
-        // It has no kernels: the bytes go as they lie, and so does what lies between them.
+        // The device has no kernels: it copies whole byte ranges, gaps included.
         let (host, stream) = (device::memory(Place::CPU).unwrap(), device.stream().unwrap().unwrap());
         let number = view.get(&zero).unwrap();
         let (beside, back) = (view.copy_to(&device.memory()).unwrap(), view.copy_to(&host).unwrap());
@@ -444,7 +444,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         assert_eq!(view.buffer().unwrap().0.place(), device.place());
         assert_eq!(view.clone().visit(WhereIs).unwrap(), device.place());
         assert_eq!(view.clone().visit_with(view.clone(), WhereIs).unwrap(), device.place());
-        // Nobody is registered for the place, so that nothing new can be there.
+        // No driver is registered for the place, so no new memory can be allocated there.
         assert!(format!("{:?}", view.options()).contains("ext_dev:0"));
         assert!(
             DArray::zeros(view.dtype().clone(), view.shape(), view.options()).unwrap_err().is_unsupported()
@@ -452,7 +452,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
         assert!(
             DArray::full(view.dtype().clone(), view.shape(), 1, view.options()).unwrap_err().is_unsupported()
         );
-        // Lent to whoever asks, in place or as a copy, wherever it is wanted.
+        // Exported by every request, zero-copy or as a copy, at every place.
         for request in [Request::read(), Request::write(), Request::share(), Request::pin()] {
             for policy in [CopyPolicy::Never, CopyPolicy::IfNeeded, CopyPolicy::Always] {
                 let request = request.clone().copy(policy);
@@ -588,7 +588,7 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
     refused(array.reshape_with([24], Order::RowMajor, CopyPolicy::Always));
     for view in &views {
         refused(view.read());
-        // Elements that share their bytes are not had by `&mut` anywhere.
+        // Elements that share their bytes have no `&mut` anywhere.
         if !view.strides().contains(&0) {
             refused(view.write());
         }
@@ -638,7 +638,7 @@ fn protocols_that_name_the_device_lend_it_in_place_and_others_refuse() {
     let tensor = lent.managed().dl_tensor;
     assert_eq!((tensor.device.device_type, tensor.device.device_id), (12, device.place().ordinal()));
     assert_eq!(tensor.data.cast_const().cast(), array.as_ptr());
-    // And back: still nobody looks.
+    // And back, still without an access.
     // SAFETY: the tensor was exported just now, and this import is its only consumer.
     let back = unsafe { dlpack::import_versioned(lent.into_raw()) }.unwrap();
     assert_eq!(back.place(), device.place());
@@ -696,7 +696,7 @@ fn exporters_to_the_processor_name_the_place_and_nobody_looks() {
             refused(safetensors::write(&mut Vec::new(), &[("x", view.clone())]));
         }
     }
-    // What only says where the memory is looks at nothing.
+    // A description of the memory does not access it.
     assert!(!array_interface::lend(&array).unwrap().is_readonly());
     assert!(!array_interface::cuda::is_for(array.place()));
     let lent = dlpack::export_legacy(&array, &dlpack::ExportOptions::new()).unwrap();
@@ -723,8 +723,8 @@ fn the_ledger_lists_fenced_memory_without_looking_into_it() {
 
 // ===== the lists above are whole
 
-/// The public methods, of `self`, in the blocks of the sources that begin with one of these lines,
-/// and in the macros that stand in them.
+/// The public methods of `self` in the blocks of the sources that begin with one of these lines,
+/// and in the macros in those blocks.
 fn methods(folder: &str, headers: &[&str]) -> BTreeSet<String> {
     let (mut blocks, mut macros) = (Vec::new(), Vec::new());
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder)];
@@ -762,7 +762,7 @@ fn methods(folder: &str, headers: &[&str]) -> BTreeSet<String> {
 fn methods_in(block: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in block.lines().filter_map(|line| line.trim_start().strip_prefix("pub ")) {
-        // All of the signature, which may go on in the lines that follow.
+        // The whole signature, which may span several lines.
         let start = line.as_ptr().addr() - block.as_ptr().addr();
         let signature = block[start..].split('{').next().unwrap_or(line);
         let words = ["const ", "unsafe ", "fn "];

@@ -19,7 +19,7 @@ use crossdock::{Array, DArray};
 
 const PAGE: usize = 4096;
 
-/// A file of its own for each test, gone with it.
+/// A file for one test, which is deleted after it.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -48,19 +48,19 @@ impl Drop for Temporary {
     }
 }
 
-/// `nbytes` bytes of which none is 0 and neighbouring pages differ.
+/// `nbytes` nonzero bytes, which differ between neighbouring pages.
 fn pattern(nbytes: usize) -> Vec<u8> {
     (0..nbytes).map(|index| (index % 251) as u8 + 1).collect()
 }
 
-/// The slots of guarded maps belong to the whole program: tests that count them, or fill them, run
-/// one at a time.
+/// The slots of guarded maps belong to the whole program: tests that count or fill them run one at
+/// a time.
 fn slots() -> MutexGuard<'static, ()> {
     static SLOTS: Mutex<()> = Mutex::new(());
     SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs the test `child` of this program in a process of its own, with a task.
+/// Runs the test `child` of this program in a separate process, with a task.
 fn run_child(task: &str, arguments: &str) -> ExitStatus {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--quiet", "--nocapture"])
@@ -70,7 +70,7 @@ fn run_child(task: &str, arguments: &str) -> ExitStatus {
         .unwrap()
 }
 
-/// Not a test by itself: what [`run_child`] runs.
+/// The body of [`run_child`]'s process, not a test by itself.
 #[test]
 fn child() {
     let Ok(task) = std::env::var("CROSSDOCK_TEST_TASK") else { return };
@@ -118,7 +118,7 @@ fn child() {
     }
 }
 
-/// Touches an unguarded map of a file that has shrunk, with a guarded one beside it.
+/// Accesses an unguarded map of a file that has shrunk, beside a guarded one.
 fn touch_shrunken(path: &Path) {
     let guarded = Buffer::map(File::open(path).unwrap(), MapOptions::new().guarded(true)).unwrap();
     let unguarded = Buffer::map(File::open(path).unwrap(), MapOptions::new()).unwrap();
@@ -302,7 +302,7 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
     assert_eq!(pin.load::<u64>(2 * PAGE).unwrap(), 0, "every page that is gone");
     assert_eq!(hit.fault().unwrap().to_string(), fault.to_string(), "the first fault is told");
     assert!(hit.slice(1..2).unwrap().fault().is_some(), "through every handle");
-    // A copy of zeros that were no elements is none.
+    // A copy of zeros that stand in for lost bytes is refused.
     let array = Array::<u8, 1>::from_buffer(hit.clone(), [3 * PAGE]).unwrap();
     let error = DArray::from(array.clone()).to_order(Order::RowMajor).unwrap_err();
     assert!(error.is_fault(), "{error}");
@@ -310,7 +310,7 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
     assert!(crossdock::view(&array, request).unwrap_err().to_string().contains("was gone"));
     assert!(files::save(file.0.with_extension("npy"), &array.into()).unwrap_err().is_fault());
 
-    // The other map of the same file lost the same bytes, but nobody touched them there.
+    // The other map of the same file lost the same bytes, but no thread accessed them there.
     let text = spared.fault().unwrap().to_string();
     assert!(text.contains(&format!("it has {} now", 2 * PAGE)), "{text}");
     assert!(other.fault().is_none());

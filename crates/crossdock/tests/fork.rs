@@ -18,7 +18,7 @@ use crossdock::pool::Pool;
 use crossdock::view::Request;
 use crossdock_testkit::rounds;
 
-/// A fork inherits what every test has: there is one at a time.
+/// A fork inherits the state of every test, so one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
@@ -72,7 +72,7 @@ fn a_child_uses_and_drops_what_it_inherited_while_another_thread_had_the_ledger(
                 let another = copy.read();
                 let entries = ledger::live();
                 let entry = entries.iter().find(|entry| entry.address == copy.as_ptr().addr());
-                // Ours, the one just taken, and maybe one of the thread that is gone.
+                // The thread's own, the new one, and maybe one of the thread that is gone.
                 let listed = entry.is_some_and(|entry| (2..=3).contains(&entry.holders.len()));
                 let told = ledger::report().to_string().contains("Read lease, a guard");
                 drop((copy, fresh, another));
@@ -131,7 +131,7 @@ fn a_child_that_could_write_stands_in_the_way_of_sealing_until_it_is_gone() {
     assert_eq!(back.value.into_sealed().unwrap().read().unwrap()[0], 7);
 }
 
-/// Here because the limit is a process's own.
+/// In this file because the limit belongs to the process.
 #[test]
 fn a_process_that_may_open_no_more_descriptors_receives_an_error() {
     let _alone = alone();
@@ -150,7 +150,7 @@ fn a_process_that_may_open_no_more_descriptors_receives_an_error() {
     assert_eq!(status, 0);
 }
 
-/// Pools of every kind, with a cache that gives back all the time.
+/// Pools of every kind, with a cache that releases continuously.
 fn pools() -> Vec<Pool> {
     let caching = Pool::caching(1 << 26, Duration::from_millis(1)).unwrap();
     let capped = caching.capped("capped", 1 << 28).unwrap();
@@ -158,8 +158,8 @@ fn pools() -> Vec<Pool> {
     vec![Pool::default(), caching, capped, guarded]
 }
 
-/// What a child does with pools and with a buffer that it inherited while other threads were inside
-/// the pool.
+/// The child's use of pools and of an inherited buffer, after a fork while other threads were
+/// inside the pool.
 fn use_pool(pool: &Pool, mut inherited: Vec<Buffer>) -> bool {
     let mut good = true;
     for buffer in &mut inherited {
@@ -181,7 +181,7 @@ fn use_pool(pool: &Pool, mut inherited: Vec<Buffer>) -> bool {
     good &= proxy.is_ok_and(|proxy| proxy.zeroed(1 << 20).is_ok());
     drop(inherited);
     pool.trim();
-    // The give-back thread is not inherited: the child has its own.
+    // The thread that releases blocks is not inherited: the child has its own.
     drop(pool.zeroed(1 << 20));
     good
 }
@@ -274,7 +274,7 @@ fn a_child_goes_on_when_its_parent_is_gone() {
     });
 }
 
-/// A field whose dtype is being made by another thread at the moment of a fork.
+/// A field whose dtype another thread is initialising at the moment of a fork.
 #[cfg(feature = "derive")]
 mod slow {
     use std::sync::Barrier;

@@ -1,5 +1,5 @@
-//! Up to eight axes, no operation on a layout allocates. Counted by the allocator itself, in a
-//! binary of its own.
+//! Up to eight axes, no operation on a layout allocates. The allocator counts, in a separate
+//! binary.
 
 use std::alloc::{GlobalAlloc, Layout as Block, System};
 use std::cell::Cell;
@@ -55,6 +55,6 @@ fn up_to_eight_axes_nothing_is_on_the_heap() {
     assert_eq!(allocations(|| layout.to_fixed::<8>().unwrap().to_dynamic(4).unwrap()), 0);
     assert_eq!(allocations(|| array.transpose().unwrap().layout().offsets().unwrap().sum::<isize>()), 0);
     assert_eq!(allocations(|| (layout.order(), layout.is_injective(), layout.span())), 0);
-    // The counter counts: one axis more is on the heap.
+    // The counter works: one axis more is on the heap.
     assert!(allocations(|| array.insert_axis(0).unwrap()) > 0);
 }

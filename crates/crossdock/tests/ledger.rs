@@ -1,4 +1,4 @@
-//! The ledger lists what is alive and who holds it: all of it, at every moment, and nothing else.
+//! The ledger lists all live memory and its holders at every moment, and nothing else.
 
 use std::error::Error as _;
 use std::process::Command;
@@ -17,8 +17,8 @@ use crossdock::view::{MemoryView, Request};
 use crossdock::{Array, DArray, Error};
 use crossdock_testkit::Coverage;
 
-/// The ledger belongs to the whole program, hence one test at a time; each begins with an empty one
-/// that is on.
+/// The ledger belongs to the whole program, so one test runs at a time; each begins with an empty
+/// ledger that is on.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +28,7 @@ fn alone() -> MutexGuard<'static, ()> {
     alone
 }
 
-/// The size of what a test leaks on purpose.
+/// The size of a deliberate leak.
 const FORGOTTEN: usize = 71;
 
 fn entry_at(address: *const u8) -> Option<Entry> {
@@ -47,7 +47,7 @@ fn shared() -> DArray {
     array().to_shared(Order::RowMajor).unwrap()
 }
 
-/// The same text with every age as `AGE`: a number and its unit in front of `old`.
+/// The same text with every age replaced by `AGE`: a number and its unit in front of `old`.
 fn masked(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let mut masked: Vec<&str> = Vec::new();
@@ -374,7 +374,7 @@ struct Lease {
     is_listed: bool,
 }
 
-/// What should be known of one allocation.
+/// The expected state of one allocation.
 struct Model {
     address: usize,
     is_listed: bool,
@@ -383,7 +383,7 @@ struct Model {
     exported: Vec<Protocols>,
 }
 
-/// Kinds and protocols, in an order of their own.
+/// Kinds and protocols, in a fixed order.
 fn sorted(holders: impl Iterator<Item = (LeaseKind, Protocols)>) -> Vec<String> {
     let mut names: Vec<String> = holders.map(|(kind, protocols)| format!("{kind:?} {protocols}")).collect();
     names.sort();
@@ -414,7 +414,7 @@ impl Model {
         assert!(entry.holders.is_sorted_by(|one, next| one.age >= next.age), "the oldest first");
     }
 
-    /// Takes a lease in one of the ways that there are.
+    /// Takes a lease in one of the possible ways.
     fn lease(&mut self, rng: &mut fastrand::Rng, coverage: &mut Coverage) {
         let Some(array) = self.handles.first() else { return };
         let buffer = array.buffer().unwrap().0;
@@ -491,7 +491,7 @@ fn run_schedule(rng: &mut fastrand::Rng, coverage: &mut Coverage) {
                 }
             }
             4 => {
-                // A lease that comes and goes.
+                // A short lease.
                 let _value = model.handles.first().map(|array| array.get(&[0, 0, 0]));
             }
             5 if rng.bool() => {

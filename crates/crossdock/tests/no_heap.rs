@@ -1,4 +1,4 @@
-//! Handing memory over allocates nothing: counted by the allocator itself.
+//! Exports and imports allocate nothing: the allocator itself counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crossdock::layout::{AxisSlice, Order};
 use crossdock::view::Request;
 use crossdock::{Array, DArray, s};
 
-/// The system's allocator, which counts what a thread asks of it.
+/// The system's allocator, with a count of each thread's requests.
 struct Counting;
 
 thread_local! {
@@ -21,7 +21,7 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more.
+    // An ending thread has no counter any more.
     let _ending = REQUESTS.try_with(|requests| requests.set(requests.get() + 1));
 }
 
@@ -59,8 +59,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs `operation` twice, and panics if it allocated, resized or freed anything on the heap in
-/// either run: neither what it makes the first time, nor what it makes every time.
+/// Runs `operation` twice, and panics if it allocated, resized or freed heap memory in either run:
+/// neither the first run nor a later one may.
 #[track_caller]
 fn assert_no_heap<T>(name: &str, mut operation: impl FnMut() -> T) {
     for run in ["first", "second"] {
@@ -198,7 +198,7 @@ fn item_formats_and_the_numbers_of_items_need_no_heap() {
     });
 }
 
-/// Everything that a typed array of one rank does for each hand-over or element.
+/// Everything that a typed array of one rank does for each export or element.
 fn check_typed<const D: usize>() {
     let mut array = Array::<f32, D>::zeros([2; D]).unwrap();
     let name = |what: &str| format!("{what} of {D} axes");
@@ -274,7 +274,7 @@ fn views_of_objects_come_and_go_without_the_heap() {
     // SAFETY: the class outlives the registration, and the callback accepts its objects.
     unsafe { memory_view::register(&class, &Entry { get: Some(lend), release: None, available: None }) }
         .unwrap();
-    // A format that is met for the first time in the process is remembered, in a block that stays.
+    // The process remembers a new format in a block that stays allocated.
     let _met = ArrayObject::new(DArray::zeros(DType::U8, &[1], Order::RowMajor).unwrap());
     let mut foreign: [*const Class; 3] = [&class; 3];
     let record = DType::packed_record([("a", DType::I32), ("b", DType::U8)]).unwrap();

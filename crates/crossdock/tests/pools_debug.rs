@@ -1,8 +1,7 @@
-//! Debug mode finds what was written where nobody may, and what was given back as it was not taken.
+//! Debug mode finds writes outside of blocks, and wrong releases.
 //!
-//! Guards are part of a block that the allocator gave, so that no sanitizer sees anything wrong
-//! with these writes. A damaged block is not given back: tests that leave one behind say
-//! `forgotten`.
+//! Guards are part of an allocator's block, so no sanitizer reports these writes. A damaged block
+//! is not released: tests that leave one behind have `forgotten` in their names.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use crossdock::buffer::MutableBuffer;
 use crossdock::pool::{AllocOptions, Damage, Pool, take_damage};
 
-/// What is found is the process's: there is one test at a time.
+/// The list of damage belongs to the process, so one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -27,7 +26,7 @@ fn pools() -> Vec<Pool> {
     guarded.chain([below]).collect()
 }
 
-/// Writes one byte, `at` bytes behind the beginning (or in front of it).
+/// Changes one byte, `at` bytes behind the beginning (or in front of it).
 fn corrupt(start: *const u8, at: isize) {
     let byte = std::ptr::with_exposed_provenance_mut::<u8>(start.expose_provenance().wrapping_add_signed(at));
     // SAFETY: callers pass an address in the block that the pool's allocator returned, guards
@@ -222,7 +221,7 @@ mod raw {
         Layout::from_size_align(nbytes, align).unwrap()
     }
 
-    /// Never gives a byte to anybody twice, and can be asked what bytes hold that were given back.
+    /// Never reuses a byte, and keeps released blocks readable.
     #[derive(Clone, Default)]
     struct Arena {
         given_back: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! Pools and what is around them: the environment, the system's pages, the log.
+//! Pools and their surroundings: the environment, the system's pages, the log.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -10,7 +10,7 @@ use crossdock::pool::{AllocOptions, Hints, Pool, take_damage};
 
 // ===== the environment =====
 
-/// What children of this program do: see [`run_child`].
+/// The tasks of child processes: see [`run_child`].
 #[test]
 fn child() {
     match std::env::var("CROSSDOCK_TEST_CHILD").as_deref() {
@@ -87,7 +87,7 @@ fn the_environment_puts_the_default_pool_into_debug_mode() {
 
 // ===== the end of memory, and of the process =====
 
-/// Pools while the system maps nothing more, and afterwards.
+/// Uses pools while the system maps no more memory, and afterwards.
 fn use_little_address_space() {
     let pool = caching();
     let mut bytes = pool.mutable(1 << 20).unwrap();
@@ -138,7 +138,8 @@ fn where_the_system_maps_nothing_more_requests_fail_and_nothing_else_changes() {
     assert!(said.contains("survived") && complaints.is_empty(), "{said}{complaints}");
 }
 
-/// Ends the process while threads are busy with pools, and with blocks and pools that nobody drops.
+/// Ends the process while threads are busy with pools, and with blocks and pools that are never
+/// dropped.
 fn exit_with_everything_alive() {
     let pools = [Pool::default(), caching(), Pool::default().capped("capped", 1 << 26).unwrap()];
     let kept: Vec<Buffer> =
@@ -177,7 +178,7 @@ fn caching() -> Pool {
     Pool::caching(1 << 26, Duration::from_secs(10)).unwrap()
 }
 
-/// How many of the pages of a range are resident, and how many there are.
+/// The number of resident pages in a range, and the number of all its pages.
 fn resident(start: *const u8, nbytes: usize) -> (usize, usize) {
     let first = start.addr() / PAGE * PAGE;
     let count = (start.addr() + nbytes - first).div_ceil(PAGE);
@@ -190,7 +191,7 @@ fn resident(start: *const u8, nbytes: usize) -> (usize, usize) {
     (pages.iter().filter(|&&page| page & 1 != 0).count(), count)
 }
 
-/// What `/proc/self/smaps` says of the mapping with this address, from one of its lines.
+/// A field of `/proc/self/smaps` for the mapping with this address.
 fn smaps(address: usize, field: &str) -> Option<String> {
     let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
     let mut within = false;
@@ -213,7 +214,7 @@ fn populated_blocks_have_all_their_pages_and_others_those_that_were_touched() {
     let pool = caching();
     let nbytes = (1 << 20) + 5000;
     let populated = AllocOptions::new().hints(Hints::new().populate(true));
-    // Small pages, so that a page that was touched brings no others.
+    // Small pages, so that accessing a page maps no others.
     let small = Hints::new().huge(false);
     for hints in [Hints::new().populate(true), small.populate(true)] {
         let mut fresh = AllocOptions::new().hints(hints).uninit(&pool, nbytes).unwrap();
@@ -223,7 +224,7 @@ fn populated_blocks_have_all_their_pages_and_others_those_that_were_touched() {
     let mut untouched = AllocOptions::new().hints(small).uninit(&pool, nbytes).unwrap();
     let (found, all) = resident(untouched.as_uninit_mut().as_ptr().cast(), nbytes);
     assert!(found <= 1, "{found} of {all} pages are there before they are touched");
-    // Also a block that was kept.
+    // A cached block, too.
     drop(populated.uninit(&pool, nbytes).unwrap());
     pool.trim();
     drop(pool.uninit(nbytes).unwrap());
@@ -252,7 +253,7 @@ fn huge_pages_are_asked_for_unless_refused() {
             };
             assert!(flags.split(' ').any(|word| word == flag), "{hints:?}: {flags}");
             assert!(!flags.split(' ').any(|word| word == other), "{hints:?}: {flags}");
-            // What the mapping was told stays when it grows.
+            // The hints of a mapping stay when it grows.
             bytes.reserve_exact(16 << 20).unwrap();
         }
         assert!(bytes.as_ptr().addr().is_multiple_of(2 << 20));
@@ -332,7 +333,7 @@ mod log {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Level, Metadata, Subscriber};
 
-    /// Writes down what pools say.
+    /// Records the log of pools.
     #[derive(Clone, Default)]
     struct Listener(Arc<Mutex<Vec<String>>>);
 
@@ -395,7 +396,7 @@ mod log {
         }
     }
 
-    /// A listener that panics, whatever it hears.
+    /// A listener that panics on every message.
     struct Grumbler;
 
     impl Subscriber for Grumbler {

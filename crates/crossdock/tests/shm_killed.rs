@@ -1,9 +1,9 @@
-//! The example of two programs, of which one is killed at any moment, or both: the other ends in
-//! good order, and nothing is left.
+//! The example of two programs, of which one or both are killed at a random moment: the other ends
+//! in an orderly way, and nothing is left behind.
 //!
-//! The two programs are this test program, started again in the role of the example's maker or
-//! taker. What lives on looks through its own descriptors and maps before it ends; the test looks
-//! through those of all processes. `CROSSDOCK_SEED` chooses the moments.
+//! Both programs are this test program, started again in the role of the example's maker or taker.
+//! A survivor checks its own descriptors and maps before it ends; the test checks those of all
+//! processes. `CROSSDOCK_SEED` chooses the moments.
 
 use std::ffi::CString;
 use std::io::Read;
@@ -30,15 +30,15 @@ mod example;
 
 const ROLE: &str = "CROSSDOCK_TEST_ROLE";
 
-/// How the programs end.
+/// The exit codes of the programs.
 const DONE: i32 = 0;
 const FAILED_IN_GOOD_ORDER: i32 = 10;
 const KEPT_SOMETHING: i32 = 20;
 
-/// Longer than anything here takes: a program that needs more hangs.
+/// Longer than any step takes: a program that needs more hangs.
 const HANGS: Duration = Duration::from_secs(20);
 
-/// The tests count the descriptors of this program, so that there is one at a time.
+/// The tests count the descriptors of this program, so one runs at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -49,7 +49,7 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// What this program does when it is started again: nothing, when it is not.
+/// The role of this program when it is started again; nothing otherwise.
 #[test]
 fn role() {
     let Ok(text) = std::env::var(ROLE) else { return };
@@ -107,7 +107,7 @@ impl Program {
         self.0.try_wait().unwrap().is_some()
     }
 
-    /// How it ended, and what it said.
+    /// The status and the output of the program.
     #[track_caller]
     fn end(&mut self) -> (ExitStatus, String) {
         let start = Instant::now();
@@ -128,7 +128,7 @@ impl Drop for Program {
     }
 }
 
-/// Waits until one of the programs has the memory of this name. `false`: it ended before.
+/// Waits until one of the programs has the memory of this name. `false` if it ended before.
 #[track_caller]
 fn until_held(program: &mut Program, name: &str) -> bool {
     let start = Instant::now();
@@ -141,7 +141,7 @@ fn until_held(program: &mut Program, name: &str) -> bool {
     true
 }
 
-/// Files that could be a socket's or a memory's.
+/// Files that could be a socket or shared memory.
 fn files(name: &str) -> Vec<PathBuf> {
     let folders = [std::env::temp_dir(), std::env::current_dir().unwrap(), "/dev/shm".into()];
     let entries = folders.iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
@@ -167,15 +167,15 @@ fn two_programs_survive_the_death_of_either_at_any_moment() {
     for round in 0..times {
         coverage.case();
         let name = format!("killed-{}-{round}", std::process::id());
-        // One round of the example is over in a moment; where one is to be killed amid it, it goes
-        // on for ever.
+        // One round of the example ends quickly; if a program is to be killed during it, the rounds
+        // repeat forever.
         let victims = [&[0][..], &[1], &[0, 1], &[1, 0]][round % 4];
         let amid = rng.usize(0..5) > 1;
         let unharmed = round % 20 == 19;
         let (rounds, patience) = match (unharmed, amid) {
             (true, _) => (3, HANGS / 2),
             (false, true) => (usize::MAX, HANGS / 2),
-            // Who waits for a program that was killed before it came, waits so long.
+            // A program that waits for one that was killed before it connected waits this long.
             (false, false) => (1, Duration::from_millis(100)),
         };
         let mut programs =
@@ -224,8 +224,8 @@ fn two_programs_survive_the_death_of_either_at_any_moment() {
     }
 }
 
-/// An array whose description does not fit into a socket, so that sending it takes as long as the
-/// receiver likes.
+/// An array whose description does not fit into a socket buffer, so that sending it takes as long
+/// as the receiver wants.
 fn wide(name: &str) -> DArray {
     let fields = (0..20_000).map(|index| (format!("a field with a name, number {index}"), DType::U8));
     let dtype = DType::packed_record(fields.collect::<Vec<_>>()).unwrap();
@@ -234,7 +234,7 @@ fn wide(name: &str) -> DArray {
     DArray::from_buffer(buffer, dtype, layout, 0).unwrap()
 }
 
-/// Waits for a first byte, which stays where it is.
+/// Waits for a first byte without consuming it.
 fn until_something_comes(socket: &UnixStream) {
     let mut byte = [0];
     // SAFETY: `byte` has room for the one byte that `recv` may write.
@@ -255,8 +255,7 @@ fn a_receiver_survives_a_sender_that_is_killed_amid_a_message() {
     let name = format!("amid-send-{}", std::process::id());
     let (ours, theirs) = UnixStream::pair().unwrap();
     let mut sender = Program::start("send-wide", &name, 0, HANGS, OwnedFd::from(theirs).into());
-    // The descriptor goes beside the first byte; then it can go no further than the socket is
-    // large.
+    // The descriptor is sent with the first byte; then the message stops at the socket's capacity.
     assert!(until_held(&mut sender, &name));
     until_something_comes(&ours);
     std::thread::sleep(Duration::from_millis(50));

@@ -1,5 +1,5 @@
-//! Memory changes hands while a device works on it: the consumer comes after that work, by a
-//! stream, by an event, or because the host waits.
+//! Exports and imports of memory on which a device works: the consumer is ordered after that work,
+//! by a stream, by an event, or by waiting on the host.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ use crossdock::{DArray, Result};
 
 // ===== a device whose driver has handles
 
-/// What a driver would keep behind its handles.
+/// The objects behind a driver's handles.
 static STREAMS: LazyLock<Mutex<HashMap<usize, Arc<dyn Stream>>>> = LazyLock::new(Default::default);
 static EVENTS: LazyLock<Mutex<HashMap<usize, Arc<dyn Event>>>> = LazyLock::new(Default::default);
 
@@ -109,7 +109,7 @@ impl Event for HandledEvent {
     }
 }
 
-/// A device of each test's own, registered.
+/// A registered device for each test.
 struct Fixture {
     fenced: Arc<FencedDevice>,
     device: Arc<dyn Device>,
@@ -145,8 +145,7 @@ impl Fixture {
         DArray::from_buffer_in_order(memory, DType::I32, &[3], Order::RowMajor).unwrap()
     }
 
-    /// An array that is still being written, by a stream of its own, for as long as the second
-    /// lives.
+    /// An array that a stream is still writing, until the second value is dropped.
     fn written(&self) -> (DArray, Paused, Arc<dyn Event>) {
         let array = self.array();
         let paused = self.fenced.pause();
@@ -157,7 +156,7 @@ impl Fixture {
         (array, paused, event)
     }
 
-    /// An array on which somebody else's work is noted, that ends when the second is told.
+    /// An array with a noted event of foreign work, which ends when the second value completes it.
     fn noted(&self) -> (DArray, Completion) {
         let array = self.array();
         let (signal, completion) = Signal::new();
@@ -310,7 +309,7 @@ fn rocm_and_cuda_tensors_go_on_with_the_default_stream_where_there_is_no_driver(
         let lent = dlpack::export_versioned(&array, &dlpack::ExportOptions::new().ordered()).unwrap();
         let device = lent.managed().dl_tensor.device;
         assert_eq!((device.device_type, device.device_id), (kind.0, 61));
-        // The stream that the producer was asked for is the same one.
+        // The stream in the request to the producer is the same one.
         assert_eq!(Synchronization::asked(kind, Synchronization::to_ask(kind)).unwrap(), usual);
         // SAFETY: without a driver for the device, no code uses the handle.
         let error = unsafe { Synchronization::Stream(4096).order(&array, LeaseKind::Share) }.unwrap_err();
@@ -386,7 +385,7 @@ fn import_device((mut schema, mut column): Pair) -> Result<DArray> {
     unsafe { arrow::import_device(&mut schema, &mut column) }
 }
 
-/// What an event pointer of the interface leads to.
+/// The handle behind an event pointer of the interface.
 fn handle_at(column: &arrow::abi::ArrowDeviceArray) -> usize {
     // SAFETY: the export is not released, so the event pointer leads to its handle.
     unsafe { column.sync_event.cast::<*mut c_void>().read() }.addr()
@@ -425,8 +424,8 @@ fn work_of_ours_that_writes_is_over_before_anybody_relies_on_the_memory() {
     thread::scope(|scope| {
         let exported = scope.spawn(|| {
             let pair = export_device(&array);
-            // Between the last byte and the event there is a moment, in which the column has an
-            // event of its own.
+            // Between the last byte and the event there is a moment in which the column has a
+            // separate event.
             assert!(written.is_done() || !pair.1.sync_event.is_null());
             drop(import_device(pair).unwrap());
             assert_eq!(numbers(&array), [4, 5, 6]);
@@ -445,7 +444,7 @@ fn the_event_of_a_column_outlives_it_and_is_waited_for() {
     assert_eq!(events.len(), 1);
     let (event, effect) = &events[0];
     assert_eq!((event.is_done(), *effect), (false, Effect::Writes));
-    // The loan is given back; the event is our own.
+    // The loan is released; the event belongs to the library.
     drop(imported);
     assert!(!event.is_done());
     completion.finish(Ok(()));

@@ -36,7 +36,7 @@ pub(super) fn fresh(run: &Run<'_>, what: &str, target: &Target) -> Result<PathBu
     Ok(folder)
 }
 
-/// A copy of the named seeds in a folder of their own.
+/// A copy of the named seeds in a separate folder.
 pub(super) fn seeds(run: &Run<'_>, target: &Target) -> Result<PathBuf> {
     let folder = fresh(run, "merge", target)?;
     copy(inputs(&target.corpus)?.into_iter().filter(|path| !was_found(path)), &folder)?;

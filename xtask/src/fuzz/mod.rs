@@ -143,7 +143,7 @@ fn fuzz(run: &mut Run<'_>, targets: &[Target], seconds: u64, from: Start) -> Res
     if failures.is_empty() { Ok(notes) } else { bail!("{}", failures.join("; ")) }
 }
 
-/// Moves what failed behind what did not, each in its order.
+/// Moves failures behind successes, each in their order.
 fn failures_last<T, R>(ended: &mut [(T, Result<R>)]) {
     ended.sort_by_key(|(_, result)| result.is_err());
 }

@@ -26,7 +26,7 @@ const END: &str = "<!-- the end of the record -->\n";
 /// How long runs are counted.
 const SECONDS: u64 = 5;
 
-/// Measures targets one after the other, and updates the page.
+/// Measures targets one after another, and updates the page.
 pub(super) fn record(run: &mut Run<'_>, targets: &[Target]) -> Result<()> {
     let (date, machine) = (run.stdout(&mut run.door.command("date", "-u +%F"))?, machine());
     let path = run.door.root.join(RECORD);

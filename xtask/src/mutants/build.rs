@@ -22,9 +22,9 @@ pub(super) struct Workshop<'a> {
     pub(super) target: PathBuf,
 }
 
-/// What the compiler made.
+/// The compiler's result.
 pub(super) enum Made {
-    /// Test programs, by how they are chosen for Cargo: `--lib`, `--test layout`.
+    /// Test programs, by Cargo's arguments that select them: `--lib`, `--test layout`.
     Programs(BTreeMap<String, PathBuf>),
     /// Nothing, because of errors in these lines of files, named from the root of the checkout.
     Errors(BTreeSet<(PathBuf, usize)>, String),
@@ -41,7 +41,7 @@ impl Workshop<'_> {
             command.args(programs.iter().flat_map(|program| program.split_whitespace()));
         }
         command.current_dir(self.tree.join(workspace)).env("CARGO_TARGET_DIR", &self.target);
-        // Built once and run often; the debug assertions stay. A lint is not what judges a mutant.
+        // Built once and run often, with debug assertions. A lint does not judge a mutant.
         for profile in ["DEV", "TEST"] {
             command.env(format!("CARGO_PROFILE_{profile}_OPT_LEVEL"), "1");
             command.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "false");
@@ -71,7 +71,7 @@ impl Workshop<'_> {
         Ok(Made::Errors(places, shown))
     }
 
-    /// Puts the module where the interpreter finds it, which is every program's program.
+    /// Copies the module to where the interpreter finds it; every test file uses it.
     fn install(
         &self,
         module: &Module,
@@ -91,7 +91,7 @@ impl Workshop<'_> {
         Ok(programs.iter().map(|&program| (program.to_owned(), interpreter.clone())).collect())
     }
 
-    /// The places that an error is in, those inside of macros included.
+    /// The positions of an error, including those inside of macros.
     fn places(&self, error: &Value) -> Vec<(PathBuf, usize)> {
         let mut places = Vec::new();
         for span in error["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true)

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(super) struct Mutation {
     /// `replace < with <= in Span::overlaps`.
     pub(super) what: String,
-    /// Where the replaced text begins and where it ends.
+    /// The beginning and the end of the replaced text.
     pub(super) start: Place,
     pub(super) end: Place,
     pub(super) replacement: String,
@@ -24,7 +24,7 @@ pub(super) struct Place {
     pub(super) column: usize,
 }
 
-/// Asks the tool for the mutants of one file, named from the workspace `folder`.
+/// Lists the mutants of one file with the tool. The name is relative to the workspace `folder`.
 pub(super) fn list(tool: &Path, folder: &Path, file: &str) -> Result<Vec<Mutation>> {
     let mut command = Command::new(tool);
     command.args(["mutants", "--list", "--json", "--colors", "never", "--file", file, "--dir"]).arg(folder);

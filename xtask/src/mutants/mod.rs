@@ -40,7 +40,7 @@ const DRIVER: &str = "debug/libcrossdock_mock_cuda.so";
 /// The mutants that behave like the original, with the reasons.
 const EQUIVALENT: &str = "xtask/mutants/equivalent.json";
 
-/// What the command is told.
+/// The arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct MutantsArgs {
     /// Ends of paths, such as `layout/span.rs`; every file of the table if there are none
@@ -132,7 +132,7 @@ impl Work {
         println!("installing {name} {version}");
         let tools = self.door.target.join("tools");
         let mut install = self.door.cargo(&format!("install --locked {name}@{version} --root"));
-        // Built once; in the workspace's own build, its target folder would be in the way.
+        // Built once; in the workspace's own build, the target folder would be wrong.
         install.arg(&tools).env("CARGO_TARGET_DIR", tools.join("build"));
         Run::new(&self.door, "mutants")?.exec(&mut install)?;
         fs::remove_dir_all(tools.join("build")).context("the tool's build cannot be removed")
@@ -175,7 +175,7 @@ impl Work {
         let programs = workshop.switched(&mut subjects)?;
         let judges = subjects.iter().map(|subject| workshop.judges(subject.mutated, &programs));
         let judges = judges.collect::<Result<Vec<_>>>()?;
-        // Twice: what is built alone takes longest, and the others can be looked at meanwhile.
+        // Two passes: separate builds take longest, and the other outcomes can be read meanwhile.
         for (subject, judges) in subjects.iter_mut().zip(&judges) {
             judge(subject, judges)?;
             self.keep(subject)?;
@@ -256,8 +256,8 @@ impl Workshop<'_> {
                         is_better = true;
                     }
                 }
-                // A mutant's error can show elsewhere in its function, so that the switch is to
-                // blame only if no mutant is.
+                // A mutant's error may appear elsewhere in its function, so the switch is only to
+                // blame if no mutant is.
                 if !blames.iter().any(|blame| matches!(blame, Blame::Mutant(_))) {
                     for blame in blames {
                         if let Blame::Switch(numbers) = blame {

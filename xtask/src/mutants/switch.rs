@@ -1,5 +1,4 @@
-//! All mutants of a file in one text, each behind its number: what is built once can be any of
-//! them.
+//! All mutants of a file in one text, each behind its number: one build can act as any of them.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -9,7 +8,7 @@ use syn::visit::{self, Visit};
 
 use super::list::{Mutation, Place};
 
-/// The environment variable with the number of the mutant that a program is to be.
+/// The environment variable with the number of the mutant that a program acts as.
 pub(super) const CHOICE: &str = "CROSSDOCK_MUTANT";
 
 /// The number of the mutant, read once per function. In a function's body it refers to nothing
@@ -93,7 +92,7 @@ impl Switched {
     }
 }
 
-/// What makes a line that is not compiled.
+/// The cause of a line that does not compile.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Blame<'a> {
     Mutant(usize),
@@ -113,7 +112,7 @@ fn line_count(text: &str) -> usize {
     text.bytes().filter(|&byte| byte == b'\n').count() + 1
 }
 
-/// Where the lines of a text begin.
+/// The beginnings of the lines of a text.
 struct Lines<'a> {
     source: &'a str,
     starts: Vec<usize>,
@@ -191,8 +190,8 @@ impl<'ast> Visit<'ast> for Bodies<'_> {
     }
 }
 
-/// Whether a type without a name, `impl Trait`, was seen: each branch of a switch would have
-/// another.
+/// Whether an unnamed type, `impl Trait`, was found: each branch of a switch would have a different
+/// one.
 struct Nameless(bool);
 
 impl<'ast> Visit<'ast> for Nameless {

@@ -2,7 +2,7 @@
 
 use crate::provision::{CC, LIBCLANG, Need, RUBY, RUBY_HEADERS, VENV, WHEEL_VENV};
 
-/// What is built once for all mutants of some files.
+/// The build for all mutants of some files.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Build {
     /// The name of the folder with the copy of the checkout and its build.
@@ -12,24 +12,24 @@ pub(crate) struct Build {
     pub(crate) package: &'static str,
     /// The feature arguments for Cargo.
     pub(crate) features: &'static str,
-    /// If the tests are those of another language, which loads what is built.
+    /// Set if the tests are in another language, which loads the built library.
     pub(crate) module: Option<Module>,
 }
 
 /// A library that an interpreter loads.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Module {
-    /// The file that Cargo makes.
+    /// The file that Cargo creates.
     pub(crate) library: &'static str,
-    /// Where the interpreter finds it, from the root of the checkout.
+    /// The path at which the interpreter finds it, from the root of the checkout.
     pub(crate) place: &'static str,
-    /// Where the tests run, from the root of the checkout.
+    /// The folder in which the tests run, from the root of the checkout.
     pub(crate) folder: &'static str,
     pub(crate) language: Language,
 }
 
 impl Module {
-    /// What its build and its tests need.
+    /// The needs of its build and its tests.
     pub(crate) fn needs(&self) -> &'static [Need] {
         match self.language {
             Language::Python => &[CC, VENV, WHEEL_VENV],

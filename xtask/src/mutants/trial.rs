@@ -19,7 +19,7 @@ use crate::{filter, processes};
 const TIMES: u32 = 10;
 const LEAST: Duration = Duration::from_secs(30);
 
-/// How often a running program is looked at.
+/// The interval at which a running program is checked.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A test program, with the tests of it that judge a file.
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(super) struct Program {
     pub(super) path: PathBuf,
     pub(super) arguments: Vec<String>,
-    /// Where it runs.
+    /// The folder in which it runs.
     pub(super) folder: PathBuf,
     /// The CUDA driver without a GPU, for tests of another language.
     pub(super) driver: Option<PathBuf>,
@@ -37,12 +37,12 @@ pub(super) struct Program {
 
 impl Program {
     fn command(&self, mutant: usize) -> Command {
-        // If a mutant takes all memory, the system ends it first, and not what runs beside it.
+        // If a mutant takes all memory, the system ends it first, rather than other processes.
         let mut command = Command::new("sh");
         command.args(["-c", "echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec \"$@\"", "sh"]);
         command.arg(&self.path).args(&self.arguments).args(self.filters).current_dir(&self.folder);
         command.env("CARGO_MANIFEST_DIR", &self.folder).env(CHOICE, mutant.to_string());
-        // For Python, and ignored by the others: the package beside the tests.
+        // For Python, and ignored by other languages: the package beside the tests.
         command.env("PYTHONPATH", self.folder.join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
         if let Some(driver) = &self.driver {
             // A skipped test would catch nothing.

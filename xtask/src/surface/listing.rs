@@ -1,4 +1,4 @@
-//! The public names of a library, from what rustdoc says of it as JSON.
+//! The public names of a library, from rustdoc's JSON.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Display};
@@ -10,24 +10,24 @@ use rustdoc_types::{Crate, Id, Item, ItemEnum, Module, StructKind, Visibility};
 
 use super::signature::{after_name, without_modules};
 
-/// Modules, and what a program can name in each.
+/// Modules, and the names that a program can use from each.
 #[derive(Default)]
 pub(super) struct Listing(BTreeMap<String, Names>);
 
 /// The names of one module.
 #[derive(Default)]
 struct Names {
-    /// Each with its rows: one for the item that has the name, and one for each type with such a
-    /// method, constant or associated type.
+    /// Each with its rows: one for the item of the name, and one for each type with such a method,
+    /// constant or associated type.
     counted: BTreeMap<String, Vec<Row>>,
-    /// What has its place in another module and can be named here, too.
+    /// Items of another module that can be named here, too.
     also: BTreeMap<String, String>,
-    /// Which traits of other crates each type implements by hand.
+    /// The traits of other crates that each type implements explicitly.
     traits: BTreeMap<String, BTreeSet<String>>,
 }
 
 struct Row {
-    /// The type or trait that has it; empty for the module's own items.
+    /// The type or trait with the name; empty for the module's own items.
     of: String,
     what: String,
 }
@@ -51,17 +51,17 @@ impl Listing {
         Ok(walk.listing)
     }
 
-    /// Names in modules, whatever number of a module's types have each.
+    /// The number of names in modules; types of a module share a name.
     pub(super) fn names(&self) -> usize {
         self.0.values().map(|module| module.counted.len()).sum()
     }
 
-    /// The same with each type's methods counted apart.
+    /// The same, with each type's methods counted separately.
     fn rows(&self) -> usize {
         self.0.values().flat_map(|module| module.counted.values()).map(Vec::len).sum()
     }
 
-    /// Both counts, for people.
+    /// Both counts, as text.
     pub(super) fn head(&self) -> String {
         format!("{} public names ({} with each type's methods counted apart)", self.names(), self.rows())
     }
@@ -69,9 +69,9 @@ impl Listing {
 
 struct Walk<'a> {
     json: &'a Crate,
-    /// Items as one writes them.
+    /// Items in the usual spelling.
     spelled: HashMap<Id, String>,
-    /// The modules in which each item can be named, and the name it has there.
+    /// The modules in which each item can be named, and its name there.
     places: BTreeMap<u32, Vec<(String, String)>>,
     listing: Listing,
 }
@@ -81,7 +81,7 @@ impl Walk<'_> {
         self.json.index.get(&id)
     }
 
-    /// Notes where each item of `module` and of the modules below it can be named.
+    /// Records where each item of `module` and of the modules below it can be named.
     fn find_places(&mut self, module: Id, path: &str) {
         let Some(Item { inner: ItemEnum::Module(Module { items, .. }), .. }) = self.item(module) else {
             return;
@@ -108,7 +108,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Lists each item where it stands deepest, and where else it can be named.
+    /// Lists each item in its innermost module, and where else it can be named.
     fn list_all(&mut self) {
         for (id, mut places) in std::mem::take(&mut self.places) {
             places.sort_by_key(|(path, _)| std::cmp::Reverse(path.matches("::").count()));
@@ -132,7 +132,7 @@ impl Walk<'_> {
 
     fn list(&mut self, id: Id, module: &str, name: &str) {
         let Some(item) = self.item(id).cloned() else {
-            // Another crate's: the derive macro.
+            // An item of another crate: the derive macro.
             return self.row(module, name, "", "re-exported".into());
         };
         let spelled = self.spelled.get(&id).cloned().unwrap_or_default();
@@ -199,7 +199,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The public fields, or the variants, of a type: they are its parts, and not counted.
+    /// The public fields, or the variants, of a type: they are parts of it, and not counted.
     fn parts(&self, ids: &[Id]) -> String {
         let parts = ids.iter().filter_map(|&id| self.item(id));
         let seen = parts.filter(|part| part.visibility != Visibility::Crate && part.name.is_some());
@@ -237,7 +237,8 @@ impl Display for Listing {
     }
 }
 
-/// One line where all types that have the name have it alike, otherwise one below it for each kind.
+/// One line if all types with the name have it in the same form, otherwise one line below it for
+/// each form.
 fn write_name(f: &mut fmt::Formatter<'_>, name: &str, rows: &[Row]) -> fmt::Result {
     let mut alike: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for row in rows {

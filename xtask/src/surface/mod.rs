@@ -1,5 +1,5 @@
-//! `cargo xtask surface`: lists the public names of the library, and compares them with the listing
-//! that is kept, so that a change of the surface is seen in review.
+//! `cargo xtask surface`: lists the public names of the library, and compares them with the kept
+//! listing, so that reviews see changes of the surface.
 
 mod listing;
 mod signature;
@@ -15,17 +15,17 @@ use self::listing::Listing;
 use crate::checks::UNLOCK;
 use crate::run::{Door, Run};
 
-/// The listing that is kept.
+/// The kept listing.
 const KEPT: &str = "docs/surface.txt";
 
-/// The library has at most this many names. It only goes down: see "How are public names counted?"
-/// in `DESIGN.md`.
+/// The largest number of names. It only decreases: see "How are public names counted?" in
+/// `DESIGN.md`.
 const MOST_NAMES: usize = 900;
 
-/// The limit follows the listing down once it is this far above it.
+/// The limit follows the number of names down if it is this far above it.
 const SLACK: usize = 25;
 
-/// Writes the listing, or with `bless` keeps it.
+/// Prints the listing, or keeps it with `bless`.
 pub(crate) fn run(bless: bool) -> Result<ExitCode> {
     let door = Door::new(false)?;
     let mut run = Run::new(&door, "surface")?;
@@ -41,7 +41,7 @@ pub(crate) fn run(bless: bool) -> Result<ExitCode> {
     check_limit(listing.names()).map(|()| ExitCode::SUCCESS)
 }
 
-/// The suite: the documentation has no warnings, and the listing is the one that is kept and has no
+/// The suite: the documentation has no warnings, and the listing equals the kept one and has no
 /// more names than the limit.
 pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     let listing = list(run)?;
@@ -56,9 +56,9 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<()> {
     check_limit(listing.names())
 }
 
-/// Documents the libraries, with all features, and lists the public names of `crossdock`. rustdoc
-/// checks the same as for HTML when it writes JSON. (The command is left out: its page would have
-/// the name of the library's.)
+/// Documents the libraries with all features, and lists the public names of `crossdock`. rustdoc
+/// performs the same checks for JSON as for HTML. (The command is omitted: its page would have the
+/// same name as the library's.)
 fn list(run: &mut Run<'_>) -> Result<Listing> {
     let mut cargo = run.door.cargo("doc --workspace --lib --no-deps --all-features");
     cargo.env("RUSTDOCFLAGS", "-D warnings -Zunstable-options --output-format json");
@@ -87,7 +87,7 @@ fn check_limit(names: usize) -> Result<()> {
     Ok(())
 }
 
-/// The lines that one text has and the other has not.
+/// The lines that only one of the texts has.
 fn difference(kept: &str, now: &str) -> String {
     let missing = |from: &str, to: &str, sign: char| -> String {
         let there: std::collections::HashSet<&str> = to.lines().collect();

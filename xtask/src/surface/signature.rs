@@ -1,4 +1,4 @@
-//! Signatures as one reads them: without the paths of types.
+//! Signatures in a readable form: without the paths of types.
 
 /// An item's text without the modules in its paths: `fn crossdock::Array<T>::len(&self)` becomes
 /// `fn Array<T>::len(&self)`.
@@ -20,8 +20,8 @@ pub(super) fn without_modules(text: &str) -> String {
     short
 }
 
-/// What is left of a function's text once its name is told: generics, parameters, result and
-/// bounds, behind `unsafe` or `const` if it is. Of a constant and a type, what follows the name.
+/// The rest of a function's text after its name: generics, parameters, result and bounds, after
+/// `unsafe` or `const` if present. For a constant and a type, the text after the name.
 pub(super) fn after_name(text: &str, name: &str) -> String {
     let text = text.strip_prefix("pub ").unwrap_or(text);
     let qualifiers: Vec<_> = text

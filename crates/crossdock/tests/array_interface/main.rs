@@ -1,5 +1,5 @@
-//! NumPy's array interface without Python: what types are called, what others describe, and the
-//! lease for those who give nothing back.
+//! NumPy's array interface without Python: the names of types, imports of descriptions, and the
+//! lease for consumers without a release.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -23,7 +23,7 @@ fn described() -> Described<'static> {
     }
 }
 
-/// What is seen of the array; the memory is given back once.
+/// Passes the array to `look`; asserts that the memory is released once.
 fn take<T>(described: Described<'_>, look: impl FnOnce(&DArray) -> T) -> Result<T> {
     let released = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&released);
@@ -92,7 +92,7 @@ fn names_say_what_type_strings_lose() {
     assert_eq!(named("|V1", "float8_e4m3fn").unwrap(), "float8_e4m3fn");
     assert_eq!(named("<W4", "complex32").unwrap(), "complex32");
     assert_eq!(named("|V2", "void16").unwrap(), "V2");
-    // What the type string says well is what it is.
+    // A type string that is precise wins over the name.
     assert_eq!(named("<f4", "bfloat16").unwrap(), "float32");
     for (typestr, name) in [("|V1", "int4"), ("|V4", "bfloat16"), ("<W4", "what")] {
         assert!(named(typestr, name).unwrap_err().is_unsupported(), "{typestr} {name}");

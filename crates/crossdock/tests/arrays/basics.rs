@@ -1,5 +1,5 @@
-//! Typed and dynamic arrays: what can be made of which memory, what is refused and with which
-//! numbers, and who may touch the elements beside whom.
+//! Typed and dynamic arrays: constructors, refusals with their numbers, and concurrent access to
+//! elements.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn conflict(error: &Error) -> &Conflict {
     std::error::Error::source(error).unwrap().downcast_ref().unwrap()
 }
 
-/// An owner that tells when it is dropped.
+/// An owner that reports its drop.
 struct Told<T>(Vec<T>, Arc<AtomicUsize>);
 
 impl<T> std::ops::Deref for Told<T> {
@@ -101,7 +101,7 @@ fn a_shape_of_another_number_of_elements_is_refused_with_both_numbers() {
     assert!(ArrayViewMut::from_slice(&mut [1, 2, 3], [4]).unwrap_err().is_shape());
 }
 
-/// Majel computed the size of a shape in 32 bits, so that 65536 × 65536 floats were none.
+/// Majel computed the size of a shape in 32 bits, so that 65536 × 65536 floats had size 0.
 #[test]
 fn the_number_of_elements_does_not_wrap() {
     let square = 65_536;
@@ -137,7 +137,8 @@ fn a_view_beyond_the_memory_is_refused_at_either_end() {
         assert!(error.is_bounds(), "{error}");
         assert_says(&error, &[extent, "0..48"]);
     }
-    // Without elements, nothing is touched; but element 0 stays in the memory, or just behind it.
+    // Without elements, no byte is accessed; but element 0 must lie in the memory, or just behind
+    // it.
     assert!(at([0, 4], [1 << 40, 4], 48).is_ok());
     assert!(at([0, 4], [16, 4], 49).unwrap_err().is_bounds());
 }
@@ -304,7 +305,7 @@ fn empty_arrays_can_be_seen_in_every_way() {
     let dynamic = DArray::from(array);
     assert!(dynamic.to_shared(Order::RowMajor).unwrap().is_empty());
     assert!(dynamic.get(&[0, 0]).unwrap_err().is_bounds());
-    // An element 0 at an odd address is no reason to refuse references to no elements.
+    // An unaligned element 0 does not matter without elements.
     let layout = FixedLayout::new([0], [8], 8).unwrap();
     let odd = Buffer::from_vec(vec![0u64; 2]).unwrap();
     let array = Array::<u64, 1>::from_buffer_with_layout(odd, layout, 3).unwrap();
@@ -597,8 +598,7 @@ fn handles_and_guards_go_to_any_thread() {
 
 // ===== devices
 
-/// Memory that pretends to be on a device: any access by the processor would be seen by the fault
-/// it makes.
+/// Memory that claims to be on a device: a CPU access would fault.
 fn on_device() -> Array<f32, 1> {
     let nowhere = std::ptr::without_provenance_mut(0x1000);
     let place = Place::new(DeviceKind::ROCM, 1);
@@ -628,7 +628,7 @@ fn device_memory_is_sliced_and_never_touched() {
         assert!(error.is_place(), "{error}");
         assert_says(&error, &["rocm:1", "copy it to the host"]);
     }
-    // A device that is known would copy one element.
+    // A registered device would copy one element.
     for error in [array.get([0]).unwrap_err(), array.set([0], 1.0).unwrap_err()] {
         assert!(error.is_unsupported(), "{error}");
         assert_says(&error, &["nobody copies", "rocm:1"]);
@@ -637,7 +637,7 @@ fn device_memory_is_sliced_and_never_touched() {
 
 // ===== views named by text
 
-/// Whatever the text, there is an answer.
+/// Every text yields a view or an error.
 #[test]
 fn no_text_makes_the_reader_of_views_panic() {
     let array = packed_trades();
@@ -705,7 +705,7 @@ fn a_slice_is_seen_through_a_layout_that_stays_within_it() {
     let repeated = FixedLayout::new([4, 2], [0, 2], 2).unwrap();
     assert_eq!(ArrayView::from_slice_with_layout(&data, repeated, 8).unwrap()[[3, 1]], 50);
     assert!(ArrayViewMut::from_slice_with_layout(&mut data, repeated, 8).unwrap_err().is_layout());
-    // An empty view may stand at the end, and no farther.
+    // An empty view may begin at the end, and no farther.
     let empty = FixedLayout::new([0], [2], 2).unwrap();
     assert!(ArrayView::from_slice_with_layout(&data, empty, 12).unwrap().is_empty());
     assert_eq!(ArrayView::from_slice_with_layout(&data, empty, 3).unwrap().as_slice(), Some(&[][..]));

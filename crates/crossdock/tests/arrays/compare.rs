@@ -1,4 +1,4 @@
-//! Fill, equality, closeness and byte order of arrays, against what their values say one by one.
+//! Fill, equality, closeness and byte order of arrays, compared with their values one by one.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
 
@@ -54,8 +54,7 @@ fn dtype(rng: &mut Rng) -> DType {
     }
 }
 
-/// An array of zeros under random strides, the array that it is a view of, and whether it is a view
-/// of itself many times over.
+/// An array of zeros with random strides, its base, and whether elements share memory.
 fn strided(rng: &mut Rng, dtype: &DType, shape: &[usize]) -> (DArray, DArray) {
     let axes: Vec<usize> = {
         let mut axes: Vec<usize> = (0..shape.len()).collect();
@@ -82,7 +81,7 @@ fn strided(rng: &mut Rng, dtype: &DType, shape: &[usize]) -> (DArray, DArray) {
     (base.slice(slices).unwrap().permute(&back).unwrap(), base)
 }
 
-/// The bytes of an array that begins in its buffer and has no gaps.
+/// The bytes of an array that begins in its buffer and is contiguous.
 fn contiguous_bytes(array: &DArray) -> Vec<u8> {
     let (buffer, offset) = array.buffer().unwrap();
     buffer.read().unwrap()[offset..][..array.layout().nbytes()].to_vec()
@@ -94,8 +93,8 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// A value of a dtype, of few different ones, so that neighbours are often equal; now and then a
-/// special one.
+/// A value of a dtype from a small set, so that neighbours are often equal; sometimes a special
+/// one.
 fn value(rng: &mut Rng, dtype: &DType) -> Value {
     let mut bytes = vec![0; dtype.itemsize()];
     match rng.usize(0..8) {
@@ -112,7 +111,7 @@ fn value(rng: &mut Rng, dtype: &DType) -> Value {
     }
 }
 
-/// NumPy's `==`, spelt out.
+/// NumPy's `==`, spelled out.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Float(left), Value::Float(right)) => left == right,
@@ -200,7 +199,7 @@ fn arrays_are_equal_where_their_values_are() {
     }
 }
 
-/// NumPy's `isclose`, spelt out.
+/// NumPy's `isclose`, spelled out.
 fn close(a: (f64, f64), b: (f64, f64), rtol: f64, atol: f64, equal_nan: bool) -> bool {
     let nan = |(re, im): (f64, f64)| re.is_nan() || im.is_nan();
     let finite = b.0.is_finite() && b.1.is_finite();
@@ -272,7 +271,7 @@ fn filling_writes_every_element_and_nothing_else() {
         let expected = DArray::zeros(dtype.clone(), base.shape(), Order::RowMajor).unwrap();
         expected.assign(&base, Casting::Checked).unwrap();
         let value = value(&mut rng, &dtype);
-        // Where the view's elements are in the base: as many bytes from it.
+        // The view's elements in the base: each at its distance in bytes.
         for index in indices(&shape) {
             let at = array.layout().offset_of(&index).unwrap() + array.as_ptr().addr() as isize
                 - base.as_ptr().addr() as isize;
@@ -292,7 +291,7 @@ fn filling_writes_every_element_and_nothing_else() {
         if contiguous_bytes(&base) == contiguous_bytes(&expected) {
             continue;
         }
-        // Values may be the same where their padding is not.
+        // Values may be equal although their padding differs.
         for index in indices(base.shape()) {
             let (got, expected) = (base.get(&index).unwrap(), expected.get(&index).unwrap());
             assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{array:?} at {index:?} of the base");
@@ -303,7 +302,7 @@ fn filling_writes_every_element_and_nothing_else() {
     large.slice(s![1..]).unwrap().fill(0x1234).unwrap();
     assert!(large.read().unwrap().to_vec()[1..].iter().all(|&element| element == 0x1234));
     assert_eq!(large.get([0]).unwrap(), 0);
-    // A repeated element is written where it is, and not by the view that repeats it.
+    // A repeated element is written in its base, not through the view that repeats it.
     let one = Array::<u8, 1>::zeros([1]).unwrap();
     let everywhere = one.broadcast_to([3, 5]).unwrap();
     assert!(everywhere.fill(7).unwrap_err().is_layout());

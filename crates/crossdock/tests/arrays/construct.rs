@@ -1,5 +1,5 @@
-//! How arrays come to be: over memory that is there, in new memory, in either order, in pools and
-//! on devices.
+//! Constructors of arrays: over existing memory, in new memory, in either order, in pools and on
+//! devices.
 
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use crossdock::{Array, DArray, Error, s};
 
 const ORDERS: [Order; 2] = [Order::RowMajor, Order::ColumnMajor];
 
-/// A device that the processor cannot reach into, registered for this program.
+/// A registered device whose memory is not accessible from the CPU.
 fn there() -> Place {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -27,7 +27,7 @@ fn there() -> Place {
     Place::new(DeviceKind::EXT_DEV, 3)
 }
 
-/// The array's memory, brought to the host, seen as it was.
+/// The array's memory, copied to the host, with the same layout.
 fn brought(array: &DArray) -> DArray {
     let (buffer, offset) = array.buffer().unwrap();
     let buffer = buffer.copy_to(&device::memory(Place::CPU).unwrap()).unwrap();
@@ -322,7 +322,7 @@ fn a_pool_is_charged_for_what_is_made_in_it() {
     assert!(error.is_out_of_memory());
     drop(arrays);
     assert_eq!(pool.statistics().live_count, 0);
-    // The later of the two says where.
+    // The later option decides the place.
     let here = ArrayOptions::new().pool(&pool).place(Place::CPU);
     let array = DArray::zeros(DType::U8, &[4096], here).unwrap();
     assert_eq!((pool.statistics().live_count, array.place()), (0, Place::CPU));
@@ -332,7 +332,7 @@ fn a_pool_is_charged_for_what_is_made_in_it() {
 fn on_a_device_everything_is_made_but_what_the_processor_would_write() {
     let place = there();
     let options = ArrayOptions::from(place).order(Order::ColumnMajor);
-    // More than goes through the host at once, and not a multiple of it.
+    // More than one chunk of the copy through the host, and not a multiple of a chunk.
     let many = DArray::zeros(DType::U8, &[3, 1_000_003], place).unwrap();
     assert_eq!(many.place(), place);
     assert!(brought(&many).buffer().unwrap().0.read().unwrap().iter().all(|&byte| byte == 0));
@@ -397,7 +397,7 @@ fn sizes_that_do_not_fit_are_refused_in_every_constructor() {
 
 #[test]
 fn elements_that_want_more_than_the_pools_alignment_get_it() {
-    // A page at most: what pools give.
+    // At most a page: the alignment that pools support.
     #[derive(Clone, Copy)]
     #[repr(C, align(512))]
     struct Block([u8; 512]);

@@ -1,5 +1,5 @@
-//! New arrays against the naive oracle, over random layouts: how much memory they have, what is in
-//! it, and as what they are visited. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts.
+//! New arrays against the naive oracle, over random layouts: their size, their content, and the
+//! type that a visitor gets. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the layouts.
 
 use crossdock::array::{Native, Visitor};
 use crossdock::buffer::Buffer;
@@ -17,7 +17,7 @@ const CASES: usize = 4_000;
 /// Nothing larger than this is allocated here.
 const MOST: i128 = 1 << 20;
 
-/// What it was called with.
+/// Reports the type that it was called with.
 struct Tell;
 
 impl Visitor for Tell {
@@ -67,14 +67,13 @@ fn memory_for_a_layout_is_what_its_elements_cover() {
             array.set(&index, &Value::Void(element.clone())).unwrap();
             let at = (nested.get(&index) - low) as usize;
             assert_eq!(buffer.read().unwrap()[at..at + itemsize], element);
-            // The same over memory that is there: exactly so much is enough, at exactly this
-            // offset.
+            // The same over existing memory: exactly this size is enough, at exactly this offset.
             let taken = |offset| DArray::from_buffer(buffer.clone(), dtype.clone(), layout.clone(), offset);
             assert_eq!(taken(offset).unwrap().get(&index).unwrap(), Value::Void(element));
             assert!(taken(offset + 1).unwrap_err().is_bounds());
             assert!(offset == 0 || taken(offset - 1).unwrap_err().is_bounds());
         }
-        // As what it is visited.
+        // The type that a visitor gets.
         let native = [(1, DType::U8), (2, DType::I16), (4, DType::F32), (8, DType::U64)];
         if let Some((_, dtype)) = native.into_iter().find(|native| native.0 == itemsize) {
             coverage.note("visited");
@@ -104,7 +103,8 @@ fn a_function_and_a_value_fill_every_element_in_either_order() {
             })
             .unwrap();
             assert!(array.is_contiguous(order));
-            // In memory they lie as they were asked for, and each index was asked for once.
+            // The elements have the requested order in memory, and the function was called once for
+            // each index.
             let memory: Buffer = array.buffer().unwrap().0;
             assert!(
                 memory

@@ -1,5 +1,5 @@
 //! Structs of a program as records of arrays: typed by the derive, dynamic by name, and their
-//! fields in place.
+//! fields zero-copy.
 
 use crossdock::element::{DType, Element, Value};
 use crossdock::layout::Order;
@@ -35,7 +35,7 @@ fn track(id: u64) -> Track {
     Track { id, ends: [point(10 * id), point(10 * id + 1)], flags: [[id as u8; 4], [1, 2, 3, 4]] }
 }
 
-/// All of it is one test, since the counter of copied bytes is one for the process.
+/// A single test, since the counter of copied bytes belongs to the process.
 #[test]
 fn structs_and_records_are_the_same_bytes() {
     let copied = copied_bytes_here();
@@ -66,7 +66,7 @@ fn fields_of_structs_lie_in_place() {
     assert_eq!((flags.shape(), flags.strides()), (&[2, 3, 2, 4], &[96, 32, 4, 1]));
     assert_eq!(flags.get([1, 1, 0, 3]).unwrap(), 4);
 
-    // What is written to a field is written to the struct.
+    // A write to a field is a write to the struct.
     heights.set(&[0, 1, 1], &Value::from(0.5)).unwrap();
     ids.slice(s![.., 1]).unwrap().set([0], 77).unwrap();
     let guard = tracks.read().unwrap();

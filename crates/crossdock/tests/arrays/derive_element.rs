@@ -1,5 +1,5 @@
-//! What `#[derive(Element)]` writes, seen from a crate that uses it. What it refuses is tested in
-//! `crates/crossdock-ui`.
+//! The output of `#[derive(Element)]` in a crate that uses it. `crates/crossdock-ui` tests what it
+//! refuses.
 
 use crossdock::element::{Be, Bool8, ByteOrder, DType, Element, Le, ScalarKind};
 
@@ -66,7 +66,7 @@ struct Path {
     points: [Point; 3],
 }
 
-/// `repr` in two attributes, and an alignment that adds nothing.
+/// `repr` in two attributes, and an alignment that changes nothing.
 #[derive(Clone, Copy, Element)]
 #[repr(C)]
 #[repr(align(16))]

@@ -1,5 +1,4 @@
-//! Arrays as text: fixed texts, which NumPy printed once, and what is printed where there is
-//! nothing to be looked at.
+//! Arrays as text: fixed texts that NumPy printed, and the texts of arrays that cannot be read.
 
 use crossdock::array::ArrayView;
 use crossdock::buffer::Buffer;
@@ -77,7 +76,7 @@ fn elements_of_other_dtypes_are_printed_too() {
     let length = |count| Value::TimeDelta { count, unit: TimeUnit::DAY };
     let lengths = filled(&DType::timedelta(TimeUnit::DAY), &[length(-3), length(i64::MIN)]);
     assert_eq!(lengths.to_string(), "[   -3 'NaT']");
-    // What NumPy does not have takes the digits of its own format.
+    // Types that NumPy lacks print the digits of their own format.
     let brain = filled(&DType::BF16, &[0.1.into(), 2.5.into(), (-100.0).into()]);
     assert_eq!(brain.to_string(), "[   0.1    2.5 -100. ]");
     let eighth =
@@ -131,7 +130,7 @@ fn only_what_is_shown_is_looked_at_however_large_the_array_is() {
     let one = array(vec![7u8], [1]);
     let huge = one.broadcast_to([1 << 40]).unwrap();
     assert_eq!(huge.to_string(), "[7 7 7 ... 7 7 7]");
-    // Edges of so many axes would be more than can ever be printed.
+    // The edges of this many axes would be too much to print.
     let deep = DArray::from(one.clone()).broadcast_to(&[7; 15]).unwrap();
     assert_eq!(deep.to_string().matches('7').count(), 1 << 15);
     let deeper = DArray::from(one).broadcast_to(&[3; 39]).unwrap();
@@ -202,7 +201,7 @@ fn where_no_lease_can_be_had_the_text_says_what_it_is_and_why() {
         "{text}"
     );
 
-    // Waiting is for whoever asks for a lease: a text says that there is work under way.
+    // Only a lease waits for work: a text states that work is in flight.
     let (signal, completion) = Signal::new();
     buffer.note_event(signal, Effect::Writes).unwrap();
     let text = format!("{numbers} {numbers:?}");

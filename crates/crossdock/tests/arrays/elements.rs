@@ -1,4 +1,5 @@
-//! Elements that Rust's own types cannot be, and fields of structs: typed, by name and by token.
+//! Elements that Rust's own types cannot represent, and fields of structs: typed, by name and by
+//! token.
 
 use crossdock::bindings::dialect::typestr;
 use crossdock::buffer::Buffer;
@@ -36,8 +37,8 @@ fn dtypes_are_those_of_numpy() {
     assert_eq!(num_complex::Complex::<half::f16>::dtype(), DType::native(ScalarKind::Complex32));
 }
 
-/// The number goes through memory of its dtype, as the one interpreter of elements reads and writes
-/// it.
+/// Writes the number to memory of its dtype and reads it back, through the library's element
+/// interpreter.
 fn goes_through_memory<T: Element + PartialEq + std::fmt::Debug + Into<Value>>(number: T) {
     let array = DArray::zeros(T::dtype(), &[3], Order::RowMajor).unwrap();
     array.set(&[1], &number.into()).unwrap();
@@ -206,7 +207,7 @@ mod fields {
         assert!(by_token.pin().unwrap().values().eq([6.0, 4.5, 3.0, 1.5, 0.0]));
         assert!(wires.field(Y).unwrap().share().unwrap().values().eq([-4.0, -3.0, -2.0, -1.0, 0.0]));
 
-        // References to them cannot be had, unless they are of a type that lies anywhere.
+        // References to them need a type of alignment 1.
         assert!(by_token.read().unwrap_err().is_alignment());
         assert!(by_token.write().unwrap_err().is_alignment());
         let lengths = wires.field(field!(Wire, length)).unwrap();
@@ -242,7 +243,7 @@ mod fields {
         let error = guard.view().field(field!(Wire, price)).unwrap_err();
         assert!(error.is_alignment() && error.to_string().contains("by value"), "{error}");
         assert!(guard.view().field(field!(Wire, kind)).unwrap().iter().eq(&[0, 1, 2]));
-        // Without elements there is nothing to be unaligned, and nowhere to step to.
+        // Without elements, alignment and strides do not matter.
         let empty = guard.view().slice(s![3..]).unwrap();
         assert!(empty.field(field!(Wire, price)).unwrap().is_empty());
         assert_eq!(wires.slice(s![3..]).unwrap().field(Y).unwrap().len(), 0);

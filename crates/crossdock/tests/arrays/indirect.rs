@@ -19,14 +19,14 @@ use crate::cases;
 
 const CASES: usize = 4_000;
 
-/// Memory of a foreign library: tables of pointers, and rows of numbers. Every element is its own
+/// Memory of a foreign library: tables of pointers, and rows of numbers. Each element is a unique
 /// number.
 struct Foreign {
     shape: Vec<usize>,
-    /// Where pointers are followed, and what is added behind them.
+    /// The axes that follow pointers, and the offset that is added after each.
     suboffsets: Vec<Option<isize>>,
     strides: Vec<isize>,
-    /// What is before the element of index 0 in each segment's block.
+    /// The number of bytes before the element of index 0 in each segment's block.
     leads: Vec<usize>,
     blocks: Vec<Vec<u8>>,
     ptr: *const u8,
@@ -52,7 +52,7 @@ impl Foreign {
             let mut inner: Vec<usize> = (first..=last).collect();
             rng.shuffle(&mut inner);
             for axis in inner {
-                // Sometimes a gap, of any width, so that pointers and elements are unaligned.
+                // Sometimes a gap of any width, so that pointers and elements are unaligned.
                 unit += if rng.u8(0..4) == 0 { rng.isize(0..7) } else { 0 };
                 strides[axis] = if rng.u8(0..3) == 0 { -unit } else { unit };
                 let reach = unit * (shape[axis].max(1) as isize - 1);
@@ -74,7 +74,7 @@ impl Foreign {
     }
 
     /// The address of the element of index 0 in a block of one segment, which begins at an axis.
-    /// All before it have their index.
+    /// All axes before it have their index.
     fn block(&mut self, segment: usize, from: usize, index: &mut [usize]) -> *const u8 {
         let rank = self.shape.len();
         let end = (from..rank).find(|&axis| self.suboffsets[axis].is_some());
@@ -157,7 +157,7 @@ fn axis_slices(picks: &[Pick]) -> Vec<AxisSlice> {
         .collect()
 }
 
-/// One operation on both; `None` where both refuse, or where no view expresses it.
+/// One operation on both; `None` if both refuse it, or if no view expresses it.
 fn step(
     rng: &mut Rng,
     array: &DArray,
@@ -251,7 +251,7 @@ fn copies_are_the_elements(rng: &mut Rng, array: &DArray, nested: &Nested) {
     same(&copy, nested, "to_order");
     let wide = array.cast(&DType::F64, order, Casting::Checked).unwrap();
     same(&wide.cast(&DType::U32, order, Casting::Checked).unwrap(), nested, "cast");
-    // Back into it, from memory of its own: as if through a temporary.
+    // Assigned to itself from memory of its own, as if through a temporary.
     array.assign(array, Casting::Checked).unwrap();
     same(array, nested, "assigned to itself");
     let zeros = DArray::zeros(DType::U32, array.shape(), Order::RowMajor).unwrap();

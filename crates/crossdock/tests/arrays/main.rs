@@ -1,5 +1,5 @@
-//! Typed and dynamic arrays: how they are made, seen, indexed, compared, printed and handed over,
-//! by example and against oracles.
+//! Typed and dynamic arrays: construction, views, indexing, comparison, printing and export, by
+//! example and against oracles.
 
 mod basics;
 mod compare;

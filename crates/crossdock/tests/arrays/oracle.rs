@@ -1,9 +1,8 @@
-//! Arrays over real memory against the naive oracle: chains of operations, and every way to reach
+//! Arrays over real memory against the naive oracle: chains of operations, and every way to access
 //! an element.
 //!
-//! Every byte of the memory is a known function of where it lies, so that the oracle's list of
-//! addresses is a list of the bytes to be found. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the
-//! arrays.
+//! Every byte of the memory is a known function of its position, so the oracle's addresses
+//! determine the bytes. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
 
 use crossdock::array::ArrayViewMut;
 use crossdock::buffer::Buffer;
@@ -20,11 +19,10 @@ use crate::cases;
 
 const CASES: usize = 6_000;
 
-/// Windows above this are not made: strides that reach across the address space are the layout
-/// tests' own.
+/// Larger windows are not made: the layout tests cover strides that reach across the address space.
 const MAX_WINDOW: usize = 1 << 16;
 
-/// The byte at a place in memory.
+/// The byte at a position in memory.
 fn byte_at(place: i128) -> u8 {
     let mixed = (place as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 56) as u8
@@ -60,7 +58,7 @@ fn dtype(rng: &mut Rng) -> DType {
     }
 }
 
-/// A record with gaps, odd offsets, sub-arrays, records inside, and fields over the same bytes.
+/// A record with gaps, odd offsets, sub-arrays, nested records, and overlapping fields.
 fn record(rng: &mut Rng, depth: usize) -> DType {
     let mut end = 0;
     let fields: Vec<Field> = (0..rng.usize(1..4))
@@ -81,14 +79,14 @@ fn record(rng: &mut Rng, depth: usize) -> DType {
     DType::record(fields, end + rng.usize(0..3)).unwrap()
 }
 
-/// An array as the library and as the oracle see it.
+/// An array in the library and in the oracle.
 struct Twin {
     array: DArray,
-    /// Where each element lies, from the first byte of the memory.
+    /// The position of each element, from the first byte of the memory.
     nested: Nested,
 }
 
-/// What all twins of one case are views of.
+/// The common base of all twins of one case.
 struct World {
     window: usize,
     address: usize,
@@ -136,7 +134,7 @@ fn axis_slices(picks: &[Pick]) -> Vec<AxisSlice> {
     picks.iter().map(axis_slice).collect()
 }
 
-/// The picks as a person would write them.
+/// The picks as the text of a view.
 fn text_of(picks: &[Pick], rng: &mut Rng) -> String {
     let bound = |bound: &Option<isize>| bound.map_or(String::new(), |bound| bound.to_string());
     let words: Vec<String> = picks
@@ -152,7 +150,7 @@ fn text_of(picks: &[Pick], rng: &mut Rng) -> String {
     words.join(if rng.bool() { "," } else { " , " })
 }
 
-/// The oracle's field: where it lies in each element, with a sub-array's axes behind.
+/// The oracle's field: its position in each element, followed by a sub-array's axes.
 fn field_of(nested: &Nested, field: &Field) -> Nested {
     let (inner, itemsize) = match field.dtype().as_subarray() {
         Some(subarray) => (subarray.shape().to_vec(), subarray.base().itemsize()),
@@ -166,7 +164,7 @@ fn field_of(nested: &Nested, field: &Field) -> Nested {
 }
 
 impl Twin {
-    /// Runs an operation on both, compares them, and gives the result if there is one.
+    /// Runs an operation on both, compares them, and returns the result if there is one.
     fn run(&self, op: Op, rng: &mut Rng, world: &World) -> Option<Twin> {
         let (array, nested) = (&self.array, &self.nested);
         let rank = array.rank();
@@ -230,7 +228,8 @@ impl Twin {
         }
     }
 
-    /// Shape, and each address: the oracle's, and inside of the memory.
+    /// Compares the shape and each address with the oracle's, and checks that it is within the
+    /// memory.
     fn check_place(&self, world: &World, context: &str) {
         let (array, nested) = (&self.array, &self.nested);
         assert_eq!(array.shape(), nested.shape, "{context}");
@@ -284,7 +283,7 @@ impl Twin {
         self.check_copies(context);
     }
 
-    /// Lends the array under a lease, and reads it by value and by reference.
+    /// Leases the array, and reads it by value and by reference.
     fn check_view(&self, kind: LeaseKind, values: &[Value], context: &str) {
         let request = match kind {
             LeaseKind::Read => Request::read(),
@@ -355,7 +354,7 @@ fn check_copy(copy: &DArray, expected: &[u8], order: Order, context: &str) {
     assert_eq!(buffer.pin().expect(context).to_vec(), expected, "{context} in {order:?} order");
 }
 
-/// Typed access: an array of `T` and rank `D` by every guard.
+/// Typed access: an array of `T` and rank `D` through every guard.
 fn check_typed<T: Element, const D: usize>(twin: &Twin, context: &str) {
     let Ok(array) = Array::<T, D>::try_from(twin.array.clone()) else {
         panic!("{context}: not {} of rank {D}", T::dtype());
@@ -414,8 +413,8 @@ fn check_typed<T: Element, const D: usize>(twin: &Twin, context: &str) {
     }
 }
 
-/// All `&mut` at once are the elements: turned around through them, the array is turned around.
-/// Leaves all as it was.
+/// The mutable references are the elements: reversing through them reverses the array. Leaves
+/// everything unchanged.
 fn check_mutable<T: Element, const D: usize>(
     mut view: ArrayViewMut<'_, T, D>,
     expected: &[u8],
@@ -480,8 +479,8 @@ fn placed(rng: &mut Rng, itemsize: usize) -> Placed {
     let rank = rng.usize(0..=8);
     loop {
         let placed = generate::direct(rng, rank);
-        // The layout was made for another item size; the strides may well be unaligned or overlap
-        // for this one.
+        // The layout was made for another item size; with this one the strides may be unaligned or
+        // overlap.
         let plain = Plain { itemsize, ..placed.plain };
         let (low, high, _) = plain.reach(0);
         let empty = plain.shape.contains(&0);
@@ -499,7 +498,7 @@ fn placed(rng: &mut Rng, itemsize: usize) -> Placed {
 }
 
 fn memory(window: usize) -> Buffer {
-    // Of words, so that the memory is as aligned as the widest element.
+    // Words, so that the memory is aligned for the widest element.
     let mut words = vec![0u64; window.div_ceil(8)];
     for (index, word) in words.iter_mut().enumerate() {
         let place = 8 * index as i128;
@@ -548,7 +547,7 @@ fn arrays_hold_the_elements_that_the_oracle_finds_in_memory() {
             operations.case();
             let next = twin.run(op, &mut rng, &world);
             operations.note(format!("{op:?} {}", if next.is_some() { "done" } else { "refused" }));
-            // Not more elements than an oracle can list, and not all of them lost too soon.
+            // Few enough elements for an oracle's list, and not all of them lost too soon.
             let is_kept =
                 |next: &Twin| next.array.len() <= 512 && (!next.array.is_empty() || rng.usize(0..4) == 0);
             if let Some(next) = next.filter(is_kept) {

@@ -1,5 +1,5 @@
-//! Records that become other records or columns: what is refused, and in which words. What is taken
-//! stands in `records_oracle.rs`.
+//! Refused conversions of records to other records or columns, and their messages.
+//! `records_oracle.rs` tests the accepted ones.
 
 use crossdock::element::{DType, Field, Value};
 use crossdock::layout::{Layout, Order};
@@ -62,7 +62,7 @@ fn an_assignment_that_is_refused_for_its_dtypes_writes_nothing() {
         (rows(DType::I16), gaps.clone()),
         (rows(DType::U32), rows(gaps.clone())),
         (DType::subarray(&[3], DType::I16).unwrap(), rows(DType::I16)),
-        // `x` could be moved, and `y` cannot become a record.
+        // `x` could be converted, `y` cannot become a record.
         (pair(DType::U8), pair(gaps.clone())),
         (pair(rows(DType::U8)), pair(rows(gaps.clone()))),
         (pair(rows(pair(DType::U8))), pair(rows(pair(gaps)))),

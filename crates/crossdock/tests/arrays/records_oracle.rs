@@ -1,4 +1,4 @@
-//! Records that become other records, become columns, and come of them, against an oracle that goes
+//! Conversions of records to other records and to columns and back, against an oracle that converts
 //! value by value.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the arrays.
@@ -26,7 +26,7 @@ fn subarray(shape: &[usize], dtype: DType) -> DType {
     DType::subarray(shape, dtype).unwrap()
 }
 
-/// A dtype, and another one that can say all of its values.
+/// A dtype, and another one that represents all of its values.
 fn leaf(rng: &mut Rng) -> (DType, DType) {
     let (small, wide) = rng
         .choice([
@@ -63,7 +63,7 @@ fn pairs(rng: &mut Rng, depth: usize) -> Vec<Pair> {
                 }
                 _ => {
                     let (from, to) = leaf(rng);
-                    // Only those that go together are converted, the others keep their dtype.
+                    // Only convertible pairs are converted, other fields keep their dtype.
                     if to == DType::U8 || rng.bool() { (from.clone(), from) } else { (from, to) }
                 }
             };
@@ -91,7 +91,7 @@ fn record(rng: &mut Rng, mut fields: Vec<(String, DType)>) -> DType {
     DType::record(fields, end + rng.usize(gaps)).unwrap()
 }
 
-/// A record, and another one that can be made of it.
+/// A record, and another one into which it converts.
 fn records(rng: &mut Rng, depth: usize) -> (DType, DType) {
     let pairs = pairs(rng, depth);
     let from = record(rng, pairs.iter().map(|pair| (pair.name.clone(), pair.from.clone())).collect());
@@ -100,7 +100,7 @@ fn records(rng: &mut Rng, depth: usize) -> (DType, DType) {
     (from, record(rng, kept))
 }
 
-/// Memory full of random bytes, and a view of it of this shape.
+/// Memory of random bytes, and a view of it with this shape.
 fn array(rng: &mut Rng, dtype: &DType, shape: &[usize], may_repeat: bool) -> DArray {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     rng.shuffle(&mut order);
@@ -134,8 +134,8 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Whether the one value is the other, of another dtype perhaps; of records, the fields that `to`
-/// has.
+/// Whether two values are equal, possibly with different dtypes; for records, in the fields of
+/// `to`.
 fn is_same(from: &Value, to: &Value) -> bool {
     let close = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
     match (from, to) {
@@ -170,7 +170,7 @@ fn covered(dtype: &DType) -> Vec<bool> {
     covered
 }
 
-/// All bytes of the memory, and the places in it that hold a scalar of an element.
+/// All bytes of the memory, and the positions that hold a scalar of an element.
 fn memory(array: &DArray) -> (Vec<u8>, Vec<bool>) {
     let (buffer, start) = array.buffer().unwrap();
     let bytes = buffer.read().unwrap().to_vec();

@@ -1,4 +1,4 @@
-//! One element: had by index, and as a reference that keeps the memory; on the host and on a
+//! Single elements: by index, and by a reference that keeps the memory; on the host and on a
 //! device.
 
 use crossdock::array::{DReference, Reference};
@@ -102,7 +102,7 @@ fn wrong_indices_types_and_handles_are_refused() {
     assert!(array.write().is_ok(), "no lease is left behind");
 }
 
-/// Each dtype by each way: what is loaded as a machine word, and what is not.
+/// Each dtype by each way: loaded as a machine word, or not.
 #[test]
 fn every_way_to_an_element_gives_the_same_value() {
     macro_rules! check {
@@ -162,7 +162,7 @@ fn an_element_of_a_device_is_copied_by_the_device() {
     assert!(dynamic.get(&[0]).unwrap_err().is_shape());
     assert!(typed.clone().into_readonly().set([0, 0], 1).unwrap_err().is_read_only());
 
-    // A record keeps its padding, and an element without bytes can be had.
+    // A record keeps its padding, and an element of size 0 can be read.
     let dtype = DType::record([Field::new("a", 1, DType::U8)], 3).unwrap();
     let layout = Layout::contiguous(&[16], 3, Order::RowMajor).unwrap();
     let records = DArray::from_buffer(there, dtype, layout, 0).unwrap();

@@ -1,4 +1,4 @@
-//! Hand-overs: what a consumer may ask, what it is given, and the refusals, as data and as text.
+//! Exports: requests, grants, and refusals, as data and as text.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -36,7 +36,7 @@ fn rows() -> DArray {
     Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3]).unwrap().into()
 }
 
-/// The same numbers as [`rows`], but of memory that was born otherwise or in another order.
+/// The same numbers as [`rows`], in memory of another birth or in another order.
 fn born(birth: Birth, readonly: bool, order: Order) -> DArray {
     let array = match birth {
         Birth::Sole => rows().to_order(order).unwrap(),
@@ -59,13 +59,13 @@ fn born(birth: Birth, readonly: bool, order: Order) -> DArray {
 enum Expected {
     InPlace,
     Copied,
-    /// Asked for; nothing else would have been in the way.
+    /// A copy was requested; nothing else was in the way.
     CopiedOnRequest,
     Refused,
 }
 
-/// The whole table, told by a rule of its own: what stands in the way of a hand-over in place, in
-/// the order in which it is found.
+/// The whole table by an independent rule: what prevents a zero-copy export, in the order in which
+/// it is found.
 fn obstacle(kind: LeaseKind, birth: Birth, readonly: bool, order: bool, dtype: bool) -> Option<&'static str> {
     let writes = matches!(kind, LeaseKind::Write | LeaseKind::Share);
     if dtype {
@@ -154,7 +154,7 @@ fn check(array: &DArray, request: &Request, obstacle: Option<&str>) -> Expected 
             assert_eq!(expected, Expected::Refused, "{context}: {refusal}");
             assert_eq!(copied_bytes_here(), before, "{context}");
             check_refusal(&refusal, request, obstacle.unwrap_or("nothing"), needed, &context);
-            // What it says of a copy is true.
+            // The stated reason for a copy is true.
             let view = crossdock::view(array, request.clone().copy(CopyPolicy::IfNeeded)).expect(&context);
             assert_eq!(view.grant().copied_nbytes(), needed, "{context}");
         }
@@ -217,7 +217,7 @@ fn check_refusal(refusal: &Refusal, request: &Request, obstacle: &str, would_cop
     assert!(error.is_refused(), "{context}");
 }
 
-/// A refusal as a producer would make it.
+/// A refusal as a producer would build it.
 fn rebuild(refusal: &Refusal) -> Refusal {
     let reason = Reason::Unsupported(refusal.to_string());
     Refusal::new(refusal.asked().unwrap(), reason).with_offer(refusal.offer().unwrap().clone())
@@ -351,7 +351,7 @@ fn a_copy_that_fails_says_why_and_leaves_nothing() {
 
 // ===== producers that are not arrays
 
-/// A producer that gives what a function makes of a request.
+/// A producer that returns what a function makes of a request.
 struct Makes<F>(F);
 
 impl<F: Fn(&Request) -> Result<MemoryView, Refusal>> Producer for Makes<F> {
@@ -379,7 +379,7 @@ fn what_a_producer_gives_is_held_against_the_request() {
     assert_says(&refusal, &["no copy was permitted", "24 bytes"]);
     let refusal = lies(Request::read().place(Place::new(DeviceKind::CUDA, 3)), Request::read());
     assert_says(&refusal, &["cuda:3"]);
-    // What was lent by mistake is given back.
+    // A view that was lent by mistake is released.
     let array = rows();
     let other = array.clone();
     let wrong = Makes(move |_: &Request| other.export(&Request::pin()));
@@ -392,7 +392,7 @@ fn a_producer_that_fails_half_way_is_told_what_it_was_asked() {
     let short =
         Makes(|request: &Request| Array::from_owner(Arc::new(vec![0u8; 10]), [4, 4])?.export(request));
     let request = Request::read().order(Order::ColumnMajor).dtype(DType::U8);
-    // By itself it does not know what was asked.
+    // By itself it does not know the request.
     assert!(short.export(&request).unwrap_err().asked().is_none());
     let refusal = crossdock::view(&short, request).unwrap_err();
     let asked = refusal.asked().unwrap();

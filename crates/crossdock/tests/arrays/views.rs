@@ -1,5 +1,5 @@
-//! Views and iteration of all types of arrays: they agree with each other, with the naive oracle,
-//! and with loops over indices.
+//! Views and iteration of all types of arrays agree with each other, with the naive oracle, and
+//! with loops over indices.
 
 use std::fmt::Debug;
 
@@ -18,11 +18,10 @@ use crate::cases;
 const CASES: usize = 3_000;
 const MAX_WINDOW: i128 = 1 << 14;
 
-/// Where the elements of a view lie, from the beginning of the memory, and its shape; or the kind
-/// of its error.
+/// The shape of a view and the positions of its elements in the memory, or the kind of its error.
 type Seen = Result<(Vec<usize>, Vec<i128>), String>;
 
-/// Which of the predicates holds: types of arrays need not use the same words.
+/// The predicate that holds: types of arrays need not use the same words.
 fn kind(error: &crossdock::Error) -> String {
     let kinds = [
         (error.is_bounds(), "bounds"),
@@ -85,8 +84,8 @@ fn see<S: See>(made: Result<S>, start: usize) -> Seen {
     made.map(|view| view.see(start)).map_err(|error| kind(&error))
 }
 
-/// The four types do the same, and what the oracle says. `$mutable` is none where elements would
-/// have two indices.
+/// All four types return the oracle's result. `$mutable` is `None` if elements would have two
+/// indices.
 macro_rules! all_do {
     ($case:ident, $oracle:expr, $array:ident => $dynamic:expr; $typed:expr $(; mut $mutable:expr)?) => {{
         let text = format!("{} of {:?}", stringify!($dynamic), $case.array);
@@ -98,7 +97,7 @@ macro_rules! all_do {
                 assert_eq!((shape, cells), (&nested.shape, &nested.cells), "{text}");
             }
             (Err(_), None) => {}
-            // What strides cannot express, and blocks of nothing that are too long to count.
+            // Strides cannot express it, or an empty block is too long to count.
             (Err(kind), Some(nested)) if kind == "layout" || kind == "overflow" && nested.cells.is_empty() => {}
             _ => panic!("{text}: got {expected:?}, expected {oracle:?}"),
         }
@@ -204,7 +203,7 @@ impl<T: Element, const D: usize> Case<T, D> {
         }
     }
 
-    /// A copy just where there is no view, or where one is wanted.
+    /// A copy only if there is no view, or if one is requested.
     fn reshaped_by_policy<const E: usize>(&self, to: [usize; E], order: Order, expected: Option<Nested>) {
         let (array, dynamic) = (&self.array, &self.dynamic);
         let text = format!("{array:?} as {to:?} in {order:?}");
@@ -270,7 +269,7 @@ impl<T: Element, const D: usize> Case<T, D> {
         self.parts::<DOWN>(rng);
     }
 
-    /// Iteration by every type gives the parts that the oracle has, from either end.
+    /// Iterators of every type yield the oracle's parts, from either end.
     fn parts<const DOWN: usize>(&self, rng: &mut Rng) {
         let (nested, start) = (&self.nested, self.start);
         let axis = rng.usize(0..D);
@@ -335,7 +334,7 @@ impl<T: Element, const D: usize> Case<T, D> {
             &chunks,
             "by mutable chunks",
         );
-        // All parts at once are all elements: what is written through them is what is there.
+        // All parts together are all elements: writes through them are visible in the array.
         let held: Vec<_> = guard.rows_mut().collect();
         let mut count = 0u8;
         for mut row in held {
@@ -363,8 +362,8 @@ fn from_byte<T: Element>(byte: u8) -> T {
     unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
 }
 
-/// What an iterator gives, in turn; asserts that it knows its length, and gives the same from the
-/// back and by leaps.
+/// The items of an iterator; asserts that it knows its length, and yields the same from the back
+/// and with skips.
 fn seen<S: See>(
     parts: impl DoubleEndedIterator<Item = S> + ExactSizeIterator,
     start: usize,
@@ -438,14 +437,14 @@ fn bytes_are_seen_as_elements_of_any_size_that_fits() {
         assert_eq!((view.dtype(), view.nbytes(), view.shape()[0]), (&dtype, 48, 3));
         assert_eq!(view.view_as(&DType::U32).unwrap().shape(), [3, 4]);
     }
-    // Rows that end amid an element, and elements with gaps.
+    // Rows that end within an element, and elements with gaps.
     let refused = array.view_as::<[u8; 3]>().unwrap_err();
     assert!(refused.is_shape() && refused.to_string().contains("16") && refused.to_string().contains('3'));
     assert!(array.transpose().view_as::<u8>().unwrap_err().is_layout());
     assert!(array.slice(s![.., ..;2]).unwrap().view_as::<u8>().unwrap_err().is_layout());
     assert!(array.transpose().view_as::<f32>().is_ok(), "elements of the same size may lie as they like");
     assert!(erased.view_as(&DType::void(0).unwrap()).unwrap_err().is_shape());
-    // A view by reference wants what references want.
+    // A view by reference needs the alignment of references.
     let odd = bytes.slice(s![.., 1..5]).unwrap();
     assert_eq!(odd.view_as::<u32>().unwrap().get([0, 0]).unwrap().to_ne_bytes(), [0, 0, 0, 1]);
     let guard = odd.read().unwrap();

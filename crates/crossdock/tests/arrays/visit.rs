@@ -1,12 +1,12 @@
-//! From dynamic arrays to typed ones: conversions that give back what they refuse, visitors, and
-//! the macros that dispatch.
+//! Conversions from dynamic to typed arrays, which return what they refuse; visitors, and the
+//! macros that dispatch.
 
 use crossdock::array::{Native, PairVisitor, Visitor};
 use crossdock::element::{DType, Element};
 use crossdock::layout::{Layout, Order};
 use crossdock::{Array, DArray, Error, dispatch, dispatch_dtype, dispatch_rank, s};
 
-/// The ten dtypes that are visited.
+/// The ten dtypes that visitors support.
 const NATIVE: [DType; 10] = [
     DType::U8,
     DType::U16,
@@ -20,7 +20,7 @@ const NATIVE: [DType; 10] = [
     DType::F64,
 ];
 
-/// Others, which are not.
+/// Other dtypes.
 fn foreign() -> [DType; 6] {
     [
         DType::BOOL,
@@ -44,7 +44,7 @@ fn assert_says(error: &Error, words: &[&str]) {
     }
 }
 
-/// What it was called with.
+/// Reports the type that it was called with.
 struct Tell;
 
 impl Visitor for Tell {
@@ -264,7 +264,7 @@ fn two_arrays_are_dispatched_on_alike_or_each() {
     );
     assert!(dispatch!((float(&[2]), float(&[3])), Array<_, 1>, |_, y| y.len()).is_ok());
 
-    // Every pair of two lists, and what is in neither.
+    // Every pair of two lists, and dtypes in neither list.
     let dtypes = [DType::F32, DType::U8, DType::I64];
     for a in &dtypes {
         for b in &dtypes {

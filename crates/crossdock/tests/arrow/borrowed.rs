@@ -1,4 +1,4 @@
-//! Wraps of what somebody else has, and bits.
+//! Buffers on borrowed memory, and bits.
 
 use crossdock::buffer::{BitmapBuilder, BufferView, BufferViewMut};
 use crossdock::pool::Pool;

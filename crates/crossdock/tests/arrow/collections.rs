@@ -7,7 +7,7 @@ use allocator_api2::alloc::{AllocError, Allocator, System};
 use allocator_api2::vec::Vec as PoolVec;
 use crossdock::pool::{AllocOptions, Pool};
 
-/// An allocator that aligns just as it is asked to, and never to twice that.
+/// An allocator whose blocks are aligned exactly as requested, never to twice that.
 struct Meagre;
 
 impl Meagre {

@@ -1,4 +1,4 @@
-//! How a buffer comes to be.
+//! Constructors of buffers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

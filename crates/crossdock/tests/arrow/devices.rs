@@ -1,4 +1,4 @@
-//! Devices, their memory, their queues of work.
+//! Devices, their memory, their streams.
 
 use std::sync::Arc;
 

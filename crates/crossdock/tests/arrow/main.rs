@@ -1,5 +1,5 @@
-//! The memory layer of Arrow C++, held against this one: every row of `docs/arrow.md` has a test,
-//! and every test here has a row there (`page.rs` sees to it).
+//! The memory layer of Arrow C++ compared with this one: every row of `docs/arrow.md` has a test,
+//! and every test here has a row there (`page.rs` checks it).
 
 mod borrowed;
 mod building;
@@ -36,12 +36,12 @@ fn buffer(nbytes: usize) -> Buffer {
     Buffer::from_vec(numbers(nbytes)).unwrap()
 }
 
-/// The bytes, wherever they are.
+/// The bytes of a buffer in any memory.
 fn bytes(buffer: &Buffer) -> Vec<u8> {
     buffer.copy_to(&host()).unwrap().pin().unwrap().to_vec()
 }
 
-/// Memory that the processor cannot touch, with `numbers` in it.
+/// Memory that is not accessible from the CPU, with `numbers` in it.
 fn fenced(nbytes: usize) -> (Arc<FencedDevice>, Buffer) {
     let device = FencedDevice::new(0);
     let there = buffer(nbytes).copy_to(&device.memory()).unwrap();

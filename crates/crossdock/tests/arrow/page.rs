@@ -1,4 +1,4 @@
-//! The page and the tests: neither says more than the other.
+//! The page and the tests have the same rows.
 
 use crate::pages::{Page, Table};
 

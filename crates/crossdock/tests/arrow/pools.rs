@@ -1,4 +1,4 @@
-//! Where memory comes from, and who counts it.
+//! Sources of memory, and their accounts.
 
 use std::process::Command;
 use std::time::Duration;

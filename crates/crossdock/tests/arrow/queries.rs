@@ -1,4 +1,4 @@
-//! What a buffer says of itself, and what it holds.
+//! Properties of a buffer, and its content.
 
 use std::sync::Arc;
 

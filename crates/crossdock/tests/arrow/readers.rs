@@ -183,7 +183,7 @@ fn a_growing_writer_takes_memory_of_any_pool() {
 fn finishing_ends_the_writer_and_gives_just_what_was_written() {
     let mut writing = BufferWriter::new(MutableBuffer::new().unwrap());
     writing.write_all(&numbers(100)).unwrap();
-    let finished = writing.finish(); // there is no writer any more
+    let finished = writing.finish(); // the writer is consumed
     assert_eq!(bytes(&finished), numbers(100));
     for at in 100..128 {
         // SAFETY: pools round 100 bytes up to a block of 128, and finishing a buffer zeroes the
@@ -200,7 +200,7 @@ fn a_writer_that_is_reset_is_empty_and_keeps_its_room() {
     assert_eq!((writing.bytes().nbytes(), writing.position(), writing.bytes().capacity()), (0, 0, 1024));
 }
 
-/// A file that is gone with the test.
+/// A file that is deleted after the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -217,7 +217,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It is a temporary file: nobody minds one that stays.
+        // A temporary file: it does not matter if it stays.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -257,7 +257,7 @@ fn a_reader_and_a_writer_of_device_memory_obey_the_same_bounds_and_the_writer_fl
     let mut expected = numbers(100);
     expected[10..20].fill(7);
     assert_eq!(bytes(&there), expected, "it was there when the writer was dropped, and nothing beside");
-    // Memory of the host that the device sees is no less a stream.
+    // Host memory that the device can access is a stream nevertheless.
     device.set_mappable(true);
     let mapped = buffer(100).map_to(&device.memory()).unwrap().unwrap();
     let mut read = Vec::new();

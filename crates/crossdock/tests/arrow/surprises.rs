@@ -124,7 +124,7 @@ fn a_million_nested_slices_are_one_memory_and_dropped_in_any_order() {
     assert_eq!(last.read().unwrap()[..], [0]);
     drop(last);
     assert_eq!(pool.statistics().live_count, 0);
-    // Each keeps nothing but the memory, not the slice that it came from.
+    // Each slice keeps only the memory, not the slice that it came from.
     let mut one = pool.zeroed(COUNT).unwrap();
     for _ in 0..COUNT - 1 {
         one = one.slice(1..).unwrap();
@@ -283,7 +283,7 @@ fn nobody_sees_what_was_in_the_memory_before() {
         growing.resize(nbytes).unwrap();
         assert!(growing[1..].iter().all(|&byte| byte == 0), "nor what it held itself");
         drop(growing);
-        // Memory that is not initialised is no buffer, and gives no `u8`.
+        // Uninitialised memory is not a buffer, and yields no `u8`.
         let mut fresh = pool.uninit(nbytes).unwrap();
         let room: &mut [std::mem::MaybeUninit<u8>] = fresh.as_uninit_mut();
         assert_eq!(room.len(), nbytes);
@@ -358,7 +358,7 @@ fn a_buffer_outlives_every_handle_of_its_pool() {
     let slice = kept.slice(50..).unwrap();
     drop(kept);
     std::thread::spawn(move || assert_eq!(slice.read().unwrap()[..], numbers(100)[50..])).join().unwrap();
-    // The pool is there as long as it is needed: a buffer that grows still obeys its limit.
+    // The pool lives as long as it is needed: a growing buffer still obeys its limit.
     let mut growing = Pool::system().unwrap().capped("gone", 4096).unwrap().mutable(10).unwrap();
     assert!(growing.resize(5000).unwrap_err().is_out_of_memory());
     growing.resize(4096).unwrap();
@@ -425,12 +425,12 @@ fn a_limit_is_not_passed_once_in_600_000_operations_of_two_threads() {
             scope.spawn(|| {
                 let mut held = Vec::new();
                 for operation in 0..OPERATIONS {
-                    // Up to seven blocks each, so that eight are not enough for two.
+                    // Up to seven blocks per thread, so that eight are not enough for two threads.
                     if held.len() < 7 && operation % 3 != 0 {
                         match pool.uninit(BLOCK) {
                             Ok(block) => {
-                                // Counted after it was had and until before it is given back: never
-                                // too many.
+                                // Counted after the allocation and until just before the release:
+                                // never too many.
                                 if IN_USE.fetch_add(BLOCK, Ordering::SeqCst) + BLOCK > LIMIT {
                                     passed.fetch_add(1, Ordering::Relaxed);
                                 }
@@ -489,10 +489,10 @@ fn what_a_small_view_keeps_is_told_and_can_be_given_up() {
 
 // ===== debug mode
 
-/// Writes a byte at a distance from the beginning of a buffer of 100 bytes in debug mode, which is
-/// then dropped, and leaked where it is damaged.
+/// Writes a byte at a distance from the beginning of a buffer of 100 bytes in debug mode. The
+/// buffer is then dropped, and leaked if it is damaged.
 fn damage_by_writing_at(at: isize) -> Option<Damage> {
-    // What was found is one list for the whole process: nobody else does damage meanwhile.
+    // The list of damage belongs to the process, so one thread damages at a time.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let pool = Pool::system().unwrap().guarded("guarded").unwrap();

@@ -1,4 +1,4 @@
-//! What Arrow's own tests check, checked here; where a figure differs, the page says how.
+//! What Arrow's own tests check, checked here; the page explains figures that differ.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn large_buffers_are_compared_by_content_and_by_prefix() {
     let (first, same) = (buffer(nbytes), buffer(nbytes));
     let other = Buffer::from_vec(vec![9u8; nbytes]).unwrap();
     assert!(first.equals(&same).unwrap() && !first.equals(&other).unwrap());
-    // Two buffers over one address.
+    // Two buffers at one address.
     let storage = numbers(nbytes);
     let ptr = storage.as_ptr().cast_mut();
     // SAFETY: `storage` has `nbytes` bytes and outlives both buffers, and no code writes it.

@@ -1,4 +1,4 @@
-//! Arrays lent by Arrow's structs: in place, as they are, or refused with the reason.
+//! Exports of arrays by Arrow's structs: zero-copy, or refused with the reason.
 
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ExportOptions};
@@ -69,7 +69,7 @@ fn axes_behind_the_first_lie_in_any_order() {
         assert_eq!((back.shape(), back.strides()), (permuted.shape(), permuted.strides()));
         assert_eq!(back.as_ptr(), array.as_ptr());
     }
-    // One in which axis 0 is not the slowest has no rows that lie one after the other.
+    // If axis 0 is not the slowest, the rows do not lie one after another.
     let refusal = arrow::export(&array.permute(&[1, 0, 2, 3]).unwrap(), &options()).unwrap_err();
     assert!(matches!(refusal.reason(), Reason::Layout(_)), "{refusal}");
 }
@@ -86,7 +86,7 @@ fn an_array_goes_out_whole_whatever_the_order_of_its_axes() {
     let back = take_over(exported).into_array().unwrap();
     assert_eq!((back.shape(), &back.strides()[1..]), (&[1, 6, 4][..], array.strides()));
     assert!(back.drop_axis(0, 0).unwrap().equals(&array).unwrap());
-    // A single element is one tensor without axes, which is a column of one.
+    // A single element is one tensor without axes, hence a column of one row.
     let one = numbers().slice(s![1, 2]).unwrap();
     let back = relayed(&one, &options().whole());
     assert_eq!((back.shape(), back.get(&[0]).unwrap().to_string()), (&[1][..], "8".to_owned()));
@@ -122,7 +122,7 @@ fn without_elements_there_are_no_addresses() {
     }
     let nothing = DArray::zeros(DType::void(0).unwrap(), &[5], Order::RowMajor).unwrap();
     assert_eq!(relayed(&nothing, &options()).shape(), [5]);
-    // From an address at which no element could be.
+    // At an address that is unaligned for elements.
     let bytes = Buffer::from_vec(vec![0u8; 9]).unwrap().slice(1..1).unwrap();
     let nowhere = DArray::from_buffer_in_order(bytes, DType::F64, &[0], Order::RowMajor).unwrap();
     assert!(arrow::export(&nowhere, &options()).is_ok());
@@ -299,7 +299,7 @@ fn a_mask_adds_nulls_to_those_that_are_not_a_time() {
             assert_eq!(again.get(&[index]).unwrap().as_bool(), Some(is_valid && index != 1));
         }
     }
-    // A null that is a time as a number is refused as an array.
+    // A null is a valid time as a number, so the array is refused.
     let exported = arrow::export(&array, &options().validity(valid([false, true, true, true]))).unwrap();
     assert!(take_over(exported).into_array().unwrap_err().is_value());
     let durations = array.view_as(&DType::timedelta(TimeUnit::SECOND)).unwrap();
@@ -356,7 +356,7 @@ fn what_arrow_cannot_say_is_named() {
         (DType::packed_record([("x\0y", DType::U8)]).unwrap(), "NUL"),
         (DType::subarray(&[2], DType::BF16).unwrap(), "bfloat16"),
     ] {
-        // Not even where a copy would be needed for another reason.
+        // Not even if a copy is needed for another reason.
         let array = DArray::zeros(dtype, &[4], Order::RowMajor).unwrap();
         assert_unsupported(&array, part);
         assert_unsupported(&array.slice(s![..;2]).unwrap(), part);
@@ -431,7 +431,7 @@ fn nobody_writes_until_the_column_is_released() {
     assert!(schema.private_data.is_null() && column.private_data.is_null());
 }
 
-/// As a consumer does.
+/// Releases both structs, as a consumer does.
 fn release(schema: &mut ArrowSchema, column: &mut ArrowArray) {
     // SAFETY: the caller has not released the schema, and `release` is called once.
     unsafe { schema.release.unwrap()(schema) };
@@ -482,14 +482,14 @@ fn memory_that_others_may_write_is_refused_or_copied() {
     );
     assert_eq!(arrow::export(&shared, &copying()).unwrap().copied_nbytes(), 8);
     assert!(arrow::export(&shared.into_sealed().unwrap(), &options()).is_ok());
-    // So it is while somebody else may write it.
+    // This also holds while other code may write the array.
     let array = numbers();
     let lease = view(&array, Request::share()).unwrap();
     assert!(matches!(arrow::export(&array, &options()).unwrap_err().reason(), Reason::Lease(_)));
     assert_eq!(arrow::export(&array, &copying()).unwrap().copied_nbytes(), 96);
     drop(lease);
     assert_eq!(arrow::export(&array, &copying()).unwrap().copied_nbytes(), 0);
-    // Read-only is what they want.
+    // Consumers require read-only memory.
     assert!(arrow::export(&array.into_readonly(), &options()).is_ok());
 }
 
@@ -562,7 +562,7 @@ fn a_column_that_was_moved_out_of_the_schema_on_offer_is_told_and_not_read() {
         // SAFETY: the child belongs to a schema that is not released, and only this test refers to
         // it.
         let child = unsafe { &mut *child };
-        // Moved as the specification says: the struct is copied, and the one left behind is marked.
+        // Moved as the specification requires: the struct is copied, and the original is marked.
         // SAFETY: the struct is readable, and from here on only the copy is used, since the
         // original is marked as moved.
         let mut moved = unsafe { std::ptr::read(child) };

@@ -1,4 +1,4 @@
-//! Our declarations of Arrow's C structs against the header that is installed with `pyarrow`.
+//! The library's declarations of Arrow's C structs against the header of `pyarrow`.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! What comes in by Arrow's structs: every bad one an error with its numbers, every good one arrays
-//! in place, and each struct released exactly once whatever happens.
+//! Imports of Arrow's structs: every bad one is an error with its numbers, every good one a
+//! zero-copy array, and each struct is released exactly once in any case.
 
 use std::thread;
 
@@ -89,7 +89,7 @@ fn what_was_released_or_moved_is_an_error() {
     // accepts those.
     let error = unsafe { arrow::import(&mut schema, &mut array) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("released"), "{error}");
-    // Consumed twice by mistake: the second time it is marked.
+    // Consumed twice by mistake: the second time it is marked as moved.
     let loan = lent(Column::default());
     let array = take_over(&loan).unwrap().into_array().unwrap();
     assert!(take_over(&loan).unwrap_err().to_string().contains("released"));
@@ -162,7 +162,7 @@ fn rows_that_are_not_there_are_errors() {
     let huge = |kind, length| Column { kind, lies: vec![Lie::Length(length)], ..Column::default() };
     assert_refused(huge(Kind::Values("l", 8), i64::MAX), Error::is_overflow, &["9223372036854775807"]);
     assert_refused(lying(Lie::Offset(i64::MAX)), Error::is_overflow, &["9223372036854775807"]);
-    // Below 2⁶⁴, but more than an offset can be.
+    // Below 2⁶⁴, but larger than any valid offset.
     assert_refused(lying(Lie::Offset(1 << 61)), Error::is_overflow, &["leaves the address space"]);
     assert_refused(lying(Lie::Offset((1 << 61) - 1000)), Error::is_overflow, &["leaves the address space"]);
     let far = Column { lies: vec![Lie::Length(i64::MAX)], ..lists(3, 1, Column::default()) };
@@ -219,10 +219,10 @@ fn circles_and_depths_are_refused() {
     for _ in 0..64 {
         deep = lists(1, 3, deep);
     }
-    // One axis more than there can be.
+    // One axis more than supported.
     assert_refused(deep.clone(), Error::is_unsupported, &["65"]);
     assert_refused(lists(1, 3, deep), Error::is_unsupported, &["64 levels"]);
-    // Two children each, both of which are the column itself: as many paths as 2⁶⁴.
+    // Two children each, both of which are the column itself: 2⁶⁴ paths.
     let forked = Column { lies: vec![Lie::Fork], ..of(vec![]) };
     assert_refused(of(vec![forked]), Error::is_unsupported, &["65536"]);
 }
@@ -306,7 +306,7 @@ fn records_are_copies_and_need_names() {
 
 #[test]
 fn a_bitmap_that_nobody_asked_about_is_not_read() {
-    // It would say that some are null.
+    // The count would state that some are null.
     for nulls in [Nulls::Zero, Nulls::Unknown] {
         let loan = lent(Column { length: 100, nulls, ..Column::default() });
         assert!(take_over(&loan).unwrap().into_array().is_ok());
@@ -374,7 +374,7 @@ fn every_lie_is_refused_wherever_it_is_told_alone_and_in_pairs() {
     for root in honest {
         assert!(take_over(&lent(root.clone())).unwrap().into_columns().is_ok());
         for first in Lie::ALL.into_iter().filter(|first| *first != Lie::Fork) {
-            // Two roads alone are a long way.
+            // Two paths alone take long.
             for second in Lie::ALL.into_iter().filter(|second| *second != Lie::Fork) {
                 let mut top = root.clone();
                 top.lies = vec![first, second];
@@ -389,8 +389,8 @@ fn every_lie_is_refused_wherever_it_is_told_alone_and_in_pairs() {
     }
 }
 
-/// Takes over what a recipe lends, and compares it with what the recipe says. Returns whether it
-/// was taken.
+/// Imports a recipe's structs, and compares the result with the recipe. Returns whether the import
+/// succeeded.
 fn check(recipe: &Recipe) -> bool {
     let loan = Loan::new(recipe);
     let block = loan.block();

@@ -1,4 +1,5 @@
-//! Arrays of any layout, out and in again, beside the list of the addresses of their elements.
+//! Arrays of any layout, exported and imported again, against the list of their elements'
+//! addresses.
 
 use crossdock::bindings::arrow;
 use crossdock::buffer::Buffer;
@@ -12,13 +13,13 @@ use fastrand::Rng;
 
 use crate::{options, take_over};
 
-/// Whether a consumer that counts rows along the first axis, and lets the others lie as they like,
-/// finds the elements one after the other.
+/// Whether elements are contiguous for a consumer that takes the first axis as rows, and accepts
+/// any order of the others.
 fn lies_in_rows(nested: &Nested, itemsize: usize) -> bool {
     if nested.shape.contains(&0) {
         return true;
     }
-    // In the order of their addresses, without gaps; and row by row.
+    // Without gaps in the order of their addresses, and contiguous row by row.
     let per_row = nested.cells.len() / nested.shape[0];
     let mut sorted = nested.cells.clone();
     for row in sorted.chunks_mut(per_row) {
@@ -27,8 +28,8 @@ fn lies_in_rows(nested: &Nested, itemsize: usize) -> bool {
     sorted.windows(2).all(|pair| pair[1] - pair[0] == itemsize as i128) && is_box(nested, itemsize)
 }
 
-/// Whether the axes behind the first have strides that lead forwards: not every order of addresses
-/// is one of axes.
+/// Whether the axes behind the first have positive strides: not every order of addresses is an
+/// order of axes.
 fn is_box(nested: &Nested, itemsize: usize) -> bool {
     let Some(strides) = nested.strides() else { return false };
     let long = nested.shape.iter().zip(&strides).filter(|(len, _)| **len > 1);
@@ -124,7 +125,7 @@ fn what_arrow_can_say_goes_out_in_place_and_the_rest_by_a_copy() {
     }
 }
 
-/// Rows that a table of pointers leads to have no order that Arrow knows.
+/// Rows behind a table of pointers have no order that Arrow supports.
 fn behind_pointers(rng: &mut Rng) {
     let (rows, columns) = (rng.usize(1..5), rng.usize(1..5));
     let rows: Vec<Vec<i32>> = (0..rows).map(|_| (0..columns).map(|_| rng.i32(..)).collect()).collect();
@@ -137,7 +138,7 @@ fn behind_pointers(rng: &mut Rng) {
     assert_eq!(back.read().unwrap().as_slice().unwrap(), rows.concat());
 }
 
-/// Strides of a class, which the name tells.
+/// Strides of a class, which has this name.
 fn layout(rng: &mut Rng, shape: &[usize], itemsize: usize) -> (Layout, &'static str) {
     let mut order: Vec<usize> = (0..shape.len()).collect();
     let class = ["row-major", "permuted", "axes behind the first permuted", "negative", "zero", "gaps"]

@@ -1,5 +1,5 @@
-//! Arrow's C structs, without a crate of Arrow's on our side: what goes out, what comes in, and
-//! `arrow-rs` on the other side.
+//! Arrow's C structs, declared without an Arrow crate: exports, imports, and `arrow-rs` as the
+//! counterpart.
 
 #[path = "../c_header/mod.rs"]
 mod c_header;
@@ -24,7 +24,7 @@ fn take_over(exported: Exported<ArrowArray>) -> Imported {
     imported.expect("what we export, we import")
 }
 
-/// An array out and in again.
+/// Exports an array and imports it again.
 fn relayed(array: &DArray, options: &ExportOptions) -> DArray {
     take_over(arrow::export(array, options).unwrap()).into_array().unwrap()
 }
@@ -53,7 +53,7 @@ fn described(schema: &ArrowSchema) -> String {
     format!("{}:{}{below}", text(schema.name), text(schema.format))
 }
 
-/// The extension type that a schema of ours names, and what it says.
+/// The extension type in the schema of an export, and its parameters.
 fn metadata(schema: &ArrowSchema) -> String {
     let mut at = schema.metadata.cast::<u8>();
     let mut take = |len: usize| {

@@ -1,4 +1,4 @@
-//! Streams of columns: each column a loan of its own, and everything released once, however the
+//! Streams of columns: each column is a separate loan, and everything is released once, however the
 //! producer behaves.
 
 use std::cell::Cell;
@@ -36,7 +36,7 @@ fn streams_of_arrow_rs_are_taken_in_place() {
     let last = stream.next_column().unwrap().unwrap().into_columns().unwrap();
     let error = stream.next_column().unwrap_err();
     assert!(error.is_io() && error.to_string().contains("the source ran dry"), "{error}");
-    // After an error there is nothing.
+    // After an error the stream has ended.
     assert!(stream.next_column().unwrap().is_none());
     drop(stream);
     assert_eq!(columns[0].1.get(&[2]).unwrap().as_i64(), Some(3));
@@ -47,7 +47,7 @@ thread_local! {
     static RELEASED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What a producer of the tests does.
+/// The behaviour of a producer of the tests.
 #[derive(Clone, Copy)]
 enum Behaviour {
     Gives(usize),

@@ -1,4 +1,4 @@
-//! `arrow-rs` as the counterpart: its structs are ours, bit for bit.
+//! `arrow-rs` as the counterpart: its structs equal this library's, bit for bit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn to_theirs(exported: Exported<ArrowArray>) -> (ArrayData, Field) {
     (unsafe { from_ffi(array, &schema) }.unwrap(), field)
 }
 
-/// What they export, taken over.
+/// Imports an export of `arrow-rs`.
 fn from_theirs(data: &ArrayData, field: &Field) -> crossdock::Result<Imported> {
     let (mut array, _) = to_ffi(data).unwrap();
     let mut schema = FFI_ArrowSchema::try_from(field).unwrap();
@@ -197,7 +197,7 @@ fn tensors_of_ours_are_lists_with_the_name_of_the_extension() {
     let back = from_theirs(&data, &field).unwrap().into_array().unwrap();
     assert_eq!((back.shape(), back.strides()), (&[2, 4, 3][..], &[48, 4, 16][..]));
     assert_eq!(back.as_ptr(), ours.as_ptr().cast());
-    // Whoever does not know the name has one axis.
+    // A consumer that does not know the name sees one axis.
     let plain = field.with_metadata(HashMap::<String, String>::new());
     assert_eq!(from_theirs(&data, &plain).unwrap().into_array().unwrap().shape(), [2, 12]);
 }

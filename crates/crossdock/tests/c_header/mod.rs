@@ -1,13 +1,13 @@
-//! Declarations of ours against a C header that a Python package brings: a C file with our offsets
-//! and numbers as static assertions, which must compile.
+//! The library's declarations against a C header of a Python package: a C file with the library's
+//! offsets and numbers as static assertions, which must compile.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crossdock_testkit::missing;
 
-/// The lines that assert the sizes of structs, and the offsets of their fields. `$c` is what stands
-/// before a name in C.
+/// The lines that assert the sizes of structs, and the offsets of their fields. `$c` is the prefix
+/// of a name in C.
 macro_rules! structs {
     ($c:literal: $($name:ident { $($field:ident),* })*) => {{
         use std::fmt::Write as _;
@@ -25,18 +25,18 @@ macro_rules! structs {
 }
 pub(crate) use structs;
 
-/// A header, and where to look for it.
+/// A header, and where it is searched.
 pub(crate) struct Header {
-    /// What is included, below the folder.
+    /// The included path, below the folder.
     pub(crate) path: &'static str,
-    /// The Python package that brings it, in its folder `include`.
+    /// The Python package that contains it, in its folder `include`.
     pub(crate) package: &'static str,
-    /// Names the folder instead.
+    /// The environment variable that names the folder instead.
     pub(crate) variable: &'static str,
 }
 
 impl Header {
-    /// The folder from which it is included, or why there is none.
+    /// The folder of the header, or why there is none.
     fn folder(&self) -> Result<PathBuf, String> {
         if let Some(folder) = std::env::var_os(self.variable) {
             return Ok(folder.into());
@@ -75,8 +75,8 @@ sys.exit('there is no package {0}') if found is None else print(os.path.dirname(
         Ok(output.status.success())
     }
 
-    /// Asserts that the assertions hold, and that a false one would be seen. Without the header,
-    /// and unless counterparts are required, nothing is asserted.
+    /// Asserts that the assertions hold, and that a false one is detected. Asserts nothing if the
+    /// header is missing, unless counterparts are required.
     #[track_caller]
     pub(crate) fn assert_same(&self, assertions: &str, false_one: &str) {
         let checked = self.folder().and_then(|folder| {

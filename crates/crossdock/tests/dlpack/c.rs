@@ -1,4 +1,4 @@
-//! DLPack with counterparts in C that know nothing but the structs, compiled here and now.
+//! DLPack with counterparts in C that only know the structs, compiled by the test.
 
 use std::ffi::{CString, c_int, c_void};
 use std::mem::transmute_copy;
@@ -34,8 +34,8 @@ type Store = unsafe extern "C" fn(*const DLManagedTensorVersioned, *const c_void
 type Produce = unsafe extern "C" fn(i64, i64, c_int, u64) -> *mut DLManagedTensorVersioned;
 type Alive = unsafe extern "C" fn() -> c_int;
 
-/// A C file of `tests/c` as a shared object that stays loaded; `None` where there is no compiler
-/// and none is required.
+/// A C file of `tests/c` as a shared object that stays loaded; `None` if there is no compiler and
+/// none is required.
 struct Library(*mut c_void);
 
 impl Library {
@@ -96,7 +96,7 @@ fn consumer() -> Option<impl Fn(*mut DLManagedTensorVersioned) -> (c_int, Report
     })
 }
 
-/// Lends the array to the consumer, who must see exactly it, and add it up to `sum`.
+/// Exports the array to the consumer, which must see the same array and the sum `sum`.
 #[track_caller]
 fn assert_seen(
     consume: &impl Fn(*mut DLManagedTensorVersioned) -> (c_int, Report),

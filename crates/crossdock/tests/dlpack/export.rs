@@ -1,4 +1,4 @@
-//! Arrays lent by DLPack: in place, as they are, under the right lease, or refused with the reason.
+//! Exports of arrays by DLPack: zero-copy, under the right lease, or refused with the reason.
 
 use std::error::Error as _;
 use std::slice;
@@ -71,7 +71,7 @@ fn a_tensor_has_the_exact_address_and_strides_in_elements() {
 
 #[test]
 fn axes_of_length_one_have_ordinary_strides() {
-    // What a slice leaves behind there is no whole number of elements.
+    // The distance to the next element is not a multiple of the element size.
     let layout = Layout::new(&[1, 3, 1], &[7, 8, -99], 8).unwrap();
     let array = DArray::from_buffer(Buffer::zeroed(24).unwrap(), DType::F64, layout, 0).unwrap();
     let exported = export_versioned(&array, &options()).unwrap();
@@ -111,7 +111,7 @@ fn every_dtype_that_dlpack_has_goes_out_and_comes_back() {
             let flag = if bits < 8 { IS_SUBBYTE_TYPE_PADDED } else { 0 };
             assert_eq!(exported.managed().flags, flag, "{dtype}");
             assert_eq!(*import(exported).dtype(), dtype);
-            // The legacy struct has no flag by which to say that they are padded.
+            // The legacy struct has no flag for padded elements.
             assert_eq!(export_legacy(&array, &options()).is_ok(), bits >= 8, "{dtype}");
             types += 1;
         }
@@ -366,7 +366,7 @@ fn memory_on_a_device_is_relayed_untouched() {
 
 // ===== every layout
 
-/// Random layouts, against what the naive oracle says of them.
+/// Random layouts against the naive oracle.
 #[test]
 fn a_place_without_devices_is_named() {
     let here = DArray::from(numbers());
@@ -415,7 +415,7 @@ fn whatever_the_layout_it_comes_back_in_place_or_is_refused_for_its_strides() {
                 assert_eq!(back.to_cells(), cells.iter().map(|cell| base + cell).collect::<Vec<_>>());
                 for position in 0..cells.len().min(3) {
                     let index = index_of(&plain.shape, position * (cells.len() - 1) / 2 % cells.len());
-                    // As text: what is no number is not equal to itself.
+                    // As text, since NaN does not equal itself.
                     let (one, other) = (array.get(&index).unwrap(), back.get(&index).unwrap());
                     assert_eq!(one.to_string(), other.to_string());
                 }

@@ -1,4 +1,4 @@
-//! Our declarations of DLPack's structs against the header that is installed with `apache-tvm-ffi`.
+//! The library's declarations of DLPack's structs against the header of `apache-tvm-ffi`.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crossdock::memory::DeviceKind;
 
 use crate::c_header::{Header, structs};
 
-/// The assertions, one a line.
+/// The assertions, one per line.
 fn assertions() -> String {
     let mut text = structs! { "":
         DLPackVersion { major, minor }

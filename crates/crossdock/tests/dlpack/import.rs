@@ -1,5 +1,5 @@
-//! What DLPack structs become: every bad one an error with its numbers, every good one an array in
-//! place, and the deleter called exactly once whatever happens.
+//! Imports of DLPack structs: every bad one is an error with its numbers, every good one a
+//! zero-copy array, and the deleter is called exactly once in any case.
 
 use std::thread;
 
@@ -51,7 +51,7 @@ fn a_null_struct_is_an_error() {
 #[test]
 fn another_major_version_is_given_back_and_not_looked_at() {
     for major in [0, 2, u32::MAX] {
-        // Had it been looked at, the error would be about the shape.
+        // If it were read, the error would concern the shape.
         let recipe = Recipe { version: [major, 7], shape: None, ..Recipe::default() };
         assert_refused(recipe, Error::is_unsupported, &[&format!("version is {major}.7"), "1.x"]);
     }
@@ -61,7 +61,7 @@ fn another_major_version_is_given_back_and_not_looked_at() {
 fn null_data_with_elements_is_malformed() {
     let recipe = Recipe { data: Data::Null, ..Recipe::default() };
     assert_refused(recipe, Error::is_malformed, &["data is null", "6 elements"]);
-    // An offset does not make an address of it.
+    // An offset does not turn null into an address.
     let recipe = Recipe { data: Data::Null, byte_offset: 64, ..Recipe::default() };
     assert_refused(recipe, Error::is_malformed, &["data is null"]);
 }
@@ -111,7 +111,7 @@ fn strides_that_overflow_are_refused() {
         let recipe = Recipe { strides: Some(vec![stride, 1]), ..Recipe::default() };
         assert_refused(recipe, Error::is_overflow, &["axis 0", &stride.to_string(), "4 bytes"]);
     }
-    // In bytes each of them fits, but together they reach too far.
+    // Each stride fits in bytes, but together they reach too far.
     let recipe = Recipe { strides: Some(vec![1 << 60, 1 << 59]), ..Recipe::default() };
     assert_refused(recipe, Error::is_overflow, &["[4611686018427387904, 2305843009213693952]"]);
 }
@@ -180,7 +180,7 @@ fn values(array: &DArray) -> Vec<u8> {
     array.to_order(Order::RowMajor).unwrap().buffer().unwrap().0.pin().unwrap().to_vec()
 }
 
-/// Imports it, compares address and elements, drops it, and asks whether it was given back once.
+/// Imports it, compares address and elements, drops it, and checks that it was deleted once.
 #[track_caller]
 fn assert_taken(recipe: Recipe, byte: usize) {
     let loan = Loan::new(&recipe);
@@ -201,7 +201,7 @@ fn null_strides_are_row_major() {
 fn a_byte_offset_is_added() {
     let recipe = Recipe { byte_offset: 64, ..Recipe::default() };
     assert_taken(recipe.clone(), 64);
-    // The pointer alone may lie anywhere.
+    // The pointer alone may be anywhere.
     let data = Data::Block(0usize.wrapping_sub(40));
     assert_taken(Recipe { data, ..recipe }, 24);
 }
@@ -368,7 +368,7 @@ fn the_last_holder_gives_it_back_on_whichever_thread() {
 
 // ===== all of them
 
-/// Imports what the bytes choose, and compares with the recipe's own answers.
+/// Imports what the bytes choose, and compares it with the recipe's own answers.
 fn check(bytes: &[u8], coverage: &mut Coverage) {
     let recipe = Recipe::choose(&mut Choices(bytes));
     coverage.case();

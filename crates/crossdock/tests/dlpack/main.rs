@@ -1,4 +1,4 @@
-//! DLPack in both directions, held against its header and against counterparts in C.
+//! DLPack imports and exports, against its header and against counterparts in C.
 
 mod c;
 #[path = "../c_header/mod.rs"]

@@ -1,4 +1,4 @@
-//! What is described without being lent: what an export says, of memory that nobody relies on.
+//! Descriptions without a lease: the content of an export, of memory on which no consumer relies.
 
 use std::slice;
 

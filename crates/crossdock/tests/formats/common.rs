@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of these tests.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crossdock::buffer::Buffer;
 use crossdock::layout::{Layout, Order};
 use crossdock::{DArray, Error};
 
-/// A folder of its own for each test, gone with it.
+/// A folder for one test, which is deleted after it.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -27,7 +27,7 @@ impl Drop for Folder {
     }
 }
 
-/// Every element, one by one, as it is told.
+/// Every element as text, one by one.
 pub(crate) fn values(array: &DArray) -> Vec<String> {
     let indices = array.shape().iter().fold(vec![vec![]], |all: Vec<Vec<usize>>, &len| {
         all.iter().flat_map(|index| (0..len).map(move |i| [&index[..], &[i]].concat())).collect()
@@ -41,7 +41,7 @@ pub(crate) fn assert_same(got: &DArray, wanted: &DArray) {
     assert_eq!(values(got), values(wanted));
 }
 
-/// Numbers from 0 on, of any dtype, as bytes of a pattern that has no period of 8.
+/// Numbers from 0 on, of any dtype, as bytes of a pattern without a period of 8.
 pub(crate) fn pattern(dtype: &str, shape: &[usize], order: Order) -> DArray {
     let dtype: crossdock::element::DType = dtype.parse().unwrap();
     let layout = Layout::contiguous(shape, dtype.itemsize(), order).unwrap();
@@ -59,7 +59,7 @@ pub(crate) fn buffer(bytes: &[u8]) -> Buffer {
     Buffer::from_vec(bytes.to_vec()).unwrap()
 }
 
-/// One sentence in lower case that has these words.
+/// Asserts that the text is one sentence in lower case with these words.
 #[track_caller]
 pub(crate) fn assert_says(error: &Error, words: &[&str]) {
     let text = error.to_string();

@@ -1,4 +1,4 @@
-//! The doors that all formats share: `open`, `open_all`, `save` and their options.
+//! The functions that all formats share: `open`, `open_all`, `save` and their options.
 
 use crossdock::Array;
 use crossdock::buffer::Buffer;

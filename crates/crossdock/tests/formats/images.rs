@@ -7,7 +7,7 @@ use crossdock::{Array, DArray};
 
 use crate::common::{Folder, assert_says, buffer, pattern, ramp, values};
 
-/// Smooth, so that what is lost is little.
+/// Smooth, so that compression loses little.
 fn smooth(channels: usize) -> DArray {
     let samples = (0..24 * 32 * channels).map(|n| (n / channels * 5 / 16 + n % channels * 8) as u8);
     Array::from_vec(samples.collect(), [24, 32, channels]).unwrap().into()
@@ -98,7 +98,7 @@ mod png {
     fn a_truncated_or_damaged_image_is_an_error() {
         let mut bytes = Vec::new();
         png::write(&mut bytes, &pattern("u1", &[5, 7, 3], Order::RowMajor)).unwrap();
-        // What ends behind the pixels lacks nothing of them.
+        // A file that ends behind the pixels is complete.
         let pixels_end = bytes.len() - 12 - 4;
         for end in 8..pixels_end {
             let error = png::from_buffer(buffer(&bytes[..end])).unwrap_err();
@@ -168,7 +168,7 @@ mod jpeg {
             changed[at] ^= 0xff;
             drop(jpeg::from_buffer(buffer(&changed)));
         }
-        // Something may stand behind the end.
+        // Trailing bytes are permitted.
         bytes.extend([0; 100]);
         assert!(jpeg::from_buffer(buffer(&bytes)).is_ok());
     }

@@ -1,5 +1,5 @@
-//! Files of arrays in every format: what is written comes back, in place where it can be, and what
-//! is bad gives one clear error. Formats behind features are tested where these are on.
+//! Array files in every format: what is written is read back equal, mapped if possible, and a bad
+//! file gives one clear error. Formats behind features are tested if these are on.
 
 mod common;
 mod doors;

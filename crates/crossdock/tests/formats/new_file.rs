@@ -1,4 +1,4 @@
-//! A file appears once it is complete; pipes and devices are written through.
+//! A file appears when it is complete; pipes and devices are written directly.
 
 use std::fs::{File, Permissions};
 use std::io::{Read, Write};
@@ -37,7 +37,7 @@ fn array() -> DArray {
     Array::from_vec(vec![1u8, 2, 3], [3]).unwrap().into()
 }
 
-/// What is saved in each format that this build writes.
+/// An array for each format that this build writes.
 fn saved() -> Vec<(Format, DArray)> {
     let image = || array().reshape(&[3, 1]).unwrap();
     let mut saved = vec![(Format::Npy, array()), (Format::Raw, array())];
@@ -107,7 +107,7 @@ fn a_link_stays_a_link_wherever_it_leads() {
     written(NewFile::create(folder.path("link")), "new").unwrap();
     assert_eq!(text(folder.path("there/target")), "new");
     assert!(NewFile::create_new(folder.path("link")).unwrap_err().is_io());
-    // Dangling links, by way of another folder and back.
+    // Dangling links, through another folder and back.
     symlink("there/second", folder.path("first")).unwrap();
     symlink("../third", folder.path("there/second")).unwrap();
     written(NewFile::create(folder.path("first")), "made").unwrap();
@@ -149,7 +149,7 @@ fn devices_and_pipes_are_written_through_by_every_writer() {
     let folder = Folder::new("new-file-through");
     for (format, array) in saved() {
         let name = format.ending();
-        // The same name for an array in an archive, whatever the file is called.
+        // The array has the same name in an archive, whatever the file is called.
         let save = |path: &Path| SaveOptions::new().format(format).save_all(path, &[("a", array.clone())]);
         let (plain, pipe) = (folder.path(name), folder.path(&format!("{name}.pipe")));
         save(&plain).unwrap();
@@ -167,7 +167,7 @@ fn devices_and_pipes_are_written_through_by_every_writer() {
         assert_eq!(bytes, wanted, "{name}");
         assert!(!std::fs::metadata(&pipe).unwrap().is_file());
     }
-    // Nothing is replaced, so no permission is needed.
+    // No file is replaced, so no permission is needed.
     written(NewFile::create_new("/dev/null"), "lost").unwrap();
 }
 
@@ -199,7 +199,7 @@ fn what_is_replaced_keeps_its_mode_and_what_is_new_has_that_of_the_umask() {
     for (format, array) in saved() {
         let path = folder.path(&format!("a.{}", format.ending()));
         files::save(&path, &array).unwrap();
-        // Like any other new file of this process.
+        // Like every other new file of this process.
         std::fs::write(folder.path("plain"), "").unwrap();
         let usual = std::fs::metadata(folder.path("plain")).unwrap().mode();
         assert_eq!(std::fs::metadata(&path).unwrap().mode(), usual, "{format}");

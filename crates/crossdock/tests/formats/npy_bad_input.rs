@@ -1,5 +1,4 @@
-//! Every way in which an `.npy` file can be bad gives one clear error that names the file and the
-//! numbers.
+//! Every kind of bad `.npy` file gives one clear error that names the file and the numbers.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -13,7 +12,7 @@ use crossdock::{DArray, Error};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
-/// A path of its own for each test, gone with it.
+/// A path for one test, which is deleted after it.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -51,7 +50,7 @@ fn with(descr: &str, shape: &str) -> Vec<u8> {
 
 type Is = fn(&Error) -> bool;
 
-/// A name for it, the bytes, the kind of the error, and what must stand in its text.
+/// A name for the case, the bytes, the kind of the error, and the words of its text.
 struct Case(&'static str, Vec<u8>, Is, &'static [&'static str]);
 
 fn cases() -> Vec<Case> {
@@ -63,7 +62,7 @@ fn cases() -> Vec<Case> {
     let mut lengths_past_end = file((2, 0), b"{}", b"");
     lengths_past_end[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
     vec![
-        // The file as such.
+        // The file as a whole.
         Case("empty", vec![], malformed, &["empty", "0 bytes"]),
         Case("cut in the magic", good[..4].to_vec(), malformed, &["truncated", "4 bytes"]),
         Case("cut in the version", good[..7].to_vec(), malformed, &["truncated", "7 bytes", "10"]),
@@ -210,7 +209,7 @@ fn each_bad_file_is_told_apart_with_its_numbers() {
         let from_memory = Buffer::from_vec(bytes).and_then(npy::from_buffer).unwrap_err();
         let from_file = open(&temporary.0).unwrap_err();
         let text = from_memory.to_string();
-        // A file of another format that is known here is refused as such.
+        // A file of another known format is refused as such.
         let is_other = from_file.is_unsupported();
         if !is_expected(&from_memory) || !is_expected(&from_file) && !is_other {
             wrong.push(format!("{name}: {from_memory:?} is of the wrong kind"));
@@ -226,7 +225,7 @@ fn each_bad_file_is_told_apart_with_its_numbers() {
         if text.contains('\n') || text.len() > 1500 {
             wrong.push(format!("{name}: no one clear sentence: {text}"));
         }
-        // The same by the door that takes every format, which refuses other formats as such.
+        // The same with the function for all formats, which refuses other formats as such.
         let by_magic = crossdock::open(&temporary.0).unwrap_err();
         assert!(is_expected(&by_magic) || by_magic.is_unsupported(), "{name}: {by_magic:?}");
         println!("{name}: {text}");
@@ -341,7 +340,7 @@ fn a_guarded_file_that_shrinks_is_an_error_and_not_the_end() {
     assert!(array.fault().unwrap().is_io());
 }
 
-/// Files that are whole, for mutations to begin with.
+/// Valid files, as seeds for mutations.
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = vec![
         with("'<f8'", "(8,)"),
@@ -384,7 +383,7 @@ const TOKENS: [&str; 24] = [
     "(2,)",
 ];
 
-/// One random change: a byte, a cut, a token put in or put over, a piece doubled.
+/// One random change: a byte, a cut, an inserted or overwritten token, a doubled piece.
 fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
     let at = rng.usize(0..=bytes.len());
     let rest = bytes.len() - at;
@@ -393,7 +392,7 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
         1..5 if rest > 0 => bytes[at] = rng.u8(..),
         5 if rest > 0 => bytes[at] ^= 1 << rng.u8(0..8),
         6 | 7 => {
-            // In the place of as many bytes, so that the length stays right.
+            // In place of as many bytes, so that the length stays right.
             let token = rng.choice(TOKENS).unwrap().as_bytes();
             let count = token.len().min(rest);
             bytes[at..at + count].copy_from_slice(&token[..count]);
@@ -406,14 +405,14 @@ fn mutate(rng: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Every element that can be had lies in the bytes; none takes a panic to find out.
+/// Every readable element lies in the bytes, and no access panics.
 fn touch(array: &DArray, rng: &mut Rng) {
     assert_eq!(array.nbytes(), array.len() * array.dtype().itemsize());
     for _ in 0..8 {
         let index: Option<Vec<_>> =
             array.shape().iter().map(|&len| (len > 0).then(|| rng.usize(0..len))).collect();
         if let Some(index) = index {
-            // A code point may be none.
+            // The code point may be invalid.
             let value = array.get(&index);
             assert!(value.as_ref().is_ok_and(|value| !value.to_string().is_empty()) || value.is_err());
         }

@@ -1,5 +1,5 @@
 //! What is written is read back equal: dtypes × orders × ranks, views that are not contiguous,
-//! memory that others may write.
+//! memory that other code may write.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ fn comes_back(array: &DArray) -> DArray {
     let read = npy::from_buffer(Buffer::from_vec(file).unwrap()).unwrap();
     assert_eq!((read.dtype(), read.shape()), (array.dtype(), array.shape()));
     assert_eq!(bytes_of(&read), bytes_of(array), "{array:?}");
-    // What is contiguous stays so in its own order; everything else becomes row-major.
+    // A contiguous array keeps its order; every other array becomes row-major.
     assert_eq!(read.layout().order(), Some(array.layout().order().unwrap_or(Order::RowMajor)), "{array:?}");
     read
 }
@@ -159,7 +159,7 @@ fn memory_that_others_may_write_is_written_too() {
         files::save(&path, &random(&mut rng, &DType::F32, &[300, 999], order)).unwrap();
         let mapped = files::open(&path).unwrap();
         comes_back(&mapped);
-        // Even to the file that it is mapped from: the map keeps what it had.
+        // Even to the file that it is mapped from: the map keeps its content.
         files::save(&path, &mapped.reverse(0).unwrap()).unwrap();
         assert_eq!(bytes_of(&files::open(&path).unwrap()), bytes_of(&mapped.reverse(0).unwrap()),);
     }
@@ -187,7 +187,7 @@ fn a_writable_array_writes_the_file_and_another_does_not() {
     assert_eq!(std::fs::read(&path).unwrap().len(), 128 + 12);
 }
 
-/// Takes so many bytes, and then no more.
+/// Accepts this many bytes, and then no more.
 struct Full(usize);
 
 impl Write for Full {

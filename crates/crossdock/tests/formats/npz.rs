@@ -55,7 +55,7 @@ fn stored_arrays_come_back_in_place_and_aligned() {
     for (got, (_, array)) in opened.iter().zip(&arrays) {
         assert_same(got, array);
     }
-    // The map outlives the contents, and knows where in the file each array lies.
+    // The map outlives the contents, and knows the position of each array in the file.
     drop(contents);
     let (buffer, within) = opened[0].buffer().unwrap();
     let offset = (buffer.descriptor().unwrap().1 + within as u64) as usize;
@@ -72,7 +72,7 @@ fn deflated_arrays_are_inflated_once_when_they_are_opened() {
         assert_eq!((entry.dtype(), entry.shape()), (array.dtype(), array.shape()));
         let copied = copied_bytes_here();
         let got = entry.open().unwrap();
-        // The header comes along: it is what stands in front.
+        // The header is copied, too, since it precedes the elements.
         let more = copied_bytes_here() - copied - array.nbytes() as u64;
         assert!(more.is_multiple_of(64) && more > 0, "{more}");
         assert!(got.as_ptr().addr().is_multiple_of(64) && got.backing() != Backing::File);
@@ -139,7 +139,7 @@ fn names_that_are_paths_or_twice_there_are_not_written() {
     }
     let twice = [("a", ramp([1])), ("a", ramp([1]))];
     assert_says(&npz::write(Vec::new(), &twice).unwrap_err(), &["two of them"]);
-    // Where somebody else wrote such a name, it is a name.
+    // In an archive of another program, such a path is a plain name.
     let bytes = Zip::default().file("../../a.npy", 0, &npy_bytes(), None).finish();
     let contents = npz::from_buffer(buffer(&bytes)).unwrap();
     assert_eq!(contents.names().collect::<Vec<_>>(), ["../../a"]);
@@ -175,7 +175,7 @@ fn any_changed_byte_is_an_error_or_another_archive_and_never_a_panic() {
     }
 }
 
-/// An archive that is written byte by byte, as the format's description says, and may lie.
+/// An archive that is written byte by byte, as the format's description requires, and may lie.
 #[derive(Default)]
 struct Zip {
     bytes: Vec<u8>,
@@ -184,11 +184,11 @@ struct Zip {
 }
 
 struct Lie {
-    /// Of the inflated bytes.
+    /// The number of inflated bytes.
     nbytes: u32,
     crc: u32,
     flags: u16,
-    /// Where the directory says that the member begins.
+    /// The position of the member according to the directory.
     offset: Option<u32>,
 }
 
@@ -247,7 +247,7 @@ fn an_archive_that_lies_is_refused_with_numbers() {
     let file = |method, lie| Zip::default().file("a.npy", method, &data, Some(lie)).finish();
     let malformed: fn(&Error) -> bool = Error::is_malformed;
     let unsupported: fn(&Error) -> bool = Error::is_unsupported;
-    // The directory finds `b` in the bytes of `a`, where all of it lies, its header included.
+    // The directory points to `b` within the bytes of `a`, which contain it whole.
     let inner = Zip::default().file("b.npy", 0, &data, None).bytes;
     let outer = [&data[..], &inner].concat();
     let within = Lie { offset: Some((30 + "a.npy".len() + data.len()) as u32), ..truth() };
@@ -374,7 +374,7 @@ fn a_shared_buffer_is_not_divided() {
     assert!(npz::from_buffer(other).is_ok());
 }
 
-/// Where the bytes of the last element of an array lie.
+/// The position of the last byte of an array.
 fn last_byte(bytes: &[u8], name: &str) -> usize {
     let contents = npz::from_buffer(buffer(bytes)).unwrap();
     let array = contents.get(name).unwrap().open().unwrap();
@@ -465,7 +465,7 @@ fn a_header_in_front_of_an_array_that_contradicts_the_directory_is_refused() {
         assert!(error.is_malformed());
         assert_says(&error, &["array \"a\"", "contradicts itself", words]);
     }
-    // What was written to a pipe has zeros there, and says so.
+    // An archive that was written to a pipe has zeros there, and flags it.
     let mut streamed = good.clone();
     streamed[6] |= 8;
     streamed[14..26].fill(0);
@@ -487,7 +487,7 @@ fn what_is_not_read_is_listed_with_its_size() {
         .finish();
     let contents = npz::from_buffer(buffer(&bytes)).unwrap();
     assert_eq!(contents.ignored().collect::<Vec<_>>(), [("readme.txt", 4), ("b.npy", 4), ("c.npy", 4)]);
-    // Arrays that were saved one behind the other.
+    // Arrays that were saved one after another.
     let two = [&data[..], &data].concat();
     let contents = OpenOptions::new().read(buffer(&two)).unwrap();
     assert_eq!(contents.ignored().collect::<Vec<_>>(), [("", data.len() as u64)]);

@@ -1,5 +1,5 @@
-//! Against the real ones: NumPy, the Python package `safetensors`, and Pillow write, and what is
-//! written here they read.
+//! Interoperability: files of NumPy, the Python package `safetensors`, and Pillow are read here,
+//! and files written here are read there.
 //!
 //! `CROSSDOCK_PYTHON` names a Python that has them. Without it nothing is run, unless
 //! `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
@@ -25,7 +25,7 @@ fn what_python_writes_is_opened_and_what_is_written_here_python_reads() {
     let Some(python) = python() else { return };
     let folder = Folder::new("python");
     run(&python, "write", &folder.0);
-    // Beside each file lie its arrays, as `.npy` files of NumPy.
+    // Beside each file are its arrays, as `.npy` files of NumPy.
     let mut count = 0;
     for name in [
         "stored.npz",
@@ -113,7 +113,7 @@ fn dates_are_cast_as_numpy_casts_them_and_objects_stand_beside_arrays() {
         let wanted = files::open(folder.path(&name)).unwrap();
         let got = source.cast(wanted.dtype(), Order::RowMajor, Casting::Saturating).unwrap();
         assert_eq!(values(&got), values(&wanted), "{name}");
-        // What is not refused must be equal.
+        // An accepted conversion must be equal.
         if let Ok(checked) = source.cast(wanted.dtype(), Order::RowMajor, Casting::Checked) {
             assert_eq!(values(&checked), values(&wanted), "{name}");
             exact += 1;

@@ -1,4 +1,4 @@
-//! Raw files, by what is said of them.
+//! Raw files with a description.
 
 use crossdock::DArray;
 use crossdock::element::{DType, Value};

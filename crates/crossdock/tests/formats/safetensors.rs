@@ -51,7 +51,7 @@ fn every_dtype_comes_back_in_place_but_for_packed_ones() {
             .map(|&name| {
                 let array = pattern(name, shape, Order::RowMajor);
                 let bits = if name.starts_with("float4") { 15 } else { 63 };
-                // A float of few bits has nothing above them; a truth is 0 or 1.
+                // An element narrower than a byte has zeros above it; a boolean is 0 or 1.
                 let (buffer, _) = array.buffer().unwrap();
                 let clean = |byte: u8| match name {
                     "bool" => byte & 1,
@@ -210,7 +210,7 @@ fn a_tensor_of_a_type_that_is_not_known_keeps_nobody_from_the_others() {
     assert!(error.is_unsupported());
     assert_says(&error, &["tensor \"new\"", "F128"]);
     assert_says(&contents.single().unwrap_err(), &["2 arrays: \"old\", \"new\""]);
-    // Its byte range is checked all the same.
+    // Its byte range is checked nevertheless.
     let json = format!("{{{},{}}}", tensor("new", "F128", "[0,5]"), tensor("old", "U8", "[4,8]"));
     let error = safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap_err();
     assert_says(&error, &["overlaps another by 1 bytes"]);

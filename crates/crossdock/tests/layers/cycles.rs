@@ -1,4 +1,4 @@
-//! Files that use each other in a circle, and the shortest way around.
+//! Files that use each other in a cycle, and the shortest cycle.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -8,15 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::edges::Edges;
 use crate::modules::Source;
 
-/// As many files may use each other in a circle.
+/// The most files that may use each other in a cycle.
 pub(crate) const MOST: usize = 3;
 
-/// A component as the list of those that are left has it: the folder that all of its files are in,
-/// and how many they are.
+/// A component in the list of the remaining ones: the common folder of its files, and their number.
 pub(crate) type Named = (String, usize);
 
 /// The components of a crate with more than [`MOST`] files, the largest first, each with a text
-/// that says how to get out of it.
+/// that says how to break it.
 pub(crate) fn too_large(sources: &[Source], edges: &Edges) -> Vec<(Named, String)> {
     let large = components(edges).into_iter().filter(|component| component.len() > MOST);
     let named = large.map(|component| {
@@ -26,7 +25,7 @@ pub(crate) fn too_large(sources: &[Source], edges: &Edges) -> Vec<(Named, String
     named.collect()
 }
 
-/// The innermost folder that all files are in; nothing for the root.
+/// The innermost common folder of all files; empty for the root.
 fn common_folder<'a>(files: impl Iterator<Item = &'a Path>) -> String {
     let folders = files.map(|file| file.parent().unwrap_or(Path::new("")).to_owned());
     let shared = |one: PathBuf, other: PathBuf| {
@@ -108,7 +107,7 @@ pub(crate) fn shortest(edges: &Edges, component: &BTreeSet<usize>) -> Vec<usize>
     cycles.min_by_key(Vec::len).unwrap_or_default()
 }
 
-/// The shortest way from a file back to it.
+/// The shortest path from a file back to it.
 fn around(edges: &Edges, component: &BTreeSet<usize>, start: usize) -> Option<Vec<usize>> {
     let mut came_from = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);
@@ -131,8 +130,8 @@ fn around(edges: &Edges, component: &BTreeSet<usize>, start: usize) -> Option<Ve
     None
 }
 
-/// What a list of known cycles says too much or too little: the texts of those that are not in it,
-/// and the entries that no component has any more.
+/// Differences between the list of known cycles and those found: the texts of new ones, and entries
+/// without a component.
 pub(crate) fn compared(known: &[Named], found: &[(Named, String)]) -> Result<(), String> {
     let mut left = known.to_vec();
     let mut text = String::new();
@@ -156,7 +155,7 @@ mod tests {
     use super::*;
     use crate::edges::Mention;
 
-    /// The graph with these edges, and files that are called `f/0.rs`, `f/1.rs` and so on.
+    /// A graph with these edges; files are called `f/0.rs`, `f/1.rs` and so on.
     fn graph(pairs: &[(usize, usize)]) -> (Vec<Source>, Edges) {
         let mut edges = Edges::new();
         for &(from, to) in pairs {

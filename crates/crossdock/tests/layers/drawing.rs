@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::rules::Layer;
 
-/// What uses the library: a name, and what its documentation says first.
+/// A user of the library: a name, and the beginning of its documentation.
 pub(crate) type Artefact = (&'static str, String);
 
-/// One line for each layer, from the lowest on: its name, the layers that it uses, and what
-/// `summary` says of it. Layers that stand together know nothing of each other.
+/// One line for each layer, from the lowest on: its name, the layers that it uses, and its
+/// `summary`. Layers on one line do not use each other.
 pub(crate) fn drawing(layers: &[Layer], artefacts: &[Artefact], summary: impl Fn(&str) -> String) -> String {
     let mut rows: BTreeMap<usize, Vec<[String; 3]>> = BTreeMap::new();
     for (name, _) in layers {
@@ -32,7 +32,7 @@ pub(crate) fn drawing(layers: &[Layer], artefacts: &[Artefact], summary: impl Fn
     groups.collect::<Vec<_>>().join("   │\n")
 }
 
-/// How many layers are below one, counted along the longest way.
+/// The number of layers below one, along the longest path.
 fn level(layers: &[Layer], name: &str) -> usize {
     let below = uses(layers, name).iter().map(|used| level(layers, used) + 1);
     below.max().unwrap_or(0)

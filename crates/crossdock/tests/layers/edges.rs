@@ -1,11 +1,11 @@
-//! Which file names items of which other file: the edges of the graph.
+//! The edges of the graph: which file names items of which other file.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::modules::{Crate, Definition};
 use crate::tokens::{Token, text};
 
-/// Where an edge is: its first line, and the path that stands there.
+/// An edge: its first line, and the path on it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mention {
     pub(crate) line: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Mention {
 /// For each file, by its number, the files that define what it names.
 pub(crate) type Edges = BTreeMap<usize, BTreeMap<usize, Mention>>;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 enum Target {
     /// An item in this file.
@@ -23,15 +23,15 @@ enum Target {
     Module(usize),
 }
 
-/// The names that a path has gone through, so that imports of themselves end.
+/// The names that a path has passed, so that recursive imports end.
 type Seen = HashSet<(usize, String)>;
 
 /// The edges of a crate.
 ///
-/// Private imports are edges, and so are paths in code. A re-export and a declaration of a module
-/// are none, until the file itself uses the name.
+/// Private imports and paths in code are edges. A re-export or a declaration of a module is none,
+/// until the file itself uses the name.
 ///
-/// Calls of methods are not seen, because they name no file: the import of the type is the edge.
+/// Method calls name no file and are not edges: the import of the type is.
 pub(crate) fn edges(whole: &Crate<'_>) -> Edges {
     let mut edges = Edges::new();
     for (module, own) in whole.modules.iter().enumerate() {
@@ -127,7 +127,7 @@ fn path_at(code: &[Token<'_>], start: usize, names: &BTreeSet<String>) -> Option
     (path.len() > 1 || is_type || is_called).then_some(path)
 }
 
-/// What a path leads to, seen from a module. Nothing for paths into other crates.
+/// The targets of a path, seen from a module; none for paths into other crates.
 fn resolve(whole: &Crate<'_>, module: usize, path: &[String]) -> Vec<Target> {
     resolve_through(whole, module, path, &mut Seen::new())
 }
@@ -151,7 +151,7 @@ fn resolve_through(whole: &Crate<'_>, module: usize, path: &[String], seen: &mut
         let has_module = from.iter().any(|target| matches!(target, Target::Module(_)));
         for &target in &from {
             match target {
-                // A variant of an enum or a function of a type is where the type is.
+                // A variant of an enum or a function of a type is in the file of the type.
                 Target::Item(_) if !has_module => next.extend([target]),
                 // A function of the same name as a module.
                 Target::Item(_) => {}
@@ -159,7 +159,7 @@ fn resolve_through(whole: &Crate<'_>, module: usize, path: &[String], seen: &mut
             }
         }
         if next.is_empty() {
-            // A macro may have made the item: it is then in the file of the module.
+            // A macro may have defined the item, which is then in the file of the module.
             return match from.first() {
                 Some(&Target::Module(at)) if is_ours => vec![Target::Item(whole.modules[at].file)],
                 _ => Vec::new(),
@@ -170,7 +170,7 @@ fn resolve_through(whole: &Crate<'_>, module: usize, path: &[String], seen: &mut
     from
 }
 
-/// What a name of a module leads to.
+/// The targets of a name of a module.
 fn look_up(whole: &Crate<'_>, module: usize, name: &str, seen: &mut Seen) -> Vec<Target> {
     let is_first = seen.insert((module, name.to_owned()));
     let own = &whole.modules[module];
@@ -179,7 +179,7 @@ fn look_up(whole: &Crate<'_>, module: usize, name: &str, seen: &mut Seen) -> Vec
         match definition {
             Definition::Here => found.push(Target::Item(own.file)),
             Definition::Module(number) => found.push(Target::Module(*number)),
-            // `pub use a::a;` beside `mod a;` leads through the module of its own name.
+            // `pub use a::a;` beside `mod a;` leads through the module of the same name.
             Definition::Import(path) if is_first => found.extend(resolve_through(whole, module, path, seen)),
             Definition::Import(_) => {}
         }

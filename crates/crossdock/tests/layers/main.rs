@@ -1,7 +1,7 @@
-//! What uses what: the one-way rule between layers, and the cycles of files within a crate.
+//! Uses between modules: the one-way rule between layers, and the cycles of files within a crate.
 //!
-//! The compiler does not hold modules of one crate apart, so these tests read the sources. Code
-//! under `#[cfg(test)]` may use what it likes.
+//! The compiler does not separate modules of one crate, so these tests read the sources. Code under
+//! `#[cfg(test)]` may use everything.
 
 mod cycles;
 mod drawing;
@@ -44,9 +44,8 @@ const LAYERS: &[Layer] = &[
     ),
 ];
 
-/// The sources of each crate, and its cycles of more than [`cycles::MOST`] files that are still
-/// there: the folder that all files of a cycle are in, and how many they are. Cycles may only leave
-/// this list, or get smaller.
+/// The sources of each crate, and its remaining cycles of more than [`cycles::MOST`] files: their
+/// common folder, and their number. Cycles may only leave this list or get smaller.
 const CRATES: &[(&str, &[(&str, usize)])] = &[
     ("crates/crossdock/src", &[]),
     ("crates/crossdock-capi/src", &[]),
@@ -58,7 +57,7 @@ const CRATES: &[(&str, &[(&str, usize)])] = &[
     ("bindings/ruby/ext/crossdock/src", &[]),
 ];
 
-/// The files that have [`sizes::LIMIT`] lines of code or more, and how many they may have.
+/// The files with [`sizes::LIMIT`] lines of code or more, and the most that they may have.
 const LONG: &[(&str, usize)] = &[];
 
 fn root() -> PathBuf {
@@ -128,7 +127,7 @@ fn files_have_fewer_than_400_lines_of_code() {
     sizes::compared(LONG, &found).unwrap_or_else(|text| panic!("{text}"));
 }
 
-/// What uses the library, and the root of its sources.
+/// The users of the library, and the roots of their sources.
 const ARTEFACTS: [(&str, &str); 6] = [
     ("crossdock-cuda", "crates/crossdock-cuda/src/lib.rs"),
     ("crossdock-opencl", "crates/crossdock-opencl/src/lib.rs"),
@@ -160,11 +159,11 @@ fn the_architecture_shows_the_drawing_of_the_layers() {
     );
 }
 
-/// What a cell, a static or a lock is set by once: a child that is forked meanwhile waits for a
-/// thread that it does not have.
+/// Calls that initialise a cell, a static or a lock once. A child that is forked meanwhile would
+/// wait for a thread that it does not have.
 const ONCE: [&str; 4] = ["get_or_init(", "LazyLock", "call_once", "LazyCell"];
 
-/// Where they may stand, and why.
+/// The files in which they are allowed, and why.
 const MAY_BLOCK: &[(&str, &str)] = &[("memory/fault.rs", "it is set under a lock that is held across forks")];
 
 #[test]

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::tokens::{Token, balanced, text, tokens, without_tests};
 
-/// What a name of a module stands for. One name may stand for several things, such as a function
-/// and a module.
+/// The meaning of a name in a module. A name may have several, such as a function and a module.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Definition {
     /// An item in the module's own file.
     Here,
     /// A module, by its number in [`Crate::modules`].
     Module(usize),
-    /// What a path leads to, seen from this module.
+    /// A path, seen from this module.
     Import(Vec<String>),
 }
 
@@ -24,13 +23,13 @@ pub(crate) struct Use {
     pub(crate) line: usize,
     /// Without the `*` of a glob.
     pub(crate) path: Vec<String>,
-    /// What the module calls it. `*` for a glob, `_` for a trait without a name.
+    /// The name in the module: `*` for a glob, `_` for a trait without a name.
     pub(crate) name: String,
-    /// `pub use`, whatever can see it.
+    /// `pub use`, with any visibility.
     pub(crate) is_public: bool,
 }
 
-/// What stands for the `::` in front of a path: no module has this name.
+/// Stands for the `::` in front of a path: no module has this name.
 const OTHER_CRATES: &str = "::";
 
 impl Use {
@@ -57,7 +56,7 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// The sources of a crate, from the root on, as the declarations of modules lead to them.
+/// The sources of a crate, from the root on, found through the declarations of modules.
 pub(crate) struct Crate<'a> {
     pub(crate) sources: &'a [Source],
     files: HashMap<&'a Path, usize>,
@@ -65,7 +64,7 @@ pub(crate) struct Crate<'a> {
     pub(crate) modules: Vec<Module<'a>>,
 }
 
-/// What stands in items of a module before their names.
+/// The keywords that precede names of items.
 const KEYWORDS: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod"];
 
 impl<'a> Crate<'a> {
@@ -176,7 +175,7 @@ impl<'a> Crate<'a> {
     }
 
     /// The files of a module that a file declares on this line: one, or one for each `path` of its
-    /// attributes, of which a build has one. `below` is its usual path, without an ending.
+    /// attributes, of which a build uses one. `below` is its usual path, without an extension.
     fn declared(&self, file: usize, line: usize, below: &Path) -> Vec<usize> {
         let Source { file, text } = &self.sources[file];
         let folder = file.parent().unwrap_or(Path::new(""));
@@ -199,7 +198,7 @@ impl<'a> Crate<'a> {
     }
 }
 
-/// The values of `path = "…"` in the attributes that stand above a line.
+/// The values of `path = "…"` in the attributes above a line.
 fn paths_in_attributes(text: &str, line: usize) -> impl Iterator<Item = &str> {
     let above: Vec<&str> = text.lines().take(line - 1).collect();
     let attributes = above.into_iter().rev().take_while(|line| line.trim_start().starts_with("#["));
@@ -229,7 +228,7 @@ fn is_root(file: &Path) -> bool {
     ["lib.rs", "main.rs"].iter().any(|root| file == Path::new(root))
 }
 
-/// Where the files of the modules are that a file declares.
+/// The folder with the files of the modules that a file declares.
 fn folder_of_modules(file: &Path) -> PathBuf {
     if is_root(file) || file.ends_with("mod.rs") {
         file.parent().unwrap_or(Path::new("")).to_owned()
@@ -257,7 +256,7 @@ fn branch(tokens: &[Token<'_>], stem: &[String], leaves: &mut Vec<Use>) {
     let mut path = stem.to_vec();
     let mut i = 0;
     if text(tokens, 0) == "::" && path.is_empty() {
-        // Another crate's, even if a module has its name.
+        // Another crate, even if a module has its name.
         path.push(OTHER_CRATES.to_owned());
     }
     while i < tokens.len() {
@@ -280,7 +279,7 @@ fn branch(tokens: &[Token<'_>], stem: &[String], leaves: &mut Vec<Use>) {
                 leaves.push(Use { line: token.line, path, name, is_public: false });
                 return;
             }
-            // The `self` of a group stands for what is before it.
+            // The `self` of a group stands for the path before it.
             "self" if !path.is_empty() => {}
             word => path.push(word.to_owned()),
         }
@@ -291,7 +290,7 @@ fn branch(tokens: &[Token<'_>], stem: &[String], leaves: &mut Vec<Use>) {
     }
 }
 
-/// The parts between the commas that are in no inner group.
+/// The parts between commas outside of inner groups.
 fn split<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<&'t [Token<'a>]> {
     let (mut parts, mut from, mut depth) = (Vec::new(), 0, 0);
     for (i, token) in tokens.iter().enumerate() {

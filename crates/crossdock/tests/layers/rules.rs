@@ -1,7 +1,7 @@
-//! The rule between layers: which paths a file of a layer may write.
+//! The rule between layers: which paths the files of a layer may contain.
 //!
-//! It sees paths that are spelt `crate::layer::…`, which is why it refuses every other spelling
-//! that could cross a border.
+//! It recognises paths of the form `crate::layer::…`, so it refuses every other spelling that could
+//! cross a border.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::tokens::{Token, test_items, text, tokens, without_tests};
 /// A layer, and the layers that it may use.
 pub(crate) type Layer = (&'static str, &'static [&'static str]);
 
-/// A macro and its layer. Exported macros live at the root, whatever layer they are part of.
+/// A macro and its layer. Exported macros live at the root, whatever layer they belong to.
 pub(crate) struct Macro {
     name: String,
     layer: String,
@@ -43,7 +43,7 @@ impl Rules<'_> {
         (!is_allowed).then(|| format!("`{layer}` must not use `{target}`"))
     }
 
-    /// What `source` breaks, one line each. `file` is its path below `src`.
+    /// The violations in `source`, one per line. `file` is its path below `src`.
     pub(crate) fn check(&self, file: &Path, source: &str) -> Vec<String> {
         let parts: Vec<String> = file.iter().map(|part| stem(part.as_ref())).collect();
         let layer = parts[0].as_str();
@@ -56,7 +56,7 @@ impl Rules<'_> {
         let tokens = without_tests(&tokens(source));
         let mut refuse =
             |line: usize, text: String| violations.push(format!("{}:{line}: {text}", file.display()));
-        // The inline modules that are open, as the depths of braces at which they end.
+        // The open inline modules, as the depths of braces at which they end.
         let (mut depth, mut inline) = (0, Vec::new());
         for (i, token) in tokens.iter().enumerate() {
             let word = |ahead: usize| text(&tokens, i + ahead);
@@ -188,7 +188,7 @@ pub(crate) fn test_files(file: &Path, source: &str) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// Layers as they could be: the rules are tested without the table of the library.
+    /// Fictitious layers: the rules are tested without the library's table.
     const LAYERS: &[Layer] = &[
         ("error", &[]),
         ("memory", &["error"]),
@@ -200,7 +200,7 @@ mod tests {
         ("exchange", &["error", "memory", "element", "layout", "kernel", "array", "view"]),
     ];
 
-    /// As the rules see `source` in a crate whose layout exports the macro `s!`.
+    /// The violations of `source` in a crate whose layout exports the macro `s!`.
     fn violations(file: &str, source: &str) -> Vec<String> {
         let macros = macros(Path::new("layout/slice.rs"), "#[macro_export] macro_rules! s { () => {} }");
         Rules { layers: LAYERS, macros }.check(Path::new(file), source)

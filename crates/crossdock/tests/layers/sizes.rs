@@ -1,11 +1,11 @@
-//! How many lines of code a file has: without comments, blank lines, tests and tables.
+//! The lines of code of a file: without comments, blank lines, tests and tables.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::tokens::{Token, balanced, text, tokens, without_tests};
 
-/// A file has fewer lines of code.
+/// A file must have fewer lines of code.
 pub(crate) const LIMIT: usize = 400;
 
 /// The lines of code of a source. A constant or static at the top of the file whose initialiser is
@@ -33,7 +33,7 @@ pub(crate) fn lines(source: &str) -> usize {
     lines.len()
 }
 
-/// Where the list opens that is a table, if `=` stands at `i`.
+/// The opening of a list that is a table, if `=` is at `i`.
 fn table_at(code: &[Token<'_>], i: usize) -> Option<usize> {
     match (text(code, i), text(code, i + 1), text(code, i + 2)) {
         ("=", "[", _) => Some(i + 1),
@@ -42,8 +42,8 @@ fn table_at(code: &[Token<'_>], i: usize) -> Option<usize> {
     }
 }
 
-/// What a list of files above the limit says too much or too little. An entry is a file and the
-/// most lines that it may have.
+/// Differences between the list of files above the limit and those found. An entry is a file and
+/// the most lines that it may have.
 pub(crate) fn compared(known: &[(&str, usize)], found: &[(String, usize)]) -> Result<(), String> {
     let mut text = String::new();
     for (file, count) in found {

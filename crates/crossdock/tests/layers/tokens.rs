@@ -1,6 +1,6 @@
 //! The tokens of a Rust source, without comments, literals and code for tests.
 
-/// A word, `::`, or one other character of code, and the line on which it stands.
+/// A word, `::`, or another character of code, and its line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Token<'a> {
     pub(crate) line: usize,
@@ -43,7 +43,7 @@ pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
                 if ["r", "br", "cr"].contains(&word) && at(i + hashes) == b'"' {
                     i = after_raw_string(bytes, i + hashes + 1, hashes);
                 } else if word == "r" && hashes == 1 {
-                    i += 1; // A raw identifier: the word after it counts.
+                    i += 1; // a raw identifier: the following word counts
                 } else if !(["b", "c"].contains(&word) && [b'"', b'\''].contains(&at(i))) {
                     is_code = true;
                 }
@@ -60,7 +60,7 @@ pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Letters outside of ASCII belong to words.
+/// Non-ASCII letters belong to words.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
@@ -130,7 +130,7 @@ pub(crate) fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
 }
 
 /// The ranges of items under an attribute `#[cfg(…test…)]`, attribute included. `not(test)` and
-/// `any(test, …)` are no such attributes: their items are in other builds too.
+/// `any(test, …)` do not count: other builds have those items, too.
 pub(crate) fn test_items(tokens: &[Token<'_>]) -> Vec<(usize, usize)> {
     let is = |i: usize, word: &str| text(tokens, i) == word;
     let mut items = Vec::new();

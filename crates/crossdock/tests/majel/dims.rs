@@ -27,7 +27,7 @@ fn an_axis_is_put_in_front_of_others() {
 #[test]
 fn the_index_of_an_elements_number_is_checked_on_every_axis() {
     let layout = columns([4, 5, 2]);
-    // The first index runs fastest, as with Majel.
+    // The first index runs fastest, as in Majel.
     assert_eq!(layout.unravel_index(23, Order::ColumnMajor).unwrap(), [3, 0, 1]);
     assert_eq!(layout.unravel_index(23, Order::RowMajor).unwrap(), [2, 1, 1]);
     let error = layout.unravel_index(40, Order::ColumnMajor).unwrap_err();

@@ -1,4 +1,4 @@
-//! Arrays whose dtype and rank are known at run time, their values, and code that is run on them.
+//! Arrays whose dtype and rank are known at run time, their values, and dispatch to typed code.
 
 use crossdock::array::{Native, PairVisitor, Visitor};
 use crossdock::buffer::Buffer;

@@ -1,5 +1,5 @@
-//! The arrays of Majel, held against these: every row of `docs/majel.md` has a test, and every test
-//! here has a row there (`page.rs` sees to it).
+//! The arrays of Majel compared with these: every row of `docs/majel.md` has a test, and every test
+//! here has a row there (`page.rs` checks it).
 
 mod arrays;
 mod dims;
@@ -18,10 +18,10 @@ use crossdock::device::{self, Device, MemoryManager};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{DArray, Error};
 
-/// Held by tests that set the default place, or go by it: the process has one.
+/// Held by tests that set or use the default place: the process has one.
 static DEFAULT_PLACE: Mutex<()> = Mutex::new(());
 
-/// A device whose memory the processor cannot touch, registered for this program.
+/// A registered device whose memory is not accessible from the CPU.
 fn gpu(ordinal: i32) -> Place {
     static REGISTERED: Once = Once::new();
     let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
@@ -33,7 +33,7 @@ fn host() -> Arc<dyn MemoryManager> {
     device::memory(Place::CPU).unwrap()
 }
 
-/// The bytes behind an array, wherever they are.
+/// The bytes of an array in any memory.
 fn bytes(array: &DArray) -> Vec<u8> {
     array.buffer().unwrap().0.copy_to(&host()).unwrap().pin().unwrap().to_vec()
 }

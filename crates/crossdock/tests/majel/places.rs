@@ -36,7 +36,7 @@ fn the_default_place_is_the_processs_and_setting_it_returns_the_one_before() {
 #[test]
 fn whether_a_place_is_the_hosts_and_of_which_class_is_asked_of_it() {
     assert!(Place::CPU.is_host() && !gpu(0).is_host());
-    // Memory that a driver pinned is the processor's all the same.
+    // Memory that a driver pinned is host memory.
     assert!(Place::new(DeviceKind::CUDA_HOST, 0).is_host());
     assert!(gpu(0) != gpu(1) && gpu(0).kind() == gpu(1).kind());
 }

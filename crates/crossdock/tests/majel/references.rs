@@ -104,6 +104,6 @@ fn an_element_of_a_device_is_one_copy_of_that_element() {
     element.set(2.5).unwrap();
     let before = copied_bytes_here();
     assert_eq!(array.get([1, 2]).unwrap(), 2.5);
-    // Other tests copy meanwhile.
+    // Other tests may copy meanwhile.
     assert!(copied_bytes_here() - before >= 4);
 }

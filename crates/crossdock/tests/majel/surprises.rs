@@ -1,4 +1,4 @@
-//! What surprises in Majel, or is not checked there, and what happens here.
+//! Surprising or unchecked behaviour of Majel, and the behaviour here.
 
 use crossdock::array::{Native, Visitor};
 use crossdock::buffer::Buffer;
@@ -21,7 +21,7 @@ fn the_order_is_row_major_and_column_major_is_one_argument_away() {
     };
     assert_eq!(in_memory(table(Order::ColumnMajor)), [0, 10, 1, 11, 2, 12]);
     assert_eq!(in_memory(table(Order::RowMajor)), [0, 1, 2, 10, 11, 12]);
-    // The order of the elements in memory does not show in their indices.
+    // Indices do not depend on the order of the elements in memory.
     assert_eq!(table(Order::ColumnMajor).read().unwrap().to_vec(), [0, 1, 2, 10, 11, 12]);
 }
 
@@ -46,7 +46,7 @@ fn a_product_that_does_not_fit_is_an_error() {
 
 #[test]
 fn an_element_that_is_not_there_has_no_index_at_either_end() {
-    // A number below 0 is no `usize`: it does not compile.
+    // A negative number is not a `usize`: it does not compile.
     let layout = FixedLayout::contiguous([4, 5, 2], 1, Order::ColumnMajor).unwrap();
     for number in [40, 41, usize::MAX] {
         assert!(layout.unravel_index(number, Order::ColumnMajor).unwrap_err().is_bounds());
@@ -113,7 +113,7 @@ fn an_array_that_is_read_only_stays_as_it_is_while_it_is_read() {
     let array = table(Order::RowMajor);
     let constant = array.clone().into_readonly();
     assert!(constant.set([0, 0], 1).unwrap_err().is_read_only());
-    // Another handle writes, but not while somebody reads.
+    // Another handle may write, but not during a read.
     let reading = constant.read().unwrap();
     assert!(array.set([0, 0], 1).unwrap_err().is_conflict());
     assert_eq!(reading.view()[[0, 0]], 0);
@@ -143,7 +143,7 @@ fn what_no_strides_express_is_refused_with_a_word_on_what_to_do() {
     let error = holes.reshape([3, 2]).unwrap_err();
     assert!(error.is_shape());
     assert_says(&error, &["4", "6"]);
-    // Axes that lie as one are reshaped though the array is not contiguous.
+    // Axes that can be merged are reshaped although the array is not contiguous.
     let padded = Array::<i32, 2>::zeros([4, 6]).unwrap().slice(s![.., ..4]).unwrap();
     assert_eq!(padded.reshape([2, 2, 4]).unwrap().strides(), &[48, 24, 4]);
 }

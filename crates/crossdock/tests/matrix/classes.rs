@@ -1,5 +1,5 @@
-//! The classes of layout: each a specimen of foreign data, as plain numbers and bytes, of which an
-//! importer makes what its side has.
+//! The classes of layouts: each is a specimen of foreign data, as plain numbers and bytes, from
+//! which an importer builds the type of its producer.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -13,18 +13,18 @@ use crossdock_testkit::Nested;
 
 use crate::twice;
 
-/// What an element is.
+/// The type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `uint16`.
     Number,
-    /// `uint16` in the byte order that the machine has not.
+    /// Byte-swapped `uint16`.
     Swapped,
     /// A packed record of a byte and a number.
     Record,
 }
 
-/// [`Kind::Record`], where a type is wanted.
+/// [`Kind::Record`], as a Rust type.
 #[derive(Clone, Copy, Debug, PartialEq, Element)]
 #[repr(C, packed)]
 pub(crate) struct Trade {
@@ -32,7 +32,7 @@ pub(crate) struct Trade {
     pub(crate) price: u16,
 }
 
-/// [`Kind::Swapped`], where a type is wanted.
+/// [`Kind::Swapped`], as a Rust type.
 #[cfg(target_endian = "little")]
 pub(crate) type Swapped = crossdock::element::Be<u16>;
 #[cfg(target_endian = "big")]
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// NumPy's word for it.
+    /// Its type string in NumPy.
     pub(crate) fn descr(self) -> &'static str {
         match (self, cfg!(target_endian = "little")) {
             (Self::Number, true) | (Self::Swapped, false) => "'<u2'",
@@ -65,30 +65,30 @@ impl Kind {
     }
 }
 
-/// Foreign data: bytes, and where in them the elements lie.
+/// Foreign data: bytes, and the positions of the elements in them.
 #[derive(Clone)]
 pub(crate) struct Specimen {
     pub(crate) kind: Kind,
     pub(crate) shape: Vec<usize>,
-    /// In bytes; those within a row, where the rows are behind pointers.
+    /// In bytes; within a row, if the rows are behind pointers.
     pub(crate) strides: Vec<isize>,
-    /// Where in the bytes element 0 lies.
+    /// The position of element 0 in the bytes.
     pub(crate) offset: usize,
     pub(crate) bytes: Vec<u8>,
-    /// Each row has memory of its own, and a table has their addresses.
+    /// Each row has a separate block, and a table has their addresses.
     pub(crate) is_indirect: bool,
     pub(crate) is_readonly: bool,
-    /// The same bytes, where the data are in memory of the fenced device.
+    /// The same bytes in memory of the fenced device.
     pub(crate) device: Option<Buffer>,
-    /// The bytes of each element, in row-major order of the indices, however they lie.
+    /// The bytes of each element, in row-major order of the indices, for any layout.
     pub(crate) expected: Vec<Vec<u8>>,
-    /// Counted by every loan of these data that was not given back.
+    /// Referenced by every loan of these data that is not released.
     alive: Arc<()>,
 }
 
 impl Specimen {
-    /// Elements of numbers that differ, except along axes on which they cannot; element 0 as far
-    /// behind a multiple of 64 as `lead` says, unless a stride is negative.
+    /// Distinct numbers, except along axes with stride 0. Element 0 is `lead` bytes behind a
+    /// multiple of 64, unless a stride is negative.
     pub(crate) fn new(kind: Kind, shape: &[usize], strides: &[isize], lead: usize) -> Self {
         let elements = Nested::from_fn(shape, |index| {
             let moving = index.iter().zip(strides).map(|(&i, &stride)| if stride == 0 { 0 } else { i });
@@ -99,7 +99,7 @@ impl Specimen {
         Self::lying(kind, expected.collect(), shape, strides, lead)
     }
 
-    /// These elements, at these strides.
+    /// A specimen with these elements and strides.
     fn lying(kind: Kind, expected: Vec<Vec<u8>>, shape: &[usize], strides: &[isize], lead: usize) -> Self {
         let at = |index: &[usize]| index.iter().zip(strides).map(|(&i, &s)| i as i128 * s as i128).sum();
         let cells = Nested::from_fn(shape, at);
@@ -124,8 +124,8 @@ impl Specimen {
         }
     }
 
-    /// The same elements, lying as those of an array do that begins `lead` bytes behind a multiple
-    /// of 64.
+    /// The same elements with the layout of an array that begins `lead` bytes behind a multiple of
+    /// 64.
     pub(crate) fn lying_so(&self, shape: &[usize], strides: &[isize], lead: usize) -> Self {
         let lies = Self::lying(self.kind, self.expected.clone(), shape, strides, lead);
         let device = self.device.as_ref().map(|_| lies.on_device());
@@ -136,7 +136,7 @@ impl Specimen {
         Layout::new(&self.shape, &self.strides, self.kind.itemsize()).unwrap()
     }
 
-    /// The order in which the elements lie without gaps, in the processor's memory, if they do.
+    /// The order in which the elements are contiguous in host memory, if they are.
     pub(crate) fn order(&self) -> Option<Order> {
         let cells = Nested::from_fn(&self.shape, |index| {
             index.iter().zip(&self.strides).map(|(&i, &s)| i as i128 * s as i128).sum()
@@ -157,12 +157,12 @@ impl Specimen {
         self.strides.iter().map(whole).collect()
     }
 
-    /// Whether element 0 lies at a multiple of its alignment.
+    /// Whether element 0 is aligned.
     pub(crate) fn is_aligned(&self) -> bool {
         self.kind == Kind::Record || self.offset.is_multiple_of(2)
     }
 
-    /// The elements in the order in which they lie, gaps included.
+    /// The elements in memory order, gaps included.
     pub(crate) fn vector<T: Element>(&self) -> Vec<T> {
         // SAFETY: `chunks_exact` yields `size_of::<T>()` bytes, `Pod` makes every bit pattern a
         // value, and the read is unaligned.
@@ -170,7 +170,7 @@ impl Specimen {
         self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
     }
 
-    /// The data in somebody's memory.
+    /// The data in borrowed memory.
     pub(crate) fn lend(&self) -> Loan {
         let device = self.device.clone();
         let common = twice::lent(self);
@@ -195,7 +195,7 @@ impl Specimen {
         buffer
     }
 
-    /// How many loans of these data were not given back.
+    /// The number of loans of these data that are not released.
     pub(crate) fn loans(&self) -> usize {
         Arc::strong_count(&self.alive) - 1
     }
@@ -204,9 +204,9 @@ impl Specimen {
 /// The memory of a loan, which is released when this is dropped.
 pub(crate) struct Loan {
     blocks: Vec<Vec<[u64; 8]>>,
-    /// Invariant 1: leads to the blocks.
+    /// Invariant 1: points into the blocks.
     table: Vec<*mut u8>,
-    /// Where the data begin, if they lie in memory that another importer can import as well.
+    /// The beginning of the data, if they are in memory that another importer can import as well.
     common: Option<*mut u8>,
     device: Option<Buffer>,
     #[expect(dead_code, reason = "counted, as long as it is there")]
@@ -228,7 +228,7 @@ impl Loan {
         }
     }
 
-    /// The address of element 0, which lies so far behind the beginning.
+    /// The address of element 0, which is `offset` bytes behind the beginning.
     pub(crate) fn first(&mut self, offset: usize) -> usize {
         self.table.first().copied().unwrap_or(self.base().wrapping_add(offset)).addr()
     }
@@ -238,7 +238,8 @@ impl Loan {
     }
 }
 
-/// A copy of bytes that begins at a multiple of 8; more than the bytes, so that it has an address.
+/// A copy of bytes that begins at a multiple of 8. It is larger than the bytes, so that empty data
+/// have an address.
 pub(crate) fn block(bytes: &[u8]) -> Vec<[u64; 8]> {
     let mut block = vec![[0; 8]; bytes.len() / 64 + 1];
     // SAFETY: `block` has more than `bytes.len()` bytes, is plain numbers, and does not overlap
@@ -247,13 +248,13 @@ pub(crate) fn block(bytes: &[u8]) -> Vec<[u64; 8]> {
     block
 }
 
-/// The device whose memory faults if the processor touches it.
+/// The device whose memory faults on a CPU access.
 pub(crate) fn fenced() -> &'static FencedDevice {
     static DEVICE: OnceLock<Arc<FencedDevice>> = OnceLock::new();
     DEVICE.get_or_init(|| FencedDevice::new(0))
 }
 
-/// All its memory, so that the test can look at an address of it.
+/// All its memory, for lookups by address.
 fn fenced_buffers() -> std::sync::MutexGuard<'static, Vec<Buffer>> {
     static BUFFERS: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
     BUFFERS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -320,7 +321,7 @@ pub(crate) struct Class {
     pub(crate) make: fn() -> Specimen,
 }
 
-/// All classes: another one is one more entry.
+/// All classes: a new one is one more entry.
 pub(crate) const CLASSES: &[Class] = &[
     Class { name: "row-major", make: row_major },
     Class { name: "column-major", make: || Specimen::new(Kind::Number, &[3, 4], &[2, 6], 0) },

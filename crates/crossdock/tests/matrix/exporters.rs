@@ -1,5 +1,5 @@
-//! Exporters: how an array is handed out. Each hands one to a consumer of its side, who looks at it
-//! naively, and takes it back.
+//! Exporters: ways to export an array. Each exports one to a consumer, which reads it naively, and
+//! releases it.
 
 #![expect(clippy::result_large_err, reason = "what comes back is the array, in place")]
 
@@ -27,37 +27,37 @@ pub(crate) struct Exporter {
     pub(crate) hand: Hand,
 }
 
-/// Lets a consumer look at what it is given of an array; or says why it is given nothing.
+/// Lets a consumer read what it gets of an array, or returns why it gets nothing.
 #[derive(Clone, Copy)]
 pub(crate) enum Hand {
-    /// Lends it. Whoever knows no policy copies always, as who writes a file does, or never.
+    /// Lends the array. An exporter without a policy always copies, like a file writer, or never.
     Lend(fn(&DArray, CopyPolicy, Look<'_>) -> Result<(), No>),
-    /// Gives it away, or back.
+    /// Moves the array out, or returns it.
     Give(fn(DArray, Look<'_>) -> Result<(), Rejected<DArray>>),
 }
 
 pub(crate) type Look<'a> = &'a mut dyn FnMut(Lent<'_>);
 
-/// What a consumer has while it looks.
+/// What a consumer has during its access.
 pub(crate) struct Lent<'a> {
     pub(crate) at: At<'a>,
-    /// Why it is not the array itself, in the library's words.
+    /// Why it is a copy, in the library's words.
     pub(crate) because: Option<String>,
     /// The elements, in row-major order of the indices.
     pub(crate) elements: &'a dyn Fn() -> Vec<Vec<u8>>,
 }
 
-/// Where the consumer has element 0.
+/// The consumer's position of element 0.
 pub(crate) enum At<'a> {
     /// At an address.
     Address(usize),
-    /// At a byte of what a descriptor leads to.
+    /// At a byte of the memory of a descriptor.
     Position(BorrowedFd<'a>, u64),
-    /// In a file of its own.
+    /// In a separate file.
     Written,
 }
 
-/// Why nothing was handed out, in the library's words.
+/// Why nothing was exported, in the library's words.
 pub(crate) struct No(pub(crate) String);
 
 impl From<Error> for No {
@@ -78,7 +78,7 @@ fn reason(refusal: Option<&Refusal>) -> Option<String> {
     refusal.map(|refusal| refusal.reason().to_string())
 }
 
-/// All exporters: another one is one more entry.
+/// All exporters: a new one is one more entry.
 pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter {
         name: "`MemoryView`",
@@ -145,7 +145,7 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "PNG", hand: Hand::Lend(png_file) },
 ];
 
-/// A function of the array for its type of elements and its rank.
+/// A function of the array for its element type and its rank.
 macro_rules! typed {
     ($array:ident, $($f:ident)::+($($arg:ident),*)) => {
         match $array.rank() {
@@ -174,7 +174,7 @@ fn memory_view(array: &DArray, request: Request, look: Look<'_>) -> Result<(), N
     Ok(())
 }
 
-/// Elements that a consumer has by reference, in order.
+/// Elements that a consumer gets by reference, in order.
 fn slice<T: Element, const D: usize>(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
     let view = crossdock::view(array, request)?;
     let slice = view.as_slice::<T>()?;
@@ -206,7 +206,7 @@ fn again<T: Element, const D: usize>(rejected: Rejected<Array<T, D>>) -> Rejecte
     Rejected { value: rejected.value.into(), error: rejected.error }
 }
 
-/// What a C consumer reads out of the struct.
+/// What a C consumer reads from the struct.
 fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
     let rank = tensor.ndim as usize;
     let itemsize = usize::from(tensor.dtype.bits / 8) * usize::from(tensor.dtype.lanes);
@@ -265,8 +265,7 @@ fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
 
 // ===== files
 
-/// What stands in a file is there twice. (There is no refusal to quote, since nobody can ask to
-/// have it otherwise.)
+/// A file has a copy of the elements. (There is no refusal to quote, since no policy changes that.)
 fn written(look: Look<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
     look(Lent { at: At::Written, because: Some("a file is written".to_owned()), elements });
 }
@@ -318,7 +317,7 @@ fn png_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let swapped = !array.dtype().is_native();
     written(look, &|| {
         let mut elements = png_elements(&file);
-        // Samples come as the machine has them.
+        // Samples are native-endian.
         elements.iter_mut().for_each(|bytes| {
             if swapped {
                 bytes.reverse()

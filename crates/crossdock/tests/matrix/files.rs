@@ -1,4 +1,4 @@
-//! Files as others write and read them: naively, by what their formats say.
+//! Files as other programs write and read them: naively, by the description of the formats.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,14 +15,14 @@ use rawzip::{CompressionMethod, ZipArchiveWriter};
 use crate::classes::{Kind, Specimen};
 use crate::twice;
 
-/// A path that nobody else has.
+/// A path that no other process uses.
 pub(crate) fn new_path() -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = format!("crossdock-matrix-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
     std::env::temp_dir().join(name)
 }
 
-/// A file of these bytes under a name for as long as `open` runs, and the file.
+/// A named file of these bytes while `open` runs, and the file.
 pub(crate) fn with_file<R>(bytes: &[u8], open: impl FnOnce(&PathBuf) -> R) -> std::io::Result<(R, File)> {
     if let Some((path, file)) = twice::file_of(bytes) {
         return Ok((open(&path), file));
@@ -35,13 +35,13 @@ pub(crate) fn with_file<R>(bytes: &[u8], open: impl FnOnce(&PathBuf) -> R) -> st
     Ok((opened, file))
 }
 
-/// A file of these bytes without a name.
+/// An unnamed file of these bytes.
 pub(crate) fn scratch(bytes: &[u8]) -> std::io::Result<File> {
     with_file(bytes, |_| ()).map(|(_, file)| file)
 }
 
-/// Memory as another process would share it, of a size that is sealed; against writing, too, where
-/// that is asked for.
+/// Memory as another process would share it, with a sealed size; sealed against writing, too, if
+/// requested.
 pub(crate) fn shared_memory(bytes: &[u8], is_sealed: bool) -> std::io::Result<File> {
     if let Some((_, file)) = twice::file_of(bytes).filter(|_| !is_sealed) {
         return Ok(file);
@@ -67,8 +67,8 @@ pub(crate) fn shared_memory(bytes: &[u8], is_sealed: bool) -> std::io::Result<Fi
 
 // ===== .npy
 
-/// What is in front of the elements, which begin as far behind a multiple of 64 as those of the
-/// specimen, where the header is at byte `begin` of the file.
+/// The header in front of the elements, which are as far behind a multiple of 64 as those of the
+/// specimen. The header is at byte `begin` of the file.
 pub(crate) fn npy_header(specimen: &Specimen, order: Order, begin: usize) -> Vec<u8> {
     let shape: String = specimen.shape.iter().map(|len| format!("{len}, ")).collect();
     let fortran = if order == Order::ColumnMajor { "True" } else { "False" };
@@ -92,7 +92,7 @@ pub(crate) fn npy_elements(file: &[u8], shape: &[usize], itemsize: usize) -> Vec
     elements(&file[begin..], shape, itemsize, is_fortran)
 }
 
-/// Elements without gaps, in row-major order of the indices.
+/// Contiguous elements, in row-major order of the indices.
 pub(crate) fn elements(bytes: &[u8], shape: &[usize], itemsize: usize, is_fortran: bool) -> Vec<Vec<u8>> {
     let inner = |axis: usize| if is_fortran { &shape[..axis] } else { &shape[axis + 1..] };
     let numbers = Nested::from_fn(shape, |index| {
@@ -103,13 +103,13 @@ pub(crate) fn elements(bytes: &[u8], shape: &[usize], itemsize: usize, is_fortra
 
 // ===== .npz
 
-/// An archive of one array, and where in it the elements begin, as they do if they are stored.
+/// An archive of one array, and the position of its elements if they are stored.
 pub(crate) fn npz(specimen: &Specimen, order: Order, is_deflated: bool) -> (Vec<u8>, usize) {
     let mut archive = ZipArchiveWriter::new(Vec::new());
     let method = if is_deflated { CompressionMethod::DEFLATE } else { CompressionMethod::STORE };
     let path = rawzip::path::EntryPath::verbatim(b"a.npy");
     let (mut entry, config) = archive.new_file(path).compression_method(method).start().unwrap();
-    // What is deflated begins anew where it is inflated.
+    // Deflated data begin anew when they are inflated.
     let begin = if is_deflated { 0 } else { entry.stream_offset() as usize };
     let header = npy_header(specimen, order, begin);
     let elements = &specimen.bytes[specimen.offset..];
@@ -145,7 +145,7 @@ pub(crate) fn npz_elements(file: &[u8], shape: &[usize], itemsize: usize) -> Vec
 
 // ===== .safetensors
 
-/// A file of one tensor, and where in it the elements begin.
+/// A file of one tensor, and the position of its elements.
 pub(crate) fn safetensors(specimen: &Specimen) -> (Vec<u8>, usize) {
     let elements = &specimen.bytes[specimen.offset..];
     let json = format!(
@@ -183,7 +183,7 @@ pub(crate) fn picture(specimen: &Specimen) -> Option<ImageBuffer<Luma<u16>, Vec<
     picture.filter(|_| is_picture)
 }
 
-/// Encoded.
+/// Encoded as PNG.
 pub(crate) fn png(picture: &ImageBuffer<Luma<u16>, Vec<u16>>) -> Vec<u8> {
     let mut file = std::io::Cursor::new(Vec::new());
     picture.write_to(&mut file, ImageFormat::Png).unwrap();

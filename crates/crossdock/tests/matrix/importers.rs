@@ -1,5 +1,5 @@
-//! Importers: how foreign data become an array. Each makes of a specimen what its side has, if it
-//! can have it, and brings that in.
+//! Importers: ways to import foreign data as an array. Each builds the producer's type from a
+//! specimen, if it exists, and imports it.
 
 mod arrow_c;
 mod crates;
@@ -30,29 +30,29 @@ pub(crate) struct Importer {
     pub(crate) bring: fn(&Specimen) -> Result<Brought, No>,
 }
 
-/// What was brought in.
+/// The result of an import.
 pub(crate) struct Brought {
     pub(crate) array: DArray,
     pub(crate) origin: Origin,
-    /// Why it could not be had in place, in the library's words.
+    /// Why it is a copy, in the library's words.
     pub(crate) because: Option<String>,
 }
 
-/// Where element 0 lay before it was brought in.
+/// The position of element 0 before the import.
 pub(crate) enum Origin {
     /// At an address.
     Address(usize),
     /// At a byte of a file, or of shared memory.
     Position(File, u64),
-    /// Nowhere as it is: it was encoded.
+    /// Nowhere: it was encoded.
     Encoded,
 }
 
-/// Why nothing was brought in.
+/// Why nothing was imported.
 pub(crate) enum No {
-    /// The other side has no such data.
+    /// The producer has no such data.
     CannotSay(&'static str),
-    /// It has, and the library refused it.
+    /// The library refused the producer's data.
     Refused(String),
 }
 
@@ -81,7 +81,7 @@ const NUMBERS: No = No::CannotSay("no such type of elements");
 const READONLY: No = No::CannotSay("whoever has it may write it");
 const PICTURE: No = No::CannotSay("height and width, of one pixel at least");
 
-/// All importers: another one is one more entry.
+/// All importers: a new one is one more entry.
 pub(crate) const IMPORTERS: &[Importer] = &[
     Importer { name: "`Vec`", bring: vec },
     Importer { name: "`Arc<Vec>`", bring: arc },
@@ -112,7 +112,7 @@ pub(crate) fn at_address(array: impl Into<DArray>, address: usize) -> Result<Bro
     Ok(Brought { array: array.into(), origin: Origin::Address(address), because: None })
 }
 
-/// The order in which the elements lie without gaps, as files and vectors want them.
+/// The order in which the elements are contiguous, which files and vectors require.
 fn gapless(specimen: &Specimen) -> Result<Order, No> {
     match specimen.order() {
         Some(order) => Ok(order),
@@ -122,7 +122,7 @@ fn gapless(specimen: &Specimen) -> Result<Order, No> {
     }
 }
 
-/// `f` for the specimen's type of elements and rank.
+/// `f` for the specimen's element type and rank.
 macro_rules! typed {
     ($specimen:ident, $f:ident) => {
         match ($specimen.kind, $specimen.shape.len()) {
@@ -179,7 +179,7 @@ fn pointer(specimen: &Specimen) -> Result<Brought, No> {
     at_address(if specimen.is_readonly { array.into_readonly() } else { array }, address)
 }
 
-/// Somebody who lends what they have by a [`MemoryView`].
+/// A producer that exports its array by a [`MemoryView`].
 struct Lender(DArray);
 
 impl Producer for Lender {
@@ -196,7 +196,7 @@ fn producer(specimen: &Specimen) -> Result<Brought, No> {
 
 // ===== DLPack
 
-/// What a producer keeps until its deleter is called.
+/// The producer's data until its deleter is called.
 struct Context {
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -286,7 +286,7 @@ fn shared(specimen: &Specimen, is_sealed: bool) -> Result<Brought, No> {
     Ok(Brought { array, origin: Origin::Position(file, offset), because: None })
 }
 
-/// What is opened of a file of these bytes, whose element 0 is at a position.
+/// The import of a file of these bytes, with element 0 at a position.
 fn opened<E: Into<No>>(
     bytes: &[u8],
     position: usize,
@@ -326,7 +326,7 @@ fn safetensors_of(specimen: &Specimen) -> Result<Brought, No> {
     named(&file, position)
 }
 
-/// A file of one tensor, and where in it the elements begin.
+/// A file of one tensor, and the position of its elements.
 fn tensors(specimen: &Specimen) -> Result<(Vec<u8>, usize), No> {
     match (gapless(specimen)?, specimen.kind) {
         (Order::RowMajor, Kind::Number) => Ok(safetensors_file(specimen)),
@@ -335,7 +335,7 @@ fn tensors(specimen: &Specimen) -> Result<(Vec<u8>, usize), No> {
     }
 }
 
-/// The one array of a file whose arrays have names, or are encoded.
+/// The only array of a file whose arrays have names, or are encoded.
 fn named(file: &[u8], position: usize) -> Result<Brought, No> {
     let mut because = None;
     let brought = opened(file, position, |path| {

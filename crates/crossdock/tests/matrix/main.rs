@@ -1,13 +1,13 @@
-//! The matrix: every importer beside every exporter, over every class of layout, in one run, which
-//! `docs/matrix.md` tells.
+//! The matrix: every importer with every exporter, over every class of layout, in one run, which
+//! `docs/matrix.md` records.
 //!
-//! An adapter knows its own side, and the array in the middle; no test here knows two adapters. So
-//! the run shows what that is worth: an exporter gives an array that somebody brought in the answer
-//! that it gives its twin, an array of our own in memory of the same kind. Whatever is called in
-//! place is seen where the foreign side had it, and not one byte was counted as copied.
+//! An adapter knows only its own library and the array in the middle; no test here knows two
+//! adapters. The run shows that this suffices: an exporter treats an imported array like its twin,
+//! an array of this library in memory of the same kind. Every zero-copy transfer is verified at the
+//! foreign address, and no byte was counted as copied.
 //!
 //! A new adapter is an entry in [`importers`] or [`exporters`], a new class one in [`classes`].
-//! `CROSSDOCK_BLESS=1` writes the page anew.
+//! `CROSSDOCK_BLESS=1` rewrites the page.
 
 mod classes;
 mod exporters;
@@ -29,15 +29,15 @@ use crate::importers::{IMPORTERS, Importer, Origin};
 use crate::memories::{MEMORIES, own, twin};
 use crate::verdict::{Verdict, bring, hand};
 
-/// What the run found; the outer index is the row of a table.
+/// The results of the run; the outer index is the row of a table.
 struct Matrix {
-    /// In which memory data are then, by importer.
+    /// The kind of memory of imported data, by importer.
     into: Vec<String>,
     /// Class by importer.
     imports: Vec<Vec<Verdict>>,
-    /// Class by exporter, of arrays of our own.
+    /// Class by exporter, for arrays of this library.
     exports: Vec<Vec<Verdict>>,
-    /// Memory by exporter, of arrays in the order that [`home`] tells.
+    /// Memory by exporter, for arrays in the order of [`home`].
     memories: Vec<Vec<Verdict>>,
     /// Importer by exporter, for each class.
     pairs: Vec<Vec<Vec<Verdict>>>,
@@ -46,8 +46,8 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Importer by exporter, of row-major data; or of column-major data, where either takes them
-    /// alone.
+    /// Importer by exporter, for row-major data; or for column-major data, if either accepts only
+    /// those.
     fn each_to_each(&self) -> Vec<Vec<Verdict>> {
         let (from, to) = (home(&self.imports), home(&self.exports));
         let row = |(i, &from): (usize, &usize)| {
@@ -56,7 +56,7 @@ impl Matrix {
         from.iter().enumerate().map(row).collect()
     }
 
-    /// How many of all ways came out so.
+    /// The number of transfers with this result.
     fn count(&self, wanted: fn(&Verdict) -> bool) -> usize {
         self.pairs.iter().flatten().flatten().filter(|verdict| wanted(verdict)).count()
     }
@@ -66,7 +66,7 @@ impl Matrix {
 fn matrix() -> &'static Matrix {
     static MATRIX: OnceLock<Matrix> = OnceLock::new();
     MATRIX.get_or_init(|| {
-        // Each exporter has an array of its own, since memory remembers by whom it was handed out.
+        // Each exporter gets a separate array, since memory remembers which protocols exported it.
         let half = |exporter: &Exporter, specimen: &Specimen, make: fn(&Specimen) -> DArray| {
             hand(exporter, make(specimen), &specimen.expected, &Origin::Encoded).0
         };
@@ -91,13 +91,13 @@ fn matrix() -> &'static Matrix {
     })
 }
 
-/// Whether it arrives, in place or not.
+/// Whether the data arrive, zero-copy or not.
 fn goes(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::InPlace | Verdict::Copies(_))
 }
 
-/// The class that stands for each adapter where one has to, of these answers by class: row-major,
-/// or column-major where it takes that alone.
+/// The class that stands for each adapter, from these results by class: row-major, or column-major
+/// if it accepts only that.
 fn home(answers: &[Vec<Verdict>]) -> Vec<usize> {
     (0..answers[0].len()).map(|adapter| usize::from(!goes(&answers[0][adapter]))).collect()
 }
@@ -106,7 +106,7 @@ fn table<T, R>(rows: &[T], row: impl FnMut(&T) -> R) -> Vec<R> {
     rows.iter().map(row).collect()
 }
 
-/// The whole way of data of one class: in by the one, out by the other.
+/// The whole path of data of one class: through the importer, and through the exporter.
 fn triple(class: &Class, importer: &Importer, exporter: &Exporter) -> Verdict {
     let way = format!("{}, from {} to {}", class.name, importer.name, exporter.name);
     let specimen = (class.make)();
@@ -116,7 +116,7 @@ fn triple(class: &Class, importer: &Importer, exporter: &Exporter) -> Verdict {
     let (outward, is_origin) = hand(exporter, brought.array, &specimen.expected, &brought.origin);
     let (expected, _) = hand(exporter, ours, &specimen.expected, &Origin::Encoded);
     match (&exporter.hand, &outward, &expected) {
-        // Who wants the memory itself may refuse it for what else lies in it.
+        // A consumer that takes the memory itself may refuse it for its other content.
         (Hand::Give(_), Verdict::Refused(_), Verdict::Refused(_)) => {}
         _ => assert_eq!(outward, expected, "{way}: another answer than to an array of our own"),
     }
@@ -133,7 +133,7 @@ fn every_way_in_goes_with_every_way_out_and_no_copy_is_silent() {
     let in_place = matrix.count(|verdict| *verdict == Verdict::InPlace);
     let copies = matrix.count(|verdict| matches!(verdict, Verdict::Copies(_)));
     assert!(in_place >= 500 && copies >= 1000, "{in_place} in place, {copies} copied");
-    // No adapter is there for nothing, and no class.
+    // Every adapter and every class succeeds at least once.
     for (column, importer) in IMPORTERS.iter().enumerate() {
         assert!(
             matrix.imports[..2].iter().any(|row| goes(&row[column])),

@@ -1,5 +1,5 @@
-//! Arrays of our own in every kind of memory, made without an adapter: what an adapter brings in
-//! has a twin among them.
+//! Arrays in every kind of memory, made without an adapter: each imported array has a twin among
+//! them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,7 +23,7 @@ pub(crate) struct Memory {
 
 const POOL: &str = "a pool's";
 
-/// All of them; the first one is where an array of our own is, unless it is told otherwise.
+/// All of them; the first one is the default memory of arrays.
 pub(crate) const MEMORIES: &[Memory] = &[
     Memory { name: "a vector", backing: Backing::Heap, birth: Birth::Sole, make: vector },
     Memory { name: POOL, backing: Backing::Heap, birth: Birth::Sole, make: pooled },
@@ -53,7 +53,7 @@ pub(crate) const MEMORIES: &[Memory] = &[
     Memory { name: "a device's", backing: Backing::Device, birth: Birth::Sole, make: device },
 ];
 
-/// The memory of an array, as the page calls it.
+/// The memory of an array, as the page names it.
 pub(crate) fn described(array: &DArray) -> String {
     let is_always_readonly = array.birth() == Birth::Constant || array.backing() == Backing::File;
     let readonly = if array.is_readonly() && !is_always_readonly { ", read-only" } else { "" };
@@ -69,7 +69,7 @@ fn memory_of(array: &DArray) -> &'static Memory {
     MEMORIES.iter().find(is_like).unwrap_or_else(|| panic!("no memory is like that of {array:?}"))
 }
 
-/// The array of our own that is like another one: the same layout, and memory of the same kind.
+/// The twin of an array: the same layout, and memory of the same kind.
 pub(crate) fn twin(array: &DArray, specimen: &Specimen) -> DArray {
     let specimen = if specimen.is_indirect {
         specimen.clone()
@@ -81,7 +81,7 @@ pub(crate) fn twin(array: &DArray, specimen: &Specimen) -> DArray {
     if array.is_readonly() { twin.into_readonly() } else { twin }
 }
 
-/// An array of our own of this class.
+/// An array of this class, made by the library.
 pub(crate) fn own(specimen: &Specimen) -> DArray {
     let array = match () {
         () if specimen.is_indirect => handed_over(specimen),
@@ -95,7 +95,7 @@ fn over(buffer: Buffer, specimen: &Specimen) -> DArray {
     DArray::from_buffer(buffer, specimen.kind.dtype(), specimen.layout(), specimen.offset).unwrap()
 }
 
-/// A vector of the elements, if they are aligned as those of a vector are.
+/// A vector of the elements, if they are aligned like those of a vector.
 fn vector(specimen: &Specimen) -> DArray {
     let buffer = match specimen.kind {
         _ if !specimen.is_aligned() => Buffer::from_vec(block(&specimen.bytes)),
@@ -130,7 +130,7 @@ fn mapped(specimen: &Specimen) -> DArray {
     over(Buffer::map(scratch(&specimen.bytes).unwrap(), MapOptions::new()).unwrap(), specimen)
 }
 
-/// A file that can be read only by the descriptor that is left.
+/// A file whose only remaining descriptor is read-only.
 fn mapped_constant(specimen: &Specimen) -> DArray {
     let (file, _) = with_file(&specimen.bytes, |path| File::open(path).unwrap()).unwrap();
     let map = Buffer::map(file, MapOptions::new()).unwrap();
@@ -154,7 +154,7 @@ fn device(specimen: &Specimen) -> DArray {
     over(specimen.on_device(), specimen)
 }
 
-/// An array in memory that somebody lent by a pointer, and the address of its element 0.
+/// An array in memory that was lent by a pointer, and the address of its element 0.
 pub(crate) fn foreign(specimen: &Specimen, birth: Birth) -> (DArray, usize) {
     let mut loan = specimen.lend();
     let (base, first, place) = (loan.base(), loan.first(specimen.offset), loan.place());

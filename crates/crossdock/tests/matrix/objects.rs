@@ -1,4 +1,4 @@
-//! Objects of C: a producer that lends specimens, and a consumer of views.
+//! C objects: a producer that lends specimens, and a consumer of views.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -20,11 +20,11 @@ static CLASS: Class = Class { name: c"Specimen".as_ptr(), super_: ptr::null() };
 struct Object<'a> {
     class: *const Class,
     specimen: &'a Specimen,
-    /// Where element 0 of the last view lay.
+    /// The address of element 0 of the last view.
     address: usize,
 }
 
-/// What the producer keeps until the view is released.
+/// The producer's data until the view is released.
 struct Context {
     shape: Vec<isize>,
     strides: Vec<isize>,
@@ -80,7 +80,7 @@ unsafe extern "C" fn take_back(_: *mut c_void, view: *mut View) -> u8 {
     1
 }
 
-/// Brings a specimen in that an object of C lends.
+/// Imports a specimen that a C object lends.
 pub(crate) fn import(specimen: &Specimen) -> Result<Brought, importers::No> {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -102,7 +102,7 @@ pub(crate) fn import(specimen: &Specimen) -> Result<Brought, importers::No> {
     at_address(array, object.address)
 }
 
-/// Hands an array to a consumer of C.
+/// Exports an array to a C consumer.
 pub(crate) fn export(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), exporters::No> {
     let object = ArrayObject::new(array.clone());
     let mut view = View::EMPTY;
@@ -124,7 +124,7 @@ pub(crate) fn export(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<()
     Ok(())
 }
 
-/// What a consumer makes of the numbers of a view.
+/// The layout that a consumer derives from the numbers of a view.
 fn layout(view: &View) -> Layout {
     // SAFETY: a held view has `ndim` lengths and strides.
     let numbers = |numbers: *const isize| unsafe { std::slice::from_raw_parts(numbers, view.ndim as usize) };

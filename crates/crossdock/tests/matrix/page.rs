@@ -1,4 +1,4 @@
-//! The page: written of what the run found, and compared with what is there.
+//! The page: written from the results of the run, and compared with the existing page.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -26,15 +26,15 @@ Reasons are the errors' own words, with … in the place of addresses, and of th
 about the other side, and ours. JPEG is left out, since no element comes back from it as it was.
 ";
 
-/// Where the part of the page begins that another test writes.
+/// The beginning of the part that another test writes.
 const OF_OTHERS: &str = "\n## In Python\n";
 
-/// Compares the page with the run, or writes it anew.
+/// Compares the page with the run, or rewrites it.
 pub(crate) fn check(matrix: &Matrix) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/matrix.md");
     let page = page(matrix);
     let there = std::fs::read_to_string(&path).unwrap_or_default();
-    // What follows is written, and compared, by the tests of the wheel and of the gem.
+    // The tests of the wheel and of the gem write and compare the following part.
     let (there, of_others) = there.split_at(there.find(OF_OTHERS).unwrap_or(there.len()));
     if std::env::var_os("CROSSDOCK_BLESS").is_some() {
         std::fs::write(&path, page + of_others).unwrap();
@@ -94,7 +94,7 @@ fn page(matrix: &Matrix) -> String {
     page
 }
 
-/// A table, and the reasons in it, numbered in the order in which they come.
+/// A table, and the reasons in it, numbered in order of appearance.
 fn table(corner: &str, rows: &[&str], columns: &[&str], cells: &[Vec<Verdict>]) -> String {
     let mut reasons = vec![];
     let mut text = format!("| {corner} | {} |\n", columns.join(" | "));
@@ -126,7 +126,7 @@ fn cell(verdict: &Verdict, reasons: &mut Vec<String>) -> String {
     format!("{word} {}", raised(number + 1))
 }
 
-/// The rows that differ, each once, with the names of all that have it.
+/// The distinct rows, each once, with all of their names.
 fn shared(names: &[&str], rows: &[Vec<Verdict>]) -> (Vec<String>, Vec<Vec<Verdict>>) {
     let mut different: (Vec<String>, Vec<Vec<Verdict>>) = (vec![], vec![]);
     for (&name, row) in names.iter().zip(rows) {
@@ -145,7 +145,7 @@ fn names(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
-/// `strides [8, 2]` as `strides […]`: the same refusal of another layout.
+/// `strides [8, 2]` as `strides […]`: the same refusal for another layout.
 fn without_lists(text: &str) -> String {
     let mut parts = text.split('[');
     let mut short = parts.next().unwrap_or_default().to_owned();

@@ -29,7 +29,7 @@ fn specimen() -> Specimen {
     Specimen::new(Kind::Number, &[SIDE, SIDE], &[2 * SIDE as isize, 2], 0)
 }
 
-/// What importers on this thread are given.
+/// What importers on this thread get.
 enum Given {
     /// Their usual input.
     Own,

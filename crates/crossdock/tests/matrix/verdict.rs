@@ -1,5 +1,5 @@
-//! What becomes of an array on its way, found out by measuring: where element 0 is, and how many
-//! bytes were counted as copied.
+//! The result of a transfer, by measurement: the position of element 0, and the number of bytes
+//! counted as copied.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +13,7 @@ use crate::classes::{Specimen, addresses, bytes_at, walk};
 use crate::exporters::{At, Exporter, Hand, Lent, Look, No as Refusal};
 use crate::importers::{Brought, Importer, No, Origin};
 
-/// How it went, the best first.
+/// The results, the best first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     InPlace,
@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// Of two halves, what the whole comes to.
+    /// The result of a whole transfer from those of its halves.
     pub(crate) fn worse(self, other: Self) -> Self {
         let rank = |verdict: &Self| match verdict {
             Self::InPlace | Self::Assigned => 0,
@@ -53,7 +53,7 @@ impl Verdict {
     }
 }
 
-/// Brings a specimen in. What comes has its elements; whatever does not come is given back.
+/// Imports a specimen. An imported array has its elements; a refused specimen is released.
 pub(crate) fn bring(importer: &Importer, specimen: &Specimen) -> (Option<Brought>, Verdict) {
     let before = copied_bytes();
     let answer = (importer.bring)(specimen);
@@ -77,16 +77,16 @@ pub(crate) fn bring(importer: &Importer, specimen: &Specimen) -> (Option<Brought
     let verdict = match (in_place, counted, because) {
         (true, 0, None) => Verdict::InPlace,
         (false, 1.., Some(why)) => Verdict::Copies(why.clone()),
-        // Nothing of nothing was copied.
+        // Copying an empty array copies nothing.
         (false, 0, Some(why)) if array.is_empty() => Verdict::Copies(why.clone()),
         _ => panic!("{}: in place {in_place}, {counted} bytes counted, {because:?}", importer.name),
     };
     (Some(brought), verdict.plain())
 }
 
-/// Hands an array out, and takes it back as it was where it was lent, or not taken: in place; or
-/// else, as the permission to copy makes of the refusal. Beside the verdict: whether the consumer
-/// had element 0 where the origin has it.
+/// Exports an array, and gets it back unchanged if it was lent or refused: zero-copy, or with the
+/// permission to copy after a refusal. Beside the verdict: whether the consumer's element 0 is at
+/// the origin.
 pub(crate) fn hand(
     exporter: &Exporter,
     array: DArray,
@@ -125,13 +125,13 @@ pub(crate) fn hand(
     (permitted, false)
 }
 
-/// What is known of an array before it is handed out.
+/// The state of an array before its export.
 struct Watch<'a> {
     name: &'static str,
     first: usize,
     nbytes: u64,
     is_empty: bool,
-    /// The file and the byte of it at which element 0 lies.
+    /// The file and the position in it of element 0.
     position: Option<(File, u64)>,
     leases: [bool; 4],
     expected: &'a [Vec<u8>],
@@ -156,7 +156,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Has it handed out, and looks on.
+    /// Runs the export, and observes it.
     fn ask(&self, hand: impl FnOnce(Look<'_>) -> Result<(), Refusal>) -> (Verdict, bool) {
         let (name, before) = (self.name, copied_bytes());
         let mut seen = None;
@@ -191,7 +191,7 @@ impl<'a> Watch<'a> {
             _ => panic!("{name}: in place {in_place}, {counted} bytes counted, {:?}", lent.because),
         };
         assert_eq!((lent.elements)(), self.expected, "{name} hands out other elements");
-        // Without elements, only what was said tells a copy from the array.
+        // Without elements, only the stated reason distinguishes a copy from the array.
         let is_origin = lent.because.is_none() && is_at(self.origin, &lent.at, self.is_empty);
         (verdict, is_origin)
     }
@@ -203,8 +203,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A copy counts once; what is written may be turned on its way, and counts twice then, or be
-/// encoded out of its place, which does not count.
+/// A copy counts once. A written file may be reordered on its way, which counts twice, or encoded,
+/// which does not count.
 fn was_counted(at: &At<'_>, counted: u64, nbytes: u64) -> bool {
     match at {
         At::Written => [0, nbytes, 2 * nbytes].contains(&counted),
@@ -212,7 +212,7 @@ fn was_counted(at: &At<'_>, counted: u64, nbytes: u64) -> bool {
     }
 }
 
-/// Which leases can be had of an array.
+/// The leases that an array grants.
 fn leases(array: &DArray) -> [bool; 4] {
     let Ok((buffer, _)) = array.buffer() else {
         let requests = [Request::read(), Request::write(), Request::share(), Request::pin()];
@@ -229,14 +229,14 @@ fn elements(array: &DArray) -> Vec<Vec<u8>> {
     unsafe { walk(array.as_ptr(), array.layout()) }
 }
 
-/// The address of element 0, or of nothing.
+/// The address of element 0, or the base of an empty array.
 fn first(array: &DArray) -> usize {
     // SAFETY: the array keeps the pointers that its layout follows.
     let addresses = unsafe { addresses(array.as_ptr(), array.layout()) };
     addresses.first().copied().unwrap_or(array.as_ptr()).addr()
 }
 
-/// Whether what is at the origin is what is at the other place, and no copy of it.
+/// Whether both positions are the same memory rather than a copy.
 fn is_at(origin: &Origin, at: &At<'_>, is_empty: bool) -> bool {
     match (origin, at) {
         (Origin::Encoded, _) | (_, At::Written) => false,
@@ -250,8 +250,8 @@ fn is_at(origin: &Origin, at: &At<'_>, is_empty: bool) -> bool {
     }
 }
 
-/// Whether a byte that changes in the file changes at the address; of what cannot change any more,
-/// whether the system says so.
+/// Whether a change of a byte in the file is visible at the address; for constant memory, whether
+/// the system reports the mapping.
 fn is_mapped_at(file: &File, position: u64, address: usize) -> bool {
     // SAFETY: the caller passes the address of an element of a live array, whose first byte is
     // readable.
@@ -266,7 +266,7 @@ fn is_mapped_at(file: &File, position: u64, address: usize) -> bool {
     follows
 }
 
-/// The file, and the byte of it, that the system has mapped at an address.
+/// The file, and the position in it, that the system has mapped at an address.
 fn mapped(address: usize) -> Option<(u64, u64)> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().find_map(|line| {

@@ -1,5 +1,4 @@
-//! Readers and writers: what they promise on every kind of memory, what they refuse, and what they
-//! hold meanwhile.
+//! Readers and writers: their guarantees on every kind of memory, their refusals, and their leases.
 
 use std::error::Error as _;
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +11,7 @@ use crossdock::memory::{Conflict, LeaseKind, MapOptions};
 use crossdock::pool::{ALIGNMENT, Pool};
 use crossdock::{Error, Rejected};
 
-/// A file that is there as long as this.
+/// A file that exists as long as this value.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -42,7 +41,7 @@ fn reader(bytes: &[u8]) -> BufferReader {
     BufferReader::new(Buffer::from_vec(bytes.to_vec()).unwrap()).unwrap()
 }
 
-/// A reader of a part, with a position and a lease of its own.
+/// A reader of a part, with a separate position and lease.
 fn part_of(reader: &BufferReader, offset: usize, nbytes: usize) -> crossdock::Result<BufferReader> {
     Ok(BufferReader::new(reader.read_exact_at(offset, nbytes)?)?)
 }
@@ -51,7 +50,7 @@ fn bytes_of(buffer: &Buffer) -> Vec<u8> {
     buffer.pin().unwrap().to_vec()
 }
 
-/// The error of this library within one of the standard library's.
+/// The error of this library within an `io::Error`.
 fn ours(error: &io::Error) -> &Error {
     let inner = error.get_ref().unwrap_or_else(|| panic!("{error:?} has nothing inside"));
     inner.downcast_ref().unwrap_or_else(|| panic!("{inner:?} is not this library's"))
@@ -449,7 +448,7 @@ fn the_limit_of_a_pool_is_an_error_with_its_numbers_and_nothing_is_written() {
     assert_eq!((&writer.bytes()[..], writer.position()), (&[1; 1000][..], 990));
     writer.write_all(&[2; 34]).unwrap(); // to the limit, by a byte
     assert_eq!(writer.bytes().nbytes(), 1024);
-    // Where the system itself has none, no number is kept: that would take memory.
+    // If the system itself is out of memory, the error has no number: storing one would allocate.
     let error = writer.into_inner().reserve(isize::MAX as usize).unwrap_err();
     assert_eq!(io::Error::from(error).kind(), ErrorKind::OutOfMemory);
 }

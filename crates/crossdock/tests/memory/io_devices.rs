@@ -1,5 +1,5 @@
-//! Readers and writers of memory on a device, which faults if the processor touches it: what is
-//! staged, and what happens when it fails.
+//! Readers and writers of device memory, which faults on a CPU access: what is staged, and what
+//! happens when it fails.
 
 use std::io::{self, BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crossdock::memory::{LeaseKind, Place};
 /// More than two blocks.
 const NBYTES: usize = 2_500_000;
 
-/// The queue of errors is the process's: one test at a time.
+/// The queue of errors belongs to the process, so one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

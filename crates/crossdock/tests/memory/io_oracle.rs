@@ -1,7 +1,7 @@
 //! Random operations on readers and writers of every kind of memory, against `std::io::Cursor` and
 //! plain slices.
 //!
-//! What differs from a cursor is spelt out: a seek behind the end is refused, an exact read that
+//! The differences from a cursor are explicit: a seek behind the end is refused, an exact read that
 //! ends too early moves nothing, a write to a fixed buffer is all or nothing, and no write leaves a
 //! hole. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the cases.
 
@@ -36,7 +36,7 @@ impl Scratch {
         fs::write(&self.0, bytes).unwrap();
         let file = OpenOptions::new().read(true).write(true).open(&self.0).unwrap();
         let buffer = Buffer::map(file, MapOptions::new().writable(writable)).unwrap();
-        // The map stays; the next one is another file.
+        // The map stays valid; the next one is another file.
         fs::remove_file(&self.0).unwrap();
         buffer
     }
@@ -46,8 +46,8 @@ const READABLE: [&str; 8] =
     ["pool", "vec", "static", "read-only", "file map", "shared memory", "shared by another", "device"];
 const WRITABLE: [&str; 6] = ["pool", "vec", "file map", "shared memory", "shared by another", "device"];
 
-/// Some bytes as a buffer of a kind, as a slice at an odd offset of a larger one. What is returned
-/// beside has to live as long.
+/// Some bytes as a buffer of a kind, as a slice at an odd offset of a larger one. The second value
+/// must live as long as the buffer.
 fn buffer_of(kind: &str, bytes: &[u8], lead: usize, scratch: &Scratch) -> (Buffer, Box<dyn std::any::Any>) {
     let mut whole = vec![0xEE; lead];
     whole.extend_from_slice(bytes);
@@ -78,7 +78,7 @@ fn buffer_of(kind: &str, bytes: &[u8], lead: usize, scratch: &Scratch) -> (Buffe
     (buffer.slice(lead..lead + bytes.len()).unwrap(), beside)
 }
 
-/// The bytes of a buffer, wherever they are.
+/// The bytes of a buffer in any memory.
 fn bytes_of(buffer: &Buffer) -> Vec<u8> {
     match buffer.pin() {
         Ok(guard) => guard.to_vec(),
@@ -89,7 +89,7 @@ fn bytes_of(buffer: &Buffer) -> Vec<u8> {
     }
 }
 
-/// One block of static memory, of which all static cases are: it begins with what `content` gives.
+/// One block of static memory, shared by all static cases: it begins with the result of `content`.
 fn leaked(bytes: &[u8], lead: usize) -> &'static [u8] {
     static BYTES: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| content(LARGEST + 16));
     assert!(BYTES[lead..].starts_with(bytes), "static cases are parts of the one block");
@@ -102,7 +102,7 @@ fn content(nbytes: usize) -> Vec<u8> {
     (0..nbytes).map(|index| ((index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
 }
 
-/// A size: mostly small, sometimes larger than what is staged at once.
+/// A size: mostly small, sometimes larger than one staging block.
 fn size(rng: &mut Rng) -> usize {
     match rng.usize(0..40) {
         0..4 => 0,
@@ -112,7 +112,7 @@ fn size(rng: &mut Rng) -> usize {
     }
 }
 
-/// A number near some other, or anywhere.
+/// A number near another one, or anywhere.
 fn number(rng: &mut Rng, near: usize) -> usize {
     match rng.usize(0..12) {
         0 => near,
@@ -135,7 +135,7 @@ fn seek_to(rng: &mut Rng, nbytes: usize) -> SeekFrom {
     }
 }
 
-/// Seeks both, or asserts that what a cursor would do behind the end is refused.
+/// Seeks both, or asserts that a position behind the end is refused.
 fn seek_both<S: Seek>(stream: &mut S, model: &mut Cursor<Vec<u8>>, to: SeekFrom, seen: &mut Coverage) {
     let (before, nbytes) = (model.position(), model.get_ref().len() as u64);
     let expected = model.seek(to).ok().filter(|&target| target <= nbytes);
@@ -147,7 +147,7 @@ fn seek_both<S: Seek>(stream: &mut S, model: &mut Cursor<Vec<u8>>, to: SeekFrom,
     }
 }
 
-/// The bytes that a slice is to have, where it is to be had.
+/// The expected bytes of a slice, if the slice is valid.
 fn slice_of(bytes: &[u8], offset: usize, nbytes: usize, exact: bool) -> Option<&[u8]> {
     let rest = bytes.get(offset..)?;
     if exact { rest.get(..nbytes) } else { Some(&rest[..nbytes.min(rest.len())]) }
@@ -233,7 +233,7 @@ fn run_reader(
                 let by = number(rng, shown.len()).min(shown.len());
                 reader.consume(by);
                 model.consume(by);
-                // What was shown is read next, also across the end of what was shown.
+                // The peeked bytes are read next, also across their end.
                 let mut room = vec![0; shown.len() - by + rng.usize(0..5)];
                 let read = reader.read(&mut room).unwrap();
                 assert!(room[..read] == model.get_ref()[at + by..][..read]);
@@ -267,7 +267,7 @@ fn run_reader(
                 let arrived = result.unwrap_or(0);
                 assert!(found[..arrived] == expected.unwrap_or(&[])[..arrived]);
                 assert!(found[arrived..].iter().all(|&byte| byte == 1));
-                // From a device they go through a block, and are counted there, too.
+                // Device memory is staged through a block, which counts, too.
                 let times = if on_device { 2 } else { 1 };
                 assert_eq!(copied_bytes_here() - before, times * arrived as u64);
             }
@@ -316,7 +316,7 @@ fn run_reader(
     }
 }
 
-/// Compares a slice with what it is to be, and returns its size.
+/// Compares a slice with the expected one, and returns its size.
 fn check_slice(
     found: crossdock::Result<Buffer>,
     model: &Cursor<Vec<u8>>,
@@ -340,7 +340,7 @@ fn check_slice(
     }
 }
 
-/// Random bytes to write: about as many as there is room for, more, or fewer.
+/// Random bytes to write: about as many as fit, more, or fewer.
 fn payload(rng: &mut Rng, near: usize) -> Vec<u8> {
     let nbytes = number(rng, near).min(near.saturating_add(100)).min(LARGEST);
     (0..nbytes).map(|_| rng.u8(..)).collect()

@@ -1,5 +1,5 @@
-//! The table of leases on real memory: what may be held beside what, what is refused, and what the
-//! refusal says.
+//! The table of leases on real memory: which leases coexist, which are refused, and the text of the
+//! refusal.
 
 use std::error::Error as _;
 use std::sync::mpsc;
@@ -38,7 +38,7 @@ fn conflict(error: &Error) -> &Conflict {
     error.source().and_then(|source| source.downcast_ref()).expect("the source of a refusal is the conflict")
 }
 
-/// Eight bytes of foreign memory, freed by their release.
+/// Eight bytes of foreign memory, which its release frees.
 fn foreign(place: Place, birth: Birth) -> Buffer {
     let ptr = Box::into_raw(Box::new([5u8; 8]));
     let address = ptr.expose_provenance();
@@ -51,12 +51,12 @@ fn foreign(place: Place, birth: Birth) -> Buffer {
     unsafe { Buffer::from_foreign(ptr.cast(), 8, place, birth, release) }.unwrap()
 }
 
-/// Eight bytes whose other owner may write them, and never does.
+/// Eight bytes that another owner could write, but does not.
 fn aliased() -> Buffer {
     foreign(Place::CPU, Birth::Aliased)
 }
 
-/// One writable buffer of every birth and owner that is sole.
+/// A writable buffer for every birth and owner that is sole.
 fn sole() -> Vec<(&'static str, Buffer)> {
     let part = Buffer::from_vec(vec![5u8; 20]).unwrap().partition(&[4..12]).unwrap().remove(0);
     vec![
@@ -247,7 +247,7 @@ fn partition_checks_every_range() {
 #[test]
 fn leases_of_parts_do_not_know_each_other() {
     let whole = Buffer::from_vec(vec![1u8; 9]).unwrap();
-    // Of a window, only the window is divided.
+    // Only the window is divided.
     let window = whole.slice(1..9).unwrap();
     drop(whole);
     let parts = window.partition(&[0..4, 4..8]).unwrap();
@@ -447,7 +447,7 @@ fn what_was_written_under_a_lease_is_read_by_the_next_on_another_thread() {
     let reader = {
         let buffer = buffer.clone();
         std::thread::spawn(move || {
-            // No message orders the two: only the lease does.
+            // No message orders the two accesses: only the lease does.
             send.send(()).unwrap();
             let mut last = 0;
             while last < 100 {
@@ -457,8 +457,8 @@ fn what_was_written_under_a_lease_is_read_by_the_next_on_another_thread() {
                     assert!(values[0] >= last);
                     last = values[0];
                 }
-                // Where threads take turns after so many instructions, a reader that goes on at
-                // once may be holding a lease at the end of every turn.
+                // A tool that switches threads after a fixed number of instructions may always
+                // switch while a reader that never yields holds a lease.
                 std::thread::yield_now();
             }
         })
@@ -502,7 +502,7 @@ fn forgotten_handles_run_into_an_error_and_never_wrap() {
     assert_eq!((conflict(&error).wanted(), conflict(&error).is_full()), (Wanted::Handle, true));
     assert_eq!(conflict(&error).handles(), made, "the one that was refused is not counted");
     assert!(error.to_string().contains("8388607 handles held, as many as can be counted"), "{error}");
-    // Handles that other threads are being refused do not count either.
+    // Handles of refused requests on other threads do not count, either.
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

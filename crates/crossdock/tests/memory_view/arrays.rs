@@ -1,4 +1,4 @@
-//! Views of our own arrays, and of objects of C whose producers keep to the rules.
+//! Views of the library's arrays, and of C objects whose producers keep to the rules.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -64,14 +64,14 @@ fn a_view_is_released_once_whatever_happened_to_the_struct() {
     let mut view = View::EMPTY;
     get(object.as_ptr(), &mut view, Flags::WRITABLE).unwrap();
     let mut copy = view;
-    // Every field but the hub's own.
+    // All fields except the hub's own.
     view = View { reserved: view.reserved, ..View::EMPTY };
     view.ndim = -7;
     assert!(release(&mut view));
     assert!(array.write().is_ok());
     assert!(!release(&mut copy) && !release(&mut view));
     assert!(last_refusal().unwrap().contains("released"));
-    // The record may be another view's now.
+    // The record may belong to another view now.
     get(object.as_ptr(), &mut view, Flags::WRITABLE).unwrap();
     assert!(!release(&mut copy));
     assert!(array.write().is_err());

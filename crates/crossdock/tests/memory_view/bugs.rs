@@ -1,5 +1,5 @@
-//! The known bugs of the original: what crashes there, or comes out wrong, has a sound answer here.
-//! The numbers are places in the list of [`BUGS`].
+//! The known bugs of the original: what crashes or is wrong there has a sound result here. The
+//! numbers are positions in the list of [`BUGS`].
 
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -141,7 +141,7 @@ fn bug_7_a_second_release_does_nothing_and_nothing_dangles_after_the_first() {
 
 #[test]
 fn bug_8_a_struct_that_was_not_initialised_is_no_danger() {
-    /// Writes nothing but what it cannot do without.
+    /// Writes only the required fields.
     unsafe extern "C" fn sparing(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
         // SAFETY: the hub passes a writable struct, which no other code accesses during the call.
         let view = unsafe { &mut *view };
@@ -179,7 +179,7 @@ fn bug_9_null_callbacks_are_refused_or_mean_nothing_to_do() {
     let error = unsafe { memory_view::register(&class, &entry) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("Nothing has no `get`"), "{error}");
     assert!(!memory_view::unregister(&class));
-    // What there may be without, the hostile producer is without.
+    // The hostile producer omits everything optional.
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn bug_11_what_is_viewed_is_neither_moved_nor_freed() {
     let mut view = View::EMPTY;
     get(object.as_ptr(), &mut view, Flags::SIMPLE).unwrap();
     drop(object);
-    // The producer wants it back to itself, and is told who has it.
+    // The producer wants exclusive access, and the error names the holders.
     let error = array.write().unwrap_err();
     assert!(error.is_conflict() && error.to_string().contains("MemoryView"), "{error}");
     drop(array);

@@ -1,4 +1,4 @@
-//! Classes: who produces what, inherited or not, and objects that stand in for others.
+//! Classes: producers, inherited or not, and objects that stand in for others.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -10,7 +10,7 @@ use crossdock::{Array, DArray};
 
 use super::{get, release};
 
-/// An object without anything but its class.
+/// An object that only has its class.
 fn object_of(class: &Class) -> *const Class {
     class
 }
@@ -117,7 +117,7 @@ fn what_is_no_class_is_refused() {
 
 #[test]
 fn nothing_inherits_from_arrays() {
-    // Of an object of this class nobody knows what follows its first word.
+    // Only the first word of an object of this class is known.
     let derived = class(c"Derived", array_class());
     assert_eq!(len_of(&derived), None);
     assert!(last_refusal().unwrap().contains("no producer"));
@@ -131,7 +131,8 @@ struct Window {
     target: *mut c_void,
 }
 
-/// Lends all but the first row of what it stands in for, which it holds from here to its release.
+/// Lends all but the first row of the inner object's data, with a view of it from here to the
+/// release.
 unsafe extern "C" fn get_window(obj: *mut c_void, view: *mut View, flags: c_int) -> u8 {
     // SAFETY: the hub calls this only for objects of the class, which are live `Window`s.
     let window = unsafe { &*obj.cast::<Window>() };
@@ -179,7 +180,7 @@ fn an_object_that_lends_another_ones_data_keeps_it_by_a_view_of_its_own() {
     assert_eq!([object.as_ptr(), outer, outermost].map(memory_view::exports), [0; 3]);
     assert!(array.write().is_ok());
 
-    // What the innermost refuses, nobody gives.
+    // A refusal of the innermost producer reaches the consumer.
     let reading = array.read().unwrap();
     assert!(get(outermost, &mut view, Flags::WRITABLE).is_err());
     assert!(last_refusal().unwrap().contains("Window"));
@@ -188,12 +189,12 @@ fn an_object_that_lends_another_ones_data_keeps_it_by_a_view_of_its_own() {
     assert!(memory_view::unregister(&class));
 }
 
-/// An object whose views are those of another one.
+/// An object whose views are those of another object.
 #[repr(C)]
 struct Passing {
     class: *const Class,
     of: *mut c_void,
-    /// Whether it is the producer's `available` that asks.
+    /// Whether the producer's `available` checks the inner object.
     asks_early: bool,
 }
 
@@ -239,7 +240,7 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
     );
     assert!(text.contains(read_only) && last_refusal() == Some(text.clone()), "{text}");
 
-    // A window on a window says it all.
+    // A window on a window passes the reason on.
     let mut second = Passing { class: &outer, of: ptr::from_mut(&mut window).cast(), asks_early: false };
     let text = refused(&mut second).to_string();
     assert!(text.matches("the class Outer").count() == 2 && text.contains(read_only), "{text}");
@@ -248,7 +249,7 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
     let text = refused(&mut window).to_string();
     assert!(text.contains("is not available") && text.contains(read_only), "{text}");
 
-    // What was refused before, or to other threads meanwhile, is no reason.
+    // Refusals from before, or on other threads, are not the reason.
     window.asks_early = false;
     window.of = ptr::null_mut();
     std::thread::spawn(|| get(ptr::null_mut(), &mut View::EMPTY.clone(), Flags::SIMPLE).unwrap_err())

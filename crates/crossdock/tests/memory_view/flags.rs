@@ -1,5 +1,4 @@
-//! What a consumer asks for is what it gets, whatever the array is: every flag over every class of
-//! layout.
+//! A consumer gets what it requests, for any array: every flag over every class of layout.
 
 use std::ffi::c_void;
 
@@ -22,7 +21,7 @@ const FLAGS: [Flags; 9] = [
     Flags::INDIRECT,
 ];
 
-/// A class of layouts, and for each of [`FLAGS`] whether it is given.
+/// A class of layouts, and for each of [`FLAGS`] whether the view is granted.
 struct Row {
     name: &'static str,
     array: DArray,

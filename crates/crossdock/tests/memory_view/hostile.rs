@@ -1,5 +1,5 @@
-//! Producers that lie, fail half-way, and misbehave later: each is refused with its reason, or what
-//! it did has no effect.
+//! Producers that lie, fail half-way, and misbehave later: each is refused with its reason, or its
+//! action has no effect.
 
 use std::ptr;
 
@@ -9,7 +9,7 @@ use crossdock_testkit::hostile::{self, Format, Hostile, Recipe};
 
 use super::{bytes, get, release};
 
-/// The hub by its functions in Rust.
+/// The hub's Rust functions.
 #[derive(Clone, Copy)]
 struct Rust;
 
@@ -87,8 +87,8 @@ fn structs_that_were_never_given_are_not_released() {
     let object = ArrayObject::new(array.clone().into());
     let mut view = View::EMPTY;
     get(object.as_ptr(), &mut view, Flags::WRITABLE).unwrap();
-    // Of the generation that no view has, of the last one, and of one that is still to come. (Those
-    // in between may be views of other tests.)
+    // Of a generation that no view has, of the last one, and of a future one. (Those in between may
+    // be views of other tests.)
     let generation = 1 << 24;
     let next = view.reserved.addr() + generation;
     for name in [0, 1, 31, 32, generation - 1, usize::MAX, usize::MAX - 1, next] {

@@ -1,4 +1,4 @@
-//! Objects of C as arrays, whatever their producers say.
+//! C objects as arrays, for any claims of their producers.
 
 use std::ptr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::{get, release};
 
 static CLASS: Class = Class { name: c"Imported".as_ptr(), super_: ptr::null() };
 
-/// Does something with an object of a recipe, while its producer is registered.
+/// Runs a function on an object of a recipe, while its producer is registered.
 fn with<R>(recipe: &Recipe, class: &Class, f: impl FnOnce(&Hostile) -> R) -> R {
     let object = Hostile::new(ptr::from_ref(class).cast(), recipe);
     // SAFETY: the test kit declares the same C struct with the same fields.
@@ -92,7 +92,7 @@ fn every_struct_is_refused_or_is_the_array_that_it_says() {
         let bytes: Vec<u8> = (0..64).map(|_| rng.u8(..)).collect();
         let mut recipe = Recipe::choose(&mut Choices(&bytes));
         coverage.case();
-        // What is declined when the last handle goes stays with the producer.
+        // A view whose release is declined with the last handle stays with the producer.
         recipe.declines = 0;
         let (_, asked) =
             hostile::Flags::ALL[if recipe.is_indirect() && rng.bool() { 8 } else { rng.usize(..9) }];
@@ -108,7 +108,7 @@ fn every_struct_is_refused_or_is_the_array_that_it_says() {
 fn check(object: &Hostile, recipe: &Recipe, asked: hostile::Flags, coverage: &mut Coverage) {
     let is_legal = recipe.is_legal(asked, object.block());
     let flags = Flags::from_bits(asked.0);
-    // What follows pointers is only looked at, since they may lead anywhere.
+    // Elements behind pointers are not accessed, since the pointers may lead anywhere.
     if recipe.is_indirect() || !is_legal {
         let mut view = View::EMPTY;
         let result = get(object.as_ptr(), &mut view, flags);
@@ -123,7 +123,7 @@ fn check(object: &Hostile, recipe: &Recipe, asked: hostile::Flags, coverage: &mu
     // block.
     let array = match unsafe { memory_view::import(object.as_ptr(), flags) } {
         Ok(array) => array,
-        // Items of no bytes, or of nothing but padding, are a view and no array.
+        // Items without bytes, or with padding only, are a valid view but not an array.
         Err(error) => {
             assert!(error.is_dtype() || error.is_unsupported(), "{recipe:?}: {error:?}");
             assert_eq!(object.counts().taken_back, usize::from(recipe.has_release));
@@ -152,7 +152,7 @@ fn check(object: &Hostile, recipe: &Recipe, asked: hostile::Flags, coverage: &mu
 
 // ===== structs that another hub had filled in
 
-/// What a hub of another's gave: bytes without format, shape and strides.
+/// A view from another hub: bytes without format, shape and strides.
 fn lent(bytes: &[u8]) -> View {
     let data = bytes.as_ptr().cast_mut().cast();
     View { data, byte_size: bytes.len() as isize, readonly: 1, item_size: 1, ndim: 1, ..View::EMPTY }
@@ -177,7 +177,7 @@ fn what_another_hub_gave_is_adopted_and_released_once() {
     drop(tail);
     assert_eq!(released.load(Ordering::Relaxed), 1);
 
-    // What is refused is released before.
+    // A refused view is released first.
     let shape = [7_isize];
     let lies = View { shape: shape.as_ptr(), ..lent(&BYTES) };
     // SAFETY: the view contradicts itself about `BYTES`, a static, and is refused before an element
@@ -214,12 +214,12 @@ fn a_byte_size_between_what_the_items_have_and_what_they_cover_contradicts_itsel
         assert!(error.is_malformed() && text.contains(&format!("byte_size is {byte_size}")), "{text}");
         assert!(text.contains("48 bytes") && text.contains(&format!("cover {}", far + 24)), "{text}");
     }
-    // The bytes of the items, as producers of strided arrays count, where the strides are trusted;
+    // The size of the items, as producers of strided arrays count, where the strides are trusted;
     // or their extent, or more.
     for byte_size in [48, far + 24, far + 25] {
         adopt(byte_size, &[2, 3], &[far, 8]).unwrap();
     }
-    // Items that share bytes: the extent is less than the bytes of the items.
+    // Items that share bytes: the extent is smaller than the size of the items.
     for (byte_size, is_taken) in [(7, false), (8, true), (40, true), (48, true), (64, true)] {
         assert_eq!(adopt(byte_size, &[2, 3], &[0, 0]).is_ok(), is_taken, "{byte_size}");
     }

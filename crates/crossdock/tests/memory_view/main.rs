@@ -1,5 +1,5 @@
-//! MemoryView: what the hub makes of arrays, of producers that keep to the rules, and of those that
-//! do not.
+//! MemoryView: the hub with arrays, with producers that keep to the rules, and with those that do
+//! not.
 
 mod arrays;
 mod bugs;

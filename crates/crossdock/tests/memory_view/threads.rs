@@ -1,4 +1,4 @@
-//! Views on several threads: each is released once, wherever that is, and however many there are.
+//! Views on several threads: each is released once, on any thread, for any number of views.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -12,13 +12,13 @@ use crossdock::{Array, DArray};
 
 use super::{get, numbers, release};
 
-/// A view that goes to another thread.
+/// A view that moves to another thread.
 struct Sent(View);
 
 // SAFETY: the library allows to release a view on any thread, and one thread has it at a time.
 unsafe impl Send for Sent {}
 
-/// Where a struct is that several threads have.
+/// The address of a struct that several threads share.
 #[derive(Clone, Copy)]
 struct At(*mut View);
 
@@ -80,7 +80,7 @@ fn of_copies_on_four_threads_one_is_released() {
                     scope.spawn(|| {
                         let Sent(mut copy) = { copy };
                         barrier.wait();
-                        // And at once something else, which may get the record.
+                        // The next view may get the record at once.
                         let done = release(&mut copy);
                         let mut next = View::EMPTY;
                         get(own.as_ptr(), &mut next, Flags::SIMPLE).unwrap();

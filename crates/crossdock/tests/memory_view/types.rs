@@ -1,4 +1,4 @@
-//! Producers for types that one does not own, by their `TypeId`.
+//! Producers for types of other crates, by their `TypeId`.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crossdock::Array;
 use crossdock::memory::LeaseKind;
 use crossdock::view::{self, CopyPolicy, MemoryView, Reason, Refusal, Request};
 
-/// As if of another crate.
+/// Stands for a type of another crate.
 struct Sound(Arc<Vec<i16>>);
 
 fn export(sound: &Sound, request: &Request) -> Result<MemoryView, Refusal> {
@@ -31,7 +31,7 @@ fn a_value_of_any_type_is_lent_by_the_producer_that_is_registered_for_it() {
     let lent = view::view_any(&sound as &dyn Any, Request::read()).unwrap();
     assert_eq!((lent.as_slice::<i16>().unwrap(), lent.as_ptr()), (&[1, -2, 3][..], sound.0.as_ptr().cast()));
 
-    // Views stay when the producer goes.
+    // Views outlive the producer's registration.
     assert!(view::unregister::<Sound>() && !view::unregister::<Sound>());
     assert!(view::view_any(&sound, Request::pin()).is_err());
     assert_eq!(lent.get(&[1]).unwrap().as_i64(), Some(-2));

@@ -1,4 +1,4 @@
-//! What the original answered of strides, contiguity and item pointers.
+//! The original's results for strides, contiguity and item pointers.
 
 use std::ptr;
 
@@ -6,7 +6,7 @@ use crossdock::bindings::memory_view::{View, fill_contiguous_strides};
 use crossdock::layout::Order;
 use crossdock_testkit::layouts::{self, Recorded};
 
-/// A view made by hand, of memory that is not there.
+/// A hand-made view of memory that does not exist.
 fn view(layout: &Recorded) -> View {
     let pointer =
         |numbers: &Option<Vec<isize>>| numbers.as_ref().map_or(ptr::null(), |numbers| numbers.as_ptr());

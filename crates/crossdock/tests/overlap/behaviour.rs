@@ -1,4 +1,4 @@
-//! One behaviour at a time, by example.
+//! One behaviour per test, by example.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -149,7 +149,7 @@ fn rows_behind_pointers_are_compared_with_a_direct_import_of_the_same_memory() {
     let rows = rows(&mut block, &[0, 80, 240], 10);
     let direct = over(&block.import(), DType::U32, &[8, 10]);
     let before = numbers(&direct);
-    // Rows 0 and 6 of the block are exchanged: no order of copies does that without another copy.
+    // Rows 0 and 6 of the block are exchanged, which no order of copies does without a temporary.
     assign(&rows, &direct.slice(s![..7;-3, ..]).unwrap());
     let mut expected = before.clone();
     for (row, from) in [(0, 6), (2, 3), (6, 0)] {
@@ -163,7 +163,7 @@ fn rows_behind_pointers_are_compared_with_a_direct_import_of_the_same_memory() {
         again[10 * row..][..10].copy_from_slice(&expected[10 * from..][..10]);
     }
     assert!(numbers(&direct) == again);
-    // Rows 1 and 3 lie between those of the indirect array, and are not part of it.
+    // Rows 1 and 3 are between those of the indirect array, and do not belong to it.
     assert_eq!(copied(&rows.slice(s![..2, ..]).unwrap(), &direct.slice(s![3..5, ..]).unwrap()), 80);
     assert_eq!(copied(&direct.slice(s![3..6, ..]).unwrap(), &rows), 120);
     assert_eq!(copied(&direct.slice(s![4..7, ..]).unwrap(), &rows), 240, "row 6 is of both");
@@ -204,7 +204,7 @@ fn rows_behind_pointers_that_share_bytes_are_not_assigned_to() {
         let rows = rows(&mut block, &starts, 10);
         let error = rows.assign(&other, Casting::Checked).unwrap_err();
         assert!(error.is_layout() && error.to_string().contains("overlap"), "{starts:?}: {error}");
-        // Every second element of a row lies between those of the other, or is the same element.
+        // Every second element of a row is between those of the other, or is the same element.
         let every_other = rows.slice(s![.., ..;2]).unwrap();
         let is_assigned = every_other.assign(&other.slice(s![.., ..5]).unwrap(), Casting::Checked).is_ok();
         assert_eq!(is_assigned, starts[0] != starts[1], "{starts:?}");
@@ -216,7 +216,7 @@ fn rows_behind_pointers_that_share_bytes_are_not_assigned_to() {
     assert!(block.bytes() == before);
 }
 
-/// A folder of the test's own, removed when this is dropped.
+/// A folder for the test, removed when this is dropped.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -345,8 +345,8 @@ fn fields_sub_arrays_and_other_views_of_the_same_bytes_are_assigned_as_if_copied
     let mut block = Block::counting(8 * 500);
     let (one, two) = (over(&block.import(), record, &[500]), over(&block.import(), DType::U16, &[500, 4]));
     let before = block.bytes();
-    // The three numbers of a record lie at odd bytes, and are assigned from the overlapping ones at
-    // even bytes.
+    // The three numbers of a record begin at odd bytes, and are assigned from the overlapping ones
+    // at even bytes.
     let at = one.field("at").unwrap();
     assert_eq!(at.shape(), [500, 3]);
     assign(&at, &two.slice(s![.., 1..]).unwrap());
@@ -385,7 +385,7 @@ fn a_layout_in_which_one_memory_is_read_again_and_again_is_copied_before() {
     let mut block = Block::counting(4000);
     let (one, two) = (block.import(), block.import());
     let (one, bytes) = (over(&one, DType::U32, &[100, 10]), block.bytes());
-    // Windows: each row begins one element further, so they share bytes.
+    // Windows: each row begins one element later, so they share bytes.
     let layout = Layout::new(&[100, 10], &[4, 4], 4).unwrap();
     let windows = DArray::from_buffer(two, DType::U32, layout, 0).unwrap();
     assign(&one, &windows);
@@ -416,7 +416,7 @@ fn a_value_is_not_written_over_elements_that_overlap_as_an_array_is_not() {
     let typed = Array::<u32, 2>::try_from(broadcast).unwrap();
     assert!(typed.fill(0).unwrap_err().is_layout());
     assert!(block.bytes() == before);
-    // Elements that are left out, or that are none, overlap with nothing.
+    // Skipped or missing elements overlap with nothing.
     of(&[0, 10], &[0, 4]).fill(&0.into()).unwrap();
     of(&[1], &[1]).fill(&7.into()).unwrap();
     row.slice(s![.., ..;-2]).unwrap().fill(&7.into()).unwrap();
@@ -451,7 +451,7 @@ fn mappings_of_a_file_that_another_library_made_are_one_memory() {
     check_shifted(&one, &two, "both by another library");
     check_shifted(&one, &map(open(&path)), "beside a mapping of this library");
     check_shifted(&map(open(&path)), &two, "the other way");
-    // A few elements of each, which an importer knows by their address alone.
+    // A few elements of each, which an importer knows by address alone.
     let few = |buffer: &Buffer, at: usize| {
         let keep = buffer.clone();
         let at = buffer.as_ptr().wrapping_add(at).cast_mut();
@@ -463,7 +463,7 @@ fn mappings_of_a_file_that_another_library_made_are_one_memory() {
     assert_eq!(copied(&few(&two, 4), &few(&one, 0)), 64);
     assert_eq!(numbers(&few(&one, 4)), (0..8).collect::<Vec<u32>>());
     assert_eq!(copied(&few(&two, 32), &few(&one, 0)), 32, "bytes of the file that do not meet");
-    // A private mapping shows what is written to the file until it is written itself.
+    // A private mapping shows writes to the file until it is written itself.
     let private = foreign_map(&file, 40000, libc::MAP_PRIVATE);
     let [shown, all] = [&private, &one].map(|buffer| over(buffer, DType::U32, &[10000]));
     assign(&all, &Array::from_vec((0..10000u32).collect(), [10000]).unwrap().into());
@@ -493,7 +493,7 @@ fn rows_in_a_mapping_that_another_library_made_are_compared_with_another_mapping
     let rows =
         unsafe { DArray::from_indirect(table.as_ptr().cast(), DType::U32, &layout, Birth::Aliased, || {}) };
     let rows = rows.unwrap();
-    // Rows 0 and 6 are exchanged: no order of copies does that without another copy.
+    // Rows 0 and 6 are exchanged, which no order of copies does without a temporary.
     assign(&rows, &direct.slice(s![..7;-3, ..]).unwrap());
     let first: Vec<u32> = numbers(&direct).into_iter().step_by(10).collect();
     assert_eq!(first, [60, 10, 30, 30, 40, 50, 0, 70]);
@@ -512,7 +512,7 @@ fn shared_memory_that_another_library_mapped_twice_is_one_memory() {
 #[test]
 fn imports_of_ordinary_memory_are_copied_once_whatever_their_size() {
     let sizes = [64, 40_000, 3 << 20, 40 << 20];
-    // The largest is one that the C library maps. An instrument has an allocator of its own.
+    // The C library maps the largest one. A tool may have an allocator of its own.
     let own_allocator = usize::from(crossdock_testkit::rounds(100) < 100);
     for &nbytes in &sizes[..sizes.len() - own_allocator] {
         let (mut block, mut other) = (Block::counting(nbytes), Block::counting(nbytes));
@@ -525,7 +525,7 @@ fn imports_of_ordinary_memory_are_copied_once_whatever_their_size() {
             );
         }
         assert!(one.exported().is_empty());
-        // Pages that were never touched.
+        // Pages that were never accessed.
         let fresh = foreign_map(&File::open("/dev/zero").unwrap(), nbytes, libc::MAP_PRIVATE);
         assert_eq!(copied(&over(&fresh, DType::U32, &[len]), &over(&two, DType::U32, &[len])), nbytes as u64);
     }

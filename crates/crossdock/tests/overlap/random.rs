@@ -132,7 +132,7 @@ impl Walk {
     }
 }
 
-/// A view of a shape, by a random road, usually near another view.
+/// A view of a shape, imported in a random way, usually near another view.
 fn side(rng: &mut Rng, memory: &Memory, dtype: &DType, shape: &[usize], other: Option<&Side>) -> Side {
     let near = other.map(|other| *other.cells.iter().min().unwrap());
     let meets_rows = other.is_some_and(|other| other.is_indirect) && rng.bool();

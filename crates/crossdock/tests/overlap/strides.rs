@@ -1,5 +1,5 @@
-//! Views of one memory by any strides, which no slicing of a table gives: negative, 0, smaller than
-//! an element, of empty axes and of elements without bytes.
+//! Views of one memory with any strides, including those that slicing never yields: negative, 0,
+//! smaller than an element, of empty axes and of elements of size 0.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the views.
 
@@ -17,10 +17,10 @@ const CASES: usize = 3_000;
 /// Two pages, so that some windows on a file begin in the second one.
 const NBYTES: usize = 8 << 10;
 
-/// The bytes around which all views lie.
+/// The byte around which all views lie.
 const MIDDLE: usize = 4 << 10;
 
-/// A view, and where each of its elements begins, in row-major order.
+/// A view, and the position of each of its elements, in row-major order.
 struct Side {
     array: DArray,
     cells: Vec<usize>,
@@ -40,7 +40,7 @@ fn side(rng: &mut Rng, memory: &Memory, dtype: &DType, shape: &[usize], pitch: i
     Side { array, cells: cells.into_iter().map(|cell| cell as usize).collect() }
 }
 
-/// How many elements have each byte.
+/// The number of elements that contain each byte.
 fn owners(side: &Side) -> Vec<u8> {
     let mut owners = vec![0; NBYTES];
     let itemsize = side.array.dtype().itemsize();

@@ -1,5 +1,5 @@
-//! A device that a third party brings does all that a device does, strided work among it: that of
-//! the page `docs/device.md`, and the fenced device with an engine from outside.
+//! A third-party device supports everything that a device does, including strided work: the device
+//! of the page `docs/device.md`, and the fenced device with an external engine.
 
 use std::sync::{Arc, Once, OnceLock};
 
@@ -83,7 +83,7 @@ fn copies_with_options_go_to_the_host_where_it_is_named() {
     assert!(cast.place() == Place::CPU && cast.get(&[2, 3]).unwrap().as_f64() == Some(11.0));
 }
 
-/// The example's engine, which learns its memory after the fenced device has been given the engine.
+/// The example's engine, which learns its memory after the fenced device got the engine.
 #[derive(Debug, Default)]
 struct OfFenced(OnceLock<example::Compiled>);
 
@@ -101,7 +101,7 @@ impl Engine for OfFenced {
     }
 }
 
-/// A driver that is registered again opens another device at the same place.
+/// Registering a driver again opens another device at the same place.
 #[test]
 fn memory_of_another_manager_of_the_same_place_is_refused() {
     let _others = beside();

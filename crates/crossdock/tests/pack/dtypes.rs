@@ -1,4 +1,4 @@
-//! Templates become dtypes, and dtypes templates.
+//! Conversions of templates to dtypes and back.
 
 use crate::oracle;
 use crossdock::bindings::dialect::pack::{self, Member};
@@ -19,7 +19,7 @@ fn record(fields: &[(usize, DType)], itemsize: usize) -> DType {
     .unwrap()
 }
 
-/// What Ruby has letters for.
+/// The types with letters in Ruby.
 const NUMBERS: [DType; 10] = [
     DType::I8,
     DType::U8,
@@ -61,7 +61,7 @@ fn templates_and_dtypes_stand_for_each_other() {
         (record(&[(0, sub(&[2], DType::F32)), (8, sub(&[0], DType::I64)), (8, DType::I32)], 12), "f2q0l"),
         (record(&[(3, sub(&[0], DType::I64))], 3), "x3q0"),
     ] {
-        // The texts are those of a little-endian machine.
+        // The texts are for a little-endian machine.
         let dtype = if cfg!(target_endian = "little") { dtype } else { dtype.swapped() };
         assert_eq!(pack::to_pack(&dtype).unwrap(), text);
         assert_eq!(pack::parse(text.as_bytes()).unwrap().to_dtype().unwrap(), dtype, "{text}");
@@ -136,7 +136,7 @@ fn what_ruby_cannot_say_is_named() {
     }
 }
 
-/// A dtype that Ruby can say.
+/// A dtype that Ruby can express.
 fn sayable(rng: &mut Rng) -> DType {
     let number = |rng: &mut Rng| {
         let number = rng.choice(NUMBERS).unwrap();
@@ -185,7 +185,7 @@ fn a_template_comes_back_from_its_dtype_in_another_spelling() {
         let text = pack::to_pack(&dtype).unwrap();
         let again = pack::parse(text.as_bytes()).unwrap();
         assert_eq!(again.item_size(), template.item_size(), "{text}");
-        // Where the numbers lie and how: letters and their native sizes may be others.
+        // The positions and types of the numbers: letters and their native sizes may differ.
         let meaning = |template: &pack::Template| -> Vec<_> {
             let components = template.components().iter();
             components.map(|component| (component.offset, component.to_dtype().unwrap())).collect()
@@ -194,7 +194,7 @@ fn a_template_comes_back_from_its_dtype_in_another_spelling() {
     }
 }
 
-/// A dtype whose numbers Ruby can say.
+/// A dtype whose numbers Ruby can express.
 fn countable(rng: &mut Rng, depth: usize) -> DType {
     let leaf = |rng: &mut Rng| {
         let others = [
@@ -230,8 +230,7 @@ fn countable(rng: &mut Rng, depth: usize) -> DType {
     }
 }
 
-/// The numbers that a value is made of, one behind the other. `dtype` says how wide bytes and text
-/// are.
+/// The numbers of a value, one after another. `dtype` has the widths of bytes and text.
 fn flatten(value: &Value, dtype: &DType, numbers: &mut Vec<Member>) {
     let padded = |len: usize| dtype.itemsize().checked_sub(len).unwrap();
     match (value, dtype.kind()) {
@@ -252,7 +251,7 @@ fn flatten(value: &Value, dtype: &DType, numbers: &mut Vec<Member>) {
             numbers.extend(vec![Member::UInt(0); padded(4 * text.chars().count()) / 4]);
         }
         (Value::Array(items), DTypeKind::SubArray(subarray)) => {
-            // Nested by axis, with the base below all of them.
+            // Nested by axis, with the base innermost.
             fn descend(item: &Value, axes: usize, base: &DType, numbers: &mut Vec<Member>) {
                 match item {
                     Value::Array(items) if axes > 0 => {
@@ -282,7 +281,7 @@ fn the_approximate_template_reads_the_same_numbers() {
         let text = pack::to_pack_approximately(&dtype).unwrap();
         let template = pack::parse(text.as_bytes()).unwrap();
         assert_eq!(template.item_size(), dtype.itemsize(), "{dtype} as {text}");
-        // Truth values of 0 and 1, and code points that are characters.
+        // Booleans of 0 and 1, and code points that are characters.
         let bytes: Vec<u8> = (0..dtype.itemsize()).map(|_| rng.u8(0..2)).collect();
         let Ok(value) = Value::read(&dtype, &bytes) else { continue };
         let (mut expected, mut read) = (Vec::new(), Vec::new());

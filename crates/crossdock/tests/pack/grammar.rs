@@ -1,4 +1,4 @@
-//! What is a template, and what is said of one that is none.
+//! Valid templates, and the errors of invalid ones.
 
 use crate::oracle::{self, Answer};
 use crossdock::Error;
@@ -71,7 +71,7 @@ fn templates_are_read_as_a_naive_reader_does() {
 
 #[test]
 fn every_short_text_is_read_as_a_naive_reader_does() {
-    // All of three bytes, out of those that mean anything and some that do not.
+    // All texts of three bytes, from meaningful and some meaningless ones.
     let bytes = b"|cxslqjnfdE!_<>019 \x0b\0?*\xff";
     let mut format = Vec::new();
     for number in 0..bytes.len().pow(3) {

@@ -13,7 +13,7 @@ fn read(bytes: &[u8], components: &[Component]) -> crossdock::Result<Vec<Member>
     Ok(members)
 }
 
-/// One number, its bytes put in order by hand.
+/// One number, with its bytes put in order by hand.
 fn number(component: &Component, bytes: &[u8]) -> Member {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
@@ -47,7 +47,7 @@ fn items_are_read_and_written_back_as_their_bytes_say() {
     for _ in 0..crate::cases() {
         let format = oracle::template(&mut rng, true);
         let template = pack::parse(&format).unwrap();
-        // At any address, and with something behind it.
+        // At any address, with bytes behind it.
         let (size, skipped) = (template.item_size(), rng.usize(0..8));
         let extreme = rng.bool();
         let byte = |rng: &mut Rng| if extreme { [0, 0x7f, 0xff][rng.usize(0..3)] } else { rng.u8(..) };
@@ -69,7 +69,7 @@ fn items_are_read_and_written_back_as_their_bytes_say() {
         pack::write_members(target, template.components(), &members).unwrap();
         let again = read(target, template.components()).unwrap();
         assert!(again.iter().zip(&members).all(|(a, b)| bits(a) == bits(b) || nan(a) && nan(b)));
-        // What no number has is untouched.
+        // Bytes that belong to no number are unchanged.
         let mut covered = vec![false; memory.len()];
         for component in template.components() {
             let start = skipped + component.offset;
@@ -202,7 +202,7 @@ fn a_signalling_nan_of_four_bytes_becomes_a_quiet_one_of_eight() {
         panic!("one float")
     };
     assert_eq!(value.to_bits(), 0x7ffc_0000_2000_0000);
-    // One of eight bytes comes as it is.
+    // A single number of eight bytes is returned unchanged.
     let template = pack::parse(b"d").unwrap();
     let signalling = 0x7ff4_0000_0000_0001_u64;
     let members = read(&signalling.to_ne_bytes(), template.components()).unwrap();

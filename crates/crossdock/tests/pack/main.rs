@@ -1,5 +1,5 @@
-//! Ruby's item formats: as Ruby reads them where it is right, and beside oracles that read them in
-//! another way.
+//! Ruby's item formats: read as Ruby reads them where Ruby is right, and compared with independent
+//! oracles.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the random cases.
 

@@ -1,15 +1,15 @@
-//! A second reader of templates, in the most obvious way: it cuts the text into parts, and computes
-//! with numbers that have room.
+//! A second parser of templates, in the most obvious way: it splits the text into parts, and
+//! computes with wide integers.
 
 use crossdock::bindings::dialect::pack;
 use fastrand::Rng;
 
-/// What a template says.
+/// The result for a template.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
     /// The size of an item, and its components.
     Item(i128, Vec<pack::Component>),
-    /// The place of the part that is none.
+    /// The offset of the invalid part.
     ErrorAt(usize),
 }
 
@@ -17,7 +17,7 @@ const LIMIT: i128 = isize::MAX as i128;
 
 pub(crate) fn read(format: &[u8]) -> Answer {
     let bar = usize::from(format.starts_with(b"|"));
-    // A part is a byte that cannot stand behind another one, with all that can.
+    // A part is a byte that cannot follow another one, with all bytes that can follow it.
     let mut parts: Vec<(usize, Vec<u8>)> = Vec::new();
     for (at, &byte) in format.iter().enumerate().skip(bar) {
         match parts.last_mut() {
@@ -99,7 +99,7 @@ fn choice(rng: &mut Rng, bytes: &[u8]) -> u8 {
     bytes[rng.usize(0..bytes.len())]
 }
 
-/// A template that most often is one. `small` are those whose items one can have.
+/// A template that is valid most of the time. `small` ones have items that fit in memory.
 pub(crate) fn template(rng: &mut Rng, small: bool) -> Vec<u8> {
     let mut format = Vec::new();
     if rng.bool() {
@@ -136,7 +136,7 @@ pub(crate) fn template(rng: &mut Rng, small: bool) -> Vec<u8> {
     format
 }
 
-/// The same with a byte more, fewer, or another one.
+/// The same with an extra, missing or changed byte.
 pub(crate) fn damaged(rng: &mut Rng, mut format: Vec<u8>) -> Vec<u8> {
     let byte = if rng.bool() { rng.u8(..) } else { choice(rng, b"!_<>|0123456789 *?azwxBhH(") };
     let at = rng.usize(0..=format.len());

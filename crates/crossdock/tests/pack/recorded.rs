@@ -1,4 +1,4 @@
-//! What Ruby itself answered.
+//! Ruby's own results.
 
 use crossdock::bindings::dialect::pack::{self, Member};
 use crossdock_testkit::vectors::{self, Answer, Extracted, Number};

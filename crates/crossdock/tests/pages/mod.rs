@@ -1,21 +1,21 @@
-//! Pages that hold another library against this one, and the tests that their rows name: neither
-//! says more than the other.
+//! Pages that compare another library with this one, and the tests that their rows name: both have
+//! the same entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A page of `docs`, and the folder of tests that go with it.
+/// A page of `docs`, and the folder of its tests.
 pub(crate) struct Page {
-    /// The page, without its ending.
+    /// The page, without its extension.
     pub(crate) name: &'static str,
-    /// The tables whose rows name tests in their last column.
+    /// The tables whose rows name tests in the last column.
     pub(crate) tables: &'static [Table],
-    /// Files of the folder that check, and are not checked.
+    /// Files of the folder that check, and need no row.
     pub(crate) not_rows: &'static [&'static str],
 }
 
-/// A table: the letter that its rows' ids begin with, and how many columns it has.
+/// A table: the first letter of its rows' ids, and the number of columns.
 pub(crate) type Table = (&'static str, usize);
 
 /// A row: its id, and its other cells.
@@ -55,8 +55,8 @@ impl Page {
         self.tables.iter().flat_map(|&table| self.rows(table)).collect()
     }
 
-    /// How many tests the rows name; each row at least one, and each of them is a test that can
-    /// fail.
+    /// The number of tests that the rows name. Each row names at least one, and each named test
+    /// exists and can fail.
     pub(crate) fn check_that_every_row_names_tests_that_run(&self) -> usize {
         let mut count = 0;
         for row in self.all_rows() {
@@ -71,7 +71,7 @@ impl Page {
         count
     }
 
-    /// How many tests the folder has; each of them is named by a row.
+    /// The number of tests in the folder. A row names each of them.
     pub(crate) fn check_that_every_test_of_the_folder_is_named(&self) -> usize {
         let all = self.all_rows();
         let named: BTreeSet<&str> = all.iter().flat_map(Row::tests).collect();
@@ -93,8 +93,8 @@ impl Page {
         count
     }
 
-    /// How many rows the table has; the items in each one's second column are used by the one test
-    /// that it has alone.
+    /// The number of rows in the table. Each row's only test uses the items in the row's second
+    /// column.
     pub(crate) fn check_that_every_name_has_a_test_of_its_own_which_uses_the_item(
         &self,
         table: Table,
@@ -117,7 +117,7 @@ impl Page {
         seen.len()
     }
 
-    /// How many rows the table has of what is not here; each has a reason and names no test.
+    /// The number of rows for missing features. Each has a reason and names no test.
     pub(crate) fn check_that_what_is_not_here_has_a_reason(&self, table: Table) -> usize {
         let absent = self.rows(table);
         for row in &absent {
@@ -131,12 +131,12 @@ fn crate_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
 }
 
-/// What stands between backticks.
+/// The text between backticks.
 fn code(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The text of a test function, from its name to its end, or why it is none.
+/// The text of a test function, from its name to its end, or why it is not a test.
 fn test_body(path: &str) -> Result<String, String> {
     let (modules, name) = path.rsplit_once("::").ok_or("no module")?;
     let file = modules.replace("::", "/");
@@ -173,7 +173,7 @@ fn test_body(path: &str) -> Result<String, String> {
         .take_while(|line| line.starts_with("#["))
         .collect();
     if modules == "conformance" {
-        // Made a test for each device by a macro, which lists it on a line of its own.
+        // A macro makes it a test for each device, and lists it on a line.
         let listed = read("../crossdock-conformance/src/lib.rs").unwrap();
         if !listed.lines().any(|line| line.split_whitespace().last() == Some(name)) {
             return Err("not among those that every device has".to_owned());

@@ -1,4 +1,4 @@
-//! Formats that people write, and what cannot be said.
+//! Typical formats, and dtypes that formats cannot express.
 
 use crossdock::bindings::MAX_DEPTH;
 use crossdock::bindings::dialect::pep3118;
@@ -45,7 +45,7 @@ fn dtypes_and_formats_stand_for_each_other() {
             "T{>q:a:^l:b:}",
             "T{>q:a:^l:b:}",
         ),
-        // Lies as in C, but is as long as no struct is.
+        // The layout is C's, but no struct has this size.
         (record(&[("a", 0, DType::I32), ("b", 4, DType::U8)], 5), "T{^i:a:B:b:}", "T{^i:a:B:b:}"),
         (
             record(&[("a", 0, DType::I32.swapped()), ("b", 4, DType::I32), ("c", 8, DType::I8)], 9),
@@ -54,7 +54,7 @@ fn dtypes_and_formats_stand_for_each_other() {
         ),
         (record(&[("raw", 1, DType::void(2).unwrap())], 4), "T{x2x:raw:x}", "T{x^2x:raw:x}"),
     ] {
-        // The texts are those of a little-endian machine.
+        // The texts are for a little-endian machine.
         if cfg!(target_endian = "little") {
             assert_eq!(pep3118::print(&dtype).unwrap(), aligned);
             assert_eq!(pep3118::print_unaligned(&dtype).unwrap(), unaligned);
@@ -74,7 +74,7 @@ fn integers_of_c_go_out_under_the_name_under_which_they_came_in() {
         ("n", "l", "<q"),
         ("N", "L", "<Q"),
         ("@q", "q", "<q"),
-        // Of a width that is the same on all platforms: no C type.
+        // A type of the same width on all platforms is not a C type.
         ("=q", "l", "<q"),
         ("<Q", "L", "<Q"),
         ("(2,3)q", "(2,3)q", "(2,3)<q"),

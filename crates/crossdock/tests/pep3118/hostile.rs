@@ -1,4 +1,4 @@
-//! Whatever an exporter fills in, the answer is right, and the buffer is released once.
+//! For anything that an exporter fills in, the result is right, and the buffer is released once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,8 +11,8 @@ use crossdock_testkit::dlpack::{Choices, Data};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
-/// What became of it. A buffer that was taken has been looked at: its elements are the recipe's,
-/// where these are in the block.
+/// The result of an import. The elements of an accepted buffer are compared with the recipe's, if
+/// they lie within the block.
 fn check(recipe: &Recipe, coverage: &mut Coverage) -> crossdock::Result<()> {
     let mut exporter = Exporter::new(recipe);
     let legal = recipe.is_legal(exporter.block());

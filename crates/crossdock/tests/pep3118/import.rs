@@ -1,4 +1,4 @@
-//! What others fill in is taken where it is true, and given back either way.
+//! A foreign description is imported if it is valid, and released in either case.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -22,7 +22,7 @@ fn described() -> Described<'static> {
     }
 }
 
-/// The array, and how often the buffer was released once it is gone.
+/// Passes the array to `look`; returns the number of releases after it is gone.
 fn take<T>(described: Described<'_>, look: impl FnOnce(&DArray) -> T) -> Result<T> {
     let released = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&released);

@@ -1,11 +1,10 @@
-//! Formats that are made beside the dtype that they mean, by laying out the items one by one.
+//! Formats that are generated with the dtype that they mean, by laying out the items one by one.
 
 use crossdock::element::{ByteOrder, DType, Field, ScalarKind};
 use crossdock_testkit::Coverage;
 use fastrand::Rng;
 
-/// Letters with a width of their own, and what they mean behind `<` and behind `@`, on 64-bit
-/// Linux.
+/// Letters of a fixed width, and their meanings behind `<` and behind `@`, on 64-bit Linux.
 const NUMBERS: &[(&str, DType, DType)] = &[
     ("?", DType::BOOL, DType::BOOL),
     ("b", DType::I8, DType::I8),
@@ -25,7 +24,7 @@ const NUMBERS: &[(&str, DType, DType)] = &[
     ("Zd", DType::C128, DType::C128),
 ];
 
-/// Letters that NumPy does not read, or not everywhere.
+/// Letters that NumPy does not support, or not everywhere.
 const RARE: &[(&str, DType, DType)] = &[
     ("g", DType::native(ScalarKind::LongDouble), DType::native(ScalarKind::LongDouble)),
     ("Zg", DType::native(ScalarKind::ComplexLongDouble), DType::native(ScalarKind::ComplexLongDouble)),
@@ -34,17 +33,17 @@ const RARE: &[(&str, DType, DType)] = &[
     ("G", DType::native(ScalarKind::ComplexLongDouble), DType::native(ScalarKind::ComplexLongDouble)),
 ];
 
-/// What makes formats.
+/// A generator of formats.
 pub(crate) struct Maker<'a> {
     pub(crate) rng: Rng,
     pub(crate) coverage: &'a mut Coverage,
-    /// Whether NumPy has to read it, too.
+    /// Whether NumPy must support it, too.
     pub(crate) common: bool,
     mark: char,
     names: usize,
 }
 
-/// Items one behind the other.
+/// Items, one after another.
 struct Laid {
     fields: Vec<(Option<String>, usize, DType)>,
     end: usize,
@@ -55,7 +54,7 @@ fn up(offset: usize, alignment: usize) -> usize {
     (0..alignment).map(|more| offset + more).find(|offset| offset % alignment == 0).unwrap()
 }
 
-/// By the part of C's rules that these letters need.
+/// The part of C's alignment rules that these letters need.
 fn alignment(dtype: &DType) -> usize {
     match dtype.to_string().trim_start_matches(['<', '>']) {
         "longdouble" | "clongdouble" => 16,
@@ -72,13 +71,13 @@ impl<'a> Maker<'a> {
         Self { rng, coverage, common, mark: '@', names: 0 }
     }
 
-    /// A format, what it means, and the sizes that an item of it may have.
+    /// A format, its meaning, and the sizes that an item of it may have.
     pub(crate) fn format(&mut self) -> (String, DType, Vec<usize>) {
         loop {
             (self.mark, self.names) = ('@', 0);
             let mut text = String::new();
             let laid = self.items(&mut text, 0);
-            // Padding by itself is what NumPy takes for an empty record.
+            // NumPy takes padding alone for an empty record.
             if laid.fields.is_empty() {
                 continue;
             }
@@ -221,7 +220,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// Items without a name are `f0`, `f1`, …, but for the names that others have.
+/// Unnamed items are `f0`, `f1`, …, except for names that are taken.
 fn record(fields: &[(Option<String>, usize, DType)], itemsize: usize) -> DType {
     let mut number = 0;
     let mut named = Vec::new();

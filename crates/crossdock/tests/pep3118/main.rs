@@ -1,5 +1,5 @@
-//! PEP 3118: formats as a generator meant them that computes in its own way and as NumPy reads and
-//! writes them, requests as CPython's own exporters answer them, and what others fill in.
+//! PEP 3118: formats against an independent generator and against NumPy, requests against CPython's
+//! own exporters, and hostile exporters.
 //!
 //! `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose the random cases.
 
@@ -11,7 +11,7 @@ mod numpy;
 mod properties;
 mod requests;
 
-/// How many random cases each property test has.
+/// The number of random cases of each property test.
 fn cases() -> usize {
     crossdock_testkit::cases(4000)
 }

@@ -1,4 +1,4 @@
-//! Against the real NumPy, which reads formats and writes them.
+//! Tests against NumPy, which reads and writes formats.
 
 use crate::made::Maker;
 use crossdock::bindings::dialect::{pep3118, typestr};
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a script of `tests/python` makes of `cases`.
+/// The output of a script of `tests/python` for `cases`.
 pub(crate) fn ask(python: &Path, script: &str, args: &[&str], cases: &Json) -> Json {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python").join(script);
     let mut child = Command::new(python)
@@ -35,7 +35,7 @@ fn numpy_reads_the_same_in_a_format() {
         let (text, _, sizes) = Maker::new(rng.fork(), &mut coverage, true).format();
         // NumPy counts the padding behind the last item.
         let dtype = pep3118::parse_sized(text.as_bytes(), *sizes.last().unwrap()).unwrap();
-        // It has no sub-arrays of what has no bytes.
+        // NumPy has no sub-arrays of elements of size 0.
         let Ok(literal) = typestr::print(&dtype) else { continue };
         let canonical = pep3118::print(&dtype).ok();
         cases.push(json!({ "format": text, "dtype": literal, "canonical": canonical }));
@@ -44,7 +44,7 @@ fn numpy_reads_the_same_in_a_format() {
     let answer = ask(&python, "buffer_formats.py", &["read"], &Json::from(cases));
     println!("{answer}");
     assert_eq!(answer["different"], json!([]));
-    // There are formats that it fails on all the same.
+    // NumPy fails on some valid formats.
     assert!(answer["same"].as_u64().unwrap() as usize * 10 > crate::cases() * 8, "{answer}");
     assert!(answer["canonical"].as_u64().unwrap() as usize * 10 > crate::cases() * 7, "{answer}");
 }

@@ -1,4 +1,4 @@
-//! Random formats, whole and damaged.
+//! Random formats, valid and damaged.
 
 use crate::made::Maker;
 use crossdock::bindings::dialect::pep3118;
@@ -37,7 +37,7 @@ fn a_format_is_read_as_it_was_meant() {
     coverage.assert_at_least(0.03, ["behind @", "behind ^", "behind =", "behind <", "behind >", "behind !"]);
 }
 
-/// What can be read again is the same.
+/// A printed format is read as the same dtype.
 fn check_spellings(dtype: &DType, coverage: &mut Coverage) {
     match pep3118::print(dtype) {
         Ok(text) => {

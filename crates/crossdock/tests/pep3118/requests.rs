@@ -1,5 +1,4 @@
-//! What a consumer is given of each class of layout, for every request: as CPython's own exporters
-//! answer it.
+//! The result of every request for each class of layout: as CPython's own exporters answer it.
 
 use crate::numpy::ask;
 use crossdock::bindings::pep3118::{Flags, Given};
@@ -7,7 +6,7 @@ use crossdock::layout::{Layout, Order};
 use crossdock_testkit::python;
 use serde_json::{Value as Json, json};
 
-/// Every class of layout: its name, and how elements of a size lie.
+/// Every class of layout: its name, and its layouts for an element size.
 fn classes(itemsize: usize) -> Vec<(&'static str, Layout)> {
     let contiguous = |shape: &[usize], order| Layout::contiguous(shape, itemsize, order).unwrap();
     let size = itemsize as isize;
@@ -36,9 +35,9 @@ fn classes(itemsize: usize) -> Vec<(&'static str, Layout)> {
     ]
 }
 
-/// Bit by bit as the script tells them.
+/// Bit by bit, as the script prints them.
 fn bits(given: Given, rank: usize) -> (u64, u64) {
-    // Of no axes there is nothing to point to.
+    // Without axes there is nothing to point to.
     let axes = |there: bool| there && rank > 0;
     let parts = [given.format, axes(given.shape), axes(given.strides), given.suboffsets];
     let bits = parts.iter().enumerate().map(|(bit, &there)| u64::from(there) << bit).sum();
@@ -53,7 +52,7 @@ fn every_request_is_answered_as_cpython_answers_it() {
         for (name, layout) in classes(itemsize) {
             let span = layout.span();
             for (readonly, indirect) in [(false, false), (true, false), (false, true)] {
-                // In the reference, an axis of pointers stands in front of rows that have none.
+                // In the reference, an axis of pointers precedes axes without.
                 if indirect && (layout.rank() < 2 || layout.is_empty() || layout.strides()[0] <= 0) {
                     continue;
                 }
@@ -72,7 +71,7 @@ fn every_request_is_answered_as_cpython_answers_it() {
     let (mut given, mut refused) = (0, 0);
     for ((name, layout, readonly), answers) in layouts.iter().zip(answer["answers"].as_array().unwrap()) {
         let Some(answers) = answers.as_array() else { continue };
-        // The lone bit of INDIRECT is no request to interpreters from 3.13 on.
+        // The INDIRECT bit alone is not a request for interpreters from 3.13 on.
         let asked = answers.iter().enumerate().filter(|(_, theirs)| !theirs.is_string());
         for (flags, theirs) in asked {
             let flags = Flags::from_bits(flags.try_into().unwrap());

@@ -96,7 +96,7 @@ fn a_limit_binds_buffers_and_collections_together() {
     assert_eq!(pool.statistics().live_nbytes, 0);
 }
 
-/// Panics whatever it is asked.
+/// Panics in every method.
 struct Panicking;
 
 // SAFETY: every method panics, so no block is ever returned.
@@ -125,8 +125,8 @@ fn a_panic_of_an_allocator_goes_no_further() {
     drop(pool);
 }
 
-/// Every order in which three pools of a chain and a buffer of the last can go, each on the thread
-/// that is here and on one of its own.
+/// Every order in which a chain of three pools and a buffer of the last one can be dropped, each on
+/// this thread and on a separate one.
 #[test]
 fn a_chain_and_its_buffer_go_in_any_order_and_on_any_thread() {
     for order in permutations(4) {
@@ -155,7 +155,7 @@ fn a_chain_and_its_buffer_go_in_any_order_and_on_any_thread() {
     }
 }
 
-/// Looks at its bytes before it goes.
+/// Checks its bytes before it is dropped.
 struct Bytes(Buffer);
 
 impl Drop for Bytes {
@@ -173,7 +173,7 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
 
 #[test]
 fn a_long_chain_goes_without_recursion() {
-    // On a small stack, which a call for each pool would not fit.
+    // On a small stack, which is too small for a recursion over the pools.
     let thread = std::thread::Builder::new().stack_size(64 << 10);
     let run = || {
         let Root { pool, outstanding, .. } = root();

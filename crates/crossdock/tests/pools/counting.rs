@@ -1,4 +1,4 @@
-//! An allocator that knows what it gave.
+//! An allocator that counts its blocks.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use crossdock::pool::Pool;
 
 use crate::Root;
 
-/// Counts the bytes that it gave and did not get back, and checks the layouts that it is asked for.
+/// Counts the bytes that are allocated and not freed, and checks the requested layouts.
 struct Counting(Arc<AtomicU64>);
 
 // SAFETY: every call is passed to `Global`, whose blocks are returned unchanged; counting is

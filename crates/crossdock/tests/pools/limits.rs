@@ -1,4 +1,4 @@
-//! What is too much: for a limit, from many threads, and for any memory.
+//! Requests that are too large: for a limit, from many threads, and for any memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,8 +26,8 @@ fn threads_at_the_limit_never_exceed_it_and_what_they_give_back_is_there_again()
                     let nbytes = 64 * random.u64(1..30);
                     match pool.zeroed(nbytes as usize) {
                         Ok(buffer) => {
-                            // Counted after it was had, and taken off before it is gone: never more
-                            // than is really in use.
+                            // Counted after the allocation, and subtracted before the release:
+                            // never more than is in use.
                             let now = in_use.fetch_add(nbytes, Ordering::SeqCst) + nbytes;
                             violations.fetch_add(u64::from(now > LIMIT), Ordering::SeqCst);
                             kept.push(buffer);
@@ -50,7 +50,7 @@ fn threads_at_the_limit_never_exceed_it_and_what_they_give_back_is_there_again()
     });
     let (refused, violations) = (refused.into_inner(), violations.into_inner());
     println!("{} requests, {refused} refused, {violations} violations", 4 * rounds);
-    // In fewer rounds, threads may be done before the next one starts.
+    // In fewer rounds, threads may end before the next one starts.
     assert!(rounds < ROUNDS || refused > rounds as u64 / 100, "the limit was hardly met: {refused}");
     assert_eq!(violations, 0);
     let now = pool.statistics();

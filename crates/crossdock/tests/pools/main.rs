@@ -1,5 +1,4 @@
-//! Pools against a model: what is in use, who may have how much, and who keeps what alive, in any
-//! order and on any thread.
+//! Pools against a model: usage, limits, and lifetimes, in any order and on any thread.
 
 #[cfg(feature = "allocator-api2-0_2")]
 mod allocators;
@@ -15,10 +14,10 @@ use std::sync::atomic::AtomicU64;
 use crossdock::pool::Pool;
 use crossdock_testkit::cases;
 
-/// A pool of its own.
+/// A pool without a parent.
 struct Root {
     pool: Pool,
-    /// How many bytes it has from its allocator, if that counts them; the allocator has the other
+    /// The bytes that it has from its allocator, if that counts them; the allocator has the other
     /// handle.
     outstanding: Option<Arc<AtomicU64>>,
     has_cache: bool,

@@ -1,4 +1,4 @@
-//! Any schedule of opening, taking, growing and dropping, against a model of every account.
+//! Random schedules of opening, allocating, growing and dropping, against a model of every account.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::{Root, cases, counting};
 
 const UNIT: u64 = 64;
 
-/// An account as it should be.
+/// The expected state of an account.
 #[derive(Default)]
 struct Model {
     parent: Option<usize>,
     limit: Option<u64>,
-    /// In units, with one for an empty block.
+    /// In units; an empty block counts one.
     charged: u64,
     live_nbytes: u64,
     live_count: u64,
@@ -30,7 +30,7 @@ struct Model {
     growths: u64,
 }
 
-/// A block and the account that it is charged to first.
+/// A block and the account that is charged first.
 struct Owned {
     account: usize,
     capacity: u64,
@@ -60,7 +60,7 @@ impl World {
         std::iter::successors(Some(account), |&at| self.models[at].parent).collect()
     }
 
-    /// The account that refuses so many more units, if one does.
+    /// The account that refuses this many more units, if one does.
     fn refuses(&self, account: usize, more: u64) -> Option<usize> {
         let over =
             |&at: &usize| self.models[at].limit.is_some_and(|limit| self.models[at].charged + more > limit);
@@ -99,8 +99,8 @@ impl World {
         }
     }
 
-    /// Compares the statistics of every account that can still be asked. The peak only where one
-    /// thread did it all.
+    /// Compares the statistics of every live account. The peak is compared only if one thread did
+    /// all work.
     fn check(&self, is_peak_exact: bool) {
         for (model, handles) in self.models.iter().zip(&self.pools) {
             let Some(pool) = handles.first() else { continue };
@@ -132,7 +132,7 @@ fn some_size(random: &mut Rng) -> usize {
     }
 }
 
-/// Does one thing in the world, and in its model.
+/// Performs one step in the world and in its model.
 fn step(world: &mut World, random: &mut Rng, elsewhere: &Elsewhere, coverage: &mut Notes) {
     match random.u32(..12) {
         0 | 1 => open(world, random, coverage),
@@ -273,7 +273,7 @@ fn resize(world: &mut World, random: &mut Rng, coverage: &mut Notes) {
     world.owned.push(Owned { account, capacity: now, what });
 }
 
-/// A thread that drops what it is sent, and says when it has.
+/// A thread that drops what it receives, and confirms it.
 struct Elsewhere {
     send: mpsc::Sender<Box<dyn Send>>,
     done: mpsc::Receiver<()>,
@@ -294,7 +294,7 @@ impl Elsewhere {
     }
 }
 
-/// Whether it was on another thread.
+/// Returns whether it was dropped on another thread.
 fn drop_somewhere(thing: impl Send + 'static, random: &mut Rng, elsewhere: &Elsewhere) -> bool {
     if random.u32(..4) != 0 {
         drop(thing);
@@ -306,7 +306,7 @@ fn drop_somewhere(thing: impl Send + 'static, random: &mut Rng, elsewhere: &Else
     true
 }
 
-/// The classes that a case has met, each once.
+/// The classes that a case has covered, each once.
 #[derive(Default)]
 struct Notes(BTreeSet<&'static str>);
 

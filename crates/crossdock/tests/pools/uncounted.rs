@@ -1,4 +1,4 @@
-//! Without the feature for allocators of our own, nobody counts.
+//! Without the feature for custom allocators, no requests are counted.
 
 use crossdock::pool::Pool;
 

@@ -38,7 +38,7 @@ fn memory(nbytes: u64, flags: u32, seals: i32) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Receives an array of this many bytes that claims to lie behind the descriptor.
+/// Receives an array of this many bytes, supposedly in the memory of the descriptor.
 fn received(fd: &OwnedFd, nbytes: u64, options: &ReceiveOptions) -> crossdock::Result<DArray> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let text = format!("offset=0; access=read; shape={nbytes}; strides=1; dtype=uint8");
@@ -54,7 +54,7 @@ fn memory_of_huge_pages_is_refused_although_its_size_is_sealed() {
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
     let fd = match memory(HUGE_PAGE, libc::MFD_HUGETLB | libc::MFD_ALLOW_SEALING, seals) {
         Ok(fd) => fd,
-        // A system without such memory cannot receive it either.
+        // A system without such memory cannot receive it, either.
         Err(error) => {
             assert!(
                 matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::ENODEV)),

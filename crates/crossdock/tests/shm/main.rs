@@ -1,4 +1,4 @@
-//! Arrays in shared memory: closed to writers, and on their way through sockets.
+//! Arrays in shared memory: sealed against writing, and sent through sockets.
 
 mod kinds;
 mod round_trip;

@@ -1,4 +1,4 @@
-//! Random arrays in shared memory travel through a socket: they arrive as they were, on the same
+//! Random arrays in shared memory are sent through a socket: they arrive unchanged, on the same
 //! pages, and nothing is copied. `CROSSDOCK_SEED` and `CROSSDOCK_CASES` choose them.
 
 use std::fs::File;
@@ -16,8 +16,7 @@ use crossdock::view::Request;
 use crossdock_testkit::{Coverage, Placed, generate, seed};
 use fastrand::Rng;
 
-/// Scalars by their names, and how many bytes they have. Those behind `SPELT` have no spelling
-/// within a record.
+/// Scalars by their names, and their sizes. Those behind `SPELT` have no spelling within a record.
 const SCALARS: [(&str, usize); 29] = [
     ("bool", 1),
     ("int8", 1),
@@ -64,7 +63,7 @@ fn scalar(rng: &mut Rng, itemsize: usize, known: &[(&str, usize)]) -> DType {
 /// Any dtype of this size.
 fn dtype(rng: &mut Rng, itemsize: usize, depth: usize) -> DType {
     if depth > 2 || itemsize == 0 || rng.usize(0..5) < 3 {
-        // Some of what a record cannot be spelt with, now and then.
+        // Sometimes a type that a record cannot express.
         let known = if depth == 0 || rng.usize(0..20) == 0 { &SCALARS[..] } else { &SCALARS[..SPELT] };
         return scalar(rng, itemsize, known);
     }
@@ -86,7 +85,7 @@ fn dtype(rng: &mut Rng, itemsize: usize, depth: usize) -> DType {
     DType::record(fields, itemsize).unwrap()
 }
 
-/// A layout whose window is small enough to be had.
+/// A layout whose window is small enough to allocate.
 fn small(rng: &mut Rng) -> Placed {
     loop {
         let rank = rng.usize(0..=8);
@@ -97,8 +96,8 @@ fn small(rng: &mut Rng) -> Placed {
     }
 }
 
-/// The bytes of all elements in row-major order of their indices, read where the array says they
-/// are.
+/// The bytes of all elements in row-major order of their indices, read at the array's own
+/// addresses.
 fn bytes_of(array: &DArray) -> Vec<u8> {
     let (buffer, offset) = array.buffer().unwrap();
     let memory = buffer.pin().unwrap().to_vec();
@@ -122,7 +121,7 @@ fn elements(placed: &Placed, memory: &[u8]) -> Vec<u8> {
     cells.iter().flat_map(|&at| &memory[at as usize..at as usize + placed.plain.itemsize]).copied().collect()
 }
 
-/// Which pages these are, and where in them the buffer begins.
+/// The pages, and the offset of the buffer in them.
 fn pages(buffer: &Buffer) -> (u64, u64, u64) {
     let (fd, offset) = buffer.descriptor().unwrap();
     let metadata = File::from(fd.try_clone_to_owned().unwrap()).metadata().unwrap();

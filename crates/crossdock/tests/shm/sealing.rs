@@ -1,5 +1,5 @@
-//! Shared memory that is closed to writers: what can still be done, here and by others, and what
-//! comes back.
+//! Shared memory that is sealed against writing: what this and other processes can still do, and
+//! what a refusal returns.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -27,14 +27,14 @@ fn descriptor(buffer: &Buffer) -> OwnedFd {
     buffer.descriptor().unwrap().0.try_clone_to_owned().unwrap()
 }
 
-/// What a process can do that does not keep to its descriptor.
+/// What a process can do without using the descriptor as intended.
 fn reopened_for_writing(fd: BorrowedFd<'_>) -> std::io::Result<File> {
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
     OpenOptions::new().read(true).write(true).open(path)
 }
 
 fn map_for_writing(fd: OwnedFd) -> crossdock::Result<Buffer> {
-    // As a file, without a look at its seals: the system alone decides.
+    // As a file, without a check of its seals: the system alone decides.
     Buffer::map(File::from(fd), MapOptions::new().writable(true))
 }
 
@@ -103,7 +103,7 @@ fn sealed_memory_is_constant_on_both_sides_and_nobody_can_write_it() {
     assert!(writer.write_all_at(b"X", 0).is_err());
     assert!(map_for_writing(writer.try_clone().unwrap().into()).unwrap_err().is_io());
 
-    // The other side, at any offset, through either kind of descriptor.
+    // The receiver, at any offset, through either kind of descriptor.
     for fd in [descriptor(&sealed), writer.into()] {
         let theirs = Buffer::map_shared(fd.try_clone().unwrap(), PAGE as u64 + 1, PAGE, false).unwrap();
         assert_eq!((theirs.birth(), theirs.is_readonly()), (Birth::Constant, true));
@@ -201,7 +201,7 @@ fn a_buffer_that_cannot_be_mapped_for_writing_again_comes_back_read_only() {
     theirs.share().unwrap().store(0, b'X').unwrap();
     assert_eq!(buffer.pin().unwrap().to_vec(), b"Xbc");
     drop(theirs);
-    // It has no descriptor that may seal any more.
+    // It has no descriptor any more that may seal.
     let back = buffer.into_sealed().unwrap_err();
     assert!(back.error.is_read_only(), "{}", back.error);
 }
@@ -244,7 +244,7 @@ fn foreign_memory_is_constant_if_and_only_if_it_is_sealed_against_writing() {
         assert_eq!(mapped.birth(), birth, "{seals:#x}");
         assert_eq!(mapped.read().is_ok(), birth == Birth::Constant);
     }
-    // What may shrink is not safe to touch, sealed against writing or not.
+    // Memory that may shrink is unsafe to access, sealed against writing or not.
     let shrinking = Buffer::map_shared(sealed_with(100, libc::F_SEAL_WRITE), 0, 100, false);
     assert!(shrinking.unwrap_err().is_unsupported());
 }

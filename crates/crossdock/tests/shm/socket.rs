@@ -1,5 +1,5 @@
-//! Arrays through Unix sockets: what comes of good messages, of bad ones, and of sockets that fail.
-//! Whatever comes, no descriptor and no map is left.
+//! Arrays through Unix sockets: good messages, bad ones, and sockets that fail. No descriptor and
+//! no map is left behind in any case.
 
 use std::error::Error as _;
 use std::ffi::CString;
@@ -19,8 +19,7 @@ use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, DArray, Error};
 use crossdock_testkit::held;
 
-/// Shared memory of 100 bytes with a name of its own, by which it is told whether anybody here
-/// still holds it.
+/// Shared memory of 100 bytes with a unique name, which shows whether this process still holds it.
 struct Memory {
     name: String,
     buffer: Buffer,
@@ -38,7 +37,7 @@ impl Memory {
         self.buffer.descriptor().unwrap().0
     }
 
-    /// Only this memory's own map and descriptor are there.
+    /// Asserts that only this memory's own map and descriptor exist.
     #[track_caller]
     fn assert_nothing_else_holds_it(&self) {
         assert_eq!(held::holds("self", &self.name), 2);
@@ -47,7 +46,7 @@ impl Memory {
 
 const GOOD: &str = "offset=0; access=read; shape=2,3; strides=24,8; dtype=float64";
 
-/// A message, spelt out.
+/// A message, byte by byte.
 fn message(text: &[u8]) -> Vec<u8> {
     framed(b"XDOCKSHM", 1, text.len() as u32, text)
 }
@@ -65,7 +64,7 @@ fn pair() -> (UnixStream, UnixStream) {
     (ours, theirs)
 }
 
-/// What a peer gets to hear that sends these bytes with these descriptors beside them, and goes.
+/// The result of receiving these bytes and descriptors from a peer that then closes the socket.
 fn outcome_of(bytes: &[u8], fds: &[BorrowedFd<'_>]) -> crossdock::Result<Option<DArray>> {
     let (ours, theirs) = pair();
     if !bytes.is_empty() {
@@ -98,7 +97,7 @@ fn an_array_arrives_on_the_same_pages_and_outlives_its_sender() {
     let lent = shm::export(&array.at("::-1, 1:").unwrap(), &Request::share()).unwrap();
     shm::send(&ours, &lent).unwrap();
     array.set(&[2, 1], &77.into()).unwrap();
-    // It is on its way, and nobody but the system has it.
+    // It is in flight, and only the kernel holds it.
     drop((lent, array, ours));
     let got = shm::receive(&theirs).unwrap().unwrap();
     assert_eq!((got.shape(), got.strides(), got.dtype()), (&[3, 3][..], &[-16, 4][..], &DType::I32));
@@ -256,21 +255,21 @@ fn descriptors_too_few_or_too_many_are_refused_and_closed() {
     let bytes = message(GOOD.as_bytes());
     let none = error_of(&bytes, &[]);
     assert!(none.is_malformed() && none.to_string().contains("no descriptor"), "{none}");
-    // From some number on the system drops what there is no room for, and says so. It sends at most
-    // 253.
+    // Above some number, the system drops descriptors without room, and reports it. It sends at
+    // most 253.
     for count in [2, 3, 20, 59, 60, 61, 100, 253] {
         let error = error_of(&bytes, &vec![memory.fd(); count]);
         assert!(error.is_malformed() && error.to_string().contains("descriptors came"), "{count}: {error}");
         memory.assert_nothing_else_holds_it();
     }
-    // One beside the first byte, one beside a later one.
+    // One with the first byte, one with a later one.
     let (ours, theirs) = pair();
     held::send_beside(&theirs, &bytes[..20], &[memory.fd()]).unwrap();
     held::send_beside(&theirs, &bytes[20..], &[memory.fd()]).unwrap();
     let error = shm::receive(&ours).unwrap_err();
     assert!(error.is_malformed() && error.to_string().starts_with("2 descriptors"), "{error}");
     memory.assert_nothing_else_holds_it();
-    // Beside what comes after the message, which is the next one's.
+    // With the bytes behind the message, which belong to the next one.
     held::send_beside(&theirs, &bytes, &[memory.fd(), memory.fd()]).unwrap();
     drop((ours, theirs));
     memory.assert_nothing_else_holds_it();

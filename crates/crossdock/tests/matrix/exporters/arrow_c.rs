@@ -1,4 +1,4 @@
-//! What Arrow's C structs hand out.
+//! Exports by Arrow's C structs.
 
 use std::ffi::CStr;
 
@@ -10,7 +10,7 @@ use crossdock::view::CopyPolicy;
 use super::{At, Lent, Look, No, reason};
 use crate::classes::bytes_at;
 
-/// A column of lists, of a struct where the elements are records.
+/// A column of lists, and of a struct if the elements are records.
 pub(super) fn column(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let exported = arrow::export_device(array, &ExportOptions::new().copy(policy))?;
     let (schema, column) = (exported.schema(), &exported.array().array);
@@ -32,7 +32,7 @@ fn below<S>(children: *mut *mut S, k: usize) -> &'static S {
     unsafe { &*child }
 }
 
-/// The address of the first byte that is not of a bitmap.
+/// The address of the first byte that does not belong to a bitmap.
 fn first(column: &ArrowArray) -> *const u8 {
     if column.n_children > 0 {
         return first(below(column.children, 0));
@@ -42,7 +42,7 @@ fn first(column: &ArrowArray) -> *const u8 {
     unsafe { column.buffers.wrapping_add(1).read() }.cast()
 }
 
-/// What a C consumer reads out of the structs, the fields of a record one after the other.
+/// What a C consumer reads from the structs, the fields of a record one after another.
 fn elements(schema: &ArrowSchema, column: &ArrowArray) -> Vec<Vec<u8>> {
     let children = (0..column.n_children as usize)
         .map(|k| elements(below(schema.children, k), below(column.children, k)));

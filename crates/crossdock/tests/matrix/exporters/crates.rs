@@ -1,4 +1,4 @@
-//! What other crates are handed.
+//! Exports to types of other crates.
 
 use arrow_data::ArrayData;
 use candle_core::{CpuStorage, Storage, Tensor};
@@ -16,7 +16,7 @@ use safetensors::View;
 use super::{At, Lent, Look, No, again, bytes_of, reason};
 use crate::files::elements;
 
-/// Elements by reference; or as cells, where others may write them.
+/// Elements by reference, or as cells if other code may write them.
 pub(super) fn nd_view<T: Element, const D: usize>(array: &DArray, look: Look<'_>) -> Result<(), No>
 where
     Dim<[usize; D]>: Dimension,
@@ -43,7 +43,7 @@ where
     Ok(())
 }
 
-/// The vector that the array was made of, as an array of theirs.
+/// The vector of the array, as an array of `ndarray`.
 pub(super) fn nd_owned<T: Element, const D: usize>(
     array: DArray,
     look: Look<'_>,
@@ -69,7 +69,7 @@ pub(super) fn na_owned<T: Element + Scalar, const D: usize>(
     Ok(())
 }
 
-/// Elements by reference, whatever the strides.
+/// Elements by reference, with any strides.
 pub(super) fn na_view<T: Element + Scalar, const D: usize>(array: &DArray, look: Look<'_>) -> Result<(), No> {
     let array = Array::<T, 2>::try_from(array.clone()).map_err(Error::from)?;
     let guard = array.read()?;
@@ -78,7 +78,7 @@ pub(super) fn na_view<T: Element + Scalar, const D: usize>(array: &DArray, look:
     Ok(())
 }
 
-/// A matrix goes through its own elements by columns.
+/// A matrix iterates over its elements by columns.
 fn rows<T: Element + Scalar, S: RawStorage<T, Dyn, Dyn>>(matrix: &Matrix<T, Dyn, Dyn, S>) -> Vec<Vec<u8>> {
     let (rows, columns) = matrix.shape();
     let row = |i| (0..columns).map(move |j| bytes_of(&matrix[(i, j)]));
@@ -100,7 +100,7 @@ pub(super) fn flat_samples(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Res
     Ok(())
 }
 
-/// A column, of lists of a fixed size where the array has axes for them.
+/// A column, of lists of a fixed size if the array has axes for them.
 pub(super) fn arrow_column(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let column = ArrayData::try_from(array)?;
     let mut values = &column;
@@ -116,8 +116,8 @@ pub(super) fn arrow_column(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Res
     Ok(())
 }
 
-/// A tensor, of which `candle` has none of 16-bit numbers without a sign: so one of the same bits
-/// with a sign.
+/// A tensor. `candle` has no unsigned 16-bit type, so the tensor has a signed one with the same
+/// bits.
 pub(super) fn tensor(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
     fn signed<const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
         let tensor = Tensor::try_from(Array::<i16, D>::try_from(array)?).map_err(again)?;
@@ -143,7 +143,7 @@ pub(super) fn tensor(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArra
     answer.map_err(|rejected| Rejected { value: unsigned(rejected.value), error: rejected.error })
 }
 
-/// A tensor as the crate `safetensors` takes it, to be written.
+/// A tensor as the crate `safetensors` writes it.
 pub(super) fn leased_tensor(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
     let tensor = LeasedTensor::new(array, policy)?;
     let bytes = tensor.data();

@@ -1,4 +1,4 @@
-//! What lies in Arrow's C structs, brought in.
+//! Imports of Arrow's C structs.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -10,7 +10,7 @@ use crossdock::layout::Order;
 use super::{Brought, INDIRECT, NUMBERS, No, ROW_MAJOR, at_address};
 use crate::classes::{Kind, Loan, Specimen};
 
-/// What a producer keeps until one of its structs is released.
+/// The producer's data until one of its structs is released.
 struct Kept {
     format: CString,
     loan: Option<Loan>,
@@ -90,7 +90,7 @@ fn array(length: usize, data: *const u8, loan: Option<Loan>, below: *mut ArrowAr
     }
 }
 
-/// A column of lists of a fixed size, wherever its memory is.
+/// A column of lists of a fixed size, in any memory.
 pub(super) fn lists(specimen: &Specimen) -> Result<Brought, No> {
     if specimen.is_indirect {
         return Err(INDIRECT);

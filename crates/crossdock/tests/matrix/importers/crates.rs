@@ -1,4 +1,4 @@
-//! What other crates have, brought in.
+//! Imports of types of other crates.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::{
 use crate::classes::{Kind, Specimen, Swapped, Trade};
 use crate::files::{picture, with_file};
 
-/// An array of `ndarray` that lies as the specimen does.
+/// An array of `ndarray` with the specimen's layout.
 fn nd<T: Element, const D: usize>(specimen: &Specimen) -> Result<ndarray::Array<T, Dim<[usize; D]>>, No>
 where
     Dim<[usize; D]>: Dimension,
@@ -40,7 +40,7 @@ where
         return Err(ALIGNED);
     }
     let shape: [usize; D] = specimen.shape[..].try_into().unwrap();
-    // Its own strides of what is empty are 0.
+    // `ndarray`'s own strides are 0 if it is empty.
     let forwards =
         std::array::from_fn(|axis| if shape.contains(&0) { 0 } else { strides[axis].unsigned_abs() });
     let built = ndarray::Array::from_shape_vec(Dim(shape).strides(Dim(forwards)), specimen.vector());
@@ -80,7 +80,7 @@ pub(super) fn nd_shared(specimen: &Specimen) -> Result<Brought, No> {
     typed!(specimen, bring)
 }
 
-/// A matrix on the heap, which lies by columns.
+/// A matrix on the heap, in column-major order.
 pub(super) fn na_owned(specimen: &Specimen) -> Result<Brought, No> {
     fn bring<T: Element + Scalar, const D: usize>(specimen: &Specimen) -> Result<Brought, No> {
         let order = gapless(specimen)?;
@@ -101,8 +101,7 @@ pub(super) fn na_owned(specimen: &Specimen) -> Result<Brought, No> {
     typed!(specimen, bring)
 }
 
-/// A view of a vector that is shared. Whoever keeps the vector has an array of what the view shows,
-/// and not its lifetime.
+/// A view of a shared vector. The array keeps the vector, without the view's lifetime.
 pub(super) fn na_view(specimen: &Specimen) -> Result<Brought, No> {
     fn bring<T: Element + Scalar, const D: usize>(specimen: &Specimen) -> Result<Brought, No> {
         let &[rows, columns] = &specimen.shape[..] else { return Err(ROWS_AND_COLUMNS) };
@@ -131,7 +130,7 @@ pub(super) fn na_view(specimen: &Specimen) -> Result<Brought, No> {
     typed!(specimen, bring)
 }
 
-/// A column, of lists of a fixed size where there are axes for them.
+/// A column, of lists of a fixed size if there are axes for them.
 pub(super) fn arrow_column(specimen: &Specimen) -> Result<Brought, No> {
     if specimen.kind != Kind::Number {
         return Err(NUMBERS);
@@ -172,7 +171,7 @@ pub(super) fn pixels(specimen: &Specimen) -> Result<ImageBuffer<Luma<u16>, Vec<u
     }
 }
 
-/// A tensor within a mapped file that nobody writes any more: the array keeps the map.
+/// A tensor within a mapped file that no process writes: the array keeps the map.
 pub(super) fn tensor_view(specimen: &Specimen) -> Result<Brought, No> {
     let (bytes, position) = tensors(specimen)?;
     // Opened read-only, so that this process cannot write the file by the remaining descriptor.
