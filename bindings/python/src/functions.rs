@@ -35,6 +35,16 @@ use crate::{arrow, buffer, device, dlpack, import, nested, protocols, shape};
 /// ----------
 /// obj : object
 ///     Any object that shares its memory. An array is returned as it is.
+/// copy : bool or None, default False
+///     False never copies, and fails with the reason where no memory can be shared. None copies if
+///     necessary, and stores the reason in ``copied_because``. True always copies.
+/// device : str, optional
+///     The device for the elements (:func:`devices`). Elements on another device are mapped if
+///     possible, and otherwise copied, if ``copy`` permits it. By default they stay where they are.
+/// frozen : bool, default False
+///     Your promise that no code writes the memory from now on. The array is then read-only, and
+///     consumers that need constant memory, such as Arrow libraries, can import it. See
+///     :meth:`Array.frozen`.
 ///
 /// Returns
 /// -------
@@ -45,6 +55,8 @@ use crate::{arrow, buffer, device, dlpack, import, nested, protocols, shape};
 /// BufferError
 ///     If the object does not share its memory. With several protocols, the message has the reason
 ///     of each.
+/// TypeError
+///     If the object supports none of these protocols.
 ///
 /// Examples
 /// --------
@@ -140,14 +152,18 @@ pub(crate) fn promised(array: DArray, frozen: bool) -> PyResult<DArray> {
     DArray::from_buffer(memory, array.dtype().clone(), array.layout().clone(), offset).raise()
 }
 
-/// A new array with a copy of an object's elements: nested lists and values, or any object that
-/// shares its memory.
+/// A new array with a copy of an object's elements.
 ///
 /// Parameters
 /// ----------
 /// obj : object
 ///     Lists and tuples of values, nested to the depth of the axes; a value; or any object that
 ///     :func:`asarray` accepts.
+/// dtype : str or dtype, optional
+///     The dtype of the elements. By default numbers get the least of ``bool``, ``int64``,
+///     ``uint64``, ``float64`` and ``complex128`` that holds them all.
+/// device : str, default 'cpu'
+///     The device of the array (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -182,6 +198,10 @@ pub(crate) fn array<'py>(
 ///     The lengths of the axes.
 /// dtype : str or dtype, default 'float64'
 ///     The dtype of the elements.
+/// order : {'C', 'F'}
+///     Row-major or column-major.
+/// device : str, default 'cpu'
+///     The device of the array (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -214,6 +234,10 @@ pub(crate) fn zeros<'py>(
 ///     The lengths of the axes.
 /// dtype : str or dtype, default 'float64'
 ///     The dtype of the elements.
+/// order : {'C', 'F'}
+///     Row-major or column-major.
+/// device : str, default 'cpu'
+///     The device of the array (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -244,6 +268,12 @@ pub(crate) fn empty<'py>(
 ///     The lengths of the axes.
 /// value : object
 ///     The value of every element.
+/// dtype : str or dtype, optional
+///     The dtype of the elements. By default, the dtype that :func:`array` gives the value.
+/// order : {'C', 'F'}
+///     Row-major or column-major.
+/// device : str, default 'cpu'
+///     The device of the array (:func:`devices`).
 ///
 /// Returns
 /// -------
@@ -287,8 +317,9 @@ fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOpti
     Ok(ArrayOptions::new().order(shape::order(order)?).place(place))
 }
 
-/// The only array of a file, read-only: mapped if it is stored as plain elements, decoded
-/// otherwise.
+/// The only array of a file, read-only.
+///
+/// It is mapped if the file stores plain elements, and decoded otherwise.
 ///
 /// Parameters
 /// ----------
@@ -321,6 +352,14 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> 
 /// ----------
 /// address : int
 ///     The address of the first byte.
+/// nbytes : int
+///     The number of bytes.
+/// base : object
+///     The owner of the memory. The array keeps it alive.
+/// dtype : str, default 'uint8'
+///     The dtype of the elements, which are contiguous.
+/// readonly : bool, default False
+///     Whether the array is read-only.
 ///
 /// Returns
 /// -------
@@ -366,6 +405,11 @@ pub(crate) fn from_address<'py>(
 /// ----------
 /// obj : object
 ///     Any object with ``__dlpack__``.
+/// device : str or tuple of int, optional
+///     The requested device, by its name or as DLPack's pair of numbers. The producer decides
+///     whether it moves the elements there.
+/// copy : bool, optional
+///     True asks the producer for a copy, False forbids one.
 ///
 /// Returns
 /// -------
@@ -400,6 +444,17 @@ pub(crate) fn from_dlpack<'py>(
 /// obj : object
 ///     Any object with ``__arrow_c_array__``, ``__arrow_c_device_array__`` or
 ///     ``__arrow_c_stream__``.
+/// validity : bool, default False
+///     True returns a pair of arrays for each column: the values, which are undefined where an
+///     element is null, and booleans, which are false there (or None, if no value is null).
+///     Otherwise nulls are refused, except for dates and durations that are NaT there.
+/// chunks : bool, default False
+///     True returns a list with an item for each chunk of a stream. Otherwise there must be one
+///     chunk.
+/// pairs : bool, default False
+///     True returns the columns of a table as a list of pairs of name and column, so that names may
+///     repeat. The name of a column in a struct is a tuple, the path of names. Otherwise the
+///     columns are a dictionary, in which such a column is called ``'struct.column'``.
 ///
 /// Returns
 /// -------
@@ -438,6 +493,17 @@ pub(crate) fn from_arrow<'py>(
 /// ----------
 /// obj : object
 ///     An array, or an object that :func:`asarray` accepts.
+/// validity : object, optional
+///     Booleans of the same shape, false where an element is null: an array, or an object that
+///     :func:`array` accepts.
+/// name : str, optional
+///     The name of the column.
+/// whole : bool, default False
+///     True exports the array as one tensor, whose axes may have any order in memory; otherwise
+///     axis 0 is the rows.
+/// copy : bool or None, default False
+///     False refuses a layout that Arrow does not support. None copies such an array at each
+///     import; records, whose fields Arrow stores separately, need it. True always copies.
 ///
 /// Returns
 /// -------
@@ -479,8 +545,9 @@ pub(crate) fn to_arrow<'py>(
     Ok(Bound::new(py, column)?.into_any())
 }
 
-/// The number of bytes of array data copied since the process began. The difference of two calls is
-/// the amount copied between them.
+/// The number of bytes of array data copied since the process began.
+///
+/// The difference of two calls is the number of bytes copied between them.
 ///
 /// Accesses to single elements do not count, nor do copies by other libraries.
 ///

@@ -129,6 +129,8 @@ fn theirs<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
 /// ------
 /// NotImplementedError
 ///     If NumPy has no registry; it came with 2.5.
+/// ImportError
+///     If NumPy or ``ml_dtypes`` is not installed.
 ///
 /// Examples
 /// --------

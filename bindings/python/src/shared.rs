@@ -34,6 +34,13 @@ use crate::shape::{extents, order};
 /// obj : int, tuple or list of int, or object
 ///     A shape, for an array of zeros; or an object that shares its memory, whose elements are
 ///     copied.
+/// dtype : str, optional
+///     The dtype of the elements, to which a copy is converted.
+/// order : {'C', 'F'}
+///     Row-major or column-major.
+/// sealed : bool, default False
+///     Whether the copy is permanently sealed against writing by any process, which the system
+///     enforces.
 ///
 /// Returns
 /// -------

@@ -37,8 +37,11 @@ use crate::errors::{Raise, exception};
 /// >>> buffer.resize(8)
 /// Traceback (most recent call last):
 ///     ...
-/// BufferError: a Buffer of 6 bytes cannot be resized to 8: exclusive access was refused: 2 handles
-/// held >>> del part >>> buffer.resize(8) >>> buffer.tobytes() b'abCdef\x00\x00'
+/// BufferError: a Buffer of 6 bytes cannot be resized to 8: exclusive access was refused: 2 handles held
+/// >>> del part
+/// >>> buffer.resize(8)
+/// >>> buffer.tobytes()
+/// b'abCdef\x00\x00'
 #[pyclass(frozen, name = "Buffer", module = "crossdock")]
 pub(crate) struct Bytes {
     /// Locked only briefly, while this library's code runs. `None` during a resize, which may wait

@@ -233,6 +233,9 @@ impl Bytes {
     /// ----------
     /// dtype : str or dtype, default 'uint8'
     ///     The dtype of the elements.
+    /// shape : int or tuple of int, optional
+    ///     The lengths of the axes, of row-major elements from the first byte on. By default one
+    ///     axis with all elements.
     ///
     /// Returns
     /// -------
