@@ -2,23 +2,26 @@
 
 require_relative "crossdock/version"
 
-# Arrays that change hands without being copied.
+# Zero-copy exchange of arrays.
 #
-# {Crossdock::Array} is an n-dimensional array that lends its memory to whoever asks for a MemoryView; {Crossdock.view} borrows that of whichever
-# object exports one.
+# {Crossdock::Array} is an n-dimensional array that exports its memory as a MemoryView;
+# {Crossdock.view} imports the memory of any object that exports one.
 module Crossdock
-  # Whatever the library refuses, and no exception of Ruby's own says: `IndexError`, `ArgumentError`, `TypeError`, `FrozenError`,
-  # `RangeError` and `NoMemoryError` mean what they mean elsewhere.
+  # An error of the library that no exception of Ruby's own describes: `IndexError`,
+  # `ArgumentError`, `TypeError`, `FrozenError`, `RangeError` and `NoMemoryError` have their usual
+  # meanings.
   class Error < StandardError
   end
 
-  # A hand-over that did not happen: what was asked, what was on offer, and how many bytes a copy would take that would do.
+  # A refused export or import: the request, the offer, and the size of a copy that would satisfy
+  # the request.
   class Refusal < Error
-    # @return [Hash{Symbol => Object}, nil] what was asked: `lease`, and where they were asked for `order` and `dtype`
+    # @return [Hash{Symbol => Object}, nil] the request: `lease`, and `order` and `dtype` if they
+    #   were requested
     attr_reader :asked
-    # @return [Hash{Symbol => Object}, nil] what was on offer: `dtype`, `shape`, `strides`, `readonly`
+    # @return [Hash{Symbol => Object}, nil] the offer: `dtype`, `shape`, `strides`, `readonly`
     attr_reader :offer
-    # @return [Integer, nil] the bytes of a copy that would do; nil where none would
+    # @return [Integer, nil] the bytes of a copy that would satisfy the request; nil if none would
     attr_reader :would_copy
 
     # @api private
@@ -39,13 +42,15 @@ require_relative "crossdock/adapters"
 
 module Crossdock
   class << self
-    # The one array of a file: `.npy`, `.npz`, `.safetensors`, PNG or JPEG, told apart by the first bytes. In place, mapped, where the elements
-    # lie in the file as they are.
+    # The only array of a file: `.npy`, `.npz`, `.safetensors`, PNG or JPEG, identified by the first
+    # bytes. It is mapped if the file stores plain elements.
     #
     # @param path [String, Pathname]
-    # @param writable [Boolean] whether the array, and with it the file, is to be written
-    # @param guarded [Boolean] whether a file that shrinks while it is mapped is to be an error rather than the end of the process
-    # @yield [Array] the array, whose memory is given back behind the block, unless others have it
+    # @param writable [Boolean] whether the array, and with it the file, may be written
+    # @param guarded [Boolean] whether a file that shrinks while it is mapped causes an error rather
+    #   than the end of the process
+    # @yield [Array] the array, whose memory is released after the block, unless another object uses
+    #   it
     # @return [Array] without a block
     def open(path, writable: false, guarded: false)
       array = open_file(File.path(path), writable, guarded)
@@ -58,13 +63,13 @@ module Crossdock
       end
     end
 
-    # All arrays of a file, by their names.
+    # All arrays of a file, by name.
     # @return [Hash{String => Array}]
     def open_all(path, writable: false, guarded: false)
       open_all_in(File.path(path), writable, guarded)
     end
 
-    # Where the headers `crossdock.h` and `crossdock/ruby.h` are, for an `extconf.rb`.
+    # The folder with the headers `crossdock.h` and `crossdock/ruby.h`, for an `extconf.rb`.
     # @return [String]
     # @example
     #   $INCFLAGS << " -I#{Crossdock.include_dir}"

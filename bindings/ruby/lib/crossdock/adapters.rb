@@ -7,7 +7,7 @@ require_relative "adapters/red_arrow"
 require_relative "adapters/rmagick"
 
 module Crossdock
-  # What is asked of an adapter, beside the object.
+  # A request to an adapter, besides the object.
   class Request
     # @api private
     def initialize(writable, copy)
@@ -15,7 +15,7 @@ module Crossdock
       freeze
     end
 
-    # @return [Boolean] whether the array is to be written
+    # @return [Boolean] whether the array must be writable
     def writable?
       @writable
     end
@@ -25,16 +25,18 @@ module Crossdock
       @copy ? true : false
     end
 
-    # Says that the adapter, or the library behind it, has made a copy: every copy is counted ({Crossdock.copied_bytes}).
+    # Reports that the adapter, or the library behind it, made a copy: every copy is counted
+    # ({Crossdock.copied_bytes}).
     # @param nbytes [Integer]
     # @return [nil]
     def copied(nbytes)
       Adapters.__send__(:count_copied, nbytes)
     end
 
-    # Says no.
+    # Refuses the request.
     # @param reason [String] one sentence, with the numbers in it
-    # @param would_copy [Integer, nil] the bytes of a copy that would do; nil where none would
+    # @param would_copy [Integer, nil] the bytes of a copy that would satisfy the request; nil if
+    #   none would
     # @raise [Refusal]
     def refuse(reason, would_copy: nil)
       hint = "; a copy of #{would_copy} bytes would do (copy: true)" if would_copy
@@ -44,11 +46,11 @@ module Crossdock
     end
   end
 
-  # Adapters for objects that export no MemoryView: found by class, and called with the object and a {Request}. They answer with an array, or with
-  # what exports a MemoryView, or refuse.
+  # Adapters for objects that export no MemoryView: found by class, and called with the object and a
+  # {Request}. They return an array or an object that exports a MemoryView, or refuse.
   #
-  # Those for classes of other libraries are found by the name of the class, so that none of these libraries is needed here. What was registered
-  # ({Crossdock.register}) goes first.
+  # Adapters for classes of other libraries are found by the name of the class, so none of these
+  # libraries is required here. Registered adapters ({Crossdock.register}) take precedence.
   module Adapters
     # By the names of the classes.
     BUILT_IN = Ractor.make_shareable(
@@ -66,7 +68,7 @@ module Crossdock
     @shareable = Ractor.make_shareable({})
 
     class << self
-      # The adapter of an object: that of its class, or of the nearest class that it inherits from.
+      # The adapter of an object: that of its class, or of the nearest ancestor.
       # @return [#call, nil]
       def find(object)
         registered = Ractor.current == Ractor.main ? @registered : @shareable
@@ -79,7 +81,7 @@ module Crossdock
         end
       end
 
-      # How an adapter is called where people read of it.
+      # The name of an adapter in messages.
       # @return [String]
       def describe(adapter)
         return adapter.name.to_s if adapter.is_a?(Module)
@@ -88,7 +90,7 @@ module Crossdock
         "an instance of #{class_of(adapter)}"
       end
 
-      # What an adapter answers, as an array.
+      # The result of an adapter, as an array.
       # @api private
       def adapt(adapter, object, writable, copy)
         answer = adapter.call(object, Request.new(writable, copy))
@@ -96,11 +98,11 @@ module Crossdock
           raise TypeError, "#{describe(adapter)} answered with an instance of #{class_of(answer)}, which is no array and exports no MemoryView"
         end
 
-        # Those below answer with a new array, as it is asked for; others may keep theirs.
+        # The adapters below return a new array, as requested; other adapters may keep theirs.
         BUILT_IN.value?(adapter) ? answer : of_exporter(answer, writable, copy)
       end
 
-      # The memory of what exports a MemoryView, or a copy, where one may be made.
+      # The memory of an object that exports a MemoryView, or a copy, if it is permitted.
       # @api private
       def of_exporter(object, writable, copy)
         return Crossdock.__send__(:borrow, object, false).copy if copy == :always
@@ -113,11 +115,12 @@ module Crossdock
         end
       end
 
-      # The array of bytes that a library has copied into a String, which nobody else has.
+      # An array on the bytes that a library has copied into a String, to which no other code
+      # refers.
       # @api private
       def of_copy(string, request, **description)
         request.copied(string.bytesize)
-        # What is to be written is not a String's.
+        # A String's memory cannot be written by an array.
         Array.from_string(string.freeze, copy: request.writable?, **description)
       end
 
@@ -130,7 +133,7 @@ module Crossdock
         registered = @registered.dup
         answer = yield registered
         @registered = registered.freeze
-        # What other Ractors may call.
+        # Methods that other Ractors may call.
         @shareable = Ractor.make_shareable(registered.select { |_, adapter| Ractor.shareable?(adapter) })
         answer
       end
@@ -140,18 +143,19 @@ module Crossdock
   end
 
   class << self
-    # The memory of an object as an array: in place, and checked. The object is kept alive, and stays where it is, for as long as anything of the
-    # array is left.
+    # The memory of an object as a checked, zero-copy array. The object is kept alive and pinned
+    # while the array or a view of it exists.
     #
-    # What exports a MemoryView is asked for one. Objects of other classes have an adapter, or none: see {register}.
+    # A MemoryView is requested first. Objects of other classes need an adapter: see {register}.
     #
     # @param object [Object] a {Crossdock::Array} included
-    # @param writable [Boolean] whether the array is to be written; what is lent read-only is refused then, unless a copy may be made
-    # @param copy [Boolean, Symbol] `true` permits a copy where one is needed; `:always` asks for one
+    # @param writable [Boolean] whether the array must be writable; read-only memory is then
+    #   refused, unless a copy is permitted
+    # @param copy [Boolean, Symbol] `true` permits a copy if necessary; `:always` always copies
     # @return [Array]
-    # @raise [TypeError] where the object exports no MemoryView, and its class has no adapter
-    # @raise [Refusal] where its producer gives none, or a copy would have to be permitted
-    # @raise [Error] where what the producer says contradicts itself
+    # @raise [TypeError] if the object exports no MemoryView, and its class has no adapter
+    # @raise [Refusal] if its producer refuses, or a copy would be necessary
+    # @raise [Error] if the producer's description contradicts itself
     # @example
     #   pixels = Crossdock.view(image)
     #   pixels[0, 0]
@@ -162,7 +166,8 @@ module Crossdock
       Adapters.of_exporter(object, writable, copy)
     end
 
-    # What an object offers, and why a request would be refused: of objects that export no MemoryView, too.
+    # What an object offers, and why a request would be refused, also for objects that export no
+    # MemoryView.
     # @return [String]
     def explain(object)
       text = explain_memory_view(object)
@@ -180,16 +185,17 @@ module Crossdock
       end
     end
 
-    # Makes an adapter for objects of a class, and of those that inherit from it. It is asked for their memory where they export no MemoryView.
-    # From the main Ractor only; other Ractors use adapters that are shareable.
+    # Registers an adapter for objects of a class and its subclasses. It is called for objects that
+    # export no MemoryView. To be called from the main Ractor; other Ractors only use shareable
+    # adapters.
     #
     # @param class_of_objects [Class]
-    # @param adapter [#call, nil] in the place of the block
+    # @param adapter [#call, nil] instead of the block
     # @yieldparam object [Object]
     # @yieldparam request [Request]
-    # @yieldreturn [Array, Object] an array, or what exports a MemoryView
+    # @yieldreturn [Array, Object] an array, or an object that exports a MemoryView
     # @return [Class]
-    # @raise [ArgumentError] where the class has one
+    # @raise [ArgumentError] if the class has an adapter
     # @example
     #   Crossdock.register(Photo) { |photo, _request| Crossdock::Array.from_string(photo.pixels, shape: [photo.height, photo.width, 3]) }
     def register(class_of_objects, adapter = nil, &block)
@@ -205,26 +211,31 @@ module Crossdock
       class_of_objects
     end
 
-    # Takes the adapter of a class away.
+    # Removes the adapter of a class.
     # @return [#call, nil] the adapter, if it had one
     def unregister(class_of_objects)
       Adapters.change(class_of_objects) { |registered| registered.delete(class_of_objects) }
     end
 
     # @!method copied_bytes
-    #   How many bytes of array data were copied since the process began: the difference of two readings says whether something was.
+    #   The number of bytes of array data copied since the process began. The difference of two
+    #   calls is the number copied between them.
     #   @return [Integer]
 
-    # The memory at an address, as an array: what libraries that are called by Fiddle or FFI have. What is said of it is believed.
+    # The memory at an address as an array, for libraries that are called by Fiddle or FFI. The
+    # description cannot be checked.
     #
-    # @param address [Integer, Fiddle::Pointer] where element `[0, …]` lies
-    # @param dtype [Symbol, String] the type of the elements
+    # @param address [Integer, Fiddle::Pointer] the address of element `[0, …]`
+    # @param dtype [Symbol, String] the dtype of the elements
     # @param shape [::Array<Integer>]
-    # @param strides [::Array<Integer>, nil] in bytes; without them row-major without gaps
+    # @param strides [::Array<Integer>, nil] in bytes; by default C-contiguous (row-major)
     # @param writable [Boolean] whether it may be written
-    # @param constant [Boolean] your word that nobody writes it, with which it can be lent to Arrow
-    # @param owner [Object] what keeps the memory: it is kept alive for as long as anything of the array is left
-    # @yield once, when nothing of the array is left: by a thread of Ruby's, in no collection; not at the end of the process
+    # @param constant [Boolean] your promise that no code writes the memory, with which Arrow can
+    #   import it
+    # @param owner [Object] the owner of the memory: it is kept alive while the array or a view of
+    #   it exists
+    # @yield once, after the memory was last used: on a Ruby thread, outside of a collection; never
+    #   at the end of the process
     # @return [Array]
     # @example
     #   memory = Fiddle::Pointer.malloc(800, Fiddle::RUBY_FREE)

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Crossdock
-  # An n-dimensional array: memory, the type of its elements, a shape and strides.
+  # An n-dimensional array: memory, a dtype, a shape and strides.
   #
-  # Indexing, {#transpose}, {#reshape} and {#field} give views: other arrays on the same memory.
+  # Indexing, {#transpose}, {#reshape} and {#field} return views: other arrays on the same memory.
   # Methods that copy have `copy` or `to_` in their names, and `dup` and `clone` copy as everywhere
   # in Ruby.
   #
-  # A frozen array is not written through; frozen, it can be shared among Ractors. Other arrays on the same memory that are not frozen can
-  # still be written.
+  # A frozen array does not permit writes, and can be shared among Ractors. Other arrays on the same
+  # memory that are not frozen can still be written.
   #
   # @example
   #   array = Crossdock::Array.new([[1, 2, 3], [4, 5, 6]])
@@ -22,20 +22,23 @@ module Crossdock
       # An array with the elements of nested Arrays, or a copy of an array or of any object that
       # {Crossdock.view} accepts.
       #
-      # @param nested [::Array, Numeric, String, Object] as deep as the array is to have axes
-      # @param dtype [Symbol, String, Hash, nil] the type of the elements: a name (`:float32`, `:">int16"`), NumPy's spelling, or a Hash of the fields of
-      #   a record. Without it: `:int64` of Integers, `:float64` of Floats and of both, `:bool` of truth values, `:complex128` of Complex numbers,
-      #   and for Strings text as long as the longest. Rationals and BigDecimals are rounded once to the type, Strings of any encoding give text their
-      #   characters, and types of bytes (`:S4`, `:V4`) their bytes
+      # @param nested [::Array, Numeric, String, Object] nested to the depth of the axes
+      # @param dtype [Symbol, String, Hash, nil] the dtype of the elements: a name (`:float32`,
+      #   `:">int16"`), NumPy's spelling, or a Hash of the fields of a record. By default Integers
+      #   become `:int64`, Floats (also with Integers) `:float64`, booleans `:bool`, Complex numbers
+      #   `:complex128`, and Strings text of the greatest length. Rationals and BigDecimals are
+      #   rounded once to the dtype. Strings of any encoding become their characters in text, and
+      #   their bytes in byte types (`:S4`, `:V4`)
       # @param order [Symbol] `:row_major` or `:column_major`
       # @return [Array]
       # @raise [RangeError] if a number does not fit the type
-      # @raise [EncodingError] if a String has no characters in its encoding, or none that Unicode has
+      # @raise [EncodingError] if a String is invalid in its encoding, or has characters that
+      #   Unicode lacks
       def new(nested, dtype: nil, order: nil)
         from_nested(nested, dtype, order)
       end
 
-      # As {new}, with the rows as arguments: `Crossdock::Array[[1, 2], [3, 4]]`.
+      # Like {new}, with the rows as arguments: `Crossdock::Array[[1, 2], [3, 4]]`.
       # @return [Array]
       def [](*rows, dtype: nil)
         from_nested(rows, dtype, nil)
@@ -48,7 +51,7 @@ module Crossdock
         make_full(shape.flatten, nil, dtype, order)
       end
 
-      # An array of one value.
+      # An array filled with one value.
       # @return [Array]
       def full(shape, value, dtype: :float64, order: nil)
         make_full(Kernel.Array(shape), value, dtype, order)
@@ -56,14 +59,16 @@ module Crossdock
 
       # The bytes of a String as an array.
       #
-      # Those of a frozen String are lent where they are. Any other String is locked while anything of the array is left: who changes it
-      # meanwhile gets a RuntimeError. Either way the array is read-only. With `copy: true`, the bytes are copied, and the array is its own.
+      # The bytes of a frozen String are used in place. Any other String is locked while the array
+      # or a view of it exists: a write raises a RuntimeError. In both cases the array is read-only.
+      # With `copy: true`, the array has a copy of the bytes.
       #
       # @param string [String]
-      # @param dtype [Symbol, String, Hash] the type of the elements
-      # @param shape [::Array<Integer>, nil] without it, one axis
+      # @param dtype [Symbol, String, Hash] the dtype of the elements
+      # @param shape [::Array<Integer>, nil] by default one axis
       # @param order [Symbol] `:row_major` or `:column_major`
-      # @yield [Array] the array, whose memory is given back behind the block, unless others have it: a String is unlocked then
+      # @yield [Array] the array, whose memory is released after the block, unless another object
+      #   uses it: a String is then unlocked
       # @return [Array] without a block
       def from_string(string, dtype: :uint8, shape: nil, order: nil, copy: false)
         array = make_from_string(string, dtype, shape && Kernel.Array(shape), order, copy)
@@ -84,10 +89,10 @@ module Crossdock
     # @!method strides
     #   @return [::Array<Integer>] the distance between neighbours along each axis, in bytes
     # @!method dtype
-    #   @return [Symbol, String, Hash] the type of the elements: a Symbol for a scalar, otherwise NumPy's text, or a Hash of the fields where NumPy has
-    #     none; each is taken by `dtype:`
+    #   @return [Symbol, String, Hash] the dtype of the elements: a Symbol for a scalar, otherwise
+    #     NumPy's text, or a Hash of the fields if NumPy has no text; `dtype:` accepts each of them
     # @!method fields
-    #   @return [::Array<Symbol>, nil] the names of the fields, where the elements are records
+    #   @return [::Array<Symbol>, nil] the names of the fields, if the elements are records
     # @!method ndim
     #   @return [Integer] the number of axes
     # @!method size
@@ -95,46 +100,50 @@ module Crossdock
     # @!method nbytes
     #   @return [Integer] the bytes of all elements
     # @!method itemsize
-    #   @return [Integer] the bytes of one
+    #   @return [Integer] the bytes of one element
     # @!method address
-    #   @return [Integer] where the first element lies
+    #   @return [Integer] the address of the first element
     # @!method readonly?
     #   @return [Boolean] whether elements cannot be written through this object
     # @!method [](*indices)
-    #   An element where every axis has an index, otherwise a view.
-    #   @param indices [::Array<Integer, Range, Enumerator::ArithmeticSequence, true, false, :new>] Integers, from the end where they are negative; Ranges,
-    #     with a step by `%`; `true` for a whole axis, `false` for all that are left, `:new` for a new axis. Axes that are not named are whole
+    #   An element if every axis has an index, otherwise a view.
+    #   @param indices [::Array<Integer, Range, Enumerator::ArithmeticSequence, true, false, :new>]
+    #     Integers, which count from the end if negative; Ranges, with a step by `%`; `true` for a
+    #     whole axis, `false` for all remaining axes, `:new` for a new axis. Axes without an index
+    #     are whole
     #   @return [Object, Array]
-    #   @raise [IndexError] where an axis has no such index
+    #   @raise [IndexError] if an index is out of bounds
     # @!method []=(*indices, value)
     #   Writes an element, or all elements of a part: from a value, or from an array, nested Arrays
     #   or any object that {Crossdock.view} accepts, broadcast to it.
-    #   @raise [RangeError] where a value does not fit the type
-    #   @raise [FrozenError] where the array is read-only
+    #   @raise [RangeError] if a value does not fit the dtype
+    #   @raise [FrozenError] if the array is read-only
     # @!method fill(value)
     #   Writes all elements: see {#[]=}.
     #   @return [self]
     # @!method to_a
-    #   @return [::Array, Object] the elements in nested Arrays; of an array without axes, the element
+    #   @return [::Array, Object] the elements in nested Arrays; for an array without axes, the
+    #     element
     # @!method to_binary
     #   @return [String] the bytes of all elements, row-major; {Array.from_string} is the inverse
     # @!method field(name)
     #   One field of an array of records, as a view.
     #   @return [Array]
-    #   @raise [IndexError] where there is none of this name
+    #   @raise [IndexError] if there is no field of this name
     # @!method view_as(dtype)
-    #   The same bytes as elements of another type of the same size.
+    #   The same bytes as elements of another dtype of the same size.
     #   @return [Array]
     # @!method to_readonly
-    #   The same memory, not to be written through the result.
+    #   The same memory; the result is read-only.
     #   @return [Array]
     # @!method released?
-    #   @return [Boolean] whether the memory was released, so that nothing can be read
+    #   @return [Boolean] whether the memory was released, so that no element can be read
     # @!method release
-    #   Gives the memory back, unless another array or a view has it. Nothing can be read from this object after that.
+    #   Releases the memory, unless another array or a view uses it. No element can be read from
+    #   this object afterwards.
     # @!method ==(other)
-    #   @return [Boolean] whether the other is an array of the same shape with equal elements; numbers of different types are equal where they are the
-    #     same number
+    #   @return [Boolean] whether the other object is an array of the same shape with equal
+    #     elements; elements of different dtypes are equal if they are the same number
 
     # The axes in reverse, or in this order: a view.
     # @param axes [::Array<Integer>]
@@ -143,8 +152,9 @@ module Crossdock
       transpose_to(axes.flatten)
     end
 
-    # The same elements under another shape: a view where strides say it, and otherwise an error, or with `copy: true` a copy.
-    # @param shape [::Array<Integer>] one of them may be -1: whatever is left
+    # The same elements with another shape: a view if strides can express it, otherwise an error, or
+    # with `copy: true` a copy.
+    # @param shape [::Array<Integer>] one length may be -1 and follows from the others
     # @return [Array]
     def reshape(*shape, copy: false)
       reshape_to(shape.flatten, copy)
@@ -156,7 +166,7 @@ module Crossdock
       reshape_to([-1], copy)
     end
 
-    # The array repeated along new axes and axes of length 1, as a view for reading.
+    # The array repeated along new axes and axes of length 1, as a read-only view.
     # @return [Array]
     def broadcast_to(*shape)
       broadcast(shape.flatten)
@@ -169,7 +179,7 @@ module Crossdock
       copy_to(order)
     end
 
-    # The elements converted to another type, in new memory.
+    # The elements converted to another dtype, in new memory.
     # @param saturating [Boolean] whether values that do not fit are converted anyway: fractions are
     #   truncated towards zero, dates are rounded down, values out of range become the nearer end of
     #   it; otherwise they raise a RangeError
@@ -178,13 +188,14 @@ module Crossdock
       cast_to(dtype, saturating)
     end
 
-    # A copy in memory that can be shared with other processes; of what lies in such memory, too.
+    # A copy in memory that can be shared with other processes, also of an array in such memory.
     # @return [Array]
     def to_shared_memory(order: nil)
       copy_to_shared(order)
     end
 
-    # The array for another process. It has to lie in shared memory ({#to_shared_memory}) or in a mapped file, unless a copy may be made.
+    # The array for another process. It must be in shared memory ({#to_shared_memory}) or in a
+    # mapped file, unless a copy is permitted.
     # @return [SharedMemory]
     def share_memory(writable: false, copy: false)
       lend_shared(writable, copy)
@@ -213,25 +224,25 @@ module Crossdock
     end
 
     # For YAML: the bytes of an `.npy` file, which keep dtype, shape and order; for a dtype that
-    # NumPy does not have, such as bfloat16, these one by one.
+    # NumPy lacks, such as bfloat16, these three separately.
     # @param coder [Psych::Coder]
     def encode_with(coder)
       content.each { |name, value| coder[name] = value }
     end
 
-    # For YAML, which loads objects of this class if it is permitted to.
+    # For YAML, which loads objects of this class if it is permitted.
     # @param coder [Psych::Coder]
     def init_with(coder)
       fill_in(self.class.__send__(:from_content, coder.map))
     end
 
-    # For Marshal: as for YAML.
+    # For Marshal, in the same form as for YAML.
     # @return [String]
     def _dump(_depth)
       to_npy || Marshal.dump(content)
     end
 
-    # What is written of the array.
+    # The serialised form of the array.
     def content
       npy = to_npy
       return { "npy" => npy } if npy
@@ -245,7 +256,7 @@ module Crossdock
       # For Marshal.
       # @return [Array]
       def _load(bytes)
-        # What Marshal writes begins with the version of its format.
+        # Marshal's output begins with the version of its format.
         bytes.start_with?("\x04\x08".b) ? from_content(Marshal.load(bytes)) : from_npy(bytes)
       end
 
@@ -277,7 +288,8 @@ module Crossdock
     end
     private :initialize_copy
 
-    # Whether another array has the same type, shape and bytes: then both are one key of a Hash.
+    # Whether another array has the same dtype, shape and bytes: both are then the same key of a
+    # Hash.
     # @return [Boolean]
     def eql?(other)
       other.is_a?(Array) && dtype == other.dtype && shape == other.shape && to_binary == other.to_binary
@@ -288,13 +300,13 @@ module Crossdock
       [Array, dtype, shape, to_binary].hash
     end
 
-    # The array as NumPy prints it, for people. {#to_binary} gives the bytes.
+    # The array in NumPy's print format. {#to_binary} returns the bytes.
     # @return [String]
     def to_s
       released? ? "released" : text
     end
 
-    # The same, after its class, dtype and shape.
+    # The class, the dtype and the shape, followed by the elements.
     # @return [String]
     def inspect
       released? ? "#<#{self.class} released>" : "#{self.class} #{dtype} #{shape}\n#{text}"

@@ -3,8 +3,9 @@
 require "io/wait"
 
 module Crossdock
-  # An array on its way to another process: a descriptor of the memory, and a text that says where in it the elements lie. It comes from
-  # {Array#share_memory}, and keeps a lease on the memory until it is closed.
+  # An array on its way to another process: a descriptor of the memory, and a text that describes
+  # the position of the elements in it. {Array#share_memory} creates it. It keeps a lease on the
+  # memory until it is closed.
   #
   # @example To a child, by inheritance
   #   shared = array.to_shared_memory.share_memory(writable: true)
@@ -14,22 +15,22 @@ module Crossdock
   class SharedMemory
     include Transient
 
-    # The array behind a descriptor.
+    # The array in the memory of a descriptor.
     #
-    # @param descriptor [Integer, IO] stays open, and stays the caller's
-    # @param description [String] from {#description}, in whatever way it came
+    # @param descriptor [Integer, IO] stays open, and still belongs to the caller
+    # @param description [String] from {#description}, received in any way
     # @return [Array]
     def self.import(descriptor, description)
       import_fd(descriptor.respond_to?(:fileno) ? descriptor.fileno : descriptor, description)
     end
 
-    # The next array that comes through a Unix socket, to which another process has sent it by {#send_to}, or by the library in another
-    # language.
+    # The next array from a Unix socket, to which another process sends it by {#send_to}, or by the
+    # library in another language.
     #
     # @param socket [UNIXSocket]
     # @return [Array, nil] nil at the end of the stream
     def self.receive(socket)
-      # Here other threads can interrupt this one.
+      # Other threads can interrupt this one here.
       socket.wait_readable
       receive_by(socket.fileno)
     end
@@ -39,7 +40,7 @@ module Crossdock
     # @param socket [UNIXSocket]
     # @return [self]
     def send_to(socket)
-      # Here other threads can interrupt this one.
+      # Other threads can interrupt this one here.
       socket.wait_writable
       send_by(socket.fileno)
       self

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
 module Crossdock
-  # That of the library.
+  # The library's version.
   VERSION = "0.1.0"
 end

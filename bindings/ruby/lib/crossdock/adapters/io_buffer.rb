@@ -2,10 +2,11 @@
 
 module Crossdock
   module Adapters
-    # Ruby's own `IO::Buffer`: bytes, in place. While they are lent the buffer is locked, as Ruby locks one that it reads into: it is neither freed
-    # nor resized. Of a slice, the buffer that has the memory is locked.
+    # Ruby's own `IO::Buffer`: its bytes, zero-copy. While they are lent, the buffer is locked, as
+    # Ruby locks a buffer that it reads into: it is neither freed nor resized. For a slice, the
+    # buffer that owns the memory is locked.
     module IOBuffer
-      # As many slices of slices are followed.
+      # The longest chain of slices that is followed.
       DEEPEST = 16
 
       class << self
@@ -25,14 +26,15 @@ module Crossdock
 
         private
 
-        # What keeps the memory of a buffer while it is locked, and whether the memory is constant; nil where nothing does.
+        # The owner of a buffer's memory while it is locked, and whether the memory is constant; nil
+        # if there is no owner.
         def owner_of(buffer, depth = 0)
           return [buffer, false] if buffer.internal? || buffer.mapped?
 
           sources, is_of_frozen_string = Adapters.__send__(:io_buffer_sources, buffer)
           return [buffer, true] if is_of_frozen_string
 
-          # A slice refers to what it is a slice of.
+          # A slice refers to the buffer that it is a slice of.
           sources.filter_map { |source| owner_of(source, depth + 1) }.first if depth < DEEPEST
         end
       end

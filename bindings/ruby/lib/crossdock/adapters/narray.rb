@@ -2,10 +2,11 @@
 
 module Crossdock
   module Adapters
-    # `NArray` of the library of that name (version 0.6): in place, with its own indices, so that `view(narray)[i, j]` is `narray[i, j]`. Its first
-    # axis is the fastest: the array is column-major.
+    # `NArray` of the library NArray (version 0.6): zero-copy, with NArray's own indices, so that
+    # `view(narray)[i, j]` is `narray[i, j]`. Its first axis is the fastest: the array is
+    # column-major.
     module NArray
-      # What its `typecode` stands for. The one that is left out is that of Ruby objects.
+      # The dtypes of its `typecode`s. The code for Ruby objects is left out.
       DTYPES = Ractor.make_shareable(
         { 1 => :uint8, 2 => :int16, 3 => :int32, 4 => :float32, 5 => :float64, 6 => :complex64, 7 => :complex128 }
       )
@@ -19,14 +20,14 @@ module Crossdock
           return copied(narray, dtype, request) unless in_place?
 
           address, code, shape = Adapters.__send__(:read_narray, narray, narray.rank, narray.total)
-          # Its own answer may be another's, by a method that was overridden.
+          # An overridden method may return something else.
           raise Error, "a #{narray.class} whose typecode is not that of its elements" unless DTYPES[code] == dtype
 
           Crossdock.at_address(address, dtype: dtype, shape: shape, strides: strides(shape, narray.element_size),
                                         writable: request.writable?, owner: narray)
         end
 
-        # Whether objects are laid out as they were when this was written: Ruby 3.4 and older.
+        # Whether objects still have the layout of Ruby 3.4 and older.
         def in_place?
           RUBY_VERSION < "3.5"
         end

@@ -2,8 +2,9 @@
 
 module Crossdock
   module Adapters
-    # `Numo::NArray`, which exports nothing: a copy, by its `to_binary`. Run with a stand-in only: Debian has no package of it. (With the gem
-    # numo-narray-memoryview it exports MemoryViews, which come first.)
+    # `Numo::NArray`, which exports nothing: a copy by its `to_binary`. Only tested with a stand-in,
+    # since Debian has no package of it. (With the gem numo-narray-memoryview it exports
+    # MemoryViews, which take precedence.)
     module Numo
       # By the names of its classes.
       DTYPES = Ractor.make_shareable(

@@ -2,8 +2,9 @@
 
 module Crossdock
   module Adapters
-    # `Arrow::Array` and `Arrow::Buffer` of Red Arrow, where they export no MemoryView: arrays in place, by Arrow's C structs, and buffers as a
-    # copy. Run with stand-ins only: Debian has no package of it.
+    # `Arrow::Array` and `Arrow::Buffer` of Red Arrow, if they export no MemoryView: arrays
+    # zero-copy by Arrow's C structs, and buffers as a copy. Only tested with stand-ins, since
+    # Debian has no package of it.
     module RedArrow
       class << self
         # @return [Array] read-only, unless it is a copy
@@ -11,7 +12,7 @@ module Crossdock
           request.refuse("what Arrow has is constant") if request.writable? && !request.copy?
           return of_buffer(object, request) unless object.respond_to?(:export)
 
-          # Structs that GLib allocated, and that are empty once what is in them was moved.
+          # GLib allocated these structs, which are empty after their content was moved out.
           _, array, schema = object.export
           begin
             taken = Crossdock.from_arrow(schema, array)

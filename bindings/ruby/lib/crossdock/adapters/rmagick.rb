@@ -2,7 +2,8 @@
 
 module Crossdock
   module Adapters
-    # `Magick::Image` of RMagick, which keeps its pixels to itself: a copy, with the axes rows, columns and channels.
+    # `Magick::Image` of RMagick, which does not share its pixels: a copy, with the axes rows,
+    # columns and channels.
     module RMagick
       class << self
         # @return [Array]
