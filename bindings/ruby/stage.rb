@@ -2,15 +2,16 @@
 
 require "fileutils"
 
-# What the gem carries beside its own files: the sources that the extension is built from, in a folder `vendor` that is laid out as the
-# repository, so that every path between them is the same; and the headers. Made anew whenever the gem is built.
+# The gem's content besides its own files: the sources of the extension, in a folder `vendor` with
+# the repository's layout, so that all paths between them stay the same; and the headers. Recreated
+# whenever the gem is built.
 module Stage
   HERE = __dir__
   REPOSITORY = File.expand_path("../..", HERE)
   CRATES = %w[crossdock crossdock-derive].freeze
   HEADERS = "crates/crossdock-capi/include"
 
-  # Whether this is the repository, and not a gem that was unpacked.
+  # Whether this is the repository rather than an unpacked gem.
   def self.repository?
     File.directory?(File.join(REPOSITORY, "crates", "crossdock"))
   end
@@ -22,7 +23,7 @@ module Stage
     copy("Cargo.toml")
     CRATES.each do |crate|
       manifest = copy("crates/#{crate}/Cargo.toml")
-      # The tests stay behind, and what they need.
+      # The tests and their needs are left out.
       File.write(manifest, File.read(manifest).gsub(/^\[(?:\[test\]|dev-dependencies)\]\n(?:(?!\[).*\n)*/, ""))
       Dir.chdir(REPOSITORY) { Dir["crates/#{crate}/src/**/*.{rs,c,h}"] }.each { |file| copy(file) }
     end

@@ -69,7 +69,7 @@ def check_torch(torch, device):
     taken = crossdock.from_dlpack(made)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        # Written in one stream, and taken in the other, which has to wait.
+        # Written in one stream, and read in another, which must wait.
         late = torch.full((1 << 24,), 3, dtype=torch.int32, device="cuda")
         seen = crossdock.from_dlpack(late).to_device("cpu")
     checks = [
@@ -149,7 +149,7 @@ def time_permutations(torch, device, shrink):
         took, ratio = in_turns(lambda: ours.copy(), contiguous, rounds=11, times=4)
         nbytes = 2 * theirs.numel() * theirs.element_size()
         name = "x".join(map(str, shape)) + " permuted " + "".join(map(str, axes))
-        # Of speeds, as the other figures of copies are.
+        # Of speeds, like the other figures of copies.
         figure(f"f32 {name}, Python", nbytes / took / 1e12, "TB/s", 1 / ratio, ".contiguous()", ">= 1")
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import crossdock
 
 ROUNDS = 60
-# About so long is a round.
+# The approximate duration of a round.
 NANOSECONDS = 3e6
 FULL = 0x11C
 
@@ -36,8 +36,8 @@ NAMES = dict(np=np, crossdock=crossdock, n=numbers, s=strided, g=grid, t=table, 
 NAMES |= dict(mn=memoryview(numbers), mt=memoryview(table), mw=memoryview(wide))
 NAMES |= dict(x=crossdock.asarray(numbers), y=crossdock.asarray(grid), v=crossdock.asarray(wide))
 
-# What is measured, the peer, and how many times the peer's figure ours may be. The ratios are those of the figures that were set as a
-# target on another machine.
+# The measurement, the peer, and the largest permitted ratio of this library's figure to the peer's.
+# The ratios come from the target figures of another machine.
 STATEMENTS = [
     ("memoryview(x)", "NumPy", "memoryview(n)", 75 / 87),
     ("np.asarray(x)", "np.asarray(memoryview)", "np.asarray(mn)", 130 / 109),

@@ -46,7 +46,8 @@ def demonstrate(client):
     assert (backing, strides, copied) == ("foreign", table.strides, 0), "it lies in what Dask received"
     assert total == np.asarray(table)[:, 1:].sum()
 
-    # Results that go by way of the scheduler go in band, by Dask's choice of the pickle protocol: fetched from the worker, they do not.
+    # Dask's choice of the pickle protocol sends results through the scheduler in band: results
+    # fetched from the worker are out of band.
     flipped = client.gather(client.submit(flip, future), direct=True)
     assert flipped.backing == "foreign" and flipped.strides == (-8000, 8)
     assert flipped[0, 0] == 999_001 and crossdock.copied_bytes() == before

@@ -22,6 +22,6 @@ print(image.shape, verdict.outcome)
 cv2.rectangle(picture, (10, 10), (50, 40), (0, 0, 255), thickness=2)
 print(f"corner {image[10, 10].tolist()}, red {red[10, 10]}")
 
-# What OpenCV would do with a channel on its own, before it does it.
+# What OpenCV would do with a separate channel, done in advance.
 verdict = {consumer.name: consumer for consumer in crossdock.explain(picture[:, :, 0]).consumers}["cv2 (inputs)"]
 print("one channel:", verdict.outcome)

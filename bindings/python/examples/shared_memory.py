@@ -23,7 +23,7 @@ def main():
     pixels[...] = np.arange(480 * 640).reshape(480, 640) % 256
 
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        # What goes through the pipe is a descriptor and a line of text, of a view as of the whole.
+        # The pipe carries a descriptor and a line of text, for a view as for the whole.
         copied = pool.apply(double, (image[:, 320:],))
 
     assert copied == 0

@@ -24,7 +24,8 @@ def ask():
         try:
             get(thing, ctypes.byref(buffer), flags)
         except (BufferError, SystemError) as error:
-            # From 3.13 on, the interpreter answers the lone bit of INDIRECT itself, which is no request.
+            # From 3.13 on, the interpreter itself answers the INDIRECT bit alone, which is not a
+            # request.
             assert not buffer.obj and (type(error) is BufferError or flags == 0x100)
             return str(error)
         assert buffer.obj == id(thing)

@@ -62,7 +62,7 @@ def load(name, attributes, through, **given):
     module.__file__ = str(path)
     vars(module).update({"truth": bool, "through": through} | given)
     with warnings.catch_warnings():
-        # Of their own marks.
+        # Marks that these tests define.
         warnings.simplefilter("ignore")
         exec(compile(tree, str(path), "exec"), vars(module))
     return module

@@ -211,6 +211,6 @@ TENSORS = [
     (dict(shape=(1, 3), strides=(HUGE, 1)), [[0, 1, 2]]),
     (dict(device=(3, 7)), [[0, 1, 2], [3, 4, 5]]),
     (dict(version=(1, 99)), [[0, 1, 2], [3, 4, 5]]),
-    # Bits without a meaning in any version up to this one.
+    # Bits without a meaning in any version so far.
     (dict(version=(1, 3), flags=2**64 - 2 - 4), [[0, 1, 2], [3, 4, 5]]),
 ]

@@ -25,7 +25,7 @@ def of(ours):
     return ours.__array_interface__["data"][0]
 
 
-# ===== ours to theirs
+# ===== exports
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "M8[ns]", "m8[s]"])
@@ -106,7 +106,7 @@ def test_records_are_columns_of_a_struct_by_a_copy_that_is_permitted():
         pa.array(ours)
     struct = pa.array(crossdock.to_arrow(ours, copy=None, name="both"))
     assert struct.to_pylist() == [{"a": 1, "b": 2.5}, {"a": 3, "b": 4.5}]
-    # The field of one record has no neighbour that it would lie apart from.
+    # The field of a single record is contiguous.
     assert pa.array(ours[:1]["b"]).to_pylist() == [2.5]
 
 
@@ -194,7 +194,7 @@ def test_a_column_is_taken_once():
         crossdock.from_arrow(twice)
 
 
-# ===== theirs to ours
+# ===== imports
 
 
 def test_columns_come_in_place_and_keep_their_owner():
@@ -364,7 +364,7 @@ def test_a_requested_schema_is_met_or_refused():
         for wanted in [pa.int32(), pa.uint16(), pa.float32(), pa.float64()]:
             made = ask(wanted.__arrow_c_schema__())
             assert made.type == wanted and made.to_pylist() == [1, 2, 300]
-        # Numbers that do not fit, and types that the consumer makes itself, come unconverted.
+        # Numbers that do not fit, and types that the consumer creates itself, are not converted.
         for wanted in [pa.int8(), pa.bool_(), pa.decimal128(5), pa.dictionary(pa.int8(), pa.int64()), pa.run_end_encoded(pa.int32(), pa.int64())]:
             assert ask(wanted.__arrow_c_schema__()).type == pa.int64()
         for wanted in [
@@ -503,7 +503,7 @@ def test_owners_of_pythons_are_given_back():
     assert sys.getrefcount(theirs) > before and column.to_pylist() == [0, 1, 2]
     del column
     gc.collect()
-    # PyArrow releases on whichever thread.
+    # PyArrow may release on any thread.
     for _ in range(100):
         pass
     assert sys.getrefcount(theirs) == before
@@ -556,7 +556,7 @@ def test_a_copy_is_made_by_another_protocol_where_arrow_cannot_say_the_elements(
     deep = pa.array([1, 2])
     for _ in range(64):
         deep = pa.FixedSizeListArray.from_arrays(deep, 1)
-    # Texts have no dtype, and this has an axis more than an array can have.
+    # Text has no dtype, and this column has one axis more than an array can have.
     for column in (ValueError("not now"), pa.array(["a", "b"]), deep):
         assert crossdock.asarray(Both(column), copy=True).tolist() == [1, 2]
         with pytest.raises(BufferError):

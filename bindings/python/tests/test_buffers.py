@@ -38,7 +38,7 @@ def test_every_request_is_answered_as_memoryview_answers_it(ask, name, readonly)
         if isinstance(reference, str):
             assert isinstance(mine, str), (flags, mine, reference)
             continue
-        # NumPy recalculates the strides of what has no elements.
+        # NumPy recalculates the strides of empty arrays.
         parts = len(reference) if ours.size else 6
         assert mine[:parts] == reference[:parts], flags
         given += 1
@@ -126,13 +126,13 @@ def test_formats_come_back_as_they_came_in():
         ours = crossdock.asarray(theirs)
         for view in [ours, ours[::-2], ours[1:], ours.reshape((-1, 2)).T, ours[...], ours.frozen()]:
             assert memoryview(view).format == letter
-    # NumPy has no type of its own for C's ssize_t.
+    # NumPy has no dtype for C's ssize_t.
     assert [memoryview(crossdock.asarray(memoryview(bytearray(16)).cast(letter))).format for letter in "nN"] == ["l", "L"]
     for theirs in [np.zeros(3, "longlong"), np.zeros(3, "ulonglong"), np.zeros(3, [("a", "q"), ("b", "l"), ("c", "2Q")])]:
         ours = crossdock.asarray(theirs)
         assert np.asarray(ours).dtype == theirs.dtype and memoryview(ours).format == memoryview(theirs).format
         assert type(np.asarray(crossdock.asarray(np.asarray(ours))).dtype) is type(theirs.dtype)
-    # The name is not part of the type.
+    # The name is not part of the dtype.
     assert crossdock.asarray(np.zeros(3, "q")) == crossdock.asarray(np.zeros(3, "l"))
     assert crossdock.asarray(np.zeros(3, "q")).dtype == "int64"
 

@@ -481,7 +481,7 @@ def deleter_of(ours):
     python.PyCapsule_SetName(made, name)
     del made
     managed = ctypes.cast(address, ctypes.POINTER(DLManagedTensorVersioned)).contents
-    # A function of plain C: while it runs, the thread does not have the lock.
+    # A plain C function: while it runs, the thread does not hold the GIL.
     return address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter), name
 
 
@@ -494,7 +494,8 @@ def test_bug_foreign_thread():
         thread = threading.Thread(target=deleter, args=(address,))
         thread.start()
         thread.join()
-    # What cannot be given back at once is given back when the interpreter next asks.
+    # A reference that cannot be released at once is released at the interpreter's next pending
+    # call.
     crossdock.zeros(1)
     for _ in range(1000):
         pass

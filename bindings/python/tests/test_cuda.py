@@ -57,12 +57,12 @@ def test_kinds_of_memory_are_places_of_their_own():
     there = four()
     assert {"cuda:0", "cuda_host:0", "cuda_managed:1"} <= crossdock.devices().keys()
     assert there.device == "cuda:0" and there.__dlpack_device__() == (2, 0)
-    # DLPack counts neither pinned nor managed memory by device.
+    # DLPack numbers neither pinned nor managed memory by device.
     for place, told in [("cuda:1", (2, 1)), ("cuda_host:0", (3, 0)), ("cuda_managed:1", (13, 0))]:
         moved = there.to_device(place)
         assert moved.device == place and moved.__dlpack_device__() == told
         assert moved.to_device("cpu").tolist() == [1, 2, 3, 4]
-    # What the processor addresses is anybody's.
+    # Memory that is accessible from the CPU has no device.
     for place in ["cuda_host:0", "cuda_managed:0"]:
         pinned = there.to_device(place)
         assert np.asarray(pinned).tolist() == [1, 2, 3, 4] and np.from_dlpack(pinned).tolist() == [1, 2, 3, 4]
@@ -71,7 +71,7 @@ def test_kinds_of_memory_are_places_of_their_own():
         there.to_device("cuda:9")
 
 
-# ===== DLPack, outwards
+# ===== DLPack exports
 
 
 def test_the_consumers_stream_waits_and_the_host_does_not():
@@ -139,7 +139,7 @@ def test_a_consumer_of_the_processor_is_given_a_copy():
     assert tuple(tensor.device) == (1, 0)
 
 
-# ===== DLPack, inwards
+# ===== DLPack imports
 
 
 class Lent:
@@ -201,7 +201,7 @@ def test_a_producer_is_asked_for_a_stream_and_whoever_touches_the_memory_waits()
             ours = crossdock.from_dlpack(lent)
             assert ours.device == "cuda:0" and lent.asked[-1] == LEGACY
             assert not driver.is_idle(theirs), "nobody has waited"
-            # A consumer of ours, in turn, comes after the producer.
+            # A later consumer of this library is ordered after the producer.
             with driver.stream() as further:
                 capsule, tensor = tensor_of(ours, stream=further)
                 seen = (ctypes.c_int32 * 4)()
@@ -213,12 +213,12 @@ def test_a_producer_is_asked_for_a_stream_and_whoever_touches_the_memory_waits()
                 del capsule, tensor
                 driver.call("mock_cuda_pause", ctypes.c_void_p(theirs))
         assert ours.to_device("cpu").tolist() == [21, 22, 23, 24]
-        # Before the device was known there may have been another capsule, which nobody took.
+        # Before the device was known there may have been another capsule, which no consumer took.
         unasked = lent.asked.count(None)
         assert lent.asked.count(LEGACY) == 1 and lent.deleted == unasked <= 1
         del ours
         assert lent.deleted == unasked + 1, "given back once each"
-        # Its type is known now to be on devices: asked for the place, and then once.
+        # Its type is now known to be on devices: one query for the device, then one call.
         lent.asked.clear()
         assert crossdock.from_dlpack(lent).device == "cuda:0" and lent.asked == [LEGACY]
         driver.free(lent.address)

@@ -78,14 +78,14 @@ def test_asarray_moves_as_copy_permits(there):
     beside = crossdock.asarray(there, device=DEVICE, copy=True)
     there[0, 0] = 9
     assert copied[0, 0] == 1 and beside[0, 0] == 1 and beside.device == DEVICE
-    # PoCL's memory is the processor's, which can see it in place.
+    # PoCL's memory is host memory, which the CPU can access in place.
     seen = crossdock.asarray(there, device="cpu", copy=False)
     assert seen[0, 0] == 9
     brought = crossdock.asarray(np.arange(3), device=DEVICE, copy=True)
     assert brought.device == DEVICE and brought.to_device("cpu").tolist() == [0, 1, 2]
 
 
-# ===== what the processor does with them
+# ===== what the CPU does with them
 
 
 def test_texts_say_where_an_array_is_and_show_nothing(there):
@@ -207,7 +207,7 @@ class Lent:
 
 
 def test_memory_of_pyopencl_comes_in_with_its_offset(there):
-    # In the context of the device that ours is in, as the interface wants it.
+    # In the context of this array's device, as the interface requires.
     capsule = there.__dlpack__(max_version=(1, 0))
     handle = Versioned.from_address(get(capsule, b"dltensor_versioned")).tensor.data
     context = context_of(cl.MemoryObject.from_int_ptr(handle))

@@ -114,7 +114,8 @@ def test_stubs_declare_the_members_that_there_are(name):
     of = CLASSES[name]
     (stub,) = (node for node in tree().body if isinstance(node, ast.ClassDef) and node.name == name)
     nodes = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
-    # Python gives `__buffer__` to types with buffers from 3.12 on; without `__iter__`, items are gone through by index.
+    # From 3.12 on, Python adds `__buffer__` to types with buffers; without `__iter__`, iteration
+    # uses indices.
     assert set(nodes) - set(dir(of)) <= {"__buffer__", "__iter__"}
     assert public(of) == {member for member in nodes if not member.startswith("_")}
     for member, node in nodes.items():

@@ -53,7 +53,7 @@ def test_consumers_do_what_their_profiles_say(profile):
             continue
         outcome, why = hand_over(consumer, specimen.anew())
         seen[outcome] += 1
-        # Where there is nothing to tell by, it was taken at least.
+        # If nothing distinguishes the results, the import succeeded at least.
         if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
             wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
         if outcome == REFUSES and not is_the_librarys(profile.name, said.reason, why):
@@ -144,7 +144,7 @@ def test_verified_holds_for_the_version_that_was_measured_alone(installed, holds
     consumers = {consumer.name: consumer for consumer in told.consumers}
     asarray = consumers["numpy.asarray"]
     assert (asarray.verified, asarray.tested, asarray.installed) == (holds, True, installed)
-    # No test compares PyTorch with its profile here, whichever version is installed.
+    # No test compares PyTorch with its profile here, for any installed version.
     assert not consumers["torch.from_dlpack"].verified and not consumers["torch.from_dlpack"].tested
     text = " ".join(str(told).split())
     assert ("numpy.asarray *" in text) == (not holds)
@@ -186,7 +186,7 @@ def test_specimens_are_of_every_kind():
 
 
 def test_a_consumer_that_ends_the_process_is_told_of():
-    # A buffer without strides, as those of ctypes are, ends nanobind.
+    # A buffer without strides, as ctypes exports it, aborts nanobind.
     told = {one.name: one for one in crossdock.explain((ctypes.c_double * 3)()).consumers}
     assert told["nanobind"].outcome == MISREADS and FATAL in told["nanobind"].reason
     code = "import ctypes, sys; sys.path.insert(0, sys.argv[1]); from handing import extension;"
@@ -242,7 +242,7 @@ def test_contradictions_are_told():
 
     words = "\n".join(crossdock.explain(square.view(Liar)).disagreements)
     assert "another address" in words and "shape (3, 2)" in words and "float32" in words
-    # Every producer of read-only memory whose struct cannot say so.
+    # Every producer of read-only memory whose struct has no flag for it.
     mute = Handmade(np.zeros(3), flags=1)
     assert any("cannot say that the memory is read-only" in words for words in crossdock.explain(mute).disagreements)
 
@@ -335,7 +335,7 @@ def test_what_is_read_once_is_left_alone():
     assert "not opened" in str(told["Arrow stream"].notes) and reader.read_all().num_rows == 3
     opened = {offer.protocol: offer for offer in crossdock.explain(table.to_reader(), streams=True).offers}
     assert "not opened" not in str(opened["Arrow stream"].notes)
-    # What has a length can be read again.
+    # A value with a length can be read again.
     told = {offer.protocol: offer for offer in crossdock.explain(table["a"]).offers}
     assert told["Arrow stream"].shape == (3,)
 

@@ -59,7 +59,7 @@ def test_interfaces_tell_all_layouts_both_ways(theirs, only):
     assert ours.readonly is not theirs.flags.writeable
     assert np.asarray(ours).tolist() == theirs.tolist()
     if only is Struct and theirs.dtype.kind == "U":
-        # NumPy takes the number of bytes for one of letters, and reads beyond the end.
+        # NumPy takes the number of bytes for a number of letters, and reads beyond the end.
         assert not hasattr(ours, "__array_struct__")
         return
     back = np.asarray(only(ours))
@@ -80,7 +80,7 @@ def test_dictionaries_tell_records_and_dates():
     assert not hasattr(crossdock.zeros(3, "M8[s]"), "__array_struct__")
     with pytest.raises(BufferError, match="unit"):
         crossdock.asarray(Struct(np.zeros(3, "M8[s]")))
-    # Of records, NumPy's struct has all flags cleared, that for the fields included.
+    # For records, NumPy's struct has all flags cleared, including the one for the fields.
     opaque = crossdock.asarray(Struct(np.zeros(3, [("a", "i4")])))
     assert opaque.dtype == crossdock.zeros(3, "V4").dtype and opaque.readonly
 
@@ -103,7 +103,7 @@ def test_the_memory_is_lent_until_the_array_goes():
     frozen = crossdock.array([1, 2, 3]).frozen()
     assert np.asarray(Told(frozen)).flags.writeable is False
     assert pa.array(frozen).to_pylist() == [1, 2, 3], "what is only read is lent to all"
-    # Whoever keeps the capsule only keeps the memory all the same.
+    # A consumer that only keeps the capsule keeps the memory nevertheless.
     capsule = crossdock.array([1, 2, 3]).__array_struct__
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
@@ -175,7 +175,7 @@ def test_data_may_be_a_buffer_of_which_a_part_is_meant():
         def __array_interface__(self):
             return {"shape": (2,), "typestr": "<u2", "version": 3}
 
-    # A buffer goes first.
+    # A buffer takes precedence.
     assert crossdock.asarray(Own(4)).dtype == "uint8"
 
 
@@ -425,8 +425,8 @@ def test_numpy_is_told_the_types_of_ml_dtypes_where_it_has_a_registry(monkeypatc
 
 
 def test_memory_of_cuda_is_told_to_consumers_of_cuda():
-    # Memory of the processor, lent under a device's name, is described and never touched. Where there is such a device, its default stream
-    # may be named.
+    # Host memory under a device's name is described and never accessed. If there is such a device,
+    # its default stream may be named.
     theirs = np.arange(6.0).reshape(2, 3)
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p

@@ -97,7 +97,7 @@ def test_nothing_is_left_of_many_hand_overs(name):
     after = hand_overs.memory()
     assert [sys.getrefcount(holder) for holder in holders] == counts
     assert all(holder.exports == 0 for holder in holders if isinstance(holder, crossdock.Array))
-    # Whatever one hand-over leaves, so many leave more than this.
+    # Whatever one export leaves behind, this many leave more.
     assert after[0] - blocks < 500 and after[1] - heap < 16 << 10 and after[2] - pages < 1 << 20
 
 
@@ -127,7 +127,7 @@ def test_threads_hammer_one_array(acts):
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    # So that they take turns in the middle of things.
+    # So that the threads switch in the middle of operations.
     sys.setswitchinterval(1e-6)
     try:
         for thread in threads:
@@ -253,7 +253,8 @@ def test_what_a_thread_without_the_interpreter_drops_is_given_back_later():
         rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
         used = b"used_dltensor_versioned"
         rename(capsule, used)
-        # The deleter stands behind the version and the context. Called by ctypes, it runs without the interpreter.
+        # The deleter is behind the version and the context. Called by ctypes, it runs without the
+        # GIL.
         deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(tensor + 16).value)
         assert alive() is not None
         thread = threading.Thread(target=deleter, args=(tensor,))

@@ -93,12 +93,12 @@ MEMORY_IS_THEIRS = [
 
 def hand_out(name, array, elements):
     said = next(one for one in crossdock.explain(array).consumers if one.name == name)
-    # Of its own, since some consumers are counted for as long as the object that they were given.
+    # A separate array, since some consumers count as long as the object that they imported lives.
     outcome, why = hand_over(EXPORTERS[name], Specimen(name, array[...], elements))
     assert outcome == said.outcome or outcome == "takes" and said.outcome != "refuses", (name, said, why)
     if outcome != "takes":
         return outcome, said.reason
-    # There is no memory to compare with, but the elements must be right.
+    # There is no memory to compare with, but the elements must be equal.
     items = np.array(array.tolist(), "i2").reshape(array.shape)
     assert hand_over(EXPORTERS[name], Specimen(name, array[...], items))[0] != "misreads", name
     return outcome, why

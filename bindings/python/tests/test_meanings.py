@@ -63,7 +63,7 @@ def test_columns_of_one_name_and_several_types_are_not_rounded_to_one():
         with pytest.raises(BufferError, match=r"two columns are called \"a\".*pairs=True"):
             crossdock.asarray(table, copy=copy)
     assert [column.tolist() for _, column in crossdock.from_arrow(table, pairs=True)] == [[1, big], [0.5, 1.5]]
-    # Of one type, the library's own copy loses nothing.
+    # For a single type, the library's own copy loses nothing.
     table = pa.table([pa.array([1, big]), pa.array([3, 4])], names=["a", "a"])
     assert crossdock.asarray(table, copy=None).tolist() == [[1, 3], [big, 4]]
     nulls = pa.table([pa.array([1, None]), pa.array([3, 4])], names=["a", "a"])
@@ -110,7 +110,7 @@ def test_elements_of_pandas_that_are_objects_are_refused_with_what_they_are_made
                 crossdock.asarray(thing, copy=copy)
         with pytest.raises(BufferError, match=f"Python's objects.*{way}"):
             crossdock.asarray(thing, copy=None)
-    # A series lends their numbers by Arrow, under the name of the type.
+    # A series exports its numbers by Arrow, under the name of the type.
     for series in [
         pd.Series(pd.period_range("2020-01", periods=2, freq="M")),
         pd.Series(pd.arrays.IntervalArray.from_breaks([0, 1, 2])),
@@ -133,7 +133,7 @@ def test_labels_of_the_rows_of_a_frame_are_no_column(pd, labels):
     assert mixed.index.tolist() == labels, "the frame is as it was"
     plain = pd.DataFrame({"a": [1, 2], "b": [3, 4]}, index=labels)
     assert crossdock.asarray(plain, copy=None).tolist() == plain.to_numpy().tolist()
-    # By Arrow, pandas itself makes a column of them, which is kept there.
+    # By Arrow, pandas itself makes a column of them, which it keeps.
     if isinstance(labels[0], float):
         assert list(crossdock.from_arrow(mixed)) == ["a", "b", "__index_level_0__"]
 

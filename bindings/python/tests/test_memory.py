@@ -44,7 +44,7 @@ def test_random_slices_are_those_of_a_bytearray():
         key = slice(rng.choice([None, rng.randint(-25, 25)]), rng.choice([None, rng.randint(-25, 25)]))
         part = buffer[key]
         assert isinstance(part, crossdock.Buffer) and part == plain[key]
-        # A view, whose bytes are the buffer's.
+        # A view, which shares the buffer's bytes.
         new = rng.randbytes(len(part))
         part[:] = new
         plain[key] = new
@@ -141,7 +141,7 @@ def test_buffers_grow_piece_by_piece():
     assert buffer == plain
     buffer.extend(buffer)
     assert buffer == plain * 2
-    # A slice lies on the memory that would have to move.
+    # A slice uses the memory that would have to move.
     with pytest.raises(BufferError):
         buffer.extend(buffer[-3:])
 

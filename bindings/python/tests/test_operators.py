@@ -87,7 +87,7 @@ def test_flags_are_numpys():
             assert getattr(ours, name) == getattr(theirs.flags, name), (name, theirs.shape, theirs.strides)
         for key in ("C", "C_CONTIGUOUS", "CONTIGUOUS", "F", "FORTRAN", "W", "WRITEABLE", "A", "ALIGNED", "B", "CA", "FNC", "FORC"):
             assert ours[key] == theirs.flags[key]
-        # NumPy's own `farray` is true where it is any of the three.
+        # NumPy's own `farray` is true if any of the three is.
         assert ours.farray == ours["FA"] == (ours.fnc and ours.behaved)
         seen.add((ours.c_contiguous, ours.f_contiguous, ours.writeable, ours.aligned))
     assert len(seen) >= 14, seen

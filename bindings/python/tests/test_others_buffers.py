@@ -76,7 +76,8 @@ def through(name, thing):
     elif name == "tolist" and thing.dtype != "|S1":
         return thing.tolist
     else:
-        # A NUL in a text of one byte is an element to memoryview, and the end of the text to NumPy and to ours.
+        # A NUL in a text of one byte is an element for memoryview, and the end of the text for
+        # NumPy and for this library.
         value = getattr(memoryview(thing), name)
     if name == "format":
         return Format(value)
@@ -99,7 +100,7 @@ def from_buffer(consumer):
     try:
         return make(ctypes.byref(buffer))
     finally:
-        # The consumer still has its own.
+        # The consumer still has its own buffer.
         release(ctypes.byref(buffer))
 
 
@@ -115,7 +116,8 @@ class ndarray(metaclass=Exporter):
         theirs = _testbuffer.ndarray(items, *arguments, **named)
         if theirs.obj is not None or isinstance(items, (bytes, bytearray)):
             return theirs
-        # Several items side by side are the module `struct`'s, and flags for tests of its own. No array of ours has more than 64 axes.
+        # Several items side by side belong to the module `struct`, with its own tests of flags.
+        # Arrays have at most 64 axes.
         known = _testbuffer.ND_WRITABLE | _testbuffer.ND_FORTRAN | _testbuffer.ND_PIL
         one_item = len(theirs.format.lstrip("@=<>!")) == 1 and theirs.format[-1] not in "sx"
         if named.get("flags", 0) & ~known or theirs.ndim > 64 or not one_item:
@@ -131,14 +133,14 @@ def loaded():
         named = "obj format strides suboffsets contiguous c_contiguous f_contiguous tolist memoryview_from_buffer"
         module = load("test.test_buffer", named.split(), through, truth=truth)
     finally:
-        # It is replaced while NumPy is imported, and not put back.
+        # The import of NumPy replaces it, and does not restore it.
         os.environ = environment
     module.ndarray = ndarray
-    # What they know of NumPy is from before its version 2.
+    # These tests expect NumPy before version 2.
     module.numpy_array = None
-    # Repeated items are several.
+    # Repeated items count as several.
     module.cap["ndarray"] = (module.cap["ndarray"][0], [""])
-    # A text of one byte that is NUL is, as in NumPy, no text.
+    # A text of one NUL byte is empty, as in NumPy.
     for table in module.fmtdict.values():
         table.update({"c": (1, 256)} if "c" in table else {})
     return module
@@ -181,5 +183,5 @@ def test_hardly_anything_of_theirs_is_left_out():
     run = {name for name in named if getattr(TestBufferProtocol, name) is not None}
     print(f"{len(run)} of {len(named)} tests; exporters: {EXPORTERS}")
     assert named - run == set(NOT_APPLICABLE) and len(named) >= 73
-    # It may be run by itself.
+    # The file can be run alone.
     assert EXPORTERS["taken"] > 20 * EXPORTERS["left"] or not EXPORTERS["taken"]

@@ -75,5 +75,5 @@ adopt(load("pyarrow.tests.test_dlpack", ["from_dlpack"], through), "pyarrow")
 
 def test_whatever_was_relayed_went_through_ours():
     print(relayed)
-    # It may be run by itself.
+    # The file can be run alone.
     assert relayed["taken"] > 100 or not relayed["taken"]

@@ -39,7 +39,7 @@ VIEWS = {
     "no elements": lambda x: x[4:4],
     "with an axis": lambda x: x[None, 2:, None],
 }
-# Of 120 elements of 8 bytes, how many bytes are sent, and how many of them are copied.
+# For 120 elements of 8 bytes: how many bytes are sent, and how many of them are copied.
 SENT = {
     "whole": (960, 0),
     "rows": (192, 0),
@@ -79,7 +79,7 @@ def test_every_protocol_carries_every_view(name, protocol):
         assert (again.shape, again.dtype, again.readonly) == (ours.shape, ours.dtype, ours.readonly)
         assert again == ours and np.array_equal(np.asarray(again), VIEWS[name](GRID))
         if protocol < 5:
-            # What is copied anyway is copied without its gaps.
+            # A copy that is necessary anyway omits the gaps.
             assert len(ours.__reduce_ex__(protocol)[1][1]) == ours.nbytes
 
 
@@ -130,7 +130,8 @@ def test_random_views_of_every_dtype_come_back(dtype):
     itemsize = crossdock.zeros(1, dtype).itemsize
     seen = {"in place": 0, "copied": 0, "read-only": 0, "empty": 0}
     for turn in range(100):
-        # The first one is a column, of which each element is far from the next; chance makes few of those.
+        # The first one is a column, whose elements are far from each other; random views are rarely
+        # like that.
         shape = [8, 8] if turn == 0 else [chance.randrange(1, 9) for _ in range(chance.randrange(4))]
         count = int(np.prod(shape))
         memory = bytearray(chance.randbytes(count * itemsize))

@@ -30,11 +30,12 @@ def context(request):
 
 @pytest.fixture(scope="module")
 def pool(context):
-    # What starts to exist with the first message is not counted as a leak.
+    # Resources that the first message creates do not count as leaks.
     with context.Pool(1) as pool:
         pool.apply(workers.relay, (crossdock.shared(1),))
         yield pool
-        # Ends by itself: who is killed leaves the folder behind in which it waits to be asked for descriptors.
+        # Ends by itself: a killed process leaves behind the folder in which it waits for requests
+        # for descriptors.
         pool.close()
         pool.join()
 
@@ -134,7 +135,7 @@ def test_a_process_gets_arrays_as_arguments_and_through_pipes_without_leaving_de
         seen, where = here.recv()
         assert seen[-1] == [times // 2] * 3 and where == process.pid
         here.send("dropped")
-        # The mapping and its descriptor are gone by now, there.
+        # By now, the other process has closed the mapping and its descriptor.
         assert here.recv() < 0
         gc.collect()
         left.append(descriptors())

@@ -97,7 +97,7 @@ def test_every_request_is_answered_as_the_reference_answers_it():
             continue
         steps = layout(shape)
         for text, extra in itertools.product(itertools.islice(formats, 3), (0, ND_WRITABLE, ND_PIL, ND_PIL | ND_WRITABLE)):
-            # Without elements there are no pointers to follow, and ours have none.
+            # Without elements there are no pointers to follow, and this library's arrays have none.
             if extra & ND_PIL and (not shape or 0 in shape):
                 continue
             text = "=hd" if text == "T{}" else text

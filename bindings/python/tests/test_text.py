@@ -62,7 +62,7 @@ def test_random_arrays_are_written_as_numpy_writes_them():
         said = ours.dtype if theirs.dtype.names else repr(ours.dtype)
         assert repr(ours) == as_numpy(theirs, said), (theirs.dtype, shape)
         if theirs.dtype.char != "S" or theirs.shape:
-            # Of a single `bytes` NumPy names its own type as well.
+            # For a single `bytes`, NumPy names its own type as well.
             assert str(ours) == str(theirs), (theirs.dtype, shape)
         met["0-d"] += shape == ()
         met["empty"] += theirs.size == 0
@@ -89,7 +89,8 @@ def test_dtypes_are_named_as_numpy_names_them():
         assert crossdock.zeros(2, name).dtype == str(np.dtype(name))
     for record in RECORDS:
         assert np.dtype(ast.literal_eval(crossdock.zeros(2, np.dtype(record)).dtype)) == np.dtype(record)
-    # NumPy's name for it has the number of its bits on the machine, and reads ours as well.
+    # NumPy's name contains the number of bits on this machine; NumPy reads this library's name as
+    # well.
     assert crossdock.zeros(2, "g").dtype == "longdouble"
     for letter in "?bBhHiIlLqQefdgFDG":
         assert np.dtype(crossdock.zeros(2, letter).dtype) == np.dtype(letter)

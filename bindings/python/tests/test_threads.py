@@ -43,7 +43,7 @@ def works():
 def test_others_run_meanwhile(name):
     """With an interval of an hour, nobody gets the interpreter but from somebody who lets go of it."""
     work = works()[name]
-    # On a busy machine the other thread may come late: one time is enough.
+    # On a busy machine the other thread may start late: once is enough.
     assert others_ran_during(work, times=500)
 
 
@@ -60,7 +60,7 @@ def others_ran_during(work, times):
     def count():
         while not stop.is_set():
             steps.append(1)
-            # Lets go of the interpreter, for long enough that the other one has it.
+            # Releases the GIL long enough for the other thread to acquire it.
             time.sleep(1e-4)
 
     thread = threading.Thread(target=count)

@@ -18,12 +18,12 @@ def test_items_are_those_of_numpy(kind, unit):
     rng = random.Random(f"{SEED}{kind}{unit}")
     counts = [0, 1, -1, 10**4, -(10**4), 2**62, -(2**62), 2**63 - 1, -(2**63) + 1, -(2**63)]
     counts += [rng.randint(-(10**k), 10**k) for k in range(1, 18) for _ in range(5)]
-    # With multiples, NumPy lets them overflow.
+    # With multiples, NumPy's conversions overflow.
     multiple = int("".join(filter(str.isdigit, unit)) or 1)
     counts = [count for count in counts if count == -(2**63) or abs(count) * multiple < 2**63]
     theirs = np.array(counts, "i8").view(f"{kind}[{unit}]")
     ours = crossdock.from_address(theirs.ctypes.data, theirs.nbytes, theirs, dtype=theirs.dtype)
-    # One by one: in lists of arrays NumPy lets counts of years overflow.
+    # One by one: in lists of arrays NumPy's counts of years overflow.
     for index, moment in enumerate(theirs):
         wanted = moment.item()
         assert ours[index] == wanted and type(ours[index]) is type(wanted), moment

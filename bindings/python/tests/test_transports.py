@@ -116,7 +116,7 @@ def ray_store():
                 stack.enter_context(module.start())
                 break
             except Exception as error:
-                # It gives its parts 30 seconds to start, which a busy machine may need more than.
+                # Ray gives its parts 30 seconds to start, and a busy machine may need more.
                 if "timed out" not in str(error) or not attempts_left:
                     raise
         yield module
@@ -144,7 +144,7 @@ def test_every_get_of_ray_is_the_memory_that_was_put(ray_store):
     assert kept[0].tolist() == grid[0].tolist()
 
 
-# ===== Arrow Flight and shared memory, each of which is a program
+# ===== Arrow Flight and shared memory, each in a program
 
 
 @pytest.mark.parametrize(("name", "needs", "says"), [("flight", "pyarrow", "where they were received"), ("shared_memory", "numpy", "copied 0")])

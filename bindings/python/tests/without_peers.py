@@ -41,7 +41,7 @@ def main():
         thread.start()
     for thread in threads:
         thread.join()
-    # What is out when the interpreter ends.
+    # Exports that are active when the interpreter ends.
     crossdock.kept = [memoryview(crossdock.asarray(bytearray(3))), crossdock.zeros(3).__dlpack__(max_version=(1, 0)), acts]
     print(f"{sys.version.split()[0]}: {len(acts)} hand-overs, {refused} refusals, {taken} buffers and tensors taken")
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What the gem takes beside Ruby's own, in one process: `ruby -Ilib -Itest bench/figures.rb`. The least of many short samples, in nanoseconds
-# of the thread; each pair is measured in turns. With `--record` the figures are kept beside the others, in `bench/record/ruby.csv`.
+# The gem's figures beside Ruby's own, in one process: `ruby -Ilib -Itest bench/figures.rb`. Each is
+# the least of many short samples, in nanoseconds of thread time; each pair is measured in turns.
+# `--record` stores the figures with the others, in `bench/record/ruby.csv`.
 
 require "crossdock"
 require "csv"
@@ -21,7 +22,7 @@ def clock
   (Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :float_second) - start) * 1e9
 end
 
-# The least of each, by turns.
+# The least figure of each, measured in turns.
 def least(rounds, *measures)
   ::Array.new(rounds) { measures.map(&:call) }.transpose.map(&:min)
 end
@@ -32,7 +33,7 @@ def machine
   "#{name} family #{family} model #{model} (#{Etc.nprocessors} cores)"
 end
 
-# What a command prints, or nothing where it cannot be run.
+# The output of a command, or nothing if it cannot be run.
 def output(*command)
   text, status = Open3.capture2(*command, err: File::NULL, chdir: __dir__)
   status.success? ? text.strip : ""
@@ -49,7 +50,7 @@ end
 STEM = [Time.now.strftime("%F"), machine, commit, output("rustc", "--version"), "Ruby #{RUBY_VERSION}", "Ruby"].freeze
 ROWS = []
 
-# `reach` is in nanoseconds, or as a ratio to Ruby's own.
+# `reach` is in nanoseconds, or a ratio to Ruby's own figure.
 def row(what, peer, ours, theirs, at_most: nil, ratio: nil)
   reach = at_most ? "<= #{at_most} ns" : ratio ? format("<= %.2f x %s", ratio, peer) : ""
   met = reach.empty? ? "" : (at_most ? ours <= at_most : ours <= ratio * theirs) ? "yes" : "no"

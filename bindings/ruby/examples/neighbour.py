@@ -42,7 +42,7 @@ def send(stream, shape, dtype, fill):
     nbytes = numpy.dtype(dtype).itemsize * int(numpy.prod(shape))
     descriptor = os.memfd_create("sums", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, nbytes)
-    # Memory that could shrink under its receiver is not taken.
+    # Memory that could shrink under its receiver is refused.
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)
     array = numpy.ndarray(shape, dtype, mmap.mmap(descriptor, nbytes))
     fill(array)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# An array goes to a neighbouring Python process and back, and another comes from there: the same pages of memory, and no copy.
+# An array is sent to a neighbouring Python process and back, and another one comes from there: the
+# same pages of memory, and no copy.
 #
 #   ruby examples/neighbour.rb python3
 
@@ -10,7 +11,8 @@ require "socket"
 python = ARGV.fetch(0, "python3")
 ours, theirs = UNIXSocket.pair
 
-# Memory that other processes can map. What lies elsewhere is copied there once, by a method whose name says so.
+# Memory that other processes can map. Other arrays are copied there once, by a method whose name
+# says so.
 table = Crossdock::Array.zeros(3, 4).to_shared_memory
 table[0..] = Crossdock::Array.new([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]])
 
@@ -21,7 +23,7 @@ theirs.close
 part = table[(2..).step(-1), (0..).step(2)]
 part.share_memory(writable: true).send_to(ours)
 
-# The neighbour has written what it was lent, and sends memory of its own.
+# The neighbour has written the array, and sends memory of its own.
 sums = Crossdock::SharedMemory.receive(ours) or abort "the neighbour went without an answer"
 Process.wait(neighbour)
 

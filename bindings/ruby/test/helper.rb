@@ -3,9 +3,9 @@
 require "test/unit"
 require "crossdock"
 
-# What several tests use.
+# Helpers of several tests.
 module Helper
-  # What an error says, which has to be of one of these classes.
+  # The message of an error, which must belong to one of these classes.
   def message_of(*errors, &block)
     assert_raise(*errors, &block).message
   end

@@ -5,7 +5,7 @@ require "rbconfig"
 require "shellwords"
 require "tmpdir"
 
-# Extensions in C that tests compile for themselves, with Ruby's own compiler and headers.
+# C extensions that tests compile, with Ruby's own compiler and headers.
 module Native
   # Compiles `name.c` of a folder, and loads it.
   def self.load(name, folder: File.join(__dir__, "native"), includes: [], flags: [])

@@ -6,7 +6,7 @@ require "fiddle"
 class TestAdapters < Test::Unit::TestCase
   include Helper
 
-  # A class of somebody's own, that exports nothing.
+  # A class of a user that exports nothing.
   class Photo
     attr_reader :rows
 
@@ -114,7 +114,7 @@ class TestAdapters < Test::Unit::TestCase
     with_adapter(Photo) { |one, _| one.rows }
     array = Crossdock.view(Photo.new(memory))
     assert_equal [memory.to_i, [8]], [array.address, array.shape]
-    # What it answers is not to be written, and a copy is, where one may be made.
+    # The adapter's result is read-only, and a copy is writable, if it is permitted.
     assert_raise(FrozenError) { Crossdock.view(Photo.new(memory), writable: true) }
     copied = Crossdock.view(Photo.new(memory), writable: true, copy: true)
     copied[0] = 0
@@ -185,7 +185,7 @@ class TestAdapters < Test::Unit::TestCase
     assert_equal 0, given_back
     row.release
     assert_equal 1, given_back
-    # Others may write it, so Arrow does not get it; unless it is said to be constant.
+    # Other code may write it, so Arrow does not get it, unless it is declared constant.
     assert_raise(Crossdock::Refusal) { backwards[(5..).step(-1)].to_arrow }
     assert_equal 6, Crossdock.at_address(memory, dtype: :float64, shape: 6, constant: true).to_arrow.length
   end
@@ -239,10 +239,10 @@ class TestAdapters < Test::Unit::TestCase
     assert_equal "C", array.to_arrow.format
     slice = buffer.slice(4, 5)
     assert_equal "quick", Crossdock.view(slice).to_binary
-    # Ruby's own setters write the String by a slice of its buffer.
+    # Ruby's own setters write the String through a slice of its buffer.
     [buffer, slice].each { |one| assert_match(/frozen String/, message_of(Crossdock::Refusal) { Crossdock.view(one, writable: true) }) }
     refute Crossdock.view(slice, writable: true, copy: true).readonly?
-    # A String that has nothing to do with it makes nothing constant.
+    # An unrelated String makes nothing constant.
     slice = IO::Buffer.new(64).slice(4, 5)
     slice.instance_variable_set(:@label, "frozen")
     assert_raise(Crossdock::Refusal) { Crossdock.view(slice).to_arrow }
@@ -344,7 +344,7 @@ class TestAdapters < Test::Unit::TestCase
     adapter.singleton_class.remove_method(:known?)
   end
 
-  # ----- libraries that are not here: their adapters, with what stands in for their objects
+  # ----- libraries that are not installed: their adapters, with stand-ins for their objects
 
   def stand_in(name, **methods)
     Class.new do

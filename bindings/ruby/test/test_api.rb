@@ -5,7 +5,7 @@ require_relative "native"
 
 Native.load("extension", includes: [Crossdock.include_dir, File.expand_path("../ext/crossdock/include", __dir__)]) unless defined?(Extension)
 
-# An extension in C, by the header.
+# A C extension that only uses the header.
 class TestApi < Test::Unit::TestCase
   include Helper
 
@@ -46,7 +46,7 @@ class TestApi < Test::Unit::TestCase
   def test_an_extension_reads_whatever_exports_a_memory_view
     assert_equal 6.0, Extension.sum(Crossdock::Array.new([1.5, 2.0, 2.5]))
     assert_equal 9.0, Extension.sum(Crossdock::Array.new([2, 100, 3, 100, 4])[(0..) % 2])
-    # By an adapter.
+    # Through an adapter.
     assert_equal 294.0, Extension.sum(IO::Buffer.for("abc"))
     assert_match(/String exports no MemoryView/, message_of(TypeError) { Extension.sum("text") })
   end

@@ -6,11 +6,11 @@ require "fiddle"
 class TestArrow < Test::Unit::TestCase
   include Helper
 
-  # Where in `ArrowSchema` and `ArrowArray` the functions are, and how long both are.
+  # The offsets of the functions in `ArrowSchema` and `ArrowArray`, and the sizes of both.
   RELEASE = { schema: 56, array: 64 }.freeze
   SIZE = { schema: 72, array: 80 }.freeze
 
-  # A column of somebody else's, in doubles, whose functions are written in Ruby.
+  # A foreign column of doubles, whose functions are written in Ruby.
   class Foreign
     # Its functions may be called late, and belong to it.
     ALL = []
@@ -56,7 +56,7 @@ class TestArrow < Test::Unit::TestCase
     Fiddle::Function.new(release_of(address, which), [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOID).call(address)
   end
 
-  # What the interface calls a move: the bytes, and the mark.
+  # A move as the interface defines it: the bytes, and the mark.
   def move(address, which)
     moved = Fiddle::Pointer.malloc(SIZE[which], Fiddle::RUBY_FREE)
     moved[0, SIZE[which]] = Fiddle::Pointer.new(address)[0, SIZE[which]]
@@ -78,7 +78,7 @@ class TestArrow < Test::Unit::TestCase
     schema, moved = move(column.schema, :schema), move(column.array, :array)
     assert column.released?
     [:format, :name, :length, :null_count].each { |what| assert_match(/taken once/, message_of(Crossdock::Error) { column.public_send(what) }) }
-    # The object has nothing to release any more, and the lease is the consumer's.
+    # The object has nothing to release any more, and the consumer holds the lease.
     column.release
     assert_match(/Read/i, message_of(Crossdock::Refusal) { array[0] = 7.5 })
     release(moved.to_i, :array)
@@ -202,7 +202,7 @@ class TestArrow < Test::Unit::TestCase
       GC.start
       Crossdock::Array.new([0])
     end
-    # The last one or two may still be named by a register.
+    # A register may still refer to the last one or two.
     assert_operator foreign.count { |one| one.released == %i[schema array] }, :>=, 18
   end
 

@@ -7,7 +7,8 @@ require "open3"
 
 Native.load("probe") unless defined?(Probe)
 
-# The known bugs of Ruby's own MemoryView: the same input, answered soundly. Each test has the id of its bug in its name.
+# The known bugs of Ruby's own MemoryView: the same input, with sound results. Each test has the id
+# of its bug in its name.
 class TestBugs < Test::Unit::TestCase
   include Helper
 
@@ -23,7 +24,7 @@ class TestBugs < Test::Unit::TestCase
     kind.new(says)
   end
 
-  # What earlier tests left to the collector is not counted here.
+  # Objects that earlier tests left to the collector do not count here.
   def undisturbed
     GC.start
     GC.disable
@@ -33,9 +34,10 @@ class TestBugs < Test::Unit::TestCase
     GC.enable
   end
 
-  # ----- what a format or a struct says
+  # ----- the content of a format or a struct
 
-  # Ruby's question whether a view is contiguous follows null strides; ours are never null, and those of others are filled in.
+  # Ruby's contiguity check dereferences null strides; this library's are never null, and those of
+  # other producers are filled in.
   def test_bug_null_strides
     [[[1, 2], [3, 4]], [1, 2, 3], 5].each do |nested|
       view = Probe.get(Crossdock::Array.new(nested))
@@ -54,7 +56,7 @@ class TestBugs < Test::Unit::TestCase
     ["f x2 d", " f\tx2\n d ", "\v\ff x2\rd"].each do |format|
       array = Crossdock.view(lend(bytes: item * 3, item_size: 14, format: format, shape: [3]))
       assert_equal [{ f0: 1.5, f1: 2.0 }] * 3, array.to_a
-      # What is lent on has no white space.
+      # An export has no white space.
       assert_equal [["fx2d", [1.5, 2.0]]], [Probe.get(array)].map { |view| [view.fields[:format], view.item([2])] }
     end
   end
@@ -101,8 +103,9 @@ class TestBugs < Test::Unit::TestCase
     assert_match(/128/, message_of(RangeError) { Crossdock::Array.zeros(1, dtype: :int8)[0] = 128 })
   end
 
-  # The struct of a component changed with Ruby 3.3. Neither is ever filled in here: formats are read by the library, and Ruby reads those
-  # that are lent itself. (That the struct of a view is laid out as the library's on the Ruby at hand is checked when the extension is compiled.)
+  # Ruby 3.3 changed the struct of a component. This library never fills it in: it reads formats
+  # itself, and Ruby reads those of exports. (The extension checks at compile time that Ruby's view
+  # struct has the library's layout.)
   def test_bug_flags_of_components
     fields = Probe.get(Crossdock::Array.new([1.5])).fields
     assert_equal [false, 0], fields.values_at(:components, :length)
@@ -124,7 +127,7 @@ class TestBugs < Test::Unit::TestCase
     assert_not_nil Probe.get(Crossdock::Array.zeros(3, 0), 28)
   end
 
-  # ----- where items are
+  # ----- the addresses of items
 
   def test_bug_out_of_bounds
     [Crossdock.view(lend(bytes: "abc")), Crossdock::Array.zeros(3)].each do |array|
@@ -133,11 +136,11 @@ class TestBugs < Test::Unit::TestCase
       end
     end
     assert_match(/byte_size is 3/, message_of(Crossdock::Error) { Crossdock.view(lend(bytes: "abc", shape: [4])) })
-    # From Ruby, Fiddle reads beyond the end of the same object; what it sees here is the struct alone.
+    # From Ruby, Fiddle reads beyond the end of the same object; this test only sees the struct.
     assert_equal [3], Fiddle::MemoryView.new(Crossdock::Array.zeros(3)).shape
   end
 
-  # ----- who lends, who gives back, and when
+  # ----- exports and releases
 
   def test_bug_no_class
     [BasicObject.new, Class.new(BasicObject).new].each do |object|
@@ -164,10 +167,10 @@ class TestBugs < Test::Unit::TestCase
     assert_equal [false, false], ::Array.new(2) { view.release_directly }, "once"
     assert_equal false, view.release, "Ruby's own counts nothing for a second one"
     assert_equal [1, 2, 3], array.to_a
-    # By Ruby's own, whose struct dangles after that.
+    # By Ruby's own function, after which the struct dangles.
     view = Probe.get(array)
     assert_equal [true, false], [view.release, view.release_directly]
-    # What is borrowed is given back once, however many arrays there are.
+    # A borrowed view is released once, for any number of arrays.
     lender = lend(bytes: "abc")
     undisturbed do
       before = Probe.counts
@@ -180,13 +183,13 @@ class TestBugs < Test::Unit::TestCase
   end
 
   def test_bug_uninitialised
-    # Probe.get hands over garbage: what it shows, the producer has written.
+    # Probe.get passes garbage: the producer wrote everything that it shows.
     fields = Probe.get(Crossdock::Array.new([[1, 2]])).fields
     assert_equal [nil, false, 0, true], fields.values_at(:sub_offsets, :components, :length, :private_data)
-    # A producer that writes next to nothing.
+    # A producer that writes almost nothing.
     assert_equal [97, 98], Crossdock.view(lend(bytes: "ab", sparing: true)).to_a
     assert_match(/not filled in|item_size of 0/, message_of(Crossdock::Error) { Crossdock.view(lend(sparing: true, item_size: 0)) })
-    # One that says no after it has written.
+    # A producer that refuses after it has written.
     picky = lend(bytes: "ab", only_flags: 0)
     assert_equal [97, 98], Crossdock.view(picky).to_a
     assert_match(/gave no MemoryView/, message_of(Crossdock::Refusal) { Crossdock.view(lend(bytes: "ab", only_flags: 99)) })
@@ -205,12 +208,12 @@ class TestBugs < Test::Unit::TestCase
     assert_match(/no function/, message_of(Crossdock::Refusal) { Crossdock.view(lend(Probe::Hollow, bytes: "ab")) })
     assert_match(/no function get/, Crossdock.explain(lend(Probe::Hollow, bytes: "ab")))
     assert_match(/no function available_p/, Crossdock.explain(shy))
-    # An array's own has all three.
+    # An array's view has all three.
     assert Probe.available?(Crossdock::Array[1])
   end
 
   def test_bug_owner_changes
-    # Flags are kept to, although this producer ignores them.
+    # Flags are obeyed, although this producer ignores them.
     lender = lend(bytes: "abcd", readonly: true)
     assert_match(/WRITABLE/, message_of(FrozenError) { Crossdock.view(lender, writable: true) })
     assert_equal 0, Probe.exports(lender), "what was refused was given back"
@@ -219,13 +222,13 @@ class TestBugs < Test::Unit::TestCase
     assert_nil Probe.get(array.copy.freeze, 1)
     assert_nil Probe.get(array[true, 0], 28)
     assert_nil Probe.get(array, 1 << 20)
-    # The owner lets go: a view keeps the memory.
+    # The owner goes: a view keeps the memory.
     view = Probe.get(array)
     array.release
     assert_equal 4, view.item([1, 1])
     assert_equal nil, Probe.get(array)
     refute Probe.available?(array)
-    # What a producer changes later is not what the array was checked for.
+    # A later change by a producer does not affect the checked array.
     pointer = Fiddle::Pointer.malloc(4, Fiddle::RUBY_FREE)
     bytes = Crossdock.view(pointer)
     pointer.size = 1 << 30

@@ -12,7 +12,7 @@ class TestDLPack < Test::Unit::TestCase
 
   Tensor = Struct.new(:version, :flags, :data, :device, :ndim, :code, :bits, :lanes, :shape, :strides, :byte_offset)
 
-  # What a consumer in C would read there.
+  # What a C consumer would read there.
   def read(address, at: TENSOR)
     bytes = Fiddle::Pointer.new(address)[0, SIZE]
     data, device, _id, ndim, code, bits, lanes, shape, strides, byte_offset = bytes[at, 48].unpack("Ql2lCCSQQQ")
@@ -26,7 +26,7 @@ class TestDLPack < Test::Unit::TestCase
     Fiddle::Function.new(deleter, [Fiddle::TYPE_VOIDP], Fiddle::TYPE_VOID).call(address)
   end
 
-  # A tensor of somebody else's, whose deleter is a block of Ruby's.
+  # A foreign tensor, whose deleter is a Ruby block.
   class Foreign
     attr_reader :address, :deleted
 
@@ -61,7 +61,7 @@ class TestDLPack < Test::Unit::TestCase
   def collect
     Array.new(50) { Object.new }
     GC.start
-    # Whatever a collection left to be given back is, when an array is made.
+    # Loans that a collection queued are released when an array is made.
     Crossdock::Array.new([0])
   end
 
@@ -73,7 +73,8 @@ class TestDLPack < Test::Unit::TestCase
     assert_equal ["dltensor_versioned", true, false, 0], [capsule.name, capsule.versioned?, capsule.used?, capsule.copied_nbytes]
     assert_equal capsule.address, capsule.to_ptr.to_i
 
-    # Until the deleter is called, the consumer may write: Arrow, which needs constancy, gets nothing.
+    # Until the deleter is called, the consumer may write: Arrow, which needs constant memory, is
+    # refused.
     address = capsule.take
     assert_equal "used_dltensor_versioned", capsule.name
     assert_match(/Share/i, message_of(Crossdock::Refusal) { array.to_arrow })
@@ -100,7 +101,7 @@ class TestDLPack < Test::Unit::TestCase
     assert_raise(Crossdock::Refusal) { array.to_arrow }
     capsule.release
     assert capsule.used?
-    # A capsule or two may still be named by a register.
+    # A register may still refer to a capsule or two.
     20.times { break if lendable?(array) || !collect }
     assert lendable?(array)
   end
@@ -171,7 +172,7 @@ class TestDLPack < Test::Unit::TestCase
     foreign = Array.new(20) { Foreign.new([1.0].pack("d"), [1]) }
     foreign.each { |one| Crossdock.from_dlpack(one.address) }
     capsules = foreign.size
-    # The last one or two may still be named by a register.
+    # A register may still refer to the last one or two.
     20.times { break if foreign.sum(&:deleted) >= capsules - 2 || !collect }
     assert_operator foreign.sum(&:deleted), :>=, capsules - 2
     assert(foreign.all? { |one| one.deleted <= 1 })

@@ -17,7 +17,7 @@ class TestElements < Test::Unit::TestCase
   def test_every_number_is_what_unpack_makes_of_its_bytes
     random = Random.new(1)
     LETTERS.each do |dtype, letter|
-      # More than one batch, and more than one chunk of what is read at a time.
+      # More than one batch, and more than one chunk.
       [1, 255, 256, 257, 70_000].each do |size|
         bytes = random.bytes(size * [0].pack(letter).bytesize)
         array = Crossdock::Array.from_string(bytes, dtype: dtype)
@@ -65,7 +65,7 @@ class TestElements < Test::Unit::TestCase
     assert_equal [[[7]]], Crossdock::Array.new([[[7]]]).to_a
   end
 
-  # Elements of no bytes: strings of no characters, empty sub-arrays, records without content.
+  # Elements of size 0: empty strings, empty sub-arrays, records without fields.
   def test_elements_without_bytes_are_as_many_as_the_shape_says
     { S0: "", V0: "", U0: "", "('<i4', (0,))" => [], "('<i4', (2, 0))" => [[], []], "('<i4', (0, 2))" => [], {} => {}, { a: :S0, b: :V0 } => { a: "", b: "" } }
       .each do |dtype, element|

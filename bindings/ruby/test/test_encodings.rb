@@ -2,7 +2,8 @@
 
 require_relative "helper"
 
-# Strings of every encoding as elements and names: text takes their characters, bytes take their bytes.
+# Strings of every encoding as elements and names: text gets their characters, byte types get their
+# bytes.
 class TestEncodings < Test::Unit::TestCase
   include Helper
 

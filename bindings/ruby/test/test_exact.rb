@@ -3,8 +3,8 @@
 require_relative "helper"
 require "bigdecimal"
 
-# Integers, Rationals and BigDecimals as floats, compared with an oracle in Rational arithmetic: rounded once, ties to
-# even.
+# Integers, Rationals and BigDecimals as floats, compared with an oracle in Rational arithmetic:
+# rounded once, ties to even.
 class TestExact < Test::Unit::TestCase
   include Helper
 
@@ -45,14 +45,15 @@ class TestExact < Test::Unit::TestCase
     assert_nil nearest(number.to_r, format), "#{number} in #{format}: #{error.message}"
   end
 
-  # Numbers on, between and close to ties, at every exponent, subnormal ones and those at the end of the range included.
+  # Numbers on, between and close to ties, at every exponent, including subnormal ones and those at
+  # the ends of the range.
   def cases(format, random, count)
     bits, least, most = FORMATS.fetch(format)
     tiny = Rational(1, 3**400)
     (0...count).flat_map do |number|
       exponent = [random.rand((least - bits - 3)..(most + 1)), least - bits, least - bits + 1, least, most, 0, 61][number % 7]
       unit = Rational(2)**(exponent - bits + 1)
-      # All bits set, now and then: what rounds up has a carry.
+      # Sometimes all bits are set: rounding up then has a carry.
       significand = (number % 5).zero? ? 2**bits - 1 : random.rand(2**(bits - 1)...2**bits)
       tie = (significand + Rational(1, 2)) * unit
       sign = [1, -1][number % 2]
@@ -146,7 +147,7 @@ class TestExact < Test::Unit::TestCase
       [[number], [number, 1.0], [1r, number].reverse].each { |list| assert_equal large, Crossdock::Array.new(list, dtype: :int64)[0] }
       assert_equal large, Crossdock::Array.zeros(1, dtype: :uint64).fill(number)[0]
     end
-    # To doubles, these are whole.
+    # As doubles, these are integers.
     [Rational(3 * large, 3) + Rational(1, 3), BigDecimal("4611686018427387904.000000001")].each do |number|
       assert_raise(RangeError) { Crossdock::Array.new([number], dtype: :int64) }
       assert_raise(RangeError) { Crossdock::Array.zeros(1, dtype: :int64)[0] = number }

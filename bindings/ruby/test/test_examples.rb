@@ -7,7 +7,7 @@ require "rbconfig"
 class TestExamples < Test::Unit::TestCase
   EXAMPLES = File.expand_path("../examples", __dir__)
 
-  # A Python with NumPy, by the name that the tests in Rust know it by.
+  # A Python with NumPy, in the variable that the Rust tests use.
   def python
     ENV.fetch("CROSSDOCK_PYTHON") do
       flunk("CROSSDOCK_PYTHON names no Python with NumPy") if ENV.key?("CROSSDOCK_REQUIRE_COUNTERPARTS")

@@ -4,11 +4,12 @@ require_relative "helper"
 require "open3"
 require "rbconfig"
 
-# What is exchanged with others, where Ruby itself is in the way: Ractors, collections that move objects, the end of the process.
+# Exchanges in situations that Ruby complicates: Ractors, collections that move objects, the end of
+# the process.
 class TestExchange < Test::Unit::TestCase
   LIBRARY = File.expand_path("../lib", __dir__)
 
-  # In a process of its own, which has to end well, as often as this.
+  # In a separate process, which must end well, this many times.
   def run_program(program, times: 1)
     times.times do
       output, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I", LIBRARY, "-e", program)
@@ -52,7 +53,7 @@ class TestExchange < Test::Unit::TestCase
         begin
           array.to_arrow
         rescue Crossdock::Refusal
-          # Tensors are out.
+          # Tensors are exported.
         end
         back.each(&:release)
         raise "others" unless Crossdock.from_arrow(array.to_arrow(copy: true, name: "x")) == array && Crossdock.explain(narray).include?("adapter")

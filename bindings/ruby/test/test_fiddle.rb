@@ -6,7 +6,8 @@ require "fiddle"
 
 Native.load("probe") unless defined?(Probe)
 
-# Ruby's own view of ours: every rank, strides of every sign, every format that Ruby can say.
+# Ruby's own reading of this library's views: every rank, strides of every sign, every format that
+# Ruby supports.
 class TestFiddle < Test::Unit::TestCase
   include Helper
 
@@ -74,7 +75,7 @@ class TestFiddle < Test::Unit::TestCase
     assert_equal ["CG", 9], Fiddle::MemoryView.new(records).then { |view| [view.format, view.item_size] }
     assert_read(records)
     assert_equal "q", Fiddle::MemoryView.new(Crossdock::Array.new([5], dtype: "datetime64[s]")).format
-    # And what has no numbers that Ruby knows is refused, with a reason.
+    # Types without numbers in Ruby are refused, with a reason.
     half = Crossdock::Array.zeros(2, dtype: :float16)
     assert_raise(ArgumentError) { Fiddle::MemoryView.new(half) }
     assert_match(/float16/, Crossdock.explain(half))

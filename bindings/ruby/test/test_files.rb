@@ -110,7 +110,7 @@ class TestFiles < Test::Unit::TestCase
     end
   end
 
-  # Of each format, more than a pipe holds.
+  # For each format, more than a pipe holds.
   LARGE = Crossdock::Array.zeros(700, 1000, dtype: :uint8).tap { |array| array[true, true] = Crossdock::Array.from_string(Random.new(3).bytes(700_000), shape: [700, 1000]) }
 
   def test_a_pipe_that_waits_is_interrupted
@@ -151,7 +151,7 @@ class TestFiles < Test::Unit::TestCase
     end
   end
 
-  # A handler that raises nothing lets the writing go on.
+  # After a handler that raises nothing, the write continues.
   def test_a_pipe_gets_every_byte_whatever_interrupts
     in_folder do |folder|
       path = folder / "pipe.npy"

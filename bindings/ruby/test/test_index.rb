@@ -18,8 +18,8 @@ class TestIndex < Test::Unit::TestCase
     assert_equal [3, 2, 4], @array.transpose(1, 0, 2).shape
   end
 
-  # What a Ruby Array takes for a range is the oracle, on every range with bounds near the axis, and every so manieth of it with a step. (With a
-  # step, Ruby itself refuses a bound behind the end, which it clamps without.)
+  # The oracle is Ruby's Array, for every range with bounds near the axis, and for some of them with
+  # a step. (With a step, Ruby itself refuses a bound behind the end, which it clamps without.)
   def test_ranges_take_what_they_take_of_a_ruby_array
     list = (10..15).to_a
     array = Crossdock::Array.new(list)
@@ -27,7 +27,7 @@ class TestIndex < Test::Unit::TestCase
     taken = 0
     bounds.product(bounds, [true, false], [nil, 1, 2, 5]) do |first, last, exclusive, step|
       range = Range.new(first, last, exclusive)
-      # Ruby has no sequence without a number in it.
+      # Ruby has no arithmetic sequence without a number in it.
       next if step && first.nil?
 
       expected = list[range]

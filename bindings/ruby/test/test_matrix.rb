@@ -14,7 +14,8 @@ require_relative "matrix/exporters"
 require_relative "matrix/overlap"
 require_relative "matrix/page"
 
-# Every importer of the gem beside every exporter, over every class of layout, in one run, which `docs/matrix.md` tells.
+# Every importer of the gem with every exporter, over every class of layout, in one run, which
+# `docs/matrix.md` records.
 class TestMatrix < Test::Unit::TestCase
   include Matrix
 
@@ -28,12 +29,13 @@ class TestMatrix < Test::Unit::TestCase
     FileUtils.rm_rf(Importers.folder)
   end
 
-  # The bytes of the elements, as the array has them.
+  # The bytes of the elements in the array.
   def elements(array)
     array.to_binary.b.scan(/.{#{array.itemsize}}/mn)
   end
 
-  # Without a copy; and if that is refused, with one. What comes of it, how many bytes were counted, and why not at once.
+  # Without a copy; and if that is refused, with one. Returns the result, the number of bytes
+  # counted, and the first refusal.
   def with_or_without_a_copy
     why = nil
     [false, true].each do |copy|
@@ -60,7 +62,7 @@ class TestMatrix < Test::Unit::TestCase
     [nil, Verdict.new(:cannot_say, error.message)]
   end
 
-  # Whether the array's first element is the other side's.
+  # Whether the array's first element is at the producer's address.
   def seen_there?(brought, one)
     return true if one.expected.empty?
     return brought.array.address == brought.address unless brought.write
@@ -83,7 +85,7 @@ class TestMatrix < Test::Unit::TestCase
     why ? Verdict.new(:copies, why) : Verdict.new(:in_place)
   end
 
-  # Where the first element is: in the first row, where rows are behind pointers.
+  # The position of the first element: in the first row, if rows are behind pointers.
   def first_address(array)
     array.ndim < 2 ? array.address : array[0, *[0..0] * (array.ndim - 1)].address
   end
@@ -92,7 +94,7 @@ class TestMatrix < Test::Unit::TestCase
     SPECIMENS.to_h { |one| [one.name, yield(one)] }
   end
 
-  # As in the Rust library's own run: each way is what its two halves say.
+  # As in the Rust library's own run: the result of each transfer follows from its two halves.
   def way(importer, exporter)
     one = SPECIMENS.find { |specimen| bring(importer, specimen).last.goes? }
     brought, inward = bring(importer, one)

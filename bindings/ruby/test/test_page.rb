@@ -6,15 +6,16 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# The page for authors of extensions: its programs are built and run, and its lists are those of the tests.
+# The page for authors of extensions: its programs are built and run, and its lists equal those of
+# the tests.
 class TestPage < Test::Unit::TestCase
   ROOT = File.expand_path("../../..", __dir__)
   PAGE = File.read(File.join(ROOT, "docs", "ruby.md"))
-  # The sources that the tested extension was built from: the repository's, or those of the gem that was installed.
+  # The sources of the tested extension: the repository's, or those of the installed gem.
   SOURCES = ENV["CROSSDOCK_GEM_HOME"] ? Dir[File.join(ENV["CROSSDOCK_GEM_HOME"], "gems", "crossdock-*", "vendor")].first : ROOT
   LIBRARY = File.expand_path("../lib", __dir__)
 
-  # Language and text of everything between fences, in order.
+  # The language and text of every fenced block, in order.
   FENCES = PAGE.scan(/^```(\w+)\n(.*?)^```$/m)
 
   def command(*words, **options)
@@ -52,7 +53,7 @@ class TestPage < Test::Unit::TestCase
     Native.build(name, folder, folder: folder, includes: [Crossdock.include_dir, File.expand_path("../ext/crossdock/include", __dir__)])
   end
 
-  # `//! name: …` in the first line. Built beside the extension itself, whose crates are there.
+  # `//! name: …` in the first line. Built beside the extension, whose dependencies are there.
   def build_rust(text, folder)
     name = text[%r{\A//! (\w+): }, 1]
     package = File.join(folder, name)

@@ -7,7 +7,7 @@ require "stringio"
 require "tmpdir"
 require "yaml"
 
-# What Ruby's own libraries make of an array: text, JSON, YAML, Marshal, copies, keys.
+# Arrays in Ruby's own libraries: text, JSON, YAML, Marshal, copies, keys.
 class TestPeople < Test::Unit::TestCase
   include Helper
 
@@ -57,7 +57,7 @@ class TestPeople < Test::Unit::TestCase
     refute_predicate Crossdock::Array[1], :released?
   end
 
-  # A name comes from a file, and the text goes to a terminal.
+  # A name from a file, whose text goes to a terminal.
   def test_names_of_fields_reach_no_terminal_as_they_are
     ["\e[31mred\e[0m", "a\u202Eb", "\u0085", "\u009b31m", "\u2028", "a\nb", "\x7f", "it's \"quoted\" \\"].each do |name|
       array = Crossdock::Array.new([{ name => 1 }], dtype: { name => :int64 })

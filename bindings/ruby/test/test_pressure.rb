@@ -10,7 +10,7 @@ require "tmpdir"
 class TestPressure < Test::Unit::TestCase
   include Helper
 
-  # A collector that counts no bytes: whatever succeeds now, succeeds by a retry.
+  # A collector that counts no bytes: everything that succeeds now does so by a retry.
   DEAF = { "RUBY_GC_MALLOC_LIMIT" => (1 << 40).to_s, "RUBY_GC_MALLOC_LIMIT_MAX" => (1 << 41).to_s, "RUBY_GC_OLDMALLOC_LIMIT" => (1 << 40).to_s,
            "RUBY_GC_OLDMALLOC_LIMIT_MAX" => (1 << 41).to_s }.freeze
   PREAMBLE = <<~'RUBY'
@@ -103,7 +103,7 @@ class TestPressure < Test::Unit::TestCase
       one = Crossdock::Array.zeros(100 << 20, dtype: :uint8)
       file = File.join(Dir.mktmpdir, "x.npy")
       one.save(file)
-      # Room for two copies, which are taken by arrays that only the collector releases.
+      # Room for two copies, which belong to arrays that only the collector releases.
       limit(:AS, (File.read("/proc/self/statm").split[0].to_i << 12) + (250 << 20))
       10.times { one.to_shared_memory.share_memory }
       GC.start

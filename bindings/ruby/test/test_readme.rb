@@ -7,7 +7,7 @@ require "stringio"
 class TestReadme < Test::Unit::TestCase
   README = File.expand_path("../README.md", __dir__)
 
-  # What was typed, and what stands below it.
+  # The input, and the output below it.
   def transcript
     blocks = File.read(README).scan(/^```irb\n(.*?)^```$/m).flatten
     blocks.join.split(/^>> /).drop(1).map { |part| part.split("\n", 2) }
@@ -30,7 +30,7 @@ class TestReadme < Test::Unit::TestCase
     assert_operator lines.size, :>=, 20
     lines.each do |line, expected|
       actual = answer(line, scope)
-      # Whether something was loaded before is not told.
+      # Whether a library was loaded before is not shown.
       actual = "=> true\n" if line.start_with?("require")
       assert_equal expected.to_s.sub(/\n*\z/, "\n"), actual, line
     end

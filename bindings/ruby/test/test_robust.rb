@@ -75,7 +75,7 @@ class TestRobust < Test::Unit::TestCase
     end
   end
 
-  # Most of them are released by the sweep at the end, in whatever order, when their arrays may be gone.
+  # The final sweep releases most of them, in any order, when their arrays may be gone.
   def test_two_thousand_views_may_be_held_when_the_process_ends
     program = <<~'RUBY'
       require "fiddle"
@@ -144,7 +144,7 @@ class TestRobust < Test::Unit::TestCase
     assert_equal "truefalsetrue#{sums.inspect}", output
   end
 
-  # What a Ractor has borrowed, it gives back itself: a sweep may be any other's.
+  # A Ractor releases its own loans: a sweep may run in any other one.
   def test_strings_that_ractors_have_lent_are_unlocked_there
     output = run_program(<<~'RUBY', "-W0")
       ractors = Array.new(3) do
@@ -165,7 +165,7 @@ class TestRobust < Test::Unit::TestCase
     assert_equal "[50, 50, 50]", output
   end
 
-  # Through Ruby's C API, which locks for each of them.
+  # Through Ruby's C API, which locks for each view.
   def test_ractors_exchange_views_of_one_array
     output = run_program(<<~'RUBY', "-W0")
       Native.load("probe")
@@ -192,7 +192,7 @@ class TestRobust < Test::Unit::TestCase
     assert_equal [1, true], [array[0], view.release]
   end
 
-  # Whatever is made and dropped here takes some 16 KB each time.
+  # Each round allocates and drops about 16 KB.
   def test_what_is_dropped_is_given_back
     make = lambda do |count|
       count.times do |round|
@@ -207,7 +207,7 @@ class TestRobust < Test::Unit::TestCase
       GC.start
     end
     make.call(2000)
-    # What grows once is the heap, after what other tests have left there; what leaks grows each time, by 80 MB.
+    # The heap grows once, after what other tests have left; a leak grows in every round, by 80 MB.
     growth = ::Array.new(4) do
       before = resident
       make.call(5000)

@@ -3,7 +3,7 @@
 require_relative "helper"
 require "pathname"
 
-# The signatures in sig/: they are valid, and list just what there is.
+# The signatures in sig/: they are valid, and list exactly the existing methods.
 class TestSignatures < Test::Unit::TestCase
   SIGNATURES = Pathname(File.expand_path("../sig", __dir__))
 
@@ -20,13 +20,13 @@ class TestSignatures < Test::Unit::TestCase
   def declared(object, kind)
     name = RBS::TypeName.new(name: object.name.split("::").last.to_sym, namespace: RBS::Namespace.parse("::#{object.name}").parent)
     definition = kind == :instance ? @builder.build_instance(name) : @builder.build_singleton(name)
-    # Not what is inherited.
+    # Without inherited ones.
     definition.methods.select { |_, method| method.defined_in == name }.keys
   end
 
   def test_every_public_method_has_a_signature_and_no_other_has
     [Crossdock::Array, Crossdock::SharedMemory, Crossdock::Refusal, Crossdock::DLPack, Crossdock::ArrowColumn, Crossdock::Request].each do |object|
-      # In place of what Kernel has, too.
+      # Also where Kernel has a method of this name.
       assert_equal object.public_instance_methods(false).sort, declared(object, :instance).sort, object.name
       assert_equal object.singleton_methods(false).sort, declared(object, :singleton).sort, object.name
     end

@@ -38,7 +38,7 @@ class TestStrings < Test::Unit::TestCase
     assert_operator strings.count { |string| changeable?(string) }, :<, 200
     GC.start
     Crossdock::Array[1]
-    # The collector takes what lies on the stack for a reference.
+    # The collector takes values on the stack for references.
     assert_operator strings.count { |string| changeable?(string) }, :>, 150
   end
 

@@ -6,7 +6,7 @@ require "fiddle"
 
 Native.load("probe") unless defined?(Probe)
 
-# Memory of others.
+# Imported memory.
 class TestView < Test::Unit::TestCase
   include Helper
 

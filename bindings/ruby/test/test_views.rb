@@ -36,7 +36,8 @@ class TestViews < Test::Unit::TestCase
     assert_match(/0 elements of shape \[2, 0\] fit no shape \[0, -1\]/, message_of(ArgumentError) { empty.reshape(0, -1) })
   end
 
-  # A number that has no place in the other type, or a type without numbers, is not equal, and no error.
+  # A number that does not fit the other dtype, or a dtype without numbers, is unequal, and not an
+  # error.
   def test_arrays_of_any_two_types_are_compared
     values = { bool: true, int8: -1, uint8: 1, int64: 2**60 + 1, uint64: 2**63, float16: 1.5, bfloat16: 2.0, float32: 0.1, float64: 2.0**60,
                longdouble: 1.0, complex64: 1i, complex128: 2, float8_e4m3fn: 0.5, S5: "a", U3: "a", V4: "abcd", "datetime64[s]": 5,

@@ -3,11 +3,12 @@
 require_relative "helper"
 require "tmpdir"
 
-# Errors say in Ruby's words what to do, whichever part of the library they come from.
+# Errors state in Ruby's words what to do, for every part of the library.
 class TestWords < Test::Unit::TestCase
   include Helper
 
-  # Names of the library in Rust: a path, a method in backticks, a type, a predicate of its errors. `nb::ro` is C++.
+  # Rust names of the library: a path, a method in backticks, a type, a predicate of its errors.
+  # `nb::ro` is C++.
   RUST = /`|(?<!\(nb)::(?!Array|Error|Refusal)|\b(?:into|to_byte|is|as|with)_[a-z_]+|\bDArray\b|\bKind\b|\b(?:Share|Pin|Read|Write) lease|this handle/
 
   def swapped

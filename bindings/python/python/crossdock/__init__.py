@@ -52,7 +52,7 @@ __all__ = [
 
 
 def __getattr__(name):
-    # What is not needed to hand arrays over is imported when it is asked for.
+    # Modules that exports and imports do not need are loaded at the first use.
     if name == "explain":
         from ._explain import explain
 

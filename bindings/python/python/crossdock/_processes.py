@@ -17,7 +17,8 @@ def _reduce(array):
     descriptor, text = lent
     child = context.get_spawning_popen()
     try:
-        # A new process inherits it by its number. Anybody else asks a thread of this process for the duplicate that is made here.
+        # A new process inherits it by its number. Every other process requests the duplicate that
+        # is made here from a thread of this process.
         handle = reduction.DupFd(descriptor)
     finally:
         if child is None:

@@ -88,7 +88,7 @@ def hashlib_sockets_files(thing):
     with contextlib.ExitStack() as open_ones:
         here, there = (open_ones.enter_context(end) for end in socket.socketpair())
         file = open_ones.enter_context(tempfile.TemporaryFile(buffering=0))
-        # More than the socket holds is sent in part.
+        # A message larger than the socket's buffer is sent in parts.
         here.setblocking(False)
         sent, written = here.send(thing), file.write(thing)
         yield
@@ -208,7 +208,7 @@ def polars_(thing):
     try:
         address = column(pyarrow.chunked_array(made).chunk(0)).address
     except (pyarrow.ArrowException, polars.exceptions.PolarsError, AttributeError, IndexError):
-        # No memory of one type, or no values.
+        # No memory of a single dtype, or no values.
         address = 0
     is_nested = values.dtype == object and "Object" not in str(made.dtype)
     yield Got(values.tolist() if is_nested else values, address)
@@ -240,7 +240,7 @@ def tvm(thing):
     import tvm_ffi
 
     made = tvm_ffi.from_dlpack(thing)
-    # A type that the library does not know is refused when the dtype is requested.
+    # An unknown dtype is refused when it is requested.
     dtype = made.dtype
     yield
     got = tensor(made.data_ptr(), made.shape, made.strides, dtype.type_code, dtype.bits, dtype.lanes, made)

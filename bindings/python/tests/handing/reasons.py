@@ -36,9 +36,9 @@ RULES = [
     ("suboffsets", "suboffsets"),
     ("the producer refuses Arrow", "BufferError: (Arrow|a Read lease|an array of rank|the address|the elements)"),
     ("the producer refuses DLPack", "DLPack|dltensor"),
-    # nanoarrow asks for the length before it asks for the buffer.
+    # nanoarrow requests the length before the buffer.
     ("the producer: ValueError: cannot include dtype", "cannot include dtype|unsized|Can't convert|not contiguous"),
-    # NumPy asks by way of a memoryview, which refuses in words of its own.
+    # NumPy requests a memoryview, which refuses with its own message.
     ("the producer: BufferError: SIMPLE asks for", "SIMPLE asks for|not C-contiguous|PEP 3118 has no letter"),
     ("the producer: BufferError: ndarray cannot be represented without suboffsets", "suboffsets"),
 ]

@@ -94,7 +94,7 @@ class Handmade:
         if self.has_deleter:
             managed.deleter = ctypes.cast(deleter, ctypes.c_void_p)
         self.taken += 1
-        # The structs are kept, since deleters come late.
+        # The structs are kept, since deleters may be called late.
         self.kept += [managed, shape, deleter]
         name = b"dltensor_versioned" if versioned else b"dltensor"
         return new_capsule(ctypes.addressof(managed), name, self.destructor)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Writes a Makefile whose targets call cargo: nothing here is compiled by C's rules.
+# Writes a Makefile whose targets call cargo: C's rules compile nothing here.
 
 require "rbconfig"
 

@@ -203,8 +203,8 @@ module Crossdock
 
     # Writes a file that {Crossdock.open} reads again: `.npy`, `.npz`, `.safetensors`, PNG or JPEG
     # (which is lossy), by the extension of its name. If the format names its arrays, this one gets
-    # the name of the file. A pipe or a device is written through; while it keeps the writer waiting (a
-    # named pipe for its first reader, too), other threads run, and a signal, `Thread#kill` or
+    # the name of the file. A pipe or a device is written through; while it keeps the writer waiting
+    # (a named pipe for its first reader, too), other threads run, and a signal, `Thread#kill` or
     # `Timeout` ends it.
     # @param path [String, Pathname]
     # @param format [Symbol, nil] `:npy`, `:npz`, `:safetensors`, `:png` or `:jpg`, whatever the

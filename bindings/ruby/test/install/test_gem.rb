@@ -6,7 +6,8 @@ require "rbconfig"
 require "test/unit"
 require "tmpdir"
 
-# The gem as a user has it: built, installed from the file alone into a home of its own, and required there.
+# The gem as users have it: built, installed from the file alone into a separate home, and required
+# there.
 class TestGem < Test::Unit::TestCase
   GEM = File.expand_path("../..", __dir__)
 
@@ -23,7 +24,7 @@ class TestGem < Test::Unit::TestCase
       home = ENV.fetch("CROSSDOCK_GEM_HOME", File.join(folder, "home"))
       FileUtils.rm_rf(home)
       environment = { "GEM_HOME" => home, "GEM_PATH" => home, "RUBYLIB" => nil, "RUBYOPT" => nil }
-      # Elsewhere than the repository, so that nothing is found there.
+      # Outside of the repository, so that nothing is found there.
       run_in(folder, environment, "gem", "install", "--local", "--no-document", package)
       program = <<~RUBY
         require "crossdock"
@@ -38,13 +39,14 @@ class TestGem < Test::Unit::TestCase
     end
   end
 
-  # Where the gem is to stay there, the other tests use its extension, as users do, and nothing is built twice.
+  # If the gem stays installed, the other tests use its extension, as users do, and nothing is built
+  # twice.
   def keep(extensions)
     return unless ENV["CROSSDOCK_GEM_HOME"]
 
     assert_equal 1, extensions.size
     to = File.join(GEM, "lib", "crossdock", File.basename(extensions.first))
-    # Another file in the place of the old one, which a process may have loaded.
+    # A new file in place of the old one, which a process may have loaded.
     FileUtils.rm_f(to)
     FileUtils.cp(extensions.first, to)
   end

@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 module Matrix
-  # What a consumer got: where the first element is, unless addresses say nothing; the elements' bytes as it reads them; what gives it back.
+  # A consumer's result: the address of the first element, unless addresses mean nothing; the
+  # elements' bytes as it reads them; and the release.
   Got = Struct.new(:address, :elements, :give_back, keyword_init: true)
 
-  # The exporters of the gem, each with a consumer that reads what it gets by itself.
+  # The exporters of the gem, each with a consumer that reads the result by itself.
   module Exporters
     FORMAT, STRIDES, INDIRECT = 2, 12, 76
 
@@ -14,7 +15,7 @@ module Matrix
       nbytes.zero? ? "" : Fiddle::Pointer.new(address)[0, nbytes]
     end
 
-    # Elements at strides, behind pointers where there are suboffsets.
+    # Elements at strides, behind pointers if there are suboffsets.
     def elements(address, shape, strides, itemsize, suboffsets = nil)
       Matrix.indices(shape).map do |index|
         place = address
@@ -51,7 +52,7 @@ module Matrix
 
     WIDTHS = { "c" => 1, "C" => 1, "s" => 2, "S" => 2, "i" => 4, "l" => 8, "g" => 8 }.freeze
 
-    # The elements below a column, one after the other; of a struct those of its rows.
+    # The elements of a column, one after another; for a struct, those of its rows.
     def read_arrow(schema, array)
       format = Fiddle::Pointer.new(read(schema, 8).unpack1("Q")).to_s
       length, _nulls, offset, _count, children, buffers, below = read(array, 56).unpack("q5QQ")
@@ -68,7 +69,7 @@ module Matrix
       { address: data, elements: Array.new(length) { |at| read(data + at * width, width) } }
     end
 
-    # A process that maps the descriptor for itself, as this one does here.
+    # A process that maps the descriptor by itself, as this one does here.
     def shared_memory(array, copy, writable)
       shared = array.share_memory(writable: writable, copy: copy ? true : false)
       said = shared.description.split("; ").to_h { |field| field.split("=", 2) }
@@ -89,7 +90,7 @@ module Matrix
       "shared memory, to write" => ->(array, copy) { shared_memory(array, copy, true) }
     }.freeze
 
-    # An array of our own that lies as a specimen does; nil where there is no way to make one in Ruby but by what others lend.
+    # An array of this library with a specimen's layout; nil if Ruby can only make one by an import.
     def own(one)
       array =
         case one.name

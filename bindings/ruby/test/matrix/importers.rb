@@ -3,18 +3,20 @@
 require "fiddle"
 
 module Matrix
-  # The other side has no such data.
+  # The producer has no such data.
   class CannotSay < StandardError
   end
 
-  # What an importer brought, which is told whether a copy may be made: the array, and where its first element is on the other side; or a block that writes that element's first byte
-  # there, where addresses say nothing.
+  # The result of an importer, which knows whether a copy is permitted: the array, and the
+  # producer's address of its first element; or a block that writes that element's first byte at the
+  # producer, if addresses mean nothing.
   Brought = Struct.new(:array, :address, :write, :keep, keyword_init: true)
 
-  # The importers of the gem: each makes of a specimen what its side has, and takes it as an array.
+  # The importers of the gem: each builds the producer's type from a specimen, and imports it as an
+  # array.
   module Importers
     class << self
-      # Where files are written.
+      # The folder of files.
       attr_accessor :folder
     end
 
@@ -44,7 +46,7 @@ module Matrix
           byte_size: one.shape.inject(one.itemsize, :*) }
       )
       3.times { |row| lender.point(8 * row, 24 + 8 * row) } if one.indirect
-      # An array has a table of its own that leads to the rows.
+      # An array has its own table of pointers to the rows.
       write = ->(byte) { lender.poke(24, byte.ord) } if one.indirect
       Brought.new(array: Crossdock.view(lender, writable: !one.readonly), address: Probe.get(lender).fields[:data], write: write)
     end
@@ -77,7 +79,7 @@ module Matrix
       root.set_string(one.bytes)
       buffer = one.offset.zero? ? root : root.slice(one.offset, one.bytes.bytesize - one.offset)
       array = Crossdock.view(buffer, writable: !one.readonly).view_as(one.dtype).reshape(one.shape)
-      # An address is what Ruby shows of a buffer.
+      # Ruby prints the address of a buffer.
       Brought.new(array: array, address: buffer.inspect[/0x\h+/].hex, keep: root)
     end
 
@@ -122,7 +124,7 @@ module Matrix
     # A column of int16 at an address: a fixed-size list if it has two axes.
     def columns(data, shape, kept = [])
       keep = ->(bytes) { start(memory(bytes).tap { |pointer| kept << pointer }) }
-      # Released by a function that marks the struct, and has nothing to free.
+      # The release function marks the struct, and has nothing to free.
       mark = lambda do |offset|
         closure = Class.new(Fiddle::Closure) { define_method(:call) { |struct| Fiddle::Pointer.new(struct)[offset, 8] = "\0" * 8 } }
         kept << closure.new(Fiddle::TYPE_VOID, [Fiddle::TYPE_VOIDP])

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Matrix
-  # What came of a way: `:in_place`, `:copies`, `:refused` or `:cannot_say`, and why.
+  # The result of a transfer: `:in_place`, `:copies`, `:refused` or `:cannot_say`, and the reason.
   Verdict = Struct.new(:kind, :why) do
-    # The worse of two.
+    # The worse of two results.
     def worse(other)
       [self, other].max_by { |one| %i[in_place copies refused cannot_say].index(one.kind) }
     end
@@ -13,7 +13,7 @@ module Matrix
     end
   end
 
-  # The section of the page that tells of a run.
+  # The section of the page about a run.
   module Page
     FILE = File.expand_path("../../../../docs/matrix.md", __dir__)
     HEADING = "\n## In Ruby\n"
@@ -53,7 +53,7 @@ module Matrix
       MARKDOWN
     end
 
-    # A table, and the reasons in it, numbered in the order in which they come.
+    # A table, and the reasons in it, numbered in order of appearance.
     def table(corner, rows, columns)
       reasons = []
       text = +"| #{corner} | #{columns.join(" | ")} |\n|#{"---|" * (columns.size + 1)}\n"

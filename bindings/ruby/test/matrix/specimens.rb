@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 module Matrix
-  # Foreign data: bytes, and where in them the elements lie. `expected` are the bytes of the elements, in row-major order of the indices.
+  # Foreign data: bytes, and the positions of the elements in them. `expected` has the bytes of the
+  # elements, in row-major order of the indices.
   Specimen = Struct.new(:name, :dtype, :format, :itemsize, :shape, :strides, :offset, :bytes, :expected, :indirect, :readonly, keyword_init: true) do
-    # NumPy's word, for what is none of its scalars, too.
+    # NumPy's type string, also for types that are not NumPy scalars.
     def descr
       dtype.is_a?(Symbol) ? "<i2" : dtype
     end
@@ -38,7 +39,7 @@ module Matrix
     index.zip(strides).sum { |position, stride| position * stride }
   end
 
-  # Elements of numbers that differ, except along axes on which they cannot.
+  # Distinct numbers, except along axes with stride 0.
   def specimen(name, shape, strides, dtype: :int16, lead: 0, **more)
     format, itemsize = { :int16 => ["s", 2], ">i2" => ["s>", 2], RECORD => ["Cs", 3] }.fetch(dtype)
     all = indices(shape)

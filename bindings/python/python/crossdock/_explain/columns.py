@@ -164,7 +164,7 @@ def describe(protocol: str, schema: native.ArrowSchema, array: native.ArrowArray
     if nulls:
         notes.append(f"nulls: {nulls}" if nulls > 0 else "nulls not counted")
     if element is not None and array.n_buffers == 2:
-        # Truth values of Arrow's own are bits.
+        # Arrow stores booleans as bits.
         offer.address = (array.buffers[1] or 0) + (at * element.itemsize if element.itemsize else at // 8)
     if element is not None and element.itemsize:
         strides = [element.itemsize]

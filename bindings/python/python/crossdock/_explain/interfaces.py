@@ -13,7 +13,8 @@ from .offers import CUDA, INTERFACE, METHOD, STRUCT, Offer
 def ask(thing: object) -> list[Offer]:
     """The array interface, its struct, and CUDA's."""
     if isinstance(thing, Array):
-        # Whoever has an address of ours is counted for as long as the object that gave it: that is a view of its own here.
+        # A consumer of an address counts as long as the object that exported it lives: here that is
+        # a separate view.
         thing = thing[...]
     offers = []
     for name, read in [(INTERFACE, from_dict), (STRUCT, from_struct), (CUDA, from_dict)]:

@@ -22,7 +22,7 @@ METHODS = ("__dlpack_device__", "__len__", "__iter__", "tobytes", "tostring")
 
 def subject(thing: object, streams: bool | None) -> Subject:
     """What an object offers, with nothing of it kept."""
-    # What producers have to say to those who ask is in the offers; warnings are for those who mean it.
+    # The offers contain what producers report; warnings would only disturb the caller.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ask(thing, streams)
@@ -105,7 +105,7 @@ def agreement(offers: dict[str, Offer]) -> list[str]:
             said.append(
                 f"{one.protocol} has elements of {one.element.name}, and {first.protocol} of {first.element.name}"
             )
-        # A struct from before 1.0 cannot say it, and columns are not to be written whatever they lie in.
+        # A struct from before 1.0 has no flag for it, and columns are read-only in any memory.
         says_so = (
             one.protocol != LEGACY and not one.protocol.startswith("Arrow") and not first.protocol.startswith("Arrow")
         )
