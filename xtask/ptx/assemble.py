@@ -13,7 +13,7 @@ import sys
 def assembler():
     package = importlib.metadata.distribution("nvidia-cuda-nvcc-cu12")
     (program,) = (package.locate_file(file) for file in package.files if file.name == "ptxas")
-    # Not every installer keeps it executable.
+    # Some installers drop the executable bit.
     os.chmod(program, 0o755)
     return program
 

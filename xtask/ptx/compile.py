@@ -14,7 +14,7 @@ def nvrtc():
     package = importlib.metadata.distribution("nvidia-cuda-nvrtc-cu11")
     files = [package.locate_file(file) for file in package.files]
     (library,) = (file for file in files if file.name.startswith("libnvrtc.so."))
-    # It loads the other one by its name.
+    # It loads the other library by name.
     (builtins,) = (file for file in files if file.name.startswith("libnvrtc-builtins.so."))
     ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
     return ctypes.CDLL(str(library)), package.version
@@ -50,7 +50,7 @@ def main(architecture, output, *sources):
     if compiled != 0:
         sys.exit(f"{', '.join(sources)}:\n{log}")
     ptx = answer(library, program, "PTX").rstrip()
-    # Its own banner says the same, and the number of its build besides.
+    # The compiler's own banner has the same content, and its build number.
     lines = [line for line in ptx.splitlines() if not line.startswith("//")]
     head = f"// By NVRTC {version}, for {architecture} and later.\n"
     Path(output).write_text(head + "\n".join(lines).strip() + "\n")

@@ -1,5 +1,5 @@
-/* The loops that only C can run: a buffer, or a tensor by DLPack's C exchange API, taken and given back. Nanoseconds of the thread for each;
-   less than nothing where it was refused. */
+/* The loops that only C can run: a buffer, or a tensor by DLPack's C exchange API, requested and
+   released. Returns nanoseconds of thread time for each; a negative number if it was refused. */
 #include <Python.h>
 #include <dlpack/dlpack.h>
 #include <time.h>

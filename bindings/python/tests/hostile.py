@@ -86,7 +86,7 @@ class Legacy(ctypes.Structure):
     _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
-#: Deleters are called with the interpreter or without it.
+#: Deleters are called with or without the GIL.
 DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 api.PyCapsule_New.argtypes, api.PyCapsule_New.restype = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p], ctypes.py_object
 api.PyCapsule_GetName.argtypes, api.PyCapsule_GetName.restype = [ctypes.py_object], ctypes.c_char_p
@@ -130,7 +130,7 @@ class Producer:
 
 HUGE, LOW = 2**63 - 1, -(2**63)
 
-#: What a buffer may say and is not so, and what has to be in the refusal.
+#: False descriptions of a buffer, and the required text of the refusal.
 LIES = {
     "a length below none": (dict(shape=(2, -3)), "-3"),
     "lengths that overflow": (dict(shape=(HUGE, 3)), str(HUGE)),
@@ -160,7 +160,7 @@ LIES = {
     "a null pointer to a row": (dict(shape=(2, 3), strides=(8, 4), suboffsets=(0, -1)), "null pointer"),
 }
 
-#: What may be so: the shape and the dtype.
+#: Valid descriptions: the shape and the dtype.
 TRUTHS = {
     "nothing odd": (dict(), (2, 3), "int32"),
     "no strides": (dict(strides=None), (2, 3), "int32"),
@@ -177,7 +177,7 @@ TRUTHS = {
     "a truth value that is not one": (dict(readonly=-7), (2, 3), "int32"),
 }
 
-#: What a tensor may say and is not so, and what has to be in the refusal.
+#: False descriptions of a tensor, and the required text of the refusal.
 MISBEHAVIOURS = {
     "another major version": (dict(version=(2, 0), shape=None, ndim=-7, data=1), "2.0"),
     "version none": (dict(version=(0, 9)), "0.9"),
@@ -199,7 +199,7 @@ MISBEHAVIOURS = {
     "a handle for data": (dict(device=(7, 0)), "vulkan"),
 }
 
-#: What may be so: the values.
+#: Valid descriptions: the values.
 TENSORS = [
     (dict(), [[0, 1, 2], [3, 4, 5]]),
     (dict(strides=None), [[0, 1, 2], [3, 4, 5]]),

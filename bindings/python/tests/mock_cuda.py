@@ -4,7 +4,8 @@ import ctypes
 import os
 from contextlib import contextmanager
 
-#: Where the driver without a GPU is. The library loads it in the place of the real one, if this is set before CUDA is asked for anything.
+#: The path of the driver without a GPU. The library loads it instead of the real one, if this is set
+#: before the first use of CUDA.
 PATH = os.environ.get("CROSSDOCK_CUDA_DRIVER", "")
 
 

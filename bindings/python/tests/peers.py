@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-#: Of random tests: always the same one, unless a longer run chooses another.
+#: The seed of random tests: always the same, unless a longer run chooses another one.
 SEED = int(os.environ.get("CROSSDOCK_SEED", "20261122"))
 
 

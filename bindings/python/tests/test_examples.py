@@ -12,7 +12,7 @@ from handing.counterparts import need, need_program
 
 FOLDER = pathlib.Path(__file__).parents[1] / "examples"
 
-#: Scripts, and what they need.
+#: Scripts, and their needs.
 EXAMPLES = {
     "ctypes_records.py": [],
     "opencv_image.py": ["numpy", "cv2"],

@@ -79,7 +79,7 @@ def test_a_cycle_through_an_exporter_ends_where_it_lets_go_of_the_array():
 
 
 TIMES = int(os.environ.get("CROSSDOCK_HAND_OVERS", "5000"))
-#: How many times a process is ended.
+#: The number of processes that are ended.
 ROUNDS = max(1, TIMES // 50_000)
 
 

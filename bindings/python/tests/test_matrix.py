@@ -83,7 +83,7 @@ def bring(importer, made):
     return array, outcome
 
 
-#: Those whose elements lie where the specimen's do.
+#: Importers whose elements are at the specimen's addresses.
 MEMORY_IS_THEIRS = [
     importer
     for name, importer in IMPORTERS.items()

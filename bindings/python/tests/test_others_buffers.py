@@ -16,7 +16,7 @@ from pybuffer import Buffer, get, meaning, release
 require("_testbuffer")
 import _testbuffer  # noqa: E402
 
-#: What of theirs does not apply to us, by name, and why.
+#: CPython's tests that do not apply to this library, by name, and why.
 NOT_APPLICABLE = {
     "test_ndarray_exceptions": "errors of its constructor, and of `push` and `pop`",
     "test_ndarray_linked_list": "its `push` and `pop`: what is exported changes meanwhile",

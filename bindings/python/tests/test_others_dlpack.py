@@ -12,7 +12,7 @@ import pytest
 import crossdock
 from elsewhere import load, require
 
-#: Of structs of old, which some of their tests ask for.
+#: The old structs, which some of these tests request.
 pytestmark = pytest.mark.filterwarnings("ignore:Exporting an unversioned DLPack capsule")
 relayed = {"taken": 0, "refused": 0}
 
@@ -64,7 +64,7 @@ def adopt(module, prefix, leaving_out=()):
 NUMPY = "numpy._core.tests.test_dlpack"
 adopt(load(NUMPY, ["from_dlpack"], through), "numpy")
 
-#: What ours refuse by errors of other classes: BufferError for a stream, TypeError for what is no truth value.
+#: Refusals by other exception classes: BufferError for a stream, TypeError for a non-boolean.
 OTHER_ERRORS = ["test_dunder_dlpack_stream", "test_dunder_dlpack_copy"]
 asked = load(NUMPY, ["from_dlpack", "__dlpack__", "__dlpack_device__"], through)
 adopt(asked, "producers", leaving_out=OTHER_ERRORS)

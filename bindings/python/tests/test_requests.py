@@ -14,7 +14,7 @@ from _testbuffer import ND_FORTRAN, ND_PIL, ND_WRITABLE, ndarray  # noqa: E402
 
 FORMATS = "? c b B h H i I l L q Q e f d P <h >h =i >I <l >q =Q >f <d T{}".split()
 SHAPES = [(), (1,), (5,), (0,), (2, 3), (1, 4), (3, 1), (4, 4), (2, 0, 3), (2, 3, 4), (1, 1, 2), (2, 1, 3), (3, 2, 1), (2, 2, 2, 2)]
-#: From 3.13 on, the interpreter itself answers the lone bit of INDIRECT, which is no request.
+#: From 3.13 on, the interpreter itself answers the INDIRECT bit alone, which is not a request.
 REQUESTS = [flags for flags in range(512) if flags != 0x100]
 
 
@@ -25,7 +25,7 @@ def row_major(shape):
     return steps
 
 
-#: How the elements lie: the steps between neighbours, in items, of a shape.
+#: Layouts: the steps between neighbours, in items, for a shape.
 LAYOUTS = {
     "in rows": row_major,
     "in columns": lambda shape: row_major(shape[::-1])[::-1],

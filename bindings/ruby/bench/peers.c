@@ -1,5 +1,5 @@
-/* The smallest producer of MemoryViews that an extension in C can have, and the loop that asks any object for views: Ruby's own functions, for
-   both in one process. */
+/* The smallest producer of MemoryViews that a C extension can have, and the loop that requests views
+   from any object: Ruby's own functions, for both in one process. */
 
 #include <ruby.h>
 #include <ruby/memory_view.h>
@@ -38,7 +38,7 @@ static double now(void)
   return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-/* Nanoseconds for each get and release, of so many. */
+/* Nanoseconds for each get and release, averaged over this many. */
 static VALUE exchange(VALUE module, VALUE object, VALUE count)
 {
   long rounds = NUM2LONG(count);

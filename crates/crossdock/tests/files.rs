@@ -516,7 +516,8 @@ fn another_process_reads_and_writes_shared_memory_in_place() {
     buffer.slice(3..8).unwrap().share().unwrap().copy_from_slice(b"shore").unwrap();
     let (fd, _) = buffer.descriptor().unwrap();
     // Children inherit a duplicate that `dup` makes.
-    // SAFETY: `dup` accesses no memory, and `fd` is open.
+    // SAFETY: `dup` takes an integer and accesses no memory; `buffer` keeps the descriptor `fd`
+    // open.
     let inherited = unsafe { libc::dup(fd.as_raw_fd()) };
     assert!(inherited >= 0);
     let status = run_child("shared memory", &inherited.to_string());

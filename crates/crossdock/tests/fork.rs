@@ -292,7 +292,8 @@ mod slow {
     #[repr(transparent)]
     pub(super) struct Slow(u32);
 
-    // SAFETY: `Slow` is transparent over `u32`, which is `Pod`.
+    // SAFETY: `Slow` is transparent over `u32`, which is `Pod`: no padding, and every bit pattern
+    // is valid.
     unsafe impl crossdock::memory::Pod for Slow {}
     // SAFETY: the dtype describes 4 bytes as one number, which is what `u32` is.
     unsafe impl crossdock::element::Element for Slow {

@@ -75,7 +75,8 @@ fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer
     view.strides = part(given.strides, parts.strides);
     view.suboffsets = part(given.suboffsets, parts.suboffsets);
     view.internal = ptr::null_mut();
-    // SAFETY: an object that the caller refers to.
+    // SAFETY: `object` is the live object behind `this`, to which the caller holds a reference, and
+    // the GIL is held.
     unsafe { ffi::Py_INCREF(object) };
     view.obj = object;
     0

@@ -19,7 +19,7 @@ import pybuffer
 from handing.memory import lying
 
 
-#: A handle of our own, whose functions have no prototypes.
+#: A separate handle, whose functions have no prototypes.
 python = ctypes.PyDLL(None)
 
 
@@ -29,15 +29,16 @@ class Got:
 
     elements: object
     address: int | None = None
-    #: Whether the elements are elsewhere, where that is known otherwise.
+    #: Whether the elements are a copy, if that is known otherwise.
     copied: bool | None = None
-    #: Bytes in the order in which they lie, without shape and type.
+    #: Bytes in memory order, without shape and dtype.
     is_flat: bool = False
-    #: Looks at the elements once more.
+    #: Reads the elements again.
     again: object = None
     #: A rule that was broken.
     broken: str = ""
-    #: What else is seen of elements in place, in the words of the profiles; none where they do not say it.
+    #: Further observations on zero-copy elements, in the words of the profiles; none if the profiles
+    #: do not mention them.
     words: str | None = None
 
 
@@ -321,7 +322,7 @@ def torch_(thing):
 OPTIONAL = {"jax.dlpack.from_dlpack": ("jax", jax_), "torch.from_dlpack": ("torch", torch_)}
 
 
-#: Bytes that belong to no field, of items of 16 bytes: nobody copies them.
+#: Bytes of 16-byte items that belong to no field: consumers do not copy them.
 GAPS = {("a", "b"): slice(4, 8)}
 
 

@@ -40,7 +40,7 @@ def rows_behind_pointers():
     return _testbuffer.ndarray(list(range(300, 312)), shape=[3, 4], format="h", flags=_testbuffer.ND_PIL)
 
 
-#: Classes of layout, as arrays of NumPy's; those behind pointers as its own exporter has them.
+#: Classes of layout, as NumPy arrays; those behind pointers by their own exporter.
 CLASSES = {
     "row-major": integers,
     "column-major": lambda: integers(shape=(4, 3)).T,

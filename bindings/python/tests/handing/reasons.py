@@ -2,14 +2,14 @@
 
 import re
 
-#: Consumers that raise one message for whatever they refuse, so that no reason can be compared.
+#: Consumers with the same message for every refusal, so that no reason can be compared.
 SAYS_NOTHING = {
     "arro3.core.Array": "type must be passed for non-Arrow input",
     "nanobind (nb::ro)": "incompatible function arguments",
     "nanobind": "incompatible function arguments",
 }
 
-#: The beginning of a reason, and what the library's message then has.
+#: The beginning of a reason, and the text that the library's message then contains.
 RULES = [
     ("it is not a numpy.ndarray", "ndarray|numpy array"),
     ("no type for elements", "[Uu]nsupported (numpy type|dtype|lanes)|data type = |unknown type_code"),

@@ -14,7 +14,7 @@ from handing.importers import IMPORTERS, CannotSay
 from handing.specimens import Says
 from handing.tensors import Handmade
 
-#: Those of the matrix that bring memory in as it is. The others make files or copies of their own.
+#: The matrix's zero-copy importers. The others create files or copies.
 IN_PLACE = [
     "NumPy", "`memoryview`", "DLPack", "DLPack before 1.0", "a tensor of PyArrow", "a column of PyArrow",
     "an array interface", "an array struct", "`__array__`", "an address",
@@ -72,7 +72,7 @@ ROADS = {
 }
 
 
-#: Producers of tensors that were put together by hand have their deleters, which run after their holders are gone.
+#: Hand-made tensors need these deleters, which run after their holders are gone.
 alive = []
 
 
@@ -96,7 +96,7 @@ def rows(size, dtype="<i4"):
     return np.arange(size * size).reshape(size, size).astype(dtype)
 
 
-#: What is done: to which part of the destination, and from which view of the source.
+#: The operations: the part of the destination, and the view of the source.
 OPERATIONS = {
     "shift forwards": (np.s_[1:], lambda a: a[:-1]),
     "shift backwards": (np.s_[:-1], lambda a: a[1:]),

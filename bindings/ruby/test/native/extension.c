@@ -1,4 +1,4 @@
-/* An extension that makes arrays and takes them, by the header alone. */
+/* An extension that creates and imports arrays, with the header alone. */
 
 #include <crossdock/ruby.h>
 #include <stddef.h>

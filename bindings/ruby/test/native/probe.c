@@ -1,5 +1,6 @@
-/* Ruby's MemoryView from both sides, as an extension in C uses it: producers that say whatever a test wants, also what is not so, and consumers
-   that show every field. Compiled by the tests, with nothing of Crossdock's. */
+/* Producers and consumers of Ruby's MemoryView, as a C extension implements them: producers that
+   describe whatever a test wants, including contradictions, and consumers that show every field.
+   Compiled by the tests, without Crossdock. */
 
 #include <ruby.h>
 #include <ruby/memory_view.h>
@@ -108,7 +109,7 @@ static bool lender_get(VALUE object, rb_memory_view_t *view, int flags)
   lender *self = lender_of(object);
   if (self->raises) rb_raise(rb_eArgError, "this lender raises");
   if (self->only_flags >= 0 && flags != self->only_flags) {
-    /* What a producer leaves behind when it says no is its own affair. */
+    /* A producer that refuses may leave anything in the struct. */
     view->shape = (ssize_t *)0x10;
     return false;
   }
@@ -147,7 +148,7 @@ static VALUE probe_counts(VALUE module)
   return rb_assoc_new(LONG2NUM(gets), LONG2NUM(releases));
 }
 
-/* How many views of an object Ruby counts. */
+/* The number of an object's views that Ruby counts. */
 static VALUE probe_exports(VALUE module, VALUE object)
 {
   st_table *table;
@@ -164,7 +165,7 @@ typedef struct consumer {
 
 static void consumer_free(void *data)
 {
-  /* As Fiddle does: in the sweep, at the end of the process, too. */
+  /* Like Fiddle: in the sweep, also at the end of the process. */
   rb_memory_view_release(&((consumer *)data)->view);
   free(data);
 }
@@ -256,21 +257,21 @@ static VALUE view_release(VALUE object)
   return rb_memory_view_release(&consumer_of(object)->view) ? Qtrue : Qfalse;
 }
 
-/* What the producer's own function says to a struct that it has taken back, and to one that it never gave. */
+/* The result of the producer's release function for a released struct, and for a foreign one. */
 static VALUE view_release_directly(VALUE object)
 {
   rb_memory_view_t *view = &consumer_of(object)->view;
   return view->_memory_view_entry->release_func(view->obj, view) ? Qtrue : Qfalse;
 }
 
-/* Views that nobody releases. */
+/* Views that are never released. */
 static VALUE probe_leak(VALUE module, VALUE object)
 {
   rb_memory_view_t *view = calloc(1, sizeof *view);
   return rb_memory_view_get(object, view, 0) ? Qtrue : Qfalse;
 }
 
-/* In a thread, by many: get and release. */
+/* Many times in a thread: get and release. */
 static VALUE probe_exchange(VALUE module, VALUE object, VALUE count)
 {
   rb_memory_view_t view;

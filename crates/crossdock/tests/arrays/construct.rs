@@ -230,7 +230,7 @@ fn elements_are_written_before_there_is_an_array() {
     for (number, element) in fresh.as_uninit_mut().iter_mut().enumerate() {
         *element = MaybeUninit::new(number as u32);
     }
-    // SAFETY: the loop above wrote every element of `fresh`.
+    // SAFETY: the loop above wrote every element of `fresh`, so all of its memory is initialised.
     let array = unsafe { fresh.assume_init() };
     assert_eq!(array.get([1, 2]).unwrap(), 5);
     assert_eq!(array.get([0, 1]).unwrap(), 2);

@@ -161,7 +161,7 @@ fn streams_that_lack_what_they_need_are_refused() {
     assert!(error.is_malformed() && error.to_string().contains("no get_schema") && RELEASED.get() == 1);
     let mut stream = take_over(ArrowArrayStream { get_next: None, ..lent(Behaviour::Gives(1)) }).unwrap();
     assert!(stream.next_column().unwrap_err().is_malformed());
-    // SAFETY: the function accepts a null pointer.
+    // SAFETY: the function accepts a null pointer, which it refuses before it reads a stream.
     assert!(unsafe { Stream::take_over(ptr::null_mut()) }.unwrap_err().is_malformed());
     let mut moved = lent(Behaviour::Gives(1));
     drop(take_over(ArrowArrayStream { ..moved }).unwrap());

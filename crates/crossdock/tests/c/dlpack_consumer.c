@@ -2,15 +2,16 @@
  *
  *   cc -shared -fPIC -o consumer.so dlpack_consumer.c
  *
- * crossdock_consume() takes a tensor over, writes down what it sees, adds up the elements in place, and calls the
- * deleter. It copies nothing. It returns
+ * crossdock_consume() consumes a tensor, writes its description to the report, adds up the elements
+ * in place, and calls the deleter. It copies nothing. It returns
  *
- *    0  all of it is in the report
- *    1  the elements cannot be added up here (their type, or the device): `sum` is 0, the rest is in the report
+ *    0  the report is complete
+ *    1  the elements cannot be added up (because of their type or device): `sum` is 0, and the rest
+ *       of the report is complete
  *   -1  there is no tensor
  *   -2  the major version is not 1: the deleter was called, and only `version` is in the report
  *
- * crossdock_store() writes one byte pattern over element 0 through a tensor that it does not take over.
+ * crossdock_store() writes a byte pattern to element 0 through a tensor that it does not consume.
  */
 
 #include <stdint.h>
@@ -53,7 +54,7 @@ struct report {
     double sum;
 };
 
-/* One element as a number. Whether there is such a type was asked before. */
+/* One element as a number. The caller checked that the type is supported. */
 static double element(const char *at, struct dl_dtype dtype)
 {
 #define AS(type) do { type value; memcpy(&value, at, sizeof value); return (double)value; } while (0)

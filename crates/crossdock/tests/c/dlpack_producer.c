@@ -1,5 +1,6 @@
-/* A producer that knows DLPack 1.x by its C structs alone: lends a matrix of doubles, element (i, j) = 100 i + j, whose rows
- * lie upside down if so asked, behind a byte_offset; upright ones have null strides. */
+/* A producer that knows DLPack 1.x by its C structs alone: exports a matrix of doubles, element
+ * (i, j) = 100 i + j. On request, its rows are upside down, behind a byte_offset; otherwise its
+ * strides are null. */
 
 #include <stdint.h>
 #include <stdlib.h>

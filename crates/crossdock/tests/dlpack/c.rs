@@ -83,7 +83,8 @@ impl Library {
 
 fn consumer() -> Option<impl Fn(*mut DLManagedTensorVersioned) -> (c_int, Report)> {
     let library = Library::compile("dlpack_consumer.c")?;
-    // SAFETY: `Consume` is the type of `crossdock_consume` in dlpack_consumer.c.
+    // SAFETY: `Consume` has the parameters and the result that dlpack_consumer.c declares for
+    // `crossdock_consume`.
     let consume: Consume = unsafe { library.function("crossdock_consume") };
     Some(move |tensor| {
         // SAFETY: `Report` consists of integers, floats and arrays of them, for which zero is
@@ -136,7 +137,8 @@ fn a_c_consumer_sees_every_view_in_place() {
 #[test]
 fn a_c_consumer_writes_what_others_see() {
     let Some(library) = Library::compile("dlpack_consumer.c") else { return };
-    // SAFETY: `Store` is the type of `crossdock_store` in dlpack_consumer.c.
+    // SAFETY: `Store` has the parameters and the result that dlpack_consumer.c declares for
+    // `crossdock_store`.
     let store: Store = unsafe { library.function("crossdock_store") };
     let array = Array::from_vec(vec![1i16, 2, 3], [3]).unwrap();
     let shared = array.share().unwrap();
@@ -176,9 +178,11 @@ fn a_c_consumer_answers_what_it_cannot_take() {
 #[test]
 fn what_a_c_producer_lends_is_imported_in_place_and_given_back() {
     let Some(library) = Library::compile("dlpack_producer.c") else { return };
-    // SAFETY: `Produce` is the type of `crossdock_produce` in dlpack_producer.c.
+    // SAFETY: `Produce` has the parameters and the result that dlpack_producer.c declares for
+    // `crossdock_produce`.
     let produce: Produce = unsafe { library.function("crossdock_produce") };
-    // SAFETY: `Alive` is the type of `crossdock_alive` in dlpack_producer.c.
+    // SAFETY: `Alive` has the parameters and the result that dlpack_producer.c declares for
+    // `crossdock_alive`.
     let alive: Alive = unsafe { library.function("crossdock_alive") };
     // SAFETY: the C function has no arguments and reads an atomic counter.
     let alive = || unsafe { alive() };
@@ -212,7 +216,8 @@ fn what_a_c_producer_lends_is_imported_in_place_and_given_back() {
 fn a_tensor_goes_from_c_through_us_to_c_in_place() {
     let Some(library) = Library::compile("dlpack_producer.c") else { return };
     let Some(consume) = consumer() else { return };
-    // SAFETY: `Produce` is the type of `crossdock_produce` in dlpack_producer.c.
+    // SAFETY: `Produce` has the parameters and the result that dlpack_producer.c declares for
+    // `crossdock_produce`.
     let produce: Produce = unsafe { library.function("crossdock_produce") };
     // SAFETY: the C function accepts all lengths and flags, and returns a new tensor.
     let tensor = unsafe { produce(2, 3, 1, 0) };

@@ -276,7 +276,8 @@ fn the_deleter_may_be_called_on_any_thread_and_holds_the_memory_until_then() {
         // SAFETY: the tensor was exported just now and is not deleted yet, so the struct is
         // readable.
         let deleter = unsafe { (*tensor).deleter }.unwrap();
-        // SAFETY: the library's deleter accepts a null pointer.
+        // SAFETY: the deleter is the library's own, which returns without an access if the pointer
+        // is null.
         unsafe { deleter(std::ptr::null_mut()) };
         // SAFETY: the tensor has no other consumer, and this is the only call of its deleter with
         // it.

@@ -126,7 +126,8 @@ pub(crate) fn export(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<()
 
 /// The layout that a consumer derives from the numbers of a view.
 fn layout(view: &View) -> Layout {
-    // SAFETY: a held view has `ndim` lengths and strides.
+    // SAFETY: the caller holds the view, whose shape and strides have `ndim` numbers until the
+    // release.
     let numbers = |numbers: *const isize| unsafe { std::slice::from_raw_parts(numbers, view.ndim as usize) };
     let shape: Vec<usize> = numbers(view.shape).iter().map(|&len| len as usize).collect();
     let (strides, item_size) = (numbers(view.strides), view.item_size as usize);

@@ -72,7 +72,7 @@ fn bug_3_an_object_without_a_class_is_refused() {
     );
     // SAFETY: `obj` points to a live object, whose class pointer is null.
     assert!(!unsafe { memory_view::available(obj) });
-    // SAFETY: the function accepts a null object.
+    // SAFETY: the function accepts a null object, for which it returns before it reads a class.
     assert!(!unsafe { memory_view::available(ptr::null_mut()) });
 }
 

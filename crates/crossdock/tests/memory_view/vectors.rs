@@ -48,11 +48,14 @@ fn item_pointers_are_as_recorded_within_bounds_and_refused_outside() {
 fn contiguity_is_numpys_rule() {
     layouts::check_contiguity(|layout, row_major| {
         let view = view(layout);
-        // SAFETY: the view's shape and strides have `ndim` numbers.
+        // SAFETY: the view's shape and strides have `ndim` numbers, which the recorded layout owns
+        // during the call.
         let row = unsafe { view.is_row_major_contiguous() };
-        // SAFETY: the view's shape and strides have `ndim` numbers.
+        // SAFETY: the view's shape and strides have `ndim` numbers, which the recorded layout owns
+        // during the call.
         let column = unsafe { view.is_column_major_contiguous() };
-        // SAFETY: the view's shape and strides have `ndim` numbers.
+        // SAFETY: the view's shape and strides have `ndim` numbers, which the recorded layout owns
+        // during the call.
         assert_eq!(unsafe { view.is_contiguous() }, row || column);
         if row_major { row } else { column }
     });
@@ -63,10 +66,12 @@ fn strict_contiguity_is_the_originals_rule() {
     layouts::check_strict_contiguity(|layout, row_major| {
         let view = view(layout);
         if row_major {
-            // SAFETY: the view's shape and strides have `ndim` numbers.
+            // SAFETY: the view's shape and strides have `ndim` numbers, which the recorded layout
+            // owns during the call.
             unsafe { view.is_row_major_contiguous_strictly() }
         } else {
-            // SAFETY: the view's shape and strides have `ndim` numbers.
+            // SAFETY: the view's shape and strides have `ndim` numbers, which the recorded layout
+            // owns during the call.
             unsafe { view.is_column_major_contiguous_strictly() }
         }
     });

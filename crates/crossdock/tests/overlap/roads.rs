@@ -211,7 +211,8 @@ type Numbers = (Vec<i64>, Vec<i64>);
 unsafe extern "C" fn delete(managed: *mut abi::DLManagedTensorVersioned) {
     // SAFETY: `tensor` made it with `Box::into_raw`, and a deleter is called once.
     let managed = unsafe { Box::from_raw(managed) };
-    // SAFETY: `tensor` made `manager_ctx` with `Box::into_raw`, too.
+    // SAFETY: `tensor` made `manager_ctx` with `Box::into_raw`, too, and this is the only call of
+    // the deleter.
     drop(unsafe { Box::from_raw(managed.manager_ctx.cast::<Numbers>()) });
 }
 

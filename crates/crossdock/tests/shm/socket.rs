@@ -434,7 +434,8 @@ fn a_signal_amid_a_message_changes_nothing() {
     // async-signal-safe.
     assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) }, 0);
     let (ours, theirs) = pair();
-    // SAFETY: `pthread_self` has no arguments and always succeeds.
+    // SAFETY: `pthread_self` has no arguments, accesses no memory of the caller and always
+    // succeeds.
     let receiver = unsafe { libc::pthread_self() };
     let memory = Memory::new();
     let fd = memory.fd();

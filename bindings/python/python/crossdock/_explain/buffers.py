@@ -7,9 +7,9 @@ from . import native
 from .elements import Element, from_format
 from .offers import BUFFER, Offer
 
-#: Requests: all there is, bytes in row-major order without more, and bytes in either order.
+#: Requests: all properties, plain bytes in row-major order, and plain bytes in either order.
 FULL_READ_ONLY, SIMPLE, ANY_CONTIGUOUS = 0x11C, 0x0, 0x98
-#: As many axes as are believed.
+#: The largest credible number of axes.
 MOST_AXES = 64
 
 

@@ -16,7 +16,7 @@ LETTERS = {
     "O": ("O", 8, None),
 }  # fmt: skip
 
-#: DLPack's type codes that are more than a kind and a number of bits.
+#: DLPack's type codes that stand for more than a kind and a number of bits.
 TENSORS = {
     4: "bfloat", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn", 11: "float8_e4m3fnuz",
     12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu", 15: "float6_e2m3fn", 16: "float6_e3m2fn",

@@ -5,7 +5,7 @@ import struct
 from .._crossdock import _judge, _judge_array
 from .offers import Offer, Subject
 
-#: The numbers that the library takes. What exceeds them is no size of anything that exists.
+#: The range of numbers that the library accepts. No real size exceeds it.
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
@@ -60,7 +60,7 @@ def facts(offer: Offer) -> dict[str, object]:
     return found
 
 
-#: What only some protocols say, and its name in the library.
+#: Properties that only some protocols have, and their names in the library.
 RENAMED = {
     "simple": "simple", "any": "any_order", "version": "version", "lanes": "lanes", "deleter": "has_deleter",
     "extensions": "extensions", "typestr": "typestr", "is_bytes": "is_bytes", "is_old": "is_old", "is_aligned": "is_aligned",

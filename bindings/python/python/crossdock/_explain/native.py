@@ -16,7 +16,7 @@ from ctypes import (
     c_void_p,
 )
 
-#: A handle of our own, so that nobody else's prototypes change.
+#: A separate handle, so that the prototypes of other users stay unchanged.
 python = ctypes.PyDLL(None)
 
 

@@ -24,11 +24,12 @@ class Offer:
     suboffsets: tuple[int, ...] | None = None
     #: DLPack's numbers of kind and device.
     device: tuple[int, int] = (1, 0)
-    #: What the memory belongs to, as the protocol has it.
+    #: The owner of the memory, as the protocol reports it.
     owner: str = ""
-    #: More of what it says, in words, and what is odd about it.
+    #: Further properties, in words, and oddities.
     notes: list[str] = field(default_factory=list)
-    #: What only some protocols have: `version`, `byte_offset`, `lanes`, `deleter`, `nulls`, `offset`, ...
+    #: Properties that only some protocols have: `version`, `byte_offset`, `lanes`, `deleter`,
+    #: `nulls`, `offset`, ...
     extra: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -68,7 +69,7 @@ class Offer:
         return any(suboffset >= 0 for suboffset in self.suboffsets or ())
 
 
-#: Protocols, as the library names them, in the order in which they are shown.
+#: Protocols by the library's names, in display order.
 PROTOCOLS = tuple(_protocols())
 (
     BUFFER, VERSIONED, LEGACY, EXCHANGE, COLUMN, DEVICE_COLUMN, STREAM, SCHEMA, INTERFACE, STRUCT, CUDA, METHOD,
@@ -81,11 +82,12 @@ class Subject:
 
     type_name: str
     offers: dict[str, Offer]
-    #: Which of the classes that consumers treat apart it is: "numpy.ndarray", "bytes", "str", "memoryview", ..., or "".
+    #: The class, if consumers treat it specially: "numpy.ndarray", "bytes", "str", "memoryview",
+    #: ..., or "".
     kind: str = ""
     #: Whether it has a length and items, so that consumers may copy it item by item.
     is_sequence: bool = False
-    #: The class of the first of them; empty where there is none, None where it cannot be had.
+    #: The class of the first item; empty if there is none, None if it cannot be read.
     item: str | None = ""
     #: Whether `collections.abc.Sequence` knows its class.
     is_registered: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from . import buffers, columns, interfaces, native, tensors
 from .offers import BUFFER, INTERFACE, LEGACY, PROTOCOLS, STRUCT, VERSIONED, Offer, Subject
 
-#: Classes that consumers treat apart, by the module that has to be imported for an object to be one.
+#: Classes that consumers treat specially, by the module that must be imported for an instance.
 KINDS = [
     ("numpy", "ndarray"), ("numpy", "generic"), ("builtins", "bytes"), ("builtins", "str"), ("builtins", "int"),
     ("builtins", "float"), ("builtins", "memoryview"),

@@ -62,7 +62,7 @@ fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
         if !rb_sys::FIXNUM_P(arg) {
             return None;
         }
-        // SAFETY: `arg` is a Fixnum, as checked just before.
+        // SAFETY: `FIXNUM_P` just confirmed that `arg` is a Fixnum, so it encodes its number.
         let at = unsafe { rb_sys::FIX2LONG(arg) };
         // An index that is still negative is out of bounds.
         *place = if at < 0 { at + len as i64 } else { at } as usize;

@@ -128,7 +128,7 @@ impl Census {
     fn count(&mut self, ruby: &Ruby, value: Value, names_dtype: bool) -> Result<()> {
         let raw = value.as_raw();
         if rb_sys::FIXNUM_P(raw) {
-            // SAFETY: `raw` is a Fixnum, as checked just before.
+            // SAFETY: `FIXNUM_P` just confirmed that `raw` is a Fixnum, so it encodes its number.
             self.count_integer(unsafe { rb_sys::FIX2LONG(raw) });
         } else if rb_sys::FLONUM_P(raw) || Float::from_value(value).is_some() {
             self.floats += 1;
