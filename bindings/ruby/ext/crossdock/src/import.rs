@@ -49,8 +49,8 @@ pub(crate) fn array(ruby: &Ruby, object: Value, writable: bool) -> Result<DArray
 
 /// A view as its producer filled it in, and the hold on it.
 fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Result<(View, Held)> {
-    // SAFETY: all fields of `rb_memory_view_t` are integers, raw pointers and optional functions,
-    // for which zero is valid.
+    // SAFETY: all fields of `rb_memory_view_t` are integers, a boolean and raw pointers, for which
+    // zero is valid.
     let mut view = Box::new(unsafe { MaybeUninit::<rb_memory_view_t>::zeroed().assume_init() });
     let ways = [wanted(writable), if writable { Flags::WRITABLE } else { Flags::SIMPLE }, Flags::SIMPLE];
     for flags in ways {
@@ -65,8 +65,8 @@ fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Resul
             return Ok((copy, held));
         }
         // Discards what a producer wrote before it refused.
-        // SAFETY: all fields of `rb_memory_view_t` are integers, raw pointers and optional
-        // functions, for which zero is valid.
+        // SAFETY: all fields of `rb_memory_view_t` are integers, a boolean and raw pointers, for
+        // which zero is valid.
         *view = unsafe { MaybeUninit::zeroed().assume_init() };
     }
     let asked = if writable { "a writable view" } else { "a view" };
