@@ -122,7 +122,7 @@ impl Drop for Owner {
     }
 }
 
-/// Asks the interpreter to call [`called`], unless it has been asked.
+/// Registers [`called`] as a pending call, unless it is registered.
 fn ask() {
     if !IS_ASKED.swap(true, Ordering::AcqRel) {
         // SAFETY: Python documents `Py_AddPendingCall` as callable without the GIL; `called` is

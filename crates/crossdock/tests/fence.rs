@@ -79,7 +79,7 @@ fn whoever_touches_a_fenced_byte_dies_of_it() {
     assert_eq!(status_of_child(|| true), 0, "a child that touches nothing ends well");
 }
 
-// ===== everything that a buffer can be asked
+// ===== all methods of a buffer
 
 /// The methods of these types that are called below. A new method must be added, with its behaviour
 /// on a device.
@@ -231,7 +231,7 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     refused(constant.read());
 }
 
-// ===== everything that an array can be asked
+// ===== all methods of an array
 
 const DARRAY: &[&str] = &[
     "slice_axis",

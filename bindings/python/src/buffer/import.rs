@@ -37,7 +37,7 @@ pub(crate) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Buffer> {
     Ok(array.buffer().raise()?.0)
 }
 
-/// An array on an object's buffer. `with` goes when the buffer has been given back.
+/// An array on an object's buffer. `with` goes after the buffer was released.
 pub(crate) fn lend(object: &Bound<'_, PyAny>, with: Option<Owner>) -> PyResult<DArray> {
     let mut place = MaybeUninit::uninit();
     lend_to(&mut place, object, with)?;

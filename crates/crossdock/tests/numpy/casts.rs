@@ -26,7 +26,7 @@ fn bytes(array: &DArray) -> Vec<u8> {
     array.to_order(Order::RowMajor).unwrap().buffer().unwrap().0.read().unwrap().to_vec()
 }
 
-/// The same bytes, or a NaN for a NaN: NumPy takes payloads along to where we have none.
+/// The same bytes, or a NaN for a NaN: NumPy keeps payloads that this library drops.
 fn assert_same(got: &DArray, expected: &DArray, source: &DArray, context: &str) {
     let dtype = got.dtype();
     let (all, others) = (bytes(got), bytes(expected));
@@ -64,12 +64,12 @@ fn numbers_become_what_numpy_makes_of_them() {
         let expected = array(&corpus, &row["result"], &to, len);
         let got = source.cast(&to, Order::RowMajor, Casting::Saturating).unwrap();
         assert_same(&got, &expected, &source, &format!("{from} to {to}"));
-        // Backwards, to every other place.
+        // Reversed, with a gap between elements.
         let wide = DArray::zeros(to.clone(), &[2 * len], Order::RowMajor).unwrap();
         let places = wide.slice(s![..;2]).unwrap();
         places.assign(&source.reverse(0).unwrap(), Casting::Saturating).unwrap();
         assert_same(&places.reverse(0).unwrap(), &expected, &source, &format!("{from} to {to}, in steps"));
-        // Where the checked conversion takes them, it makes the same of them.
+        // The checked conversion returns the same elements where it succeeds.
         if let Ok(got) = source.cast(&to, Order::RowMajor, Casting::Checked) {
             assert_same(&got, &expected, &source, &format!("{from} to {to}, checked"));
             checked += 1;

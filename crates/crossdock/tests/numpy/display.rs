@@ -1,4 +1,4 @@
-//! Against the real NumPy: arrays are printed as it prints them, letter for letter.
+//! Comparison with NumPy: arrays print character for character as in NumPy.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::{Folder, run};
 
-/// As text and, with room for the bracket that follows, as a literal.
+/// As text and, with room for the closing bracket, as a literal.
 fn printed(folder: &Path, case: &Json) -> [String; 2] {
     let array = crossdock::open(folder.join(case["file"].as_str().unwrap())).unwrap();
     let mut display = array.display();

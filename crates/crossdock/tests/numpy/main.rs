@@ -1,7 +1,7 @@
-//! Against the real NumPy: files, conversions, records and text are what it has, writes and prints.
+//! Comparison with NumPy: files, conversions, records and text equal NumPy's.
 //!
-//! `CROSSDOCK_PYTHON` names a Python that has NumPy and `ml_dtypes`. Without it nothing is run,
-//! unless `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
+//! `CROSSDOCK_PYTHON` names a Python with NumPy and `ml_dtypes`. Without it no test runs, unless
+//! `CROSSDOCK_REQUIRE_COUNTERPARTS` is set: then that is a failure.
 
 mod casts;
 mod display;
@@ -11,7 +11,7 @@ mod records;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A folder of its own for each test, gone with it.
+/// A folder for one test, which is deleted after it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -28,7 +28,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a script of `tests/python` prints, which works in this folder.
+/// The output of a script of `tests/python`, which runs in this folder.
 fn run(python: &Path, script: &str, folder: &Path) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/python").join(script);
     let output = Command::new(python).arg(&script).arg(folder).output().unwrap();

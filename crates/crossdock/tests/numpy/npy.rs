@@ -1,5 +1,4 @@
-//! Against the real NumPy: what it writes is opened in place and equal, and what is written here it
-//! reads.
+//! Comparison with NumPy: its files are mapped here and equal, and it reads the files written here.
 
 use std::fs::File;
 use std::path::Path;
@@ -25,7 +24,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of the elements in row-major order of their indices, by way of a copy.
+/// The bytes of the elements in row-major order of their indices, through a copy.
 fn row_major_bytes(array: &DArray) -> Vec<u8> {
     array.to_order(Order::RowMajor).unwrap().buffer().unwrap().0.read().unwrap().to_vec()
 }
@@ -36,7 +35,7 @@ fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Where the system says that a file is mapped: the address of its byte 0.
+/// The address at which the system maps byte 0 of a file.
 fn mapped_at(path: &Path, address: usize) -> Option<usize> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let path = path.canonicalize().unwrap();
@@ -50,7 +49,7 @@ fn mapped_at(path: &Path, address: usize) -> Option<usize> {
     })
 }
 
-/// Whether a value is what NumPy says that it is.
+/// Whether a value equals the one that NumPy reports.
 fn agrees(value: &Value, dtype: &DType, numpy: &Json) -> bool {
     let double = |json: &Json| f64::from_bits(json.as_u64().unwrap());
     let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
@@ -70,14 +69,14 @@ fn agrees(value: &Value, dtype: &DType, numpy: &Json) -> bool {
     }
 }
 
-/// Opens one file of the corpus and compares everything that the manifest says of it.
+/// Opens one file of the corpus and compares all properties in the manifest.
 fn check(path: &Path, says: &Json) -> DArray {
     let before = copied_bytes_here();
     let array = crossdock::open(path).unwrap();
     assert_eq!(array.shape(), numbers::<usize>(&says["shape"]));
     assert_eq!(array.strides(), numbers::<isize>(&says["strides"]));
     assert_eq!(array.dtype().itemsize() as u64, says["itemsize"].as_u64().unwrap());
-    // Elements without bytes lie in every order; NumPy says which one they were once asked to.
+    // Elements of size 0 are contiguous in every order; NumPy reports the requested one.
     if array.dtype().itemsize() > 0 {
         assert_eq!(array.layout().is_contiguous(Order::RowMajor), says["c"].as_bool().unwrap());
         assert_eq!(array.layout().is_contiguous(Order::ColumnMajor), says["f"].as_bool().unwrap());
@@ -100,7 +99,7 @@ fn check(path: &Path, says: &Json) -> DArray {
             assert!(agrees(&value, array.dtype(), numpy), "{index:?}: {value:?}, in NumPy {numpy}");
         }
     } else {
-        // Whatever the record, each element can be had.
+        // Every element of any record is readable.
         indices.iter().for_each(|index| drop(array.get(index).unwrap()));
     }
     assert_eq!(copied_bytes_here(), before, "opening and looking at elements copies nothing");
@@ -108,7 +107,7 @@ fn check(path: &Path, says: &Json) -> DArray {
     array
 }
 
-/// Writes the array and views of it next to the corpus; says which file holds which.
+/// Writes the array and views of it next to the corpus, and returns which file holds which.
 fn write_views(directory: &Path, name: &str, array: &DArray) -> Json {
     let mut copies = serde_json::Map::new();
     let mut save = |view: &str, array: &DArray| {

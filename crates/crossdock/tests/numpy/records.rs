@@ -1,5 +1,4 @@
-//! Against the real NumPy: records that become other records, and columns, by the names of their
-//! fields.
+//! Comparison with NumPy: conversions of records to other records, and to columns, by field names.
 
 use crossdock::layout::Order;
 use crossdock::{Casting, DArray};

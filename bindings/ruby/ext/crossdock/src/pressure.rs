@@ -28,7 +28,7 @@ use crate::keep;
 /// After this many reported bytes, Ruby checks whether a collection is due.
 const ASKED_EVERY: usize = 256 << 10;
 
-/// Bytes reported since Ruby was last asked.
+/// Bytes reported since Ruby last checked.
 static SINCE: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory that Crossdock objects keep alive: reported when it is allocated, and taken back when the
