@@ -21,16 +21,16 @@ use crate::{nested, protocols, text};
 ///
 /// # Safety
 ///
-/// The interpreter called a slot with `object`, which is of the type, and holds the GIL until the
-/// slot returns.
+/// 1. The interpreter called a slot, with the GIL held until the slot returns.
+/// 2. `object` is an object of the type, which the interpreter keeps alive until then.
 unsafe fn enter<R: Failed>(
     object: *mut ffi::PyObject,
     body: impl FnOnce(Python<'_>, &Own) -> PyResult<R>,
 ) -> R {
-    // SAFETY: `# Safety`: the interpreter called the slot that creates `called`, and `called` ends
-    // with it.
+    // SAFETY: clause 1 of `# Safety`: the interpreter called the slot that creates `called`, and
+    // `called` ends with it.
     let called = unsafe { Called::new() };
-    // SAFETY: `# Safety`: the interpreter called a slot of the type with `object`, and keeps it
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type, and the interpreter keeps it
     // alive until the slot returns.
     let this = unsafe { this(object) };
     called.enter(|py| body(py, this))

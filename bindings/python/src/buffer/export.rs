@@ -25,15 +25,17 @@ fn misread(array: &DArray, why: &str) -> PyErr {
 ///
 /// # Safety
 ///
-/// The interpreter calls it, with an object of the type.
+/// 1. The interpreter calls this slot, with the GIL held until it returns.
+/// 2. `object` is an object of the type.
 pub(crate) unsafe extern "C" fn get(
     object: *mut ffi::PyObject,
     view: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: the interpreter calls, so this thread is attached to it (`# Safety`).
+    // SAFETY: clause 1 of `# Safety`: the interpreter called this slot with the GIL held.
     let called = unsafe { Called::new() };
-    // SAFETY: the interpreter passes an object of the type (`# Safety`).
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type; the interpreter keeps it alive until
+    // the slot returns.
     let this = unsafe { this(object) };
     // SAFETY: PEP 3118: null, or a struct that belongs to this function during the call.
     let view = unsafe { view.as_mut() };
@@ -86,9 +88,11 @@ fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer
 ///
 /// # Safety
 ///
-/// The interpreter calls it, with an object of the type and what [`get`] filled in, once.
+/// 1. The interpreter calls this slot once for each buffer that [`get`] filled in, with the GIL
+///    held.
+/// 2. `object` is an object of the type.
 pub(crate) unsafe extern "C" fn release(object: *mut ffi::PyObject, _: *mut ffi::Py_buffer) {
-    // SAFETY: the interpreter passes an object of the type (`# Safety`). Dropping the loan frees no
-    // memory here: the object still has a handle.
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type, and alive. Dropping the loan frees
+    // no memory here: the object still has a handle.
     unsafe { this(object) }.exports.end();
 }

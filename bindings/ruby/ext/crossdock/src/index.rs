@@ -25,11 +25,11 @@ const FEW: usize = 8;
 ///
 /// # Safety
 ///
-/// Ruby calls it as a method of `Crossdock::Array`: `argv` has `argc` live objects, and `this` is
-/// the receiver.
+/// 1. Ruby calls it as a method of `Crossdock::Array`, and `this` is the receiver.
+/// 2. `argv` has `argc` live objects, which stay on Ruby's stack until the method returns.
 unsafe extern "C" fn aref(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE {
-    // SAFETY: `# Safety`: Ruby passes `argc` live objects at `argv`, which stay on its stack until
-    // this method returns.
+    // SAFETY: clause 2 of `# Safety`: Ruby passes `argc` live objects at `argv`, which stay on its
+    // stack until this method returns.
     let args = unsafe { arguments(argc, argv) };
     match quick(this, args) {
         Some(element) => element,
@@ -80,7 +80,8 @@ fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
 #[cold]
 #[inline(never)]
 fn general(ruby: &Ruby, this: VALUE, args: &[VALUE]) -> Result<VALUE> {
-    // SAFETY: `this` is the receiver, which Ruby keeps alive during the method.
+    // SAFETY: `this` is the receiver of the method, which Ruby keeps alive until the method
+    // returns.
     let this: Wrapped = Wrapped::try_convert_raw(unsafe { Value::from_raw(this) })?;
     let args = values(args);
     let part = part(ruby, &this.array()?, &args)?;
@@ -114,17 +115,18 @@ fn part(ruby: &Ruby, array: &DArray, args: &[Value]) -> Result<Part> {
 ///
 /// # Safety
 ///
-/// Ruby calls it as a method of `Crossdock::Array`: `argv` has `argc` live objects, and `this` is
-/// the receiver.
+/// 1. Ruby calls it as a method of `Crossdock::Array`, and `this` is the receiver.
+/// 2. `argv` has `argc` live objects, which stay on Ruby's stack until the method returns.
 unsafe extern "C" fn aset(argc: c_int, argv: *const VALUE, this: VALUE) -> VALUE {
-    // SAFETY: `# Safety`: Ruby passes `argc` live objects at `argv`, which stay on its stack until
-    // this method returns.
+    // SAFETY: clause 2 of `# Safety`: Ruby passes `argc` live objects at `argv`, which stay on its
+    // stack until this method returns.
     let args = unsafe { arguments(argc, argv) };
     entered(|ruby| {
         let Some((&value, args)) = args.split_last() else {
             return Err(Failure::argument(ruby, "wrong number of arguments (given 0, expected 1+)"));
         };
-        // SAFETY: `this` is the receiver, which Ruby keeps alive during the method.
+        // SAFETY: `this` is the receiver of the method, which Ruby keeps alive until the method
+        // returns.
         let this: Wrapped = Wrapped::try_convert_raw(unsafe { Value::from_raw(this) })?;
         this.check_writable(ruby)?;
         // SAFETY: `value` is an argument of the running method, which Ruby keeps alive on its
