@@ -345,7 +345,7 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     // Not optimised: optimising instrumented code takes longer than the tests. So they run over
     // fewer random cases, as under valgrind; the suite `test` runs all.
     if !run.door.long {
-        command.env("CROSSDOCK_CASES", "200");
+        command.env("CROSSDOCK_CASES", "400");
     }
     run.seed(&mut command);
     run.exec(&mut command)?;
@@ -374,7 +374,7 @@ pub(crate) fn valgrind(run: &mut Run<'_>) -> Result<()> {
         // Valgrind runs one thread at a time, so parallel tests would only slow each other down.
         command.arg(binary).args(*filters).arg("--test-threads=1");
         // The same tests over fewer random cases: valgrind is about fifty times slower.
-        command.env("CROSSDOCK_CASES", "200");
+        command.env("CROSSDOCK_CASES", "400");
         command.args(["--skip", LOSES_MEMORY, "--skip", COMPILES]);
         command.args(NOT_UNDER_VALGRIND.iter().flat_map(|(name, _)| ["--skip", name]));
         chains.push((format!("valgrind-{target}"), vec![command]));

@@ -12,7 +12,6 @@ import numpy as np
 import crossdock
 from handing.importers import IMPORTERS, CannotSay
 from handing.specimens import Says
-from handing.tensors import Handmade
 
 #: The matrix's zero-copy importers. The others create files or copies.
 IN_PLACE = [
@@ -72,15 +71,9 @@ ROADS = {
 }
 
 
-#: Hand-made tensors need these deleters, which run after their holders are gone.
-alive = []
-
-
 def by(road, made):
     """An array imported by a road, on the memory of a NumPy array."""
     thing = ROADS[road](made)
-    if isinstance(thing, Handmade):
-        alive.append(thing)
     array = thing if isinstance(thing, crossdock.Array) else crossdock.asarray(thing)
     if made.size:
         assert address(array) == made.__array_interface__["data"][0], road

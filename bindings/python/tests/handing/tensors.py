@@ -34,6 +34,9 @@ def give_back(capsule):
 
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
+#: What tensors of `Handmade` point to: a consumer may read it and call the deleter after the producer is gone.
+lent = []
+
 
 class Handmade:
     """A producer whose tensors say whatever the test wants.
@@ -59,7 +62,6 @@ class Handmade:
         self.strides = [step // elements.itemsize for step in elements.strides] if strides == () else strides
         self.destructor = ctypes.cast(give_back, ctypes.c_void_p) if gives_back else None
         self.taken = self.given_back = 0
-        self.kept = []
 
     def __dlpack_device__(self):
         return (self.fields.get("device_type", 1), 0)
@@ -82,7 +84,7 @@ class Handmade:
         if self.strides is not None:
             strides = (ctypes.c_int64 * max(elements.ndim, 1))(*self.strides)
             tensor.strides = strides
-            self.kept.append(strides)
+            lent.append(strides)
         tensor.code, tensor.bits, tensor.lanes = CODES.get(elements.dtype.kind, 3), elements.itemsize * 8, 1
         for name, value in self.fields.items():
             setattr(tensor, name, value)
@@ -94,8 +96,7 @@ class Handmade:
         if self.has_deleter:
             managed.deleter = ctypes.cast(deleter, ctypes.c_void_p)
         self.taken += 1
-        # The structs are kept, since deleters may be called late.
-        self.kept += [managed, shape, deleter]
+        lent.extend([managed, shape, deleter, elements])
         name = b"dltensor_versioned" if versioned else b"dltensor"
         return new_capsule(ctypes.addressof(managed), name, self.destructor)
 
