@@ -1,4 +1,4 @@
-//! Copies the figures of the record into `COMPARE.md` and the README.
+//! Copies the figures of the record into `COMPARE.md`, the README and the page of the command.
 //!
 //! They stand between a line `<!-- figures: <block> -->` and the next `<!-- end -->`; the text
 //! around them is written by hand.
@@ -24,18 +24,19 @@ struct Block {
     write: fn() -> Result<String>,
 }
 
-const BLOCKS: [Block; 5] = [
+const BLOCKS: [Block; 6] = [
     Block { name: "kernels", page: "COMPARE.md", write: || Ok(kernels(&recorded("kernels")?)) },
     Block { name: "misses", page: "COMPARE.md", write: misses },
     Block { name: "arrays", page: "COMPARE.md", write: || Ok(lines(&recorded("arrays")?)) },
     Block { name: "arrow", page: "COMPARE.md", write: || Ok(arrow(&recorded("memory")?)) },
-    Block { name: "tour", page: "README.md", write: tour::figures },
+    Block { name: "headline", page: "README.md", write: tour::headline },
+    Block { name: "tour", page: "docs/command.md", write: tour::figures },
 ];
 
 /// The groups whose figures are in `COMPARE.md`.
 const GROUPS: [&str; 3] = ["kernels", "arrays", "memory"];
 
-const PAGES: [&str; 2] = ["COMPARE.md", "README.md"];
+const PAGES: [&str; 3] = ["COMPARE.md", "README.md", "docs/command.md"];
 
 fn path(page: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)

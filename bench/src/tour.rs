@@ -1,4 +1,5 @@
-//! Records the output of the tour of the photograph, and shows its first rows in the README.
+//! Records the output of the tour of the photograph, and shows its first rows in
+//! `docs/command.md` and one figure in the README.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,6 +9,9 @@ use std::process::Command;
 use crossdock_measure::record::Circumstances;
 
 use crate::{Result, record_folder};
+
+/// The consumer whose hand-over the README shows.
+const PEER: &str = "ndarray";
 
 /// The command, which is built beside this program.
 const PROGRAM: &str = "crossdock";
@@ -41,6 +45,24 @@ pub(crate) fn figures() -> Result<String> {
     excerpt(&record).ok_or_else(|| format!("{} is no record of the tour", path().display()).into())
 }
 
+/// One sentence with the time of a hand-over to `ndarray`, and that of a copy.
+pub(crate) fn headline() -> Result<String> {
+    let record = fs::read_to_string(path())?;
+    sentence(&record).ok_or_else(|| format!("{} is no record of the tour", path().display()).into())
+}
+
+fn sentence(record: &str) -> Option<String> {
+    let (circumstances, printed) = record.split_once("\n\n")?;
+    let nbytes = printed.split(", ").find_map(|part| part.strip_suffix(" bytes"))?;
+    let row = printed.lines().find(|line| line.trim_start().starts_with(PEER))?;
+    let words: Vec<&str> = row.split_whitespace().collect();
+    let [.., hand_over, unit, copy, copy_unit] = words[..] else { return None };
+    Some(format!(
+        "**{hand_over} {unit}** lends {nbytes} bytes to `{PEER}`; copying them takes {copy} {copy_unit}.\n\
+         Recorded {circumstances}.\n"
+    ))
+}
+
 /// From the upper border of the table to its first empty row, with a border below.
 fn excerpt(record: &str) -> Option<String> {
     let (circumstances, printed) = record.split_once("\n\n")?;
@@ -65,5 +87,14 @@ mod tests {
             "Recorded 2026-01-02, a machine.\n\n```text\n───\n view  to\n───\n a     b\n       c\n───\n```\n";
         assert_eq!(excerpt(record).as_deref(), Some(expected));
         assert_eq!(excerpt("nothing"), None);
+    }
+
+    #[test]
+    fn the_headline_has_the_first_row_of_its_consumer() {
+        let record = "2026-01-02, a machine\n\nuint8 [2, 3], strides [3, 1] bytes, 6 bytes, opened\n\n \
+                      whole  Array<T, D>  0 B  5 ns  1 µs\n        ndarray  0 B  7 ns  2 µs\n";
+        let expected = "**7 ns** lends 6 bytes to `ndarray`; copying them takes 2 µs.\nRecorded 2026-01-02, a machine.\n";
+        assert_eq!(sentence(record).as_deref(), Some(expected));
+        assert_eq!(sentence("nothing"), None);
     }
 }

@@ -74,7 +74,8 @@ fn native(door: &Door) -> Result<PathBuf> {
     Ok(target.join("release/crossdock-bench"))
 }
 
-/// `cargo xtask compare`: copies the figures of the record into `COMPARE.md` and the README.
+/// `cargo xtask compare`: copies the figures of the record into `COMPARE.md`, the
+/// README and `docs/command.md`.
 pub(crate) fn compare() -> Result<ExitCode> {
     start(build(&Door::new(false)?)?.arg("--compare"))
 }

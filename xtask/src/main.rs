@@ -98,7 +98,7 @@ enum Task {
         #[command(subcommand)]
         action: fuzz::Action,
     },
-    /// Write the figures of bench/record/ into COMPARE.md and README.md
+    /// Write the figures of bench/record/ into COMPARE.md, README.md and docs/command.md
     Compare,
     /// Compile the kernels for CUDA anew, after their source has changed
     Ptx,

@@ -15,6 +15,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "examples"
 #: Scripts, and their needs.
 EXAMPLES = {
     "ctypes_records.py": [],
+    "one_address.py": ["numpy", "pyarrow", "polars", "nanoarrow", "tvm_ffi"],
     "opencv_image.py": ["numpy", "cv2"],
     "polars_to_dlpack.py": ["numpy", "polars", "pyarrow"],
     "rust_to_numpy/rust_to_numpy.py": ["numpy"],

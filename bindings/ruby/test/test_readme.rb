@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "fileutils"
 require "stringio"
+require "tmpdir"
 
 # The transcript in the README, line by line.
 class TestReadme < Test::Unit::TestCase
@@ -33,6 +35,18 @@ class TestReadme < Test::Unit::TestCase
       # Whether a library was loaded before is not shown.
       actual = "=> true\n" if line.start_with?("require")
       assert_equal expected.to_s.sub(/\n*\z/, "\n"), actual, line
+    end
+  end
+
+  # The gem has no README of the repository.
+  def test_the_example_in_the_readme_of_the_repository_runs
+    root = File.expand_path("../../..", __dir__)
+    readme = File.join(root, "README.md")
+    omit("not in the repository") unless File.exist?(readme)
+    example = File.read(readme)[/^```ruby\n(.*?)^```$/m, 1]
+    Dir.mktmpdir do |folder|
+      FileUtils.cp(File.join(root, "data/rocket.npy"), File.join(folder, "photo.npy"))
+      Dir.chdir(folder) { assert_include answer(example, binding), "uint8" }
     end
   end
 

@@ -254,13 +254,14 @@ fn missing_consumers_are_named_and_the_others_go_on() {
 }
 
 #[test]
-fn without_a_file_it_shows_the_photograph_as_the_readme_prints_it() {
+fn without_a_file_it_shows_the_photograph_as_the_page_of_the_command_prints_it() {
     let output = tour(&[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
-    let printed: Vec<_> = readme.lines().filter(|line| line.contains("0x7f")).map(steady).collect();
-    assert!(printed.len() >= 6, "the README shows what the tour prints");
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command.md")).unwrap();
+    let printed: Vec<_> = page.lines().filter(|line| line.contains("0x7f")).map(steady).collect();
+    assert!(printed.len() >= 6, "the page shows what the tour prints");
     assert!(text.contains("the time of mapping the descriptor alone"), "{text}");
     let now: Vec<_> = text.lines().map(steady).collect();
     for line in printed {

@@ -71,6 +71,30 @@ fn the_readme_says_whether_cuda_ran_on_hardware() {
     assert_eq!(says_not, !has_record, "bench/record/gpu.csv exists: {has_record}");
 }
 
+/// The example of the README, which reads `photo.npy` in the current folder.
+mod photo {
+    include!("../examples/photo.rs");
+
+    pub fn run() -> crossdock::Result<()> {
+        main()
+    }
+}
+
+#[test]
+fn the_example_of_the_readme_runs() {
+    let example = include_str!("../examples/photo.rs");
+    let (_, program) = example.split_once("\n\n").unwrap();
+    assert!(read("README.md").contains(&format!("```rust,no_run\n{program}```")), "{program}");
+    let folder = std::env::temp_dir().join(format!("crossdock-documents-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::copy(root().join("data/rocket.npy"), folder.join("photo.npy")).unwrap();
+    // The other tests of this program use absolute paths.
+    std::env::set_current_dir(&folder).unwrap();
+    let result = photo::run();
+    fs::remove_dir_all(folder).unwrap();
+    result.unwrap();
+}
+
 #[test]
 fn links_lead_somewhere() {
     let mut links = 0;

@@ -250,9 +250,9 @@ fn c_reads_every_view_in_place() {
 }
 
 #[test]
-fn the_help_and_the_readme_show_the_lines_that_were_run() {
+fn the_help_and_the_page_show_the_lines_that_were_run() {
     let help = answer(&run(["lend", "--help"]));
-    let readme = include_str!("../../../../README.md");
+    let page = include_str!("../../../../docs/command.md");
     for lines in [
         include_str!("../../src/lend/snippets/numpy.py"),
         include_str!("../../src/lend/snippets/python.py"),
@@ -262,7 +262,7 @@ fn the_help_and_the_readme_show_the_lines_that_were_run() {
     ] {
         assert_eq!(lines.lines().count(), 3, "{lines}");
         assert!(help.contains(lines), "{lines}");
-        assert!(readme.contains(lines), "{lines}");
+        assert!(page.contains(lines), "{lines}");
     }
 }
 

@@ -1,0 +1,10 @@
+// The example of the README, which a test compares with this file and runs.
+
+use crossdock::{Array, s};
+
+fn main() -> crossdock::Result<()> {
+    let photo: Array<u8, 3> = crossdock::open("photo.npy")?.try_into()?; // mapped; the type is checked once
+    let red = photo.slice(s![.., .., 0])?; // a view of the same bytes
+    println!("{:?}", red.read()?.iter().max()); // a lease: no writer meanwhile
+    Ok(())
+}
