@@ -53,7 +53,9 @@ pub(crate) fn headline() -> Result<String> {
 
 fn sentence(record: &str) -> Option<String> {
     let (circumstances, printed) = record.split_once("\n\n")?;
-    let nbytes = printed.split(", ").find_map(|part| part.strip_suffix(" bytes"))?;
+    // Strides are in bytes, too.
+    let mut counts = printed.split(", ").filter_map(|part| part.strip_suffix(" bytes"));
+    let nbytes = counts.find(|count| count.parse::<u64>().is_ok())?;
     let row = printed.lines().find(|line| line.trim_start().starts_with(PEER))?;
     let words: Vec<&str> = row.split_whitespace().collect();
     let [.., hand_over, unit, copy, copy_unit] = words[..] else { return None };

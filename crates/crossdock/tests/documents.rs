@@ -75,7 +75,7 @@ fn the_readme_says_whether_cuda_ran_on_hardware() {
 mod photo {
     include!("../examples/photo.rs");
 
-    pub fn run() -> crossdock::Result<()> {
+    pub(crate) fn run() -> crossdock::Result<()> {
         main()
     }
 }
