@@ -73,7 +73,7 @@ fn the_readme_says_whether_cuda_ran_on_hardware() {
 
 /// The example of the README, which reads `photo.npy` in the current folder.
 mod photo {
-    include!("../examples/photo.rs");
+    include!("../../../docs/photo.rs");
 
     pub(crate) fn run() -> crossdock::Result<()> {
         main()
@@ -82,7 +82,7 @@ mod photo {
 
 #[test]
 fn the_example_of_the_readme_runs() {
-    let example = include_str!("../examples/photo.rs");
+    let example = include_str!("../../../docs/photo.rs");
     let (_, program) = example.split_once("\n\n").unwrap();
     assert!(read("README.md").contains(&format!("```rust,no_run\n{program}```")), "{program}");
     let folder = std::env::temp_dir().join(format!("crossdock-documents-{}", std::process::id()));
