@@ -37,27 +37,56 @@ fn code(prose: &str) -> Vec<&str> {
     prose.split('`').skip(1).step_by(2).collect()
 }
 
-/// Every word of every source in Rust, Ruby and Python, and the sources' names.
-fn words() -> HashSet<String> {
-    let mut words = HashSet::new();
-    let mut folders = ["crates", "bench", "xtask", "fuzz/fuzz_targets", "bindings"]
+/// The sources in Rust, Ruby and Python, without build outputs.
+fn sources() -> Vec<PathBuf> {
+    let mut folders = ["crates", "bench", "xtask", "fuzz/src", "fuzz/fuzz_targets", "bindings"]
         .map(|folder| root().join(folder))
         .to_vec();
+    let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                // Build outputs are not sources.
                 folders
                     .extend(Some(path).filter(|path| !path.ends_with("target") && !path.ends_with("vendor")));
             } else if is_source(&path) && !path.ends_with("documents.rs") {
-                words.extend(path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));
-                let text = fs::read_to_string(path).unwrap();
-                words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
+                sources.push(path);
             }
         }
     }
+    sources
+}
+
+/// Every word of every source, and the sources' names.
+fn words() -> HashSet<String> {
+    let mut words = HashSet::new();
+    for path in sources() {
+        words.extend(path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));
+        let text = fs::read_to_string(path).unwrap();
+        words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
+    }
     words
+}
+
+/// The comment lines of the Rust sources: path and number, the line, and whether it is in a block
+/// of code.
+fn comments() -> Vec<(String, String, bool)> {
+    let mut comments = Vec::new();
+    for path in sources().into_iter().filter(|path| path.extension().is_some_and(|kind| kind == "rs")) {
+        let mut is_code = false;
+        for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+            let Some(text) = line.trim_start().strip_prefix("//") else {
+                is_code = false;
+                continue;
+            };
+            let is_fence = text.trim_start_matches(['/', '!', ' ']).starts_with("```");
+            is_code ^= is_fence;
+            let place = format!("{}:{}", path.strip_prefix(root()).unwrap().display(), number + 1);
+            comments.push((place, line.to_owned(), is_code || is_fence));
+        }
+    }
+    assert!(comments.len() > 10_000, "{} lines of comments were seen", comments.len());
+    comments
 }
 
 fn is_source(path: &Path) -> bool {
@@ -149,6 +178,37 @@ fn identifiers_exist() {
         }
     }
     assert!(seen >= 25, "{seen} identifiers were seen");
+}
+
+/// Beginnings of SAFETY lines that defer to another place and name no fact.
+const DEFERRING: [&str; 7] =
+    ["as above", "as before", "as for", "see above", "same as", "likewise", "the caller's word"];
+
+#[test]
+fn safety_lines_name_a_fact() {
+    let mut deferring = Vec::new();
+    for (place, line, _) in comments() {
+        let Some((_, reason)) = line.split_once("SAFETY: ") else { continue };
+        if DEFERRING.iter().any(|phrase| reason.to_lowercase().starts_with(phrase)) {
+            deferring.push(format!("{place}: {reason}"));
+        }
+    }
+    assert!(deferring.is_empty(), "{}", deferring.join("\n"));
+}
+
+#[test]
+fn comments_have_at_most_100_columns() {
+    let is_too_long = |line: &str| {
+        let text = line.trim_start().trim_start_matches(['/', '!', ' ']);
+        // Rows of tables, and links, are not wrapped.
+        line.chars().count() > 100 && !text.starts_with('|') && !text.contains("://")
+    };
+    let long: Vec<String> = comments()
+        .into_iter()
+        .filter(|(_, line, is_code)| !is_code && is_too_long(line))
+        .map(|(place, line, _)| format!("{place}: {} columns", line.chars().count()))
+        .collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
 #[test]

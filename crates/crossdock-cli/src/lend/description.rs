@@ -16,15 +16,15 @@ pub(crate) type Environment = [(&'static str, String); 7];
 pub(super) struct Array<'a> {
     fd: i32,
     dtype: String,
-    /// NumPy's type string; for a record, that of as many bytes. This and each of the next three is
-    /// `None` if its consumer has no such type.
-    typestr: Option<String>,
+    /// NumPy's type string; for a type that NumPy lacks and for a record, that of as many bytes.
+    typestr: String,
     /// The Python literal from which `numpy.dtype` constructs the dtype.
-    descr: Option<String>,
-    /// The format of Python's `struct` and `memoryview`.
+    descr: String,
+    /// The format of Python's `struct` and `memoryview`. A float that Python lacks is read as its
+    /// bits; other types that Python lacks are `None`.
     #[serde(rename = "struct")]
     struct_format: Option<String>,
-    /// The type of Ruby's `IO::Buffer#get_value`.
+    /// The type of Ruby's `IO::Buffer#get_value`, likewise.
     io_buffer: Option<String>,
     itemsize: usize,
     shape: &'a [usize],
@@ -40,10 +40,11 @@ impl<'a> Array<'a> {
     /// The array behind the descriptor with this number.
     pub(super) fn new(fd: i32, described: &'a Description) -> Self {
         let (dtype, layout, span) = (described.dtype(), described.layout(), described.span());
-        let spelling = typestr::print(dtype).ok();
-        let (typestr, descr) = match dtype.kind() {
-            DTypeKind::Scalar(_) => (spelling.clone(), spelling.map(|text| format!("'{text}'"))),
-            _ => (Some(format!("|V{}", dtype.itemsize())), spelling),
+        let bytes = format!("|V{}", dtype.itemsize());
+        let (typestr, descr) = match (dtype.kind(), typestr::print(dtype)) {
+            (DTypeKind::Scalar(_), Ok(text)) => (text.clone(), format!("'{text}'")),
+            (_, Ok(text)) => (bytes, text),
+            (_, Err(_)) => (bytes.clone(), format!("'{bytes}'")),
         };
         Self {
             fd,
@@ -109,10 +110,30 @@ fn struct_format(dtype: &DType) -> Option<String> {
         ScalarKind::Float32 => "f",
         ScalarKind::Float64 => "d",
         ScalarKind::Bytes(len) => return Some(format!("{len}s")),
+        ScalarKind::BFloat16 => "H",
+        kind if is_small_float(kind) => "B",
         _ => return None,
     };
     let mark = scalar.byte_order().filter(|_| !scalar.is_native()).map(ByteOrder::symbol);
     Some(mark.into_iter().collect::<String>() + letter)
+}
+
+/// Whether this is a float of at most 8 bits, which takes one byte.
+fn is_small_float(kind: ScalarKind) -> bool {
+    matches!(
+        kind,
+        ScalarKind::Float8E3M4
+            | ScalarKind::Float8E4M3
+            | ScalarKind::Float8E4M3B11Fnuz
+            | ScalarKind::Float8E4M3Fn
+            | ScalarKind::Float8E4M3Fnuz
+            | ScalarKind::Float8E5M2
+            | ScalarKind::Float8E5M2Fnuz
+            | ScalarKind::Float8E8M0Fnu
+            | ScalarKind::Float6E2M3Fn
+            | ScalarKind::Float6E3M2Fn
+            | ScalarKind::Float4E2M1Fn
+    )
 }
 
 /// The type by which Ruby's `IO::Buffer` reads one element: in capitals for big-endian.
@@ -121,11 +142,12 @@ fn io_buffer_type(dtype: &DType) -> Option<String> {
     let name = match scalar.kind() {
         // One byte has no order, and these two types are always in capitals.
         ScalarKind::Int8 => return Some("S8".into()),
-        ScalarKind::UInt8 => return Some("U8".into()),
+        ScalarKind::UInt8 | ScalarKind::Bool => return Some("U8".into()),
+        kind if is_small_float(kind) => return Some("U8".into()),
         ScalarKind::Int16 => "s16",
         ScalarKind::Int32 => "s32",
         ScalarKind::Int64 | ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_) => "s64",
-        ScalarKind::UInt16 => "u16",
+        ScalarKind::UInt16 | ScalarKind::Float16 | ScalarKind::BFloat16 => "u16",
         ScalarKind::UInt32 => "u32",
         ScalarKind::UInt64 => "u64",
         ScalarKind::Float32 => "f32",
@@ -158,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_spelt_for_each_language_and_not_at_all_where_it_has_none() {
+    fn types_are_spelt_for_each_language_and_as_bits_where_it_lacks_a_float() {
         for (dtype, typestr, descr, format, io_buffer) in [
             ("uint8", "|u1", "'|u1'", "B", "U8"),
             (">int16", ">i2", "'>i2'", ">h", "S16"),
@@ -166,7 +188,11 @@ mod tests {
             ("datetime64[ns]", "<M8[ns]", "'<M8[ns]'", "q", "s64"),
             ("S5", "|S5", "'|S5'", "5s", ""),
             ("[('a', '<i4'), ('b', '|u1', (3,))]", "|V7", "[('a', '<i4'), ('b', '|u1', (3,))]", "", ""),
-            ("bfloat16", "", "", "", ""),
+            ("bool", "|b1", "'|b1'", "?", "U8"),
+            ("float16", "<f2", "'<f2'", "e", "u16"),
+            ("bfloat16", "|V2", "'|V2'", "H", "u16"),
+            (">bfloat16", "|V2", "'|V2'", ">H", "U16"),
+            ("float8_e4m3fn", "|V1", "'|V1'", "B", "U8"),
             ("complex64", "<c8", "'<c8'", "", ""),
         ] {
             let array = described(dtype);
