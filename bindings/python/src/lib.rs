@@ -3,6 +3,19 @@
 //! The type has hand-written slots, since PyO3's general trampoline is too slow for exports that
 //! take nanoseconds; the functions are PyO3's. Work without the interpreter (formats, request
 //! negotiation, DLPack's structs) is in the library.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `object.rs`, `array_type.rs` | the object, and the slots of its type |
+//! | `protocols.rs`, `import.rs` | the order in which protocols are tried; when a copy is made |
+//! | `buffer/export.rs` | exports by the buffer protocol |
+//! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
+//! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
+//! | `owner.rs`, `kept.rs` | release of Python references; state kept for consumers |
+//! | `device.rs` | names of devices, and copies to them |
+//! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
+//!
+//! `python/crossdock/_explain/` describes Python objects for the library's `exchange::explain`.
 
 mod arguments;
 mod array_type;

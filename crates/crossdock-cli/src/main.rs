@@ -8,6 +8,8 @@
 //!
 //! A subcommand prints through [`out`] once, after all work is done: a failed one has printed
 //! nothing.
+//!
+//! `terminal.rs` escapes text from files before it reaches a terminal.
 
 mod bench;
 mod convert;

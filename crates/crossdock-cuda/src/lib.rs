@@ -51,6 +51,10 @@
 //! A driver that was in use does not survive a fork. In the child every call is an error, and drops
 //! release nothing. A child must not access pinned or managed memory that it inherits; copy it to
 //! pageable memory before the fork.
+//!
+//! # Files
+//!
+//! `driver.rs` is the one table of the driver's functions; `load.rs` opens the library.
 
 mod block;
 mod context;

@@ -38,6 +38,11 @@
 //! A process that is forked from one that has used OpenCL cannot use it, because the driver's
 //! threads exist in the parent only. Every call is an error, and dropping inherited objects does
 //! nothing.
+//!
+//! # Files
+//!
+//! `driver.rs` is the one table of OpenCL's functions, and `error.rs` names their errors.
+//! `context.rs` has the contexts in use: this crate's, and those of other libraries' objects.
 
 mod context;
 mod copy;

@@ -14,6 +14,18 @@
 //! An array is a handle: cloning, slicing, permuting and reshaping return another handle on the
 //! same bytes, in O(rank) and without a heap block up to eight dimensions. The elements are
 //! accessed under a lease, or by value through [`Array::get`], which takes a lease for the call.
+//!
+//! # Files
+//!
+//! | file | contents |
+//! |---|---|
+//! | `raw.rs`, `typed.rs`, `dynamic.rs` | the common core, `Array` and `DArray` |
+//! | `queries.rs`, `axes.rs`, `access.rs` | macros: methods of several array types, written once |
+//! | `element.rs` | loads and stores of one element, under a brief lease |
+//! | `extent.rs` | the byte ranges of an array, for the overlap check |
+//! | `indirect.rs` | the only constructor of indirect arrays |
+//! | `moving.rs`, `on_device.rs` | arrays copied to other places, and work done there |
+//! | `display/` | arrays as text |
 
 mod access;
 mod axes;

@@ -43,6 +43,17 @@
 //! [`driver`] has the queue that keeps the values in-flight work needs, and [`Signal`] is an event
 //! for devices whose driver has none. The page `docs/device.md` shows a complete device in 200
 //! lines, and how to run the checks of `crossdock-conformance` on it.
+//!
+//! # Files
+//!
+//! | file | contents |
+//! |---|---|
+//! | `manager.rs`, `registry.rs` | the three traits; registered drivers and opened devices |
+//! | `copy.rs`, `map.rs` | the only choice of who copies or maps between two places |
+//! | `events.rs` | in-flight work that every lease for CPU access waits for |
+//! | `engine/` | the trait of engines, and the work that they perform |
+//! | `engine/source/` | one text of kernels for OpenCL, CUDA (`cargo xtask ptx`) and the host |
+//! | `driver/` | queues and locks for drivers, and the thread that finishes work |
 
 mod adopt;
 mod allocate;

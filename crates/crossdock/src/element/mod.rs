@@ -7,6 +7,9 @@
 //! and written by [`DType::to_typestr`], and in the format of Python's buffers by
 //! [`DType::from_pep3118`] and [`DType::to_pep3118`]. A part that a spelling cannot express is an
 //! error that names the part.
+//!
+//! `value/` is the only interpreter of an element's bytes; `dialect/` has a parser and a printer
+//! for each spelling of dtypes.
 
 pub(crate) mod dialect;
 mod dtype;

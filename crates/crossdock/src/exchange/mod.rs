@@ -30,6 +30,10 @@
 //! | `safetensors` | `safetensors-types-0_8` | `LeasedTensor`, in place | views |
 //!
 //! Each protocol has its own folder and does not depend on another protocol.
+//!
+//! Every byte from outside is foreign until one function has checked it, and each of these
+//! functions has a fuzz target. `files/new_file/` is the only code that writes files; `explain/`
+//! reports by which protocols an array is exported.
 
 mod crates;
 pub(crate) mod explain;

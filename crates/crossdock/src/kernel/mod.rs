@@ -2,6 +2,14 @@
 //!
 //! All accesses to elements are racy ([`crate::memory::racy`]), so kernels may run under a Share or
 //! a Pin lease. [`device`] works on memory that the CPU cannot address.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `copy/` | `follow.rs` walks pointers, `plan.rs` orders axes, `direct.rs` chooses the way |
+//! | `casting.rs`, `cast/` | the rules for numbers that do not fit, and the conversion in blocks |
+//! | `records/` | conversion of elements with fields |
+//! | `device/` | work of devices; `steps.rs` divides the CPU's plan into steps |
+//! | `cpu.rs`, `threads/` | the instruction sets in use; threads of the feature `rayon` |
 
 mod block;
 mod cast;

@@ -25,6 +25,9 @@
 //! assert_eq!((red.shape(), red.strides()), (&[380, 320], &[1920, 6]));
 //! # Ok::<(), crossdock::Error>(())
 //! ```
+//!
+//! `span.rs` is the only bounds checker; every importer uses it. The compiler forbids `unsafe` in
+//! this layer.
 
 mod axes;
 mod cut;

@@ -8,6 +8,32 @@
 //!
 //! The layers above make windows on regions ([`buffer`](crate::buffer)), allocate regions from
 //! pools ([`pool`](crate::pool)), and place them on devices ([`device`](crate::device)).
+//!
+//! # Threads, forks and signals
+//!
+//! Handles, guards and views may move to any thread. A release runs on the thread that drops the
+//! last handle or lease. CPU access to memory with in-flight device work waits for that work. User
+//! code (an owner's release, an event, a device factory, an allocator, a deleter) runs while the
+//! library holds no lock.
+//!
+//! Locks that outlive a call are held across `fork`, so that the child finds them free. The library
+//! has at most two threads, one for cached blocks and one for device work; both block all signals
+//! and exist only while there is work. The `SIGBUS` handler is installed when a map asks to be
+//! guarded.
+//!
+//! # Files
+//!
+//! | file | contents |
+//! |---|---|
+//! | `word.rs` | the lease word, which alone decides who may access the memory |
+//! | `header.rs`, `handle.rs`, `lease.rs`, `release.rs` | who frees memory, and when |
+//! | `owner/` | one file for each kind of owner; seals of shared memory are in `shared.rs` |
+//! | `work.rs` | the device work that an allocation waits for |
+//! | `racy/` | the only accesses to bytes that another thread or process may write |
+//! | `overlap/` | the only decision whether two operands share bytes |
+//! | `copied.rs` | the only counter of copied bytes |
+//! | `book/` | live allocations and leases, which the ledger reads |
+//! | `fork.rs`, `thread.rs`, `fault.rs` | locks across forks, threads, the `SIGBUS` guard |
 
 mod access;
 mod allocation;

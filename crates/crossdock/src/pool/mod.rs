@@ -5,6 +5,17 @@
 //!              │ charged for
 //!            Block ──> UninitBuffer, MutableBuffer ──> Buffer      made by the layer above
 //! ```
+//!
+//! # Files
+//!
+//! | file | contents |
+//! |---|---|
+//! | `account.rs`, `source.rs` | the chain of accounts, and the source at its end |
+//! | `block.rs` | one block and its header |
+//! | `charge.rs` | the amount in use, the limit, and the credit that threads keep |
+//! | `slot.rs`, `numbers.rs`, `front.rs`, `counters.rs` | state of each thread |
+//! | `mapped.rs`, `cache/` | large blocks, and the thread that returns free ones to the system |
+//! | `debug.rs` | guard bytes and patterns of debug mode |
 
 mod account;
 #[cfg(feature = "allocator-api2-0_2")]

@@ -10,6 +10,18 @@
 //! any order, any type and any device that the CPU can address. The lease is exactly the requested
 //! one. Nothing is copied unless the request permits it, and the grant records a copy with its
 //! reason.
+//!
+//! # Files
+//!
+//! | file | contents |
+//! |---|---|
+//! | `request.rs`, `refusal.rs`, `reason.rs` | the request, and why it is refused |
+//! | `negotiation.rs` | in place or a copy, for all protocols; `producer.rs` has a fast path |
+//! | `terms.rs` | what a protocol can describe, and the lease of its exports, as data |
+//! | `copying.rs` | the copy that a request permits |
+//! | `synchronization.rs` | stream numbers of protocols, and who waits |
+//! | `located.rs` | checks of elements at an address that another library describes |
+//! | `registry.rs`, `rows.rs` | producers of foreign Rust types, in a lock-free table |
 
 mod chunks;
 mod copied;

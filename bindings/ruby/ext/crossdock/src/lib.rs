@@ -11,6 +11,9 @@
 //! ```
 //!
 //! Every function that Ruby calls catches panics, and raises only after everything was dropped.
+//!
+//! `producers` finds the producer of an object, `files` writes pipes and devices by Ruby's own IO,
+//! so that a signal ends the wait. The adapters by class are in `lib/crossdock/adapters.rb`.
 
 mod adapters;
 mod api;

@@ -25,6 +25,13 @@
 //!
 //! An object that exports another object's data keeps that object alive itself, from its `get` to
 //! its `release`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `foreign.rs` | the only check of what a producer of C filled in |
+//! | `records.rs`, `state.rs` | the views in use, by number and generation; who releases one |
+//! | `classes.rs` | producers by class of C, in a table that is read without a lock |
+//! | `standing.rs`, `import.rs` | exports to, and imports from, another hub such as Ruby's |
 
 pub(crate) mod abi;
 mod access;
