@@ -21,8 +21,8 @@ pub(crate) const MEASURES: &[Measure] = &[
 
 const ARC: &str = "Arc::clone + drop";
 
-/// Adds up all elements, found by index. Floats are added in the order in which they are found, so that nobody can do it
-/// several at a time.
+/// Adds up all elements, found by index. Floats are added in the order in which they are found, so
+/// that no compiler can vectorise it.
 fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     const PEER: &str = "raw pointer";
     const SIDE: usize = 1024;
@@ -51,7 +51,8 @@ fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             PEER,
             answer,
             by_index!(view.as_ptr(), |a, i, j| {
-                // SAFETY: the element is one of the array's, which is constant while the guard is there.
+                // SAFETY: the element is one of the array's, which is constant while the guard is
+                // there.
                 unsafe { a.wrapping_add(i * SIDE + j).read() }
             }),
         ),
@@ -72,8 +73,8 @@ fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     harness::measure("sum of 1024 x 1024 f32 by index", Scale::gigabytes(SIDE * SIDE * 4), &[PEER], cases)
 }
 
-/// Adds up all elements, row by row. Integers may be added several at a time, and are where the compiler sees that they lie
-/// side by side.
+/// Adds up all elements, row by row. Integers may be added several at a time, and are where the
+/// compiler sees that they lie side by side.
 fn rows(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     const PEER: &str = "slices";
     const SIDE: usize = 256;

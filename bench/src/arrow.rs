@@ -12,7 +12,8 @@ use crate::Result;
 /// The environment variable that says where the built peer is.
 pub(crate) const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
 
-/// The table at the end of `peers/arrow.cc`, field by field. A function that takes no pointers may be given any numbers.
+/// The table at the end of `peers/arrow.cc`, field by field. A function that takes no pointers may
+/// be given any numbers.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Functions {
@@ -47,7 +48,7 @@ pub(crate) struct Capped(*mut c_void);
 
 // SAFETY: Arrow's pools may be used from any thread.
 unsafe impl Send for Capped {}
-// SAFETY: as above.
+// SAFETY: Arrow's pools synchronise their own counters, so threads may share one.
 unsafe impl Sync for Capped {}
 
 impl Arrow {
@@ -55,7 +56,8 @@ impl Arrow {
     pub(crate) fn load() -> Result<Option<Self>> {
         let Some(path) = std::env::var_os(LIBRARY) else { return Ok(None) };
         let failed = |error: libloading::Error| format!("{}: {error}", path.display());
-        // SAFETY: the initialisers of Arrow C++ and of the C++ runtime, which expect nothing of the program.
+        // SAFETY: the initialisers of Arrow C++ and of the C++ runtime, which expect nothing of the
+        // program.
         let library = unsafe { Library::new(&path) }.map_err(failed)?;
         // SAFETY: what `peers/arrow.cc` calls so is a constant `Functions`.
         let table = unsafe { library.get::<*const Functions>(b"crossdock_bench_arrow\0") }.map_err(failed)?;
@@ -151,8 +153,8 @@ impl Arrow {
         unsafe { (self.functions.equals)(count, left.as_ptr(), right.as_ptr(), left.len()) }
     }
 
-    /// Allocates and frees at the pool's limit, counting in `held`: how often the limit was exceeded, and how often the
-    /// pool refused.
+    /// Allocates and frees at the pool's limit, counting in `held`: how often the limit was
+    /// exceeded, and how often the pool refused.
     pub(crate) fn race(
         &self,
         count: usize,
@@ -163,7 +165,8 @@ impl Arrow {
     ) -> (usize, usize) {
         let mut refused = 0usize;
         let race = self.functions.race;
-        // SAFETY: a capped pool; the first number is used atomically, the second is nobody else's.
+        // SAFETY: the pool is a capped pool; the first number is used atomically, and no other
+        // thread uses the second.
         let exceeded = unsafe { race(count, pool.0, nbytes, limit, held.as_ptr(), &raw mut refused) };
         (exceeded, refused)
     }

@@ -1,5 +1,5 @@
-//! MemoryView through the C interface, beside the original in a process of Ruby: the same C loops, compiled with either header
-//! (`bench/peers/views.c`).
+//! MemoryView through the C interface, beside the original in a process of Ruby: the same C loops,
+//! compiled with either header (`bench/peers/views.c`).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsString, c_char};
@@ -20,7 +20,8 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { group: "c", name: "c-formats", run: formats },
 ];
 
-/// The environment variables that say where the loops are: compiled with our header, and as an extension of Ruby.
+/// The environment variables that say where the loops are: compiled with our header, and as an
+/// extension of Ruby.
 const OURS: &str = "CROSSDOCK_BENCH_VIEWS";
 const RUBYS: &str = "CROSSDOCK_BENCH_RUBY_VIEWS";
 
@@ -61,7 +62,8 @@ impl Loops {
         let library = unsafe { Library::new(&path) }.map_err(failed)?;
         // SAFETY: what `peers/views.c` calls so is a constant `Functions`.
         let table = unsafe { library.get::<*const Functions>(b"crossdock_bench_views\0") }.map_err(failed)?;
-        // SAFETY: as above.
+        // SAFETY: `peers/views.c` defines that symbol as a constant of this type, and the library
+        // stays loaded in `_library`.
         let Functions { begin, run } = unsafe { table.read() };
         begin();
         Ok(Self { run, _library: library })

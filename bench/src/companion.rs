@@ -1,8 +1,8 @@
-//! Loops in another process: one whose global allocator is another one, which is a program's choice, made once; or one that
-//! is an interpreter.
+//! Loops in another process: one whose global allocator is another one, which is a program's
+//! choice, made once; or one that is an interpreter.
 //!
-//! The benchmark asks over a pipe for each sample, so that the rounds meet the companion's loops, too; the companion
-//! takes the time.
+//! The benchmark asks over a pipe for each sample, so that the rounds meet the companion's loops,
+//! too; the companion takes the time.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -41,7 +41,8 @@ impl Companion {
         Ok(Self { questions: child.stdin.take(), answers, child })
     }
 
-    /// Runs a loop of [`NAMED`] on one thread or on two: how long it took, and the sum of the answers.
+    /// Runs a loop of [`NAMED`] on one thread or on two: how long it took, and the sum of the
+    /// answers.
     ///
     /// # Panics
     ///

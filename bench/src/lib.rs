@@ -1,6 +1,7 @@
 //! What Crossdock's speed claims rest on, in ratios to peers that are measured in the same run.
 //!
-//! `cargo xtask bench` builds the peers and starts [`run`]; `bench/README.md` says what is measured and how.
+//! `cargo xtask bench` builds the peers and starts [`run`]; `bench/README.md` says what is measured
+//! and how.
 
 mod arrays;
 mod arrow;
@@ -121,7 +122,8 @@ fn main(args: &[&str]) -> Result {
     println!("{peers}");
     let mut lines = Vec::new();
     for measure in &chosen {
-        // In a process of its own: what one table leaves in caches, heaps and threads does not meet the next.
+        // In a process of its own: what one table leaves in caches, heaps and threads does not meet
+        // the next.
         let mut command = Command::new(std::env::current_exe()?);
         let output = command
             .args(["--here", measure.name])
@@ -155,7 +157,8 @@ fn main(args: &[&str]) -> Result {
     Ok(())
 }
 
-/// The tables that the arguments ask for: by the name of a group or of a table, or by a word of the latter.
+/// The tables that the arguments ask for: by the name of a group or of a table, or by a word of the
+/// latter.
 fn choose(args: &[&str]) -> Result<Vec<Measure>> {
     let mut chosen = vec![args.is_empty(); measures().count()];
     for arg in args {

@@ -1,5 +1,5 @@
-//! Loops over the peers that Rust programs link: each runs its operation `count` times, and returns the sum of the
-//! answers.
+//! Loops over the peers that Rust programs link: each runs its operation `count` times, and returns
+//! the sum of the answers.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::hint::black_box;
@@ -15,7 +15,8 @@ pub(crate) type Loop = fn(usize, usize) -> usize;
 pub(crate) const NAMED: &[(&str, Loop)] =
     &[("arrow-buffer", arrow_buffer), ("bytes", bytes), ("crossdock", crossdock), ("global", global)];
 
-/// Whether a pointer is aligned to `alignment`, as an answer; the optimiser does not know the pointer.
+/// Whether a pointer is aligned to `alignment`, as an answer; the optimiser does not know the
+/// pointer.
 fn aligned<T>(ptr: *const T, alignment: usize) -> usize {
     usize::from(!ptr.is_null() && black_box(ptr).addr().is_multiple_of(alignment))
 }

@@ -11,7 +11,7 @@ const BARS: [(&str, &str, f64, f64); 3] = [
     ("crossdock, 2 threads", "#9ec5fe", 11.0, 5.0),
     ("crossdock, into a new array", "#7c5cd6", 11.0, 5.0),
 ];
-/// Peers, as dots. Whoever is not named here has the last colour.
+/// The colours of the peers' dots. Peers without a name here have the last colour.
 const DOTS: [(&str, &str); 7] = [
     ("NumPy", "#e36209"),
     ("ndarray", "#22863a"),

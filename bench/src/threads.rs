@@ -6,10 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const THREADS: usize = 2;
-/// So many operations before the clock runs: what a thread does once, when it first allocates, is not timed.
+/// So many operations before the clock runs: what a thread does once, when it first allocates, is
+/// not timed.
 const WARM_UP: usize = 256;
 
-/// Runs `work(count)` on two threads. Returns the time from when both could begin until both had ended, and the answer.
+/// Runs `work(count)` on two threads. Returns the time from when both could begin until both had
+/// ended, and the answer.
 ///
 /// # Panics
 ///

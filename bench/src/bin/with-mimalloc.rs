@@ -1,4 +1,5 @@
-//! Peers as they are in a program whose global allocator is mimalloc; a companion of `crossdock-bench`.
+//! Peers as they are in a program whose global allocator is mimalloc; a companion of
+//! `crossdock-bench`.
 
 #[global_allocator]
 static MIMALLOC: mimalloc::MiMalloc = mimalloc::MiMalloc;

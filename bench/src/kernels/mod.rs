@@ -1,4 +1,5 @@
-//! Kernels beside `memcpy` and beside what one would take instead, in the works of `crossdock-measure`.
+//! Kernels beside `memcpy` and beside what one would take instead, in the works of
+//! `crossdock-measure`.
 
 mod crates;
 pub(crate) mod native;

@@ -1,4 +1,5 @@
-//! Loops as one writes them where there is no library for it, as the compiler makes them of what is the default.
+//! Loops as one writes them where there is no library for it, as the compiler makes them of what is
+//! the default.
 
 use crossdock::memory::Pod;
 use crossdock_measure::{Engine, Job, Operation, Result, Task};
@@ -16,7 +17,8 @@ fn convert<'a, T: Pod, U: Pod>(task: &'a Task, convert: impl Fn(T) -> U + 'a) ->
     })
 }
 
-/// Where the fields of a record lie that has gaps between them, and where they do without: from, to and how many bytes.
+/// Where the fields of a record lie that has gaps between them, and where they do without: from, to
+/// and how many bytes.
 const FIELDS: [(usize, usize, usize); 5] = [(0, 0, 1), (8, 1, 8), (16, 9, 4), (20, 13, 2), (24, 15, 8)];
 
 impl Engine for Plain {

@@ -1,4 +1,5 @@
-//! What peers need that know element types by Rust's types: the same memory as typed arrays and as slices.
+//! What peers need that know element types by Rust's types: the same memory as typed arrays and as
+//! slices.
 
 use crossdock::element::{DType, Element};
 use crossdock::memory::Pod;

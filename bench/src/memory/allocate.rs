@@ -1,4 +1,5 @@
-//! Allocate and free: the answer of each is that the memory is there, and aligned as its owner promises.
+//! Allocate and free: the answer of each is that the memory is there, and aligned as its owner
+//! promises.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -115,8 +116,8 @@ pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     harness::measure(title, Scale::NANOSECONDS, &[MALLOC, ARROW], cases)
 }
 
-/// The library cannot be built without its ledger, hence there is no figure without one to compare with: what the
-/// ledger costs while it is off is within the ratio to `malloc`.
+/// The library cannot be built without its ledger, hence there is no figure without one to compare
+/// with: what the ledger costs while it is off is within the ratio to `malloc`.
 pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![

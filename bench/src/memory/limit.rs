@@ -1,7 +1,8 @@
 //! Two threads at a pool's limit: how often they hold more than it allows.
 //!
-//! What the threads hold is counted beside the pool: added after the pool has said yes, and subtracted before the memory
-//! is freed. So a count above the limit is an excess beyond doubt. In between, the memory is written, as it would be.
+//! What the threads hold is counted beside the pool: added after the pool has said yes, and
+//! subtracted before the memory is freed. So a count above the limit is an excess beyond doubt. In
+//! between, the memory is written, as it would be.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -57,7 +58,8 @@ fn own(pool: &Pool, held: &AtomicUsize) -> (usize, usize) {
 ///
 /// # Panics
 ///
-/// Where the pool never refused: then the threads never met at the limit, and the count says nothing.
+/// Where the pool never refused: then the threads never met at the limit, and the count says
+/// nothing.
 fn race(run: impl Fn(&AtomicUsize) -> (usize, usize) + Sync) -> usize {
     let held = AtomicUsize::new(0);
     let sums = threads::together(|| (), || run(&held));

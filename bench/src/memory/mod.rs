@@ -16,7 +16,8 @@ const GROUP: &str = "memory";
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// Memory that was written before, at an address and in pages that are as good as they get: for the limits.
+/// Memory that was written before, at an address and in pages that are as good as they get: for the
+/// limits.
 fn warm(nbytes: usize) -> crossdock::Result<MutableBuffer> {
     let mut bytes = MutableBuffer::new()?;
     bytes.resize(nbytes)?;

@@ -1,7 +1,8 @@
 //! What stays resident after the last free, with no further call.
 //!
-//! Each owner is measured in a process of its own, which holds 64 MiB all the time and allocates, writes and frees
-//! 64 MiB beside them again and again. The figure is what is resident beyond what is live, as a part of what is live.
+//! Each owner is measured in a process of its own, which holds 64 MiB all the time and allocates,
+//! writes and frees 64 MiB beside them again and again. The figure is what is resident beyond what
+//! is live, as a part of what is live.
 
 use std::fs;
 use std::process::Command;
@@ -76,7 +77,8 @@ pub(crate) fn child(owner: &str) -> Result {
     Ok(())
 }
 
-/// Resident bytes beyond those that live, in percent of those that live: at the last free, and after a quiet time.
+/// Resident bytes beyond those that live, in percent of those that live: at the last free, and
+/// after a quiet time.
 fn excess<T>(keep: impl FnOnce() -> Result<(T, usize)>, block: impl Fn() -> Result<u8>) -> Result<[f64; 2]> {
     let before = resident_now()?;
     let (kept, live) = keep()?;

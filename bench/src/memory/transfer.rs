@@ -65,7 +65,8 @@ pub(super) fn allocate_and_write(_: &Measure, arrow: Option<&Arrow>) -> Result<T
     harness::measure("allocate + write + free 64 MiB", scale, &[LIMIT, ARROW], cases)
 }
 
-/// Allocates from the default pool and fills with sevens; the last byte, read from the finished buffer.
+/// Allocates from the default pool and fills with sevens; the last byte, read from the finished
+/// buffer.
 pub(super) fn own_filled(nbytes: usize) -> crossdock::Result<u8> {
     let mut fresh = UninitBuffer::new(nbytes)?;
     fresh.as_uninit_mut().fill(MaybeUninit::new(SEVEN));

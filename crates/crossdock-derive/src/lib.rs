@@ -23,11 +23,11 @@ use syn::{DeriveInput, parse_macro_input};
 /// `Copy` and has no generics, and every field is an `Element`: a number, an array of elements, or
 /// another struct with this derive.
 ///
-/// Where the library has another name than `crossdock` (a renamed dependency, or a crate that exports
-/// it), `#[element(crate = path::to::crossdock)]` at the struct says its path.
+/// Where the library has another name than `crossdock` (a renamed dependency, or a crate that
+/// exports it), `#[element(crate = path::to::crossdock)]` at the struct says its path.
 ///
-/// A struct with padding does not compile, because the bytes of padding may be uninitialised; the error says where a
-/// field is missing and how long it is.
+/// A struct with padding does not compile, because the bytes of padding may be uninitialised; the
+/// error says where a field is missing and how long it is.
 ///
 /// `dtype()` of a record is created once per program and then shared: a clone costs a few
 /// instructions.

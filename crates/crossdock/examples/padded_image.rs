@@ -1,4 +1,5 @@
-//! An image type whose rows are padded becomes a producer: whoever asks gets a view of its pixels, in place.
+//! An image type with padded rows becomes a producer: consumers get a view of its pixels, in
+//! place.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Two programs, one array: the maker lends it, the taker writes it, reads it, and gets it sealed. No element is copied.
+//! Two programs, one array: the maker lends it, the taker writes it, reads it, and gets it sealed.
+//! No element is copied.
 //!
 //! ```sh
 //! cargo run --example shared_memory                  # both
@@ -6,9 +7,10 @@
 //! cargo run --example shared_memory -- take NAME
 //! ```
 //!
-//! When either is killed, at any moment, the other one ends with an error, and the system frees the memory: it has no name that
-//! could be left over. Nor has the socket, which is one of Linux's abstract names. (Every user of the machine may connect to
-//! those: programs that are wary of their neighbours use a socket in a folder of their own, or inherit one.)
+//! When either is killed, at any moment, the other one ends with an error, and the system frees the
+//! memory: it has no name that could be left over. Nor has the socket, which is one of Linux's
+//! abstract names. (Every user of the machine may connect to those: programs that are wary of their
+//! neighbours use a socket in a folder of their own, or inherit one.)
 
 use std::error::Error;
 use std::ffi::CString;
@@ -69,7 +71,8 @@ pub(crate) fn make(name: &str, rounds: usize, patience: Duration) -> Outcome {
         tell(&socket)?;
         wait(&socket)?;
 
-        // The taker has let go of its map for writing, so nobody but us could write: from here on nobody can.
+        // The taker has closed its writable map, so only this process could write. Sealing ends
+        // that, too.
         drop(lent);
         let squares = squares.into_sealed()?;
         shm::send(&socket, &shm::export(&squares, &Request::read())?)?;
@@ -153,7 +156,7 @@ fn until<T>(patience: Duration, mut attempt: impl FnMut() -> std::io::Result<T>)
     }
 }
 
-/// Nobody waits for ever for a program that hangs.
+/// A program that hangs is not waited for forever.
 fn patiently(socket: UnixStream, patience: Duration) -> Outcome<UnixStream> {
     socket.set_read_timeout(Some(patience))?;
     socket.set_write_timeout(Some(patience))?;

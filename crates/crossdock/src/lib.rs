@@ -28,7 +28,7 @@
 //! let green = image.slice(s![.., ..;-1, 1])?; // another handle on the same bytes
 //! let view = crossdock::view(&green, Request::read())?; // a lease, held until the view is dropped
 //! assert_eq!(view.as_view::<u8, 2>()?[[0, 0]], 10);
-//! assert!(image.write().unwrap_err().is_conflict()); // somebody reads
+//! assert!(image.write().unwrap_err().is_conflict()); // a reader holds a lease
 //! # Ok::<(), crossdock::Error>(())
 //! ```
 //!

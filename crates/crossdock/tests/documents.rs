@@ -73,16 +73,18 @@ fn words() -> HashSet<String> {
 fn comments() -> Vec<(String, String, bool)> {
     let mut comments = Vec::new();
     for path in sources().into_iter().filter(|path| path.extension().is_some_and(|kind| kind == "rs")) {
-        let mut is_code = false;
+        let (mut is_code, mut is_python) = (false, false);
         for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
             let Some(text) = line.trim_start().strip_prefix("//") else {
-                is_code = false;
+                (is_code, is_python) = (false, false);
                 continue;
             };
             let is_fence = text.trim_start_matches(['/', '!', ' ']).starts_with("```");
             is_code ^= is_fence;
+            let content = text.trim_start_matches(['/', '!', ' ']);
+            is_python = content.starts_with(">>> ") || is_python && !content.is_empty();
             let place = format!("{}:{}", path.strip_prefix(root()).unwrap().display(), number + 1);
-            comments.push((place, line.to_owned(), is_code || is_fence));
+            comments.push((place, line.to_owned(), is_code || is_fence || is_python));
         }
     }
     assert!(comments.len() > 10_000, "{} lines of comments were seen", comments.len());

@@ -1,4 +1,5 @@
-//! A library in Rust that knows nothing of Python: it makes numbers, and frees them when it is told to.
+//! A library in Rust that knows nothing of Python: it makes numbers, and frees them when it is told
+//! to.
 
 /// The first `count` squares. `free_squares` takes them back.
 #[unsafe(no_mangle)]
@@ -9,11 +10,12 @@ pub extern "C" fn make_squares(count: usize) -> *mut f64 {
 
 /// # Safety
 ///
-/// What `make_squares` returned for this `count`, once.
+/// `squares` is what `make_squares` returned for this `count`, and is freed only once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_squares(squares: *mut f64, count: usize) {
     println!("freed by Rust");
     let slice = std::ptr::slice_from_raw_parts_mut(squares, count);
-    // SAFETY: the caller's word.
+    // SAFETY: `# Safety`: the pointer and the length are those of a boxed slice that
+    // `make_squares` leaked.
     drop(unsafe { Box::from_raw(slice) });
 }

@@ -176,7 +176,7 @@ guard! {
     ///
     /// let array = Array::from_vec(vec![1, 2, 3], [3])?;
     /// let pinned = array.pin()?;
-    /// array.set([1], 20)?; // nobody relies on constancy, so this is permitted
+    /// array.set([1], 20)?; // permitted: no lease promises constancy
     /// assert_eq!(pinned.values().sum::<i32>(), 24);
     /// # Ok::<(), crossdock::Error>(())
     /// ```

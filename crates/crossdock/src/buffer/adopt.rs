@@ -92,9 +92,9 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// 1. Until `release` is called, `nbytes` bytes at `ptr` are valid for reads. They are valid for
-    ///    writes too, unless `birth` is `Constant` or the caller makes the buffer read-only before
-    ///    it writes or passes it on.
+    /// 1. Until `release` is called, `nbytes` bytes at `ptr` are valid for reads. They are valid
+    ///    for writes too, unless `birth` is `Constant` or the caller makes the buffer read-only
+    ///    before it writes or passes it on.
     /// 2. If the place is the host, they are initialised.
     /// 3. If `birth` is `Sole`, no other party accesses them. If it is `Constant`, no party writes
     ///    them.

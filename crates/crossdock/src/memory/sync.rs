@@ -1,4 +1,5 @@
-//! The atomics of the lease word: the standard library's, or the model checker's under `--cfg loom`.
+//! The atomics of the lease word: the standard library's, or the model checker's under `--cfg
+//! loom`.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};

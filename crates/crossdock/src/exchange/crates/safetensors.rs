@@ -32,7 +32,7 @@
 //! std::fs::write(&path, safetensors::serialize([("weights", tensor)], None)?)?;
 //!
 //! let map = Buffer::map(std::fs::File::open(&path)?, MapOptions::new())?;
-//! // SAFETY: nobody writes this file any more.
+//! // SAFETY: no process writes this file while it is mapped.
 //! let map = unsafe { map.assume_constant() };
 //! let bytes = map.read()?; // keeps the map, and the views of it
 //! let tensors = SafeTensors::deserialize(&bytes)?;

@@ -34,7 +34,7 @@
 //! let ours = DArray::try_from(&theirs)?;
 //! assert_eq!(ours.as_ptr(), theirs.buffers()[0].as_ptr());
 //! let ours = Array::<i64, 1>::try_from(ScalarBuffer::from(vec![7i64, 8]))?;
-//! assert!(ours.set([0], 9).is_ok()); // nobody else has it
+//! assert!(ours.set([0], 9).is_ok()); // no other handle shares it
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

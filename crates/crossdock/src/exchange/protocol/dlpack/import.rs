@@ -61,7 +61,7 @@ use crate::memory::{Birth, DeviceKind, Place};
 ///
 /// let array = Array::from_vec(vec![1.5f32, 2.5], [2])?;
 /// let tensor = dlpack::export_versioned(&array, &ExportOptions::new())?.into_raw();
-/// // SAFETY: the tensor was just exported, and nobody else consumes it.
+/// // SAFETY: the tensor was just exported, and this is its only consumer.
 /// let imported: Array<f32, 1> = unsafe { dlpack::import_versioned(tensor) }?.try_into()?;
 /// assert_eq!(imported.pin()?.to_vec(), [1.5, 2.5]);
 /// # Ok::<(), crossdock::Error>(())

@@ -58,7 +58,7 @@
 //! assert!(array.write().is_err()); // the consumer may write
 //! let tensor = exported.into_raw(); // now it is up to the consumer to call the deleter
 //!
-//! // SAFETY: the tensor was just exported, and nobody else consumes it.
+//! // SAFETY: the tensor was just exported, and this is its only consumer.
 //! let imported = unsafe { dlpack::import_versioned(tensor) }?;
 //! assert_eq!(imported.as_ptr(), backwards.as_ptr().cast());
 //! assert_eq!((imported.shape(), imported.strides()), (&[2, 3][..], &[12, -4][..]));

@@ -47,7 +47,7 @@ impl Prepared {
     ///
     /// let array = DArray::from(Array::from_vec(vec![1i32, 2, 3, 4, 5, 6], [2, 3])?);
     /// let prepared = Prepared::of(&array)?;
-    /// // SAFETY: of this array, and nobody writes it.
+    /// // SAFETY: the tensor describes this array, which no code writes meanwhile.
     /// let tensor = unsafe { prepared.describe(&array) }?;
     /// assert_eq!((tensor.ndim, tensor.data.cast_const().cast()), (2, array.as_ptr()));
     /// assert!(array.buffer()?.0.write().is_ok()); // nothing is lent

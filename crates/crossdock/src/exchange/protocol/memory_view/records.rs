@@ -148,8 +148,8 @@ fn find_or_make(number: u32) -> Result<&'static Slot> {
         .compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Relaxed)
         .is_err()
     {
-        // SAFETY: `made` was leaked above from a vector with this length and capacity, and the failed
-        // exchange published it to no other thread.
+        // SAFETY: `made` was leaked above from a vector with this length and capacity, and the
+        // failed exchange published it to no other thread.
         drop(unsafe { Vec::from_raw_parts(made, len, capacity) });
     }
     find(number).ok_or_else(exhausted)

@@ -42,9 +42,9 @@ use crate::view::{Access, Terms};
 /// loan.lend(&mut view, Flags::STRIDES)?;
 /// assert_eq!((view.ndim, view.byte_size, loan.held()), (1, 16, 1));
 /// let name = view.reserved;
-/// // SAFETY: one thread, here and below.
+/// // SAFETY: only this thread releases views of this loan.
 /// assert!(unsafe { memory_view::take_back(name) });
-/// // SAFETY: as above.
+/// // SAFETY: only this thread releases views of this loan.
 /// assert!(!unsafe { memory_view::take_back(name) });
 /// # Ok::<(), crossdock::Error>(())
 /// ```
