@@ -60,7 +60,7 @@ fn sentence(record: &str) -> Option<String> {
     let words: Vec<&str> = row.split_whitespace().collect();
     let [.., hand_over, unit, copy, copy_unit] = words[..] else { return None };
     Some(format!(
-        "**{hand_over} {unit}** lends {nbytes} bytes to `{PEER}`; copying them takes {copy} {copy_unit}.\n\
+        "Lending {nbytes} bytes to `{PEER}` takes **{hand_over} {unit}**; copying them takes {copy} {copy_unit}.\n\
          Recorded {circumstances}.\n"
     ))
 }
@@ -95,7 +95,7 @@ mod tests {
     fn the_headline_has_the_first_row_of_its_consumer() {
         let record = "2026-01-02, a machine\n\nuint8 [2, 3], strides [3, 1] bytes, 6 bytes, opened\n\n \
                       whole  Array<T, D>  0 B  5 ns  1 µs\n        ndarray  0 B  7 ns  2 µs\n";
-        let expected = "**7 ns** lends 6 bytes to `ndarray`; copying them takes 2 µs.\nRecorded 2026-01-02, a machine.\n";
+        let expected = "Lending 6 bytes to `ndarray` takes **7 ns**; copying them takes 2 µs.\nRecorded 2026-01-02, a machine.\n";
         assert_eq!(sentence(record).as_deref(), Some(expected));
         assert_eq!(sentence("nothing"), None);
     }
