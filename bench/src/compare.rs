@@ -29,7 +29,7 @@ const BLOCKS: [Block; 6] = [
     Block { name: "misses", page: "COMPARE.md", write: misses },
     Block { name: "arrays", page: "COMPARE.md", write: || Ok(lines(&recorded("arrays")?)) },
     Block { name: "arrow", page: "COMPARE.md", write: || Ok(arrow(&recorded("memory")?)) },
-    Block { name: "headline", page: "README.md", write: tour::headline },
+    Block { name: "headline", page: "README.md", write: headline },
     Block { name: "tour", page: "docs/command.md", write: tour::figures },
 ];
 
@@ -69,6 +69,25 @@ fn with_figures(page: &str, text: &str) -> Result<String> {
 
 fn recorded(group: &str) -> Result<Vec<Runs>> {
     Ok(runs(record::read(&record_of(group))?))
+}
+
+/// The cost of a hand-over in Rust, Python and Ruby, each by one case.
+fn headline() -> Result<String> {
+    let (sentence, circumstances) = tour::headline()?;
+    let mut recorded_where = BTreeSet::from([circumstances]);
+    let mut nanoseconds = |group: &str, case: &str| -> Result<String> {
+        let runs = recorded(group)?.into_iter().find(|runs| runs.last().case == case);
+        let runs = runs.ok_or_else(|| format!("the record of {group} has no case `{case}`"))?;
+        recorded_where.insert(runs.last().circumstances.in_words());
+        Ok(format!("{:.0} ns", runs.figure()))
+    };
+    let python = nanoseconds("python", "np.asarray(x)")?;
+    let ruby = nanoseconds("ruby", "get + release of an array")?;
+    let recorded_where = recorded_where.into_iter().collect::<Vec<_>>().join("; ");
+    Ok(format!(
+        "{sentence}\nIn Python, `np.asarray(x)` takes {python}; in Ruby, a MemoryView is taken and released in {ruby}.\n\
+         Recorded {recorded_where}.\n"
+    ))
 }
 
 /// The dates, machines and sources of the runs, and their number.

@@ -86,8 +86,8 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             black_box(&exported).as_ref().map_or(0, |exported| exported.managed().dl_tensor.ndim as usize)
         }),
         Case::new("buffer protocol: loan + release", 1, || {
-            let loan = crossdock::bindings::pep3118::lend(black_box(&dynamic_shared));
-            black_box(&loan).as_ref().map_or(0, |loan| usize::from(!loan.is_readonly()))
+            let lease = crossdock::bindings::pep3118::lend(black_box(&dynamic_shared));
+            black_box(&lease).as_ref().map_or(0, |lease| usize::from(!lease.is_readonly()))
         }),
         Case::new("Arrow: export + release", 16, || {
             let exported = crossdock::exchange::protocol::arrow::export(

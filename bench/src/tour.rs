@@ -45,13 +45,14 @@ pub(crate) fn figures() -> Result<String> {
     excerpt(&record).ok_or_else(|| format!("{} is no record of the tour", path().display()).into())
 }
 
-/// One sentence with the time of a hand-over to `ndarray`, and that of a copy.
-pub(crate) fn headline() -> Result<String> {
+/// One sentence with the time of a hand-over to `ndarray` and that of a copy, and when and where
+/// they were measured.
+pub(crate) fn headline() -> Result<(String, String)> {
     let record = fs::read_to_string(path())?;
     sentence(&record).ok_or_else(|| format!("{} is no record of the tour", path().display()).into())
 }
 
-fn sentence(record: &str) -> Option<String> {
+fn sentence(record: &str) -> Option<(String, String)> {
     let (circumstances, printed) = record.split_once("\n\n")?;
     // Strides are in bytes, too.
     let mut counts = printed.split(", ").filter_map(|part| part.strip_suffix(" bytes"));
@@ -59,10 +60,10 @@ fn sentence(record: &str) -> Option<String> {
     let row = printed.lines().find(|line| line.trim_start().starts_with(PEER))?;
     let words: Vec<&str> = row.split_whitespace().collect();
     let [.., hand_over, unit, copy, copy_unit] = words[..] else { return None };
-    Some(format!(
-        "Lending {nbytes} bytes to `{PEER}` takes **{hand_over} {unit}**; copying them takes {copy} {copy_unit}.\n\
-         Recorded {circumstances}.\n"
-    ))
+    let sentence = format!(
+        "Lending {nbytes} bytes to `{PEER}` takes **{hand_over} {unit}**; copying them takes {copy} {copy_unit}."
+    );
+    Some((sentence, circumstances.to_owned()))
 }
 
 /// From the upper border of the table to its first empty row, with a border below.
@@ -95,8 +96,9 @@ mod tests {
     fn the_headline_has_the_first_row_of_its_consumer() {
         let record = "2026-01-02, a machine\n\nuint8 [2, 3], strides [3, 1] bytes, 6 bytes, opened\n\n \
                       whole  Array<T, D>  0 B  5 ns  1 µs\n        ndarray  0 B  7 ns  2 µs\n";
-        let expected = "Lending 6 bytes to `ndarray` takes **7 ns**; copying them takes 2 µs.\nRecorded 2026-01-02, a machine.\n";
-        assert_eq!(sentence(record).as_deref(), Some(expected));
+        let (headline, circumstances) = sentence(record).unwrap();
+        assert_eq!(headline, "Lending 6 bytes to `ndarray` takes **7 ns**; copying them takes 2 µs.");
+        assert_eq!(circumstances, "2026-01-02, a machine");
         assert_eq!(sentence("nothing"), None);
     }
 }
