@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
-use crossdock::bindings::array_interface::{Described, Words, import};
+use crossdock::bindings::array_interface::{Described, InterfaceType, import};
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use crossdock_fuzz::onward;
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
         refused(&described);
         return;
     };
-    let words = Words::of(&dtype);
+    let words = InterfaceType::of(&dtype);
     assert!(
         words.is_ok_and(|words| !words.typestr().is_empty())
             || dtype.as_scalar().is_none()

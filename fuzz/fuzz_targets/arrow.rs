@@ -6,15 +6,15 @@ use crossdock::DArray;
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::view::CopyPolicy;
 use crossdock_fuzz::{bytes_of, onward};
-use crossdock_testkit::arrow::{Choices, Loan, Recipe};
+use crossdock_testkit::arrow::{Choices, ForeignExport, Recipe};
 
 fuzz_target!(|data: &[u8]| {
     let recipe = Recipe::choose(&mut Choices(data));
     let leaves = if recipe.is_honest() { recipe.leaves() } else { vec![] };
     let has_nulls = leaves.iter().any(|leaf| leaf.has_nulls());
 
-    let loan = Loan::new(&recipe);
-    let columns = take_over(&loan).and_then(Imported::into_columns);
+    let export = ForeignExport::new(&recipe);
+    let columns = take_over(&export).and_then(Imported::into_columns);
     assert_eq!(columns.is_ok(), recipe.is_honest() && !has_nulls, "{columns:?}");
     for ((name, array), leaf) in columns.unwrap_or_default().into_iter().zip(&leaves) {
         assert_eq!((&name, array.shape()), (&leaf.name, &leaf.shape()[..]));
@@ -22,29 +22,30 @@ fuzz_target!(|data: &[u8]| {
         onward(&array, &wanted);
         relay(array, &wanted);
     }
-    assert_all_released(&loan);
+    assert_all_released(&export);
 
-    let loan = Loan::new(&recipe);
-    let both = take_over(&loan).and_then(Imported::into_array_with_validity);
+    let export = ForeignExport::new(&recipe);
+    let both = take_over(&export).and_then(Imported::into_array_with_validity);
     if let (Ok((array, valid)), [leaf]) = (&both, &leaves[..]) {
         assert_eq!((array.shape(), valid.is_some()), (&leaf.shape()[..], has_nulls));
         let wanted: Vec<u8> = leaf.elements().iter().map(|element| u8::from(element.is_some())).collect();
         assert!(valid.as_ref().is_none_or(|valid| bytes_of(valid) == wanted));
     }
     drop(both);
-    assert_all_released(&loan);
+    assert_all_released(&export);
 
-    let loan = Loan::new(&recipe);
-    if let Ok(records) = take_over(&loan).and_then(Imported::into_records) {
+    let export = ForeignExport::new(&recipe);
+    if let Ok(records) = take_over(&export).and_then(Imported::into_records) {
         assert!(recipe.is_honest() && !has_nulls);
         bytes_of(&records);
     }
-    assert_all_released(&loan);
+    assert_all_released(&export);
 });
 
-fn take_over(loan: &Loan) -> crossdock::Result<Imported> {
-    // SAFETY: a `Loan` has a schema and an array, which outlive the import and are consumed once.
-    unsafe { arrow::take_over(loan.schema(), loan.array()) }
+fn take_over(export: &ForeignExport) -> crossdock::Result<Imported> {
+    // SAFETY: a `ForeignExport` has a schema and an array, which outlive the import and are
+    // consumed once.
+    unsafe { arrow::take_over(export.schema(), export.array()) }
 }
 
 /// Exports to the next consumer.
@@ -59,7 +60,7 @@ fn relay(array: DArray, wanted: &[u8]) {
     assert_eq!(bytes_of(&array), wanted);
 }
 
-fn assert_all_released(loan: &Loan) {
-    let (released, live) = loan.released();
+fn assert_all_released(export: &ForeignExport) {
+    let (released, live) = export.released();
     assert_eq!(released, live);
 }

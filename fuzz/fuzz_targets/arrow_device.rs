@@ -7,7 +7,7 @@ use std::ptr;
 use crossdock::exchange::protocol::arrow::abi::ArrowDeviceArray;
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::memory::{DeviceKind, Place};
-use crossdock_testkit::arrow::{Choices, Loan, Recipe};
+use crossdock_testkit::arrow::{Choices, ForeignExport, Recipe};
 
 /// DLPack's kinds of devices, those with addresses and those with handles, and some unknown kinds.
 const KINDS: [i32; 20] = [1, 1, 1, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 0, -1];
@@ -27,8 +27,8 @@ fuzz_target!(|data: &[u8]| {
     let leaves = if recipe.is_honest() { recipe.leaves() } else { vec![] };
     let has_nulls = leaves.iter().any(|leaf| leaf.has_nulls());
 
-    let loan = Loan::new(&recipe);
-    let taken = take_over(&loan);
+    let export = ForeignExport::new(&recipe);
+    let taken = take_over(&export);
     if let Ok(taken) = &taken {
         assert!(kind == 1 || taken.place() == Place::new(DeviceKind(kind), id as i32), "{taken:?}");
         assert!(taken.place().is_addressed() && (event == 0 || kind != 1));
@@ -51,25 +51,25 @@ fuzz_target!(|data: &[u8]| {
             assert!(kind != 1 || event != 0 || !recipe.is_honest() || has_nulls, "{error:?}");
         }
     }
-    assert_released(&loan);
+    assert_released(&export);
 
-    let loan = Loan::new(&recipe);
-    drop(take_over(&loan).and_then(Imported::into_array_with_validity));
-    assert_released(&loan);
-    let loan = Loan::new(&recipe);
+    let export = ForeignExport::new(&recipe);
+    drop(take_over(&export).and_then(Imported::into_array_with_validity));
+    assert_released(&export);
+    let export = ForeignExport::new(&recipe);
     if !is_host {
         assert!(
-            take_over(&loan).and_then(Imported::into_records).map_or(true, |array| !array.place().is_host())
+            take_over(&export).and_then(Imported::into_records).map_or(true, |array| !array.place().is_host())
         );
     }
-    drop(take_over(&loan));
-    assert_released(&loan);
+    drop(take_over(&export));
+    assert_released(&export);
 });
 
-fn take_over(loan: &Loan) -> crossdock::Result<Imported> {
-    // SAFETY: the structs are on loan and marked as released once they are consumed; the events are
-    // valid pointers that no device uses.
-    unsafe { arrow::take_over_device(loan.schema(), loan.array()) }
+fn take_over(export: &ForeignExport) -> crossdock::Result<Imported> {
+    // SAFETY: the structs are on export and marked as released once they are consumed; the events
+    // are valid pointers that no device uses.
+    unsafe { arrow::take_over_device(export.schema(), export.array()) }
 }
 
 /// Exports to the next consumer, which only sees numbers.
@@ -89,7 +89,7 @@ fn relay(array: crossdock::DArray) {
     assert!(again.nbytes() == 0 || again.as_ptr() == first);
 }
 
-fn assert_released(loan: &Loan) {
-    let (released, live) = loan.released();
+fn assert_released(export: &ForeignExport) {
+    let (released, live) = export.released();
     assert_eq!(released, live);
 }

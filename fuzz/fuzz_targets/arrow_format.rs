@@ -7,7 +7,7 @@ use std::ffi::{CString, c_void};
 use std::ptr;
 
 use crossdock::DArray;
-use crossdock::bindings::dialect::arrow::{Format, to_format};
+use crossdock::bindings::dialect::arrow::{ArrowFormat, to_format};
 use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions, Imported};
 use crossdock::layout::Order;
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
     for take in [columns as fn(_), names] {
         let (mut schemas, mut arrays) = (Vec::new(), Vec::new());
         let (schema, array) = root.lend(ROWS, &mut schemas, &mut arrays);
-        // SAFETY: the schema and the column on loan match, and live until the imported arrays are
+        // SAFETY: the schema and the column on export match, and live until the imported arrays are
         // dropped.
         take(unsafe { arrow::take_over(schema, array) });
         // The consumer releases the roots; the children belong to the roots.
@@ -49,15 +49,15 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn format(text: &str) {
-    match Format::parse(text) {
-        Ok(Format::Scalar(dtype)) => {
+    match ArrowFormat::parse(text) {
+        Ok(ArrowFormat::Scalar(dtype)) => {
             let again = to_format(&dtype).expect("what was read");
-            assert_eq!(Format::parse(&again).expect("what was printed"), Format::Scalar(dtype), "{text:?}");
+            assert_eq!(ArrowFormat::parse(&again).expect("what was printed"), ArrowFormat::Scalar(dtype), "{text:?}");
         }
-        Ok(Format::List(len)) => {
-            assert_eq!(Format::parse(&format!("+w:{len}")).ok(), Some(Format::List(len)))
+        Ok(ArrowFormat::List(len)) => {
+            assert_eq!(ArrowFormat::parse(&format!("+w:{len}")).ok(), Some(ArrowFormat::List(len)))
         }
-        Ok(Format::Struct) => assert_eq!(text, "+s"),
+        Ok(ArrowFormat::Struct) => assert_eq!(text, "+s"),
         Err(error) => {
             let said = error.to_string().len();
             assert!((1..600).contains(&said), "{error}");

@@ -6,11 +6,11 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crossdock::bindings::arrow::Stream;
+use crossdock::bindings::arrow::ArrowStream;
 use crossdock::bindings::arrow::ArrowArrayStream;
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock_fuzz::{bytes_of, onward};
-use crossdock_testkit::arrow::{Choices, Loan, Recipe};
+use crossdock_testkit::arrow::{Choices, ForeignExport, Recipe};
 
 /// The producer's message for an error.
 const WORDS: [Option<&[u8]>; 4] = [None, Some(b"it is broken\0"), Some(b"\xff\xfe\0"), Some(b"\0")];
@@ -19,8 +19,8 @@ const ERRORS: [c_int; 6] = [5, 22, 12, -1, c_int::MAX, c_int::MIN];
 
 /// The content of `private_data`.
 struct Producer<'a> {
-    schema: &'a Loan,
-    columns: &'a [Loan],
+    schema: &'a ForeignExport,
+    columns: &'a [ForeignExport],
     next: usize,
     /// The call of `get_next` that fails.
     fails: Option<usize>,
@@ -41,8 +41,8 @@ fuzz_target!(|data: &[u8]| {
         (ERRORS[usize::from(choices.below(6))], WORDS[usize::from(choices.below(WORDS.len() as u8))]);
     let first = Recipe::choose(&mut choices);
     // The producer guarantees that all columns have the type of the schema.
-    let schema = Loan::new(&first);
-    let columns: Vec<Loan> = (0..count).map(|_| Loan::new(&first)).collect();
+    let schema = ForeignExport::new(&first);
+    let columns: Vec<ForeignExport> = (0..count).map(|_| ForeignExport::new(&first)).collect();
     let mut producer = Producer {
         schema: &schema,
         columns: &columns,
@@ -63,9 +63,9 @@ fuzz_target!(|data: &[u8]| {
         private_data: ptr::from_mut(&mut producer).cast(),
     };
     let lives = stream.release.is_some();
-    // SAFETY: the stream is on loan and consumed once, its producer outlives it, and its columns
+    // SAFETY: the stream is on export and consumed once, its producer outlives it, and its columns
     // have the type of its schema.
-    let taken = unsafe { Stream::take_over(&mut stream) };
+    let taken = unsafe { ArrowStream::take_over(&mut stream) };
     assert!(stream.release.is_none());
     let mut kept = Vec::new();
     if let Ok(mut taken) = taken {
@@ -121,8 +121,8 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
         return producer.error;
     }
     let lent = producer.schema.schema::<ArrowSchema>();
-    // SAFETY: `out` is valid for a write by the protocol; the bytes of the schema on loan are moved
-    // there once.
+    // SAFETY: `out` is valid for a write by the protocol; the bytes of the schema on export are
+    // moved there once.
     unsafe { ptr::copy_nonoverlapping(lent, out, 1) };
     0
 }
@@ -146,8 +146,8 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArra
     };
     producer.next += 1;
     let lent = column.array::<ArrowArray>();
-    // SAFETY: `out` is valid for a write by the protocol; the bytes of the column on loan are moved
-    // there once.
+    // SAFETY: `out` is valid for a write by the protocol; the bytes of the column on export are
+    // moved there once.
     unsafe { ptr::copy_nonoverlapping(lent, out, 1) };
     0
 }

@@ -9,31 +9,31 @@ use crossdock::exchange::protocol::dlpack::{
     ExportOptions, export_versioned, import_legacy, import_versioned,
 };
 use crossdock_fuzz::{bytes_of, onward};
-use crossdock_testkit::dlpack::{Choices, Loan, Recipe};
+use crossdock_testkit::dlpack::{Choices, ForeignExport, Recipe};
 
 fuzz_target!(|data: &[u8]| {
     let recipe = Recipe::choose(&mut Choices(data));
     for versioned in [true, false] {
-        let loan = Loan::new(&recipe);
-        let legal = recipe.is_legal(versioned, loan.block());
+        let export = ForeignExport::new(&recipe);
+        let legal = recipe.is_legal(versioned, export.block());
         let result = if versioned {
-            // SAFETY: the loan keeps a versioned struct, consumed once. Elements are accessed only
-            // if the recipe stays within its block.
-            unsafe { import_versioned(loan.versioned()) }
+            // SAFETY: the export keeps a versioned struct, consumed once. Elements are accessed
+            // only if the recipe stays within its block.
+            unsafe { import_versioned(export.versioned()) }
         } else {
-            // SAFETY: the loan keeps a legacy struct, consumed once. Elements are accessed only if
-            // the recipe stays within its block.
-            unsafe { import_legacy(loan.legacy()) }
+            // SAFETY: the export keeps a legacy struct, consumed once. Elements are accessed only
+            // if the recipe stays within its block.
+            unsafe { import_legacy(export.legacy()) }
         };
         assert_eq!(result.is_ok(), legal, "{result:?}");
         if let Ok(array) = result {
-            use_it(array, &recipe, &loan);
+            use_it(array, &recipe, &export);
         }
-        assert_eq!(loan.deleted(), usize::from(recipe.deleter));
+        assert_eq!(export.deleted(), usize::from(recipe.deleter));
     }
 });
 
-fn use_it(array: DArray, recipe: &Recipe, loan: &Loan) {
+fn use_it(array: DArray, recipe: &Recipe, export: &ForeignExport) {
     let kept = recipe.bytes();
     if let Some(bytes) = kept.as_ref().filter(|_| array.place().is_host()) {
         onward(&array, bytes);
@@ -44,7 +44,7 @@ fn use_it(array: DArray, recipe: &Recipe, loan: &Loan) {
     assert_eq!(relayed.is_err(), array.is_readonly());
     drop(array);
     if let Ok(tensor) = relayed {
-        assert_eq!(loan.deleted(), 0, "the next consumer holds it");
+        assert_eq!(export.deleted(), 0, "the next consumer holds it");
         // SAFETY: the tensor was exported just now and is consumed once. Elements are accessed only
         // if the recipe stays within its block.
         let array = unsafe { import_versioned(tensor) }.expect("what was exported can be imported");

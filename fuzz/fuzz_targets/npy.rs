@@ -2,7 +2,7 @@
 //! bytes, and which is equal after it is written and read again.
 
 use crossdock::DArray;
-use crossdock::bindings::files::Header;
+use crossdock::bindings::files::NpyHeader;
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::npy;
 use crossdock_fuzz::{bytes_of, onward};
@@ -12,7 +12,7 @@ use crossdock_fuzz::{bytes_of, onward};
 const FEW: usize = 1 << 12;
 
 fuzz_target!(|bytes: &[u8]| {
-    let header = Header::parse(bytes);
+    let header = NpyHeader::parse(bytes);
     let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a header");
     let (start, end) = (buffer.as_ptr().addr(), buffer.as_ptr().addr() + buffer.nbytes());
     let array = match npy::from_buffer(buffer) {

@@ -1,6 +1,6 @@
 //! A dtype in every dialect.
 
-use crossdock::bindings::array_interface::Words;
+use crossdock::bindings::array_interface::InterfaceType;
 use crossdock::bindings::dialect::{arrow, dlpack, pack, pep3118, typestr};
 use crossdock::element::{DType, DTypeKind, Field};
 
@@ -42,7 +42,7 @@ fn numpy(dtype: &DType) {
         let again = typestr::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(again.itemsize(), dtype.itemsize(), "{text}");
     }
-    if let Ok(words) = Words::of(dtype) {
+    if let Ok(words) = InterfaceType::of(dtype) {
         let read = typestr::parse(words.descr().unwrap_or(words.typestr()));
         assert_eq!(read.expect("what was printed").itemsize(), dtype.itemsize());
     }
@@ -106,7 +106,10 @@ fn tensors(dtype: &DType) {
     }
     match arrow::to_format(dtype) {
         Ok(format) => {
-            assert_eq!(arrow::Format::parse(&format).ok(), Some(arrow::Format::Scalar(dtype.clone())));
+            assert_eq!(
+                arrow::ArrowFormat::parse(&format).ok(),
+                Some(arrow::ArrowFormat::Scalar(dtype.clone()))
+            );
         }
         Err(error) => assert!(error.is_unsupported(), "{error:?}"),
     }

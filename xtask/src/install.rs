@@ -146,7 +146,7 @@ fn pkg_config(version: &str) -> String {
          libdir=${{prefix}}/lib\n\
          \n\
          Name: crossdock\n\
-         Description: Hand n-dimensional arrays between libraries, languages and processes without copying them\n\
+         Description: Share n-dimensional arrays between libraries, languages and processes without copying them\n\
          Version: {version}\n\
          Cflags: -I${{includedir}}\n\
          Libs: -L${{libdir}} -lcrossdock\n\

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::run::Run;
 
-/// Features of the library with many dependencies: daily work and the sanitizer omit them.
+/// Features of the library with many dependencies: daily work, the sanitizer and the builds of
+/// some features without others omit them.
 pub(crate) const HEAVY: &[&str] = &["candle-0_11"];
 
 const LIBRARY: &str = "crossdock";

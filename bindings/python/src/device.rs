@@ -14,7 +14,7 @@ use crate::arguments::Arguments;
 use crate::detach::detached;
 use crate::entry::attached;
 use crate::errors::{self, Raise};
-use crate::import::Taken;
+use crate::import::ImportedArray;
 use crate::object::{Own, wrap};
 
 /// A place from its name, from DLPack's pair of numbers, or from an object whose `str()` is such a
@@ -76,27 +76,27 @@ fn stream_of(place: Place, number: i64) -> crossdock::Result<Arc<dyn device::Str
 
 /// Places an imported array on the requested device: mapped if `policy` forbids copies, copied if
 /// it allows them.
-pub(crate) fn brought(taken: Taken, place: Place, policy: CopyPolicy) -> PyResult<Taken> {
-    let Taken { array, copied_because } = taken;
+pub(crate) fn brought(taken: ImportedArray, place: Place, policy: CopyPolicy) -> PyResult<ImportedArray> {
+    let ImportedArray { array, copied_because } = taken;
     let from = array.place();
     if from == place {
-        return Ok(Taken { array, copied_because });
+        return Ok(ImportedArray { array, copied_because });
     }
     let memory = memory_at(place)?;
     let away = || format!("the elements are on {from}, and come to {place} by a copy alone");
     Python::attach(|py| match policy {
         CopyPolicy::Never => match array.map_to(&memory).map_err(|error| errors::refusal(&error))? {
-            Some(array) => Ok(Taken { array, copied_because }),
+            Some(array) => Ok(ImportedArray { array, copied_because }),
             None => Err(PyBufferError::new_err(format!("{}, which copy=False forbids", away()))),
         },
         CopyPolicy::IfNeeded => {
             let placed = detached(py, &array, |array| array.map_or_copy_to(&memory)).raise()?;
             let because = matches!(placed.moved, Moved::Copied { .. }).then(away).or(copied_because);
-            Ok(Taken { array: placed.array, copied_because: because })
+            Ok(ImportedArray { array: placed.array, copied_because: because })
         }
         CopyPolicy::Always => {
             let array = detached(py, &array, |array| array.copy_to(&memory)).raise()?;
-            Ok(Taken { array, copied_because: None })
+            Ok(ImportedArray { array, copied_because: None })
         }
     })
 }

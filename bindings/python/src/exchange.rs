@@ -110,8 +110,8 @@ unsafe extern "C" fn describe(object: *mut c_void, out: *mut DLTensor) -> c_int 
         if let Err(error) = in_usual_order(&this.array) {
             return fail(|_| errors::refusal(&error));
         }
-        // SAFETY: clauses 1 and 2 of `Kept::describe`: the exchange API lets foreign code use this
-        // tensor only until control returns to Python, with the GIL held.
+        // SAFETY: clauses 1 and 2 of `ConsumerState::describe`: the exchange API lets foreign code
+        // use this tensor only until control returns to Python, with the GIL held.
         match unsafe { this.kept.describe(&this.array) } {
             Ok(tensor) => {
                 // SAFETY: the exchange API requires `out` to be valid for a write of one

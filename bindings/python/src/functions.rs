@@ -97,7 +97,7 @@ pub(crate) fn asarray<'py>(
     finished(py, taken, frozen)
 }
 
-fn finished(py: Python<'_>, taken: import::Taken, frozen: bool) -> PyResult<Bound<'_, PyAny>> {
+fn finished(py: Python<'_>, taken: import::ImportedArray, frozen: bool) -> PyResult<Bound<'_, PyAny>> {
     let made = wrap(py, promised(taken.array, frozen)?)?;
     if let (Some(why), Some(made)) = (taken.copied_because, downcast(&made)) {
         let _first = made.copied_because.set(why.into_boxed_str());
@@ -119,7 +119,7 @@ fn asarray_on<'py>(
         Some(own) if own.array.place() == place && policy != CopyPolicy::Always && !frozen => {
             return Ok(obj.clone());
         }
-        Some(own) => import::Taken { array: own.array.clone(), copied_because: None },
+        Some(own) => import::ImportedArray { array: own.array.clone(), copied_because: None },
         None => import::take(obj, first)?,
     };
     if policy == CopyPolicy::Always && taken.array.place() == place {
@@ -186,7 +186,7 @@ pub(crate) fn array<'py>(
     let dtype = dtype.map(read_dtype).transpose()?;
     let array = nested::read(obj, dtype.as_ref())?;
     let place = device.map_or(Ok(Place::CPU), device::place_of)?;
-    let taken = import::Taken { array, copied_because: None };
+    let taken = import::ImportedArray { array, copied_because: None };
     wrap(py, device::brought(taken, place, CopyPolicy::Always)?.array)
 }
 

@@ -8,13 +8,13 @@ use crate::copies::copied;
 use crate::{masked, nested, protocols};
 
 /// An array, and why it is a copy if none was requested.
-pub(crate) struct Taken {
+pub(crate) struct ImportedArray {
     pub(crate) array: DArray,
     pub(crate) copied_because: Option<String>,
 }
 
 /// An array of an object's elements: zero-copy, or a copy if the policy says so.
-pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<Taken> {
+pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<ImportedArray> {
     take_otherwise(object, policy, protocols::lend(object))
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn take_without_buffer(
     object: &Bound<'_, PyAny>,
     policy: CopyPolicy,
     error: PyErr,
-) -> PyResult<Taken> {
+) -> PyResult<ImportedArray> {
     take_otherwise(object, policy, protocols::lend_without_buffer(object, error))
 }
 
@@ -32,7 +32,7 @@ fn take_otherwise(
     object: &Bound<'_, PyAny>,
     policy: CopyPolicy,
     in_place: PyResult<DArray>,
-) -> PyResult<Taken> {
+) -> PyResult<ImportedArray> {
     masked::check(object)?;
     let array = match (in_place, policy) {
         (Ok(array), CopyPolicy::Always) => copied(object.py(), &array)?,
@@ -49,8 +49,8 @@ fn take_otherwise(
                 None => nested::read(object, None).map_err(|_| error.clone_ref(object.py()))?,
             };
             let because = (policy == CopyPolicy::IfNeeded).then(|| error.value(object.py()).to_string());
-            return Ok(Taken { array, copied_because: because });
+            return Ok(ImportedArray { array, copied_because: because });
         }
     };
-    Ok(Taken { array, copied_because: None })
+    Ok(ImportedArray { array, copied_because: None })
 }

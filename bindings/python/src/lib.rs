@@ -11,7 +11,7 @@
 //! | `buffer/export.rs` | exports by the buffer protocol |
 //! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
 //! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
-//! | `owner.rs`, `kept.rs` | release of Python references; state kept for consumers |
+//! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
 //! | `device.rs` | names of devices, and copies to them |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
 //!
@@ -22,6 +22,7 @@ mod array_type;
 mod arrow;
 mod buffer;
 mod capsule;
+mod consumer_state;
 mod convert;
 mod copies;
 mod detach;
@@ -38,7 +39,6 @@ mod functions;
 mod html;
 mod import;
 mod interface;
-mod kept;
 mod ledger;
 mod masked;
 mod memory;

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::buffer::Exports;
+use crate::consumer_state::ConsumerState;
 use crate::entry::{Attached, fetch};
-use crate::kept::Kept;
 
 /// A Python object that is an array.
 ///
@@ -35,7 +35,7 @@ pub(crate) struct Own {
     weak: *mut ffi::PyObject,
     pub(crate) array: DArray,
     pub(crate) exports: Exports,
-    pub(crate) kept: Kept,
+    pub(crate) kept: ConsumerState,
     /// Why the elements are a copy, if no copy was requested.
     pub(crate) copied_because: OnceCell<Box<str>>,
 }
@@ -139,7 +139,7 @@ pub(crate) fn allocate_with<E>(
     let kept = unsafe { &raw mut (*own).kept };
     // SAFETY: `kept` is the aligned, in-bounds field of the new object, which no other code can
     // access yet.
-    unsafe { kept.write(Kept::new()) };
+    unsafe { kept.write(ConsumerState::new()) };
     // SAFETY: `object` is a new allocation of the size of `Object`, so the address of the field
     // lies inside it.
     let copied_because = unsafe { &raw mut (*own).copied_because };

@@ -135,10 +135,10 @@ pub fn leases_decide_what_may_be_copied(subject: &Subject) {
     let is_sole = there.birth() == Birth::Sole;
     for kind in [LeaseKind::Read, LeaseKind::Share, LeaseKind::Pin] {
         if kind == LeaseKind::Read && !is_sole {
-            assert!(there.hold(kind).unwrap_err().is_conflict());
+            assert!(there.device_lease(kind).unwrap_err().is_conflict());
             continue;
         }
-        let held = there.hold(kind).unwrap();
+        let held = there.device_lease(kind).unwrap();
         assert_eq!((held.kind(), held.nbytes(), held.place()), (kind, 64, there.place()));
         there.copy_into(&here).unwrap_or_else(|error| panic!("from memory under {kind:?}: {error}"));
         let written = here.copy_into(&there);
@@ -146,7 +146,7 @@ pub fn leases_decide_what_may_be_copied(subject: &Subject) {
         drop(held);
     }
     if is_sole {
-        let held = there.hold(LeaseKind::Write).unwrap();
+        let held = there.device_lease(LeaseKind::Write).unwrap();
         assert!(there.copy_into(&here).unwrap_err().is_conflict());
         assert!(here.copy_into(&there).unwrap_err().is_conflict());
         drop(held);
@@ -160,7 +160,7 @@ pub fn leases_decide_what_may_be_copied(subject: &Subject) {
     drop(writing);
     // A finished copy holds no lease.
     here.write().unwrap();
-    drop(there.hold(if is_sole { LeaseKind::Write } else { LeaseKind::Share }).unwrap());
+    drop(there.device_lease(if is_sole { LeaseKind::Write } else { LeaseKind::Share }).unwrap());
 }
 
 pub fn what_goes_wrong_in_a_release_is_queued_and_readable(subject: &Subject) {

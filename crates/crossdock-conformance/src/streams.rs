@@ -42,16 +42,16 @@ pub fn work_holds_its_leases_until_it_is_over(subject: &Subject) {
     // refuses.
     assert_eq!(here.pin().unwrap().load::<u8>(5).unwrap(), content[5]);
     for kind in [LeaseKind::Read, LeaseKind::Write] {
-        assert!(there.hold(kind).unwrap_err().is_conflict(), "{kind:?}");
+        assert!(there.device_lease(kind).unwrap_err().is_conflict(), "{kind:?}");
     }
-    assert!(here.hold(LeaseKind::Write).unwrap_err().is_conflict());
+    assert!(here.device_lease(LeaseKind::Write).unwrap_err().is_conflict());
     // The last handle on the source is dropped before the work ends, and its bytes still arrive.
     let kept = there.slice(..).unwrap();
     drop((here, there));
     drop(paused);
     event.wait().unwrap();
     assert_eq!(bytes(&kept), content);
-    drop(kept.hold(LeaseKind::Read).expect("the leases have been given back"));
+    drop(kept.device_lease(LeaseKind::Read).expect("the leases have been given back"));
 }
 
 pub fn the_host_waits_for_work_whatever_it_asks_for(subject: &Subject) {
@@ -154,7 +154,7 @@ pub fn what_work_held_last_may_use_the_stream_when_it_is_released(subject: &Subj
                 });
                 waits.join().unwrap();
                 assert_eq!(bytes(&written), numbers(500));
-                drop(written.hold(LeaseKind::Pin).unwrap());
+                drop(written.device_lease(LeaseKind::Pin).unwrap());
                 drop(Buffer::on(&memory, 100).unwrap());
                 assert!(memory.usage().live_count > 0 && !device::kinds().is_empty());
                 drop((crossdock::ledger::report(), device::opened(), written.events().unwrap()));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::driver::{Driver, Failure};
-use crate::load::{self, Loaded};
+use crate::load::{self, LoadedDriver};
 use crate::sys;
 use crossdock::device::driver::{generation, report_release_error};
 use crossdock::memory::{DeviceKind, Place};
@@ -13,7 +13,7 @@ use crossdock::{Error, Result};
 
 /// The primary context of one device, retained until this is dropped.
 pub(crate) struct Context {
-    loaded: &'static Loaded,
+    loaded: &'static LoadedDriver,
     ordinal: i32,
     device: sys::Device,
     raw: sys::Context,

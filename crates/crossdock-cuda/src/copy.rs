@@ -7,13 +7,13 @@ use crate::memory::CudaMemory;
 use crate::staging::{Calls, Direction, Staged};
 use crate::stream::CudaStream;
 use crate::sys::{self, Address};
-use crossdock::device::{Event, Hold, Transfer};
+use crossdock::device::{DeviceLease, Event, Transfer};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
 
 /// How the driver can access the source or the destination of a copy asynchronously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum CopyAccess {
     /// Not at all: the copy must be staged.
     Pageable,
     /// Directly; but copies within the host are not the driver's task.
@@ -22,12 +22,12 @@ enum Side {
     Device(i32),
 }
 
-impl Side {
+impl CopyAccess {
     /// # Errors
     ///
     /// `is_device` for memory whose address the driver does not know.
-    fn of(hold: &Hold) -> Result<Self> {
-        let place = hold.place();
+    fn of(lease: &DeviceLease) -> Result<Self> {
+        let place = lease.place();
         let side = match place.kind() {
             DeviceKind::CUDA => Self::Device(place.ordinal()),
             DeviceKind::CUDA_MANAGED => Self::Managed,
@@ -37,7 +37,7 @@ impl Side {
         };
         // CUDA's memory is identified by its address alone. A hold with an object belongs to the
         // device of another driver.
-        if side != Self::Pageable && hold.object().is_some() {
+        if side != Self::Pageable && lease.object().is_some() {
             return Err(Error::device(format!(
                 "CUDA does not know the memory on {place}: another device made it"
             )));
@@ -50,13 +50,13 @@ impl Side {
     }
 }
 
-fn address(hold: &Hold) -> Address {
-    hold.address().expose_provenance() as Address
+fn address(lease: &DeviceLease) -> Address {
+    lease.address().expose_provenance() as Address
 }
 
 /// The device of one endpoint of a copy, kept in use until the copy is over.
-fn core_of(hold: &Hold, ordinal: i32) -> Result<Arc<Core>> {
-    let manager = hold.manager();
+fn core_of(lease: &DeviceLease, ordinal: i32) -> Result<Arc<Core>> {
+    let manager = lease.manager();
     match manager.as_deref().and_then(CudaMemory::of) {
         Some(memory) => Ok(memory.core().clone()),
         None => Core::of(ordinal),
@@ -66,8 +66,8 @@ fn core_of(hold: &Hold, ordinal: i32) -> Result<Arc<Core>> {
 /// The two devices of a copy between devices, the source first.
 type Between = Option<(Arc<Core>, Arc<Core>)>;
 
-fn between(by: &Core, transfer: &Transfer, src: Side, dst: Side) -> Result<Between> {
-    let (Side::Device(from), Side::Device(to)) = (src, dst) else { return Ok(None) };
+fn between(by: &Core, transfer: &Transfer, src: CopyAccess, dst: CopyAccess) -> Result<Between> {
+    let (CopyAccess::Device(from), CopyAccess::Device(to)) = (src, dst) else { return Ok(None) };
     if from == to {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ unsafe fn put(
 
 /// Copies synchronously.
 pub(crate) fn now(core: &Arc<Core>, transfer: &Transfer) -> Result<()> {
-    let (src, dst) = (Side::of(transfer.src())?, Side::of(transfer.dst())?);
+    let (src, dst) = (CopyAccess::of(transfer.src())?, CopyAccess::of(transfer.dst())?);
     if transfer.nbytes() == 0 {
         return Ok(());
     }
@@ -128,17 +128,17 @@ pub(crate) fn now(core: &Arc<Core>, transfer: &Transfer) -> Result<()> {
 /// Enqueues a copy.
 pub(crate) fn later(stream: &CudaStream, transfer: Transfer) -> Result<Arc<dyn Event>> {
     let core = stream.core();
-    let (src, dst) = (Side::of(transfer.src())?, Side::of(transfer.dst())?);
+    let (src, dst) = (CopyAccess::of(transfer.src())?, CopyAccess::of(transfer.dst())?);
     let (to, from, nbytes) = (transfer.dst().address(), transfer.src().address(), transfer.nbytes());
     let context = text(&transfer);
     let outcome = if nbytes == 0 {
         stream.push(transfer, |_, _| Ok(()))
     } else if src.is_of_the_host() && dst.is_of_the_host() {
         staged(stream, transfer, Ok(Staged::on_host(core, to, from, nbytes)))
-    } else if src == Side::Pageable {
+    } else if src == CopyAccess::Pageable {
         let device = address(transfer.dst());
         staged(stream, transfer, Staged::over_slot(core, Direction::FromHost, from, device, nbytes))
-    } else if dst == Side::Pageable {
+    } else if dst == CopyAccess::Pageable {
         let device = address(transfer.src());
         staged(stream, transfer, Staged::over_slot(core, Direction::ToHost, to, device, nbytes))
     } else {

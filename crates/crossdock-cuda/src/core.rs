@@ -10,7 +10,7 @@ use crate::handle::{Kind, Owned};
 use crate::modules::Modules;
 use crate::peers::Peers;
 use crate::pool::StreamPool;
-use crate::staging::Slots;
+use crate::staging::StagingBuffers;
 use crate::{load, sys};
 use crossdock::Result;
 
@@ -26,7 +26,7 @@ pub(crate) struct Core {
     pool: Option<StreamPool>,
     events: Idle<sys::Event>,
     streams: Idle<sys::Stream>,
-    slots: Slots,
+    staging: StagingBuffers,
     modules: Modules,
     peers: Peers,
 }
@@ -76,7 +76,7 @@ impl Core {
             pool,
             events: Idle::new(IDLE_EVENTS),
             streams: Idle::new(IDLE_STREAMS),
-            slots: Slots::new(),
+            staging: StagingBuffers::new(),
             modules: Modules::new(context.clone()),
             peers: Peers::new(),
             context,
@@ -119,8 +119,8 @@ impl Core {
         self.pool.as_ref()
     }
 
-    pub(crate) fn slots(&self) -> &Slots {
-        &self.slots
+    pub(crate) fn staging(&self) -> &StagingBuffers {
+        &self.staging
     }
 
     pub(crate) fn modules(&self) -> &Modules {
@@ -136,8 +136,8 @@ impl Core {
     /// # Errors
     ///
     /// The driver's error.
-    pub(crate) fn event(self: &Arc<Self>) -> Result<Lent<sys::Event>> {
-        Lent::of(self, |core| &core.events)
+    pub(crate) fn event(self: &Arc<Self>) -> Result<PooledObject<sys::Event>> {
+        PooledObject::of(self, |core| &core.events)
     }
 
     /// A stream for this caller alone, for synchronous work.
@@ -145,8 +145,8 @@ impl Core {
     /// # Errors
     ///
     /// The driver's error.
-    fn stream(self: &Arc<Self>) -> Result<Lent<sys::Stream>> {
-        Lent::of(self, |core| &core.streams)
+    fn stream(self: &Arc<Self>) -> Result<PooledObject<sys::Stream>> {
+        PooledObject::of(self, |core| &core.streams)
     }
 
     /// Performs work synchronously: `enqueue` puts it into a stream that has no other work, with
@@ -219,7 +219,7 @@ impl<T: Kind> Idle<T> {
 }
 
 /// An object borrowed from the idle ones, to which it returns when dropped.
-pub(crate) struct Lent<T: Kind> {
+pub(crate) struct PooledObject<T: Kind> {
     /// Present until the drop.
     object: Option<Owned<T>>,
     raw: T,
@@ -227,7 +227,7 @@ pub(crate) struct Lent<T: Kind> {
     home: fn(&Core) -> &Idle<T>,
 }
 
-impl<T: Kind> Lent<T> {
+impl<T: Kind> PooledObject<T> {
     fn of(core: &Arc<Core>, home: fn(&Core) -> &Idle<T>) -> Result<Self> {
         let object = match home(core).take() {
             Some(object) => object,
@@ -245,7 +245,7 @@ impl<T: Kind> Lent<T> {
     }
 }
 
-impl<T: Kind> Drop for Lent<T> {
+impl<T: Kind> Drop for PooledObject<T> {
     fn drop(&mut self) {
         let Some(object) = self.object.take() else { return };
         // A forked child takes no lock that its parent may have held.
@@ -258,7 +258,7 @@ impl<T: Kind> Drop for Lent<T> {
     }
 }
 
-impl<T: Kind> fmt::Debug for Lent<T> {
+impl<T: Kind> fmt::Debug for PooledObject<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.raw.fmt(f)
     }

@@ -8,7 +8,7 @@ use crate::modules::Grid;
 use crate::stream::CudaStream;
 use crate::sys::{self, Address};
 use crossdock::device::engine::{Engine, Kernel, Pitched, Program, Rows, Start, Step, Work};
-use crossdock::device::{Event, Hold, MemoryManager, Stream};
+use crossdock::device::{DeviceLease, Event, MemoryManager, Stream};
 use crossdock::{Error, Result};
 
 /// The kernels of a program as PTX, compiled from its source for no particular device.
@@ -41,13 +41,13 @@ impl CudaEngine {
     /// # Errors
     ///
     /// `is_place` for memory of another device.
-    fn address(&self, hold: &Hold) -> Result<Address> {
+    fn address(&self, lease: &DeviceLease) -> Result<Address> {
         let place = self.core.context().place();
-        if hold.place() != place || hold.object().is_some() {
-            let its = hold.place();
+        if lease.place() != place || lease.object().is_some() {
+            let its = lease.place();
             return Err(Error::place(format!("the kernels of {place} do not reach the memory on {its}")));
         }
-        Ok(hold.address().expose_provenance() as Address)
+        Ok(lease.address().expose_provenance() as Address)
     }
 
     /// Enqueues all steps in a stream of the core, whose context is current.
@@ -74,20 +74,20 @@ impl CudaEngine {
                     ];
                     let grid = Grid { blocks: *groups, threads: Kernel::ITEMS as u32 };
                     // SAFETY: all kernels have these four parameters. The job touches only bytes of
-                    // the work's holds (Work 1), and `run` and `enqueue` keep the work until the
+                    // the work's leases (Work 1), and `run` and `enqueue` keep the work until the
                     // stream is done with it. The stream is the core's, with its context current,
                     // by `Core::now` and `CudaStream::push`.
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
                 }
                 &Step::Rows(rows) => {
-                    // SAFETY: the rows are bytes of the work's holds (Work 1), which permit the
+                    // SAFETY: the rows are bytes of the work's leases (Work 1), which permit the
                     // copy (Work 2) and are kept until the stream is done; the stream is the
                     // core's, with its context current.
                     unsafe { self.put_rows(rows, from, to, stream) }?;
                 }
                 &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                     let (src, dst) = (from.wrapping_add(from_offset), to.wrapping_add(to_offset));
-                    // SAFETY: both ranges are bytes of the work's holds (Work 1), which permit the
+                    // SAFETY: both ranges are bytes of the work's leases (Work 1), which permit the
                     // copy (Work 2) and are kept until the stream is done; the stream is the
                     // core's, with its context current.
                     unsafe { self.core.driver().memcpy_async(dst, src, nbytes, stream) }?;
@@ -112,7 +112,7 @@ impl CudaEngine {
     /// 2. The stream is the core's, and alive, and its context is current.
     unsafe fn put_rows(&self, rows: Rows, from: Address, to: Address, stream: sys::Stream) -> Result<()> {
         let driver = self.core.driver();
-        let side = |address: Address, side: Pitched| sys::Side {
+        let side = |address: Address, side: Pitched| sys::PitchedMemory {
             device: address.wrapping_add(side.offset),
             pitch: side.row,
             height: side.slice / side.row,
@@ -136,8 +136,8 @@ impl CudaEngine {
 }
 
 impl Engine for CudaEngine {
-    fn start(&self, hold: &Hold) -> Result<Start> {
-        Ok(Start { offset: 0, address: self.address(hold)? })
+    fn start(&self, lease: &DeviceLease) -> Result<Start> {
+        Ok(Start { offset: 0, address: self.address(lease)? })
     }
 
     fn run(&self, work: &Work) -> Result<()> {

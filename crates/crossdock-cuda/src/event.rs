@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::core::{Core, Lent};
+use crate::core::{Core, PooledObject};
 use crate::driver::Failure;
 use crate::sys::{self, code};
 use crossdock::Result;
@@ -14,7 +14,7 @@ use crossdock::device::driver::DriverQueue;
 
 /// An event that was recorded at the end of work. The device reuses it after the last handle is
 /// dropped.
-pub(crate) struct Recorded(Lent<sys::Event>);
+pub(crate) struct Recorded(PooledObject<sys::Event>);
 
 impl Recorded {
     /// Records the work that is in a stream now.

@@ -85,13 +85,13 @@ pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
             "{place} pins no read-only memory: copy it to pinned memory instead"
         )));
     }
-    let hold = buffer.hold(if readonly { LeaseKind::Pin } else { LeaseKind::Share })?;
-    let address = hold.address();
+    let lease = buffer.device_lease(if readonly { LeaseKind::Pin } else { LeaseKind::Share })?;
+    let address = lease.address();
     // An empty buffer needs no pinning, and the driver would refuse it.
     if buffer.nbytes() > 0 {
         let flags = sys::HOST_PORTABLE_AND_MAPPED | if readonly { sys::HOST_REGISTER_READ_ONLY } else { 0 };
         let _current = core.enter()?;
-        // SAFETY: the hold keeps this host memory until after the release below unregisters it;
+        // SAFETY: the lease keeps this host memory until after the release below unregisters it;
         // `_current` keeps a context current.
         unsafe { core.driver().mem_host_register(address.cast(), buffer.nbytes(), flags) }
             .map_err(|failure| Error::from(failure).within(format!("pinning {} bytes", buffer.nbytes())))?;
@@ -100,10 +100,10 @@ pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
     let nbytes = buffer.nbytes();
     let release = move || {
         let outcome = if nbytes > 0 { registered.end() } else { Ok(()) };
-        drop(hold);
+        drop(lease);
         outcome
     };
-    // SAFETY: the contract of `lend`: the hold keeps this initialised host memory until the
+    // SAFETY: the contract of `lend`: the lease keeps this initialised host memory until the
     // release, under Share or Pin, and `into_readonly` below makes the result of a Pin read-only.
     let pinned = unsafe { memory.lend(address.expose_provenance() as Address, nbytes, release) }?;
     Ok(if readonly { pinned.into_readonly() } else { pinned })

@@ -55,7 +55,7 @@ pub(crate) fn free_nbytes(ordinal: i32) -> Result<u64> {
 
 pub(crate) fn trim(ordinal: i32, keep_nbytes: usize) -> Result<()> {
     let core = Core::of(ordinal)?;
-    core.slots().clear();
+    core.staging().clear();
     core.pool().map_or(Ok(()), |pool| pool.trim(keep_nbytes))
 }
 

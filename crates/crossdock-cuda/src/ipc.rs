@@ -27,20 +27,20 @@ pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
         event.wait()?;
     }
     // A Share lease, because other processes may write at any time.
-    let hold = buffer.hold(LeaseKind::Share)?;
+    let lease = buffer.device_lease(LeaseKind::Share)?;
     let core = Core::of(place.ordinal())?;
-    let address = hold.address().expose_provenance() as Address;
+    let address = lease.address().expose_provenance() as Address;
     let (base, _) = range(&core, address)?;
     let mut handle = IpcMemory([0; 64]);
     let _current = core.enter()?;
-    // SAFETY: `base` is the start of a device allocation, which the hold keeps; the driver writes
+    // SAFETY: `base` is the start of a device allocation, which the lease keeps; the driver writes
     // the handle to a live local variable.
     unsafe { core.driver().ipc_get_mem_handle(&raw mut handle, base) }.map_err(|failure| {
         Error::from(failure)
             .within("only memory of `cuda::exportable_memory` can be opened by other processes")
     })?;
-    let handle = IpcHandle::new(handle.0, address - base, hold.nbytes() as u64);
-    Ok(IpcExport::new(handle, hold))
+    let handle = IpcHandle::new(handle.0, address - base, lease.nbytes() as u64);
+    Ok(IpcExport::new(handle, lease))
 }
 
 /// A driver handle, and the device that opened it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crossdock::device::Hold;
+use crossdock::device::DeviceLease;
 use crossdock::{Error, Result};
 
 /// What a process needs to open another process's memory: the driver's handle of the allocation,
@@ -74,12 +74,12 @@ impl fmt::Debug for IpcHandle {
 #[derive(Debug)]
 pub struct IpcExport {
     handle: IpcHandle,
-    _hold: Hold,
+    _lease: DeviceLease,
 }
 
 impl IpcExport {
-    pub(crate) fn new(handle: IpcHandle, hold: Hold) -> Self {
-        Self { handle, _hold: hold }
+    pub(crate) fn new(handle: IpcHandle, lease: DeviceLease) -> Self {
+        Self { handle, _lease: lease }
     }
 
     /// The handle for the other process.

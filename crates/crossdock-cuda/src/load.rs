@@ -19,13 +19,13 @@ const LIBRARY: &str = "libcuda.so.1";
 const OLDEST: c_int = 11020;
 
 /// The driver, initialised by this process.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedDriver {
     driver: Driver,
     version: c_int,
     generation: u64,
 }
 
-impl Loaded {
+impl LoadedDriver {
     pub(crate) fn driver(&'static self) -> &'static Driver {
         &self.driver
     }
@@ -46,7 +46,7 @@ impl Loaded {
 /// tried again each time.)
 type Failed = Option<(OsString, Error)>;
 
-static LOADED: AtomicPtr<Loaded> = AtomicPtr::new(std::ptr::null_mut());
+static LOADED: AtomicPtr<LoadedDriver> = AtomicPtr::new(std::ptr::null_mut());
 static FAILED: ForkLock<Failed> = ForkLock::new(None);
 
 fn failed() -> MutexGuard<'static, Failed> {
@@ -60,7 +60,7 @@ fn failed() -> MutexGuard<'static, Failed> {
 ///
 /// `is_unsupported` where there is no driver, no usable one, or no device for it; `is_device` where
 /// it does not start, or was started before this process was forked.
-pub(crate) fn loaded() -> Result<&'static Loaded> {
+pub(crate) fn loaded() -> Result<&'static LoadedDriver> {
     if let Some(loaded) = already() {
         return check(loaded);
     }
@@ -88,20 +88,20 @@ pub(crate) fn loaded() -> Result<&'static Loaded> {
     };
     // SAFETY: the table is of a loaded driver, and 0 is the only valid value of the flags.
     unsafe { driver.init(0) }.map_err(not_started)?;
-    let loaded: &'static Loaded =
-        Box::leak(Box::new(Loaded { driver, version, generation: driver::generation() }));
+    let loaded: &'static LoadedDriver =
+        Box::leak(Box::new(LoadedDriver { driver, version, generation: driver::generation() }));
     LOADED.store(std::ptr::from_ref(loaded).cast_mut(), Ordering::Release);
     Ok(loaded)
 }
 
-fn already() -> Option<&'static Loaded> {
+fn already() -> Option<&'static LoadedDriver> {
     let loaded = NonNull::new(LOADED.load(Ordering::Acquire))?;
     // SAFETY: the pointer is not null; `loaded` stored it from a leaked box, which is never changed
     // or freed.
     Some(unsafe { loaded.as_ref() })
 }
 
-fn check(loaded: &'static Loaded) -> Result<&'static Loaded> {
+fn check(loaded: &'static LoadedDriver) -> Result<&'static LoadedDriver> {
     if loaded.generation == driver::generation() { Ok(loaded) } else { Err(forked()) }
 }
 

@@ -32,22 +32,24 @@ pub(crate) fn map(own: &CudaMemory, buffer: &Buffer, to: &dyn MemoryManager) -> 
     let Some(address) = address_there(own, buffer, &target)? else { return Ok(None) };
     // The lease must exclude constancy, because the mapping accesses the same bytes as another
     // allocation.
-    let hold = buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })?;
+    let lease = buffer.device_lease(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })?;
     let mapped = match target {
         Target::Host => {
             let address = std::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: the address is initialised host memory, which the hold keeps under Share or
+            // SAFETY: the address is initialised host memory, which the lease keeps under Share or
             // Pin until the release; `into_readonly` below makes the result of a Pin read-only.
             unsafe {
-                Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, move || drop(hold))
+                Buffer::from_foreign(address, buffer.nbytes(), Place::CPU, Birth::Aliased, move || {
+                    drop(lease)
+                })
             }?
         }
         Target::Cuda(memory) => {
             let release = move || {
-                drop(hold);
+                drop(lease);
                 Ok(())
             };
-            // SAFETY: the target reaches the memory by this address, and the hold keeps it under
+            // SAFETY: the target reaches the memory by this address, and the lease keeps it under
             // Share or Pin until the release; `into_readonly` below makes the result of a Pin
             // read-only.
             unsafe { memory.lend(address, buffer.nbytes(), release) }?

@@ -18,10 +18,10 @@ pub(crate) struct Grid {
 /// The programs of one device, loaded once each.
 pub(crate) struct Modules {
     context: Arc<Context>,
-    loaded: Mutex<Vec<Loaded>>,
+    loaded: Mutex<Vec<LoadedModule>>,
 }
 
-struct Loaded {
+struct LoadedModule {
     image: &'static CStr,
     module: sys::Module,
     functions: Vec<(&'static CStr, sys::Function)>,
@@ -49,11 +49,11 @@ impl Modules {
                 let mut module = sys::Module::NULL;
                 // SAFETY: `current` keeps the context current, and the image is a static C string.
                 unsafe { driver.module_load_data(&raw mut module, image.as_ptr().cast::<c_void>()) }?;
-                programs.push(Loaded { image, module, functions: Vec::new() });
+                programs.push(LoadedModule { image, module, functions: Vec::new() });
                 programs.len() - 1
             }
         };
-        let Loaded { module, functions, .. } = &mut programs[place];
+        let LoadedModule { module, functions, .. } = &mut programs[place];
         if let Some(&(_, function)) = functions.iter().find(|(known, _)| *known == name) {
             return Ok(function);
         }
@@ -98,7 +98,7 @@ impl Modules {
         }?)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Loaded>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<LoadedModule>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

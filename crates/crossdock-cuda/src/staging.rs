@@ -15,9 +15,9 @@ use crate::sys::{self, Address};
 use crossdock::device::driver::racy_copy;
 use crossdock::{Error, Result};
 
-/// The smallest slot. Sizes are powers of two, so that few slots serve all copies.
+/// The smallest buffer. Sizes are powers of two, so that few buffers serve all copies.
 const SMALLEST: usize = 64 << 10;
-/// The largest piece: longer copies use one slot, in pieces.
+/// The largest piece: longer copies use one buffer, in pieces.
 const LARGEST: usize = 4 << 20;
 /// The most pieces of one copy, so that a long copy does not fill the driver's queue.
 const MOST_PIECES: usize = 128;
@@ -25,19 +25,20 @@ const MOST_PIECES: usize = 128;
 const IDLE_NBYTES: usize = 32 << 20;
 
 /// Pinned memory of one context.
-struct Slot {
+struct StagingBuffer {
     context: Arc<Context>,
     address: NonNull<u8>,
     nbytes: usize,
 }
 
-// SAFETY: pinned memory may be used and freed on any thread, and the slot is the only owner of its
-// address.
-unsafe impl Send for Slot {}
-// SAFETY: `&Slot` reads the address and the size only, and no code accesses the bytes through it.
-unsafe impl Sync for Slot {}
+// SAFETY: pinned memory may be used and freed on any thread, and the buffer is the only owner of
+// its address.
+unsafe impl Send for StagingBuffer {}
+// SAFETY: `&StagingBuffer` reads the address and the size only, and no code accesses the bytes
+// through it.
+unsafe impl Sync for StagingBuffer {}
 
-impl Slot {
+impl StagingBuffer {
     fn new(context: &Arc<Context>, nbytes: usize) -> Result<Self> {
         let _current = context.enter()?;
         let mut address = std::ptr::null_mut();
@@ -50,48 +51,49 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for StagingBuffer {
     fn drop(&mut self) {
         // SAFETY: `new` allocated the address as pinned memory, and only this drop frees it.
         self.context.release_quietly(|driver| unsafe { driver.mem_free_host(self.address.as_ptr().cast()) });
     }
 }
 
-/// The idle slots, kept for reuse.
-pub(crate) struct Slots(Mutex<Vec<Slot>>);
+/// The idle buffers, kept for reuse.
+pub(crate) struct StagingBuffers(Mutex<Vec<StagingBuffer>>);
 
-impl Slots {
+impl StagingBuffers {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 
-    fn take(&self, context: &Arc<Context>, nbytes: usize) -> Result<Slot> {
+    fn take(&self, context: &Arc<Context>, nbytes: usize) -> Result<StagingBuffer> {
         let mut idle = self.lock();
-        let found = idle.iter().position(|slot| slot.nbytes == nbytes).map(|place| idle.swap_remove(place));
+        let found =
+            idle.iter().position(|buffer| buffer.nbytes == nbytes).map(|place| idle.swap_remove(place));
         drop(idle);
-        found.map_or_else(|| Slot::new(context, nbytes), Ok)
+        found.map_or_else(|| StagingBuffer::new(context, nbytes), Ok)
     }
 
-    fn give(&self, slot: Slot) {
+    fn give(&self, buffer: StagingBuffer) {
         let mut idle = self.lock();
-        let waiting: usize = idle.iter().map(|slot| slot.nbytes).sum();
-        let surplus = if waiting + slot.nbytes <= IDLE_NBYTES && idle.try_reserve(1).is_ok() {
-            idle.push(slot);
+        let waiting: usize = idle.iter().map(|buffer| buffer.nbytes).sum();
+        let surplus = if waiting + buffer.nbytes <= IDLE_NBYTES && idle.try_reserve(1).is_ok() {
+            idle.push(buffer);
             None
         } else {
-            Some(slot)
+            Some(buffer)
         };
         drop(idle);
         drop(surplus);
     }
 
-    /// Frees all idle slots.
+    /// Frees all idle buffers.
     pub(crate) fn clear(&self) {
         let idle = std::mem::take(&mut *self.lock());
         drop(idle);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<StagingBuffer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,14 +108,15 @@ struct HostCopy {
 /// # Safety
 ///
 /// 1. `copy` points to a [`HostCopy`] that stays until this returns.
-/// 2. Both ranges are `nbytes` bytes of host memory, in the slot or under leases for racy accesses.
+/// 2. Both ranges are `nbytes` bytes of host memory, in the buffer or under leases for racy
+///    accesses.
 unsafe extern "C" fn copy_on_host(copy: *mut c_void) {
     let copy: *const HostCopy = copy.cast_const().cast();
     // SAFETY: clause 1 of `# Safety`: `enqueue` passes an entry of `Staged::copies`, which its
     // caller keeps until the stream is done.
     let HostCopy { dst, src, nbytes } = unsafe { copy.read() };
-    // SAFETY: clause 2 of `# Safety`: both ranges are `nbytes` bytes of host memory, in the slot or
-    // under leases that the work in the stream holds.
+    // SAFETY: clause 2 of `# Safety`: both ranges are `nbytes` bytes of host memory, in the buffer
+    // or under leases that the work in the stream holds.
     unsafe { racy_copy(src, dst, nbytes) };
 }
 
@@ -127,7 +130,7 @@ pub(crate) enum Direction {
 /// The resources that staged copies need until they are over.
 pub(crate) struct Staged {
     core: Arc<Core>,
-    slot: Option<Slot>,
+    buffer: Option<StagingBuffer>,
     /// A leaked box that only this frees; the stream reads it until the copies are done.
     copies: NonNull<[HostCopy]>,
 }
@@ -139,7 +142,7 @@ unsafe impl Send for Staged {}
 /// The calls that enqueue the copies. Their addresses stay valid when [`Staged`] is moved.
 pub(crate) struct Calls {
     copies: NonNull<[HostCopy]>,
-    /// The direction, the device's memory, and the slot.
+    /// The direction, the device's memory, and the buffer.
     device: Option<(Direction, Address, Address)>,
 }
 
@@ -162,8 +165,8 @@ impl Staged {
         nbytes: usize,
     ) -> Result<(Self, Calls)> {
         let piece = LARGEST.max(nbytes.div_ceil(MOST_PIECES)).min(nbytes);
-        let slot = core.slots().take(core.context(), piece.next_power_of_two().max(SMALLEST))?;
-        let staged = slot.address.as_ptr();
+        let buffer = core.staging().take(core.context(), piece.next_power_of_two().max(SMALLEST))?;
+        let staged = buffer.address.as_ptr();
         let (mut copies, pieces) = (Vec::new(), nbytes.div_ceil(piece));
         copies
             .try_reserve_exact(pieces)
@@ -176,17 +179,17 @@ impl Staged {
             });
         }
         let way = Some((direction, device, staged.expose_provenance() as Address));
-        Ok(Self::with(core, Some(slot), copies.into_boxed_slice(), way))
+        Ok(Self::with(core, Some(buffer), copies.into_boxed_slice(), way))
     }
 
     fn with(
         core: &Arc<Core>,
-        slot: Option<Slot>,
+        buffer: Option<StagingBuffer>,
         copies: Box<[HostCopy]>,
         device: Option<(Direction, Address, Address)>,
     ) -> (Self, Calls) {
         let copies = NonNull::from(Box::leak(copies));
-        (Self { core: core.clone(), slot, copies }, Calls { copies, device })
+        (Self { core: core.clone(), buffer, copies }, Calls { copies, device })
     }
 }
 
@@ -216,18 +219,18 @@ impl Calls {
             let on_host = || unsafe { driver.launch_host_func(stream, copy_on_host, copy.cast()) };
             match self.device {
                 None => on_host()?,
-                Some((Direction::FromHost, device, slot)) => {
+                Some((Direction::FromHost, device, buffer)) => {
                     on_host()?;
-                    // SAFETY: clauses 1 and 2 of `# Safety`: the caller keeps the slot and leases
+                    // SAFETY: clauses 1 and 2 of `# Safety`: the caller keeps the buffer and leases
                     // of the device's memory until the stream is done; stream order puts the next
                     // piece after this one.
-                    unsafe { driver.memcpy_async(device + done, slot, nbytes, stream) }?;
+                    unsafe { driver.memcpy_async(device + done, buffer, nbytes, stream) }?;
                 }
-                Some((Direction::ToHost, device, slot)) => {
-                    // SAFETY: clauses 1 and 2 of `# Safety`: the caller keeps the slot and leases
+                Some((Direction::ToHost, device, buffer)) => {
+                    // SAFETY: clauses 1 and 2 of `# Safety`: the caller keeps the buffer and leases
                     // of the device's memory until the stream is done; stream order puts the next
                     // piece after this one.
-                    unsafe { driver.memcpy_async(slot, device + done, nbytes, stream) }?;
+                    unsafe { driver.memcpy_async(buffer, device + done, nbytes, stream) }?;
                     on_host()?;
                 }
             }
@@ -242,12 +245,12 @@ impl Drop for Staged {
         // SAFETY: `with` leaked this box, and only this drop frees it. Clause 1 of the contract of
         // `enqueue` keeps `self` until the stream is done, so the stream no longer reads it.
         drop(unsafe { Box::from_raw(self.copies.as_ptr()) });
-        let Some(slot) = self.slot.take() else { return };
+        let Some(buffer) = self.buffer.take() else { return };
         // A forked child takes no lock that its parent may have held.
         if self.core.context().is_inherited() {
-            drop(slot);
+            drop(buffer);
         } else {
-            self.core.slots().give(slot);
+            self.core.staging().give(buffer);
         }
     }
 }

@@ -205,7 +205,7 @@ pub(crate) struct CopyBox {
 
 /// Memory of a device in rows, for either description of a copy.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side {
+pub(crate) struct PitchedMemory {
     pub(crate) device: Address,
     /// Bytes from row to row.
     pub(crate) pitch: usize,
@@ -215,8 +215,8 @@ pub(crate) struct Side {
 
 impl CopyRectangle {
     /// Between memory of devices.
-    pub(crate) fn of(src: Side, dst: Side, width_in_bytes: usize, height: usize) -> Self {
-        let side = |Side { device, pitch, .. }| RectangleSide {
+    pub(crate) fn of(src: PitchedMemory, dst: PitchedMemory, width_in_bytes: usize, height: usize) -> Self {
+        let side = |PitchedMemory { device, pitch, .. }| RectangleSide {
             x_in_bytes: 0,
             y: 0,
             memory_type: memory_type::DEVICE,
@@ -231,8 +231,14 @@ impl CopyRectangle {
 
 impl CopyBox {
     /// Between memory of devices.
-    pub(crate) fn of(src: Side, dst: Side, width_in_bytes: usize, height: usize, depth: usize) -> Self {
-        let side = |Side { device, pitch, height }| BoxSide {
+    pub(crate) fn of(
+        src: PitchedMemory,
+        dst: PitchedMemory,
+        width_in_bytes: usize,
+        height: usize,
+        depth: usize,
+    ) -> Self {
+        let side = |PitchedMemory { device, pitch, height }| BoxSide {
             x_in_bytes: 0,
             y: 0,
             z: 0,

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::event::ClEvent;
 use crate::map::Mapping;
 use crate::queue::wait_list;
-use crossdock::device::{Hold, Transfer};
+use crossdock::device::{DeviceLease, Transfer};
 use crossdock::memory::Place;
 use crossdock::{Error, Result};
 
@@ -22,22 +22,22 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// The bytes of a hold; `None` where its memory is not an OpenCL object that this library
+    /// The bytes of a lease; `None` where its memory is not an OpenCL object that this library
     /// knows.
-    pub(crate) fn known(hold: &Hold) -> Option<Self> {
-        let context = Context::of(hold.manager()?)?;
-        let (object, offset) = hold.object()?;
+    pub(crate) fn known(lease: &DeviceLease) -> Option<Self> {
+        let context = Context::of(lease.manager()?)?;
+        let (object, offset) = lease.object()?;
         Some(Self { context, object: object.as_ptr(), offset })
     }
 
-    /// The bytes of a hold; `None` for host memory.
+    /// The bytes of a lease; `None` for host memory.
     ///
     /// # Errors
     ///
     /// `is_device` where another device allocated the memory, or its object is unknown.
-    pub(crate) fn of(hold: &Hold) -> Result<Option<Self>> {
-        match Self::known(hold) {
-            None if !hold.place().is_host() => Err(lost(hold.place())),
+    pub(crate) fn of(lease: &DeviceLease) -> Result<Option<Self>> {
+        match Self::known(lease) {
+            None if !lease.place().is_host() => Err(lost(lease.place())),
             known => Ok(known),
         }
     }
@@ -69,8 +69,8 @@ enum End {
 }
 
 impl End {
-    fn of(hold: &Hold) -> Result<Self> {
-        Ok(Range::of(hold)?.map_or(Self::Host(hold.address().cast()), Self::Object))
+    fn of(lease: &DeviceLease) -> Result<Self> {
+        Ok(Range::of(lease)?.map_or(Self::Host(lease.address().cast()), Self::Object))
     }
 
     fn context(&self) -> Option<&Arc<Context>> {

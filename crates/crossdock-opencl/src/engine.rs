@@ -12,7 +12,7 @@ use crate::programs::Target;
 use crate::query::{Subject, one};
 use crate::queue::{ClStream, wait_list};
 use crossdock::device::engine::{Engine, Job, Kernel, Pitched, Rows, Start, Step, Work};
-use crossdock::device::{Event, Hold, MemoryManager, Stream};
+use crossdock::device::{DeviceLease, Event, MemoryManager, Stream};
 use crossdock::{Error, Result};
 
 /// Strided work in memory of a context, performed by its device.
@@ -26,14 +26,14 @@ impl ClEngine {
         Self { context }
     }
 
-    /// The object, in this engine's context, with the bytes of a hold; `None` for an empty hold.
-    fn range(&self, hold: &Hold) -> Result<Option<Range>> {
-        if hold.nbytes() == 0 {
+    /// The object, in this engine's context, with the bytes of a lease; `None` for an empty lease.
+    fn range(&self, lease: &DeviceLease) -> Result<Option<Range>> {
+        if lease.nbytes() == 0 {
             return Ok(None);
         }
-        let range = Range::of(hold)?.filter(|range| range.context.is(&self.context));
+        let range = Range::of(lease)?.filter(|range| range.context.is(&self.context));
         let elsewhere = || {
-            let (own, its) = (self.context.place(), hold.place());
+            let (own, its) = (self.context.place(), lease.place());
             Error::place(format!("the kernels of {own} do not reach the memory on {its}"))
         };
         range.map(Some).ok_or_else(elsewhere)
@@ -73,15 +73,15 @@ impl ClEngine {
         queue: cl_command_queue,
         events: &[cl_event],
     ) -> Result<ClEvent> {
-        let object = |hold: &Hold| -> Result<cl_mem> {
-            Ok(self.range(hold)?.map_or(std::ptr::null_mut(), |range| range.object))
+        let object = |lease: &DeviceLease| -> Result<cl_mem> {
+            Ok(self.range(lease)?.map_or(std::ptr::null_mut(), |range| range.object))
         };
         let (to, from) = (object(work.to())?, object(work.from())?);
         let refused = work.refused().map_or(Ok(std::ptr::null_mut()), object)?;
         match step {
             Step::Launch { kernel, groups, job } => {
                 // SAFETY: clause 1 of the contract of `launch`: the objects are null or of the
-                // context, and the work holds them; the job reaches only bytes of the work's holds
+                // context, and the work holds them; the job reaches only bytes of the work's leases
                 // (Work 1), which permit that (Work 2). Clause 2: `put`'s callers hold the queue
                 // and the events.
                 unsafe { self.launch(*kernel, *groups, [to, from, refused], job, queue, events) }
@@ -91,7 +91,7 @@ impl ClEngine {
                 let origin = |side: Pitched| [side.offset as usize, 0, 0];
                 let (from_origin, to_origin, region) =
                     (origin(source), origin(target), [nbytes, rows, slices]);
-                // SAFETY: the rows are bytes of the work's holds (Work 1), in objects of the
+                // SAFETY: the rows are bytes of the work's leases (Work 1), in objects of the
                 // context that the work keeps; each array has three numbers; `put`'s callers hold
                 // the queue and the events (Driver 1).
                 let status = unsafe {
@@ -118,7 +118,7 @@ impl ClEngine {
             &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                 let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
                 let (from_offset, to_offset) = (from_offset as usize, to_offset as usize);
-                // SAFETY: both ranges are bytes of the work's holds (Work 1), in objects of the
+                // SAFETY: both ranges are bytes of the work's leases (Work 1), in objects of the
                 // context that the work keeps; `put`'s callers hold the queue and the events
                 // (Driver 1).
                 let status = unsafe {
@@ -205,8 +205,8 @@ impl ClEngine {
 }
 
 impl Engine for ClEngine {
-    fn start(&self, hold: &Hold) -> Result<Start> {
-        let Some(range) = self.range(hold)? else { return Ok(Start { offset: 0, address: 0 }) };
+    fn start(&self, lease: &DeviceLease) -> Result<Start> {
+        let Some(range) = self.range(lease)? else { return Ok(Start { offset: 0, address: 0 }) };
         self.context.driver().check_process()?;
         // Objects begin at a multiple of all element widths, except objects over host memory, which
         // may begin at any address.

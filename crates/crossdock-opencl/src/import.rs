@@ -11,7 +11,7 @@ use crate::driver::Driver;
 use crate::object::{Object, OfMemory};
 use crate::query::{Subject, one};
 use crossdock::buffer::Buffer;
-use crossdock::device::{Alias, DeviceRegion, Hold, Meter, adopt};
+use crossdock::device::{Alias, DeviceLease, DeviceRegion, Meter, adopt};
 use crossdock::memory::{Birth, LeaseKind};
 use crossdock::{Error, Result};
 
@@ -81,9 +81,9 @@ fn aliases(object: &Object<OfMemory>, driver: &Driver) -> Result<[Option<Alias>;
 /// A memory object with exactly the bytes of a buffer, kept under a lease until this is dropped.
 #[derive(Debug)]
 pub struct SubBuffer {
-    /// Dropped first: it is a part of the object that the hold keeps.
+    /// Dropped first: it is a part of the object that the lease keeps.
     object: Object<OfMemory>,
-    hold: Hold,
+    lease: DeviceLease,
 }
 
 impl SubBuffer {
@@ -94,18 +94,18 @@ impl SubBuffer {
     }
 
     /// The lease of the memory.
-    pub fn hold(&self) -> &Hold {
-        &self.hold
+    pub fn lease(&self) -> &DeviceLease {
+        &self.lease
     }
 }
 
 pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> {
-    let (hold, nbytes) = (buffer.hold(kind)?, buffer.nbytes());
+    let (lease, nbytes) = (buffer.device_lease(kind)?, buffer.nbytes());
     if nbytes == 0 {
         return Err(Error::bounds("OpenCL has no memory objects of 0 bytes"));
     }
-    let Some(Range { context, object, offset }) = Range::of(&hold)? else {
-        return Err(Error::place(format!("memory on {} has no object of OpenCL", hold.place())));
+    let Some(Range { context, object, offset }) = Range::of(&lease)? else {
+        return Err(Error::place(format!("memory on {} has no object of OpenCL", lease.place())));
     };
     let (driver, place) = (context.driver(), context.place());
     driver.check_process()?;
@@ -114,7 +114,7 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
     if (offset, nbytes) == (0, whole) {
         // SAFETY: `hold` keeps the object alive until the end of this function, which is the
         // contract of `Object::retained`.
-        return Ok(SubBuffer { object: unsafe { Object::retained(object, driver, place) }?, hold });
+        return Ok(SubBuffer { object: unsafe { Object::retained(object, driver, place) }?, lease });
     }
     let alignment = context.description().alignment;
     if !offset.is_multiple_of(alignment) {
@@ -123,8 +123,8 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
         )));
     }
     let (region, mut status) = (cl_buffer_region { origin: offset, size: nbytes }, CL_SUCCESS);
-    // SAFETY: `hold` keeps the object, the region is within it (Hold 1), and both are valid for the
-    // call (Driver 1). Flags of 0 inherit those of the object.
+    // SAFETY: `hold` keeps the object, the region is within it (DeviceLease 1), and both are valid
+    // for the call (Driver 1). Flags of 0 inherit those of the object.
     let raw = unsafe {
         (driver.create_sub_buffer)(
             object,
@@ -136,5 +136,5 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
     };
     // SAFETY: `clCreateSubBuffer` returned `raw` with `status`; on success the reference is this
     // caller's to pass on.
-    Ok(SubBuffer { object: unsafe { Object::made(raw, status, driver, place, "clCreateSubBuffer") }?, hold })
+    Ok(SubBuffer { object: unsafe { Object::made(raw, status, driver, place, "clCreateSubBuffer") }?, lease })
 }

@@ -23,8 +23,8 @@
 //! # Memory
 //!
 //! A buffer is a memory object of the device's context, or a range of one:
-//! [`Hold::object`](crossdock::device::Hold::object) returns the `cl_mem` and the offset of the
-//! buffer in it. The content of new memory is unspecified.
+//! [`DeviceLease::object`](crossdock::device::DeviceLease::object) returns the `cl_mem` and the
+//! offset of the buffer in it. The content of new memory is unspecified.
 //!
 //! Some devices share their memory with the host, and both always see the same state
 //! ([`Description::is_mappable`]): devices that are the CPU, and those with fine-grained sharing.
@@ -125,7 +125,7 @@ pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) 
 ///
 /// `is_place` where the buffer is not on an OpenCL device; `is_alignment` where its offset in its
 /// object is not a multiple of [`Description::alignment`]; `is_bounds` where it is empty; those of
-/// [`Buffer::hold`]; `is_device`.
+/// [`Buffer::device_lease`]; `is_device`.
 pub fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> {
     import::sub_buffer(buffer, kind)
 }

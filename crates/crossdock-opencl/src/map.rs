@@ -10,7 +10,7 @@ use crate::copy::Range;
 use crate::event::ClEvent;
 use crossdock::buffer::Buffer;
 use crossdock::device::driver::report_release_error;
-use crossdock::device::{DeviceRegion, Hold, MemoryManager, Meter, adopt};
+use crossdock::device::{DeviceLease, DeviceRegion, MemoryManager, Meter, adopt};
 use crossdock::memory::{Birth, LeaseKind, Place};
 use crossdock::{Error, Result};
 
@@ -39,7 +39,7 @@ impl Mapping {
         let mut address = std::ptr::null_mut();
         context.now(|queue| {
             let (mut end, mut status) = (std::ptr::null_mut(), CL_SUCCESS);
-            // SAFETY: `now` passes a queue of the object's context, every caller keeps the hold of
+            // SAFETY: `now` passes a queue of the object's context, every caller keeps the lease of
             // the object, and `end` and `status` are local variables (Driver 1).
             address = unsafe {
                 (context.driver().enqueue_map)(
@@ -123,13 +123,13 @@ pub(crate) fn to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
     if buffer.nbytes() == 0 {
         return Buffer::zeroed(0).map(Some);
     }
-    let hold = hold_for_mapping(buffer)?;
-    let Some(range) = Range::known(&hold) else { return Ok(None) };
+    let lease = lease_for_mapping(buffer)?;
+    let Some(range) = Range::known(&lease) else { return Ok(None) };
     let flags = if buffer.is_readonly() { CL_MAP_READ } else { CL_MAP_READ | CL_MAP_WRITE };
     let mapping = Mapping::new(&range, buffer.nbytes(), flags)?;
     let address = mapping.address();
-    // The mapping is dropped first: the hold keeps its object.
-    let release = move || drop((mapping, hold));
+    // The mapping is dropped first: the lease keeps its object.
+    let release = move || drop((mapping, lease));
     // SAFETY: the bytes are mapped until the release, initialised by the driver, and kept by the
     // hold under Share or Pin; the device accesses them outside the host's memory model.
     // `as_readonly_as` below makes the result of a Pin read-only.
@@ -152,15 +152,15 @@ pub(crate) fn from_host(context: &Arc<Context>, buffer: &Buffer) -> Result<Optio
     // The object may include bytes before the buffer in its allocation, because the lease covers
     // the whole allocation.
     let before = buffer.as_ptr().addr() % context.description().alignment;
-    let hold = hold_for_mapping(buffer)?;
-    if before > hold.bytes_before() {
+    let lease = lease_for_mapping(buffer)?;
+    if before > lease.bytes_before() {
         return Ok(None);
     }
-    let start = hold.address().wrapping_sub(before);
+    let start = lease.address().wrapping_sub(before);
     let whole = before + nbytes;
     let flags =
         if buffer.is_readonly() { CL_MEM_READ_ONLY | CL_MEM_HOST_READ_ONLY } else { CL_MEM_READ_WRITE };
-    // SAFETY: `start..start + whole` is within the allocation by the check above, and the hold
+    // SAFETY: `start..start + whole` is within the allocation by the check above, and the lease
     // keeps it under Share or Pin until the object has been released, below.
     let object = unsafe { context.create_buffer(flags | CL_MEM_USE_HOST_PTR, whole, start.cast()) }?;
     let range = Range { context: context.clone(), object: object.raw(), offset: 0 };
@@ -181,10 +181,10 @@ pub(crate) fn from_host(context: &Arc<Context>, buffer: &Buffer) -> Result<Optio
     };
     let release = move || {
         let released = object.release();
-        drop(hold);
+        drop(lease);
         released
     };
-    // SAFETY: the object has the `whole` bytes of host memory, initialised, which the hold keeps
+    // SAFETY: the object has the `whole` bytes of host memory, initialised, which the lease keeps
     // under Share or Pin until the release.
     let mapped = unsafe { adopt(context.clone(), region, charge, release) }?;
     Ok(Some(as_readonly_as(buffer, mapped.slice(before..)?)))
@@ -196,6 +196,6 @@ fn as_readonly_as(buffer: &Buffer, mapped: Buffer) -> Buffer {
 
 /// The lease must exclude constancy, because the mapping accesses the same bytes as another
 /// allocation.
-fn hold_for_mapping(buffer: &Buffer) -> Result<Hold> {
-    buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })
+fn lease_for_mapping(buffer: &Buffer) -> Result<DeviceLease> {
+    buffer.device_lease(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })
 }

@@ -513,7 +513,7 @@ impl Recipe {
 
 /// An export and its state. Must be dropped after its last consumer.
 #[derive(Debug)]
-pub struct Loan {
+pub struct ForeignExport {
     schema: *mut Schema,
     array: *mut DeviceArray,
     state: *const Mutex<State>,
@@ -561,28 +561,28 @@ struct Owner {
 /// The most pointers that are laid out, whatever a struct claims.
 const MOST_CHILDREN: usize = 16;
 
-impl Loan {
+impl ForeignExport {
     /// Exports the columns of a recipe.
     pub fn new(recipe: &Recipe) -> Self {
         let state = Box::into_raw(Box::new(Mutex::new(State::default())));
         // Created once, because only the structs vary.
         static FILLED: OnceLock<Box<[u8]>> = OnceLock::new();
         let block = FILLED.get_or_init(|| (0..BLOCK).map(fill).collect()).clone();
-        let mut loan =
+        let mut export =
             Self { schema: ptr::null_mut(), array: ptr::null_mut(), state, parts: Parts::default() };
         let mut words = Words::default();
-        (loan.schema, loan.array) = loan.build(&recipe.root, None, block.as_ptr(), &mut words);
+        (export.schema, export.array) = export.build(&recipe.root, None, block.as_ptr(), &mut words);
         if let Some((kind, id, event)) = recipe.device {
             // SAFETY: `build` created the struct by `Box::into_raw`, and its pointer has not left
             // this function.
-            let array = unsafe { &mut *loan.array };
+            let array = unsafe { &mut *export.array };
             (array.device_type, array.device_id) = (kind, id);
             array.sync_event = ptr::without_provenance_mut(event);
         }
-        let mut state = loan.state();
+        let mut state = export.state();
         (state.words, state.block) = (Some(words), Some(block));
         drop(state);
-        loan
+        export
     }
 
     fn build(
@@ -743,7 +743,7 @@ impl Loan {
     }
 }
 
-impl Drop for Loan {
+impl Drop for ForeignExport {
     fn drop(&mut self) {
         for &schema in &self.parts.schemas {
             // SAFETY: `build` created the struct by `Box::into_raw`, and only this drop frees it,
@@ -770,33 +770,34 @@ impl Drop for Loan {
 ///
 /// # Safety
 ///
-/// `private` is the `private_data` of a struct of a [`Loan`] that is not dropped.
+/// `private` is the `private_data` of a struct of a [`ForeignExport`] that is not dropped.
 unsafe fn owner<'a>(private: *mut c_void) -> (&'a Owner, &'a Mutex<State>) {
-    // SAFETY: `# Safety`: `private` points to an `Owner` of a `Loan` that is not dropped, which
-    // keeps it.
+    // SAFETY: `# Safety`: `private` points to an `Owner` of a `ForeignExport` that is not dropped,
+    // which keeps it.
     let owner = unsafe { &*private.cast::<Owner>() };
-    // SAFETY: `# Safety`: the `Loan` is not dropped, and it keeps the state that all its owners
-    // point to.
+    // SAFETY: `# Safety`: the `ForeignExport` is not dropped, and it keeps the state that all its
+    // owners point to.
     (owner, unsafe { &*owner.state })
 }
 
 /// # Safety
 ///
-/// `schema` points to a struct of a [`Loan`] that is not dropped, or to where its consumer moved
-/// it, and it is not released.
+/// `schema` points to a struct of a [`ForeignExport`] that is not dropped, or to where its consumer
+/// moved it, and it is not released.
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: `# Safety`: the struct is valid, in its `Loan` or where the consumer moved it, and
-    // the consumer releases it on one thread.
+    // SAFETY: `# Safety`: the struct is valid, in its `ForeignExport` or where the consumer moved
+    // it, and the consumer releases it on one thread.
     let schema = unsafe { &mut *schema };
     schema.release = None;
-    // SAFETY: `build` set `private` to an owner, which the `Loan` keeps until it is dropped.
+    // SAFETY: `build` set `private` to an owner, which the `ForeignExport` keeps until it is
+    // dropped.
     let (owner, state) = unsafe { owner(schema.private) };
     for &child in &owner.schemas {
-        // SAFETY: the children are structs of the same `Loan`, which keeps them until it is
-        // dropped.
+        // SAFETY: the children are structs of the same `ForeignExport`, which keeps them until it
+        // is dropped.
         if let Some(release) = unsafe { (*child).release } {
-            // SAFETY: the child is a struct of the same `Loan`, and its `release` is not null, so
-            // it is not released.
+            // SAFETY: the child is a struct of the same `ForeignExport`, and its `release` is not
+            // null, so it is not released.
             unsafe { release(child) };
         }
     }
@@ -809,21 +810,22 @@ unsafe extern "C" fn release_schema(schema: *mut Schema) {
 
 /// # Safety
 ///
-/// `array` points to a struct of a [`Loan`] that is not dropped, or to where its consumer moved it,
-/// and it is not released.
+/// `array` points to a struct of a [`ForeignExport`] that is not dropped, or to where its consumer
+/// moved it, and it is not released.
 unsafe extern "C" fn release_array(array: *mut Array) {
-    // SAFETY: `# Safety`: the struct is valid, in its `Loan` or where the consumer moved it, and
-    // the consumer releases it on one thread.
+    // SAFETY: `# Safety`: the struct is valid, in its `ForeignExport` or where the consumer moved
+    // it, and the consumer releases it on one thread.
     let array = unsafe { &mut *array };
     array.release = None;
-    // SAFETY: `build` set `private` to an owner, which the `Loan` keeps until it is dropped.
+    // SAFETY: `build` set `private` to an owner, which the `ForeignExport` keeps until it is
+    // dropped.
     let (owner, state) = unsafe { owner(array.private) };
     for &child in &owner.arrays {
-        // SAFETY: the children are structs of the same `Loan`, which keeps them until it is
-        // dropped.
+        // SAFETY: the children are structs of the same `ForeignExport`, which keeps them until it
+        // is dropped.
         if let Some(release) = unsafe { (*child).release } {
-            // SAFETY: the child is a struct of the same `Loan`, and its `release` is not null, so
-            // it is not released.
+            // SAFETY: the child is a struct of the same `ForeignExport`, and its `release` is not
+            // null, so it is not released.
             unsafe { release(child) };
         }
     }

@@ -399,7 +399,7 @@ pub fn fill(at: usize) -> u8 {
 
 /// An exported struct and its state. Must be dropped after its last consumer.
 #[derive(Debug)]
-pub struct Loan {
+pub struct ForeignExport {
     versioned: *mut Versioned,
     legacy: *mut Legacy,
     state: *const Mutex<State>,
@@ -408,21 +408,21 @@ pub struct Loan {
 /// The memory that the deleter frees, and the number of its calls.
 #[derive(Debug)]
 struct State {
-    lent: Option<Lent>,
+    memory: Option<ExportedMemory>,
     calls: usize,
 }
 
 #[derive(Debug)]
-struct Lent {
+struct ExportedMemory {
     block: Box<[u8]>,
     shape: Option<Box<[i64]>>,
     strides: Option<Box<[i64]>>,
 }
 
-impl Loan {
+impl ForeignExport {
     /// Exports a recipe, by both structs.
     pub fn new(recipe: &Recipe) -> Self {
-        let mut lent = Lent {
+        let mut memory = ExportedMemory {
             block: (0..BLOCK).map(fill).collect(),
             shape: recipe.shape.clone().map(Vec::into_boxed_slice),
             strides: recipe.strides.clone().map(Vec::into_boxed_slice),
@@ -433,10 +433,10 @@ impl Loan {
         let (code, bits, lanes) = recipe.dtype;
         let data = match recipe.data {
             Data::Null => ptr::null_mut(),
-            Data::Block(offset) => lent.block.as_mut_ptr().wrapping_add(offset),
+            Data::Block(offset) => memory.block.as_mut_ptr().wrapping_add(offset),
             Data::Wild(address) => ptr::without_provenance_mut(address),
         };
-        let (shape, strides) = (pointer(&mut lent.shape), pointer(&mut lent.strides));
+        let (shape, strides) = (pointer(&mut memory.shape), pointer(&mut memory.strides));
         let tensor = || Tensor {
             data: data.cast(),
             device: recipe.device,
@@ -448,7 +448,7 @@ impl Loan {
             strides,
             byte_offset: recipe.byte_offset,
         };
-        let state = Box::into_raw(Box::new(Mutex::new(State { lent: None, calls: 0 })));
+        let state = Box::into_raw(Box::new(Mutex::new(State { memory: None, calls: 0 })));
         let versioned = Versioned {
             version: recipe.version,
             context: state.cast(),
@@ -461,13 +461,13 @@ impl Loan {
             context: state.cast(),
             deleter: recipe.deleter.then_some(delete_legacy),
         };
-        let loan = Self {
+        let export = Self {
             versioned: Box::into_raw(Box::new(versioned)),
             legacy: Box::into_raw(Box::new(legacy)),
             state,
         };
-        loan.state().lent = Some(lent);
-        loan
+        export.state().memory = Some(memory);
+        export
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -494,11 +494,11 @@ impl Loan {
 
     /// The address of the block; 0 once it is freed.
     pub fn block(&self) -> usize {
-        self.state().lent.as_ref().map_or(0, |lent| lent.block.as_ptr().addr())
+        self.state().memory.as_ref().map_or(0, |memory| memory.block.as_ptr().addr())
     }
 }
 
-impl Drop for Loan {
+impl Drop for ForeignExport {
     fn drop(&mut self) {
         // SAFETY: `new` created the struct by `Box::into_raw`, and only this drop frees it, after
         // its last consumer.
@@ -514,34 +514,36 @@ impl Drop for Loan {
 
 /// # Safety
 ///
-/// `context` is the context of a struct of a [`Loan`] that is not dropped.
+/// `context` is the context of a struct of a [`ForeignExport`] that is not dropped.
 unsafe fn delete(context: *mut c_void) {
-    // SAFETY: `# Safety`: `context` points to the state of a `Loan` that is not dropped, which
-    // keeps it.
+    // SAFETY: `# Safety`: `context` points to the state of a `ForeignExport` that is not dropped,
+    // which keeps it.
     let state = unsafe { &*context.cast::<Mutex<State>>() };
     let mut state = state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     state.calls += 1;
-    state.lent = None;
+    state.memory = None;
 }
 
 /// # Safety
 ///
-/// `managed` points to a struct of a [`Loan`] that is not dropped.
+/// `managed` points to a struct of a [`ForeignExport`] that is not dropped.
 unsafe extern "C" fn delete_versioned(managed: *mut Versioned) {
-    // SAFETY: `# Safety`: the struct belongs to a `Loan` that is not dropped, which keeps it.
+    // SAFETY: `# Safety`: the struct belongs to a `ForeignExport` that is not dropped, which keeps
+    // it.
     let context = unsafe { (*managed).context };
-    // SAFETY: `new` set the context to the state of the `Loan`, which `# Safety` says is not
-    // dropped.
+    // SAFETY: `new` set the context to the state of the `ForeignExport`, which `# Safety` says is
+    // not dropped.
     unsafe { delete(context) }
 }
 
 /// # Safety
 ///
-/// `managed` points to a struct of a [`Loan`] that is not dropped.
+/// `managed` points to a struct of a [`ForeignExport`] that is not dropped.
 unsafe extern "C" fn delete_legacy(managed: *mut Legacy) {
-    // SAFETY: `# Safety`: the struct belongs to a `Loan` that is not dropped, which keeps it.
+    // SAFETY: `# Safety`: the struct belongs to a `ForeignExport` that is not dropped, which keeps
+    // it.
     let context = unsafe { (*managed).context };
-    // SAFETY: `new` set the context to the state of the `Loan`, which `# Safety` says is not
-    // dropped.
+    // SAFETY: `new` set the context to the state of the `ForeignExport`, which `# Safety` says is
+    // not dropped.
     unsafe { delete(context) }
 }

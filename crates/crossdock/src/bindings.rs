@@ -27,7 +27,7 @@ pub mod explain {
 /// A file that appears once it is complete, and the header of `.npy` files.
 pub mod files {
     pub use crate::exchange::files::new_file::NewFile;
-    pub use crate::exchange::files::npy::header::Header;
+    pub use crate::exchange::files::npy::header::NpyHeader;
 }
 
 /// Loads, stores and copies of bytes that another thread, process or library may write meanwhile.
@@ -43,7 +43,7 @@ pub mod array_interface {
 /// Arrow, with its streams and the `requested_schema` of a capsule.
 pub mod arrow {
     pub use crate::exchange::protocol::arrow::requested::requested;
-    pub use crate::exchange::protocol::arrow::stream::Stream;
+    pub use crate::exchange::protocol::arrow::stream::ArrowStream;
     pub use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
     pub use crate::exchange::protocol::arrow::*;
 }
@@ -61,12 +61,12 @@ pub mod dlpack {
 /// MemoryView, with the hub that the C functions and Ruby's extension call.
 pub mod memory_view {
     pub use crate::exchange::protocol::memory_view::abi::{Available, Get, Release};
+    pub use crate::exchange::protocol::memory_view::cached_export::{CachedExport, take_back};
     pub use crate::exchange::protocol::memory_view::contiguous::fill_contiguous_strides;
     pub use crate::exchange::protocol::memory_view::hub::{available, exports, get, release};
     pub use crate::exchange::protocol::memory_view::import::adopt;
     pub use crate::exchange::protocol::memory_view::last::{keep_refusal, last_refusal, last_refusal_ptr};
     pub use crate::exchange::protocol::memory_view::object::class as array_class;
-    pub use crate::exchange::protocol::memory_view::standing::{StandingLoan, take_back};
     pub use crate::exchange::protocol::memory_view::*;
 }
 

@@ -17,24 +17,24 @@ use std::fmt;
 /// assert!(error.to_string().contains('9'));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-pub struct Error(Repr);
+pub struct Error(ErrorRepr);
 
-enum Repr {
+enum ErrorRepr {
     /// A variant of its own, since creating it must not allocate.
     OutOfMemory {
         nbytes: usize,
         align: usize,
     },
-    Full(Box<Inner>),
+    Full(Box<ErrorDetails>),
 }
 
-struct Inner {
+struct ErrorDetails {
     kind: Kind,
-    text: Text,
+    text: ErrorText,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-enum Text {
+enum ErrorText {
     Words(String),
     /// Formatted when it is displayed, so that creating it allocates only its box.
     Limit {
@@ -75,7 +75,11 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
-        Self(Repr::Full(Box::new(Inner { kind, text: Text::Words(text.into()), source: None })))
+        Self(ErrorRepr::Full(Box::new(ErrorDetails {
+            kind,
+            text: ErrorText::Words(text.into()),
+            source: None,
+        })))
     }
 
     #[cold]
@@ -85,9 +89,9 @@ impl Error {
         text: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self(Repr::Full(Box::new(Inner {
+        Self(ErrorRepr::Full(Box::new(ErrorDetails {
             kind,
-            text: Text::Words(text.into()),
+            text: ErrorText::Words(text.into()),
             source: Some(source.into()),
         })))
     }
@@ -96,7 +100,7 @@ impl Error {
     #[cold]
     #[doc(hidden)]
     pub fn out_of_memory(nbytes: usize, align: usize) -> Self {
-        Self(Repr::OutOfMemory { nbytes, align })
+        Self(ErrorRepr::OutOfMemory { nbytes, align })
     }
 
     /// As [`Error::out_of_memory`], with a driver's text: for implementers of a device.
@@ -149,8 +153,8 @@ impl Error {
     #[cold]
     pub fn again(&self) -> Self {
         match &self.0 {
-            Repr::OutOfMemory { nbytes, align } => Self::out_of_memory(*nbytes, *align),
-            Repr::Full(inner) => Self::new(inner.kind, inner.text.to_string()),
+            ErrorRepr::OutOfMemory { nbytes, align } => Self::out_of_memory(*nbytes, *align),
+            ErrorRepr::Full(inner) => Self::new(inner.kind, inner.text.to_string()),
         }
     }
 
@@ -158,9 +162,9 @@ impl Error {
     /// message fails, the error is a plain out-of-memory error.
     #[cold]
     pub(crate) fn limit(limit: u64, used: u64, requested: usize, align: usize) -> Self {
-        let text = Text::Limit { limit, used, requested: requested as u64 };
-        match try_box(Inner { kind: Kind::OutOfMemory, text, source: None }) {
-            Ok(inner) => Self(Repr::Full(inner)),
+        let text = ErrorText::Limit { limit, used, requested: requested as u64 };
+        match try_box(ErrorDetails { kind: Kind::OutOfMemory, text, source: None }) {
+            Ok(inner) => Self(ErrorRepr::Full(inner)),
             Err(_) => Self::out_of_memory(requested, align),
         }
     }
@@ -177,18 +181,18 @@ impl Error {
     #[cold]
     pub fn within(self, context: impl fmt::Display) -> Self {
         match self.0 {
-            Repr::OutOfMemory { .. } => self,
-            Repr::Full(mut inner) => {
-                inner.text = Text::Words(format!("{context}: {}", inner.text));
-                Self(Repr::Full(inner))
+            ErrorRepr::OutOfMemory { .. } => self,
+            ErrorRepr::Full(mut inner) => {
+                inner.text = ErrorText::Words(format!("{context}: {}", inner.text));
+                Self(ErrorRepr::Full(inner))
             }
         }
     }
 
     fn kind(&self) -> Kind {
         match &self.0 {
-            Repr::OutOfMemory { .. } => Kind::OutOfMemory,
-            Repr::Full(inner) => inner.kind,
+            ErrorRepr::OutOfMemory { .. } => Kind::OutOfMemory,
+            ErrorRepr::Full(inner) => inner.kind,
         }
     }
 
@@ -345,7 +349,7 @@ pub(crate) fn try_box<T>(value: T) -> std::result::Result<Box<T>, T> {
     Ok(unsafe { Box::from_raw(block.as_ptr()) })
 }
 
-impl fmt::Display for Text {
+impl fmt::Display for ErrorText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Words(text) => f.write_str(text),
@@ -360,10 +364,10 @@ impl fmt::Display for Text {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::OutOfMemory { nbytes, align } => {
+            ErrorRepr::OutOfMemory { nbytes, align } => {
                 write!(f, "out of memory: {nbytes} bytes aligned to {align} could not be allocated")
             }
-            Repr::Full(inner) => inner.text.fmt(f),
+            ErrorRepr::Full(inner) => inner.text.fmt(f),
         }
     }
 }
@@ -382,8 +386,8 @@ impl From<Error> for std::io::Error {
     #[cold]
     fn from(error: Error) -> Self {
         match error.0 {
-            Repr::OutOfMemory { .. } => std::io::ErrorKind::OutOfMemory.into(),
-            Repr::Full(_) => Self::new(error.io_kind(), error),
+            ErrorRepr::OutOfMemory { .. } => std::io::ErrorKind::OutOfMemory.into(),
+            ErrorRepr::Full(_) => Self::new(error.io_kind(), error),
         }
     }
 }
@@ -414,8 +418,8 @@ impl Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0 {
-            Repr::OutOfMemory { .. } => None,
-            Repr::Full(inner) => inner.source.as_deref().map(|source| source as _),
+            ErrorRepr::OutOfMemory { .. } => None,
+            ErrorRepr::Full(inner) => inner.source.as_deref().map(|source| source as _),
         }
     }
 }

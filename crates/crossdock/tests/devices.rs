@@ -188,7 +188,7 @@ fn what_is_read_only_is_mapped_read_only() {
     let there = constant.map_to(&device.memory()).unwrap().unwrap();
     assert!(there.is_readonly());
     assert!(Buffer::zeroed(8).unwrap().copy_into(&there).unwrap_err().is_read_only());
-    assert!(there.hold(LeaseKind::Share).unwrap_err().is_read_only());
+    assert!(there.device_lease(LeaseKind::Share).unwrap_err().is_read_only());
     let direct = device.memory().map(&constant, &*device.memory()).unwrap().unwrap();
     assert!(direct.is_readonly());
     assert_eq!(bytes(&there), b"constant");
@@ -470,16 +470,16 @@ fn a_hold_tells_a_driver_its_object_and_the_offset_in_it() {
     let _others = beside();
     let device = FencedDevice::new(0);
     let buffer = Buffer::on(&device.memory(), 100).unwrap();
-    let whole = buffer.hold(LeaseKind::Pin).unwrap();
-    let part = buffer.slice(30..).unwrap().slice(5..10).unwrap().hold(LeaseKind::Pin).unwrap();
+    let whole = buffer.device_lease(LeaseKind::Pin).unwrap();
+    let part = buffer.slice(30..).unwrap().slice(5..10).unwrap().device_lease(LeaseKind::Pin).unwrap();
     assert_eq!(whole.object().unwrap().1, 0);
     assert_eq!(part.object().unwrap(), (whole.object().unwrap().0, 35));
     assert_eq!((part.nbytes(), part.address()), (5, whole.address().wrapping_add(35)));
     assert!(Arc::ptr_eq(&part.manager().unwrap(), &device.memory()));
     drop((whole, part));
     let parts = buffer.partition(&[0..10, 40..60]).unwrap();
-    assert_eq!(parts[1].slice(3..).unwrap().hold(LeaseKind::Write).unwrap().object().unwrap().1, 43);
-    let here = Buffer::zeroed(1).unwrap().hold(LeaseKind::Read).unwrap();
+    assert_eq!(parts[1].slice(3..).unwrap().device_lease(LeaseKind::Write).unwrap().object().unwrap().1, 43);
+    let here = Buffer::zeroed(1).unwrap().device_lease(LeaseKind::Read).unwrap();
     assert!(here.object().is_none() && here.manager().is_none());
 }
 

@@ -1,5 +1,8 @@
 //! Paths, links, identifiers, suites, and the version of Rust in the documents exist.
 
+#[path = "documents/features.rs"]
+mod features;
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -126,7 +126,7 @@ const BUFFER: &[&str] = &[
     "as_mut_slice",
     "assume_sole",
     "assume_constant",
-    "hold",
+    "device_lease",
     "memory_manager",
     "copy_to",
     "copy_to_in",
@@ -200,8 +200,8 @@ fn every_method_of_a_buffer_refuses_or_leaves_the_bytes_alone() {
     let unsealed = buffer.into_sealed().unwrap_err();
     assert!(unsealed.error.is_unsupported(), "{}", unsealed.error);
     buffer = unsealed.value;
-    assert_eq!(buffer.hold(LeaseKind::Write).unwrap().place(), device.place());
-    assert!(format!("{:?}", buffer.hold(LeaseKind::Read)).contains("ext_dev:0"));
+    assert_eq!(buffer.device_lease(LeaseKind::Write).unwrap().place(), device.place());
+    assert!(format!("{:?}", buffer.device_lease(LeaseKind::Read)).contains("ext_dev:0"));
     assert!(Arc::ptr_eq(&buffer.memory_manager().unwrap().unwrap(), &memory));
     let host = device::memory(Place::CPU).unwrap();
     let stream = device.stream().unwrap().unwrap();

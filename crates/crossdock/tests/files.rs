@@ -53,11 +53,11 @@ fn pattern(nbytes: usize) -> Vec<u8> {
     (0..nbytes).map(|index| (index % 251) as u8 + 1).collect()
 }
 
-/// The slots of guarded maps belong to the whole program: tests that count or fill them run one at
-/// a time.
-fn slots() -> MutexGuard<'static, ()> {
-    static SLOTS: Mutex<()> = Mutex::new(());
-    SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
+/// The entries of guarded maps belong to the whole program: tests that count or fill them run one
+/// at a time.
+fn watch_entries() -> MutexGuard<'static, ()> {
+    static ENTRIES: Mutex<()> = Mutex::new(());
+    ENTRIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs the test `child` of this program in a separate process, with a task.
@@ -279,7 +279,7 @@ fn a_writable_map_writes_the_file_and_a_second_map_sees_it() {
 
 #[test]
 fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
-    let _slots = slots();
+    let _entries = watch_entries();
     let bytes = pattern(5 * PAGE);
     let file = Temporary::new("shrinks", &bytes);
     let offset = PAGE + 10;
@@ -319,7 +319,7 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
 
 #[test]
 fn a_copy_over_the_end_of_a_shrunken_file_goes_on_with_zeros() {
-    let _slots = slots();
+    let _entries = watch_entries();
     let bytes = pattern(4 * PAGE);
     let file = Temporary::new("copy", &bytes);
     let buffer = Buffer::map(file.open(), MapOptions::new().guarded(true)).unwrap();
@@ -333,7 +333,7 @@ fn a_copy_over_the_end_of_a_shrunken_file_goes_on_with_zeros() {
 
 #[test]
 fn a_file_that_ends_within_a_page_is_told_too() {
-    let _slots = slots();
+    let _entries = watch_entries();
     let file = Temporary::new("within-page", &pattern(PAGE));
     let buffer = Buffer::map(file.open(), MapOptions::new().guarded(true)).unwrap();
     file.shrink(100);
@@ -345,7 +345,7 @@ fn a_file_that_ends_within_a_page_is_told_too() {
 
 #[test]
 fn a_guarded_part_tells_the_fault_of_the_whole() {
-    let _slots = slots();
+    let _entries = watch_entries();
     let file = Temporary::new("part", &pattern(2 * PAGE));
     let buffer = Buffer::map(file.open(), MapOptions::new().guarded(true)).unwrap();
     let parts = buffer.partition(&[0..10, PAGE..PAGE + 10]).unwrap();
@@ -356,7 +356,7 @@ fn a_guarded_part_tells_the_fault_of_the_whole() {
 
 #[test]
 fn a_page_put_in_place_is_as_writable_as_the_map_was() {
-    let _slots = slots();
+    let _entries = watch_entries();
     let file = Temporary::new("protection", &pattern(2 * PAGE));
     let options = MapOptions::new().guarded(true);
     let readonly = Buffer::map(file.open(), options.clone()).unwrap();
@@ -380,9 +380,9 @@ fn a_page_put_in_place_is_as_writable_as_the_map_was() {
 }
 
 #[test]
-fn more_guarded_maps_than_slots_are_a_clear_error_and_slots_come_back() {
-    let _slots = slots();
-    let file = Temporary::new("slots", &pattern(10));
+fn more_guarded_maps_than_entries_are_a_clear_error_and_entries_come_back() {
+    let _entries = watch_entries();
+    let file = Temporary::new("entries", &pattern(10));
     let options = MapOptions::new().guarded(true);
     let mut maps: Vec<_> = (0..128).map(|_| Buffer::map(file.open(), options.clone()).unwrap()).collect();
     let error = Buffer::map(file.open(), options.clone()).unwrap_err();
@@ -394,8 +394,8 @@ fn more_guarded_maps_than_slots_are_a_clear_error_and_slots_come_back() {
 }
 
 #[test]
-fn slots_are_reused_by_many_threads_while_others_fault() {
-    let _slots = slots();
+fn entries_are_reused_by_many_threads_while_others_fault() {
+    let _entries = watch_entries();
     let steady = Temporary::new("steady", &pattern(PAGE));
     std::thread::scope(|scope| {
         for number in 0..2 {

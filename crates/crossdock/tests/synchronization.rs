@@ -368,7 +368,7 @@ fn streams_of_cudas_array_interface_are_numbers_but_for_zero() {
 fn the_words_of_arrays_are_the_same_wherever_they_are() {
     let fixture = Fixture::new();
     let array = fixture.array();
-    assert_eq!(array_interface::Words::of(array.dtype()).unwrap().typestr(), "<i4");
+    assert_eq!(array_interface::InterfaceType::of(array.dtype()).unwrap().typestr(), "<i4");
     assert!(!array_interface::lend(&array).unwrap().is_readonly());
 }
 
@@ -444,7 +444,7 @@ fn the_event_of_a_column_outlives_it_and_is_waited_for() {
     assert_eq!(events.len(), 1);
     let (event, effect) = &events[0];
     assert_eq!((event.is_done(), *effect), (false, Effect::Writes));
-    // The loan is released; the event belongs to the library.
+    // The lease is released; the event belongs to the library.
     drop(imported);
     assert!(!event.is_done());
     completion.finish(Ok(()));
@@ -474,5 +474,5 @@ fn an_event_that_the_device_does_not_know_is_refused() {
     let error = import_device((schema, column)).unwrap_err();
     let place = array.place().to_string();
     assert!(error.is_unsupported() && error.to_string().contains(&place), "{error}");
-    assert!(array.buffer().unwrap().0.hold(LeaseKind::Write).is_ok(), "the column was released");
+    assert!(array.buffer().unwrap().0.device_lease(LeaseKind::Write).is_ok(), "the column was released");
 }

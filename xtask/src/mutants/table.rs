@@ -198,7 +198,7 @@ pub(crate) const FILES: &[Mutated] = &[
     Mutated { file: "crates/crossdock/src/array/convert.rs", build: LIBRARY, tests: ARRAYS },
     Mutated { file: "crates/crossdock/src/exchange/protocol/dlpack/import.rs", build: LIBRARY, tests: DLPACK },
     Mutated { file: "crates/crossdock/src/exchange/protocol/memory_view/foreign.rs", build: LIBRARY, tests: VIEWS },
-    Mutated { file: "crates/crossdock/src/exchange/protocol/arrow/leaf.rs", build: LIBRARY, tests: ARROW },
+    Mutated { file: "crates/crossdock/src/exchange/protocol/arrow/leaf_column.rs", build: LIBRARY, tests: ARROW },
     Mutated { file: "crates/crossdock/src/view/producer.rs", build: LIBRARY, tests: COPIES },
     Mutated { file: "bindings/python/src/buffer/export.rs", build: WHEEL, tests: LENT },
     Mutated { file: "bindings/python/src/buffer/exports.rs", build: WHEEL, tests: LENT },

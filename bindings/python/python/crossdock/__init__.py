@@ -1,4 +1,4 @@
-"""Hand n-dimensional arrays between libraries without copying them.
+"""Share n-dimensional arrays between libraries without copying them.
 
 >>> import crossdock
 >>> x = crossdock.asarray(bytearray(range(6)))

@@ -1,4 +1,4 @@
-"""Hand n-dimensional arrays between libraries without copying them."""
+"""Share n-dimensional arrays between libraries without copying them."""
 
 from collections.abc import Iterator
 from os import PathLike

@@ -2,7 +2,7 @@
 
 use crossdock::array::CopyPolicy;
 use crossdock::bindings::arrow::abi::ArrowSchema;
-use crossdock::bindings::arrow::{self, ExportOptions, Exported, Lent};
+use crossdock::bindings::arrow::{self, ExportOptions, Exported, ExportedStruct};
 use crossdock::layout::Order;
 use crossdock::view::Refusal;
 use crossdock::{Casting, DArray};
@@ -90,7 +90,7 @@ fn device_array_of<'py>(
 /// A column of the type that a consumer requests, if its numbers fit that type: the request permits
 /// the copy. Otherwise a column of the array's own type, as the specification permits; and an error
 /// if the request is for other data.
-fn as_requested<A: Lent>(
+fn as_requested<A: ExportedStruct>(
     array: &DArray,
     options: &ExportOptions,
     requested: Option<&Bound<'_, PyAny>>,

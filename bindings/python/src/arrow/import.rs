@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use crossdock::bindings::arrow::ArrowArrayStream;
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
-use crossdock::bindings::arrow::{self, Imported, Stream};
+use crossdock::bindings::arrow::{self, ArrowStream, Imported};
 use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::{Casting, DArray};
@@ -119,7 +119,7 @@ fn ask(object: &Bound<'_, PyAny>, most: usize) -> Result<Vec<Imported>, Failure>
     let stream = unboxed::<ArrowArrayStream>(&capsule, "__arrow_c_stream__")?;
     // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
     // as moved. Its content is as the protocol requires.
-    let stream = unsafe { Stream::take_over(stream) }.map_err(Failure::of_type)?;
+    let stream = unsafe { ArrowStream::take_over(stream) }.map_err(Failure::of_type)?;
     stream.take(most).map(|chunk| Ok(chunk?)).collect()
 }
 

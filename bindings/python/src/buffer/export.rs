@@ -92,7 +92,7 @@ fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer
 ///    held.
 /// 2. `object` is an object of the type.
 pub(crate) unsafe extern "C" fn release(object: *mut ffi::PyObject, _: *mut ffi::Py_buffer) {
-    // SAFETY: clause 2 of `# Safety`: `object` is of the type, and alive. Dropping the loan frees
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type, and alive. Dropping the lease frees
     // no memory here: the object still has a handle.
     unsafe { this(object) }.exports.end();
 }

@@ -1,4 +1,4 @@
-//! What an object remembers of the buffers that it exported: their number, the loan that they
+//! What an object remembers of the buffers that it exported: their number, the lease that they
 //! share, and the description that they all get.
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -8,20 +8,20 @@ use std::ptr;
 use crossdock::DArray;
 use crossdock::bindings::dialect::pep3118 as format;
 use crossdock::bindings::explain::misread_format;
-use crossdock::bindings::pep3118::{Loan, lend};
+use crossdock::bindings::pep3118::{ExportLease, lend};
 use crossdock::layout::{AxisSlice, Layout};
 
-/// The buffers that consumers have of one object. They share one loan. Only threads that hold the
+/// The buffers that consumers have of one object. They share one lease. Only threads that hold the
 /// GIL touch it.
 ///
 /// # Invariants
 ///
-/// 1. While `count` is not 0, there is a loan, and what `described` points to stays as it is.
+/// 1. While `count` is not 0, there is a lease, and what `described` points to stays as it is.
 /// 2. `described` points into the object that this is part of, or into `aside`, which is written
 ///    once.
 pub(crate) struct Exports {
     count: Cell<usize>,
-    loan: RefCell<Option<Loan>>,
+    lease: RefCell<Option<ExportLease>>,
     described: Cell<Option<Description>>,
     aside: OnceCell<Box<Aside>>,
 }
@@ -48,7 +48,7 @@ impl Exports {
     pub(crate) fn new() -> Self {
         Self {
             count: Cell::new(0),
-            loan: RefCell::new(None),
+            lease: RefCell::new(None),
             described: Cell::new(None),
             aside: OnceCell::new(),
         }
@@ -115,21 +115,21 @@ impl Exports {
     #[inline]
     pub(super) fn begin(&self, array: &DArray) -> crossdock::Result<bool> {
         if self.count.get() == 0 {
-            let loan = lend(array)?;
+            let lease = lend(array)?;
             // Cannot panic: only `begin` and `end` borrow the cell, and neither calls the other.
-            *self.loan.borrow_mut() = Some(loan);
+            *self.lease.borrow_mut() = Some(lease);
         }
         self.count.set(self.count.get() + 1);
         Ok(array.is_readonly())
     }
 
-    /// Counts one buffer fewer. The last one ends the loan.
+    /// Counts one buffer fewer. The last one ends the lease.
     #[inline]
     pub(super) fn end(&self) {
         let left = self.count.get().saturating_sub(1);
         self.count.set(left);
         if left == 0 {
-            drop(self.loan.borrow_mut().take());
+            drop(self.lease.borrow_mut().take());
         }
     }
 }

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use crossdock::DArray;
 use crossdock::bindings::array_interface::abi::{self, PyArrayInterface};
-use crossdock::bindings::array_interface::{Loan, Words, cuda, lease_kind, lend};
+use crossdock::bindings::array_interface::{ExportLease, InterfaceType, cuda, lease_kind, lend};
 use crossdock::bindings::explain::misread_interface;
 use crossdock::element::ScalarKind;
 use crossdock::layout::Order;
@@ -75,7 +75,7 @@ pub(crate) fn cuda_dictionary<'py>(py: Python<'py>, this: &Own) -> PyResult<Boun
 
 fn described<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py, PyAny>> {
     let array = &this.array;
-    let words = Words::of(array.dtype()).map_err(absent)?;
+    let words = InterfaceType::of(array.dtype()).map_err(absent)?;
     if let Some(suboffsets) = array.layout().suboffsets() {
         return Err(absent(format!("the array follows pointers (suboffsets {suboffsets:?})")));
     }
@@ -111,7 +111,7 @@ struct Described {
     _interface: PyArrayInterface,
     _numbers: Box<[isize]>,
     // The array and its lease, for consumers that keep the capsule and not the object.
-    _loan: Loan,
+    _lease: ExportLease,
     _array: DArray,
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
     if matches!(scalar.kind(), ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)) {
         return Err(absent(format!("the struct of the array interface cannot say the unit of {}", dtype)));
     }
-    let words = Words::of(dtype).map_err(absent)?;
+    let words = InterfaceType::of(dtype).map_err(absent)?;
     if array.layout().suboffsets().is_some() {
         return Err(absent("the array follows pointers"));
     }
@@ -165,9 +165,9 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
         data: array.as_ptr().cast_mut().cast(),
         descr: std::ptr::null_mut(),
     };
-    let loan = lend(array).map_err(|error| errors::refusal(&error))?;
+    let lease = lend(array).map_err(|error| errors::refusal(&error))?;
     let described =
-        Described { _interface: interface, _numbers: numbers, _loan: loan, _array: array.clone() };
+        Described { _interface: interface, _numbers: numbers, _lease: lease, _array: array.clone() };
     let described: *mut c_void = Box::into_raw(Box::new(described)).cast();
     capsule(py, described, None, Some(drop_described))
 }

@@ -124,7 +124,7 @@ impl Bytes {
 
     pub(super) fn resize_to(&self, nbytes: usize) -> PyResult<()> {
         let taken = self.lock().take();
-        let mut taken = Taken { of: self, memory: Some(taken.ok_or_else(being_resized)?) };
+        let mut taken = ResizingMemory { of: self, memory: Some(taken.ok_or_else(being_resized)?) };
         let Some(memory) = &mut taken.memory else { return Err(being_resized()) };
         let before = memory.nbytes();
         let resized = memory.resize(nbytes);
@@ -139,12 +139,12 @@ impl Bytes {
 }
 
 /// The memory during a resize. Dropping it puts the memory back, also when the resize panics.
-struct Taken<'a> {
+struct ResizingMemory<'a> {
     of: &'a Bytes,
     memory: Option<buffer::Buffer>,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for ResizingMemory<'_> {
     fn drop(&mut self) {
         *self.of.lock() = self.memory.take();
     }

@@ -16,8 +16,8 @@ use crossdock::memory::Place;
 use crossdock_measure::{DEVICE_WORKS, Limits, WORKS, Work, bandwidth, machine};
 use indicatif::ProgressBar;
 
-use crate::bench::report::Report;
-use crate::bench::text::Glyphs;
+use crate::bench::report::BenchReport;
+use crate::bench::text::BarGlyphs;
 use crate::failure::{Failure, Result};
 use crate::{out, progress};
 
@@ -81,15 +81,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         return out::print_json(&report);
     }
-    let glyphs = if std::io::stdout().is_terminal() { Glyphs::UNICODE } else { Glyphs::ASCII };
+    let glyphs = if std::io::stdout().is_terminal() { BarGlyphs::UNICODE } else { BarGlyphs::ASCII };
     out::print(&text::write(&report, glyphs))
 }
 
-fn processor(shrink: usize, limits: Limits, time: Duration) -> Result<Report> {
+fn processor(shrink: usize, limits: Limits, time: Duration) -> Result<BenchReport> {
     let threads = machine::threads();
     let levels = bandwidth::Level::all((512 << 20) / shrink);
     let progress = progress::steps(levels.len() + WORKS.len());
-    let mut report = Report::new(machine::name(), threads);
+    let mut report = BenchReport::new(machine::name(), threads);
     for level in &levels {
         progress.set_message(format!("reading, writing and copying {}", level.name));
         report.memory.push(figures::memory(level, threads, time).map_err(told(&level.name))?);
@@ -100,11 +100,11 @@ fn processor(shrink: usize, limits: Limits, time: Duration) -> Result<Report> {
     Ok(report)
 }
 
-fn on_device(place: Place, shrink: usize, limits: Limits, time: Duration) -> Result<Report> {
+fn on_device(place: Place, shrink: usize, limits: Limits, time: Duration) -> Result<BenchReport> {
     let device = device::get(place)?;
     let links = crossdock_measure::links(&*device, LINK / shrink).map_err(told(&place.to_string()))?;
     let progress = progress::steps(links.len() + DEVICE_WORKS.len());
-    let mut report = Report::of_device(machine::name(), format!("{place}: {}", device.name()));
+    let mut report = BenchReport::of_device(machine::name(), format!("{place}: {}", device.name()));
     for link in links {
         progress.set_message(format!("copying {}", link.name));
         report.memory.push(figures::link(&link, time).map_err(told(link.name))?);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// All results that are printed.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct BenchReport {
     pub(super) machine: String,
     /// The device that was measured, unless it was the CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub(super) struct Figure {
     pub(super) ratio: f64,
 }
 
-impl Report {
+impl BenchReport {
     pub(super) fn new(machine: String, threads: usize) -> Self {
         Self { machine, device: None, threads, memory: Vec::new(), works: Vec::new() }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 use indicatif::BinaryBytes;
 
-use crate::bench::report::{Figure, Memory, Report, Traffic};
+use crate::bench::report::{BenchReport, Figure, Memory, Traffic};
 
 const TITLE: Style = AnsiColor::Green.on_default().bold();
 const NEAR: Style = AnsiColor::Green.on_default();
@@ -25,13 +25,13 @@ const LONGEST: usize = FULL * 3 / 2;
 
 /// The characters of a bar.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Glyphs {
+pub(super) struct BarGlyphs {
     one: char,
     all: char,
     limit: char,
 }
 
-impl Glyphs {
+impl BarGlyphs {
     /// For files and pipes.
     pub(super) const ASCII: Self = Self { one: '#', all: '=', limit: '|' };
     /// For terminals.
@@ -39,7 +39,7 @@ impl Glyphs {
 }
 
 /// Writes the report. The stream keeps or removes the styles.
-pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
+pub(super) fn write(report: &BenchReport, glyphs: BarGlyphs) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "{TITLE}{}{TITLE:#}", report.machine);
@@ -48,7 +48,7 @@ pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
     }
     memory(&mut text, report, glyphs);
     works(&mut text, report, glyphs);
-    let Glyphs { one, all, limit } = glyphs;
+    let BarGlyphs { one, all, limit } = glyphs;
     if report.device.is_some() {
         let _ = writeln!(text, "\n{one} by the device\n{limit} its own copy of as many bytes");
         return text;
@@ -61,7 +61,7 @@ pub(super) fn write(report: &Report, glyphs: Glyphs) -> String {
     text
 }
 
-impl Report {
+impl BenchReport {
     /// The headings of the two columns of figures.
     fn columns(&self) -> [String; 2] {
         match self.device {
@@ -71,7 +71,7 @@ impl Report {
     }
 }
 
-fn memory(text: &mut String, report: &Report, glyphs: Glyphs) {
+fn memory(text: &mut String, report: &BenchReport, glyphs: BarGlyphs) {
     let [one, all] = report.columns();
     let what = |memory: &Memory, traffic: &Traffic| {
         format!("{} {} of {}", memory.level, traffic.name, BinaryBytes(memory.nbytes as u64))
@@ -97,7 +97,7 @@ fn memory(text: &mut String, report: &Report, glyphs: Glyphs) {
     }
 }
 
-fn works(text: &mut String, report: &Report, glyphs: Glyphs) {
+fn works(text: &mut String, report: &BenchReport, glyphs: BarGlyphs) {
     let limit =
         if report.device.is_some() { "its own copy" } else { "memcpy (to fill: memset) by one thread" };
     let [one, all] = report.columns();
@@ -117,7 +117,7 @@ fn works(text: &mut String, report: &Report, glyphs: Glyphs) {
 }
 
 /// A bar for the share of one thread, extended by that of all threads, with a mark at `limit`.
-fn bar(one: f64, all: Option<f64>, limit: Option<usize>, glyphs: Glyphs) -> String {
+fn bar(one: f64, all: Option<f64>, limit: Option<usize>, glyphs: BarGlyphs) -> String {
     let letters = |share: f64| ((share * FULL as f64).round().max(0.0) as usize).min(LONGEST);
     let (one_ends, all_ends) = (letters(one), letters(all.unwrap_or(0.0)));
     let style = match limit {
@@ -145,17 +145,17 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_long_as_its_share_and_has_a_mark_at_the_limit() {
-        let half = plain(&bar(0.5, Some(0.75), Some(FULL), Glyphs::ASCII));
+        let half = plain(&bar(0.5, Some(0.75), Some(FULL), BarGlyphs::ASCII));
         assert_eq!(half, format!("{}{}{}|", "#".repeat(16), "=".repeat(8), " ".repeat(8)));
-        let more = plain(&bar(1.25, None, Some(FULL), Glyphs::ASCII));
+        let more = plain(&bar(1.25, None, Some(FULL), BarGlyphs::ASCII));
         assert_eq!(more, format!("{}|{}", "#".repeat(32), "#".repeat(7)));
     }
 
     #[test]
     fn a_bar_ends_whatever_the_share() {
         for share in [0.0, -1.0, f64::NAN] {
-            assert_eq!(plain(&bar(share, None, None, Glyphs::ASCII)), "");
+            assert_eq!(plain(&bar(share, None, None, BarGlyphs::ASCII)), "");
         }
-        assert_eq!(plain(&bar(1e9, Some(f64::INFINITY), None, Glyphs::ASCII)).len(), LONGEST);
+        assert_eq!(plain(&bar(1e9, Some(f64::INFINITY), None, BarGlyphs::ASCII)).len(), LONGEST);
     }
 }

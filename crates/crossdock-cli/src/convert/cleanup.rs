@@ -34,17 +34,17 @@ pub(super) fn remove(part: &Path) -> Result<()> {
 }
 
 /// Defers signals until it is dropped.
-pub(super) struct Hold(());
+pub(super) struct DeferredSignals(());
 
-impl Hold {
+impl DeferredSignals {
     pub(super) fn new() -> Result<Self> {
         HELD.store(true, Ordering::SeqCst);
-        let hold = Self(());
-        catch().map(|()| hold)
+        let deferred = Self(());
+        catch().map(|()| deferred)
     }
 }
 
-impl Drop for Hold {
+impl Drop for DeferredSignals {
     fn drop(&mut self) {
         HELD.store(false, Ordering::SeqCst);
         match CAME.load(Ordering::SeqCst) {

@@ -77,7 +77,7 @@ impl<'a> Target<'a> {
         }
         let failed = |error: crossdock::Error| named(self.path, &error);
         written.and_then(|()| self.file.sync()).map_err(failed)?;
-        let _hold = cleanup::Hold::new()?;
+        let _hold = cleanup::DeferredSignals::new()?;
         self.file.finish().map_err(failed)?;
         Ok(nbytes)
     }

@@ -17,8 +17,8 @@ use crossdock::exchange::files::{Entry, OpenOptions};
 
 use crate::failure::Failure;
 use crate::inspect::picture::Canvas;
-use crate::inspect::report::Report;
-use crate::inspect::sketch::Glyphs;
+use crate::inspect::report::InspectReport;
+use crate::inspect::sketch::SketchGlyphs;
 use crate::open::{Archive, Opened, Picked};
 use crate::{out, progress, status};
 
@@ -107,11 +107,11 @@ fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
     // If the file shrank, no other result is valid.
     opened.check()?;
     let exchange = args.protocols.then(|| protocols::ask(&opened.view));
-    let report = Report::new(opened, read?, exchange)?;
+    let report = InspectReport::new(opened, read?, exchange)?;
     if args.json {
         return out::print_json(&report);
     }
-    let glyphs = if std::io::stdout().is_terminal() { Glyphs::UNICODE } else { Glyphs::ASCII };
+    let glyphs = if std::io::stdout().is_terminal() { SketchGlyphs::UNICODE } else { SketchGlyphs::ASCII };
     let picture = match Canvas::of_stdout(args.picture) {
         Some(canvas) => picture::draw(&opened.view, &canvas)?,
         None => None,

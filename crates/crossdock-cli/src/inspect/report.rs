@@ -16,7 +16,7 @@ use crate::open::Opened;
 
 /// All properties that `inspect` prints.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct InspectReport {
     pub(super) file: String,
     /// The name of the array in the file; empty without a name.
     pub(super) name: String,
@@ -51,7 +51,7 @@ pub(super) struct Report {
     pub(super) exchange: Option<Exchange>,
 }
 
-impl Report {
+impl InspectReport {
     pub(super) fn new(
         opened: &Opened,
         statistics: Vec<Statistics>,

@@ -20,7 +20,7 @@ use crate::terminal::shown;
 
 /// The characters of a drawing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Glyphs {
+pub(super) struct SketchGlyphs {
     pub(super) times: &'static str,
     forward: &'static str,
     backward: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Glyphs {
     end: &'static str,
 }
 
-impl Glyphs {
+impl SketchGlyphs {
     /// For files and pipes.
     pub(super) const ASCII: Self =
         Self { times: "x", forward: ">", backward: "<", used: "#", gap: "-", end: "|" };
@@ -72,7 +72,7 @@ pub(super) fn steps(array: &DArray) -> Vec<Step> {
 }
 
 /// The drawing, each line indented by two spaces.
-pub(super) fn draw(array: &DArray, glyphs: Glyphs) -> String {
+pub(super) fn draw(array: &DArray, glyphs: SketchGlyphs) -> String {
     if array.is_empty() {
         return format!("  no elements of {} B, hence no bytes\n", array.dtype().itemsize());
     }
@@ -96,14 +96,14 @@ pub(super) fn draw(array: &DArray, glyphs: Glyphs) -> String {
     text
 }
 
-fn label(depth: usize, step: &Step, glyphs: Glyphs) -> String {
+fn label(depth: usize, step: &Step, glyphs: SketchGlyphs) -> String {
     let arrow = if step.stride < 0 { glyphs.backward } else { glyphs.forward };
     let Step { axis, len, stride, .. } = step;
     format!("{}axis {axis} {arrow} {len} {} {stride} B", "  ".repeat(depth), glyphs.times)
 }
 
 /// One step, to scale: neither a gap nor the used part disappears by rounding.
-fn bar(step: &Step, glyphs: Glyphs) -> String {
+fn bar(step: &Step, glyphs: SketchGlyphs) -> String {
     const WIDTH: usize = 24;
     let used = if step.gap <= 0 {
         WIDTH
@@ -179,7 +179,7 @@ mod tests {
     fn axes_are_drawn_as_they_lie_whatever_their_order() {
         let channels_first = photo().permute(&[2, 0, 1]).unwrap();
         assert_eq!(
-            draw(&channels_first, Glyphs::ASCII),
+            draw(&channels_first, SketchGlyphs::ASCII),
             "  axis 1 > 427 x 1920 B  |########################|  no gap\n\
              \x20   axis 2 > 640 x 3 B   |########################|  no gap\n\
              \x20     axis 0 > 3 x 1 B   |########################|  no gap\n\
@@ -192,7 +192,7 @@ mod tests {
     fn gaps_and_turns_are_drawn_to_scale() {
         let view = photo().at("::-2, :, 0").unwrap();
         assert_eq!(
-            draw(&view, Glyphs::ASCII),
+            draw(&view, SketchGlyphs::ASCII),
             "  axis 0 < 214 x -3840 B  |############------------|  1918 B used, 1922 B gap, backwards\n\
              \x20   axis 1 > 640 x 3 B    |########----------------|  1 B used, 2 B gap\n\
              \x20     element: uint8, 1 B\n\
@@ -204,14 +204,14 @@ mod tests {
     fn overlaps_repeats_and_records_are_named() {
         let row = DArray::from(Array::from_vec(vec![0u16; 5], [5]).unwrap());
         let repeated = row.broadcast_to(&[3, 5]).unwrap();
-        assert!(draw(&repeated, Glyphs::UNICODE).contains("the same bytes at every step"));
+        assert!(draw(&repeated, SketchGlyphs::UNICODE).contains("the same bytes at every step"));
         let (buffer, _) = row.buffer().unwrap();
         let layout = crossdock::layout::Layout::new(&[2, 4], &[2, 2], 2).unwrap();
         let windows = DArray::from_buffer(buffer, DType::U16, layout, 0).unwrap();
-        assert!(draw(&windows, Glyphs::ASCII).contains("again by the next step"));
+        assert!(draw(&windows, SketchGlyphs::ASCII).contains("again by the next step"));
         let dtype = "{'names': ['a', 'b'], 'formats': ['|u1', '<f8'], 'offsets': [0, 8], 'itemsize': 20}";
         let records = DArray::zeros(dtype.parse().unwrap(), &[], Order::RowMajor).unwrap();
         let text = "  element: record of 20 B | a 1 B | (7 B gap) | b 8 B | (4 B gap) |\n";
-        assert_eq!(draw(&records, Glyphs::ASCII), text);
+        assert_eq!(draw(&records, SketchGlyphs::ASCII), text);
     }
 }

@@ -37,22 +37,22 @@ pub(super) fn gather(
     array: &DArray,
     mut tick: impl FnMut(usize) -> Result<(), Failure>,
 ) -> Result<Vec<Statistics>, Failure> {
-    let mut leaves = leaves(array.dtype());
+    let mut scalar_parts = scalar_parts(array.dtype());
     let view = as_it_lies(array)?.export(&Request::pin()).map_err(crossdock::Error::from)?;
     let itemsize = array.dtype().itemsize();
     let mut chunks = view.chunks()?;
     let mut packed = Vec::new();
     while let Some(bytes) = chunks.next_chunk() {
-        for leaf in leaves.iter_mut().filter(|leaf| !matches!(leaf.tally, Tally::Nothing)) {
-            leaf.add(bytes, itemsize, &mut packed);
+        for part in scalar_parts.iter_mut().filter(|part| !matches!(part.tally, Tally::Nothing)) {
+            part.add(bytes, itemsize, &mut packed);
         }
         tick(bytes.len())?;
     }
-    leaves.into_iter().map(Leaf::finish).collect()
+    scalar_parts.into_iter().map(ScalarPart::finish).collect()
 }
 
 /// A scalar somewhere in an element.
-struct Leaf {
+struct ScalarPart {
     path: String,
     scalar: Scalar,
     /// The offset of its first bytes, their number, and the repetitions in sub-arrays (count and
@@ -63,31 +63,37 @@ struct Leaf {
     tally: Tally,
 }
 
-fn leaves(dtype: &DType) -> Vec<Leaf> {
-    let mut leaves = Vec::new();
-    descend(dtype, String::new(), 0, &[], &mut leaves);
-    leaves
+fn scalar_parts(dtype: &DType) -> Vec<ScalarPart> {
+    let mut scalar_parts = Vec::new();
+    descend(dtype, String::new(), 0, &[], &mut scalar_parts);
+    scalar_parts
 }
 
-fn descend(dtype: &DType, path: String, offset: usize, repeats: &[(usize, usize)], leaves: &mut Vec<Leaf>) {
+fn descend(
+    dtype: &DType,
+    path: String,
+    offset: usize,
+    repeats: &[(usize, usize)],
+    scalar_parts: &mut Vec<ScalarPart>,
+) {
     match dtype.kind() {
         DTypeKind::Record(record) => {
             for field in record.fields() {
                 let path = format!("{path}.{}", field.name());
-                descend(field.dtype(), path, offset + field.offset(), repeats, leaves);
+                descend(field.dtype(), path, offset + field.offset(), repeats, scalar_parts);
             }
         }
         DTypeKind::SubArray(subarray) => {
             let repeats = [repeats, &[(subarray.len(), subarray.base().itemsize())]].concat();
-            descend(subarray.base(), path, offset, &repeats, leaves);
+            descend(subarray.base(), path, offset, &repeats, scalar_parts);
         }
         DTypeKind::Scalar(scalar) => {
             let Some(part) = part_of_complex(scalar) else {
-                leaves.push(Leaf::new(path, scalar, offset, repeats));
+                scalar_parts.push(ScalarPart::new(path, scalar, offset, repeats));
                 return;
             };
             for (name, at) in [("real", 0), ("imag", part.itemsize())] {
-                leaves.push(Leaf::new(format!("{path}.{name}"), part, offset + at, repeats));
+                scalar_parts.push(ScalarPart::new(format!("{path}.{name}"), part, offset + at, repeats));
             }
         }
     }
@@ -105,7 +111,7 @@ fn part_of_complex(scalar: Scalar) -> Option<Scalar> {
     Scalar::new(kind, scalar.byte_order().unwrap_or(ByteOrder::NATIVE)).ok()
 }
 
-impl Leaf {
+impl ScalarPart {
     fn new(path: String, scalar: Scalar, offset: usize, repeats: &[(usize, usize)]) -> Self {
         let (nbytes, repeats) = match repeats.split_last() {
             // The elements of this sub-array are contiguous.
@@ -134,7 +140,7 @@ impl Leaf {
     }
 }
 
-/// Appends the bytes of one element that belong to a leaf, without the gaps.
+/// Appends the bytes of one element that belong to a part, without the gaps.
 fn pack(repeats: &[(usize, usize)], nbytes: usize, element: &[u8], packed: &mut Vec<u8>) {
     match repeats.split_first() {
         None => packed.extend_from_slice(&element[..nbytes]),

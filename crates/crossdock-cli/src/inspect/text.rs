@@ -11,8 +11,8 @@ use indicatif::BinaryBytes;
 
 use crate::inspect::picture::Picture;
 use crate::inspect::protocols::{ConsumerRow, ProtocolRow};
-use crate::inspect::report::Report;
-use crate::inspect::sketch::{self, Glyphs};
+use crate::inspect::report::InspectReport;
+use crate::inspect::sketch::{self, SketchGlyphs};
 use crate::inspect::statistics::{Found, Statistics};
 use crate::terminal::shown;
 
@@ -24,7 +24,12 @@ const NO: Style = AnsiColor::Yellow.on_default();
 const MOST_FIELDS: usize = 50;
 
 /// Writes the report. The stream keeps or removes the styles.
-pub(super) fn write(report: &Report, array: &DArray, glyphs: Glyphs, picture: Option<&Picture>) -> String {
+pub(super) fn write(
+    report: &InspectReport,
+    array: &DArray,
+    glyphs: SketchGlyphs,
+    picture: Option<&Picture>,
+) -> String {
     let mut text = String::new();
     let name = if report.name.is_empty() { String::new() } else { format!(", array {}", report.name) };
     let view = if report.view.is_empty() { String::new() } else { format!(" at {}", report.view) };
@@ -57,7 +62,7 @@ fn title(text: &mut String, words: &str) {
     let _ = writeln!(text, "{start}{TITLE}{}{TITLE:#}", shown(words));
 }
 
-fn facts(text: &mut String, report: &Report, glyphs: Glyphs) {
+fn facts(text: &mut String, report: &InspectReport, glyphs: SketchGlyphs) {
     let mut fact = |name: &str, value: &str| {
         let _ = writeln!(text, "  {name:<10} {}", shown(value));
     };

@@ -2,7 +2,7 @@
 
 mod child;
 mod description;
-mod loan;
+mod process_lease;
 pub(crate) mod signals;
 
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Refusal, Request};
 
 pub(crate) use self::description::order_letter;
-pub(crate) use self::loan::Loan;
+pub(crate) use self::process_lease::ProcessLease;
 use crate::failure::Failure;
 use crate::open::Opened;
 use crate::{out, progress, status};
@@ -60,7 +60,7 @@ const EXAMPLES: &str = concat!(
 ///
 /// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is
 /// copied. An array that cannot be lent in place is refused, unless --copy permits a copy, which is
-/// then reported. The loan ends when COMMAND ends: TERM and HUP are forwarded to it.
+/// then reported. The lease ends when COMMAND ends: TERM and HUP are forwarded to it.
 ///
 /// Without --writable, the descriptor is open for reading only: a map of it cannot be written. This
 /// prevents accidents, not intent: COMMAND runs with your permissions, and can open FILE for
@@ -156,9 +156,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exported = exported?;
     report_copy(&exported);
 
-    let loan = Loan::new(&exported)?;
+    let lease = ProcessLease::new(&exported)?;
     signals::catch()?;
-    let child = child::start(&args.command, &loan.environment()?)?;
+    let child = child::start(&args.command, &lease.environment()?)?;
     let ended = child::wait(child)?;
     if exported.copied_nbytes() == 0 {
         opened.check_size()?;

@@ -1,4 +1,4 @@
-//! Handles signals to this process while it lends. The loan ends with the command, so this process
+//! Handles signals to this process while it lends. The lease ends with the command, so this process
 //! must outlive it.
 //!
 //! The terminal sends its signals (INT, QUIT) to the whole process group, so the command receives

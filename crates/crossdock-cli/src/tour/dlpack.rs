@@ -20,9 +20,9 @@ use crate::tour::report::{Handover, Outcome};
 static SOURCE: &str = include_str!("consumer.c");
 const MAX_NDIM: usize = 64;
 
-/// `Report` of `consumer.c`.
+/// `ConsumerReport` of `consumer.c`.
 #[repr(C)]
-struct Report {
+struct ConsumerReport {
     address: u64,
     checksum: u64,
     shape: [i64; MAX_NDIM],
@@ -32,7 +32,7 @@ struct Report {
     bits: u8,
 }
 
-type Consume = unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut Report, c_int) -> c_int;
+type Consume = unsafe extern "C" fn(*mut DLManagedTensorVersioned, *mut ConsumerReport, c_int) -> c_int;
 
 /// The compiled and loaded consumer, or why there is none.
 pub(crate) struct Consumer(Result<Consume, String>);
@@ -80,9 +80,14 @@ fn brief(refusal: &Refusal) -> String {
     text.split("; on offer").next().unwrap_or(&text).to_owned()
 }
 
-fn lend(consume: Consume, array: &DArray, options: &ExportOptions, want_checksum: bool) -> Result<Report> {
+fn lend(
+    consume: Consume,
+    array: &DArray,
+    options: &ExportOptions,
+    want_checksum: bool,
+) -> Result<ConsumerReport> {
     let tensor = export_versioned(array, options)?.into_raw();
-    let mut report = Report {
+    let mut report = ConsumerReport {
         address: 0,
         checksum: 0,
         shape: [0; MAX_NDIM],

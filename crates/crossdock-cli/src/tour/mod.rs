@@ -28,7 +28,7 @@ use indicatif::ProgressBar;
 use crate::failure::Result;
 use crate::open::Opened;
 use crate::tour::checksum::Checksum;
-use crate::tour::report::{Outcome, Report};
+use crate::tour::report::{Outcome, TourReport};
 use crate::tour::views::View;
 use crate::{out, progress};
 
@@ -73,8 +73,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.json { out::print_json(&report) } else { out::print(&report.to_text()) }
 }
 
-fn travel(opened: &Opened) -> Result<Report> {
-    let mut report = Report::new(&opened.path, &opened.view);
+fn travel(opened: &Opened) -> Result<TourReport> {
+    let mut report = TourReport::new(&opened.path, &opened.view);
     let c_consumer = dlpack::Consumer::compile();
     let views = views::of(&opened.view)?;
     let progress = progress::steps(views.len() * STEPS);
@@ -97,7 +97,7 @@ const STEPS: usize = 1 + CONSUMERS;
 fn hand_over(
     view: &View,
     c_consumer: &dlpack::Consumer,
-    report: &mut Report,
+    report: &mut TourReport,
     progress: &ProgressBar,
 ) -> Result<()> {
     let array = &view.array;

@@ -19,7 +19,7 @@ use crate::open::Opened;
 use crate::progress;
 use crate::tour::checksum::Checksum;
 use crate::tour::measure::{self, median_ns};
-use crate::tour::report::{Handover, Moved, Outcome, Report};
+use crate::tour::report::{Handover, Moved, Outcome, TourReport};
 use crate::tour::views;
 
 /// The device of the array, and the host memory for the copies that are summed.
@@ -29,9 +29,9 @@ struct Stay {
 }
 
 /// Exports the array on a device, by every protocol that supports devices.
-pub(super) fn travel(opened: &Opened, place: Place) -> Result<Report> {
+pub(super) fn travel(opened: &Opened, place: Place) -> Result<TourReport> {
     let stay = Stay { device: device::get(place)?, host: device::memory(Place::CPU)? };
-    let mut report = Report::new(&opened.path, &opened.view);
+    let mut report = TourReport::new(&opened.path, &opened.view);
     let (before, start) = (copied_bytes(), Instant::now());
     let there = opened.view.copy_to(&stay.device.memory())?;
     let (ns, nbytes) = (start.elapsed().as_nanos() as f64, copied_bytes() - before);

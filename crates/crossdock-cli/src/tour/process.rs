@@ -17,7 +17,7 @@ use crossdock::view::Request;
 use serde::Deserialize;
 
 use crate::failure::{Failure, Result};
-use crate::lend::Loan;
+use crate::lend::ProcessLease;
 use crate::out;
 use crate::tour::checksum::Checksum;
 use crate::tour::measure::median_ns;
@@ -71,8 +71,8 @@ fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
         Ok(exported) => exported,
         Err(refusal) => return Ok(Outcome::Declined(refusal.to_string())),
     };
-    let loan = Loan::new(&exported)?;
-    command.envs(loan.environment()?);
+    let lease = ProcessLease::new(&exported)?;
+    command.envs(lease.environment()?);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let name = command.get_program().to_string_lossy().into_owned();
     let answer = match command.output() {
@@ -97,7 +97,7 @@ fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
 
 /// What the child needs of the description in its environment.
 #[derive(Deserialize)]
-struct Lent {
+struct ReceivedArray {
     fd: i32,
     dtype: String,
     descr: Option<String>,
@@ -110,7 +110,7 @@ struct Lent {
 pub(crate) fn run_child() -> Result<ExitCode> {
     let text = std::env::var("CROSSDOCK_ARRAY")
         .map_err(|_| Failure::new("CROSSDOCK_ARRAY is not set: this is a part of `crossdock tour`"))?;
-    let lent: Lent = serde_json::from_str(&text)
+    let lent: ReceivedArray = serde_json::from_str(&text)
         .map_err(|error| Failure::new(format_args!("CROSSDOCK_ARRAY is not as expected: {error}")))?;
     let dtype: DType = match &lent.descr {
         Some(literal) => typestr::parse(literal)?,

@@ -120,7 +120,7 @@ struct Declined {
 
 /// Everything that the tour shows.
 #[derive(Serialize)]
-pub(crate) struct Report {
+pub(crate) struct TourReport {
     file: String,
     dtype: String,
     shape: Vec<usize>,
@@ -146,7 +146,7 @@ pub(crate) struct Moved {
     pub(crate) ns: f64,
 }
 
-impl Report {
+impl TourReport {
     pub(crate) fn new(file: &Path, array: &DArray) -> Self {
         Self {
             file: file.display().to_string(),

@@ -273,13 +273,13 @@ pub fn others_are_kept_off_while_a_device_works(subject: &Subject) {
     let Some(device) = &subject.strided else { return };
     let array = there(&**device, &[6, 10]);
     let (buffer, _) = array.buffer().unwrap();
-    let hold = buffer.hold(crossdock::memory::LeaseKind::Read).unwrap();
+    let lease = buffer.device_lease(crossdock::memory::LeaseKind::Read).unwrap();
     assert!(array.fill(&1.into()).unwrap_err().is_conflict());
     assert!(array.to_order(Order::ColumnMajor).is_ok(), "readers stand beside each other");
-    drop(hold);
-    let hold = buffer.hold(crossdock::memory::LeaseKind::Write).unwrap();
+    drop(lease);
+    let lease = buffer.device_lease(crossdock::memory::LeaseKind::Write).unwrap();
     assert!(array.to_order(Order::ColumnMajor).unwrap_err().is_conflict());
-    drop(hold);
+    drop(lease);
     array.fill(&1.into()).unwrap();
     assert_equal(&array, &DArray::full(i32::dtype(), &[6, 10], 1, Order::RowMajor).unwrap());
     assert!(array.fill(&"one".into()).unwrap_err().is_value());

@@ -112,7 +112,7 @@ fn what_is_read_only_is_pinned_and_mapped_read_only() {
     assert!(pinned.is_readonly());
     assert_eq!(constant.read().unwrap()[..], numbers(5000), "others may read meanwhile");
     let seen = pinned.map_to(&there).unwrap().unwrap();
-    assert!(seen.is_readonly() && seen.hold(LeaseKind::Share).unwrap_err().is_read_only());
+    assert!(seen.is_readonly() && seen.device_lease(LeaseKind::Share).unwrap_err().is_read_only());
     assert!(Buffer::zeroed(5000).unwrap().copy_into(&seen).unwrap_err().is_read_only());
     assert!(seen.map_to(&host()).unwrap().unwrap().is_readonly());
     assert_eq!(bytes(&seen), numbers(5000));

@@ -202,7 +202,7 @@ fn memory_that_work_was_done_on_is_free_for_others_as_soon_as_it_is_dropped() {
             Buffer::from_vec(content.clone()).unwrap().copy_to_in(&there, &*streams[round % 2]).unwrap();
         let second = first.buffer.copy_to_in(&there, &*streams[(round + 1) % 2]).unwrap();
         drop(first);
-        assert!(second.buffer.hold(LeaseKind::Share).is_ok());
+        assert!(second.buffer.device_lease(LeaseKind::Share).is_ok());
         assert!(bytes(&second.buffer) == content);
     }
 }

@@ -73,7 +73,7 @@ fn memory_and_slices_of_it_are_opened_by_another_process_which_writes_them() {
     let exports = [100..300, 0..1000].map(|range| cuda::export_ipc(&sent.slice(range).unwrap()).unwrap());
     assert_eq!((exports[0].handle().offset(), exports[0].handle().nbytes()), (100, 200));
     assert_eq!(exports[0].handle().driver(), exports[1].handle().driver());
-    assert!(sent.hold(LeaseKind::Read).unwrap_err().is_conflict(), "others may write it");
+    assert!(sent.device_lease(LeaseKind::Read).unwrap_err().is_conflict(), "others may write it");
     let handles = exports.iter().map(|export| hex(&export.handle().to_bytes())).collect::<Vec<_>>().join(" ");
     let mut other = Command::new(std::env::current_exe().unwrap());
     let role = ["--exact", "processes::the_other_process", "--nocapture"];

@@ -158,7 +158,7 @@ fn leases_are_given_back_when_work_is_over_though_nobody_asks() {
     let (there, stream) = (memory(DeviceKind::CUDA, 0), stream());
     let here = Buffer::from_vec(numbers(1000)).unwrap();
     drop(here.copy_to_in(&there, &*stream).unwrap());
-    while here.hold(LeaseKind::Write).is_err() {
+    while here.device_lease(LeaseKind::Write).is_err() {
         std::thread::yield_now();
     }
 }
@@ -205,7 +205,7 @@ fn work_that_failed_on_the_device_is_told_by_its_event_and_gives_its_leases_back
         assert!(error.is_device() && error.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{error}");
     }
     assert!(sent.copy_into(&here).unwrap_err().is_device());
-    assert!(here.hold(LeaseKind::Write).is_ok() && sent.hold(LeaseKind::Write).is_ok());
+    assert!(here.device_lease(LeaseKind::Write).is_ok() && sent.device_lease(LeaseKind::Write).is_ok());
     // A broken context performs no work until the device is reset.
     assert!(Buffer::on(&there, 10).is_err() && stream.record().is_err());
     mock.reset();

@@ -58,7 +58,7 @@ fn a_writer_of_device_memory_keeps_small_writes_back_and_overruns_nothing() {
     assert_eq!(writer.seek(SeekFrom::Start(0)).unwrap(), 0);
     writer.write_all(&[0xFF]).unwrap();
     expected[100] = 0xFF;
-    assert!(there.hold(LeaseKind::Read).is_err(), "it holds a lease");
+    assert!(there.device_lease(LeaseKind::Read).is_err(), "it holds a lease");
     drop(writer);
     assert!(bytes(&there) == expected, "and writes what it kept back when it is dropped");
 }

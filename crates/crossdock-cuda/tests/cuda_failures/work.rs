@@ -29,7 +29,7 @@ fn work_that_fails_is_told_to_everyone_who_asks_and_gives_its_leases_back() {
             assert!(back.read().unwrap_err().is_device(), "nobody reads what was not written");
         }
         assert!(matches!(event.poll(), Some(Err(_))));
-        drop(there.hold(LeaseKind::Write).expect("the leases have been given back"));
+        drop(there.device_lease(LeaseKind::Write).expect("the leases have been given back"));
         assert!(back.settle().unwrap_err().is_device());
         assert_eq!(back.read().unwrap()[..], [0; 5000], "nothing arrived");
         // Every call in a broken context fails, and errors of frees are queued.

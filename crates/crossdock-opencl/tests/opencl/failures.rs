@@ -270,7 +270,7 @@ pub(crate) fn commands_end_badly() {
     }
     failing.end_commands_with(0);
     // The leases are released; the destination reports the error until it is settled.
-    drop(there.hold(LeaseKind::Write).unwrap());
+    drop(there.device_lease(LeaseKind::Write).unwrap());
     assert!(back.read().unwrap_err().is_device());
     assert!(back.settle().is_err());
     drop(back.write().unwrap());

@@ -36,7 +36,10 @@ fn the_devices_memory_is_the_hosts_without_a_copy_and_shows_what_either_writes()
     assert_eq!((mapped.place(), mapped.birth(), mapped.nbytes()), (Place::CPU, Birth::Aliased, 4997));
     assert_eq!(copied_bytes_here(), before);
     assert_eq!(mapped.pin().unwrap().to_vec(), numbers(5000)[3..]);
-    assert!(there.hold(LeaseKind::Read).unwrap_err().is_conflict(), "nobody may rely on constancy meanwhile");
+    assert!(
+        there.device_lease(LeaseKind::Read).unwrap_err().is_conflict(),
+        "nobody may rely on constancy meanwhile"
+    );
     Buffer::from_vec(vec![0x11u8; 5000]).unwrap().copy_into(&there).unwrap();
     assert_eq!(mapped.pin().unwrap().to_vec(), [0x11; 4997]);
     mapped.share().unwrap().store(9, 0x22u8).unwrap();
@@ -44,7 +47,7 @@ fn the_devices_memory_is_the_hosts_without_a_copy_and_shows_what_either_writes()
     let again = there.map_to(&host()).unwrap().unwrap();
     assert_eq!(again.as_ptr().wrapping_add(3), mapped.as_ptr());
     drop((mapped, again));
-    drop(there.hold(LeaseKind::Write).unwrap());
+    drop(there.device_lease(LeaseKind::Write).unwrap());
     assert!(there.map_to(&device::shared_memory()).unwrap().is_none(), "it is no shared memory");
 }
 
@@ -62,7 +65,7 @@ fn host_memory_is_the_devices_without_a_copy_and_comes_back_to_its_address() {
     assert_eq!(back.as_ptr(), here.as_ptr().wrapping_add(110));
     Buffer::from_vec(vec![0xCCu8; 4900]).unwrap().copy_into(&there).unwrap();
     assert_eq!(back.pin().unwrap().to_vec(), [0xCC; 4890]);
-    assert!(here.hold(LeaseKind::Write).unwrap_err().is_conflict());
+    assert!(here.device_lease(LeaseKind::Write).unwrap_err().is_conflict());
     drop((there, back));
     let mut expected = numbers(5000);
     expected[100..].fill(0xCC);
@@ -77,7 +80,7 @@ fn a_mapping_is_an_object_that_other_consumers_of_opencl_take() {
     let whole = opencl::sub_buffer(&there, LeaseKind::Share).unwrap();
     assert_eq!(Library::open().nbytes(whole.raw()), 1000);
     drop(there);
-    assert_eq!(whole.hold().nbytes(), 1000);
+    assert_eq!(whole.lease().nbytes(), 1000);
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn what_is_read_only_is_mapped_read_only_both_ways() {
     let Some((_, device)) = mappable() else { return };
     let sealed = aligned(3000).copy_to(&device::shared_memory()).unwrap().into_sealed().unwrap();
     let there = sealed.map_to(&device.memory()).unwrap().unwrap();
-    assert!(there.is_readonly() && there.hold(LeaseKind::Share).unwrap_err().is_read_only());
+    assert!(there.is_readonly() && there.device_lease(LeaseKind::Share).unwrap_err().is_read_only());
     assert!(Buffer::zeroed(3000).unwrap().copy_into(&there).unwrap_err().is_read_only());
     assert_eq!(sealed.read().unwrap()[..], numbers(3000), "others may rely on it meanwhile");
     let back = there.map_to(&host()).unwrap().unwrap();
@@ -147,7 +150,7 @@ fn a_mapping_waits_for_what_is_under_way_and_is_refused_while_somebody_relies_on
     let mapped = there.map_to(&host()).unwrap().unwrap();
     assert!(mapped.pin().unwrap().to_vec() == numbers(200_000));
     drop(mapped);
-    let held = there.hold(LeaseKind::Read).unwrap();
+    let held = there.device_lease(LeaseKind::Read).unwrap();
     assert!(there.map_to(&host()).unwrap_err().is_conflict());
     drop(held);
     let here = aligned(100);

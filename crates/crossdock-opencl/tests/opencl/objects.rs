@@ -26,9 +26,9 @@ fn another_programs_object_comes_in_and_is_retained_until_the_last_holder_goes()
     assert_eq!((buffer.nbytes(), buffer.place()), (1000, description.place));
     library.await_references(object, 2);
     let part = buffer.slice(10..20).unwrap();
-    let hold = part.hold(LeaseKind::Pin).unwrap();
-    assert_eq!(hold.object().map(|(raw, offset)| (raw.as_ptr(), offset)), Some((object, 10)));
-    drop((buffer, hold));
+    let lease = part.device_lease(LeaseKind::Pin).unwrap();
+    assert_eq!(lease.object().map(|(raw, offset)| (raw.as_ptr(), offset)), Some((object, 10)));
+    drop((buffer, lease));
     // Between two contexts, in both directions, and to the host and back.
     let ours = part.copy_to(&device.memory()).unwrap();
     assert_eq!(
@@ -55,18 +55,18 @@ fn an_object_that_comes_back_is_the_same_bytes_under_leases_of_their_own() {
     let _others = beside();
     let Some((description, device)) = first() else { return };
     let ours = Buffer::from_vec(numbers(300)).unwrap().copy_to(&device.memory()).unwrap();
-    let (raw, _) = ours.hold(LeaseKind::Pin).unwrap().object().unwrap();
+    let (raw, _) = ours.device_lease(LeaseKind::Pin).unwrap().object().unwrap();
     // SAFETY: `ours` keeps the memory object alive, and the import is aliased, since other leases
     // of its memory exist.
     let again = unsafe { opencl::import(raw.as_ptr(), description.place, Birth::Aliased) }.unwrap();
-    assert!(again.hold(LeaseKind::Read).unwrap_err().is_conflict());
+    assert!(again.device_lease(LeaseKind::Read).unwrap_err().is_conflict());
     Buffer::from_vec(vec![0xBBu8; 3]).unwrap().copy_into(&again.slice(0..3).unwrap()).unwrap();
     assert_eq!(bytes(&ours)[..4], [0xBB, 0xBB, 0xBB, numbers(4)[3]]);
     drop(ours);
     assert_eq!(bytes(&again)[3..], numbers(300)[3..]);
     // SAFETY: `again` keeps the memory object alive, and no code writes it from here on.
     let constant = unsafe { opencl::import(raw.as_ptr(), description.place, Birth::Constant) }.unwrap();
-    assert!(constant.is_readonly() && constant.hold(LeaseKind::Read).is_ok());
+    assert!(constant.is_readonly() && constant.device_lease(LeaseKind::Read).is_ok());
     assert!(Buffer::zeroed(300).unwrap().copy_into(&constant).unwrap_err().is_read_only());
 }
 
@@ -82,7 +82,7 @@ fn an_object_that_came_in_twice_and_a_part_of_it_are_one_memory() {
         // leases of its memory exist.
         unsafe { opencl::import(raw, description.place, Birth::Aliased) }.unwrap()
     };
-    let again = import(ours.hold(LeaseKind::Pin).unwrap().object().unwrap().0.as_ptr());
+    let again = import(ours.device_lease(LeaseKind::Pin).unwrap().object().unwrap().0.as_ptr());
     let half = opencl::sub_buffer(&again.slice(4 * count..).unwrap(), LeaseKind::Share).unwrap();
     let half = import(half.raw());
 
@@ -141,14 +141,14 @@ fn a_slice_is_an_object_of_its_own_where_its_first_byte_permits_that() {
     let (library, alignment) = (Library::open(), description.alignment);
     let buffer = Buffer::from_vec(numbers(4 * alignment)).unwrap().copy_to(&device.memory()).unwrap();
     let whole = opencl::sub_buffer(&buffer, LeaseKind::Share).unwrap();
-    assert_eq!(whole.hold().object().unwrap().0.as_ptr(), whole.raw(), "all of an object is that object");
+    assert_eq!(whole.lease().object().unwrap().0.as_ptr(), whole.raw(), "all of an object is that object");
     library.await_references(whole.raw(), 2);
     drop(whole);
     let middle = buffer.slice(2 * alignment..2 * alignment + 5).unwrap();
     let part = opencl::sub_buffer(&middle, LeaseKind::Pin).unwrap();
     assert_eq!((library.origin(part.raw()), library.nbytes(part.raw())), (2 * alignment, 5));
-    assert_eq!((part.hold().kind(), part.hold().nbytes()), (LeaseKind::Pin, 5));
-    assert!(buffer.hold(LeaseKind::Write).unwrap_err().is_conflict(), "the memory is held");
+    assert_eq!((part.lease().kind(), part.lease().nbytes()), (LeaseKind::Pin, 5));
+    assert!(buffer.device_lease(LeaseKind::Write).unwrap_err().is_conflict(), "the memory is held");
     drop((buffer, middle));
     // SAFETY: `part` keeps the memory object alive during the call, and the import is aliased.
     let again = unsafe { opencl::import(part.raw(), description.place, Birth::Aliased) }.unwrap();
@@ -167,7 +167,7 @@ fn a_slice_that_cannot_be_an_object_is_refused_with_the_number() {
     assert!(opencl::sub_buffer(&buffer.slice(5..5).unwrap(), LeaseKind::Pin).unwrap_err().is_bounds());
     let error = opencl::sub_buffer(&Buffer::zeroed(10).unwrap(), LeaseKind::Pin).unwrap_err();
     assert!(error.is_place() && error.to_string().contains("cpu"), "{error}");
-    let held = buffer.hold(LeaseKind::Read).unwrap();
+    let held = buffer.device_lease(LeaseKind::Read).unwrap();
     assert!(opencl::sub_buffer(&buffer, LeaseKind::Share).unwrap_err().is_conflict());
     drop(held);
     // Memory of another library on this place is distinguished from the library's own.

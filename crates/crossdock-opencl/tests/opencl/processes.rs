@@ -139,7 +139,7 @@ fn a_child_is_refused() {
     let (description, device) = first().unwrap();
     let stream = device.stream().unwrap().unwrap();
     let there = Buffer::from_vec(numbers(100)).unwrap().copy_to(&device.memory()).unwrap();
-    let (raw, _) = there.hold(LeaseKind::Pin).unwrap().object().unwrap();
+    let (raw, _) = there.device_lease(LeaseKind::Pin).unwrap().object().unwrap();
     let mapped = there.map_to(&host()).unwrap();
     let gate = Library::open().user_event(stream.raw());
     // SAFETY: `gate` keeps the event alive during the call, which retains it.

@@ -38,7 +38,7 @@ fn value(array: &DArray, index: &[usize]) -> i64 {
 #[test]
 fn memory_objects_go_out_with_the_byte_of_element_0_and_come_back_in_place() {
     let Some(array) = there() else { return };
-    let (object, _) = array.buffer().unwrap().0.hold(LeaseKind::Pin).unwrap().object().unwrap();
+    let (object, _) = array.buffer().unwrap().0.device_lease(LeaseKind::Pin).unwrap().object().unwrap();
     for (view, offset) in [
         (array.clone(), 0),
         (array.slice(s![1.., 2..]).unwrap(), 32),
@@ -57,9 +57,9 @@ fn memory_objects_go_out_with_the_byte_of_element_0_and_come_back_in_place() {
         );
         assert_eq!((back.is_readonly(), back.birth()), (view.is_readonly(), Birth::Aliased));
         assert_eq!(value(&back, &[1, 2]), value(&view, &[1, 2]));
-        assert!(array.buffer().unwrap().0.hold(LeaseKind::Write).is_err(), "it is still lent");
+        assert!(array.buffer().unwrap().0.device_lease(LeaseKind::Write).is_err(), "it is still lent");
         drop(back);
-        assert!(array.buffer().unwrap().0.hold(LeaseKind::Write).is_ok(), "given back once");
+        assert!(array.buffer().unwrap().0.device_lease(LeaseKind::Write).is_ok(), "given back once");
     }
     let nothing = array.slice(s![2..2, ..]).unwrap();
     let exported = lend(&nothing);
@@ -69,7 +69,7 @@ fn memory_objects_go_out_with_the_byte_of_element_0_and_come_back_in_place() {
 }
 
 #[test]
-fn elements_outside_of_the_object_are_refused_and_the_loan_is_given_back() {
+fn elements_outside_of_the_object_are_refused_and_released() {
     let Some(array) = there() else { return };
     for (offset, kind) in [(4, "bounds"), (u64::MAX, "overflow")] {
         let tensor = lend(&array).into_raw();
@@ -80,7 +80,7 @@ fn elements_outside_of_the_object_are_refused_and_the_loan_is_given_back() {
         // tensor.
         let error = unsafe { dlpack::import_versioned(tensor) }.unwrap_err();
         assert!(error.is_bounds() || error.is_overflow(), "{kind}: {error}");
-        assert!(array.buffer().unwrap().0.hold(LeaseKind::Write).is_ok(), "{kind}");
+        assert!(array.buffer().unwrap().0.device_lease(LeaseKind::Write).is_ok(), "{kind}");
     }
     let tensor = lend(&array).into_raw();
     // SAFETY: the tensor was exported above, and only this test has its pointer until the import
@@ -89,7 +89,7 @@ fn elements_outside_of_the_object_are_refused_and_the_loan_is_given_back() {
     // SAFETY: the null pointer that was written is checked by the import, which alone consumes the
     // tensor.
     assert!(unsafe { dlpack::import_versioned(tensor) }.unwrap_err().is_malformed());
-    assert!(array.buffer().unwrap().0.hold(LeaseKind::Write).is_ok());
+    assert!(array.buffer().unwrap().0.device_lease(LeaseKind::Write).is_ok());
 }
 
 #[test]

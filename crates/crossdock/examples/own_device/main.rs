@@ -13,7 +13,9 @@ use std::{io, ptr};
 use crossdock::buffer::Buffer;
 use crossdock::device::driver::{generation, racy_copy};
 use crossdock::device::engine::{Engine, Job, Kernel, Pitched, Program, Rows, Start, Step, Work};
-use crossdock::device::{self, Device, DeviceRegion, Driver, Hold, MemoryManager, Meter, Transfer, Usage};
+use crossdock::device::{
+    self, Device, DeviceLease, DeviceRegion, Driver, MemoryManager, Meter, Transfer, Usage,
+};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{Array, DArray, Error, Result};
@@ -74,17 +76,17 @@ struct OwnMemory {
     engine: Arc<Compiled>,
 }
 
-/// Where the device finds the bytes of a hold: host memory at its address, memory of this manager
+/// Where the device finds the bytes of a lease: host memory at its address, memory of this manager
 /// in its block. The place does not tell: a device that was opened again has another manager, to
 /// which the objects of the first mean nothing.
-fn bytes_of(hold: &Hold, own: *const dyn MemoryManager) -> Result<*mut u8> {
-    if hold.place().is_host() {
-        return Ok(hold.address());
+fn bytes_of(lease: &DeviceLease, own: *const dyn MemoryManager) -> Result<*mut u8> {
+    if lease.place().is_host() {
+        return Ok(lease.address());
     }
-    let is_own = hold.manager().is_some_and(|manager| ptr::addr_eq(Arc::as_ptr(&manager), own));
-    match hold.object() {
+    let is_own = lease.manager().is_some_and(|manager| ptr::addr_eq(Arc::as_ptr(&manager), own));
+    match lease.object() {
         Some((block, offset)) if is_own => Ok(block.as_ptr().cast::<u8>().wrapping_add(offset)),
-        _ => Err(Error::place(format!("another manager allocated the memory of a {hold:?}"))),
+        _ => Err(Error::place(format!("another manager allocated the memory of a {lease:?}"))),
     }
 }
 
@@ -175,10 +177,10 @@ impl Compiled {
         loaded.map_err(|error| failed(&error))
     }
 
-    fn bytes_of(&self, hold: &Hold) -> Result<*mut u8> {
-        match hold.place().is_host() {
-            true => Err(Error::place(format!("the kernels do not reach a {hold:?}"))),
-            false => bytes_of(hold, self.memory.as_ptr()),
+    fn bytes_of(&self, lease: &DeviceLease) -> Result<*mut u8> {
+        match lease.place().is_host() {
+            true => Err(Error::place(format!("the kernels do not reach a {lease:?}"))),
+            false => bytes_of(lease, self.memory.as_ptr()),
         }
     }
 
@@ -199,8 +201,8 @@ impl Compiled {
 }
 
 impl Engine for Compiled {
-    fn start(&self, hold: &Hold) -> Result<Start> {
-        Ok(Start { offset: 0, address: self.bytes_of(hold)?.addr() as u64 })
+    fn start(&self, lease: &DeviceLease) -> Result<Start> {
+        Ok(Start { offset: 0, address: self.bytes_of(lease)?.addr() as u64 })
     }
 
     fn run(&self, work: &Work) -> Result<()> {
@@ -209,10 +211,10 @@ impl Engine for Compiled {
             return Err(Error::device("the engine belongs to the parent of this forked process"));
         }
         let (to, from) = (self.bytes_of(work.to())?, self.bytes_of(work.from())?.cast_const());
-        let refused = work.refused().map(|hold| self.bytes_of(hold)).transpose()?;
+        let refused = work.refused().map(|lease| self.bytes_of(lease)).transpose()?;
         let refused = refused.map_or(ptr::null_mut(), <*mut u8>::cast);
         let copy = |src: u64, dst: u64, nbytes: usize| {
-            // SAFETY: bytes of the work's holds alone (Work 1), under leases for that (Work 2).
+            // SAFETY: bytes of the work's leases alone (Work 1), under leases for that (Work 2).
             unsafe { racy_copy(from.wrapping_add(src as usize), to.wrapping_add(dst as usize), nbytes) }
         };
         for step in work.steps() {
@@ -226,7 +228,7 @@ impl Engine for Compiled {
                 }
                 Step::Launch { kernel, groups, job } => {
                     let (launch, function) = self.kernel(*kernel)?;
-                    // SAFETY: all kernels have these parameters; the job reaches the work's holds
+                    // SAFETY: all kernels have these parameters; the job reaches the work's leases
                     // alone (Work 1, Work 2).
                     unsafe { launch(function, to, from, refused, &raw const **job, *groups) }
                 }

@@ -3,7 +3,7 @@
 use crate::array::{Array, DArray};
 use crate::element::Element;
 use crate::error::{Error, Kind, Result};
-use crate::kernel::{self, Rule, Side, index_of};
+use crate::kernel::{self, ComparedArray, EqualityRule, index_of};
 use crate::memory::LeaseKind;
 
 impl DArray {
@@ -28,7 +28,7 @@ impl DArray {
     /// `is_dtype` if the dtypes differ in more than byte orders and field offsets; `is_value` for
     /// invalid text, if byte orders differ; `is_conflict` while a Write lease is held; `is_place`.
     pub fn equals(&self, other: &Self) -> Result<bool> {
-        Ok(self.shape() == other.shape() && self.difference(other, Rule::Equal)?.is_none())
+        Ok(self.shape() == other.shape() && self.difference(other, EqualityRule::Equal)?.is_none())
     }
 
     /// The index of the first element, in row-major order, that is not equal, or `None` if all are
@@ -39,7 +39,7 @@ impl DArray {
     /// `is_shape` if the shapes differ; as [`DArray::equals`].
     pub fn first_difference(&self, other: &Self) -> Result<Option<Vec<usize>>> {
         self.check_shape(other)?;
-        self.difference(other, Rule::Equal)
+        self.difference(other, EqualityRule::Equal)
     }
 
     /// Whether another array of numbers has the same shape and elements that are close, by the
@@ -88,7 +88,7 @@ impl DArray {
                 return Err(Error::new(Kind::Value, text));
             }
         }
-        self.difference(other, Rule::Close { rtol, atol, equal_nan })
+        self.difference(other, EqualityRule::Close { rtol, atol, equal_nan })
     }
 
     fn check_shape(&self, other: &Self) -> Result<()> {
@@ -104,7 +104,7 @@ impl DArray {
     }
 
     /// The index of the first element that differs. The shapes must be equal.
-    fn difference(&self, other: &Self, rule: Rule) -> Result<Option<Vec<usize>>> {
+    fn difference(&self, other: &Self, rule: EqualityRule) -> Result<Option<Vec<usize>>> {
         let (_ours, _theirs) = (self.lease(LeaseKind::Pin)?, other.lease(LeaseKind::Pin)?);
         // SAFETY: each side is the pointer, dtype and layout of one array (DArray 1 and 2), and
         // both Pin leases are held until the end of this function, so racy loads are permitted.
@@ -113,8 +113,8 @@ impl DArray {
     }
 }
 
-fn side(array: &DArray) -> Side<'_> {
-    Side { src: array.as_ptr(), dtype: array.dtype(), layout: array.layout() }
+fn side(array: &DArray) -> ComparedArray<'_> {
+    ComparedArray { src: array.as_ptr(), dtype: array.dtype(), layout: array.layout() }
 }
 
 impl<T: Element, const D: usize> Array<T, D> {

@@ -53,7 +53,7 @@ pub(crate) fn other_dtype(given: &DType, wanted: &DType) -> Error {
 
 /// The memory that a copy is written to.
 #[derive(Clone, Copy)]
-enum Target<'a> {
+enum CopyTarget<'a> {
     /// The memory of the array's device, or of the default pool.
     Beside,
     Pool(&'a Pool),
@@ -80,7 +80,7 @@ impl DArray {
     ///
     /// `is_io`; `is_conflict` while another lease is Write; `is_place`.
     pub fn to_shared(&self, order: Order) -> Result<Self> {
-        self.copied(Target::Shared, self.dtype(), order, Casting::Checked)
+        self.copied(CopyTarget::Shared, self.dtype(), order, Casting::Checked)
     }
 
     /// Converts the elements to another dtype, contiguous, in new memory as for
@@ -137,13 +137,13 @@ impl DArray {
     /// As [`DArray::cast`], and `is_io`.
     #[doc(hidden)]
     pub fn cast_shared(&self, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
-        self.copied(Target::Shared, dtype, order, casting)
+        self.copied(CopyTarget::Shared, dtype, order, casting)
     }
 
     /// A copy in the memory that the options name: beside this array, in a pool, or on another
     /// device. The copy to another device is packed first.
     fn copied_with(&self, options: ArrayOptions<'_>, dtype: &DType, casting: Casting) -> Result<Self> {
-        let target = options.chosen_pool().map_or(Target::Beside, Target::Pool);
+        let target = options.chosen_pool().map_or(CopyTarget::Beside, CopyTarget::Pool);
         let copy = self.copied(target, dtype, options.order, casting)?;
         match options.chosen_place() {
             Some(place) if place != copy.place() => copy.copy_to(&device::memory(place)?),
@@ -152,20 +152,20 @@ impl DArray {
     }
 
     /// All copies into new memory: allocate, fill, wrap.
-    fn copied(&self, target: Target<'_>, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
-        if let (Target::Beside, Some(engine)) = (target, self.engine()?) {
+    fn copied(&self, target: CopyTarget<'_>, dtype: &DType, order: Order, casting: Casting) -> Result<Self> {
+        if let (CopyTarget::Beside, Some(engine)) = (target, self.engine()?) {
             return self.copied_by(&*engine, dtype, order, casting);
         }
         let _lease = self.lease(LeaseKind::Pin)?;
         let layout = Layout::contiguous(self.shape(), dtype.itemsize(), order)?;
         let default;
         let pool = match target {
-            Target::Beside => {
+            CopyTarget::Beside => {
                 default = Pool::default();
                 Some(&default)
             }
-            Target::Pool(pool) => Some(pool),
-            Target::Shared => None,
+            CopyTarget::Pool(pool) => Some(pool),
+            CopyTarget::Shared => None,
         };
         let buffer = match pool {
             Some(pool) => {

@@ -4,11 +4,11 @@ use std::mem::MaybeUninit;
 
 use crate::array::queries::{dynamic_queries, memory_queries};
 use crate::array::raw::elsewhere;
-use crate::array::{Making, RawArray};
+use crate::array::{ArrayBuilder, RawArray};
 use crate::buffer::Buffer;
 use crate::element::{DType, no_field};
 use crate::error::Result;
-use crate::layout::{AxisList, AxisSlice, Layout, Order, Reading};
+use crate::layout::{AxisList, AxisSlice, Layout, Order, RangeSemantics};
 use crate::memory::{Lease, LeaseKind};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that an owner keeps alive.
@@ -101,7 +101,7 @@ impl DArray {
     /// `is_bounds` if a range or an index leaves its axis, `is_shape` for the wrong number of axes.
     pub fn slice(&self, slices: impl AxisList) -> Result<Self> {
         if self.is_indirect() {
-            return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Rust));
+            return slices.with_axes(|axes| self.slice_indirect(axes, RangeSemantics::Rust));
         }
         let (layout, offset) = self.layout.slice(slices)?;
         // SAFETY: `layout` and `offset` are one result of `Layout::slice` on this array's layout,
@@ -117,7 +117,7 @@ impl DArray {
     /// `is_bounds` if an index leaves its axis or a step is 0, `is_shape` for too many axes.
     pub fn slice_numpy(&self, slices: impl AxisList) -> Result<Self> {
         if self.is_indirect() {
-            return slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy));
+            return slices.with_axes(|axes| self.slice_indirect(axes, RangeSemantics::Numpy));
         }
         let (layout, offset) = self.layout.slice_numpy(slices)?;
         // SAFETY: `layout` and `offset` are one result of `Layout::slice_numpy` on this array's
@@ -152,12 +152,12 @@ impl DArray {
         place: &'a mut MaybeUninit<Self>,
     ) -> Result<&'a mut Self> {
         if self.is_indirect() {
-            let part = slices.with_axes(|axes| self.slice_indirect(axes, Reading::Numpy))?;
+            let part = slices.with_axes(|axes| self.slice_indirect(axes, RangeSemantics::Numpy))?;
             return Ok(place.write(part));
         }
-        let mut making = Making::new(place);
+        let mut making = ArrayBuilder::new(place);
         let layout = making.layout();
-        let offset = slices.with_axes(|axes| self.layout.slice_to(axes, Reading::Numpy, layout))?;
+        let offset = slices.with_axes(|axes| self.layout.slice_to(axes, RangeSemantics::Numpy, layout))?;
         // SAFETY: `slice_to` wrote `layout` and returned `offset`: one result of an operation on
         // this array's layout.
         let raw = unsafe { self.raw.moved(offset) };
@@ -265,7 +265,7 @@ impl DArray {
         if self.is_indirect() && axis < self.rank() {
             let mut axes = vec![AxisSlice::ALL; self.rank()];
             axes[axis] = AxisSlice::Index(isize::try_from(index).unwrap_or(isize::MAX));
-            return self.slice_indirect(&axes, Reading::Rust);
+            return self.slice_indirect(&axes, RangeSemantics::Rust);
         }
         let (layout, offset) = self.layout.drop_axis(axis, index)?;
         // SAFETY: `layout` and `offset` are one result of `Layout::drop_axis` on this array's
@@ -294,7 +294,7 @@ impl DArray {
         if self.is_indirect() {
             let slice = |&len: &usize| if len == 1 { AxisSlice::Index(0) } else { AxisSlice::ALL };
             let axes: Vec<AxisSlice> = self.shape().iter().map(slice).collect();
-            return self.slice_indirect(&axes, Reading::Rust);
+            return self.slice_indirect(&axes, RangeSemantics::Rust);
         }
         // SAFETY: the operation on this array's layout keeps element 0 in place, so offset 0
         // belongs to its result.

@@ -22,7 +22,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     #[inline]
     pub fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout().offset_of(index)?;
-        match self.raw().glance(LeaseKind::Pin) {
+        match self.raw().brief_lease(LeaseKind::Pin) {
             Some(_lease) => {
                 let element = self.raw().ptr().as_ptr().wrapping_offset(offset);
                 // SAFETY: `offset_of` returned the offset of an element, so these are initialised
@@ -43,7 +43,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     #[inline]
     pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
         let offset = self.layout().offset_of(index)?;
-        match self.raw().glance(LeaseKind::Share) {
+        match self.raw().brief_lease(LeaseKind::Share) {
             Some(_lease) => {
                 let element = self.raw().ptr().as_ptr().wrapping_offset(offset);
                 // SAFETY: `offset_of` returned the offset of an element, so these are bytes of the
@@ -69,7 +69,7 @@ impl DArray {
         // The offset is computed before the lease is taken, and the value is built after the lease
         // is released, to keep the lease short.
         if let Some((kind, offset)) = quick(self.dtype(), self.layout(), index)
-            && let Some(lease) = self.raw().glance(LeaseKind::Pin)
+            && let Some(lease) = self.raw().brief_lease(LeaseKind::Pin)
         {
             // SAFETY: `quick` returned the offset of an element of `kind` (DArray 1 and 2), whose
             // bytes are initialised (Header 3), under the Pin lease `lease`.
@@ -115,7 +115,7 @@ impl DArray {
     pub fn get_as<T: Element>(&self, index: &[usize]) -> Result<T> {
         check_dtype::<T>(self.dtype())?;
         if let Some(offset) = self.layout().quick_offset(index)
-            && let Some(_lease) = self.raw().glance(LeaseKind::Pin)
+            && let Some(_lease) = self.raw().brief_lease(LeaseKind::Pin)
         {
             // SAFETY: `quick_offset` returned the offset of an element (DArray 1), which is a `T`
             // (`check_dtype`), initialised (Header 3), under the Pin lease `_lease`.

@@ -28,8 +28,8 @@ impl DArray {
         let mut subscript: Vec<AxisSlice> = Vec::new();
         for step in parse(text)? {
             match step {
-                Step::Axis(slice) => subscript.push(slice),
-                Step::Field(name) => {
+                ExprStep::Axis(slice) => subscript.push(slice),
+                ExprStep::Field(name) => {
                     if !subscript.is_empty() {
                         view = view.slice_numpy(&subscript[..])?;
                         subscript.clear();
@@ -43,26 +43,26 @@ impl DArray {
 }
 
 #[derive(Debug, PartialEq)]
-enum Step {
+enum ExprStep {
     Axis(AxisSlice),
     Field(String),
 }
 
 /// Reads steps separated by commas. A field may follow its predecessor directly: `.a.b`.
-fn parse(text: &str) -> Result<Vec<Step>> {
+fn parse(text: &str) -> Result<Vec<ExprStep>> {
     let mut steps = Vec::new();
-    let mut cursor = Cursor { text, at: 0 };
+    let mut cursor = ExprCursor { text, at: 0 };
     cursor.skip_spaces();
     while !cursor.rest().is_empty() {
         if cursor.rest().starts_with('.') && !cursor.rest().starts_with("...") {
             cursor.at += 1;
-            steps.push(Step::Field(cursor.name()?));
+            steps.push(ExprStep::Field(cursor.name()?));
             cursor.skip_spaces();
             if cursor.rest().starts_with('.') && !cursor.rest().starts_with("...") {
                 continue;
             }
         } else {
-            steps.push(Step::Axis(cursor.axis()?));
+            steps.push(ExprStep::Axis(cursor.axis()?));
             cursor.skip_spaces();
         }
         if cursor.rest().is_empty() {
@@ -77,12 +77,12 @@ fn parse(text: &str) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-struct Cursor<'a> {
+struct ExprCursor<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ExprCursor<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -170,26 +170,29 @@ impl<'a> Cursor<'a> {
 mod tests {
     use super::*;
 
-    const fn range(start: Option<isize>, stop: Option<isize>, step: isize) -> Step {
-        Step::Axis(AxisSlice::Range { start, stop, step })
+    const fn range(start: Option<isize>, stop: Option<isize>, step: isize) -> ExprStep {
+        ExprStep::Axis(AxisSlice::Range { start, stop, step })
     }
 
     #[test]
     fn texts_are_read_as_python_reads_them() {
-        let field = |name: &str| Step::Field(name.to_owned());
-        let cases: [(&str, Vec<Step>); 9] = [
+        let field = |name: &str| ExprStep::Field(name.to_owned());
+        let cases: [(&str, Vec<ExprStep>); 9] = [
             ("", vec![]),
             ("  ", vec![]),
-            ("-1", vec![Step::Axis(AxisSlice::Index(-1))]),
+            ("-1", vec![ExprStep::Axis(AxisSlice::Index(-1))]),
             (":", vec![range(None, None, 1)]),
-            ("::2, ..., .field", vec![range(None, None, 2), Step::Axis(AxisSlice::Ellipsis), field("field")]),
+            (
+                "::2, ..., .field",
+                vec![range(None, None, 2), ExprStep::Axis(AxisSlice::Ellipsis), field("field")],
+            ),
             (
                 "1:, :-3 , +2:7:-2,",
                 vec![range(Some(1), None, 1), range(None, Some(-3), 1), range(Some(2), Some(7), -2)],
             ),
-            (".a.b, 0", vec![field("a"), field("b"), Step::Axis(AxisSlice::Index(0))]),
+            (".a.b, 0", vec![field("a"), field("b"), ExprStep::Axis(AxisSlice::Index(0))]),
             (".'unit price'.\"ä.b\"", vec![field("unit price"), field("ä.b")]),
-            ("newaxis,None", vec![Step::Axis(AxisSlice::NewAxis), Step::Axis(AxisSlice::NewAxis)]),
+            ("newaxis,None", vec![ExprStep::Axis(AxisSlice::NewAxis), ExprStep::Axis(AxisSlice::NewAxis)]),
         ];
         for (text, steps) in cases {
             assert_eq!(parse(text).unwrap(), steps, "{text:?}");

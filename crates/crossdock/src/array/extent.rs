@@ -4,10 +4,10 @@ use crate::array::{DArray, overlap};
 use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::kernel;
 use crate::layout::{Layout, Span};
-use crate::memory::overlap::{Extent, Operand, any_meet, is_elsewhere, meet, meet_by_mapping};
+use crate::memory::overlap::{Extent, OverlapOperand, any_meet, is_elsewhere, meet, meet_by_mapping};
 
 /// The addresses of the lowest bytes of all rows behind pointers, and how many bytes a row spans.
-struct Rows {
+struct RowStarts {
     starts: Vec<usize>,
     nbytes: usize,
 }
@@ -48,7 +48,7 @@ impl DArray {
         }
         let is_apart = match self.rows()? {
             None => self.layout().is_injective(),
-            Some(Rows { mut starts, nbytes }) => {
+            Some(RowStarts { mut starts, nbytes }) => {
                 let depth = self.layout().indirect_axes();
                 let (outer, inner) = self.shape().split_at(depth);
                 let row = Layout::new(inner, &self.strides()[depth..], self.layout().itemsize())?;
@@ -79,10 +79,10 @@ impl DArray {
     }
 
     /// All bytes from the lowest to the highest.
-    fn hull(&self, rows: Option<&Rows>) -> Extent {
+    fn hull(&self, rows: Option<&RowStarts>) -> Extent {
         match rows {
             None => self.extent(self.as_ptr().addr(), self.layout().span()),
-            Some(Rows { starts, nbytes }) => {
+            Some(RowStarts { starts, nbytes }) => {
                 let (low, high) = starts.iter().fold((usize::MAX, 0), |(low, high), &start| {
                     (low.min(start), high.max(start.saturating_add(*nbytes)))
                 });
@@ -91,11 +91,11 @@ impl DArray {
         }
     }
 
-    fn operand(&self, extent: Extent) -> Operand<'_> {
-        Operand { header: self.raw().handle().header(), extent }
+    fn operand(&self, extent: Extent) -> OverlapOperand<'_> {
+        OverlapOperand { header: self.raw().handle().header(), extent }
     }
 
-    fn extents(&self, rows: &Rows) -> impl Iterator<Item = Extent> {
+    fn extents(&self, rows: &RowStarts) -> impl Iterator<Item = Extent> {
         rows.starts.iter().map(|&start| Extent::of(self.raw().handle(), start, rows.nbytes))
     }
 
@@ -105,7 +105,7 @@ impl DArray {
 
     /// The rows that the pointers of an indirect array lead to; `None` for a direct array. Along
     /// axes that repeat a pointer (stride 0), it is followed once.
-    fn rows(&self) -> Result<Option<Rows>> {
+    fn rows(&self) -> Result<Option<RowStarts>> {
         // Without elements no pointer may be followed, even if only an axis behind the pointers is
         // empty.
         if !self.is_indirect() || self.is_empty() {
@@ -126,7 +126,7 @@ impl DArray {
             let at = unsafe { kernel::element_at(self.raw().ptr().as_ptr(), layout, &index) }?;
             starts.push(behind.start(at.addr()));
         }
-        Ok(Some(Rows { starts, nbytes: behind.nbytes() }))
+        Ok(Some(RowStarts { starts, nbytes: behind.nbytes() }))
     }
 }
 

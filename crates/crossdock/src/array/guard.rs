@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use crate::array::access::{element_access, element_access_mut, element_index, element_index_mut};
-use crate::array::display::{Elements, Head, Show, printed};
+use crate::array::display::{DisplayHead, RacyElements, Show, printed};
 use crate::array::parts::{part_access, part_access_mut};
 use crate::array::queries::typed_queries;
 use crate::array::view::ArrayView;
@@ -20,7 +20,7 @@ use crate::memory::{Lease, count_copied, racy};
 /// # Invariants
 ///
 /// 1. The layout, applied at `ptr`, reaches only bytes of the lease's region, which is on the host.
-struct Covered<T, const D: usize> {
+struct CoveredArray<T, const D: usize> {
     // Held for its drop, which releases the lease.
     lease: Lease,
     ptr: NonNull<u8>,
@@ -28,40 +28,40 @@ struct Covered<T, const D: usize> {
     element: PhantomData<T>,
 }
 
-// SAFETY: `lease` is Send and keeps the region alive on any thread (Covered 1, Header 1); the
+// SAFETY: `lease` is Send and keeps the region alive on any thread (CoveredArray 1, Header 1); the
 // elements are Send and Sync (`T: Element`), and each guard limits access to what its lease
 // permits.
-unsafe impl<T: Element, const D: usize> Send for Covered<T, D> {}
-// SAFETY: `&Covered` only loads elements, which the lease permits on any thread; `lease` and the
-// elements are Sync (`T: Element`).
-unsafe impl<T: Element, const D: usize> Sync for Covered<T, D> {}
+unsafe impl<T: Element, const D: usize> Send for CoveredArray<T, D> {}
+// SAFETY: `&CoveredArray` only loads elements, which the lease permits on any thread; `lease` and
+// the elements are Sync (`T: Element`).
+unsafe impl<T: Element, const D: usize> Sync for CoveredArray<T, D> {}
 
-impl<T: Element, const D: usize> Covered<T, D> {
+impl<T: Element, const D: usize> CoveredArray<T, D> {
     fn get(&self, index: [usize; D]) -> Result<T> {
         let offset = self.layout.offset_of(index)?;
         // SAFETY: `offset` is the offset of an element of the layout, which reaches only bytes of
-        // the lease's region (Covered 1).
+        // the lease's region (CoveredArray 1).
         let ptr = unsafe { self.ptr.offset(offset) };
-        // SAFETY: `ptr` leads to an element of the region (Covered 1), whose bytes are initialised
-        // (Header 3). Under the lease, other writers of this program hold Share and store racily;
-        // foreign code and other processes are outside its rules.
+        // SAFETY: `ptr` leads to an element of the region (CoveredArray 1), whose bytes are
+        // initialised (Header 3). Under the lease, other writers of this program hold Share and
+        // store racily; foreign code and other processes are outside its rules.
         Ok(unsafe { racy::load(ptr.as_ptr().cast()) })
     }
 
     fn values(&self) -> impl Iterator<Item = T> {
         self.layout.offsets().map(|offset| {
             // SAFETY: `offset` is the offset of an element of the layout, which reaches only bytes
-            // of the lease's region (Covered 1).
+            // of the lease's region (CoveredArray 1).
             let ptr = unsafe { self.ptr.offset(offset) };
-            // SAFETY: `ptr` leads to an element of the region (Covered 1), whose bytes are
+            // SAFETY: `ptr` leads to an element of the region (CoveredArray 1), whose bytes are
             // initialised (Header 3). Under the lease, other writers of this program hold Share and
             // store racily.
             unsafe { racy::load(ptr.as_ptr().cast()) }
         })
     }
 
-    fn head(&self, name: &'static str) -> Head<'_> {
-        Head {
+    fn head(&self, name: &'static str) -> DisplayHead<'_> {
+        DisplayHead {
             name,
             dtype: T::dtype(),
             shape: self.layout.shape(),
@@ -72,11 +72,12 @@ impl<T: Element, const D: usize> Covered<T, D> {
         }
     }
 
-    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+    fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()> {
         let layout = self.layout.to_dynamic_trusted(size_of::<T>());
-        // SAFETY: Elements 1: the layout reaches only bytes of the region (Covered 1), and a lease
-        // of any kind permits racy loads. Elements 2: a typed layout follows no pointers.
-        f(&unsafe { Elements::new(self.ptr, T::dtype(), layout) });
+        // SAFETY: RacyElements 1: the layout reaches only bytes of the region (CoveredArray 1), and
+        // a lease of any kind permits racy loads. RacyElements 2: a typed layout follows no
+        // pointers.
+        f(&unsafe { RacyElements::new(self.ptr, T::dtype(), layout) });
         Ok(())
     }
 
@@ -89,7 +90,7 @@ impl<T: Element, const D: usize> Covered<T, D> {
 macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $safety:literal) => {
         $(#[$doc])*
-        pub struct $name<T: Element, const D: usize>(Covered<T, D>);
+        pub struct $name<T: Element, const D: usize>(CoveredArray<T, D>);
 
         impl<T: Element, const D: usize> $name<T, D> {
             /// # Safety
@@ -97,19 +98,19 @@ macro_rules! guard {
             #[doc = $safety]
             #[inline]
             pub(super) unsafe fn new(lease: Lease, ptr: NonNull<u8>, layout: FixedLayout<D>) -> Self {
-                Self(Covered { lease, ptr, layout, element: PhantomData })
+                Self(CoveredArray { lease, ptr, layout, element: PhantomData })
             }
 
             typed_queries! { self: self.0.layout, self.0.ptr }
         }
 
         impl<T: Element, const D: usize> Show for $name<T, D> {
-            fn head(&self) -> Head<'_> {
+            fn head(&self) -> DisplayHead<'_> {
                 self.0.head(stringify!($name))
             }
 
-            fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
-                self.0.look(f)
+            fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()> {
+                self.0.with_elements(f)
             }
         }
 
@@ -187,8 +188,9 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
     /// The elements, by reference.
     #[inline]
     pub fn view(&self) -> ArrayView<'_, T, D> {
-        // SAFETY: the elements lie in the region (Covered 1), are aligned (`# Safety` of `new`),
-        // initialised (Header 3), and constant under the Read lease, which outlives the borrow.
+        // SAFETY: the elements lie in the region (CoveredArray 1), are aligned (`# Safety` of
+        // `new`), initialised (Header 3), and constant under the Read lease, which outlives the
+        // borrow.
         unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
     }
 
@@ -210,9 +212,9 @@ impl<T: Element, const D: usize> ArrayRead<T, D> {
             return whole.then_some(&[]);
         }
         let len = self.0.layout.span(size).nbytes().checked_div(size)?;
-        // SAFETY: elements and gaps lie in one region (Covered 1), hence are initialised (Header
-        // 3), and constant under the Read lease. Element 0 is aligned (`# Safety` of `new`), and
-        // `len` elements fit in the span.
+        // SAFETY: elements and gaps lie in one region (CoveredArray 1), hence are initialised
+        // (Header 3), and constant under the Read lease. Element 0 is aligned (`# Safety` of
+        // `new`), and `len` elements fit in the span.
         Some(unsafe { std::slice::from_raw_parts(self.as_ptr(), len) })
     }
 }
@@ -223,18 +225,18 @@ impl<T: Element, const D: usize> ArrayWrite<T, D> {
     /// The elements, by reference.
     #[inline]
     pub fn view(&self) -> ArrayView<'_, T, D> {
-        // SAFETY: the elements lie in the region (Covered 1), are aligned (`# Safety` of `new`),
-        // initialised (Header 3), and constant while `self` is borrowed: the Write lease excludes
-        // all other access.
+        // SAFETY: the elements lie in the region (CoveredArray 1), are aligned (`# Safety` of
+        // `new`), initialised (Header 3), and constant while `self` is borrowed: the Write lease
+        // excludes all other access.
         unsafe { ArrayView::new(self.0.ptr, self.0.layout) }
     }
 
     /// The elements, by mutable reference.
     #[inline]
     pub fn view_mut(&mut self) -> ArrayViewMut<'_, T, D> {
-        // SAFETY: the elements lie in the region (Covered 1) and are initialised (Header 3); the
-        // layout is aligned and injective (`# Safety` of `new`). The Write lease excludes all other
-        // access, and `&mut self` all access through this guard.
+        // SAFETY: the elements lie in the region (CoveredArray 1) and are initialised (Header 3);
+        // the layout is aligned and injective (`# Safety` of `new`). The Write lease excludes all
+        // other access, and `&mut self` all access through this guard.
         unsafe { ArrayViewMut::trusted(self.0.ptr, self.0.layout) }
     }
 
@@ -265,10 +267,11 @@ impl<T: Element, const D: usize> ArrayShare<T, D> {
     pub fn set(&self, index: [usize; D], value: T) -> Result<()> {
         let offset = self.0.layout.offset_of(index)?;
         // SAFETY: `offset` is the offset of an element of the layout, which reaches only bytes of
-        // the lease's region (Covered 1).
+        // the lease's region (CoveredArray 1).
         let ptr = unsafe { self.0.ptr.offset(offset) };
-        // SAFETY: `ptr` leads to an element of the region (Covered 1). Share leases are refused on
-        // read-only handles, and exclude Read and Write leases, so no holder relies on constancy.
+        // SAFETY: `ptr` leads to an element of the region (CoveredArray 1). Share leases are
+        // refused on read-only handles, and exclude Read and Write leases, so no holder relies on
+        // constancy.
         unsafe { racy::store(ptr.as_ptr().cast(), value) };
         Ok(())
     }

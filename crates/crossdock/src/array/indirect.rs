@@ -2,13 +2,13 @@
 
 use std::mem::ManuallyDrop;
 
-use crate::array::make::check_itemsize;
+use crate::array::from_memory::check_itemsize;
 use crate::array::{DArray, RawArray};
 use crate::buffer::Buffer;
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::kernel;
-use crate::layout::{AxisSlice, Layout, Order, Reading, Way};
+use crate::layout::{AxisSlice, Indirection, Layout, Order, RangeSemantics};
 use crate::memory::{Birth, Place};
 
 /// Pointers to rows: the raw parts of a vector.
@@ -16,27 +16,27 @@ use crate::memory::{Birth, Place};
 /// # Invariants
 ///
 /// 1. `ptr`, `len` and `capacity` are the parts of one vector, which this value owns.
-struct Table {
+struct RowPointers {
     ptr: *mut *mut u8,
     len: usize,
     capacity: usize,
 }
 
-// SAFETY: the table owns its vector (Table 1) and never follows the pointers in it; access to the
-// rows is covered by leases (Header 5).
-unsafe impl Send for Table {}
+// SAFETY: the table owns its vector (RowPointers 1) and never follows the pointers in it; access to
+// the rows is covered by leases (Header 5).
+unsafe impl Send for RowPointers {}
 
-impl Table {
+impl RowPointers {
     fn new(pointers: Vec<*mut u8>) -> Self {
         let mut pointers = ManuallyDrop::new(pointers);
         Self { ptr: pointers.as_mut_ptr(), len: pointers.len(), capacity: pointers.capacity() }
     }
 }
 
-impl Drop for Table {
+impl Drop for RowPointers {
     fn drop(&mut self) {
-        // SAFETY: the fields are the parts of one vector that this value owns (Table 1), and `drop`
-        // runs once.
+        // SAFETY: the fields are the parts of one vector that this value owns (RowPointers 1), and
+        // `drop` runs once.
         drop(unsafe { Vec::from_raw_parts(self.ptr, self.len, self.capacity) });
     }
 }
@@ -107,7 +107,7 @@ impl DArray {
         birth: Birth,
         release: impl FnOnce() + Send + 'static,
     ) -> Result<Self> {
-        let release = Release(Some(release));
+        let release = RowsRelease(Some(release));
         check_itemsize(&dtype, layout)?;
         // SAFETY: clause 1 of `# Safety`: during this call the pointers that `layout` follows from
         // `ptr` may be read, and lead on as it describes.
@@ -131,7 +131,7 @@ impl DArray {
         birth: Birth,
         release: impl FnOnce() + Send + 'static,
     ) -> Result<Self> {
-        let table = Table::new(pointers);
+        let table = RowPointers::new(pointers);
         let (start, nbytes) = (table.ptr.cast::<u8>(), table.len * size_of::<*mut u8>());
         let keep = move || {
             release();
@@ -150,21 +150,21 @@ impl DArray {
 
     /// A slice of an indirect array, as a view if possible. It may follow a pointer now.
     #[cold]
-    pub(super) fn slice_indirect(&self, axes: &[AxisSlice], reading: Reading) -> Result<Self> {
-        let (layout, way) = self.layout().slice_following(axes, reading)?;
-        Ok(self.along(layout, way))
+    pub(super) fn slice_indirect(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<Self> {
+        let (layout, indirection) = self.layout().slice_following(axes, reading)?;
+        Ok(self.along(layout, indirection))
     }
 
-    fn along(&self, layout: Layout, way: Way) -> Self {
+    fn along(&self, layout: Layout, indirection: Indirection) -> Self {
         let mut at = self.raw().ptr().as_ptr();
-        for hop in way.hops {
-            // SAFETY: `slice_following` made the way for this array's layout, so `hop` leads to a
-            // pointer of its table (DArray 1), which is never written (RawArray 3).
-            at = unsafe { kernel::follow(at.wrapping_offset(hop)) };
+        for distance in indirection.distances {
+            // SAFETY: `slice_following` made the indirection for this array's layout, so `distance`
+            // leads to a pointer of its table (DArray 1), which is never written (RawArray 3).
+            at = unsafe { kernel::dereference(at.wrapping_offset(distance)) };
         }
-        // SAFETY: `layout` and `way` are one result of `slice_following` on this array's layout,
-        // and `at` is the end of the way's pointers.
-        let raw = unsafe { self.raw().at(at.wrapping_offset(way.offset)) };
+        // SAFETY: `layout` and `indirection` are one result of `slice_following` on this array's
+        // layout, and `at` is the end of the indirection's pointers.
+        let raw = unsafe { self.raw().at(at.wrapping_offset(indirection.offset)) };
         // SAFETY: 1. `layout` belongs to the address at which `raw` lies, the end of the way; 2. a
         // slice keeps the item size (DArray 2).
         unsafe { Self::from_raw(raw, self.dtype().clone(), layout) }
@@ -178,9 +178,9 @@ impl DArray {
 }
 
 /// Calls the closure when it is dropped.
-struct Release<F: FnOnce()>(Option<F>);
+struct RowsRelease<F: FnOnce()>(Option<F>);
 
-impl<F: FnOnce()> Drop for Release<F> {
+impl<F: FnOnce()> Drop for RowsRelease<F> {
     fn drop(&mut self) {
         if let Some(release) = self.0.take() {
             release();
@@ -222,22 +222,22 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
                 format!("a null pointer on the way to element {index:?} of {shape:?}"),
             )
         };
-        let mut hops = layout.hops(&index)?;
-        let mut at = ptr.wrapping_offset(hops.next().unwrap_or(0));
-        for hop in hops {
+        let mut distances = layout.distances(&index)?;
+        let mut at = ptr.wrapping_offset(distances.next().unwrap_or(0));
+        for distance in distances {
             if at.is_null() {
                 return Err(null());
             }
             pointed.check_address(at.addr()).map_err(unaddressable)?;
             // SAFETY: `# Safety`: the layout follows a pointer at `at`, which may be read; `at` was
             // found non-null and addressable above.
-            let next = unsafe { kernel::follow(at) };
+            let next = unsafe { kernel::dereference(at) };
             if next.is_null() {
                 return Err(null());
             }
             // First the pointer alone, so that the sum cannot wrap, then the row that it points to.
             pointed.check_address(next.addr()).map_err(unaddressable)?;
-            at = next.wrapping_offset(hop);
+            at = next.wrapping_offset(distance);
         }
         row.check_address(at.addr()).map_err(unaddressable)?;
         pointers.push(at);

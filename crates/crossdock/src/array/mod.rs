@@ -29,8 +29,10 @@
 
 mod access;
 mod axes;
+mod builder;
 mod compare;
 mod convert;
+mod create;
 #[doc(hidden)]
 pub mod dispatch;
 pub(crate) mod display;
@@ -41,15 +43,13 @@ mod expr;
 mod extent;
 mod field;
 mod fill;
-mod fresh;
+mod from_memory;
 mod guard;
 mod handles;
 mod indexed;
 mod indirect;
 mod iter;
 mod load;
-mod make;
-mod making;
 mod moving;
 mod nested;
 mod on_device;
@@ -70,16 +70,16 @@ mod view;
 mod view_mut;
 mod visit;
 
+pub(crate) use builder::ArrayBuilder;
 pub(crate) use convert::other_dtype;
+pub use create::ArrayOptions;
 pub use display::ArrayDisplay;
 pub use dynamic::DArray;
 pub(crate) use element::{load_as, store_value};
-pub use fresh::ArrayOptions;
 pub use guard::{ArrayPin, ArrayRead, ArrayShare, ArrayWrite};
 pub(crate) use indexed::{IndexedIter, IndexedIterMut};
 pub use iter::{Iter, IterMut};
 pub(crate) use load::load_value;
-pub(crate) use making::Making;
 pub use moving::PlacedArray;
 pub use nested::Nested;
 pub use parts::{Views, ViewsMut};

@@ -8,7 +8,7 @@ use crate::device::engine::Engine;
 use crate::device::{Event, MemoryManager, Stream};
 use crate::element::DType;
 use crate::error::{Error, Result};
-use crate::kernel::device::{self as engines, Operand};
+use crate::kernel::device::{self as engines, DeviceOperand};
 use crate::kernel::{Casting, Gaps, has_gaps};
 use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
@@ -84,9 +84,13 @@ impl DArray {
         stream: Option<&dyn Stream>,
     ) -> Result<Option<Arc<dyn Event>>> {
         let ((from, from_offset), (to, to_offset)) = (source.buffer()?, self.buffer()?);
-        let from =
-            Operand { buffer: &from, offset: from_offset, dtype: source.dtype(), layout: source.layout() };
-        let to = Operand { buffer: &to, offset: to_offset, dtype: self.dtype(), layout: self.layout() };
+        let from = DeviceOperand {
+            buffer: &from,
+            offset: from_offset,
+            dtype: source.dtype(),
+            layout: source.layout(),
+        };
+        let to = DeviceOperand { buffer: &to, offset: to_offset, dtype: self.dtype(), layout: self.layout() };
         engines::convert(engine, from, to, casting, gaps, stream)
     }
 
@@ -95,7 +99,7 @@ impl DArray {
         let (buffer, offset) = self.buffer()?;
         engines::fill(
             engine,
-            Operand { buffer: &buffer, offset, dtype: self.dtype(), layout: self.layout() },
+            DeviceOperand { buffer: &buffer, offset, dtype: self.dtype(), layout: self.layout() },
             bytes,
         )
     }
@@ -117,7 +121,7 @@ impl DArray {
         let engine = self.common_engine(source)?;
         if self.is_readonly() {
             // Fails before anything is copied.
-            drop(self.buffer()?.0.hold(LeaseKind::Share)?);
+            drop(self.buffer()?.0.device_lease(LeaseKind::Share)?);
         }
         if let Some(engine) = engine {
             return self.written_by(&*engine, source, casting, Gaps::Keep, None).map(drop);

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::layout::Span;
-use crate::memory::{Glance, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
+use crate::memory::{BriefLease, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
 
 /// The erased core of an array.
 ///
@@ -105,9 +105,9 @@ impl RawArray {
 
     /// A lease for one element, if it takes only one atomic step.
     #[inline(always)]
-    pub(crate) fn glance(&self, kind: LeaseKind) -> Option<Glance<'_>> {
+    pub(crate) fn brief_lease(&self, kind: LeaseKind) -> Option<BriefLease<'_>> {
         let refused = self.readonly && matches!(kind, LeaseKind::Write | LeaseKind::Share);
-        if refused { None } else { self.handle.glance(kind) }
+        if refused { None } else { self.handle.brief_lease(kind) }
     }
 
     /// Like [`RawArray::lease`], but fails instead of waiting for device work.

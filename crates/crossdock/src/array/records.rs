@@ -6,7 +6,7 @@ use crate::array::DArray;
 use crate::buffer::UninitBuffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
-use crate::kernel::{self, Casting, Column, Gaps};
+use crate::kernel::{self, Casting, ColumnCopy, Gaps};
 use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
 use crate::pool::Pool;
@@ -100,7 +100,7 @@ impl DArray {
         let pairs = columns.iter().zip(&places).zip(&fields).map(|(((_, column), layout), (_, field))| {
             let offset = end;
             end += field.itemsize();
-            Column {
+            ColumnCopy {
                 src: column.as_ptr(),
                 from: column.dtype(),
                 from_layout: column.layout(),
@@ -109,7 +109,7 @@ impl DArray {
                 to_layout: layout,
             }
         });
-        let pairs: Vec<Column<'_>> = pairs.collect();
+        let pairs: Vec<ColumnCopy<'_>> = pairs.collect();
         // SAFETY: the columns are arrays (DArray 1 and 2) under the Pin leases `_leases`, whose
         // shapes begin with `shape`. Each destination is its own field of packed records in new
         // memory of `layout.nbytes()` bytes.
@@ -152,9 +152,9 @@ impl DArray {
         let _ours = self.lease(LeaseKind::Share)?;
         let _theirs =
             pairs.iter().map(|(column, _)| column.lease(LeaseKind::Pin)).collect::<Result<Vec<_>>>()?;
-        let columns: Vec<Column<'_>> = pairs
+        let columns: Vec<ColumnCopy<'_>> = pairs
             .iter()
-            .map(|(column, field)| Column {
+            .map(|(column, field)| ColumnCopy {
                 src: column.as_ptr(),
                 from: column.dtype(),
                 from_layout: column.layout(),
@@ -205,10 +205,10 @@ impl DArray {
             Ok((Pool::default().uninit(layout.nbytes())?, layout))
         };
         let mut fresh = fields.iter().map(fresh).collect::<Result<Vec<_>>>()?;
-        let columns: Vec<Column<'_>> = fields
+        let columns: Vec<ColumnCopy<'_>> = fields
             .iter()
             .zip(&mut fresh)
-            .map(|(field, (memory, layout))| Column {
+            .map(|(field, (memory, layout))| ColumnCopy {
                 src: field.as_ptr(),
                 from: field.dtype(),
                 from_layout: field.layout(),

@@ -135,8 +135,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub fn read(&self) -> Result<ArrayRead<T, D>> {
         self.check_aligned()?;
         let lease = self.raw.lease(LeaseKind::Read)?;
-        // SAFETY: Covered 1: the layout reaches only bytes of the region (Array 1), on the host,
-        // since `lease` refuses devices. `check_aligned` checked the alignment.
+        // SAFETY: CoveredArray 1: the layout reaches only bytes of the region (Array 1), on the
+        // host, since `lease` refuses devices. `check_aligned` checked the alignment.
         Ok(unsafe { ArrayRead::new(lease, self.raw.ptr(), self.layout) })
     }
 
@@ -150,8 +150,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         self.check_aligned()?;
         ArrayViewMut::<T, D>::check_injective(&self.layout)?;
         let lease = self.raw.lease(LeaseKind::Write)?;
-        // SAFETY: Covered 1: the layout reaches only bytes of the region (Array 1), on the host,
-        // since `lease` refuses devices. `check_aligned` and `check_injective` checked the rest.
+        // SAFETY: CoveredArray 1: the layout reaches only bytes of the region (Array 1), on the
+        // host, since `lease` refuses devices. `check_aligned` and `check_injective` checked the
+        // rest.
         Ok(unsafe { ArrayWrite::new(lease, self.raw.ptr(), self.layout) })
     }
 
@@ -163,8 +164,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// `is_conflict` while a Read or Write lease is held; `is_read_only`; `is_place`.
     pub fn share(&self) -> Result<ArrayShare<T, D>> {
         let lease = self.raw.lease(LeaseKind::Share)?;
-        // SAFETY: Covered 1, under the Share lease just taken: the layout reaches only bytes of the
-        // region (Array 1), on the host, since `lease` refuses devices.
+        // SAFETY: CoveredArray 1, under the Share lease just taken: the layout reaches only bytes
+        // of the region (Array 1), on the host, since `lease` refuses devices.
         Ok(unsafe { ArrayShare::new(lease, self.raw.ptr(), self.layout) })
     }
 
@@ -175,8 +176,8 @@ impl<T: Element, const D: usize> Array<T, D> {
     /// `is_conflict` while a Write lease is held; `is_place`.
     pub fn pin(&self) -> Result<ArrayPin<T, D>> {
         let lease = self.raw.lease(LeaseKind::Pin)?;
-        // SAFETY: Covered 1, under the Pin lease just taken: the layout reaches only bytes of the
-        // region (Array 1), on the host, since `lease` refuses devices.
+        // SAFETY: CoveredArray 1, under the Pin lease just taken: the layout reaches only bytes of
+        // the region (Array 1), on the host, since `lease` refuses devices.
         Ok(unsafe { ArrayPin::new(lease, self.raw.ptr(), self.layout) })
     }
 

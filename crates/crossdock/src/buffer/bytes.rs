@@ -3,8 +3,8 @@
 use std::ops::RangeBounds;
 
 use crate::buffer::Buffer;
-use crate::buffer::look::Look;
 use crate::buffer::mutable::MutableBuffer;
+use crate::buffer::read_or_pin_lease::ReadOrPinLease;
 use crate::buffer::text::{hex_of, not_utf8};
 use crate::error::{Error, Kind, Rejected, Result, try_with_capacity};
 use crate::memory::count_copied;
@@ -20,10 +20,10 @@ fn for_each_chunk(
     nbytes: usize,
     mut visit: impl FnMut(&[u8]) -> Result<bool>,
 ) -> Result<()> {
-    let look = Look::at(buffer)?;
+    let lease = ReadOrPinLease::at(buffer)?;
     let mut room = [0; CHUNK];
     for offset in (0..nbytes).step_by(CHUNK) {
-        let chunk = look.bytes(offset..nbytes.min(offset + CHUNK), &mut room)?;
+        let chunk = lease.bytes(offset..nbytes.min(offset + CHUNK), &mut room)?;
         if !visit(chunk)? {
             break;
         }
@@ -55,8 +55,8 @@ impl Buffer {
         if nbytes == 0 || (self.as_ptr() == other.as_ptr() && self.place() == other.place()) {
             return Ok(true);
         }
-        let (left, right) = (Look::at(self)?, Look::at(other)?);
-        if let (Look::Constant(left), Look::Constant(right)) = (&left, &right) {
+        let (left, right) = (ReadOrPinLease::at(self)?, ReadOrPinLease::at(other)?);
+        if let (ReadOrPinLease::Constant(left), ReadOrPinLease::Constant(right)) = (&left, &right) {
             return Ok(left[..nbytes] == right[..nbytes]);
         }
         let (mut left_room, mut right_room) = ([0; CHUNK], [0; CHUNK]);
@@ -108,18 +108,18 @@ impl Buffer {
     }
 
     fn copy_aligned(&self, align: usize, pool: &Pool) -> Result<Self> {
-        let source = Look::at(self)?;
+        let source = ReadOrPinLease::at(self)?;
         let nbytes = self.nbytes();
         let mut fresh = AllocOptions::new().align(align).uninit(pool, nbytes)?;
         let room = fresh.as_uninit_mut();
         match &source {
-            Look::Constant(guard) => {
+            ReadOrPinLease::Constant(guard) => {
                 // SAFETY: the source is this buffer's `nbytes` bytes, and `room` has as many. New
                 // memory overlaps no other.
                 unsafe { std::ptr::copy_nonoverlapping(guard.as_ptr(), room.as_mut_ptr().cast(), nbytes) };
                 count_copied(nbytes);
             }
-            Look::Changing(guard) => guard.copy_to_uninit(room)?,
+            ReadOrPinLease::Changing(guard) => guard.copy_to_uninit(room)?,
         }
         // SAFETY: both arms of the match wrote all `nbytes` bytes of `room`, or returned an error.
         Ok(unsafe { fresh.assume_init() })

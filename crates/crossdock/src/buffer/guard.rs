@@ -15,7 +15,7 @@ use crate::memory::{Lease, LeaseKind, Pod, count_copied};
 /// # Invariants
 ///
 /// 1. `ptr..ptr + nbytes` lies within the lease's region, on the host.
-struct Covered {
+struct CoveredBytes {
     lease: Lease,
     ptr: NonNull<u8>,
     nbytes: usize,
@@ -23,12 +23,12 @@ struct Covered {
 
 // SAFETY: only the guards below give access to the bytes. These are plain data, which any thread
 // may read, write or release.
-unsafe impl Send for Covered {}
-// SAFETY: `&Covered` gives no access by itself; the shared methods of the guards give only access
-// that many threads may have at once.
-unsafe impl Sync for Covered {}
+unsafe impl Send for CoveredBytes {}
+// SAFETY: `&CoveredBytes` gives no access by itself; the shared methods of the guards give only
+// access that many threads may have at once.
+unsafe impl Sync for CoveredBytes {}
 
-impl Covered {
+impl CoveredBytes {
     fn count_of<T: Pod>(&self) -> Result<usize> {
         count_of::<T>(self.ptr, self.nbytes)
     }
@@ -45,8 +45,8 @@ impl Covered {
                 format!("{} bytes do not fit a destination of {}", self.nbytes, dst.len()),
             ));
         }
-        // SAFETY: the `nbytes` bytes lie within the region (Covered 1), and a Share or Pin lease
-        // permits racy loads. `dst` has as many bytes (checked above).
+        // SAFETY: the `nbytes` bytes lie within the region (CoveredBytes 1), and a Share or Pin
+        // lease permits racy loads. `dst` has as many bytes (checked above).
         unsafe { racy::copy(self.ptr.as_ptr(), dst.as_mut_ptr(), self.nbytes) };
         count_copied(self.nbytes);
         Ok(())
@@ -76,7 +76,7 @@ impl Covered {
             ));
         }
         // SAFETY: `offset + nbytes` is at most `self.nbytes` (checked above), and those bytes lie
-        // within the region (Covered 1).
+        // within the region (CoveredBytes 1).
         Ok(unsafe { self.ptr.add(offset) })
     }
 }
@@ -84,15 +84,15 @@ impl Covered {
 macro_rules! guard {
     ($(#[$doc:meta])* $name:ident, $kind:ident) => {
         $(#[$doc])*
-        pub struct $name(Covered);
+        pub struct $name(CoveredBytes);
 
         impl $name {
             /// # Safety
             ///
-            /// The bytes lie within the lease's region, on the host (Covered 1).
+            /// The bytes lie within the lease's region, on the host (CoveredBytes 1).
             pub(crate) unsafe fn new(lease: Lease, ptr: NonNull<u8>, nbytes: usize) -> Self {
                 debug_assert_eq!(lease.kind(), LeaseKind::$kind);
-                Self(Covered { lease, ptr, nbytes })
+                Self(CoveredBytes { lease, ptr, nbytes })
             }
 
             /// The address of the first byte.
@@ -108,7 +108,7 @@ macro_rules! guard {
 
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                let Covered { lease, ptr, nbytes } = &self.0;
+                let CoveredBytes { lease, ptr, nbytes } = &self.0;
                 write!(f, "{:?} lease of {nbytes} bytes at {ptr:p}", lease.kind())
             }
         }
@@ -168,8 +168,8 @@ impl Deref for ReadGuard {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the bytes lie within the region (Covered 1), are initialised (Header 3), and are
-        // constant while the guard, which the slice borrows, holds the Read lease (Header 5).
+        // SAFETY: the bytes lie within the region (CoveredBytes 1), are initialised (Header 3), and
+        // are constant while the guard, which the slice borrows, holds the Read lease (Header 5).
         unsafe { std::slice::from_raw_parts(self.0.ptr.as_ptr(), self.0.nbytes) }
     }
 }
@@ -198,17 +198,17 @@ impl Deref for WriteGuard {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the bytes lie within the region (Covered 1), are initialised (Header 3), and the
-        // Write lease excludes all other access (Header 5).
+        // SAFETY: the bytes lie within the region (CoveredBytes 1), are initialised (Header 3), and
+        // the Write lease excludes all other access (Header 5).
         unsafe { std::slice::from_raw_parts(self.0.ptr.as_ptr(), self.0.nbytes) }
     }
 }
 
 impl DerefMut for WriteGuard {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the bytes lie within the region (Covered 1), and are initialised (Header 3). The
-        // Write lease excludes all other holders (Header 5), and `&mut self` all other use of this
-        // guard.
+        // SAFETY: the bytes lie within the region (CoveredBytes 1), and are initialised (Header 3).
+        // The Write lease excludes all other holders (Header 5), and `&mut self` all other use of
+        // this guard.
         unsafe { std::slice::from_raw_parts_mut(self.0.ptr.as_ptr(), self.0.nbytes) }
     }
 }

@@ -7,10 +7,10 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::buffer::Buffer;
 use crate::device::pages::Pages;
-use crate::device::{Charge, Hold, MemoryManager};
+use crate::device::{Charge, DeviceLease, MemoryManager};
 use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::memory::fork::ForkLock;
-use crate::memory::header::{Attached, Descriptor, Region};
+use crate::memory::header::{Descriptor, DeviceMapping, Region};
 use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::{self, Keep};
 use crate::memory::release::release_quietly;
@@ -88,9 +88,9 @@ impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
         drop((reserved, charge));
     }
 
-    fn device(&self) -> Option<Attached<'_>> {
+    fn device(&self) -> Option<DeviceMapping<'_>> {
         let is_addressed = self.reserved.is_none();
-        Some(Attached { manager: &self.manager, object: self.object, base: self.base, is_addressed })
+        Some(DeviceMapping { manager: &self.manager, object: self.object, base: self.base, is_addressed })
     }
 
     fn is_own(&self) -> bool {
@@ -99,11 +99,11 @@ impl<F: FnOnce() -> Result<()> + Send + 'static> Keep for DeviceMemory<F> {
 }
 
 /// The manager that was passed to [`adopt`] or [`adopt_own`].
-pub(super) fn manager_of(attached: &Attached<'_>) -> Option<Arc<dyn MemoryManager>> {
+pub(super) fn manager_of(attached: &DeviceMapping<'_>) -> Option<Arc<dyn MemoryManager>> {
     attached.manager.downcast_ref::<Arc<dyn MemoryManager>>().cloned()
 }
 
-impl Hold {
+impl DeviceLease {
     /// The manager that allocated the memory, if a device did. Downcast it to recognise your own.
     pub fn manager(&self) -> Option<Arc<dyn MemoryManager>> {
         manager_of(&self.attached()?)
@@ -200,14 +200,14 @@ unsafe fn adopt_as(
     unsafe { owner::adopt(erased, birth, keep) }.map(Buffer::whole)
 }
 
-/// Memory with a value that is dropped after it, such as the charge of its allocator or the loan
+/// Memory with a value that is dropped after it, such as the charge of its allocator or the lease
 /// that it was imported by.
-struct Beside<T> {
+struct MemoryWith<T> {
     whole: Handle,
     beside: T,
 }
 
-impl<T: Send + 'static> Keep for Beside<T> {
+impl<T: Send + 'static> Keep for MemoryWith<T> {
     unsafe fn free(self) {
         let Self { whole, beside } = self;
         drop(whole);
@@ -226,7 +226,7 @@ impl<T: Send + 'static> Keep for Beside<T> {
         self.whole.fault()
     }
 
-    fn device(&self) -> Option<Attached<'_>> {
+    fn device(&self) -> Option<DeviceMapping<'_>> {
         self.whole.device()
     }
 }
@@ -238,10 +238,10 @@ pub(crate) fn keeping(fresh: Buffer, beside: impl Send + 'static) -> Result<Buff
     let header = whole.header();
     let region = Region { ptr, nbytes, place: header.place(), backing: header.backing() };
     let birth = header.birth();
-    // SAFETY: the handle `whole`, which `Beside` owns, keeps the bytes of `fresh` alive until it is
-    // freed. The callers pass its only handle, so all access goes through the new allocation, with
-    // the same birth.
-    unsafe { owner::adopt(region, birth, Beside { whole, beside }) }.map(Buffer::whole)
+    // SAFETY: the handle `whole`, which `MemoryWith` owns, keeps the bytes of `fresh` alive until
+    // it is freed. The callers pass its only handle, so all access goes through the new allocation,
+    // with the same birth.
+    unsafe { owner::adopt(region, birth, MemoryWith { whole, beside }) }.map(Buffer::whole)
 }
 
 /// Errors of freeing device memory, and of dropping a [`FixedWriter`](crate::io::FixedWriter) over
@@ -258,14 +258,14 @@ pub struct ReleaseErrors {
 /// The number of errors kept until [`take_release_errors`] is called.
 const ROOM: usize = 256;
 
-struct Queue {
+struct ErrorQueue {
     errors: VecDeque<(Place, Error)>,
     lost: u64,
 }
 
-static QUEUE: ForkLock<Queue> = ForkLock::new(Queue { errors: VecDeque::new(), lost: 0 });
+static QUEUE: ForkLock<ErrorQueue> = ForkLock::new(ErrorQueue { errors: VecDeque::new(), lost: 0 });
 
-fn locked() -> MutexGuard<'static, Queue> {
+fn locked() -> MutexGuard<'static, ErrorQueue> {
     QUEUE.lock()
 }
 

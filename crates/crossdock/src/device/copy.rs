@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::Place;
 
 /// The route of a copy from one buffer to another.
-enum Route {
+enum CopyRoute {
     /// One of the two managers copies.
     By(Arc<dyn MemoryManager>),
     /// The source's manager copies to host memory, then the destination's from there.
@@ -18,7 +18,7 @@ enum Route {
     Mapped(Buffer, Arc<dyn MemoryManager>),
 }
 
-impl Route {
+impl CopyRoute {
     /// Tries the destination's manager first, then the source's, then both over the host.
     fn find(src: &Buffer, dst: &Buffer) -> Result<Self> {
         let (from, to) = (src.place(), dst.place());
@@ -148,7 +148,7 @@ impl Buffer {
     /// copied then. After `is_device` the destination has unspecified bytes.
     pub fn copy_into(&self, destination: &Self) -> Result<()> {
         self.check_size(destination)?;
-        let route = Route::find(self, destination)?;
+        let route = CopyRoute::find(self, destination)?;
         settle_before(Some(self), destination)?;
         route.copy(self, destination)
     }

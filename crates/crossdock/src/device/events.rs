@@ -53,11 +53,11 @@ struct Notes(Vec<Noted>);
 
 /// Keyed by the address of the header. No method of an event is called, and none is dropped, under
 /// the lock: events have locks of their own.
-type Rows = HashMap<usize, Box<Notes>, BuildHasherDefault<DefaultHasher>>;
+type NotesByHeader = HashMap<usize, Box<Notes>, BuildHasherDefault<DefaultHasher>>;
 
-static NOTED: ForkLock<Rows> = ForkLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
+static NOTED: ForkLock<NotesByHeader> = ForkLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
-fn rows() -> MutexGuard<'static, Rows> {
+fn rows() -> MutexGuard<'static, NotesByHeader> {
     NOTED.lock()
 }
 
@@ -263,7 +263,7 @@ impl Buffer {
 
     /// Records in-flight work on the allocation: CPU access to any slice or array of it waits for
     /// the event. The code that submits the work must keep the memory until then, by a
-    /// [`Hold`](crate::device::Hold).
+    /// [`DeviceLease`](crate::device::DeviceLease).
     ///
     /// If there is no memory for the record, it waits for the event at once.
     ///

@@ -175,7 +175,7 @@ pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
 
     /// Maps the bytes as memory of another manager; `None` if that is not possible. Either `to` is
     /// this manager, or the buffer is this manager's. The result keeps the buffer alive under a
-    /// [`Hold`](crate::device::Hold), is aliased, and is read-only if the buffer is.
+    /// [`DeviceLease`](crate::device::DeviceLease), is aliased, and is read-only if the buffer is.
     ///
     /// # Errors
     ///

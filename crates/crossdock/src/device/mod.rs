@@ -38,11 +38,11 @@
 //! [`MemoryManager`], and calls [`register`]: `crossdock-cuda` and `crossdock-opencl` do. [`adopt`]
 //! makes buffers, charges them to a [`Meter`], and queues errors of freeing them
 //! ([`take_release_errors`]). Memory without addresses has the driver's object
-//! ([`DeviceRegion::object`]): a [`Hold`] returns the object and the buffer's offset in it. For
-//! strided work, implement [`Engine`](engine::Engine). For streams, implement [`Stream`];
-//! [`driver`] has the queue that keeps the values in-flight work needs, and [`Signal`] is an event
-//! for devices whose driver has none. The page `docs/device.md` shows a complete device in 200
-//! lines, and how to run the checks of `crossdock-conformance` on it.
+//! ([`DeviceRegion::object`]): a [`DeviceLease`] returns the object and the buffer's offset in it.
+//! For strided work, implement [`Engine`](engine::Engine). For streams, implement
+//! [`Stream`]; [`driver`] has the queue that keeps the values in-flight work needs, and [`Signal`]
+//! is an event for devices whose driver has none. The page `docs/device.md` shows a complete device
+//! in 200 lines, and how to run the checks of `crossdock-conformance` on it.
 //!
 //! # Files
 //!
@@ -58,11 +58,11 @@
 mod adopt;
 mod allocate;
 mod copy;
+mod device_lease;
 pub mod driver;
 pub mod engine;
 mod events;
 pub mod fenced;
-mod hold;
 mod host;
 mod manager;
 mod map;
@@ -76,10 +76,10 @@ mod work;
 
 pub(crate) use adopt::keeping;
 pub use adopt::{Alias, DeviceRegion, ReleaseErrors, adopt, adopt_own, take_release_errors};
+pub(crate) use device_lease::Orphans;
+pub use device_lease::{DeviceLease, Transfer};
 pub(crate) use events::noted_at;
 pub use events::{Effect, UnderWay};
-pub(crate) use hold::Orphans;
-pub use hold::{Hold, Transfer};
 pub use host::pool_memory;
 pub use manager::{Device, Driver, MemoryManager};
 pub use meter::{Charge, Meter, Usage};

@@ -1,6 +1,6 @@
 //! The type of one element: a tree of scalars, records and sub-arrays.
 
-use crate::element::record::Parts;
+use crate::element::record::TreeProperties;
 use crate::element::{ByteOrder, Field, Record, Scalar, ScalarKind, SubArray, TimeUnit};
 use crate::error::{Error, Kind, Result};
 use std::fmt;
@@ -30,10 +30,10 @@ use std::sync::Arc;
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[derive(PartialEq, Eq, Hash)]
-pub struct DType(Repr);
+pub struct DType(DTypeRepr);
 
 #[derive(PartialEq, Eq, Hash)]
-enum Repr {
+enum DTypeRepr {
     Scalar(Scalar),
     Record(Arc<Record>),
     SubArray(Arc<SubArray>),
@@ -50,9 +50,9 @@ impl Clone for DType {
         match &self.0 {
             // SAFETY: `self` is a valid `DType` of the variant `Scalar`, which is `Copy` data
             // without a destructor, so its bits are a valid clone.
-            Repr::Scalar(_) => unsafe { std::ptr::read(self) },
-            Repr::Record(record) => Self(Repr::Record(Arc::clone(record))),
-            Repr::SubArray(subarray) => Self(Repr::SubArray(Arc::clone(subarray))),
+            DTypeRepr::Scalar(_) => unsafe { std::ptr::read(self) },
+            DTypeRepr::Record(record) => Self(DTypeRepr::Record(Arc::clone(record))),
+            DTypeRepr::SubArray(subarray) => Self(DTypeRepr::SubArray(Arc::clone(subarray))),
         }
     }
 }
@@ -74,7 +74,7 @@ macro_rules! native_scalars {
         impl DType {
             $(
                 #[doc = $doc]
-                pub const $name: Self = Self(Repr::Scalar(Scalar::native(ScalarKind::$kind)));
+                pub const $name: Self = Self(DTypeRepr::Scalar(Scalar::native(ScalarKind::$kind)));
             )*
         }
     };
@@ -102,7 +102,7 @@ impl DType {
     /// A scalar of any kind in the machine's byte order, such as
     /// `native(ScalarKind::Float8E4M3Fn)`.
     pub const fn native(kind: ScalarKind) -> Self {
-        Self(Repr::Scalar(Scalar::native(kind)))
+        Self(DTypeRepr::Scalar(Scalar::native(kind)))
     }
 
     /// A scalar of any kind and byte order.
@@ -157,12 +157,12 @@ impl DType {
 
     /// A moment, counted in `unit` since 1970-01-01T00:00.
     pub const fn datetime(unit: TimeUnit) -> Self {
-        Self(Repr::Scalar(Scalar::native(ScalarKind::DateTime(unit))))
+        Self(DTypeRepr::Scalar(Scalar::native(ScalarKind::DateTime(unit))))
     }
 
     /// A duration, counted in `unit`.
     pub const fn timedelta(unit: TimeUnit) -> Self {
-        Self(Repr::Scalar(Scalar::native(ScalarKind::TimeDelta(unit))))
+        Self(DTypeRepr::Scalar(Scalar::native(ScalarKind::TimeDelta(unit))))
     }
 
     /// A record of `itemsize` bytes. Fields may leave gaps, overlap, and stand in any order.
@@ -183,7 +183,7 @@ impl DType {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn record(fields: impl IntoIterator<Item = Field>, itemsize: usize) -> Result<Self> {
-        Ok(Self(Repr::Record(Arc::new(Record::new(fields.into_iter().collect(), itemsize)?))))
+        Ok(Self(DTypeRepr::Record(Arc::new(Record::new(fields.into_iter().collect(), itemsize)?))))
     }
 
     /// A record whose fields follow one another without gaps.
@@ -214,15 +214,15 @@ impl DType {
         if shape.is_empty() {
             return Ok(base);
         }
-        Ok(Self(Repr::SubArray(Arc::new(SubArray::new(shape, base)?))))
+        Ok(Self(DTypeRepr::SubArray(Arc::new(SubArray::new(shape, base)?))))
     }
 
     /// The kind, for matching. O(1).
     pub fn kind(&self) -> DTypeKind<'_> {
         match &self.0 {
-            Repr::Scalar(scalar) => DTypeKind::Scalar(*scalar),
-            Repr::Record(record) => DTypeKind::Record(record),
-            Repr::SubArray(subarray) => DTypeKind::SubArray(subarray),
+            DTypeRepr::Scalar(scalar) => DTypeKind::Scalar(*scalar),
+            DTypeRepr::Record(record) => DTypeKind::Record(record),
+            DTypeRepr::SubArray(subarray) => DTypeKind::SubArray(subarray),
         }
     }
 
@@ -230,7 +230,7 @@ impl DType {
     #[inline]
     pub fn as_scalar(&self) -> Option<Scalar> {
         match &self.0 {
-            Repr::Scalar(scalar) => Some(*scalar),
+            DTypeRepr::Scalar(scalar) => Some(*scalar),
             _ => None,
         }
     }
@@ -240,7 +240,7 @@ impl DType {
     pub(crate) fn as_machine_word(&self) -> Option<ScalarKind> {
         use ScalarKind::*;
         match &self.0 {
-            Repr::Scalar(scalar) if scalar.is_native() => match scalar.kind() {
+            DTypeRepr::Scalar(scalar) if scalar.is_native() => match scalar.kind() {
                 kind @ (Bool | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 | Float32
                 | Float64) => Some(kind),
                 _ => None,
@@ -252,7 +252,7 @@ impl DType {
     /// The record, if it is one.
     pub fn as_record(&self) -> Option<&Record> {
         match &self.0 {
-            Repr::Record(record) => Some(record),
+            DTypeRepr::Record(record) => Some(record),
             _ => None,
         }
     }
@@ -260,7 +260,7 @@ impl DType {
     /// The sub-array, if it is one.
     pub fn as_subarray(&self) -> Option<&SubArray> {
         match &self.0 {
-            Repr::SubArray(subarray) => Some(subarray),
+            DTypeRepr::SubArray(subarray) => Some(subarray),
             _ => None,
         }
     }
@@ -273,9 +273,9 @@ impl DType {
     /// Size in bytes: the distance between elements of a contiguous array. At most `isize::MAX`.
     pub fn itemsize(&self) -> usize {
         match &self.0 {
-            Repr::Scalar(scalar) => scalar.itemsize(),
-            Repr::Record(record) => record.itemsize(),
-            Repr::SubArray(subarray) => subarray.itemsize(),
+            DTypeRepr::Scalar(scalar) => scalar.itemsize(),
+            DTypeRepr::Record(record) => record.itemsize(),
+            DTypeRepr::SubArray(subarray) => subarray.itemsize(),
         }
     }
 
@@ -284,9 +284,9 @@ impl DType {
     /// [`align_of`](std::mem::align_of).
     pub fn alignment(&self) -> usize {
         match &self.0 {
-            Repr::Scalar(scalar) => scalar.alignment(),
-            Repr::Record(_) => 1,
-            Repr::SubArray(subarray) => subarray.base().alignment(),
+            DTypeRepr::Scalar(scalar) => scalar.alignment(),
+            DTypeRepr::Record(_) => 1,
+            DTypeRepr::SubArray(subarray) => subarray.base().alignment(),
         }
     }
 
@@ -294,9 +294,9 @@ impl DType {
     /// scalars, and for records, whose fields have their own.
     pub fn byte_order(&self) -> Option<ByteOrder> {
         match &self.0 {
-            Repr::Scalar(scalar) => scalar.byte_order(),
-            Repr::Record(_) => None,
-            Repr::SubArray(subarray) => subarray.base().byte_order(),
+            DTypeRepr::Scalar(scalar) => scalar.byte_order(),
+            DTypeRepr::Record(_) => None,
+            DTypeRepr::SubArray(subarray) => subarray.base().byte_order(),
         }
     }
 
@@ -309,9 +309,9 @@ impl DType {
     #[must_use]
     pub fn swapped(&self) -> Self {
         Self(match &self.0 {
-            Repr::Scalar(scalar) => Repr::Scalar(scalar.swapped()),
-            Repr::Record(record) => Repr::Record(Arc::new(record.swapped())),
-            Repr::SubArray(subarray) => Repr::SubArray(Arc::new(subarray.swapped())),
+            DTypeRepr::Scalar(scalar) => DTypeRepr::Scalar(scalar.swapped()),
+            DTypeRepr::Record(record) => DTypeRepr::Record(Arc::new(record.swapped())),
+            DTypeRepr::SubArray(subarray) => DTypeRepr::SubArray(Arc::new(subarray.swapped())),
         })
     }
 
@@ -327,9 +327,9 @@ impl DType {
     #[must_use]
     pub fn with_byte_order(&self, order: ByteOrder) -> Self {
         Self(match &self.0 {
-            Repr::Scalar(scalar) => Repr::Scalar(scalar.with_byte_order(order)),
-            Repr::Record(record) => Repr::Record(Arc::new(record.with_byte_order(order))),
-            Repr::SubArray(subarray) => Repr::SubArray(Arc::new(subarray.with_byte_order(order))),
+            DTypeRepr::Scalar(scalar) => DTypeRepr::Scalar(scalar.with_byte_order(order)),
+            DTypeRepr::Record(record) => DTypeRepr::Record(Arc::new(record.with_byte_order(order))),
+            DTypeRepr::SubArray(subarray) => DTypeRepr::SubArray(Arc::new(subarray.with_byte_order(order))),
         })
     }
 
@@ -345,27 +345,27 @@ impl DType {
         text
     }
 
-    pub(super) fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> TreeProperties {
         match &self.0 {
-            Repr::Scalar(scalar) => Parts::scalar(scalar.is_native()),
-            Repr::Record(record) => record.parts(),
-            Repr::SubArray(subarray) => subarray.parts(),
+            DTypeRepr::Scalar(scalar) => TreeProperties::scalar(scalar.is_native()),
+            DTypeRepr::Record(record) => record.parts(),
+            DTypeRepr::SubArray(subarray) => subarray.parts(),
         }
     }
 }
 
 impl From<Scalar> for DType {
     fn from(scalar: Scalar) -> Self {
-        Self(Repr::Scalar(scalar))
+        Self(DTypeRepr::Scalar(scalar))
     }
 }
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Scalar(scalar) => scalar.fmt(f),
-            Repr::Record(record) => record.fmt(f),
-            Repr::SubArray(subarray) => subarray.fmt(f),
+            DTypeRepr::Scalar(scalar) => scalar.fmt(f),
+            DTypeRepr::Record(record) => record.fmt(f),
+            DTypeRepr::SubArray(subarray) => subarray.fmt(f),
         }
     }
 }

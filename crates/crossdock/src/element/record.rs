@@ -96,12 +96,12 @@ pub struct Record {
     fields: Box<[Field]>,
     /// 3. Not above `isize::MAX`.
     itemsize: usize,
-    parts: Parts,
+    parts: TreeProperties,
 }
 
 /// Cached properties of a tree, which make queries O(1) and bound the size of trees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Parts {
+pub(super) struct TreeProperties {
     /// 1. Not above `MAX_DEPTH`.
     depth: usize,
     /// 2. Not above `MAX_PARTS`.
@@ -110,7 +110,7 @@ pub(super) struct Parts {
     native: bool,
 }
 
-impl Parts {
+impl TreeProperties {
     pub(super) fn scalar(native: bool) -> Self {
         Self { depth: 0, count: 1, native }
     }
@@ -186,7 +186,7 @@ impl Record {
                 ));
             }
         }
-        let parts = Parts::above(1, fields.iter().map(|field| field.dtype.parts()))?;
+        let parts = TreeProperties::above(1, fields.iter().map(|field| field.dtype.parts()))?;
         Ok(Self { fields: fields.into_boxed_slice(), itemsize, parts })
     }
 
@@ -214,7 +214,7 @@ impl Record {
             && end == self.itemsize
     }
 
-    pub(super) fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> TreeProperties {
         self.parts
     }
 
@@ -231,7 +231,7 @@ impl Record {
         let turn = |field: &Field| Field { dtype: turned(&field.dtype), ..field.clone() };
         let fields: Box<[Field]> = self.fields.iter().map(turn).collect();
         let native = fields.iter().all(|field| field.dtype.is_native());
-        Self { fields, itemsize: self.itemsize, parts: Parts { native, ..self.parts } }
+        Self { fields, itemsize: self.itemsize, parts: TreeProperties { native, ..self.parts } }
     }
 }
 
@@ -260,7 +260,7 @@ pub struct SubArray {
     shape: Box<[usize]>,
     /// 2. Not a sub-array: a sub-array of sub-arrays is held as one.
     base: DType,
-    parts: Parts,
+    parts: TreeProperties,
 }
 
 impl SubArray {
@@ -270,7 +270,7 @@ impl SubArray {
             None => (shape.to_vec(), base),
         };
         // Checked first, so that the shape in the other error's text is short.
-        let parts = Parts::above(shape.len(), std::iter::once(base.parts()))?;
+        let parts = TreeProperties::above(shape.len(), std::iter::once(base.parts()))?;
         let mut bytes = base.itemsize().max(1);
         for &extent in &shape {
             bytes = bytes
@@ -309,7 +309,7 @@ impl SubArray {
         self.len() * self.base.itemsize()
     }
 
-    pub(super) fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> TreeProperties {
         self.parts
     }
 
@@ -323,7 +323,7 @@ impl SubArray {
 
     /// The same shape with another base, which differs only in byte order.
     fn with_base(&self, base: DType) -> Self {
-        let parts = Parts { native: base.is_native(), ..self.parts };
+        let parts = TreeProperties { native: base.is_native(), ..self.parts };
         Self { shape: self.shape.clone(), base, parts }
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{self, Seek, SeekFrom, Write};
 
 use crate::buffer::{Buffer, ShareGuard, WriteGuard};
-use crate::device::{self, Hold};
+use crate::device::{self, DeviceLease};
 use crate::error::{Rejected, Result};
 use crate::io::position::exact;
 use crate::io::stage::DEVICE_NBYTES;
-use crate::io::stream::{self, Open, Stream};
+use crate::io::stream::{self, BufferStream, OpenBuffer};
 use crate::memory::release::release_quietly;
 use crate::memory::{Birth, LeaseKind};
 
@@ -43,23 +43,23 @@ use crate::memory::{Birth, LeaseKind};
 /// ```
 #[derive(Debug)]
 pub struct FixedWriter {
-    stream: Stream<Target>,
+    stream: BufferStream<WriterLease>,
 }
 
 /// The lease, and the way to store bytes under it.
 #[derive(Debug)]
-enum Target {
+enum WriterLease {
     Alone(WriteGuard),
     Shared(ShareGuard),
     /// A Share lease of memory on a device, to which bytes are copied.
-    Elsewhere(Hold),
+    Elsewhere(DeviceLease),
 }
 
-impl Target {
+impl WriterLease {
     fn of(buffer: &Buffer) -> Result<Self> {
         if !buffer.is_host() {
             // The copies to the device take a lease of their own, which Write would refuse.
-            return buffer.hold(LeaseKind::Share).map(Self::Elsewhere);
+            return buffer.device_lease(LeaseKind::Share).map(Self::Elsewhere);
         }
         if buffer.birth() != Birth::Aliased {
             match buffer.write() {
@@ -72,7 +72,7 @@ impl Target {
     }
 }
 
-impl Open<Target> {
+impl OpenBuffer<WriterLease> {
     /// Keeps bytes for the device, at a position with room for them, until there is a block of them
     /// or they are flushed.
     fn stage(&mut self, at: usize, src: &[u8]) -> Result<()> {
@@ -103,7 +103,7 @@ impl FixedWriter {
     /// `is_read_only`; `is_conflict` while a Read or Write lease is held; `is_exhausted`;
     /// `is_device` where work that was to write the memory failed. The error returns the buffer.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
-        Stream::open("writer", buffer, Target::of).map(|stream| Self { stream })
+        BufferStream::open("writer", buffer, WriterLease::of).map(|stream| Self { stream })
     }
 
     /// The number of bytes of the buffer, even after the writer is closed.
@@ -119,9 +119,9 @@ impl FixedWriter {
     /// The lease that is held: Write or Share; `None` once the writer is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
         self.stream.get().map(|open| match &open.access {
-            Target::Alone(_) => LeaseKind::Write,
-            Target::Shared(_) => LeaseKind::Share,
-            Target::Elsewhere(hold) => hold.kind(),
+            WriterLease::Alone(_) => LeaseKind::Write,
+            WriterLease::Shared(_) => LeaseKind::Share,
+            WriterLease::Elsewhere(lease) => lease.kind(),
         })
     }
 
@@ -138,15 +138,15 @@ impl FixedWriter {
         let open = self.stream.opened_mut()?;
         let range = exact(offset, src.len(), nbytes)?;
         match &mut open.access {
-            Target::Alone(guard) => {
+            WriterLease::Alone(guard) => {
                 guard[range].copy_from_slice(src);
                 Ok(())
             }
-            Target::Shared(guard) => {
+            WriterLease::Shared(guard) => {
                 guard.copy_in(range.start, src)?;
                 open.buffer.fault().map_or(Ok(()), Err)
             }
-            Target::Elsewhere(_) => open.stage(range.start, src),
+            WriterLease::Elsewhere(_) => open.stage(range.start, src),
         }
     }
 

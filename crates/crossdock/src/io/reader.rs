@@ -3,12 +3,12 @@
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::buffer::{Buffer, Look};
-use crate::device::Hold;
+use crate::buffer::{Buffer, ReadOrPinLease};
+use crate::device::DeviceLease;
 use crate::error::{Rejected, Result};
 use crate::io::position::{clamped, exact};
 use crate::io::stage::{DEVICE_NBYTES, HOST_NBYTES, copy_from_device};
-use crate::io::stream::{self, Open, Stream};
+use crate::io::stream::{self, BufferStream, OpenBuffer};
 use crate::memory::{LeaseKind, count_copied, fault};
 
 /// Reads a buffer as a stream ([`Read`], [`BufRead`], [`Seek`]), and by position as zero-copy
@@ -51,42 +51,42 @@ use crate::memory::{LeaseKind, count_copied, fault};
 /// ```
 #[derive(Debug)]
 pub struct BufferReader {
-    stream: Stream<Source>,
+    stream: BufferStream<ReaderLease>,
 }
 
 /// The lease, and the way to read bytes under it.
 #[derive(Debug)]
-enum Source {
-    Here(Look),
+enum ReaderLease {
+    Here(ReadOrPinLease),
     /// A lease of memory on a device, from which bytes are copied.
-    Elsewhere(Hold),
+    Elsewhere(DeviceLease),
 }
 
-impl Source {
+impl ReaderLease {
     fn of(buffer: &Buffer) -> Result<Self> {
         if !buffer.is_host() {
-            return match buffer.hold(LeaseKind::Read) {
-                Err(error) if error.is_conflict() => buffer.hold(LeaseKind::Pin),
+            return match buffer.device_lease(LeaseKind::Read) {
+                Err(error) if error.is_conflict() => buffer.device_lease(LeaseKind::Pin),
                 held => held,
             }
             .map(Self::Elsewhere);
         }
-        Look::at(buffer).map(Self::Here)
+        ReadOrPinLease::at(buffer).map(Self::Here)
     }
 }
 
-impl Open<Source> {
+impl OpenBuffer<ReaderLease> {
     /// Copies bytes from a position on, which must have as many. Not counted.
     fn copy_out(&self, at: usize, dst: &mut [u8]) -> Result<()> {
         match &self.access {
-            Source::Here(look) => {
-                look.copy_out(at, dst)?;
-                match look {
-                    Look::Constant(_) => Ok(()),
-                    Look::Changing(_) => self.buffer.fault().map_or(Ok(()), Err),
+            ReaderLease::Here(lease) => {
+                lease.copy_out(at, dst)?;
+                match lease {
+                    ReadOrPinLease::Constant(_) => Ok(()),
+                    ReadOrPinLease::Changing(_) => self.buffer.fault().map_or(Ok(()), Err),
                 }
             }
-            Source::Elsewhere(_) => copy_from_device(&self.buffer, at, dst),
+            ReaderLease::Elsewhere(_) => copy_from_device(&self.buffer, at, dst),
         }
     }
 
@@ -97,7 +97,7 @@ impl Open<Source> {
         match self.access {
             _ if rest.is_empty() => Ok(()),
             // Batches many small reads of a device into one large read.
-            Source::Elsewhere(_) if rest.len() < DEVICE_NBYTES => {
+            ReaderLease::Elsewhere(_) if rest.len() < DEVICE_NBYTES => {
                 self.show(at..self.buffer.nbytes())?;
                 self.copy_shown(at, rest).map(drop)
             }
@@ -117,15 +117,15 @@ impl Open<Source> {
     fn show(&mut self, range: Range<usize>) -> Result<&[u8]> {
         let Self { buffer, access: source, stage } = self;
         let limit = match source {
-            Source::Here(Look::Constant(guard)) => return Ok(&guard[range]),
-            Source::Here(Look::Changing(_)) => HOST_NBYTES,
-            Source::Elsewhere(_) => DEVICE_NBYTES,
+            ReaderLease::Here(ReadOrPinLease::Constant(guard)) => return Ok(&guard[range]),
+            ReaderLease::Here(ReadOrPinLease::Changing(_)) => HOST_NBYTES,
+            ReaderLease::Elsewhere(_) => DEVICE_NBYTES,
         };
         if !range.is_empty() && stage.bytes_from(range.start)?.is_empty() {
             let nbytes = range.len().min(limit);
             stage.fill(range.start, nbytes, |block| match source {
-                Source::Here(look) => {
-                    look.copy_out(range.start, &mut block.write()?)?;
+                ReaderLease::Here(lease) => {
+                    lease.copy_out(range.start, &mut block.write()?)?;
                     count_copied(nbytes);
                     buffer.fault().map_or(Ok(()), Err)
                 }
@@ -144,7 +144,7 @@ impl BufferReader {
     /// `is_conflict` while the Write lease is held; `is_exhausted`; `is_device` where work that was
     /// to write the memory failed. The error returns the buffer.
     pub fn new(buffer: Buffer) -> Result<Self, Rejected<Buffer>> {
-        Stream::open("reader", buffer, Source::of).map(|stream| Self { stream })
+        BufferStream::open("reader", buffer, ReaderLease::of).map(|stream| Self { stream })
     }
 
     // ===== queries
@@ -162,8 +162,8 @@ impl BufferReader {
     /// The lease that is held: Read, for constant bytes, or Pin; `None` once the reader is closed.
     pub fn lease(&self) -> Option<LeaseKind> {
         self.stream.get().map(|open| match &open.access {
-            Source::Here(look) => look.kind(),
-            Source::Elsewhere(hold) => hold.kind(),
+            ReaderLease::Here(lease) => lease.kind(),
+            ReaderLease::Elsewhere(lease) => lease.kind(),
         })
     }
 

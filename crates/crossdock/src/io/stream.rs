@@ -10,8 +10,8 @@ use crate::io::stage::Stage;
 
 /// A buffer with a position, open under a lease until it is closed. Size and position survive that.
 #[derive(Debug)]
-pub(super) struct Stream<Access> {
-    open: Option<Open<Access>>,
+pub(super) struct BufferStream<Access> {
+    open: Option<OpenBuffer<Access>>,
     /// At most `nbytes`.
     position: usize,
     nbytes: usize,
@@ -21,13 +21,13 @@ pub(super) struct Stream<Access> {
 
 /// The buffer, the access to its bytes under the lease, and the staged bytes.
 #[derive(Debug)]
-pub(super) struct Open<Access> {
+pub(super) struct OpenBuffer<Access> {
     pub(super) buffer: Buffer,
     pub(super) access: Access,
     pub(super) stage: Stage,
 }
 
-impl<Access> Stream<Access> {
+impl<Access> BufferStream<Access> {
     /// Opens the buffer at the first byte, under the lease that `access` takes. The error returns
     /// the buffer.
     pub(super) fn open(
@@ -38,23 +38,23 @@ impl<Access> Stream<Access> {
         match access(&buffer) {
             Ok(access) => {
                 let nbytes = buffer.nbytes();
-                let open = Some(Open { buffer, access, stage: Stage::default() });
+                let open = Some(OpenBuffer { buffer, access, stage: Stage::default() });
                 Ok(Self { open, position: 0, nbytes, name })
             }
             Err(error) => Err(Rejected { value: buffer, error }),
         }
     }
 
-    pub(super) fn opened(&self) -> Result<&Open<Access>> {
+    pub(super) fn opened(&self) -> Result<&OpenBuffer<Access>> {
         self.open.as_ref().ok_or_else(|| closed(self.name))
     }
 
-    pub(super) fn opened_mut(&mut self) -> Result<&mut Open<Access>> {
+    pub(super) fn opened_mut(&mut self) -> Result<&mut OpenBuffer<Access>> {
         self.open.as_mut().ok_or_else(|| closed(self.name))
     }
 
     /// The open buffer; `None` once it is closed.
-    pub(super) fn get(&self) -> Option<&Open<Access>> {
+    pub(super) fn get(&self) -> Option<&OpenBuffer<Access>> {
         self.open.as_ref()
     }
 

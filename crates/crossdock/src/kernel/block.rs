@@ -12,9 +12,9 @@ use crate::memory::{Pod, racy};
 
 /// Room for `LANES` numbers of at most eight bytes.
 #[repr(C, align(64))]
-pub(crate) struct Block([u8; Block::NBYTES]);
+pub(crate) struct LaneBlock([u8; LaneBlock::NBYTES]);
 
-impl Block {
+impl LaneBlock {
     /// How many numbers it holds, whatever their width: enough to amortise the calls of the loops.
     pub(crate) const LANES: usize = 256;
     pub(crate) const NBYTES: usize = 8 * Self::LANES;
@@ -46,17 +46,17 @@ impl Block {
 }
 
 /// Loads blocks from the elements of an array, in row-major order.
-pub(crate) struct Reader {
-    walk: Walk,
+pub(crate) struct BlockReader {
+    walk: BlockWalk,
     src: *const u8,
 }
 
-impl Reader {
+impl BlockReader {
     /// # Errors
     ///
     /// `is_layout` for an indirect array.
     pub(crate) fn new(level: Level, src: *const u8, layout: &Layout) -> Result<Self> {
-        Ok(Self { walk: Walk::new(level, layout)?, src })
+        Ok(Self { walk: BlockWalk::new(level, layout)?, src })
     }
 
     /// Loads the next `count` elements, of which at least `count` are left, into a block that has
@@ -67,9 +67,9 @@ impl Reader {
     /// 1. The layout, applied at `src`, reaches only bytes that may be loaded racily.
     /// 2. The level is available.
     #[inline]
-    pub(crate) unsafe fn load(&mut self, block: &mut Block, count: usize) {
+    pub(crate) unsafe fn load(&mut self, block: &mut LaneBlock, count: usize) {
         let itemsize = self.walk.itemsize;
-        assert!(count * itemsize <= Block::NBYTES);
+        assert!(count * itemsize <= LaneBlock::NBYTES);
         let (level, src) = (self.walk.level, self.src);
         let mut dst = block.0.as_mut_ptr();
         self.walk.pieces(count, |offset, stride, len| {
@@ -91,7 +91,7 @@ impl Reader {
 
 /// Stores blocks to the elements of an array, in row-major order.
 pub(crate) struct Writer {
-    walk: Walk,
+    walk: BlockWalk,
     dst: *mut u8,
     streams: bool,
 }
@@ -105,7 +105,7 @@ impl Writer {
     ///
     /// `is_layout` for an indirect array.
     pub(crate) fn new(level: Level, dst: *mut u8, layout: &Layout, whole_nbytes: usize) -> Result<Self> {
-        let walk = Walk::new(level, layout)?;
+        let walk = BlockWalk::new(level, layout)?;
         let streams = level > Level::Baseline && whole_nbytes >= STREAMED && walk.is_one_run();
         Ok(Self { walk, dst, streams })
     }
@@ -126,9 +126,9 @@ impl Writer {
     /// 1. The layout, applied at `dst`, reaches only bytes that may be stored racily.
     /// 2. The level is available.
     #[inline]
-    pub(crate) unsafe fn store(&mut self, block: &Block, count: usize) {
+    pub(crate) unsafe fn store(&mut self, block: &LaneBlock, count: usize) {
         let itemsize = self.walk.itemsize;
-        assert!(count * itemsize <= Block::NBYTES);
+        assert!(count * itemsize <= LaneBlock::NBYTES);
         let (level, dst, streams) = (self.walk.level, self.dst, self.streams);
         let mut src = block.0.as_ptr();
         self.walk.pieces(count, |offset, stride, len| {
@@ -162,7 +162,7 @@ impl Writer {
 }
 
 /// A walk over an array, a few elements at a time.
-struct Walk {
+struct BlockWalk {
     level: Level,
     runs: Runs,
     itemsize: usize,
@@ -172,7 +172,7 @@ struct Walk {
     left: usize,
 }
 
-impl Walk {
+impl BlockWalk {
     fn new(level: Level, layout: &Layout) -> Result<Self> {
         Ok(Self { level, runs: layout.runs()?, itemsize: layout.itemsize(), next: 0, left: 0 })
     }

@@ -4,18 +4,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::element::{DType, DTypeKind, NAT, Scalar, ScalarKind, SubArray, Value};
 use crate::error::{Error, Kind, Result};
-use crate::kernel::block::{Block, Reader};
-use crate::kernel::cast::Plan;
+use crate::kernel::block::{BlockReader, LaneBlock};
+use crate::kernel::cast::CastPlan;
 use crate::kernel::cpu::{Level, at_each_level};
-use crate::kernel::hops::Ends;
-use crate::kernel::pair::{PER_THREAD, Pair};
+use crate::kernel::indirection::Endpoint;
+use crate::kernel::pair::{LayoutPair, PER_THREAD};
 use crate::kernel::{Casting, Racy, each_direct, load_bytes, one_of_all, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::Pod;
 
 /// When two elements count as the same.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Rule {
+pub(crate) enum EqualityRule {
     /// As NumPy's `==`: NaN is unequal to itself, -0.0 equals 0.0, padding is ignored.
     Equal,
     /// As NumPy's `isclose`: `|a - b| <= atol + rtol * |b|`, in double precision.
@@ -31,7 +31,7 @@ pub(crate) enum Rule {
 
 /// One of the two arrays.
 #[derive(Clone, Copy)]
-pub(crate) struct Side<'a> {
+pub(crate) struct ComparedArray<'a> {
     pub(crate) src: *const u8,
     pub(crate) dtype: &'a DType,
     pub(crate) layout: &'a Layout,
@@ -51,11 +51,15 @@ pub(crate) struct Side<'a> {
 /// 1. Each layout, of elements of its dtype, applied at its `src`, reaches only bytes that may be
 ///    loaded racily. Pointers that it follows are as for [`element_at`](crate::kernel::element_at).
 /// 2. The shapes are equal.
-pub(crate) unsafe fn first_difference(left: Side<'_>, right: Side<'_>, rule: Rule) -> Result<Option<usize>> {
+pub(crate) unsafe fn first_difference(
+    left: ComparedArray<'_>,
+    right: ComparedArray<'_>,
+    rule: EqualityRule,
+) -> Result<Option<usize>> {
     let compare = Compare { rule, level: Level::current() };
-    let part = |first, (left_src, left_layout): Ends<'_>, (right_src, right_layout): Ends<'_>| {
-        let left = Side { src: left_src, dtype: left.dtype, layout: left_layout };
-        let right = Side { src: right_src, dtype: right.dtype, layout: right_layout };
+    let part = |first, (left_src, left_layout): Endpoint<'_>, (right_src, right_layout): Endpoint<'_>| {
+        let left = ComparedArray { src: left_src, dtype: left.dtype, layout: left_layout };
+        let right = ComparedArray { src: right_src, dtype: right.dtype, layout: right_layout };
         // SAFETY: clauses 1 and 2 of `# Safety`: `each_direct` passes direct parts of both arrays,
         // which have one shape.
         let found = unsafe { compare.any(left, right) }?;
@@ -71,7 +75,7 @@ pub(crate) unsafe fn first_difference(left: Side<'_>, right: Side<'_>, rule: Rul
 /// Invariant 1: `level` is available.
 #[derive(Clone, Copy)]
 struct Compare {
-    rule: Rule,
+    rule: EqualityRule,
     level: Level,
 }
 
@@ -79,7 +83,7 @@ impl Compare {
     /// # Safety
     ///
     /// Clauses 1 and 2 of [`first_difference`], for direct layouts.
-    unsafe fn any(self, left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
+    unsafe fn any(self, left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
         let differ = || {
             let (left, right) = (left.dtype.brief(), right.dtype.brief());
             Error::new(Kind::DType, format!("{left} and {right} cannot be compared: cast one of them"))
@@ -88,7 +92,9 @@ impl Compare {
             let (one, other) = (one_of_all(left.layout)?, one_of_all(right.layout)?);
             // SAFETY: the elements have size 0, so `one` and `other` reach no byte; their shapes
             // are equal because the layouts' are (clause 2 of `first_difference`).
-            return unsafe { self.any(Side { layout: &one, ..left }, Side { layout: &other, ..right }) };
+            return unsafe {
+                self.any(ComparedArray { layout: &one, ..left }, ComparedArray { layout: &other, ..right })
+            };
         }
         match (left.dtype.kind(), right.dtype.kind()) {
             (DTypeKind::Scalar(one), DTypeKind::Scalar(other)) => {
@@ -96,7 +102,7 @@ impl Compare {
                 let (a, b) = (self.plan(one, first), self.plan(other, second));
                 match (a, b) {
                     (Some((a, width)), Some((b, _))) => {
-                        let numbers = Numbers {
+                        let numbers = NumberComparison {
                             left: a,
                             right: b,
                             same: self.loop_of(first),
@@ -123,14 +129,14 @@ impl Compare {
                     if field.name() != other.name() {
                         return Err(differ());
                     }
-                    let part = |side: Side<'_>, dtype: &DType| {
-                        Layout::new(side.layout.shape(), side.layout.strides(), dtype.itemsize())
+                    let part = |array: ComparedArray<'_>, dtype: &DType| {
+                        Layout::new(array.layout.shape(), array.layout.strides(), dtype.itemsize())
                     };
                     let (a, b) = (part(left, field.dtype())?, part(right, other.dtype())?);
                     let (a_at, b_at) =
                         (left.src.wrapping_add(field.offset()), right.src.wrapping_add(other.offset()));
-                    let a = Side { src: a_at, dtype: field.dtype(), layout: &a };
-                    let b = Side { src: b_at, dtype: other.dtype(), layout: &b };
+                    let a = ComparedArray { src: a_at, dtype: field.dtype(), layout: &a };
+                    let b = ComparedArray { src: b_at, dtype: other.dtype(), layout: &b };
                     // SAFETY: clauses 1 and 2 of `first_difference`: a field lies within its
                     // record, so both parts reach bytes of the arrays, and they keep the shapes.
                     let found = unsafe { self.any(a, b) }?;
@@ -139,13 +145,13 @@ impl Compare {
                 Ok(first)
             }
             (DTypeKind::SubArray(one), DTypeKind::SubArray(other)) if one.shape() == other.shape() => {
-                let inner = |side: Side<'_>, part: &SubArray| {
+                let inner = |array: ComparedArray<'_>, part: &SubArray| {
                     let inner = Layout::contiguous(part.shape(), part.base().itemsize(), Order::RowMajor)?;
-                    side.layout.with_inner(&inner)
+                    array.layout.with_inner(&inner)
                 };
                 let (a, b) = (inner(left, one)?, inner(right, other)?);
-                let a = Side { src: left.src, dtype: one.base(), layout: &a };
-                let b = Side { src: right.src, dtype: other.base(), layout: &b };
+                let a = ComparedArray { src: left.src, dtype: one.base(), layout: &a };
+                let b = ComparedArray { src: right.src, dtype: other.base(), layout: &b };
                 // SAFETY: clauses 1 and 2 of `first_difference`: the inner layouts reach the same
                 // bytes, as elements of the base dtypes, and both sub-arrays have one shape.
                 let found = unsafe { self.any(a, b) }?;
@@ -160,20 +166,20 @@ impl Compare {
     fn scalars(self, one: Scalar, other: Scalar) -> Option<(ScalarKind, ScalarKind)> {
         let both = |kind| Some((kind, kind));
         match self.rule {
-            Rule::Equal => {
+            EqualityRule::Equal => {
                 (one.kind() == other.kind()).then_some(())?;
                 both(match one.kind() {
                     ScalarKind::Bool => ScalarKind::UInt8,
                     ScalarKind::Complex32 => ScalarKind::Complex64,
-                    kind if Plan::is_narrow(kind) => ScalarKind::Float32,
+                    kind if CastPlan::is_narrow(kind) => ScalarKind::Float32,
                     kind => kind,
                 })
             }
-            Rule::Close { .. } => {
+            EqualityRule::Close { .. } => {
                 let complex = |kind| {
                     matches!(kind, ScalarKind::Complex32 | ScalarKind::Complex64 | ScalarKind::Complex128)
                 };
-                let known = Plan::is_number(one.kind()) && Plan::is_number(other.kind());
+                let known = CastPlan::is_number(one.kind()) && CastPlan::is_number(other.kind());
                 known.then_some(())?;
                 both(if complex(one.kind()) || complex(other.kind()) {
                     ScalarKind::Complex128
@@ -186,10 +192,10 @@ impl Compare {
 
     /// The steps to the kind that is compared, and its width; `None` if there are no loops for
     /// them.
-    fn plan(self, from: Scalar, kind: ScalarKind) -> Option<(Plan, usize)> {
+    fn plan(self, from: Scalar, kind: ScalarKind) -> Option<(CastPlan, usize)> {
         let to = Scalar::new(kind, crate::element::ByteOrder::NATIVE).ok()?;
         let width = kind.itemsize();
-        if let Some(plan) = Plan::new(from, to, Casting::Saturating, self.level) {
+        if let Some(plan) = CastPlan::new(from, to, Casting::Saturating, self.level) {
             return Some((plan, width));
         }
         // Scalars that hold no numbers are compared as bytes.
@@ -198,23 +204,23 @@ impl Compare {
             ScalarKind::Bytes(_) | ScalarKind::Void(_) | ScalarKind::Text(_) | ScalarKind::Pointer
         );
         (bytes && from == to).then_some(())?;
-        Some((Plan::bytes(width, self.level)?, width))
+        Some((CastPlan::bytes(width, self.level)?, width))
     }
 
     fn loop_of(self, kind: ScalarKind) -> Same {
         match (self.rule, kind) {
-            (Rule::Close { .. }, ScalarKind::Complex128) => same::<CloseComplex>(self.level),
-            (Rule::Close { .. }, _) => same::<Close>(self.level),
-            (Rule::Equal, ScalarKind::Float32 | ScalarKind::Complex64) => {
+            (EqualityRule::Close { .. }, ScalarKind::Complex128) => same::<CloseComplex>(self.level),
+            (EqualityRule::Close { .. }, _) => same::<Close>(self.level),
+            (EqualityRule::Equal, ScalarKind::Float32 | ScalarKind::Complex64) => {
                 same::<EqualFloats<f32>>(self.level)
             }
-            (Rule::Equal, ScalarKind::Float64 | ScalarKind::Complex128) => {
+            (EqualityRule::Equal, ScalarKind::Float64 | ScalarKind::Complex128) => {
                 same::<EqualFloats<f64>>(self.level)
             }
-            (Rule::Equal, ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)) => {
+            (EqualityRule::Equal, ScalarKind::DateTime(_) | ScalarKind::TimeDelta(_)) => {
                 same::<EqualDates>(self.level)
             }
-            (Rule::Equal, _) => same::<EqualBytes>(self.level),
+            (EqualityRule::Equal, _) => same::<EqualBytes>(self.level),
         }
     }
 }
@@ -222,25 +228,25 @@ impl Compare {
 /// A comparison by loops over blocks.
 ///
 /// Invariant 1: `level` is available, and both plans and `same` were made for it.
-struct Numbers {
-    left: Plan,
-    right: Plan,
+struct NumberComparison {
+    left: CastPlan,
+    right: CastPlan,
     same: Same,
-    rule: Rule,
+    rule: EqualityRule,
     level: Level,
     /// The item size of the kind that is compared.
     width: usize,
 }
 
-impl Numbers {
+impl NumberComparison {
     /// # Safety
     ///
     /// Clauses 1 and 2 of [`first_difference`], for direct layouts and scalars that the plans
     /// convert.
-    unsafe fn first(&self, left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
+    unsafe fn first(&self, left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
         // First in the order of the memory: most arrays that are compared are equal, and then the
         // order does not matter.
-        let parts = Pair::arranged(right.layout, left.layout)?.split(threads::count(), PER_THREAD)?;
+        let parts = LayoutPair::arranged(right.layout, left.layout)?.split(threads::count(), PER_THREAD)?;
         let (left_at, right_at) = (Racy(left.src.cast_mut()), Racy(right.src.cast_mut()));
         let whole = AtomicBool::new(true);
         threads::each(parts.len(), |part| {
@@ -273,17 +279,17 @@ impl Numbers {
         right_layout: &Layout,
     ) -> Result<Option<usize>> {
         let per_block = self.left.per_block().min(self.right.per_block());
-        let mut lefts = Reader::new(self.level, left, left_layout)?;
-        let mut rights = Reader::new(self.level, right, right_layout)?;
-        let (mut a, mut b) = ([const { Block::new() }; 2], [const { Block::new() }; 2]);
+        let mut lefts = BlockReader::new(self.level, left, left_layout)?;
+        let mut rights = BlockReader::new(self.level, right, right_layout)?;
+        let (mut a, mut b) = ([const { LaneBlock::new() }; 2], [const { LaneBlock::new() }; 2]);
         let (numel, mut done) = (left_layout.len(), 0);
         while done < numel {
             let count = per_block.min(numel - done);
             // SAFETY: clause 1 of `first_difference` covers `left_layout` at `left`, from which the
-            // reader was made; the level is available (Numbers 1).
+            // reader was made; the level is available (NumberComparison 1).
             unsafe { lefts.load(&mut a[0], count) };
             // SAFETY: clause 1 of `first_difference` covers `right_layout` at `right`, from which
-            // the reader was made; the level is available (Numbers 1).
+            // the reader was made; the level is available (NumberComparison 1).
             unsafe { rights.load(&mut b[0], count) };
             let (Some(a_at), Some(b_at)) = (self.left.run(&mut a, count), self.right.run(&mut b, count))
             else {
@@ -292,7 +298,7 @@ impl Numbers {
             };
             let bytes = count * self.width;
             // SAFETY: `same` accesses only the blocks that it borrows; it was compiled for the
-            // level, which is available (Numbers 1).
+            // level, which is available (NumberComparison 1).
             let same = unsafe { (self.same)(&self.rule, &a[a_at], &b[b_at], bytes) };
             if same < bytes {
                 return Ok(Some(done + same / self.width));
@@ -306,13 +312,13 @@ impl Numbers {
 /// # Safety
 ///
 /// Clauses 1 and 2 of [`first_difference`], for direct layouts.
-unsafe fn by_value(left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
+unsafe fn by_value(left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
     for (position, (a, b)) in left.layout.offsets()?.zip(right.layout.offsets()?).enumerate() {
-        let read = |side: Side<'_>, offset: isize| {
-            let src = side.src.wrapping_offset(offset);
+        let read = |array: ComparedArray<'_>, offset: isize| {
+            let src = array.src.wrapping_offset(offset);
             // SAFETY: clause 1 of `first_difference`: `offset` is that of an element, which has the
             // item size of the dtype.
-            unsafe { load_bytes(src, side.dtype.itemsize(), |bytes| Value::read(side.dtype, bytes)) }
+            unsafe { load_bytes(src, array.dtype.itemsize(), |bytes| Value::read(array.dtype, bytes)) }
         };
         if !read(left, a)?.equals(&read(right, b)?) {
             return Ok(Some(position));
@@ -324,17 +330,22 @@ unsafe fn by_value(left: Side<'_>, right: Side<'_>) -> Result<Option<usize>> {
 // ===== the loops
 
 /// The length, in bytes, of the equal front of two blocks of so many bytes, in whole lanes.
-type Same = unsafe fn(&Rule, &Block, &Block, usize) -> usize;
+type Same = unsafe fn(&EqualityRule, &LaneBlock, &LaneBlock, usize) -> usize;
 
-trait Lanes {
+trait CompareLanes {
     type Of: Pod;
 
-    fn same(rule: &Rule, left: Self::Of, right: Self::Of) -> bool;
+    fn same(rule: &EqualityRule, left: Self::Of, right: Self::Of) -> bool;
 }
 
-fn same<L: Lanes>(level: Level) -> Same {
+fn same<L: CompareLanes>(level: Level) -> Same {
     #[inline(always)]
-    fn body<L: Lanes>(rule: &Rule, left: &Block, right: &Block, nbytes: usize) -> usize {
+    fn body<L: CompareLanes>(
+        rule: &EqualityRule,
+        left: &LaneBlock,
+        right: &LaneBlock,
+        nbytes: usize,
+    ) -> usize {
         let (len, rule) = (nbytes / size_of::<L::Of>(), *rule);
         let (left, right) = (left.lanes::<L::Of>(len), right.lanes::<L::Of>(len));
         // All lanes without a branch, which compilers vectorise; only then which one differs.
@@ -345,7 +356,7 @@ fn same<L: Lanes>(level: Level) -> Same {
         let first = left.iter().zip(right).position(|(&left, &right)| !L::same(&rule, left, right));
         first.unwrap_or(len) * size_of::<L::Of>()
     }
-    at_each_level!(L: Lanes, (rule: &Rule, left: &Block, right: &Block, nbytes: usize) -> usize, body);
+    at_each_level!(L: CompareLanes, (rule: &EqualityRule, left: &LaneBlock, right: &LaneBlock, nbytes: usize) -> usize, body);
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::<L>,
@@ -357,67 +368,67 @@ fn same<L: Lanes>(level: Level) -> Same {
 
 struct EqualBytes;
 
-impl Lanes for EqualBytes {
+impl CompareLanes for EqualBytes {
     type Of = u8;
 
     #[inline(always)]
-    fn same(_: &Rule, left: u8, right: u8) -> bool {
+    fn same(_: &EqualityRule, left: u8, right: u8) -> bool {
         left == right
     }
 }
 
 struct EqualDates;
 
-impl Lanes for EqualDates {
+impl CompareLanes for EqualDates {
     type Of = i64;
 
     #[inline(always)]
-    fn same(_: &Rule, left: i64, right: i64) -> bool {
+    fn same(_: &EqualityRule, left: i64, right: i64) -> bool {
         (left == right) & (left != NAT)
     }
 }
 
 struct EqualFloats<T>(std::marker::PhantomData<T>);
 
-impl<T: Pod + PartialEq> Lanes for EqualFloats<T> {
+impl<T: Pod + PartialEq> CompareLanes for EqualFloats<T> {
     type Of = T;
 
     #[inline(always)]
-    fn same(_: &Rule, left: T, right: T) -> bool {
+    fn same(_: &EqualityRule, left: T, right: T) -> bool {
         left == right
     }
 }
 
 /// Whether two numbers are close, from their distance and the size of the second one.
 #[inline(always)]
-fn close(rule: &Rule, apart: f64, size: f64, equal: bool, nan: bool) -> bool {
+fn close(rule: &EqualityRule, apart: f64, size: f64, equal: bool, nan: bool) -> bool {
     match *rule {
-        Rule::Close { rtol, atol, equal_nan } => {
+        EqualityRule::Close { rtol, atol, equal_nan } => {
             let near = (apart <= atol + rtol * size) & (size < f64::INFINITY);
             near | equal | (equal_nan & nan)
         }
-        Rule::Equal => equal,
+        EqualityRule::Equal => equal,
     }
 }
 
 struct Close;
 
-impl Lanes for Close {
+impl CompareLanes for Close {
     type Of = f64;
 
     #[inline(always)]
-    fn same(rule: &Rule, left: f64, right: f64) -> bool {
+    fn same(rule: &EqualityRule, left: f64, right: f64) -> bool {
         close(rule, (left - right).abs(), right.abs(), left == right, left.is_nan() & right.is_nan())
     }
 }
 
 struct CloseComplex;
 
-impl Lanes for CloseComplex {
+impl CompareLanes for CloseComplex {
     type Of = [f64; 2];
 
     #[inline(always)]
-    fn same(rule: &Rule, left: [f64; 2], right: [f64; 2]) -> bool {
+    fn same(rule: &EqualityRule, left: [f64; 2], right: [f64; 2]) -> bool {
         let nan = |[re, im]: [f64; 2]| re.is_nan() | im.is_nan();
         let apart = (left[0] - right[0]).hypot(left[1] - right[1]);
         close(rule, apart, right[0].hypot(right[1]), left == right, nan(left) & nan(right))

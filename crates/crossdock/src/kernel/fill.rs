@@ -1,11 +1,11 @@
 //! Fills an array with one element.
 
 use crate::error::Result;
-use crate::kernel::block::{Block, Writer};
+use crate::kernel::block::{LaneBlock, Writer};
 use crate::kernel::cpu::Level;
 use crate::kernel::each_direct;
-use crate::kernel::hops::Ends;
-use crate::kernel::pair::Pair;
+use crate::kernel::indirection::Endpoint;
+use crate::kernel::pair::LayoutPair;
 use crate::layout::Layout;
 use crate::memory::racy;
 
@@ -23,7 +23,7 @@ use crate::memory::racy;
 /// 2. The item size of `layout` is the length of `element`.
 pub(crate) unsafe fn fill(dst: *mut u8, layout: &Layout, element: &[u8]) -> Result<()> {
     let whole = layout.nbytes();
-    let part = |_, (dst, layout): Ends<'_>, _: Ends<'_>| {
+    let part = |_, (dst, layout): Endpoint<'_>, _: Endpoint<'_>| {
         // SAFETY: clauses 1 and 2 of `# Safety`: `each_direct` passes a direct part of the array.
         // `Level::current` is a level of this CPU.
         unsafe { fill_direct(Level::current(), dst, layout, element, whole) }.map(|()| None::<()>)
@@ -47,7 +47,7 @@ unsafe fn fill_direct(
     whole: usize,
 ) -> Result<()> {
     debug_assert_eq!(layout.itemsize(), element.len());
-    let per_block = Block::NBYTES.checked_div(element.len()).unwrap_or(0);
+    let per_block = LaneBlock::NBYTES.checked_div(element.len()).unwrap_or(0);
     if per_block == 0 {
         for offset in layout.offsets()?.filter(|_| !element.is_empty()) {
             // SAFETY: clause 1 of `# Safety`: `offset` is that of an element, whose item size is
@@ -56,13 +56,13 @@ unsafe fn fill_direct(
         }
         return Ok(());
     }
-    let mut block = Block::new();
+    let mut block = LaneBlock::new();
     let bytes = block.lanes_mut::<u8>(per_block * element.len());
     for place in bytes.chunks_exact_mut(element.len()) {
         place.copy_from_slice(element);
     }
     // Every place becomes the same, so the order is that of the memory.
-    let pair = Pair::arranged(layout, layout)?;
+    let pair = LayoutPair::arranged(layout, layout)?;
     let dst = dst.wrapping_offset(pair.to_offset);
     let mut writer = Writer::new(level, dst, &pair.to, whole)?;
     let (mut left, mut most) = (layout.len(), writer.first(per_block));

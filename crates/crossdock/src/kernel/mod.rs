@@ -5,7 +5,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `copy/` | `follow.rs` walks pointers, `plan.rs` orders axes, `direct.rs` chooses the way |
+//! | `copy/` | `indirect_copy.rs` follows pointers, `plan.rs` orders axes, `direct.rs` chooses the way |
 //! | `casting.rs`, `cast/` | the rules for numbers that do not fit, and the conversion in blocks |
 //! | `records/` | conversion of elements with fields |
 //! | `device/` | work of devices; `steps.rs` divides the CPU's plan into steps |
@@ -19,18 +19,18 @@ mod cpu;
 pub(crate) mod device;
 mod equal;
 mod fill;
-mod hops;
+mod indirection;
 mod pair;
 mod records;
 mod threads;
 
 pub(crate) use cast::{cast, turns_in_place};
 pub use casting::Casting;
-pub(crate) use copy::{Steps, copy, gather, load_bytes};
-pub(crate) use equal::{Rule, Side, first_difference};
+pub(crate) use copy::{StridedWalk, copy, gather, load_bytes};
+pub(crate) use equal::{ComparedArray, EqualityRule, first_difference};
 pub(crate) use fill::fill;
-pub(crate) use hops::{each_direct, element_at, follow};
-pub(crate) use records::{Column, Gaps, convert, copy_columns, has_gaps};
+pub(crate) use indirection::{dereference, each_direct, element_at};
+pub(crate) use records::{ColumnCopy, Gaps, convert, copy_columns, has_gaps};
 
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};

@@ -5,14 +5,14 @@ use crate::layout::{AxisSlice, Layout, MAX_RANK, Order, sort_few};
 
 /// Two layouts of one shape with reordered axes, and the offsets of their new elements 0, in bytes
 /// from the old ones.
-pub(crate) struct Pair {
+pub(crate) struct LayoutPair {
     pub(crate) from: Layout,
     pub(crate) to: Layout,
     pub(crate) from_offset: isize,
     pub(crate) to_offset: isize,
 }
 
-impl Pair {
+impl LayoutPair {
     /// Reverses the axes along which the destination runs backwards, and puts its longest steps
     /// outermost.
     ///

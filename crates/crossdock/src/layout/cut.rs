@@ -14,11 +14,11 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::layout::slice::{Picked, stepped_stride};
 
-/// The way from element 0 of the whole to that of a part: for each of `hops`, add the distance and
-/// follow the pointer there; then add `offset`. For direct arrays there are no hops.
+/// The way from element 0 of the whole to that of a part: for each of `distances`, add it and
+/// follow the pointer there; then add `offset`. For direct arrays there are none.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Way {
-    pub(crate) hops: Vec<isize>,
+pub(crate) struct Indirection {
+    pub(crate) distances: Vec<isize>,
     pub(crate) offset: isize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Cut<'a> {
     result: &'a mut Layout,
     input: usize,
     output: usize,
-    way: Way,
+    indirection: Indirection,
     /// Whether the caller follows pointers on the way.
     follows: bool,
     /// The axis of the result that carries the preceding dereference; `None` in the first segment.
@@ -44,13 +44,13 @@ impl<'a> Cut<'a> {
     /// `result` comes from [`Layout::blank`], with the rank that the following calls fill.
     #[inline]
     pub(super) fn new(source: &'a Layout, result: &'a mut Layout) -> Self {
-        let way = Way { hops: Vec::new(), offset: 0 };
+        let indirection = Indirection { distances: Vec::new(), offset: 0 };
         Self {
             source,
             result,
             input: 0,
             output: 0,
-            way,
+            indirection,
             follows: false,
             behind: None,
             last: None,
@@ -81,7 +81,7 @@ impl<'a> Cut<'a> {
             if !self.follows || self.behind.is_some() {
                 return Err(cannot_drop(axis, index));
             }
-            self.way.hops.push(std::mem::replace(&mut self.way.offset, suboffset));
+            self.indirection.distances.push(std::mem::replace(&mut self.indirection.offset, suboffset));
             return Ok(());
         };
         self.result.set_suboffset(carrier, suboffset);
@@ -123,12 +123,12 @@ impl<'a> Cut<'a> {
     /// The offset of element 0 of the result from that of the source.
     #[inline]
     pub(super) fn finish(self) -> isize {
-        if self.nonempty { self.way.offset } else { 0 }
+        if self.nonempty { self.indirection.offset } else { 0 }
     }
 
     /// The way to element 0 of the result. Without elements, it is empty.
-    pub(super) fn finish_way(self) -> Way {
-        if self.nonempty { self.way } else { Way::default() }
+    pub(super) fn finish_indirection(self) -> Indirection {
+        if self.nonempty { self.indirection } else { Indirection::default() }
     }
 
     /// Does not overflow: each sum is the offset of an index that exists on every axis so far, even
@@ -136,7 +136,7 @@ impl<'a> Cut<'a> {
     #[inline]
     fn advance(&mut self, distance: isize) {
         match self.behind {
-            None => self.way.offset += distance,
+            None => self.indirection.offset += distance,
             Some(carrier) => {
                 let suboffset = self.result.suboffset(carrier).unwrap_or(0);
                 self.result.set_suboffset(carrier, suboffset + distance);

@@ -28,7 +28,8 @@ use crate::layout::{FixedLayout, INLINE_RANK, Span};
 ///   (arrays, which can follow the pointer, drop it everywhere);
 /// - `permute` works among the axes between two dereferences, not across one;
 /// - `broadcast_to` works, `reshape` only to the same shape;
-/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) fail; `hops` returns the way;
+/// - [`offset_of`](Self::offset_of) and [`offsets`](Self::offsets) fail; `distances` returns the
+///   way;
 /// - [`span`](Self::span) is that of the first table of pointers. The targets of the pointers are
 ///   not checked.
 ///
@@ -356,7 +357,7 @@ impl Layout {
     ///
     /// [`is_shape`](Error::is_shape) if there is not one index per axis;
     /// [`is_bounds`](Error::is_bounds), naming index, axis and length;
-    /// [`is_layout`](Error::is_layout) for an indirect array: see `hops`.
+    /// [`is_layout`](Error::is_layout) for an indirect array: see `distances`.
     pub fn offset_of(&self, index: &[usize]) -> Result<isize> {
         self.direct("one offset")?;
         self.check_index(index)?;
@@ -386,18 +387,18 @@ impl Layout {
     /// # Errors
     ///
     /// As [`offset_of`](Self::offset_of), but for indirect arrays.
-    pub(crate) fn hops(&self, index: &[usize]) -> Result<impl Iterator<Item = isize>> {
+    pub(crate) fn distances(&self, index: &[usize]) -> Result<impl Iterator<Item = isize>> {
         self.check_index(index)?;
         let mut axis = 0;
         let mut start = Some(0isize);
         Ok(std::iter::from_fn(move || {
-            let mut hop = start.take()?;
+            let mut distance = start.take()?;
             while axis < self.rank() && start.is_none() {
-                hop += index[axis] as isize * self.strides()[axis];
+                distance += index[axis] as isize * self.strides()[axis];
                 start = self.suboffset(axis);
                 axis += 1;
             }
-            Some(hop)
+            Some(distance)
         }))
     }
 

@@ -1,11 +1,11 @@
 //! Views of layouts of dynamic rank.
 
 use crate::error::{Error, Kind, Result};
-use crate::layout::cut::{self, Cut, Way};
+use crate::layout::cut::{self, Cut, Indirection};
 use crate::layout::dynamic::Layout;
 use crate::layout::reshape;
 use crate::layout::rules::{self, Order};
-use crate::layout::slice::{self, AxisList, AxisSlice, Picked, Reading};
+use crate::layout::slice::{self, AxisList, AxisSlice, Picked, RangeSemantics};
 
 impl Layout {
     /// A part of the array, with Rust's reading of ranges (see [`s!`](crate::s)), and the distance
@@ -20,7 +20,7 @@ impl Layout {
     /// [`is_bounds`](Error::is_bounds), naming axis, index or range, and length;
     /// [`is_layout`](Error::is_layout) if an indirect array cannot drop an axis.
     pub(crate) fn slice(&self, axes: impl AxisList) -> Result<(Self, isize)> {
-        axes.with_axes(|axes| self.slice_as(axes, Reading::Rust))
+        axes.with_axes(|axes| self.slice_as(axes, RangeSemantics::Rust))
     }
 
     /// A part of the array, with NumPy's reading of ranges: bounds are clamped, a negative step
@@ -32,22 +32,26 @@ impl Layout {
     /// [`is_bounds`](Error::is_bounds) for an integer index out of bounds or a step of 0;
     /// [`is_layout`](Error::is_layout) if an indirect array cannot drop an axis.
     pub(crate) fn slice_numpy(&self, axes: impl AxisList) -> Result<(Self, isize)> {
-        axes.with_axes(|axes| self.slice_as(axes, Reading::Numpy))
+        axes.with_axes(|axes| self.slice_as(axes, RangeSemantics::Numpy))
     }
 
     /// [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy) for a caller that follows
     /// pointers: an index may drop an axis that dereferences, if all axes before it are dropped,
     /// too.
-    pub(crate) fn slice_following(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, Way)> {
+    pub(crate) fn slice_following(
+        &self,
+        axes: &[AxisSlice],
+        reading: RangeSemantics,
+    ) -> Result<(Self, Indirection)> {
         let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
         let mut cut = Cut::following(self, &mut result);
         cut_axes(&mut cut, axes, self.rank(), reading)?;
-        let way = cut.finish_way();
+        let indirection = cut.finish_indirection();
         result.settle();
-        Ok((result, way))
+        Ok((result, indirection))
     }
 
-    fn slice_as(&self, axes: &[AxisSlice], reading: Reading) -> Result<(Self, isize)> {
+    fn slice_as(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<(Self, isize)> {
         let mut result = Self::scalar(self.itemsize());
         let offset = self.slice_to(axes, reading, &mut result)?;
         Ok((result, offset))
@@ -56,7 +60,12 @@ impl Layout {
     /// Like [`slice`](Self::slice) or [`slice_numpy`](Self::slice_numpy), written to `result`. On
     /// failure, `result` is some valid layout.
     #[inline]
-    pub(crate) fn slice_to(&self, axes: &[AxisSlice], reading: Reading, result: &mut Self) -> Result<isize> {
+    pub(crate) fn slice_to(
+        &self,
+        axes: &[AxisSlice],
+        reading: RangeSemantics,
+        result: &mut Self,
+    ) -> Result<isize> {
         let rank = self.rank_after(axes, reading)?;
         *result = self.blank_like(rank)?;
         let mut cut = Cut::new(self, result);
@@ -65,7 +74,7 @@ impl Layout {
     }
 
     /// The rank of a slice.
-    fn rank_after(&self, axes: &[AxisSlice], reading: Reading) -> Result<usize> {
+    fn rank_after(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<usize> {
         let (mut dropped, mut kept, mut added, mut ellipses) = (0, 0, 0, 0);
         for item in axes {
             match item {
@@ -83,7 +92,7 @@ impl Layout {
                 format!("{ellipses} ellipses in one slice: at most one has a meaning"),
             ));
         }
-        let open = ellipses == 1 || reading == Reading::Numpy;
+        let open = ellipses == 1 || reading == RangeSemantics::Numpy;
         if named > rank || (named < rank && !open) {
             return Err(Error::new(
                 Kind::Shape,
@@ -267,7 +276,7 @@ impl Layout {
 
 /// Passes a slice to a cut, item by item.
 #[inline]
-fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], rank: usize, reading: Reading) -> Result<()> {
+fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], rank: usize, reading: RangeSemantics) -> Result<()> {
     let named =
         axes.iter().filter(|item| matches!(item, AxisSlice::Index(_) | AxisSlice::Range { .. })).count();
     let mut open = true;

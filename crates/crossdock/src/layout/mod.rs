@@ -48,7 +48,7 @@ mod spec;
 mod tests;
 mod tiling;
 
-pub(crate) use self::cut::Way;
+pub(crate) use self::cut::Indirection;
 pub use self::dynamic::Layout;
 pub use self::fixed::FixedLayout;
 pub(crate) use self::indexed::IndexedOffsets;
@@ -56,7 +56,7 @@ pub(crate) use self::offsets::{Offsets, Runs};
 pub(crate) use self::parts::{AxisChunks, AxisParts, Lanes, Parts, check_chunk};
 pub use self::rules::Order;
 pub(crate) use self::rules::{check_axis, fill_contiguous, sort_few};
-pub(crate) use self::slice::Reading;
+pub(crate) use self::slice::RangeSemantics;
 pub use self::slice::{AxisList, AxisSlice};
 pub use self::span::Span;
 pub use self::spec::{Ellipsis, NewAxis, SliceSpec};

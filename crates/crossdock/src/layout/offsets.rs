@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use crate::layout::{INLINE_RANK, rules};
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Axis {
+struct AxisPosition {
     len: usize,
     stride: isize,
     index: usize,
@@ -18,8 +18,8 @@ struct Axis {
 #[derive(Clone, Debug)]
 pub(crate) struct Runs<const N: usize = INLINE_RANK> {
     /// The axes outside the run, innermost first: in `few` or, if there are more, all in `many`.
-    few: [Axis; N],
-    many: Vec<Axis>,
+    few: [AxisPosition; N],
+    many: Vec<AxisPosition>,
     outer: usize,
     next: isize,
     left: usize,
@@ -31,7 +31,7 @@ impl<const N: usize> Runs<N> {
     #[inline]
     pub(super) fn new(shape: &[usize], strides: &[isize]) -> Self {
         let mut runs = Self {
-            few: [Axis::default(); N],
+            few: [AxisPosition::default(); N],
             many: Vec::new(),
             outer: 0,
             next: 0,
@@ -43,12 +43,12 @@ impl<const N: usize> Runs<N> {
             (runs.left, runs.run_len) = (0, 0);
             return runs;
         }
-        let mut inner: Option<Axis> = None;
+        let mut inner: Option<AxisPosition> = None;
         for (&len, &stride) in shape.iter().zip(strides).rev().filter(|&(&len, _)| len != 1) {
             match &mut inner {
                 Some(axis) if rules::chains(stride, axis.len, axis.stride) => axis.len *= len,
                 axis => {
-                    if let Some(axis) = axis.replace(Axis { len, stride, index: 0 }) {
+                    if let Some(axis) = axis.replace(AxisPosition { len, stride, index: 0 }) {
                         runs.push(axis);
                     }
                 }
@@ -62,7 +62,7 @@ impl<const N: usize> Runs<N> {
 
     /// The first axis becomes the run, the others surround it.
     #[inline]
-    fn push(&mut self, axis: Axis) {
+    fn push(&mut self, axis: AxisPosition) {
         if self.run_len == 1 {
             (self.run_len, self.run_stride) = (axis.len, axis.stride);
             return;

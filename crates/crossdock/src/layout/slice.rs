@@ -84,7 +84,7 @@ impl<A: AxisList + ?Sized> AxisList for &A {
 
 /// The semantics of ranges.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum RangeSemantics {
     Rust,
     Numpy,
 }
@@ -144,7 +144,7 @@ fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize
 /// Resolves one axis of a slice.
 #[inline]
 pub(super) fn resolve(
-    reading: Reading,
+    reading: RangeSemantics,
     start: Option<isize>,
     stop: Option<isize>,
     step: isize,
@@ -153,7 +153,7 @@ pub(super) fn resolve(
 ) -> Result<Picked> {
     let mut ok = step != 0;
     let picked = match reading {
-        Reading::Numpy if ok => pick_numpy(start, stop, step, len),
+        RangeSemantics::Numpy if ok => pick_numpy(start, stop, step, len),
         _ => pick(start.unwrap_or(0), stop, step, len, &mut ok),
     };
     if ok { Ok(picked) } else { Err(range_error(start, stop, step, axis, len)) }
@@ -196,7 +196,7 @@ pub(super) fn slice_error(shape: &[usize], axes: &[AxisSlice]) -> Error {
             }
             AxisSlice::Range { start, stop, step } => lengths
                 .next()
-                .map(|(axis, len)| resolve(Reading::Rust, start, stop, step, axis, len).map(drop)),
+                .map(|(axis, len)| resolve(RangeSemantics::Rust, start, stop, step, axis, len).map(drop)),
         };
         if let Some(Err(error)) = found {
             return error;
@@ -217,11 +217,11 @@ mod tests {
     use super::*;
 
     fn rust(start: Option<isize>, stop: Option<isize>, step: isize, len: usize) -> Option<Vec<isize>> {
-        resolve(Reading::Rust, start, stop, step, 0, len).ok().map(|picked| walk(picked, step))
+        resolve(RangeSemantics::Rust, start, stop, step, 0, len).ok().map(|picked| walk(picked, step))
     }
 
     fn numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize) -> Option<Vec<isize>> {
-        resolve(Reading::Numpy, start, stop, step, 0, len).ok().map(|picked| walk(picked, step))
+        resolve(RangeSemantics::Numpy, start, stop, step, 0, len).ok().map(|picked| walk(picked, step))
     }
 
     fn walk(picked: Picked, step: isize) -> Vec<isize> {

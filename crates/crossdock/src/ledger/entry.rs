@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::device::{self, UnderWay};
-use crate::memory::book::{self, Line};
+use crate::memory::book::{self, LockedRow};
 use crate::memory::holder::Holder;
 use crate::memory::{Backing, Birth, LeaseKind, Place, Protocols};
 use crate::pool;
@@ -45,7 +45,7 @@ pub struct Entry {
 impl Entry {
     /// The holders are unordered, and the work is not looked up yet. Called under a lock of the
     /// book: it takes none.
-    fn of(line: &Line<'_>, now: Instant) -> Self {
+    fn of(line: &LockedRow<'_>, now: Instant) -> Self {
         let header = line.header;
         let reading = header.reading();
         Self {

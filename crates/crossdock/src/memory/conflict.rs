@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::error::{Error, Kind};
-use crate::memory::holder::{Age, Holder, Way};
+use crate::memory::holder::{Age, Holder, ProtocolNames};
 use crate::memory::protocols::Protocols;
-use crate::memory::word::{LeaseKind, Reading};
+use crate::memory::word::{LeaseKind, WordValue};
 
 /// The request that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,14 +41,14 @@ pub enum Wanted {
 #[derive(Clone)]
 pub struct Conflict {
     wanted: Wanted,
-    found: Reading,
+    found: WordValue,
     exported: Protocols,
     holders: Box<[Holder]>,
 }
 
 impl Conflict {
     /// `holders` is shrunk to its length; it is empty while the ledger is off.
-    pub(crate) fn new(wanted: Wanted, found: Reading, exported: Protocols, holders: Vec<Holder>) -> Self {
+    pub(crate) fn new(wanted: Wanted, found: WordValue, exported: Protocols, holders: Vec<Holder>) -> Self {
         Self { wanted, found, exported, holders: holders.into_boxed_slice() }
     }
 
@@ -145,7 +145,7 @@ impl Conflict {
         let mut named = 0;
         for holder in known.take(count.min(MOST_NAMED)) {
             let separator = if named == 0 { " (" } else { "; " };
-            write!(f, "{separator}{}, {} old", Way(holder.protocols), Age(holder.age))?;
+            write!(f, "{separator}{}, {} old", ProtocolNames(holder.protocols), Age(holder.age))?;
             named += 1;
         }
         match (named, count - named) {

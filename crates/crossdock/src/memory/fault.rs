@@ -16,9 +16,9 @@ use crate::memory::unload;
 
 /// The most ranges that can be watched at once. A fixed table, because a signal handler can neither
 /// lock nor allocate.
-const SLOTS: usize = 128;
+const ENTRIES: usize = 128;
 
-static TABLE: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
+static TABLE: [WatchEntry; ENTRIES] = [const { WatchEntry::new() }; ENTRIES];
 
 /// The action that was in force before the handler was installed. Set once, under the lock of
 /// [`install`], before any range is watched.
@@ -36,11 +36,11 @@ unsafe impl Sync for Previous {}
 /// it.
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 
-struct Slot {
+struct WatchEntry {
     used: AtomicBool,
-    /// Odd while the slot watches a range; incremented with every change. A thread that faults in a
-    /// watched range holds that memory, so the slot of the range cannot change; a slot that changes
-    /// under the reader belongs to another range.
+    /// Odd while the entry watches a range; incremented with every change. A thread that faults in
+    /// a watched range holds that memory, so the entry of the range cannot change; a entry that
+    /// changes under the reader belongs to another range.
     version: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
@@ -49,7 +49,7 @@ struct Slot {
     fault: AtomicUsize,
 }
 
-impl Slot {
+impl WatchEntry {
     const fn new() -> Self {
         Self {
             used: AtomicBool::new(false),
@@ -61,7 +61,7 @@ impl Slot {
         }
     }
 
-    /// Whether the slot watches `address`. Other threads may be changing the slot meanwhile.
+    /// Whether the entry watches `address`. Other threads may be changing the entry meanwhile.
     fn covers(&self, address: usize) -> bool {
         let version = self.version.load(Ordering::Acquire);
         let range = self.start.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
@@ -74,8 +74,8 @@ impl Slot {
 ///
 /// # Invariants
 ///
-/// 1. The slot belongs to this watch, and its range is mapped.
-pub(crate) struct Watch(&'static Slot);
+/// 1. The entry belongs to this watch, and its range is mapped.
+pub(crate) struct Watch(&'static WatchEntry);
 
 impl Watch {
     /// Watches a mapped range, page by page.
@@ -87,24 +87,24 @@ impl Watch {
     ///    other memory at these addresses.
     pub(crate) unsafe fn new(base: NonNull<u8>, nbytes: usize, writable: bool) -> Result<Self> {
         install()?;
-        let free = TABLE.iter().find(|slot| {
-            slot.used.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let free = TABLE.iter().find(|entry| {
+            entry.used.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
         });
-        let slot = free.ok_or_else(|| {
+        let entry = free.ok_or_else(|| {
             Error::new(
                 Kind::Exhausted,
-                format!("{SLOTS} maps are guarded already, which is the most there can be"),
+                format!("{ENTRIES} maps are guarded already, which is the most there can be"),
             )
         })?;
         let start = base.addr().get();
         // A reader that sees any of the stores below also sees that the previous version has ended.
         fence(Ordering::Release);
-        slot.fault.store(0, Ordering::Relaxed);
-        slot.start.store(start, Ordering::Relaxed);
-        slot.end.store(start + nbytes, Ordering::Relaxed);
-        slot.writable.store(writable, Ordering::Relaxed);
-        slot.version.fetch_add(1, Ordering::Release);
-        Ok(Self(slot))
+        entry.fault.store(0, Ordering::Relaxed);
+        entry.start.store(start, Ordering::Relaxed);
+        entry.end.store(start + nbytes, Ordering::Relaxed);
+        entry.writable.store(writable, Ordering::Relaxed);
+        entry.version.fetch_add(1, Ordering::Release);
+        Ok(Self(entry))
     }
 
     /// The first faulting address in the range.
@@ -186,13 +186,13 @@ extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context:
 
 /// Replaces the page at the address with a page of zeros if the address is in a watched range.
 fn replace_watched_page(address: usize) -> bool {
-    let Some(slot) = TABLE.iter().find(|slot| slot.covers(address)) else { return false };
+    let Some(entry) = TABLE.iter().find(|entry| entry.covers(address)) else { return false };
     let page_size = PAGE_SIZE.load(Ordering::Relaxed);
     let page = address & !(page_size - 1);
-    let write = if slot.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
+    let write = if entry.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
     // Recorded before the zeros become visible, so that a thread that has read them finds the
     // fault.
-    let _first_only = slot.fault.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
+    let _first_only = entry.fault.compare_exchange(0, address, Ordering::Release, Ordering::Relaxed);
     // SAFETY: Watch 1: the page lies in a range that is mapped now. Replacing the page changes only
     // bytes that may change at any time anyway, since file maps are aliased.
     let fresh = unsafe {

@@ -121,7 +121,7 @@ unsafe fn register(lock: NonNull<dyn AcrossFork + '_>, registered: &AtomicU8) {
         // by clause 2 its drop removes the entry, so the pointer never outlives the lock.
         let lock =
             unsafe { std::mem::transmute::<NonNull<dyn AcrossFork + '_>, NonNull<dyn AcrossFork>>(lock) };
-        locks.push(Entry(lock));
+        locks.push(LockEntry(lock));
         registered.store(REGISTERED, Ordering::Release);
     }
 }
@@ -216,23 +216,23 @@ impl<T: Send> AcrossFork for ForkLock<T> {
 /// # Invariants
 ///
 /// 1. It points to a lock that is alive: the drop of a lock removes its entry.
-struct Entry(NonNull<dyn AcrossFork>);
+struct LockEntry(NonNull<dyn AcrossFork>);
 
-// SAFETY: Entry 1: it acts as a shared reference to a live `AcrossFork`, which is `Sync` (its
+// SAFETY: LockEntry 1: it acts as a shared reference to a live `AcrossFork`, which is `Sync` (its
 // supertrait).
-unsafe impl Send for Entry {}
+unsafe impl Send for LockEntry {}
 
-impl Entry {
+impl LockEntry {
     fn lock(&self) -> &dyn AcrossFork {
-        // SAFETY: Entry 1: the lock is alive while its entry is in the registry, and only shared
-        // references to it are made.
+        // SAFETY: LockEntry 1: the lock is alive while its entry is in the registry, and only
+        // shared references to it are made.
         unsafe { self.0.as_ref() }
     }
 }
 
-static LOCKS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static LOCKS: Mutex<Vec<LockEntry>> = Mutex::new(Vec::new());
 
-fn registry() -> MutexGuard<'static, Vec<Entry>> {
+fn registry() -> MutexGuard<'static, Vec<LockEntry>> {
     LOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -242,13 +242,13 @@ fn registry() -> MutexGuard<'static, Vec<Entry>> {
 ///
 /// 1. Only a thread that forks accesses the cell: from the call of `before_fork` to the end of the
 ///    handler that runs after the fork, and while that thread holds the registry's lock.
-struct Held(UnsafeCell<Option<MutexGuard<'static, Vec<Entry>>>>);
+struct HeldRegistry(UnsafeCell<Option<MutexGuard<'static, Vec<LockEntry>>>>);
 
-// SAFETY: Held 1: only the thread that holds the registry's lock accesses the cell, so the lock
-// orders all accesses.
-unsafe impl Sync for Held {}
+// SAFETY: HeldRegistry 1: only the thread that holds the registry's lock accesses the cell, so the
+// lock orders all accesses.
+unsafe impl Sync for HeldRegistry {}
 
-static HELD: Held = Held(UnsafeCell::new(None));
+static HELD: HeldRegistry = HeldRegistry(UnsafeCell::new(None));
 
 /// Whether the handlers are registered with the system.
 struct Handlers {
@@ -293,8 +293,8 @@ unsafe extern "C" fn before_fork() {
     for entry in locks.iter() {
         entry.lock().take();
     }
-    // SAFETY: Held 1: this thread is forking and holds the registry's lock, in `locks`, so no other
-    // thread accesses the cell.
+    // SAFETY: HeldRegistry 1: this thread is forking and holds the registry's lock, in `locks`, so
+    // no other thread accesses the cell.
     unsafe { *HELD.0.get() = Some(locks) }
 }
 
@@ -307,8 +307,8 @@ unsafe extern "C" fn in_parent() {
     if left > 0 {
         return;
     }
-    // SAFETY: Held 1: `depth` was 1, so this thread, or the parent's thread of which it is a copy,
-    // took the registry's lock in `before_fork`.
+    // SAFETY: HeldRegistry 1: `depth` was 1, so this thread, or the parent's thread of which it is
+    // a copy, took the registry's lock in `before_fork`.
     let Some(locks) = (unsafe { (*HELD.0.get()).take() }) else { return };
     for entry in locks.iter().rev() {
         entry.lock().give();

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Rejected, Result};
 use crate::memory::book;
 use crate::memory::conflict::{Conflict, Wanted};
-use crate::memory::header::{Attached, Descriptor, Header, Owner};
+use crate::memory::header::{Descriptor, DeviceMapping, Header, Owner};
 use crate::memory::lease::Lease;
 use crate::memory::release::release;
-use crate::memory::word::{LeaseKind, Reading};
+use crate::memory::word::{LeaseKind, WordValue};
 use crate::memory::work;
 
 /// A counted reference to an allocation: keeps it alive, and permits no access by itself.
@@ -171,7 +171,7 @@ impl Handle {
         unsafe { describe(self.0) }
     }
 
-    pub(crate) fn device(&self) -> Option<Attached<'_>> {
+    pub(crate) fn device(&self) -> Option<DeviceMapping<'_>> {
         let device = self.header().owner.device;
         // SAFETY: Handle 1: the header is alive while `self` is borrowed, and the function comes
         // from its own table (Owner 1).
@@ -263,7 +263,7 @@ impl Lease {
 
 #[cold]
 #[inline(never)]
-fn refused(header: &Header, wanted: Wanted, found: Reading) -> Conflict {
+fn refused(header: &Header, wanted: Wanted, found: WordValue) -> Conflict {
     let holders = if book::is_on() { book::holders_of(header) } else { Vec::new() };
     Conflict::new(wanted, found, header.exported(), holders)
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::error::Error;
 use crate::memory::place::{Backing, Place};
 use crate::memory::protocols::Protocols;
-use crate::memory::word::{LeaseWord, Reading};
+use crate::memory::word::{LeaseWord, WordValue};
 
 /// Which other parties may access a region when this library adopts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ pub(crate) struct Descriptor {
 }
 
 /// The driver's view of device memory.
-pub(crate) struct Attached<'a> {
+pub(crate) struct DeviceMapping<'a> {
     /// The memory manager, as the layer of devices stores it.
     pub(crate) manager: &'a dyn Any,
     /// The driver's object, or null.
@@ -76,7 +76,7 @@ pub(crate) struct Owner {
     pub(crate) fault: unsafe fn(NonNull<Header>) -> Option<Error>,
     /// The device's memory manager behind the region, if there is one. The borrow of the pointer
     /// keeps the header alive.
-    pub(crate) device: unsafe fn(&NonNull<Header>) -> Option<Attached<'_>>,
+    pub(crate) device: unsafe fn(&NonNull<Header>) -> Option<DeviceMapping<'_>>,
     /// The number of bytes that a handle keeps alive.
     pub(crate) retained: unsafe fn(NonNull<Header>) -> usize,
     /// Whether `release` runs only code of this library, the system, and drivers.
@@ -204,7 +204,7 @@ impl Header {
     }
 
     #[inline]
-    pub(crate) fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> WordValue {
         self.word.reading()
     }
 

@@ -22,14 +22,14 @@ pub struct Holder {
 impl fmt::Display for Holder {
     /// `Share lease, DLPack, 3.2 s old`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} lease, {}, {} old", self.kind, Way(self.protocols), Age(self.age))
+        write!(f, "{:?} lease, {}, {} old", self.kind, ProtocolNames(self.protocols), Age(self.age))
     }
 }
 
 /// The protocols by which a lease was exported, as text.
-pub(crate) struct Way(pub(crate) Protocols);
+pub(crate) struct ProtocolNames(pub(crate) Protocols);
 
-impl fmt::Display for Way {
+impl fmt::Display for ProtocolNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { f.write_str("a guard") } else { self.0.fmt(f) }
     }

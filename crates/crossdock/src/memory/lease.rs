@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use crate::memory::book;
-use crate::memory::header::{Attached, Header};
+use crate::memory::header::{DeviceMapping, Header};
 use crate::memory::protocols::Protocols;
 use crate::memory::release::{Orphan, release};
 use crate::memory::word::LeaseKind;
@@ -108,7 +108,7 @@ impl Lease {
         unsafe { self.header.as_ref() }
     }
 
-    pub(crate) fn device(&self) -> Option<Attached<'_>> {
+    pub(crate) fn device(&self) -> Option<DeviceMapping<'_>> {
         let device = self.header().owner.device;
         // SAFETY: Lease 1: the header is alive while `self` is borrowed, and the function comes
         // from its own table (Owner 1).

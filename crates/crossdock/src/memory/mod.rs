@@ -38,11 +38,11 @@
 mod access;
 mod allocation;
 pub(crate) mod book;
+mod brief_lease;
 mod conflict;
 pub(crate) mod copied;
 pub(crate) mod fault;
 pub(crate) mod fork;
-mod glance;
 pub(crate) mod handle;
 pub(crate) mod header;
 pub(crate) mod holder;
@@ -64,10 +64,10 @@ pub(crate) mod work;
 
 pub(crate) use access::{exclusive, lease, lease_at_once, no_access};
 pub use allocation::Allocation;
+pub(crate) use brief_lease::BriefLease;
 pub use conflict::{Conflict, Wanted};
 pub(crate) use copied::count_copied;
 pub use copied::{copied_bytes, copied_bytes_here};
-pub(crate) use glance::Glance;
 pub(crate) use handle::Handle;
 pub use header::Birth;
 pub(crate) use lease::Lease;

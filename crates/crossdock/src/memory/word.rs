@@ -64,9 +64,9 @@ const MOST_HANDLES: u64 = HANDLES / 2;
 
 /// One value of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reading(u64);
+pub(crate) struct WordValue(u64);
 
-impl Reading {
+impl WordValue {
     /// The number of handles, without those of threads that are being refused one.
     pub(crate) fn handles(self) -> u64 {
         (self.0 & HANDLES).min(MOST_HANDLES)
@@ -150,21 +150,21 @@ impl LeaseWord {
         Self(AtomicU64::new(HANDLE | if aliased { ALIASED } else { 0 }))
     }
 
-    pub(crate) fn reading(&self) -> Reading {
-        Reading(self.0.load(Ordering::Relaxed))
+    pub(crate) fn reading(&self) -> WordValue {
+        WordValue(self.0.load(Ordering::Relaxed))
     }
 
     /// Counts one more handle. The caller has a handle or a lease already.
     #[inline]
-    pub(crate) fn add_handle(&self) -> Result<(), Reading> {
+    pub(crate) fn add_handle(&self) -> Result<(), WordValue> {
         let before = self.0.fetch_add(HANDLE, Ordering::Relaxed);
         if before & HANDLES >= MOST_HANDLES { Err(self.undo_handle()) } else { Ok(()) }
     }
 
     #[cold]
-    fn undo_handle(&self) -> Reading {
+    fn undo_handle(&self) -> WordValue {
         // Never the last holder: the caller has a handle or a lease.
-        Reading(self.0.fetch_sub(HANDLE, Ordering::Relaxed))
+        WordValue(self.0.fetch_sub(HANDLE, Ordering::Relaxed))
     }
 
     /// Releases one handle. `true`: it was the last holder, and the caller must release the memory.
@@ -180,10 +180,10 @@ impl LeaseWord {
     /// Takes a lease, which from then on keeps the memory alive by itself. On refusal the word is
     /// unchanged.
     #[inline]
-    pub(crate) fn take(&self, kind: LeaseKind) -> Result<(), Reading> {
+    pub(crate) fn take(&self, kind: LeaseKind) -> Result<(), WordValue> {
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
-            let Some(next) = Reading(word).admit(kind) else { return Err(Reading(word)) };
+            let Some(next) = WordValue(word).admit(kind) else { return Err(WordValue(word)) };
             match self.0.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
@@ -199,7 +199,7 @@ impl LeaseWord {
     }
 
     /// Turns a lease into a handle, adding the handle first: the memory is held throughout.
-    pub(crate) fn exchange_for_handle(&self, kind: LeaseKind) -> Result<(), Reading> {
+    pub(crate) fn exchange_for_handle(&self, kind: LeaseKind) -> Result<(), WordValue> {
         self.add_handle()?;
         let _never_last = self.give(kind);
         Ok(())
@@ -352,7 +352,7 @@ mod tests {
         let most = (1 << 18) - 1;
         for (held, mode) in [(Read, MODE_READ), (Share, MODE_SHARE)] {
             for (count, is_full) in [(0, false), (1, false), (most - 1, false), (most, true)] {
-                let reading = Reading(HANDLE | (count * LEASE) | mode);
+                let reading = WordValue(HANDLE | (count * LEASE) | mode);
                 assert_eq!(reading.leases(), (count > 0).then_some((held, count)));
                 for wanted in KINDS {
                     let stands = wanted == held && is_full;
@@ -361,16 +361,16 @@ mod tests {
             }
         }
         for (pins, is_full) in [(0, false), (1, false), ((1 << 19) - 2, false), ((1 << 19) - 1, true)] {
-            let reading = Reading(HANDLE | (pins * PIN));
+            let reading = WordValue(HANDLE | (pins * PIN));
             for wanted in KINDS {
                 assert_eq!(reading.is_full(wanted), wanted == Pin && is_full, "{wanted:?} beside {pins} Pin");
             }
             // A pin cannot be taken beside a writer, nor a Read lease of aliased memory, whatever
             // the counts.
-            assert!(!Reading(reading.0 | LEASE | MODE_WRITE).is_full(Pin));
+            assert!(!WordValue(reading.0 | LEASE | MODE_WRITE).is_full(Pin));
         }
-        assert!(!Reading(HANDLE | LEASES | MODE_READ | ALIASED).is_full(Read));
-        assert!(Reading(HANDLE | LEASES | MODE_SHARE | ALIASED).is_full(Share));
+        assert!(!WordValue(HANDLE | LEASES | MODE_READ | ALIASED).is_full(Read));
+        assert!(WordValue(HANDLE | LEASES | MODE_SHARE | ALIASED).is_full(Share));
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_full_count_is_told_apart_from_a_conflict() {
-        let full = |word: u64, kind| Reading(HANDLE | word).is_full(kind);
+        let full = |word: u64, kind| WordValue(HANDLE | word).is_full(kind);
         assert!(full(PINS, Pin) && full(PINS | LEASE | MODE_READ, Pin) && full(PINS | MODE_WRITE, Pin));
         assert!(!full(PINS - PIN, Pin) && !full(PINS | LEASE | MODE_WRITE, Pin));
         for (kind, mode, other) in [(Read, MODE_READ, Share), (Share, MODE_SHARE, Read)] {

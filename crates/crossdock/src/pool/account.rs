@@ -13,17 +13,17 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
 use crate::memory::sync::{AtomicU64, Ordering, fence};
-use crate::pool::charge::{Charge, UNIT, UNLIMITED, units};
+use crate::pool::charge::{AccountCharge, UNIT, UNLIMITED, units};
 use crate::pool::counters::{Counters, Statistics};
 use crate::pool::log;
-use crate::pool::slot::{self, SLOTS};
-use crate::pool::source::Source;
+use crate::pool::source::BlockSource;
+use crate::pool::thread_index::{self, INDEXED_THREADS};
 
 /// The destination of an account's requests.
 pub(crate) enum Upstream {
     /// Another account. It counts as a handle on that one.
     Account(NonNull<Account>),
-    Source(Source),
+    Source(BlockSource),
 }
 
 /// # Invariants
@@ -34,7 +34,7 @@ pub(crate) enum Upstream {
 /// 3. If it is `immortal`, it is never freed once it is in use, it is the end of its chain, and
 ///    neither `charge` nor `handles` is used.
 pub(crate) struct Account {
-    charge: Charge<SLOTS>,
+    charge: AccountCharge<INDEXED_THREADS>,
     upstream: Upstream,
     /// The upstream account, again: null at the end of the chain.
     next: *const Account,
@@ -52,7 +52,7 @@ pub(crate) struct Account {
 }
 
 /// The properties of a new account.
-pub(crate) struct Plan {
+pub(crate) struct AccountPlan {
     pub(crate) name: &'static str,
     pub(crate) upstream: Upstream,
     /// In units.
@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     pub(crate) guarded: bool,
 }
 
-impl Plan {
+impl AccountPlan {
     /// Without a limit, silent, and freed when it is not needed any more.
     pub(crate) fn new(name: &'static str, upstream: Upstream) -> Self {
         Self { name, upstream, limit: UNLIMITED, immortal: false, logged: false, guarded: false }
@@ -77,21 +77,21 @@ impl Plan {
 ///    holds while it lives).
 pub(crate) struct AccountRef(NonNull<Account>);
 
-// SAFETY: an account consists of atomics, constants, and a `Source`, which is `Send` and `Sync`;
-// the last handle may free it on any thread.
+// SAFETY: an account consists of atomics, constants, and a `BlockSource`, which is `Send` and
+// `Sync`; the last handle may free it on any thread.
 unsafe impl Send for AccountRef {}
-// SAFETY: through `&AccountRef` threads reach the account's atomics, constants and its `Source`,
-// which is `Sync`.
+// SAFETY: through `&AccountRef` threads reach the account's atomics, constants and its
+// `BlockSource`, which is `Sync`.
 unsafe impl Sync for AccountRef {}
 
 impl AccountRef {
     /// Opens an account. If out of memory, the plan is dropped, and with it its handle on the
     /// upstream account.
-    pub(crate) fn open(plan: Plan) -> Result<Self> {
+    pub(crate) fn open(plan: AccountPlan) -> Result<Self> {
         let layout = AllocLayout::new::<Account>();
         // SAFETY: `layout` is that of an `Account`, whose size is not zero.
         let room = NonNull::new(unsafe { alloc(layout) }.cast::<Account>());
-        let Plan { name, upstream, limit, immortal, logged, guarded } = plan;
+        let AccountPlan { name, upstream, limit, immortal, logged, guarded } = plan;
         let Some(room) = room else {
             if let Upstream::Account(next) = upstream {
                 // SAFETY: clause 1 of `from_counted`: the plan's handle keeps the account alive.
@@ -111,7 +111,7 @@ impl AccountRef {
         };
         debug_assert!(!immortal || next.is_null(), "Account 3");
         let account = Account {
-            charge: Charge::new(limit),
+            charge: AccountCharge::new(limit),
             upstream,
             next,
             immortal,
@@ -268,7 +268,7 @@ impl Account {
 
     /// The source at the end of the chain.
     #[inline]
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &BlockSource {
         let mut account = self;
         loop {
             match &account.upstream {
@@ -286,26 +286,26 @@ impl Account {
     ///
     /// `is_out_of_memory`, with the numbers of the account whose limit is reached.
     #[inline]
-    pub(crate) fn charge(&self, slot: usize, nbytes: usize) -> Result<()> {
-        if self.plain { Ok(()) } else { self.charge_units(slot, units(nbytes), nbytes) }
+    pub(crate) fn charge(&self, thread_index: usize, nbytes: usize) -> Result<()> {
+        if self.plain { Ok(()) } else { self.charge_units(thread_index, units(nbytes), nbytes) }
     }
 
     #[inline]
-    fn charge_units(&self, slot: usize, units: u64, nbytes: usize) -> Result<()> {
+    fn charge_units(&self, thread_index: usize, units: u64, nbytes: usize) -> Result<()> {
         let mut used = 0;
-        match self.refusing(slot, units, &mut used) {
+        match self.refusing(thread_index, units, &mut used) {
             None => Ok(()),
-            Some(account) => Err(self.refused(account, slot, units, used, nbytes)),
+            Some(account) => Err(self.refused(account, thread_index, units, used, nbytes)),
         }
     }
 
     /// Charges the chain up to the account that refuses; `used` is the number of units which that
     /// one has in use. Not inlined, and with the number apart, so that the result is one register.
     #[inline(never)]
-    fn refusing(&self, slot: usize, units: u64, used: &mut u64) -> Option<&Self> {
+    fn refusing(&self, thread_index: usize, units: u64, used: &mut u64) -> Option<&Self> {
         let mut account = self;
         while !account.immortal {
-            if let Err(in_use) = account.charge.take(slot, units) {
+            if let Err(in_use) = account.charge.take(thread_index, units) {
                 *used = in_use;
                 return Some(account);
             }
@@ -317,8 +317,8 @@ impl Account {
     }
 
     #[cold]
-    fn refused(&self, account: &Self, slot: usize, units: u64, used: u64, nbytes: usize) -> Error {
-        self.give(slot, units, Some(account));
+    fn refused(&self, account: &Self, thread_index: usize, units: u64, used: u64, nbytes: usize) -> Error {
+        self.give(thread_index, units, Some(account));
         let limit = account.charge.limit().saturating_mul(UNIT as u64);
         // An empty block is charged for its header.
         Error::limit(limit, used.saturating_mul(UNIT as u64), nbytes.max(UNIT), UNIT)
@@ -327,12 +327,12 @@ impl Account {
     /// Refunds units that were charged to the accounts of the chain, or to those in front of `end`.
     /// This frees none of them: the caller has a handle on the first, or units there.
     #[cold]
-    fn give(&self, slot: usize, units: u64, end: Option<&Self>) {
+    fn give(&self, thread_index: usize, units: u64, end: Option<&Self>) {
         let is_end = |account: &Self| end.is_some_and(|end| std::ptr::eq(account, end));
         for account in
             self.chain().take_while(|&account| !is_end(account)).filter(|account| !account.immortal)
         {
-            let _never_last = account.charge.give(slot, units);
+            let _never_last = account.charge.give(thread_index, units);
         }
     }
 
@@ -340,7 +340,7 @@ impl Account {
     pub(crate) fn charge_growth(&self, old_nbytes: usize, new_nbytes: usize) -> Result<()> {
         match units(new_nbytes).saturating_sub(units(old_nbytes)) {
             0 => Ok(()),
-            more => self.charge_units(slot::current(), more, new_nbytes - old_nbytes),
+            more => self.charge_units(thread_index::current(), more, new_nbytes - old_nbytes),
         }
     }
 
@@ -349,21 +349,25 @@ impl Account {
     pub(crate) fn refund_shrinkage(&self, old_nbytes: usize, new_nbytes: usize) {
         match units(old_nbytes).saturating_sub(units(new_nbytes)) {
             0 => {}
-            less => self.give(slot::current(), less, None),
+            less => self.give(thread_index::current(), less, None),
         }
     }
 
     /// Counts a new block in the statistics of the chain.
     #[inline]
-    pub(crate) fn note_allocated(&self, slot: usize, nbytes: usize) {
-        if self.plain { self.counters.allocated(slot, nbytes) } else { self.note_chain(slot, nbytes) }
+    pub(crate) fn note_allocated(&self, thread_index: usize, nbytes: usize) {
+        if self.plain {
+            self.counters.allocated(thread_index, nbytes)
+        } else {
+            self.note_chain(thread_index, nbytes)
+        }
     }
 
     #[inline(never)]
-    fn note_chain(&self, slot: usize, nbytes: usize) {
+    fn note_chain(&self, thread_index: usize, nbytes: usize) {
         let mut account = self;
         loop {
-            account.counters.allocated(slot, nbytes);
+            account.counters.allocated(thread_index, nbytes);
             if account.logged {
                 log::allocated(account.name, nbytes);
             }
@@ -386,7 +390,7 @@ impl Account {
     /// Refunds, to every account of the chain, the charge for a block that was not allocated.
     #[cold]
     pub(crate) fn refund_unused(&self, nbytes: usize) {
-        self.give(slot::current(), units(nbytes), None);
+        self.give(thread_index::current(), units(nbytes), None);
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
@@ -417,18 +421,18 @@ impl Account {
 /// 1. The account was charged for a block of `nbytes`, which is not refunded otherwise.
 /// 2. The block has been returned to its source, or a thread's list of free blocks has it.
 #[inline]
-pub(crate) unsafe fn refund(account: NonNull<Account>, slot: usize, nbytes: usize) {
+pub(crate) unsafe fn refund(account: NonNull<Account>, thread_index: usize, nbytes: usize) {
     {
         // SAFETY: Account 1: the account is charged for the block (clause 1 of `# Safety`), so it
         // is alive.
         let account = unsafe { account.as_ref() };
         if account.plain {
-            return account.counters.freed(slot, nbytes);
+            return account.counters.freed(thread_index, nbytes);
         }
     }
     // SAFETY: clauses 1 and 2 of `# Safety` are those of `refund_chain`, for the same account and
     // size.
-    unsafe { refund_chain(account, slot, nbytes) }
+    unsafe { refund_chain(account, thread_index, nbytes) }
 }
 
 /// # Safety
@@ -436,14 +440,14 @@ pub(crate) unsafe fn refund(account: NonNull<Account>, slot: usize, nbytes: usiz
 /// 1. The account was charged for a block of `nbytes`, which is not refunded otherwise.
 /// 2. The block has been returned to its source, or a thread's list of free blocks has it.
 #[inline(never)]
-unsafe fn refund_chain(first: NonNull<Account>, slot: usize, nbytes: usize) {
+unsafe fn refund_chain(first: NonNull<Account>, thread_index: usize, nbytes: usize) {
     let units = units(nbytes);
     let mut at = first;
     loop {
         // SAFETY: Account 1: each account of the chain is charged for the block until its own
         // refund below, so it is alive; afterwards only `next` is used.
         let account = unsafe { at.as_ref() };
-        account.counters.freed(slot, nbytes);
+        account.counters.freed(thread_index, nbytes);
         if account.logged {
             log::freed(account.name, nbytes);
         }
@@ -451,7 +455,7 @@ unsafe fn refund_chain(first: NonNull<Account>, slot: usize, nbytes: usize) {
             return;
         }
         let next = account.next;
-        if account.charge.give(slot, units) {
+        if account.charge.give(thread_index, units) {
             // SAFETY: clauses 1 and 2 of `free_downstream`: `give` returned `true`, which it does
             // once, when no handle and no charge is left.
             unsafe { free_downstream(at) };

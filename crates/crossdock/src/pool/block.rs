@@ -16,7 +16,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
-use crate::memory::header::{Attached, Descriptor, Header, Owner, Region, Spare};
+use crate::memory::header::{Descriptor, DeviceMapping, Header, Owner, Region, Spare};
 use crate::memory::{Backing, Birth, Handle, LeaseKind, Place};
 use crate::pool::account::{Account, refund};
 use crate::pool::cache::MappedBlock;
@@ -25,8 +25,8 @@ use crate::pool::form::{
 };
 use crate::pool::mapped::class_nbytes;
 use crate::pool::plain::{deallocate_plain, drop_header};
-use crate::pool::source::{Bytes, Global, LARGE};
-use crate::pool::{debug, front, slot};
+use crate::pool::source::{ByteAllocator, Global, LARGE};
+use crate::pool::{debug, thread_cache, thread_index};
 
 static OWNER: Owner = Owner {
     release,
@@ -57,7 +57,7 @@ pub(crate) struct Block {
 }
 
 /// What a header records about its block.
-pub(super) struct Parts {
+pub(super) struct BlockParts {
     pub(super) bytes: NonNull<u8>,
     pub(super) capacity: usize,
     pub(super) form: Form,
@@ -84,7 +84,7 @@ impl Block {
             return Self::take_any(account, nbytes, zeroed, demand);
         }
         let capacity = nbytes.next_multiple_of(ALIGNMENT);
-        account.charge(slot::current(), capacity)?;
+        account.charge(thread_index::current(), capacity)?;
         let block = if zeroed {
             Self::take_small::<true>(account, capacity)
         } else {
@@ -100,15 +100,15 @@ impl Block {
     /// inlined, and with the error apart, so that the result is one register.
     #[inline(never)]
     fn take_small<const ZEROED: bool>(account: &Account, capacity: usize) -> Option<Self> {
-        let slot = slot::current();
-        // SAFETY: clause 1 of `front::take`: `slot::current` returns this thread's slot, or a
-        // number that is no slot.
-        let Some(mut header) = (unsafe { front::take(slot, capacity) }) else {
+        let thread_index = thread_index::current();
+        // SAFETY: clause 1 of `thread_cache::take`: `thread_index::current` returns this thread's
+        // index, or a number that is no index.
+        let Some(mut header) = (unsafe { thread_cache::take(thread_index, capacity) }) else {
             return Self::take_fresh::<ZEROED>(account, capacity);
         };
-        account.note_allocated(slot, capacity);
-        // SAFETY: `front::take` returned the header, which is in no list any more (Front 2), so no
-        // other reference to it exists.
+        account.note_allocated(thread_index, capacity);
+        // SAFETY: `thread_cache::take` returned the header, which is in no list any more
+        // (ThreadCache 2), so no other reference to it exists.
         unsafe { header.as_mut() }.renew(std::ptr::from_ref(account).cast());
         let mut block = Self { header };
         if ZEROED {
@@ -123,7 +123,7 @@ impl Block {
         // `front_layout` neither overflows nor exceeds `isize::MAX`.
         let layout = unsafe { plain_layout(capacity) };
         let base = Global.allocate(layout, ZEROED)?;
-        account.note_allocated(slot::current(), capacity);
+        account.note_allocated(thread_index::current(), capacity);
         // SAFETY: clause 1 of `begin_in_front`: `take` found the account direct, so its source is
         // the global allocator, which has just allocated `base` with the plain layout.
         Some(unsafe { Self::begin_in_front(account, base, capacity, ALIGNMENT, 0) })
@@ -133,10 +133,10 @@ impl Block {
     fn take_any(account: &Account, nbytes: usize, zeroed: bool, demand: Demand) -> Result<Self> {
         let out_of_memory = || Error::out_of_memory(nbytes, demand.align);
         let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
-        account.charge(slot::current(), capacity)?;
+        account.charge(thread_index::current(), capacity)?;
         match Self::take_charged(account, capacity, zeroed, demand, false) {
             Some(block) => {
-                account.note_allocated(slot::current(), capacity);
+                account.note_allocated(thread_index::current(), capacity);
                 Ok(block)
             }
             None => {
@@ -207,7 +207,7 @@ impl Block {
         // SAFETY: clauses 1 and 2 of `begin` are clauses 1 and 2 of `# Safety`: `mapped.header` has
         // room for a header, and `bytes` for the capacity.
         unsafe {
-            Self::begin(mapped.header, Parts { bytes, capacity, form, account: NonNull::from(account) })
+            Self::begin(mapped.header, BlockParts { bytes, capacity, form, account: NonNull::from(account) })
         }
     }
 
@@ -235,7 +235,7 @@ impl Block {
         let form = Form { lead, align, apart: false, cacheable: false };
         // SAFETY: clauses 1 and 2 of `begin`: the header and the bytes lie in the block at `base`,
         // which has room for both and which by clause 2 of `# Safety` the caller owns.
-        unsafe { Self::begin(header, Parts { bytes, capacity, form, account: NonNull::from(account) }) }
+        unsafe { Self::begin(header, BlockParts { bytes, capacity, form, account: NonNull::from(account) }) }
     }
 
     /// Writes the header.
@@ -245,8 +245,8 @@ impl Block {
     /// 1. `header` has room for a header, and `parts` describes a block of the account's source.
     /// 2. No other party owns either of them.
     #[inline]
-    pub(super) unsafe fn begin(header: NonNull<Header>, parts: Parts) -> Self {
-        let Parts { bytes, capacity, form, account } = parts;
+    pub(super) unsafe fn begin(header: NonNull<Header>, parts: BlockParts) -> Self {
+        let BlockParts { bytes, capacity, form, account } = parts;
         let region = Region { ptr: bytes, nbytes: 0, place: Place::CPU, backing: Backing::Heap };
         let spare = Spare { ptr: account.as_ptr().cast(), word: form.pack(capacity) };
         // SAFETY: clauses 1 and 2 of `# Safety`: there is room for a header at `header`, and no
@@ -256,7 +256,7 @@ impl Block {
     }
 
     #[inline]
-    pub(super) fn parts(&self) -> Parts {
+    pub(super) fn parts(&self) -> BlockParts {
         // SAFETY: Block 1: `begin` wrote the header, and only this value owns it, so it is alive.
         let header = unsafe { self.header.as_ref() };
         let spare = header.spare();
@@ -264,7 +264,7 @@ impl Block {
         // SAFETY: Block 1: the spare pointer is an account's address, which `begin` took from a
         // `NonNull`.
         let account = unsafe { NonNull::new_unchecked(spare.ptr.cast_mut().cast::<Account>()) };
-        Parts { bytes: header.ptr(), capacity, form, account }
+        BlockParts { bytes: header.ptr(), capacity, form, account }
     }
 
     #[inline]
@@ -290,7 +290,7 @@ impl Block {
     /// All of the capacity.
     #[inline]
     pub(crate) fn as_uninit_mut(&mut self) -> &mut [MaybeUninit<u8>] {
-        let Parts { bytes, capacity, .. } = self.parts();
+        let BlockParts { bytes, capacity, .. } = self.parts();
         // SAFETY: Block 1: `capacity` bytes at `bytes` belong to this block, and `&mut self`
         // excludes every other access to them.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr().cast(), capacity) }
@@ -359,17 +359,17 @@ impl Block {
 impl Drop for Block {
     #[inline(always)]
     fn drop(&mut self) {
-        let Parts { account, capacity, form, .. } = self.parts();
+        let BlockParts { account, capacity, form, .. } = self.parts();
         // SAFETY: Block 2: the account is charged for this block until `refund`, so it is alive.
         let direct = unsafe { account.as_ref() }.is_direct();
-        let slot = slot::current();
-        // SAFETY: clause 1 of `front::give`: the slot is this thread's or none. Clause 2: the
-        // account is direct and the form plain, so by Block 1 the header belongs to a plain block
-        // of the global allocator, which is dropped here.
-        if direct && form.is_plain() && unsafe { front::give(slot, capacity, self.header) } {
+        let thread_index = thread_index::current();
+        // SAFETY: clause 1 of `thread_cache::give`: the index is this thread's or none. Clause 2:
+        // the account is direct and the form plain, so by Block 1 the header belongs to a plain
+        // block of the global allocator, which is dropped here.
+        if direct && form.is_plain() && unsafe { thread_cache::give(thread_index, capacity, self.header) } {
             // SAFETY: clause 1 of `refund`: the account is charged for `capacity` (Block 2). Clause
             // 2: the thread's list has the block now, so this value uses the account no more.
-            return unsafe { refund(account, slot, capacity) };
+            return unsafe { refund(account, thread_index, capacity) };
         }
         drop_any(self.header);
     }
@@ -390,7 +390,7 @@ fn drop_any(header: NonNull<Header>) {
     unsafe { give_back(block.header, &parts) };
     // SAFETY: clause 1 of `refund`: the account is charged for the capacity (Block 2). Clause 2:
     // `give_back` has returned the block to its source.
-    unsafe { refund(parts.account, slot::current(), parts.capacity) }
+    unsafe { refund(parts.account, thread_index::current(), parts.capacity) }
 }
 
 /// Returns a block's memory to its source. The block stays charged.
@@ -400,7 +400,7 @@ fn drop_any(header: NonNull<Header>) {
 /// 1. `parts` are those of the block with this header.
 /// 2. The call is the only one for the block, whose header and bytes are not used any more.
 #[inline]
-pub(super) unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
+pub(super) unsafe fn give_back(header: NonNull<Header>, parts: &BlockParts) {
     // SAFETY: Block 2: the account is charged for the block until `refund`, which the caller calls
     // later if at all.
     let account = unsafe { parts.account.as_ref() };
@@ -420,8 +420,8 @@ pub(super) unsafe fn give_back(header: NonNull<Header>, parts: &Parts) {
 /// 1. `parts` are those of the block with this header, and `account` is its account.
 /// 2. The call is the only one for the block, whose header and bytes are not used any more.
 #[inline(never)]
-unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &Parts) {
-    let Parts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
+unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &BlockParts) {
+    let BlockParts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
     // SAFETY: clause 2 of `# Safety`: the header is not used any more; `parts` holds what is needed
     // below.
     unsafe { drop_header(header) };
@@ -495,7 +495,7 @@ unsafe fn no_descriptor(_: NonNull<Header>) -> Option<Descriptor> {
     None
 }
 
-unsafe fn no_device(_: &NonNull<Header>) -> Option<Attached<'_>> {
+unsafe fn no_device(_: &NonNull<Header>) -> Option<DeviceMapping<'_>> {
     None
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use crate::pool::slot::{self, SLOTS};
+use crate::pool::thread_index::{self, INDEXED_THREADS};
 
 /// The most bytes that a thread gains or loses before it reports them.
 const BATCH: i64 = 64 << 10;
@@ -44,11 +44,11 @@ pub struct Statistics {
 ///
 /// # Invariants
 ///
-/// 1. Only the thread that has the slot writes it, so that loads and stores suffice. (Resetting the
-///    peak writes `high` from outside; if both write, the peak is off by at most a thread's
+/// 1. Only the thread that has the index writes it, so that loads and stores suffice. (Resetting
+///    the peak writes `high` from outside; if both write, the peak is off by at most a thread's
 ///    unreported bytes.)
 #[repr(align(64))]
-struct Shard {
+struct CounterShard {
     allocated: AtomicU64,
     freed: AtomicU64,
     allocations: AtomicU64,
@@ -64,20 +64,20 @@ struct Shard {
 
 /// The statistics of one account.
 pub(crate) struct Counters {
-    shards: [Shard; SLOTS],
-    /// For threads without a slot, which add to it atomically.
-    crowd: Shard,
-    sum: Sum,
+    shards: [CounterShard; INDEXED_THREADS],
+    /// For threads without an index, which add to it atomically.
+    crowd: CounterShard,
+    sum: CounterSum,
 }
 
 #[repr(align(64))]
-struct Sum {
+struct CounterSum {
     /// Bytes in use, as far as threads have reported them.
     live: AtomicI64,
     peak: AtomicI64,
 }
 
-impl Shard {
+impl CounterShard {
     const fn new() -> Self {
         Self {
             allocated: AtomicU64::new(0),
@@ -113,30 +113,30 @@ impl Counters {
     /// All counters zero.
     pub(crate) const fn new() -> Self {
         Self {
-            shards: [const { Shard::new() }; SLOTS],
-            crowd: Shard::new(),
-            sum: Sum { live: AtomicI64::new(0), peak: AtomicI64::new(0) },
+            shards: [const { CounterShard::new() }; INDEXED_THREADS],
+            crowd: CounterShard::new(),
+            sum: CounterSum { live: AtomicI64::new(0), peak: AtomicI64::new(0) },
         }
     }
 
-    /// Counts a new block. `slot` is the result of [`slot::current`].
+    /// Counts a new block. `thread_index` is the result of [`thread_index::current`].
     #[inline]
-    pub(crate) fn allocated(&self, slot: usize, nbytes: usize) {
-        match self.shards.get(slot) {
+    pub(crate) fn allocated(&self, thread_index: usize, nbytes: usize) {
+        match self.shards.get(thread_index) {
             Some(shard) => self.shard_allocated(shard, nbytes),
             None => self.allocated_elsewhere(nbytes),
         }
     }
 
     #[inline]
-    fn shard_allocated(&self, shard: &Shard, nbytes: usize) {
+    fn shard_allocated(&self, shard: &CounterShard, nbytes: usize) {
         add(&shard.allocations, 1);
         self.gained(shard, nbytes);
     }
 
     #[cold]
     fn allocated_elsewhere(&self, nbytes: usize) {
-        match self.shards.get(slot::claim()) {
+        match self.shards.get(thread_index::claim()) {
             Some(shard) => self.shard_allocated(shard, nbytes),
             None => {
                 self.crowd.allocations.fetch_add(1, Relaxed);
@@ -145,24 +145,24 @@ impl Counters {
         }
     }
 
-    /// Counts a freed block. `slot` is the result of [`slot::current`].
+    /// Counts a freed block. `thread_index` is the result of [`thread_index::current`].
     #[inline]
-    pub(crate) fn freed(&self, slot: usize, nbytes: usize) {
-        match self.shards.get(slot) {
+    pub(crate) fn freed(&self, thread_index: usize, nbytes: usize) {
+        match self.shards.get(thread_index) {
             Some(shard) => self.shard_freed(shard, nbytes),
             None => self.freed_elsewhere(nbytes),
         }
     }
 
     #[inline]
-    fn shard_freed(&self, shard: &Shard, nbytes: usize) {
+    fn shard_freed(&self, shard: &CounterShard, nbytes: usize) {
         add(&shard.frees, 1);
         self.lost(shard, nbytes);
     }
 
     #[cold]
     fn freed_elsewhere(&self, nbytes: usize) {
-        match self.shards.get(slot::claim()) {
+        match self.shards.get(thread_index::claim()) {
             Some(shard) => self.shard_freed(shard, nbytes),
             None => {
                 self.crowd.frees.fetch_add(1, Relaxed);
@@ -174,7 +174,7 @@ impl Counters {
     /// Counts a resize of a block.
     pub(crate) fn resized(&self, old_nbytes: usize, new_nbytes: usize) {
         let grown = new_nbytes.checked_sub(old_nbytes);
-        match (self.shards.get(slot::claim()), grown) {
+        match (self.shards.get(thread_index::claim()), grown) {
             (_, Some(0)) => {}
             (Some(shard), Some(more)) => {
                 add(&shard.growths, 1);
@@ -190,7 +190,7 @@ impl Counters {
     }
 
     #[inline]
-    fn gained(&self, shard: &Shard, nbytes: usize) {
+    fn gained(&self, shard: &CounterShard, nbytes: usize) {
         let allocated = add(&shard.allocated, nbytes as u64);
         let balance = allocated.wrapping_sub(shard.freed.load(Relaxed)) as i64;
         if balance > shard.mark.load(Relaxed) {
@@ -199,7 +199,7 @@ impl Counters {
     }
 
     #[inline]
-    fn lost(&self, shard: &Shard, nbytes: usize) {
+    fn lost(&self, shard: &CounterShard, nbytes: usize) {
         let freed = add(&shard.freed, nbytes as u64);
         let balance = shard.allocated.load(Relaxed).wrapping_sub(freed) as i64;
         if balance < shard.told.load(Relaxed) - BATCH {
@@ -209,7 +209,7 @@ impl Counters {
 
     /// The thread has more than ever, or more unreported bytes than permitted.
     #[cold]
-    fn rise(&self, shard: &Shard) {
+    fn rise(&self, shard: &CounterShard) {
         let ahead = shard.ahead();
         if ahead > BATCH {
             self.tell(shard, ahead);
@@ -220,7 +220,7 @@ impl Counters {
     }
 
     #[cold]
-    fn tell(&self, shard: &Shard, ahead: i64) {
+    fn tell(&self, shard: &CounterShard, ahead: i64) {
         let before = self.sum.live.fetch_add(ahead, Relaxed);
         self.sum.peak.fetch_max(before + shard.high.load(Relaxed).max(ahead), Relaxed);
         let told = shard.told.load(Relaxed) + ahead;
@@ -244,7 +244,7 @@ impl Counters {
 
     /// Adds up all counters. O(1) in the number of blocks: one cache line for each thread.
     pub(crate) fn read(&self) -> Statistics {
-        let sum = |of: fn(&Shard) -> &AtomicU64| {
+        let sum = |of: fn(&CounterShard) -> &AtomicU64| {
             let shards = self.shards.iter().chain(std::iter::once(&self.crowd));
             shards.fold(0u64, |sum, shard| sum.wrapping_add(of(shard).load(Relaxed)))
         };
@@ -289,9 +289,9 @@ mod tests {
     #[test]
     fn one_thread_is_counted_exactly() {
         let counters = Counters::new();
-        counters.allocated(slot::current(), 128);
-        counters.allocated(slot::current(), 64);
-        counters.freed(slot::current(), 64);
+        counters.allocated(thread_index::current(), 128);
+        counters.allocated(thread_index::current(), 64);
+        counters.freed(thread_index::current(), 64);
         assert_eq!(
             counters.read(),
             Statistics {
@@ -308,7 +308,7 @@ mod tests {
         counters.resized(64, 64);
         let now = counters.read();
         assert_eq!((now.live_nbytes, now.total_nbytes, now.growths), (64, 256, 1));
-        counters.freed(slot::current(), 64);
+        counters.freed(thread_index::current(), 64);
         assert_eq!((counters.read().live_nbytes, counters.read().live_count), (0, 0));
     }
 
@@ -320,13 +320,13 @@ mod tests {
         for round in 0..20_000 {
             if random.bool() || blocks.is_empty() {
                 let nbytes = 64 * random.usize(0..if round % 3 == 0 { 10_000 } else { 20 });
-                counters.allocated(slot::current(), nbytes);
+                counters.allocated(thread_index::current(), nbytes);
                 blocks.push(nbytes);
                 live += nbytes as u64;
                 peak = live.max(peak);
             } else {
                 let nbytes = blocks.swap_remove(random.usize(..blocks.len()));
-                counters.freed(slot::current(), nbytes);
+                counters.freed(thread_index::current(), nbytes);
                 live -= nbytes as u64;
             }
             let now = counters.read();
@@ -342,15 +342,15 @@ mod tests {
     #[test]
     fn many_threads_lose_nothing_and_the_peak_is_within_its_bounds() {
         let counters = Counters::new();
-        let threads = SLOTS + 6;
+        let threads = INDEXED_THREADS + 6;
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
                     for _ in 0..500 {
-                        counters.allocated(slot::current(), 640);
+                        counters.allocated(thread_index::current(), 640);
                     }
                     for _ in 0..499 {
-                        counters.freed(slot::current(), 640);
+                        counters.freed(thread_index::current(), 640);
                     }
                 });
             }

@@ -13,7 +13,7 @@
 //! | `account.rs`, `source.rs` | the chain of accounts, and the source at its end |
 //! | `block.rs` | one block and its header |
 //! | `charge.rs` | the amount in use, the limit, and the credit that threads keep |
-//! | `slot.rs`, `numbers.rs`, `front.rs`, `counters.rs` | state of each thread |
+//! | `thread_index.rs`, `index_set.rs`, `thread_cache.rs`, `counters.rs` | state of each thread |
 //! | `mapped.rs`, `cache/` | large blocks, and the thread that returns free ones to the system |
 //! | `debug.rs` | guard bytes and patterns of debug mode |
 
@@ -26,20 +26,20 @@ mod charge;
 mod counters;
 mod debug;
 mod form;
-mod front;
 mod hints;
+mod index_set;
 mod log;
 mod mapped;
 #[cfg(all(test, loom))]
 mod model;
-mod numbers;
 mod options;
 mod plain;
 #[expect(clippy::module_inception, reason = "a file is named after the type that it defines")]
 mod pool;
 mod resize;
-pub(crate) mod slot;
 mod source;
+mod thread_cache;
+pub(crate) mod thread_index;
 
 pub(crate) use block::{Block, describe, is_block};
 pub use counters::Statistics;

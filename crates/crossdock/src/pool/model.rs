@@ -1,4 +1,4 @@
-//! The charge of a pool, chains of accounts, and the numbers of threads, in every interleaving
+//! The charge of a pool, chains of accounts, and the indexes of threads, in every interleaving
 //! (loom).
 
 use std::alloc::Layout;
@@ -8,10 +8,10 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::{cell::UnsafeCell, thread};
 
-use crate::pool::account::{Account, AccountRef, Plan, Upstream, refund};
-use crate::pool::charge::Charge;
-use crate::pool::numbers::{Numbers, SLOTS};
-use crate::pool::source::{Bytes, Source};
+use crate::pool::account::{Account, AccountPlan, AccountRef, Upstream, refund};
+use crate::pool::charge::AccountCharge;
+use crate::pool::index_set::{INDEXED_THREADS, IndexSet};
+use crate::pool::source::{BlockSource, ByteAllocator};
 
 /// Every interleaving in which threads are interrupted at most three times. With three threads,
 /// checking all interleavings would take too long.
@@ -23,8 +23,8 @@ fn bounded(run: impl Fn() + Send + Sync + 'static) {
 
 /// A core that records its release. It fails if a thread accesses it afterwards, or accessed it
 /// before without synchronisation.
-struct Core {
-    charge: std::cell::UnsafeCell<Charge<2>>,
+struct ModelCore {
+    charge: std::cell::UnsafeCell<AccountCharge<2>>,
     /// Written by each thread that uses the core, and by the thread that frees it.
     lanes: [UnsafeCell<()>; 3],
     freed: AtomicUsize,
@@ -32,18 +32,18 @@ struct Core {
 
 // SAFETY: the charge consists of atomics; only the thread that frees the core accesses it
 // otherwise, which the model checker verifies.
-unsafe impl Sync for Core {}
+unsafe impl Sync for ModelCore {}
 
-impl Core {
-    fn charge(&self) -> &Charge<2> {
+impl ModelCore {
+    fn charge(&self) -> &AccountCharge<2> {
         // SAFETY: the charge lies in `self` and is alive while `self` is borrowed; only
-        // `end_purses` accesses it mutably.
+        // `end_credits` accesses it mutably.
         unsafe { &*self.charge.get() }
     }
 
     fn new(limit: u64) -> Self {
         let lanes = std::array::from_fn(|_| UnsafeCell::new(()));
-        Self { charge: Charge::contended(limit).into(), lanes, freed: AtomicUsize::new(0) }
+        Self { charge: AccountCharge::contended(limit).into(), lanes, freed: AtomicUsize::new(0) }
     }
 
     fn touch(&self, thread: usize) {
@@ -54,20 +54,20 @@ impl Core {
     fn free_if(&self, last: bool) {
         if last {
             self.lanes.iter().for_each(|lane| lane.with_mut(|_| ()));
-            // SAFETY: the charge is alive as long as `self`; clause 1 of `end_purses` is what this
+            // SAFETY: the charge is alive as long as `self`; clause 1 of `end_credits` is what this
             // test checks.
-            unsafe { Charge::end_purses(self.charge.get()) };
+            unsafe { AccountCharge::end_credits(self.charge.get()) };
             self.freed.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 /// Blocks are freed on several threads while the last handle is dropped. One of the threads frees
-/// the core, and sees the effects of all, whatever purses contain.
+/// the core, and sees the effects of all, whatever credits contain.
 #[test]
 fn whoever_is_last_frees_the_core_once() {
     bounded(|| {
-        let core = Arc::new(Core::new(10));
+        let core = Arc::new(ModelCore::new(10));
         assert!(core.charge().take(0, 2).is_ok());
         assert!(core.charge().take(1, 3).is_ok());
         let threads = [(0, 2), (1, 3)].map(|(thread, units)| {
@@ -86,12 +86,12 @@ fn whoever_is_last_frees_the_core_once() {
     });
 }
 
-/// The same for a thread whose purse is full. Last or not, it does not touch the purse once another
-/// thread may have freed it.
+/// The same for a thread whose credit is full. Last or not, it does not touch the credit once
+/// another thread may have freed it.
 #[test]
-fn a_full_purse_is_not_touched_after_the_core_is_freed() {
+fn a_full_credit_is_not_touched_after_the_core_is_freed() {
     bounded(|| {
-        let core = Arc::new(Core::new(1000));
+        let core = Arc::new(ModelCore::new(1000));
         assert!(core.charge().take(0, 192).is_ok());
         assert!(!core.charge().give(0, 64));
         assert!(!core.charge().give(0, 64));
@@ -113,15 +113,15 @@ fn a_full_purse_is_not_touched_after_the_core_is_freed() {
 fn the_limit_is_never_exceeded() {
     bounded(|| {
         const LIMIT: usize = 4;
-        let core = Arc::new(Core::new(LIMIT as u64));
+        let core = Arc::new(ModelCore::new(LIMIT as u64));
         let out = Arc::new(AtomicUsize::new(0));
-        let run = |slot: usize, units: usize, core: &Core, out: &AtomicUsize| {
+        let run = |thread_index: usize, units: usize, core: &ModelCore, out: &AtomicUsize| {
             for _ in 0..2 {
-                if core.charge().take(slot, units as u64).is_ok() {
+                if core.charge().take(thread_index, units as u64).is_ok() {
                     let before = out.fetch_add(units, Ordering::Relaxed);
                     assert!(before + units <= LIMIT, "{} of {LIMIT}", before + units);
                     out.fetch_sub(units, Ordering::Relaxed);
-                    core.free_if(core.charge().give(slot, units as u64));
+                    core.free_if(core.charge().give(thread_index, units as u64));
                 }
             }
         };
@@ -136,16 +136,16 @@ fn the_limit_is_never_exceeded() {
     });
 }
 
-/// A limit that suffices for all threads refuses none, whatever is in flight or in purses.
+/// A limit that suffices for all threads refuses none, whatever is in flight or in credits.
 #[test]
 fn what_fits_is_not_refused() {
     bounded(|| {
-        let core = Arc::new(Core::new(4));
+        let core = Arc::new(ModelCore::new(4));
         let other = Arc::clone(&core);
-        let run = |slot: usize, core: &Core| {
+        let run = |thread_index: usize, core: &ModelCore| {
             for _ in 0..2 {
-                assert!(core.charge().take(slot, 2).is_ok());
-                core.free_if(core.charge().give(slot, 2));
+                assert!(core.charge().take(thread_index, 2).is_ok());
+                core.free_if(core.charge().give(thread_index, 2));
             }
         };
         let thread = thread::spawn(move || run(0, &other));
@@ -173,7 +173,7 @@ unsafe impl Send for Probe {}
 // without order.
 unsafe impl Sync for Probe {}
 
-impl Bytes for Probe {
+impl ByteAllocator for Probe {
     fn allocate(&self, _: Layout, _: bool) -> Option<NonNull<u8>> {
         None
     }
@@ -195,7 +195,7 @@ impl Drop for Probe {
 /// An account over another one, which stays with the caller.
 fn over(account: &AccountRef) -> AccountRef {
     let upstream = Upstream::Account(account.clone().into_counted());
-    AccountRef::open(Plan::new("over", upstream)).expect("there is memory")
+    AccountRef::open(AccountPlan::new("over", upstream)).expect("there is memory")
 }
 
 /// A block without memory, which is charged.
@@ -207,14 +207,14 @@ unsafe impl Send for Charged {}
 
 impl Charged {
     fn new(account: &AccountRef) -> Self {
-        account.account().charge(SLOTS, 64).expect("there is no limit");
+        account.account().charge(INDEXED_THREADS, 64).expect("there is no limit");
         Self(NonNull::from(account.account()))
     }
 
     fn give_back(self) {
         // SAFETY: clause 1 of `refund`: `new` charged the account for 64 bytes. Clause 2: the block
         // has no memory; the value is consumed.
-        unsafe { refund(self.0, SLOTS, 64) }
+        unsafe { refund(self.0, INDEXED_THREADS, 64) }
     }
 }
 
@@ -226,8 +226,9 @@ fn a_chain_comes_apart_in_any_order() {
     bounded(|| {
         let lanes = std::array::from_fn(|_| UnsafeCell::new(()));
         let traces = Arc::new(Traces { lanes, dropped: AtomicUsize::new(0) });
-        let source = Source::foreign(Box::new(Probe(Arc::clone(&traces))));
-        let root = AccountRef::open(Plan::new("root", Upstream::Source(source))).expect("there is memory");
+        let source = BlockSource::foreign(Box::new(Probe(Arc::clone(&traces))));
+        let root =
+            AccountRef::open(AccountPlan::new("root", Upstream::Source(source))).expect("there is memory");
         let middle = over(&root);
         let lowest = over(&middle);
         drop(root);
@@ -253,26 +254,26 @@ fn a_chain_comes_apart_in_any_order() {
     });
 }
 
-/// A thread's number is unique, and what was done under it is visible to the next thread that has
+/// A thread's index is unique, and what was done under it is visible to the next thread that has
 /// it.
 #[test]
-fn a_number_goes_from_thread_to_thread_with_what_was_done_under_it() {
+fn an_index_goes_from_thread_to_thread_with_what_was_done_under_it() {
     bounded(|| {
-        let numbers = Arc::new(Numbers::new());
+        let indexes = Arc::new(IndexSet::new());
         let lanes: Arc<[UnsafeCell<()>; 3]> = Arc::new(std::array::from_fn(|_| UnsafeCell::new(())));
-        let run = |numbers: &Numbers, lanes: &[UnsafeCell<()>; 3]| {
-            let number = numbers.take().expect("there are more numbers than threads");
-            lanes[number].with_mut(|_| ());
-            numbers.give(number);
+        let run = |indexes: &IndexSet, lanes: &[UnsafeCell<()>; 3]| {
+            let index = indexes.take().expect("there are more indexes than threads");
+            lanes[index].with_mut(|_| ());
+            indexes.give(index);
         };
         let threads = [(); 2].map(|()| {
-            let (numbers, lanes) = (Arc::clone(&numbers), Arc::clone(&lanes));
-            thread::spawn(move || run(&numbers, &lanes))
+            let (indexes, lanes) = (Arc::clone(&indexes), Arc::clone(&lanes));
+            thread::spawn(move || run(&indexes, &lanes))
         });
-        run(&numbers, &lanes);
+        run(&indexes, &lanes);
         for thread in threads {
             thread.join().expect("no thread of the model panics");
         }
-        assert_eq!(numbers.take(), Some(0), "all were given back");
+        assert_eq!(indexes.take(), Some(0), "all were given back");
     });
 }

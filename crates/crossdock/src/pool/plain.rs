@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::memory::header::Header;
 use crate::pool::form::{Form, plain_layout};
-use crate::pool::source::{Bytes, Global};
+use crate::pool::source::{ByteAllocator, Global};
 
 /// # Safety
 ///

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::pool::account::{self, Account, AccountRef, Plan, Upstream};
+use crate::pool::account::{self, Account, AccountPlan, AccountRef, Upstream};
 use crate::pool::block::Block;
 use crate::pool::cache::Cache;
 use crate::pool::charge::UNIT;
 use crate::pool::counters::Statistics;
 use crate::pool::form::Demand;
-use crate::pool::source::Source;
-use crate::pool::{front, slot};
+use crate::pool::source::BlockSource;
+use crate::pool::{thread_cache, thread_index};
 
 /// Where new memory comes from, with its statistics and its limit.
 ///
@@ -91,7 +91,7 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn system() -> Result<Self> {
-        Self::of_source("system", Source::system())
+        Self::of_source("system", BlockSource::system())
     }
 
     /// A separate pool with a cache of mapped memory for large blocks, which keeps up to
@@ -102,11 +102,11 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn caching(limit_nbytes: usize, quiet: Duration) -> Result<Self> {
-        Self::of_source("caching", Source::caching(Cache::new(limit_nbytes, quiet)))
+        Self::of_source("caching", BlockSource::caching(Cache::new(limit_nbytes, quiet)))
     }
 
-    pub(super) fn of_source(name: &'static str, source: Source) -> Result<Self> {
-        Ok(Self { account: AccountRef::open(Plan::new(name, Upstream::Source(source)))? })
+    pub(super) fn of_source(name: &'static str, source: BlockSource) -> Result<Self> {
+        Ok(Self { account: AccountRef::open(AccountPlan::new(name, Upstream::Source(source)))? })
     }
 
     /// A pool that takes its memory from this one, with statistics of its own.
@@ -127,7 +127,7 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn capped(&self, name: &'static str, limit_nbytes: usize) -> Result<Self> {
-        self.downstream(name, |plan| Plan { limit: (limit_nbytes / UNIT) as u64, ..plan })
+        self.downstream(name, |plan| AccountPlan { limit: (limit_nbytes / UNIT) as u64, ..plan })
     }
 
     /// A pool that takes its memory from this one, and reports every block to the `tracing` facade:
@@ -138,7 +138,7 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn logging(&self, name: &'static str) -> Result<Self> {
-        self.downstream(name, |plan| Plan { logged: true, ..plan })
+        self.downstream(name, |plan| AccountPlan { logged: true, ..plan })
     }
 
     /// A pool in debug mode that takes its memory from this one. Every block has guard bytes on
@@ -155,12 +155,16 @@ impl Pool {
     ///
     /// `is_out_of_memory`.
     pub fn guarded(&self, name: &'static str) -> Result<Self> {
-        self.downstream(name, |plan| Plan { guarded: true, ..plan })
+        self.downstream(name, |plan| AccountPlan { guarded: true, ..plan })
     }
 
-    fn downstream(&self, name: &'static str, change: impl FnOnce(Plan) -> Plan) -> Result<Self> {
+    fn downstream(
+        &self,
+        name: &'static str,
+        change: impl FnOnce(AccountPlan) -> AccountPlan,
+    ) -> Result<Self> {
         let upstream = Upstream::Account(self.account.clone().into_counted());
-        Ok(Self { account: AccountRef::open(change(Plan::new(name, upstream)))? })
+        Ok(Self { account: AccountRef::open(change(AccountPlan::new(name, upstream)))? })
     }
 
     /// The name.
@@ -184,9 +188,9 @@ impl Pool {
     /// any pool. Returns the number of these bytes. (Memory that the global allocator itself keeps
     /// is not included.)
     pub fn trim(&self) -> usize {
-        // SAFETY: clause 1 of `drain`: `slot::current` returns this thread's slot, or a number that
-        // is no slot.
-        let kept = unsafe { front::drain(slot::current()) };
+        // SAFETY: clause 1 of `drain`: `thread_index::current` returns this thread's index, or a
+        // number that is no index.
+        let kept = unsafe { thread_cache::drain(thread_index::current()) };
         kept + self.account().source().cache().map_or(0, Cache::trim)
     }
 
@@ -233,9 +237,9 @@ impl fmt::Debug for Pool {
 #[cold]
 fn open_default() -> Result<NonNull<Account>> {
     let is_set = |name: &str, value: &str| std::env::var_os(name).is_some_and(|text| text == value);
-    let cache = || Source::caching(Cache::new(CACHE_LIMIT, CACHE_QUIET));
+    let cache = || BlockSource::caching(Cache::new(CACHE_LIMIT, CACHE_QUIET));
     let source = match std::env::var_os("CROSSDOCK_POOL") {
-        Some(word) if word == "system" => Source::system(),
+        Some(word) if word == "system" => BlockSource::system(),
         Some(word) if !word.is_empty() && word != "caching" => {
             let word = word.display();
             let _unheard = writeln!(
@@ -247,7 +251,8 @@ fn open_default() -> Result<NonNull<Account>> {
         _ => cache(),
     };
     let guarded = is_set("CROSSDOCK_POOL_DEBUG", "1");
-    let plan = Plan { immortal: true, guarded, ..Plan::new("default", Upstream::Source(source)) };
+    let plan =
+        AccountPlan { immortal: true, guarded, ..AccountPlan::new("default", Upstream::Source(source)) };
     let opened = AccountRef::open(plan)?.into_counted();
     let first =
         DEFAULT.compare_exchange(std::ptr::null_mut(), opened.as_ptr(), Ordering::AcqRel, Ordering::Acquire);

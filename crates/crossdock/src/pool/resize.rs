@@ -4,7 +4,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 
 use crate::error::{Error, Result};
 use crate::memory::Handle;
-use crate::pool::block::{Block, Parts, give_back, inspect_padding, is_block};
+use crate::pool::block::{Block, BlockParts, give_back, inspect_padding, is_block};
 use crate::pool::form::{ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of, wants_map};
 use crate::pool::hints::Hints;
 use crate::pool::mapped::class_nbytes;
@@ -19,7 +19,7 @@ impl Block {
     ///
     /// As [`Block::take`]; the block is unchanged.
     pub(crate) fn resize(&mut self, nbytes: usize, keep: usize) -> Result<()> {
-        let Parts { capacity: old, form, account, .. } = self.parts();
+        let BlockParts { capacity: old, form, account, .. } = self.parts();
         let out_of_memory = || Error::out_of_memory(nbytes, form.align);
         let capacity = capacity_for(nbytes).ok_or_else(out_of_memory)?;
         if capacity == old {
@@ -45,7 +45,7 @@ impl Block {
 
     /// Resizes the block by the means of its kind, if the new capacity suits that kind.
     fn resize_in_kind(&mut self, capacity: usize, keep: usize) -> bool {
-        let Parts { form, .. } = self.parts();
+        let BlockParts { form, .. } = self.parts();
         if self.account().is_guarded() {
             return false;
         }
@@ -85,7 +85,7 @@ impl Block {
 
     /// Keeps the first `keep` bytes, which both capacities have.
     fn reallocate(&mut self, capacity: usize, keep: usize) -> bool {
-        let Parts { capacity: old, form: Form { lead, align, .. }, .. } = self.parts();
+        let BlockParts { capacity: old, form: Form { lead, align, .. }, .. } = self.parts();
         let (Some(layout), Some(grown)) = (front_layout(old, align, 0), front_layout(capacity, align, 0))
         else {
             return false;
@@ -122,7 +122,7 @@ impl Block {
     /// Moves to a new block of the capacity, and copies the first `keep` bytes. The accounts have
     /// been charged for it already.
     fn move_to(&mut self, capacity: usize, keep: usize) -> bool {
-        let Parts { bytes, capacity: old, form, account } = self.parts();
+        let BlockParts { bytes, capacity: old, form, account } = self.parts();
         let growing = capacity > old;
         let demand = Demand { align: form.align, hints: Hints::new() };
         // SAFETY: Block 2: the account is charged for this block's capacity throughout, so it is

@@ -11,7 +11,7 @@ pub(crate) const LARGE: usize = 256 << 10;
 
 /// An allocator of bytes, like [`std::alloc::GlobalAlloc`], but with errors instead of null
 /// pointers.
-pub(crate) trait Bytes: Send + Sync {
+pub(crate) trait ByteAllocator: Send + Sync {
     /// The layout must not be zero-sized.
     fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>>;
 
@@ -40,16 +40,16 @@ pub(crate) trait Bytes: Send + Sync {
 /// The program's global allocator.
 pub(crate) struct Global;
 
-impl Bytes for Global {
+impl ByteAllocator for Global {
     #[inline]
     fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         if zeroed {
-            // SAFETY: the rule of `Bytes::allocate`, which all callers keep: the layout is not
-            // zero-sized.
+            // SAFETY: the rule of `ByteAllocator::allocate`, which all callers keep: the layout is
+            // not zero-sized.
             NonNull::new(unsafe { alloc_zeroed(layout) })
         } else {
-            // SAFETY: the rule of `Bytes::allocate`, which all callers keep: the layout is not
-            // zero-sized.
+            // SAFETY: the rule of `ByteAllocator::allocate`, which all callers keep: the layout is
+            // not zero-sized.
             NonNull::new(unsafe { alloc(layout) })
         }
     }
@@ -74,12 +74,12 @@ impl Bytes for Global {
 }
 
 /// The end of a chain of accounts, where blocks come from.
-pub(crate) struct Source {
-    foreign: Option<Box<dyn Bytes>>,
+pub(crate) struct BlockSource {
+    foreign: Option<Box<dyn ByteAllocator>>,
     cache: Option<Cache>,
 }
 
-impl Source {
+impl BlockSource {
     /// The global allocator for everything.
     pub(crate) fn system() -> Self {
         Self { foreign: None, cache: None }
@@ -95,7 +95,7 @@ impl Source {
         not(any(feature = "allocator-api2-0_2", all(test, loom))),
         expect(dead_code, reason = "other crates' allocators come with a feature")
     )]
-    pub(crate) fn foreign(bytes: Box<dyn Bytes>) -> Self {
+    pub(crate) fn foreign(bytes: Box<dyn ByteAllocator>) -> Self {
         Self { foreign: Some(bytes), ..Self::system() }
     }
 
@@ -104,7 +104,7 @@ impl Source {
         self.foreign.is_none()
     }
 
-    /// See [`Bytes::allocate`].
+    /// See [`ByteAllocator::allocate`].
     #[inline]
     pub(crate) fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         match &self.foreign {

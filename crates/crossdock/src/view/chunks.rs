@@ -1,7 +1,7 @@
 //! The elements of a view as bytes, in chunks, for reading large arrays that may change meanwhile.
 
 use crate::error::Result;
-use crate::kernel::Steps;
+use crate::kernel::StridedWalk;
 use crate::view::memory_view::MemoryView;
 
 /// About the size of the CPU's nearest caches.
@@ -28,7 +28,7 @@ const CHUNK_NBYTES: usize = 1 << 16;
 /// ```
 pub struct Chunks<'a> {
     view: &'a MemoryView,
-    steps: Steps,
+    steps: StridedWalk,
     scratch: Vec<u8>,
 }
 
@@ -43,7 +43,7 @@ impl MemoryView {
     pub fn chunks(&self) -> Result<Chunks<'_>> {
         let itemsize = self.layout().itemsize().max(1);
         let nbytes = self.nbytes().min((CHUNK_NBYTES / itemsize).max(1) * itemsize);
-        Ok(Chunks { view: self, steps: Steps::new(self.layout())?, scratch: vec![0; nbytes] })
+        Ok(Chunks { view: self, steps: StridedWalk::new(self.layout())?, scratch: vec![0; nbytes] })
     }
 }
 

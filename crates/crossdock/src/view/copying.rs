@@ -12,14 +12,14 @@ use crate::view::request::Request;
 use crate::view::terms::{Copies, Reach, Terms};
 
 /// The route by which the elements fulfil a request.
-pub(super) enum Route {
+pub(super) enum ExportRoute {
     /// Copied beside the array: by the CPU into its own memory, or by their device.
     Beside,
     /// Mapped or copied to memory of another place, and converted before that if necessary.
     To(Arc<dyn MemoryManager>),
 }
 
-impl Route {
+impl ExportRoute {
     /// # Errors
     ///
     /// `Place` if the elements cannot be transferred to the requested place; `Failed` if that place
@@ -78,13 +78,13 @@ fn no_way(from: Place, to: Place) -> Error {
 ///
 /// # Errors
 ///
-/// As [`Route::find`], before anything is copied; `Failed`.
+/// As [`ExportRoute::find`], before anything is copied; `Failed`.
 pub(super) fn copy(array: &DArray, request: &Request, terms: &Terms) -> Result<(DArray, usize), Reason> {
-    let route = Route::find(array, request, terms)?;
+    let route = ExportRoute::find(array, request, terms)?;
     let wanted = request.wanted_order();
     let order = wanted.unwrap_or(Order::RowMajor);
     let dtype = request.wanted_dtype().filter(|&dtype| dtype != array.dtype());
-    let is_beside = matches!(route, Route::Beside);
+    let is_beside = matches!(route, ExportRoute::Beside);
     let converted = match (terms.copies, dtype) {
         (Copies::Shared, Some(dtype)) => Some(array.cast_shared(dtype, order, Casting::Checked)),
         (Copies::Shared, None) => Some(array.to_shared(order)),
@@ -96,7 +96,7 @@ pub(super) fn copy(array: &DArray, request: &Request, terms: &Terms) -> Result<(
     };
     let converted = converted.transpose().map_err(Reason::Failed)?;
     let copied = converted.as_ref().map_or(0, DArray::nbytes);
-    let Route::To(memory) = route else {
+    let ExportRoute::To(memory) = route else {
         return Ok((converted.unwrap_or_else(|| array.clone()), copied));
     };
     let source = converted.as_ref().unwrap_or(array);

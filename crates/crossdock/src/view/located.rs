@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::array::{DArray, Making};
+use crate::array::{ArrayBuilder, DArray};
 use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
@@ -175,7 +175,7 @@ unsafe fn adopt<'a, D: Describe>(
     birth: Birth,
     release: OnDrop<impl FnOnce() + Send + 'static>,
 ) -> Result<&'a mut DArray> {
-    let mut making = Making::new(place);
+    let mut making = ArrayBuilder::new(place);
     let dtype = described.read(making.layout())?;
     let first = described.first();
     let span = making.layout().span();

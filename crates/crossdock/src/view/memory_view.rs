@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use crate::array::CopyPolicy;
-use crate::array::display::{Elements, Head, Show, printed};
+use crate::array::display::{DisplayHead, RacyElements, Show, printed};
 use crate::array::{
     Array, ArrayView, ArrayViewMut, DArray, RawArray, check_aligned, dynamic_queries, load_as, load_value,
     other_dtype, store_value,
@@ -417,8 +417,8 @@ impl<T: Element, const D: usize> TryFrom<MemoryView> for Array<T, D> {
 }
 
 impl Show for MemoryView {
-    fn head(&self) -> Head<'_> {
-        Head {
+    fn head(&self) -> DisplayHead<'_> {
+        DisplayHead {
             name: "MemoryView",
             dtype: self.dtype.clone(),
             shape: self.shape(),
@@ -429,11 +429,11 @@ impl Show for MemoryView {
         }
     }
 
-    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
-        // SAFETY: Elements 1: the layout reaches only bytes that the lease, of any kind, permits to
-        // load racily (MemoryView 1). Elements 2: pointers of a table are never written (RawArray
-        // 3).
-        f(&unsafe { Elements::new(self.ptr, self.dtype.clone(), self.layout.clone()) });
+    fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()> {
+        // SAFETY: RacyElements 1: the layout reaches only bytes that the lease, of any kind,
+        // permits to load racily (MemoryView 1). RacyElements 2: pointers of a table are never
+        // written (RawArray 3).
+        f(&unsafe { RacyElements::new(self.ptr, self.dtype.clone(), self.layout.clone()) });
         Ok(())
     }
 }

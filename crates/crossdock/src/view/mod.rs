@@ -21,14 +21,14 @@
 //! | `copying.rs` | the copy that a request permits |
 //! | `synchronization.rs` | stream numbers of protocols, and who waits |
 //! | `located.rs` | checks of elements at an address that another library describes |
-//! | `registry.rs`, `rows.rs` | producers of foreign Rust types, in a lock-free table |
+//! | `registry.rs`, `registry_table.rs` | producers of foreign Rust types, in a lock-free table |
 
 mod chunks;
 mod copied;
 mod copying;
+pub(crate) mod export_lease;
 pub(crate) mod flags;
 mod grant;
-pub(crate) mod loan;
 pub(crate) mod located;
 mod memory_view;
 mod negotiation;
@@ -36,8 +36,8 @@ mod producer;
 mod reason;
 mod refusal;
 mod registry;
+mod registry_table;
 mod request;
-mod rows;
 mod source;
 mod synchronization;
 mod terms;
@@ -52,8 +52,8 @@ pub use producer::{Producer, view};
 pub use reason::Reason;
 pub use refusal::{Offer, Refusal};
 pub use registry::{ProducerFn, register, unregister, view_any};
+pub(crate) use registry_table::{Key, RegistryTable};
 pub use request::Request;
-pub(crate) use rows::{Key, Rows};
 pub use source::Source;
 pub use synchronization::Synchronization;
 pub(crate) use terms::{Access, Copies, Reach, Strides, Terms};

@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::memory::{Lease, Place};
 use crate::view::CopyPolicy;
 use crate::view::copied::Copied;
-use crate::view::copying::Route;
+use crate::view::copying::ExportRoute;
 use crate::view::reason::Reason;
 use crate::view::refusal::{Offer, Refusal};
 use crate::view::request::Request;
@@ -126,7 +126,7 @@ pub(super) fn copy_instead<T, C>(
 #[cold]
 #[inline(never)]
 fn refuse(array: &DArray, request: &Request, terms: &Terms, reason: Reason) -> Refusal {
-    let reaches = Route::find(array, request, terms).is_ok();
+    let reaches = ExportRoute::find(array, request, terms).is_ok();
     Refusal::new(request, reason).with_offer(Offer { reaches, ..Offer::from(array) })
 }
 

@@ -45,6 +45,19 @@ pub trait Producer {
 
 /// Requests memory from a producer. The result is checked against the request, for every producer.
 ///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::view::Request;
+///
+/// let array = Array::from_vec(vec![1i32, 2, 3, 4], [2, 2])?;
+/// let view = crossdock::view(&array, Request::read())?;
+/// assert_eq!(view.as_view::<i32, 2>()?[[1, 0]], 3);
+///
+/// let refusal = crossdock::view(&array, Request::write()).unwrap_err(); // `view` reads
+/// println!("{refusal}");
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// The producer's refusal, or a new one if the result does not fulfil the request.

@@ -65,9 +65,9 @@ impl From<&DArray> for Offer {
 /// assert_eq!((&refusal.offer().unwrap().shape[..], refusal.would_copy()), (&[2, 3][..], Some(6)));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-pub struct Refusal(Box<Inner>);
+pub struct Refusal(Box<RefusalDetails>);
 
-struct Inner {
+struct RefusalDetails {
     asked: Option<Request>,
     offer: Option<Offer>,
     reason: Reason,
@@ -77,7 +77,7 @@ impl Refusal {
     /// A refusal without an offer.
     #[cold]
     pub fn new(asked: &Request, reason: Reason) -> Self {
-        Self(Box::new(Inner { asked: Some(asked.clone()), offer: None, reason }))
+        Self(Box::new(RefusalDetails { asked: Some(asked.clone()), offer: None, reason }))
     }
 
     /// A refusal before any lease is attempted: it offers the unchanged array.
@@ -189,6 +189,6 @@ impl From<Error> for Refusal {
     /// [`view`](crate::view::view) fills it in.
     #[cold]
     fn from(error: Error) -> Self {
-        Self(Box::new(Inner { asked: None, offer: None, reason: Reason::Failed(error) }))
+        Self(Box::new(RefusalDetails { asked: None, offer: None, reason: Reason::Failed(error) }))
     }
 }

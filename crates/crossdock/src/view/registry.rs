@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};
 
 use crate::error::{Error, Kind, Result};
-use crate::view::rows::{Key, Rows};
+use crate::view::registry_table::{Key, RegistryTable};
 use crate::view::{MemoryView, Producer, Reason, Refusal, Request, view};
 
 /// Exports the memory of a value, like [`Producer::export`].
@@ -26,16 +26,16 @@ impl Eq for Kinded {}
 
 impl Key for Kinded {
     fn hash(&self) -> usize {
-        let mut bits = Bits(0);
+        let mut bits = TypeIdHasher(0);
         self.id.hash(&mut bits);
         bits.0 as usize
     }
 }
 
 /// The identity of a type is already a hash.
-struct Bits(u64);
+struct TypeIdHasher(u64);
 
-impl Hasher for Bits {
+impl Hasher for TypeIdHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -50,7 +50,7 @@ impl Hasher for Bits {
 }
 
 /// The types that were ever registered. A value is the `ProducerFn` of the key's type.
-static TYPES: Rows<Kinded> = Rows::new();
+static TYPES: RegistryTable<Kinded> = RegistryTable::new();
 
 fn kinded<T: Any>() -> Kinded {
     Kinded { id: TypeId::of::<T>(), call: call::<T> }
@@ -105,7 +105,7 @@ pub fn register<T: Any>(producer: ProducerFn<T>) -> Result<()> {
 
 /// Removes the producer of a type. Returns whether there was one. Existing views stay valid.
 pub fn unregister<T: Any>() -> bool {
-    TYPES.find(&kinded::<T>()).is_some_and(|row| row.clear())
+    TYPES.find(&kinded::<T>()).is_some_and(|entry| entry.clear())
 }
 
 /// Requests the memory of a value of any type from its registered producer. As with [`view`], the
@@ -125,14 +125,14 @@ impl Producer for Registered<'_> {
     fn export(&self, request: &Request) -> Result<MemoryView, Refusal> {
         // Only the identity is compared.
         let key = Kinded { id: self.0.type_id(), call: call::<()> };
-        let row = TYPES.find(&key).ok_or_else(|| unknown(request))?;
-        let producer = row.value();
+        let entry = TYPES.find(&key).ok_or_else(|| unknown(request))?;
+        let producer = entry.value();
         if producer.is_null() {
             return Err(unknown(request));
         }
-        // SAFETY: `register` stored the `ProducerFn` of the row's type as `producer`, and `kinded`
-        // made the row's `call` for the same type.
-        unsafe { (row.key().call)(producer, self.0, request) }
+        // SAFETY: `register` stored the `ProducerFn` of the entry's type as `producer`, and
+        // `kinded` made the entry's `call` for the same type.
+        unsafe { (entry.key().call)(producer, self.0, request) }
     }
 }
 

@@ -13,11 +13,17 @@ use crate::view::terms::{Access, Reach, Terms};
 /// The minimum that a consumer needs of an array.
 ///
 /// ```
+/// use crossdock::Array;
 /// use crossdock::layout::Order;
 /// use crossdock::view::{CopyPolicy, Request};
 ///
-/// let request = Request::read().order(Order::ColumnMajor).copy(CopyPolicy::IfNeeded);
-/// assert_eq!(request.wanted_order(), Some(Order::ColumnMajor));
+/// let array = Array::from_vec(vec![1u8, 2, 3, 4, 5, 6], [2, 3])?; // row-major
+/// let request = Request::read().order(Order::ColumnMajor);
+/// assert!(crossdock::view(&array, request.clone()).is_err());
+///
+/// let view = crossdock::view(&array, request.copy(CopyPolicy::IfNeeded))?;
+/// assert_eq!(view.strides(), &[1, 2]);
+/// # Ok::<(), crossdock::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Request {

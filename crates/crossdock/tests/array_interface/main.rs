@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crossdock::bindings::array_interface::abi::{NOTSWAPPED, PyArrayInterface, WRITEABLE};
-use crossdock::bindings::array_interface::{Described, Words, import, lend, type_string};
+use crossdock::bindings::array_interface::{Described, InterfaceType, import, lend, type_string};
 use crossdock::element::{DType, Field, TimeUnit};
 use crossdock::memory::{Birth, Protocols};
 use crossdock::{Array, DArray, Result};
@@ -116,14 +116,17 @@ fn names_say_what_type_strings_lose() {
 #[test]
 fn types_are_called_as_numpy_calls_them() {
     let padded = DType::record([Field::new("a", 0, DType::U8), Field::new("b", 4, DType::I8)], 8).unwrap();
-    let words = Words::of(&padded).unwrap();
+    let words = InterfaceType::of(&padded).unwrap();
     assert_eq!(words.typestr(), "|V8");
     assert_eq!(words.descr(), Some("[('a', '|u1'), ('', '|V3'), ('b', '|i1'), ('', '|V3')]"));
     let order = if cfg!(target_endian = "little") { '<' } else { '>' };
-    assert_eq!(Words::of(&DType::datetime(TimeUnit::SECOND)).unwrap().typestr(), format!("{order}M8[s]"));
-    assert_eq!(Words::of(&DType::F64).unwrap().descr(), None);
+    assert_eq!(
+        InterfaceType::of(&DType::datetime(TimeUnit::SECOND)).unwrap().typestr(),
+        format!("{order}M8[s]")
+    );
+    assert_eq!(InterfaceType::of(&DType::F64).unwrap().descr(), None);
     for dtype in [DType::BF16, DType::subarray(&[2], DType::U8).unwrap()] {
-        assert!(Words::of(&dtype).unwrap_err().is_unsupported());
+        assert!(InterfaceType::of(&dtype).unwrap_err().is_unsupported());
     }
 }
 
@@ -167,13 +170,13 @@ fn structs_become_type_strings() {
 #[test]
 fn lending_shares_what_is_written_and_pins_what_is_read() {
     let numbers = Array::from_vec(vec![1u8, 2], [2]).unwrap();
-    let loan = lend(&DArray::from(numbers.clone())).unwrap();
-    assert!(!loan.is_readonly() && numbers.read().unwrap_err().is_conflict() && numbers.share().is_ok());
-    drop(loan);
-    let loan = lend(&DArray::from(numbers.clone()).into_readonly()).unwrap();
-    assert!(loan.is_readonly() && numbers.read().is_ok() && numbers.write().is_err());
+    let lease = lend(&DArray::from(numbers.clone())).unwrap();
+    assert!(!lease.is_readonly() && numbers.read().unwrap_err().is_conflict() && numbers.share().is_ok());
+    drop(lease);
+    let lease = lend(&DArray::from(numbers.clone()).into_readonly()).unwrap();
+    assert!(lease.is_readonly() && numbers.read().is_ok() && numbers.write().is_err());
     assert!(DArray::from(numbers.clone()).exported().contains(Protocols::ARRAY_INTERFACE));
-    drop(loan);
+    drop(lease);
     let reading = numbers.read().unwrap();
     assert!(lend(&DArray::from(numbers.clone())).is_err());
     drop(reading);

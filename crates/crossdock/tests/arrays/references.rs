@@ -176,7 +176,7 @@ fn an_element_of_a_device_is_copied_by_the_device() {
     byte.set(&[3], &200.into()).unwrap();
     records.set(&[1], &Value::Record(vec![("a".into(), 8.into())])).unwrap();
     assert_eq!((byte.get(&[3]).unwrap(), byte.get(&[4]).unwrap()), (Value::UInt(200), Value::UInt(8)));
-    let lease = byte.buffer().unwrap().0.hold(crossdock::memory::LeaseKind::Write);
+    let lease = byte.buffer().unwrap().0.device_lease(crossdock::memory::LeaseKind::Write);
     assert!(byte.get(&[0]).unwrap_err().is_conflict());
     drop(lease);
     assert!(byte.get(&[0]).is_ok());

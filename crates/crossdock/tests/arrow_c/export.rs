@@ -160,7 +160,7 @@ fn records_are_refused_or_copied_to_columns() {
     let exported = arrow::export(&records, &copying()).unwrap();
     assert_eq!((exported.copied_nbytes(), copied_bytes_here() - copied), (900, 900));
     assert!(matches!(exported.copied_because().unwrap().reason(), Reason::Layout(_)));
-    assert!(view(&records, Request::write()).is_ok(), "the records are not on loan");
+    assert!(view(&records, Request::write()).is_ok(), "the records are not leased");
     let back = take_over(exported).into_records().unwrap();
     assert!(back.equals(&records).unwrap());
 }

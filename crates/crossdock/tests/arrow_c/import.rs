@@ -10,36 +10,36 @@ use crossdock::layout::Order;
 use crossdock::memory::copied_bytes_here;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{DArray, Error, Result};
-use crossdock_testkit::arrow::{Choices, Column, Kind, Lie, Loan, Nulls, Recipe, fill};
+use crossdock_testkit::arrow::{Choices, Column, ForeignExport, Kind, Lie, Nulls, Recipe, fill};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
-fn take_over(loan: &Loan) -> Result<Imported> {
-    // SAFETY: a `Loan` has a matching schema and array, which outlive the import and are consumed
-    // once.
-    unsafe { arrow::take_over(loan.schema(), loan.array()) }
+fn take_over(export: &ForeignExport) -> Result<Imported> {
+    // SAFETY: a `ForeignExport` has a matching schema and array, which outlive the import and are
+    // consumed once.
+    unsafe { arrow::take_over(export.schema(), export.array()) }
 }
 
-fn lent(root: Column) -> Loan {
-    Loan::new(&Recipe { root, device: None })
+fn lent(root: Column) -> ForeignExport {
+    ForeignExport::new(&Recipe { root, device: None })
 }
 
 #[track_caller]
-fn assert_all_released(loan: &Loan) {
-    let (released, live) = loan.released();
+fn assert_all_released(export: &ForeignExport) {
+    let (released, live) = export.released();
     assert_eq!(released, live, "schemas and arrays that were released, of those that had to be");
 }
 
 /// The error of a bad column: its kind, and what its text must hold.
 #[track_caller]
 fn assert_refused(root: Column, kind: fn(&Error) -> bool, parts: &[&str]) {
-    let loan = lent(root);
-    let error = take_over(&loan).and_then(Imported::into_columns).expect_err("what nobody can take");
+    let export = lent(root);
+    let error = take_over(&export).and_then(Imported::into_columns).expect_err("what nobody can take");
     assert!(kind(&error), "{error:?}");
     for part in parts.iter().chain(&["importing an Arrow column"]) {
         assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
     }
-    assert_all_released(&loan);
+    assert_all_released(&export);
 }
 
 fn lying(lie: Lie) -> Column {
@@ -66,20 +66,20 @@ fn elements(array: &DArray) -> Vec<Vec<u8>> {
 #[test]
 fn null_pointers_are_errors_and_the_other_struct_is_released() {
     use std::ptr::null_mut;
-    let loan = lent(Column::default());
-    // SAFETY: the function accepts a null schema, and the array of the loan is consumed once.
-    let error = unsafe { arrow::import(null_mut(), loan.array()) }.unwrap_err();
+    let export = lent(Column::default());
+    // SAFETY: the function accepts a null schema, and the array of the export is consumed once.
+    let error = unsafe { arrow::import(null_mut(), export.array()) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("schema is null"), "{error}");
-    assert_eq!(loan.released().0, (0, 1));
-    let loan = lent(Column::default());
-    // SAFETY: the function accepts a null array, and the schema of the loan is consumed once.
-    let error = unsafe { arrow::import(loan.schema(), null_mut()) }.unwrap_err();
+    assert_eq!(export.released().0, (0, 1));
+    let export = lent(Column::default());
+    // SAFETY: the function accepts a null array, and the schema of the export is consumed once.
+    let error = unsafe { arrow::import(export.schema(), null_mut()) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("array is null"), "{error}");
-    assert_eq!(loan.released().0, (1, 0));
-    let loan = lent(Column::default());
-    // SAFETY: the function accepts a null array, and the schema of the loan is consumed once.
-    let error = unsafe { arrow::import_device(loan.schema(), null_mut()) }.unwrap_err();
-    assert!(error.is_malformed() && loan.released().0 == (1, 0), "{error}");
+    assert_eq!(export.released().0, (1, 0));
+    let export = lent(Column::default());
+    // SAFETY: the function accepts a null array, and the schema of the export is consumed once.
+    let error = unsafe { arrow::import_device(export.schema(), null_mut()) }.unwrap_err();
+    assert!(error.is_malformed() && export.released().0 == (1, 0), "{error}");
 }
 
 #[test]
@@ -90,12 +90,12 @@ fn what_was_released_or_moved_is_an_error() {
     let error = unsafe { arrow::import(&mut schema, &mut array) }.unwrap_err();
     assert!(error.is_malformed() && error.to_string().contains("released"), "{error}");
     // Consumed twice by mistake: the second time it is marked as moved.
-    let loan = lent(Column::default());
-    let array = take_over(&loan).unwrap().into_array().unwrap();
-    assert!(take_over(&loan).unwrap_err().to_string().contains("released"));
-    assert_eq!(loan.released().0, (1, 0));
+    let export = lent(Column::default());
+    let array = take_over(&export).unwrap().into_array().unwrap();
+    assert!(take_over(&export).unwrap_err().to_string().contains("released"));
+    assert_eq!(export.released().0, (1, 0));
     drop(array);
-    assert_all_released(&loan);
+    assert_all_released(&export);
     assert_refused(lying(Lie::ReleasedSchema), Error::is_malformed, &["schema was released"]);
     assert_refused(lying(Lie::ReleasedArray), Error::is_malformed, &["array was released"]);
     assert_refused(of(vec![lying(Lie::ReleasedSchema)]), Error::is_malformed, &["child 0 of its schema"]);
@@ -172,14 +172,14 @@ fn rows_that_are_not_there_are_errors() {
 /// The error of a good column whose C struct was changed.
 #[track_caller]
 fn changed(root: Column, change: fn(&mut ArrowSchema, &mut ArrowArray)) -> Error {
-    let loan = lent(root);
-    // SAFETY: the loan keeps the struct alive, and this is the only reference to it.
-    let schema = unsafe { &mut *loan.schema() };
-    // SAFETY: the loan keeps the struct alive, and this is the only reference to it.
-    let array = unsafe { &mut *loan.array() };
+    let export = lent(root);
+    // SAFETY: the export keeps the struct alive, and this is the only reference to it.
+    let schema = unsafe { &mut *export.schema() };
+    // SAFETY: the export keeps the struct alive, and this is the only reference to it.
+    let array = unsafe { &mut *export.array() };
     change(schema, array);
-    let error = take_over(&loan).and_then(Imported::into_columns).expect_err("what nobody can take");
-    assert_all_released(&loan);
+    let error = take_over(&export).and_then(Imported::into_columns).expect_err("what nobody can take");
+    assert_all_released(&export);
     error
 }
 
@@ -245,101 +245,101 @@ fn tensors_that_contradict_themselves_are_errors() {
 
 #[test]
 fn a_column_is_constant_memory_where_it_lies() {
-    let loan = lent(Column { offset: 2, data: Some(8), ..Column::default() });
-    let (block, copied) = (loan.block(), copied_bytes_here());
-    let imported = take_over(&loan).unwrap();
+    let export = lent(Column { offset: 2, data: Some(8), ..Column::default() });
+    let (block, copied) = (export.block(), copied_bytes_here());
+    let imported = take_over(&export).unwrap();
     assert_eq!((imported.name(), imported.child_names(), imported.place()), ("n", None, Place::CPU));
     assert!(format!("{imported:?}").contains("int32"));
-    assert_eq!(loan.released().0, (1, 0), "the schema is released at once");
+    assert_eq!(export.released().0, (1, 0), "the schema is released at once");
     let array = imported.into_array().unwrap();
     assert_eq!((array.as_ptr().addr(), array.dtype(), array.shape()), (block + 16, &DType::I32, &[3][..]));
     assert_eq!((array.birth(), array.is_readonly(), copied_bytes_here()), (Birth::Constant, true, copied));
     let slice = array.slice(crossdock::s![1..]).unwrap();
     drop(array);
-    assert_eq!(loan.released().0, (1, 0));
+    assert_eq!(export.released().0, (1, 0));
     thread::spawn(move || drop(slice)).join().unwrap();
-    assert_all_released(&loan);
+    assert_all_released(&export);
 }
 
 #[test]
 fn unaligned_elements_are_taken() {
-    let loan = lent(Column { data: Some(3), ..Column::default() });
-    let array = take_over(&loan).unwrap().into_array().unwrap();
-    assert_eq!(array.as_ptr().addr() % 4, (loan.block() + 3) % 4);
+    let export = lent(Column { data: Some(3), ..Column::default() });
+    let array = take_over(&export).unwrap().into_array().unwrap();
+    assert_eq!(array.as_ptr().addr() % 4, (export.block() + 3) % 4);
     assert_eq!(elements(&array)[0], [fill(3), fill(4), fill(5), fill(6)]);
     drop(array);
-    assert_all_released(&loan);
+    assert_all_released(&export);
 }
 
 #[test]
-fn columns_of_a_struct_hold_the_loan_together() {
-    let loan = lent(of(vec![
+fn columns_of_a_struct_hold_it_together() {
+    let export = lent(of(vec![
         Column { name: Some("x"), ..Column::default() },
         Column { name: Some("y"), kind: Kind::Values("g", 8), data: Some(64), ..Column::default() },
     ]));
-    let mut columns = take_over(&loan).unwrap().into_columns().unwrap();
+    let mut columns = take_over(&export).unwrap().into_columns().unwrap();
     let (name, last) = columns.pop().unwrap();
-    assert_eq!((name.as_str(), last.as_ptr().addr()), ("y", loan.block() + 64));
+    assert_eq!((name.as_str(), last.as_ptr().addr()), ("y", export.block() + 64));
     drop(columns);
-    assert_eq!(loan.released().0, (3, 0));
+    assert_eq!(export.released().0, (3, 0));
     drop(last);
-    assert_all_released(&loan);
+    assert_all_released(&export);
 }
 
 #[test]
 fn records_are_copies_and_need_names() {
     let column = |name, data| Column { name, data: Some(data), ..Column::default() };
-    let loan = lent(of(vec![column(Some("x"), 0), column(Some("y"), 64)]));
+    let export = lent(of(vec![column(Some("x"), 0), column(Some("y"), 64)]));
     let copied = copied_bytes_here();
-    let records = take_over(&loan).unwrap().into_records().unwrap();
-    assert_all_released(&loan);
+    let records = take_over(&export).unwrap().into_records().unwrap();
+    assert_all_released(&export);
     assert_eq!((records.dtype().itemsize(), copied_bytes_here() - copied), (8, 24));
     for names in [[Some("x"), Some("x")], [Some("x"), None]] {
-        let loan = lent(of(vec![column(names[0], 0), column(names[1], 0)]));
-        assert!(take_over(&loan).unwrap().into_records().unwrap_err().is_dtype());
-        assert_all_released(&loan);
+        let export = lent(of(vec![column(names[0], 0), column(names[1], 0)]));
+        assert!(take_over(&export).unwrap().into_records().unwrap_err().is_dtype());
+        assert_all_released(&export);
     }
-    let loan = lent(of(vec![]));
-    assert!(take_over(&loan).unwrap().into_records().unwrap_err().is_shape());
-    assert_all_released(&loan);
+    let export = lent(of(vec![]));
+    assert!(take_over(&export).unwrap().into_records().unwrap_err().is_shape());
+    assert_all_released(&export);
 }
 
 #[test]
 fn a_bitmap_that_nobody_asked_about_is_not_read() {
     // The count would state that some are null.
     for nulls in [Nulls::Zero, Nulls::Unknown] {
-        let loan = lent(Column { length: 100, nulls, ..Column::default() });
-        assert!(take_over(&loan).unwrap().into_array().is_ok());
+        let export = lent(Column { length: 100, nulls, ..Column::default() });
+        assert!(take_over(&export).unwrap().into_array().is_ok());
     }
-    let loan = lent(Column { length: 100, nulls: Nulls::Uncounted(0), ..Column::default() });
-    let error = take_over(&loan).unwrap().into_array().unwrap_err();
+    let export = lent(Column { length: 100, nulls: Nulls::Uncounted(0), ..Column::default() });
+    let error = take_over(&export).unwrap().into_array().unwrap_err();
     assert!(error.is_value() && error.to_string().contains("of 100 elements are null"), "{error}");
-    assert_all_released(&loan);
+    assert_all_released(&export);
 }
 
 // ===== devices
 
-fn on(device: (i32, i64, usize), root: Column) -> (Result<DArray>, Loan) {
-    let loan = Loan::new(&Recipe { root, device: Some(device) });
-    // SAFETY: a `Loan` has a matching schema and device array, which outlive the import and are
-    // consumed once.
-    (unsafe { arrow::import_device(loan.schema(), loan.array()) }, loan)
+fn on(device: (i32, i64, usize), root: Column) -> (Result<DArray>, ForeignExport) {
+    let export = ForeignExport::new(&Recipe { root, device: Some(device) });
+    // SAFETY: a `ForeignExport` has a matching schema and device array, which outlive the import
+    // and are consumed once.
+    (unsafe { arrow::import_device(export.schema(), export.array()) }, export)
 }
 
 #[test]
 fn memory_of_any_device_is_handed_on() {
-    let (array, loan) = on((2, 1, 0), Column::default());
+    let (array, export) = on((2, 1, 0), Column::default());
     let array = array.unwrap();
-    assert_eq!((array.place(), array.as_ptr().addr()), (Place::new(DeviceKind::CUDA, 1), loan.block()));
+    assert_eq!((array.place(), array.as_ptr().addr()), (Place::new(DeviceKind::CUDA, 1), export.block()));
     assert!(array.get(&[0]).is_err());
     let exported = arrow::export_device(&array, &crate::options()).unwrap();
     assert_eq!((exported.array().device_type, exported.array().device_id), (2, 1));
     drop(array);
-    assert_eq!(loan.released().0, (1, 0));
+    assert_eq!(export.released().0, (1, 0));
     drop(exported);
-    assert_all_released(&loan);
+    assert_all_released(&export);
     for id in [-1, 0, 7] {
-        let (array, _loan) = on((1, id, 0), Column::default());
+        let (array, _export) = on((1, id, 0), Column::default());
         assert_eq!(array.unwrap().place(), Place::CPU, "the processor is one");
     }
 }
@@ -354,10 +354,10 @@ fn events_handles_and_bitmaps_on_a_device_are_refused() {
         ((2, i64::MAX, 0), Column::default(), "9223372036854775807"),
         ((2, 0, 0), Column { nulls: Nulls::Uncounted(0), ..Column::default() }, "written on cuda:0"),
     ] {
-        let (result, loan) = on(device, root);
+        let (result, export) = on(device, root);
         let error = result.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
-        assert_all_released(&loan);
+        assert_all_released(&export);
     }
 }
 
@@ -392,9 +392,9 @@ fn every_lie_is_refused_wherever_it_is_told_alone_and_in_pairs() {
 /// Imports a recipe's structs, and compares the result with the recipe. Returns whether the import
 /// succeeded.
 fn check(recipe: &Recipe) -> bool {
-    let loan = Loan::new(recipe);
-    let block = loan.block();
-    let columns = take_over(&loan).and_then(Imported::into_columns);
+    let export = ForeignExport::new(recipe);
+    let block = export.block();
+    let columns = take_over(&export).and_then(Imported::into_columns);
     let leaves = if recipe.is_honest() { recipe.leaves() } else { vec![] };
     let has_nulls = leaves.iter().any(|leaf| leaf.has_nulls());
     assert_eq!(columns.is_ok(), recipe.is_honest() && !has_nulls, "{columns:?} of {recipe:?}");
@@ -412,10 +412,10 @@ fn check(recipe: &Recipe) -> bool {
             );
         }
     }
-    assert_all_released(&loan);
+    assert_all_released(&export);
 
-    let loan = Loan::new(recipe);
-    let both = take_over(&loan).and_then(Imported::into_array_with_validity);
+    let export = ForeignExport::new(recipe);
+    let both = take_over(&export).and_then(Imported::into_array_with_validity);
     if let (Ok((array, valid)), [leaf]) = (&both, &leaves[..]) {
         assert_eq!((array.shape(), valid.is_some()), (&leaf.shape()[..], leaf.has_nulls()));
         let elements = elements(array);
@@ -433,7 +433,7 @@ fn check(recipe: &Recipe) -> bool {
     }
     assert!(both.is_err() || recipe.is_honest());
     drop(both);
-    assert_all_released(&loan);
+    assert_all_released(&export);
     taken
 }
 

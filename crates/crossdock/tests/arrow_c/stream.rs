@@ -1,5 +1,5 @@
-//! Streams of columns: each column is a separate loan, and everything is released once, however the
-//! producer behaves.
+//! Streams of columns: each column is a separate export, and everything is released once, however
+//! the producer behaves.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::ArrowError;
 use crossdock::bindings::arrow::ArrowArrayStream;
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock::bindings::arrow::{self, ExportOptions, Stream};
+use crossdock::bindings::arrow::{self, ArrowStream, ExportOptions};
 use crossdock::{Array, Result};
 
 fn batch(numbers: Vec<i32>) -> RecordBatch {
@@ -29,7 +29,7 @@ fn streams_of_arrow_rs_are_taken_in_place() {
     let theirs: *mut FFI_ArrowArrayStream = &mut theirs;
     // SAFETY: both crates declare the same struct of the specification; the stream is valid and
     // consumed once.
-    let mut stream = unsafe { Stream::take_over(theirs.cast()) }.unwrap();
+    let mut stream = unsafe { ArrowStream::take_over(theirs.cast()) }.unwrap();
     assert_eq!(stream.child_names(), Some(vec!["numbers"]));
     let columns = stream.next_column().unwrap().unwrap().into_columns().unwrap();
     assert_eq!((columns[0].0.as_str(), columns[0].1.as_ptr()), ("numbers", first));
@@ -123,9 +123,9 @@ fn lent(behaviour: Behaviour) -> ArrowArrayStream {
 }
 
 /// Imports a stream, which must then be marked as moved.
-fn take_over(mut theirs: ArrowArrayStream) -> Result<Stream> {
+fn take_over(mut theirs: ArrowArrayStream) -> Result<ArrowStream> {
     // SAFETY: `lent` made the stream with the callbacks above, and it is consumed once.
-    let stream = unsafe { Stream::take_over(&mut theirs) };
+    let stream = unsafe { ArrowStream::take_over(&mut theirs) };
     assert!(theirs.release.is_none());
     stream
 }
@@ -162,11 +162,11 @@ fn streams_that_lack_what_they_need_are_refused() {
     let mut stream = take_over(ArrowArrayStream { get_next: None, ..lent(Behaviour::Gives(1)) }).unwrap();
     assert!(stream.next_column().unwrap_err().is_malformed());
     // SAFETY: the function accepts a null pointer, which it refuses before it reads a stream.
-    assert!(unsafe { Stream::take_over(ptr::null_mut()) }.unwrap_err().is_malformed());
+    assert!(unsafe { ArrowStream::take_over(ptr::null_mut()) }.unwrap_err().is_malformed());
     let mut moved = lent(Behaviour::Gives(1));
     drop(take_over(ArrowArrayStream { ..moved }).unwrap());
     moved.release = None;
     // SAFETY: a null `release` marks the struct as released, and the function accepts such a
     // struct.
-    assert!(unsafe { Stream::take_over(&mut moved) }.unwrap_err().is_malformed());
+    assert!(unsafe { ArrowStream::take_over(&mut moved) }.unwrap_err().is_malformed());
 }

@@ -195,7 +195,7 @@ fn a_copy_that_was_asked_for_is_the_consumers_alone() {
     assert_eq!((copied_bytes_here() - before, exported.copied_nbytes()), (48, 48));
     assert!(exported.copied_because().is_none());
     assert_eq!(exported.managed().flags, IS_COPIED);
-    assert!(array.write().is_ok(), "the array itself is not on loan");
+    assert!(array.write().is_ok(), "the array itself is not leased");
     let back = import(exported);
     assert_eq!((back.birth(), back.strides()), (Birth::Sole, &[12, 4][..]));
     let back = Array::<i32, 2>::try_from(back).unwrap();
@@ -222,7 +222,7 @@ fn conflict(error: &crossdock::Error) -> &Conflict {
 }
 
 #[test]
-fn while_it_is_on_loan_nobody_reads_constancy_or_writes_alone() {
+fn while_it_is_exported_nobody_reads_constancy_or_writes_alone() {
     let mut array = numbers();
     assert!(array.as_view_mut().is_ok());
     let tensor = export_versioned(&array, &options()).unwrap().into_raw();

@@ -8,21 +8,21 @@ use crossdock::element::{DType, Value};
 use crossdock::layout::Order;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{DArray, Error, Result};
-use crossdock_testkit::dlpack::{Choices, Data, Loan, Recipe, fill};
+use crossdock_testkit::dlpack::{Choices, Data, ForeignExport, Recipe, fill};
 use crossdock_testkit::{Coverage, seed};
 use fastrand::Rng;
 
-fn import(loan: &Loan) -> Result<DArray> {
-    // SAFETY: a `Loan` keeps a valid struct, consumed once. Tests access elements only if the
-    // recipe stays within the loan's block.
-    unsafe { import_versioned(loan.versioned()) }
+fn import(export: &ForeignExport) -> Result<DArray> {
+    // SAFETY: a `ForeignExport` keeps a valid struct, consumed once. Tests access elements only if
+    // the recipe stays within the export's block.
+    unsafe { import_versioned(export.versioned()) }
 }
 
 #[track_caller]
 fn refused(recipe: Recipe) -> Error {
-    let loan = Loan::new(&recipe);
-    let error = import(&loan).expect_err("a struct that nobody can take");
-    assert_eq!(loan.deleted(), usize::from(recipe.deleter), "{error}");
+    let export = ForeignExport::new(&recipe);
+    let error = import(&export).expect_err("a struct that nobody can take");
+    assert_eq!(export.deleted(), usize::from(recipe.deleter), "{error}");
     error
 }
 
@@ -127,11 +127,11 @@ fn addresses_that_wrap_around_are_refused() {
         assert_refused(end, Error::is_overflow, &["address space", "0..24"]);
     }
     let last = Recipe { data: Data::Wild(usize::MAX / 2 - 24), ..Recipe::default() };
-    assert!(import(&Loan::new(&last)).is_ok());
+    assert!(import(&ForeignExport::new(&last)).is_ok());
     let offset = Recipe { data: Data::Wild(usize::MAX / 2 - 100), byte_offset: 77, ..Recipe::default() };
     assert_refused(offset, Error::is_overflow, &["byte_offset of 77"]);
     let start = Recipe { data: Data::Wild(8), strides: Some(vec![-1, 1]), ..Recipe::default() };
-    assert!(import(&Loan::new(&start)).is_ok());
+    assert!(import(&ForeignExport::new(&start)).is_ok());
     let null = Recipe { data: Data::Wild(8), strides: Some(vec![-2, 1]), ..Recipe::default() };
     assert_refused(null, Error::is_overflow, &["-8..12"]);
     let before = Recipe { data: Data::Wild(8), strides: Some(vec![-3, 1]), ..Recipe::default() };
@@ -157,11 +157,11 @@ fn types_without_a_dtype_are_refused_with_their_numbers() {
 fn elements_packed_into_parts_of_bytes_are_refused_and_padded_ones_taken() {
     let packed = Recipe { dtype: (17, 4, 1), ..Recipe::default() };
     assert_refused(packed.clone(), Error::is_unsupported, &["packed", "4 bits"]);
-    let padded = Loan::new(&Recipe { flags: 4, ..packed });
+    let padded = ForeignExport::new(&Recipe { flags: 4, ..packed });
     let array = import(&padded).unwrap();
     assert_eq!((array.dtype().itemsize(), array.strides()), (1, &[3, 1][..]));
     // The legacy struct has no flags, hence cannot say that they are padded.
-    // SAFETY: the loan keeps a separate legacy struct of the same tensor, which is consumed once.
+    // SAFETY: the export keeps a separate legacy struct of the same tensor, which is consumed once.
     let error = unsafe { import_legacy(padded.legacy()) }.unwrap_err();
     assert!(error.is_unsupported(), "{error}");
 }
@@ -183,13 +183,13 @@ fn values(array: &DArray) -> Vec<u8> {
 /// Imports it, compares address and elements, drops it, and checks that it was deleted once.
 #[track_caller]
 fn assert_taken(recipe: Recipe, byte: usize) {
-    let loan = Loan::new(&recipe);
-    let array = import(&loan).expect("a good struct");
-    assert_eq!(array.as_ptr().addr(), loan.block() + byte);
+    let export = ForeignExport::new(&recipe);
+    let array = import(&export).expect("a good struct");
+    assert_eq!(array.as_ptr().addr(), export.block() + byte);
     assert_eq!(values(&array), recipe.bytes().expect("a recipe that keeps to the block"));
-    assert_eq!(loan.deleted(), 0, "while it is in use");
+    assert_eq!(export.deleted(), 0, "while it is in use");
     drop(array);
-    assert_eq!(loan.deleted(), usize::from(recipe.deleter));
+    assert_eq!(export.deleted(), usize::from(recipe.deleter));
 }
 
 #[test]
@@ -223,8 +223,8 @@ fn unaligned_data_is_taken() {
 #[test]
 fn no_axes_are_one_element() {
     let recipe = Recipe { ndim: 0, shape: None, strides: None, ..Recipe::default() };
-    let loan = Loan::new(&recipe);
-    let array = import(&loan).unwrap();
+    let export = ForeignExport::new(&recipe);
+    let array = import(&export).unwrap();
     let first = i32::from_ne_bytes([0, 1, 2, 3].map(fill));
     assert_eq!((array.rank(), array.get(&[]).unwrap().to_string()), (0, first.to_string()));
 }
@@ -244,11 +244,11 @@ fn sixty_four_axes_are_taken() {
 fn without_elements_data_may_be_null_and_strides_anything() {
     for strides in [None, Some(vec![i64::MAX, i64::MIN])] {
         let shape = Some(vec![0, 3]);
-        let loan = Loan::new(&Recipe { shape, strides, data: Data::Null, ..Recipe::default() });
-        let array = import(&loan).unwrap();
+        let export = ForeignExport::new(&Recipe { shape, strides, data: Data::Null, ..Recipe::default() });
+        let array = import(&export).unwrap();
         assert_eq!((array.shape(), array.strides()), (&[0, 3][..], &[12, 4][..]));
         drop(array);
-        assert_eq!(loan.deleted(), 1);
+        assert_eq!(export.deleted(), 1);
     }
 }
 
@@ -277,21 +277,21 @@ fn flags_that_mean_nothing_are_ignored_and_those_of_a_later_version_refused() {
 #[test]
 fn the_number_of_a_device_means_nothing_where_the_processor_reaches_the_memory() {
     for kind in [DeviceKind::CPU, DeviceKind::CUDA_HOST, DeviceKind::ROCM_HOST, DeviceKind::CUDA_MANAGED] {
-        let loan = Loan::new(&Recipe { device: [kind.0, 7], ..Recipe::default() });
-        assert_eq!(import(&loan).unwrap().place(), Place::new(kind, 0));
+        let export = ForeignExport::new(&Recipe { device: [kind.0, 7], ..Recipe::default() });
+        assert_eq!(import(&export).unwrap().place(), Place::new(kind, 0));
     }
 }
 
 #[test]
 fn unknown_devices_are_kept_and_not_touched() {
     for (device, text) in [([77, 3], "kind77:3"), ([-5, 0], "kind-5:0"), ([10, 1], "rocm:1")] {
-        let loan = Loan::new(&Recipe { device, ..Recipe::default() });
-        let array = import(&loan).unwrap();
+        let export = ForeignExport::new(&Recipe { device, ..Recipe::default() });
+        let array = import(&export).unwrap();
         assert_eq!(array.place(), Place::new(DeviceKind(device[0]), device[1]));
         let error = array.get(&[0, 0]).unwrap_err();
         assert!(error.is_unsupported() && error.to_string().contains(text), "{error}");
         drop(array);
-        assert_eq!(loan.deleted(), 1);
+        assert_eq!(export.deleted(), 1);
     }
 }
 
@@ -299,8 +299,8 @@ fn unknown_devices_are_kept_and_not_touched() {
 
 #[test]
 fn a_tensor_is_aliased_and_can_be_shared_and_pinned_only() {
-    let loan = Loan::new(&Recipe::default());
-    let array = import(&loan).unwrap();
+    let export = ForeignExport::new(&Recipe::default());
+    let array = import(&export).unwrap();
     assert_eq!(array.birth(), Birth::Aliased);
     let (buffer, _) = array.buffer().unwrap();
     assert!(buffer.read().unwrap_err().is_conflict() && buffer.write().unwrap_err().is_conflict());
@@ -311,8 +311,8 @@ fn a_tensor_is_aliased_and_can_be_shared_and_pinned_only() {
 
 #[test]
 fn a_read_only_tensor_is_not_written() {
-    let loan = Loan::new(&Recipe { flags: 1, ..Recipe::default() });
-    let array = import(&loan).unwrap();
+    let export = ForeignExport::new(&Recipe { flags: 1, ..Recipe::default() });
+    let array = import(&export).unwrap();
     assert!(array.is_readonly());
     assert!(array.set(&[0, 0], &Value::Int(1)).unwrap_err().is_read_only());
     assert!(array.get(&[0, 0]).is_ok());
@@ -320,39 +320,39 @@ fn a_read_only_tensor_is_not_written() {
 
 #[test]
 fn a_copied_tensor_is_ours_alone() {
-    let loan = Loan::new(&Recipe { flags: 2, ..Recipe::default() });
-    let array = import(&loan).unwrap();
+    let export = ForeignExport::new(&Recipe { flags: 2, ..Recipe::default() });
+    let array = import(&export).unwrap();
     assert_eq!(array.birth(), Birth::Sole);
     let (buffer, _) = array.buffer().unwrap();
     buffer.write().unwrap()[0] = 9;
     assert_eq!(buffer.read().unwrap()[0], 9);
-    let readonly = Loan::new(&Recipe { flags: 3, ..Recipe::default() });
+    let readonly = ForeignExport::new(&Recipe { flags: 3, ..Recipe::default() });
     let (buffer, _) = import(&readonly).unwrap().buffer().unwrap();
     assert!(buffer.read().is_ok() && buffer.write().unwrap_err().is_read_only());
 }
 
 #[test]
 fn a_legacy_tensor_is_read_only_without_the_callers_word() {
-    let loan = Loan::new(&Recipe::default());
-    // SAFETY: the loan keeps a valid legacy struct, which is consumed once.
-    let array = unsafe { import_legacy(loan.legacy()) }.unwrap();
+    let export = ForeignExport::new(&Recipe::default());
+    // SAFETY: the export keeps a valid legacy struct, which is consumed once.
+    let array = unsafe { import_legacy(export.legacy()) }.unwrap();
     assert!(array.is_readonly() && *array.dtype() == DType::I32);
     assert_eq!(values(&array), Recipe::default().bytes().unwrap());
     drop(array);
-    assert_eq!(loan.deleted(), 1);
+    assert_eq!(export.deleted(), 1);
 
-    let loan = Loan::new(&Recipe::default());
-    // SAFETY: the loan keeps a valid legacy struct, which is consumed once, and its memory is
+    let export = ForeignExport::new(&Recipe::default());
+    // SAFETY: the export keeps a valid legacy struct, which is consumed once, and its memory is
     // writable.
-    let array = unsafe { import_legacy_writable(loan.legacy()) }.unwrap();
+    let array = unsafe { import_legacy_writable(export.legacy()) }.unwrap();
     array.set(&[0, 0], &Value::Int(5)).unwrap();
     assert_eq!(array.get(&[0, 0]).unwrap().to_string(), "5");
 }
 
 #[test]
 fn the_last_holder_gives_it_back_on_whichever_thread() {
-    let loan = Loan::new(&Recipe::default());
-    let array = import(&loan).unwrap();
+    let export = ForeignExport::new(&Recipe::default());
+    let array = import(&export).unwrap();
     let views: Vec<DArray> = (0..4).map(|k| array.slice(crossdock::s![k % 2, ..]).unwrap()).collect();
     let lease = array.buffer().unwrap().0.share().unwrap();
     drop(array);
@@ -361,9 +361,9 @@ fn the_last_holder_gives_it_back_on_whichever_thread() {
             scope.spawn(move || drop(view));
         }
     });
-    assert_eq!(loan.deleted(), 0, "a lease holds it");
+    assert_eq!(export.deleted(), 0, "a lease holds it");
     thread::spawn(move || drop(lease)).join().unwrap();
-    assert_eq!(loan.deleted(), 1);
+    assert_eq!(export.deleted(), 1);
 }
 
 // ===== all of them
@@ -373,19 +373,19 @@ fn check(bytes: &[u8], coverage: &mut Coverage) {
     let recipe = Recipe::choose(&mut Choices(bytes));
     coverage.case();
     for versioned in [true, false] {
-        let loan = Loan::new(&recipe);
-        let legal = recipe.is_legal(versioned, loan.block());
+        let export = ForeignExport::new(&recipe);
+        let legal = recipe.is_legal(versioned, export.block());
         let result = if versioned {
-            import(&loan)
+            import(&export)
         } else {
-            // SAFETY: the loan keeps a valid legacy struct, consumed once. Elements are accessed
+            // SAFETY: the export keeps a valid legacy struct, consumed once. Elements are accessed
             // only if the recipe stays within its block.
-            unsafe { import_legacy(loan.legacy()) }
+            unsafe { import_legacy(export.legacy()) }
         };
         match result {
             Ok(array) => {
                 assert!(legal, "taken: {recipe:?}");
-                assert_eq!(loan.deleted(), 0);
+                assert_eq!(export.deleted(), 0);
                 let bytes = recipe.bytes().filter(|_| array.place().is_host());
                 if let Some(bytes) = bytes {
                     coverage.note_if(versioned && !bytes.is_empty(), "compared");
@@ -401,7 +401,7 @@ fn check(bytes: &[u8], coverage: &mut Coverage) {
                 coverage.note_if(versioned && error.is_overflow(), "overflow");
             }
         }
-        assert_eq!(loan.deleted(), usize::from(recipe.deleter), "{recipe:?}");
+        assert_eq!(export.deleted(), usize::from(recipe.deleter), "{recipe:?}");
     }
 }
 

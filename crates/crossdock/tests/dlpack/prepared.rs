@@ -48,7 +48,7 @@ fn a_description_is_what_an_export_says_and_lends_nothing() {
             assert_eq!((found.data, found.ndim, found.dtype), (said.data, said.ndim, said.dtype));
             assert_eq!(numbers(found.shape, &found), numbers(said.shape, said));
             assert_eq!(numbers(found.strides, &found), numbers(said.strides, said));
-            assert!(found.ndim == 0 || found.shape != said.shape, "a loan has numbers of its own");
+            assert!(found.ndim == 0 || found.shape != said.shape, "a lease has numbers of its own");
         }
     }
 }

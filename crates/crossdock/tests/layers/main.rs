@@ -7,6 +7,7 @@ mod cycles;
 mod drawing;
 mod edges;
 mod modules;
+mod names;
 mod rules;
 mod sizes;
 mod tokens;

@@ -82,7 +82,7 @@ pub(crate) struct Specimen {
     pub(crate) device: Option<Buffer>,
     /// The bytes of each element, in row-major order of the indices, for any layout.
     pub(crate) expected: Vec<Vec<u8>>,
-    /// Referenced by every loan of these data that is not released.
+    /// Referenced by every memory of these data that is not released.
     alive: Arc<()>,
 }
 
@@ -171,21 +171,22 @@ impl Specimen {
     }
 
     /// The data in borrowed memory.
-    pub(crate) fn lend(&self) -> Loan {
+    pub(crate) fn lend(&self) -> ExportedMemory {
         let device = self.device.clone();
         let common = twice::lent(self);
         let is_common = common.is_some();
-        let mut loan = Loan { blocks: vec![], table: vec![], common, device, alive: self.alive.clone() };
+        let mut memory =
+            ExportedMemory { blocks: vec![], table: vec![], common, device, alive: self.alive.clone() };
         if is_common {
             // No memory of its own.
         } else if self.is_indirect {
             let row = self.bytes.len() / self.shape[0];
-            loan.blocks = self.bytes.chunks(row).map(block).collect();
-            loan.table = loan.blocks.iter_mut().map(|block| block.as_mut_ptr().cast()).collect();
+            memory.blocks = self.bytes.chunks(row).map(block).collect();
+            memory.table = memory.blocks.iter_mut().map(|block| block.as_mut_ptr().cast()).collect();
         } else {
-            loan.blocks = vec![block(&self.bytes)];
+            memory.blocks = vec![block(&self.bytes)];
         }
-        loan
+        memory
     }
 
     /// The bytes in memory of the fenced device.
@@ -195,14 +196,14 @@ impl Specimen {
         buffer
     }
 
-    /// The number of loans of these data that are not released.
-    pub(crate) fn loans(&self) -> usize {
+    /// The number of live_exports of these data that are not released.
+    pub(crate) fn live_exports(&self) -> usize {
         Arc::strong_count(&self.alive) - 1
     }
 }
 
-/// The memory of a loan, which is released when this is dropped.
-pub(crate) struct Loan {
+/// The memory of a memory, which is released when this is dropped.
+pub(crate) struct ExportedMemory {
     blocks: Vec<Vec<[u64; 8]>>,
     /// Invariant 1: points into the blocks.
     table: Vec<*mut u8>,
@@ -214,9 +215,9 @@ pub(crate) struct Loan {
 }
 
 // SAFETY: the pointers lead to memory that the struct owns and that moves with it.
-unsafe impl Send for Loan {}
+unsafe impl Send for ExportedMemory {}
 
-impl Loan {
+impl ExportedMemory {
     /// The first byte of the data, or of the table.
     pub(crate) fn base(&mut self) -> *mut u8 {
         match &self.device {

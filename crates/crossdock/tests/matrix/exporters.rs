@@ -31,15 +31,15 @@ pub(crate) struct Exporter {
 #[derive(Clone, Copy)]
 pub(crate) enum Hand {
     /// Lends the array. An exporter without a policy always copies, like a file writer, or never.
-    Lend(fn(&DArray, CopyPolicy, Look<'_>) -> Result<(), No>),
+    Lend(fn(&DArray, CopyPolicy, Inspect<'_>) -> Result<(), No>),
     /// Moves the array out, or returns it.
-    Give(fn(DArray, Look<'_>) -> Result<(), Rejected<DArray>>),
+    Give(fn(DArray, Inspect<'_>) -> Result<(), Rejected<DArray>>),
 }
 
-pub(crate) type Look<'a> = &'a mut dyn FnMut(Lent<'_>);
+pub(crate) type Inspect<'a> = &'a mut dyn FnMut(ConsumerView<'_>);
 
 /// What a consumer has during its access.
-pub(crate) struct Lent<'a> {
+pub(crate) struct ConsumerView<'a> {
     pub(crate) at: At<'a>,
     /// Why it is a copy, in the library's words.
     pub(crate) because: Option<String>,
@@ -82,48 +82,48 @@ fn reason(refusal: Option<&Refusal>) -> Option<String> {
 pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter {
         name: "`MemoryView`",
-        hand: Hand::Lend(|array, policy, look| memory_view(array, Request::pin().copy(policy), look)),
+        hand: Hand::Lend(|array, policy, inspect| memory_view(array, Request::pin().copy(policy), inspect)),
     },
     Exporter {
         name: "`MemoryView`, indirect",
-        hand: Hand::Lend(|array, policy, look| {
-            memory_view(array, Request::pin().indirect().copy(policy), look)
+        hand: Hand::Lend(|array, policy, inspect| {
+            memory_view(array, Request::pin().indirect().copy(policy), inspect)
         }),
     },
     Exporter { name: "MemoryView of C", hand: Hand::Lend(objects::export) },
     Exporter {
         name: "`&[T]`",
-        hand: Hand::Lend(|array, policy, look| {
+        hand: Hand::Lend(|array, policy, inspect| {
             let request = Request::read().order(Order::RowMajor).copy(policy);
-            typed!(array, slice(request, look))
+            typed!(array, slice(request, inspect))
         }),
     },
     Exporter {
         name: "`&mut [T]`",
-        hand: Hand::Lend(|array, policy, look| {
+        hand: Hand::Lend(|array, policy, inspect| {
             let request = Request::write().order(Order::RowMajor).copy(policy);
-            typed!(array, slice(request, look))
+            typed!(array, slice(request, inspect))
         }),
     },
-    Exporter { name: "`Vec`", hand: Hand::Give(|array, look| typed!(array, vec(look))) },
+    Exporter { name: "`Vec`", hand: Hand::Give(|array, inspect| typed!(array, vec(inspect))) },
     Exporter { name: "DLPack", hand: Hand::Lend(dlpack_versioned) },
     Exporter { name: "DLPack before 1.0", hand: Hand::Lend(dlpack_legacy) },
     Exporter { name: "Arrow's C structs", hand: Hand::Lend(arrow_c::column) },
     Exporter {
         name: "`ndarray::Array`",
-        hand: Hand::Give(|array, look| typed!(array, crates::nd_owned(look))),
+        hand: Hand::Give(|array, inspect| typed!(array, crates::nd_owned(inspect))),
     },
     Exporter {
         name: "`ndarray::ArrayView`",
-        hand: Hand::Lend(|array, _, look| typed!(array, crates::nd_view(look))),
+        hand: Hand::Lend(|array, _, inspect| typed!(array, crates::nd_view(inspect))),
     },
     Exporter {
         name: "`nalgebra::DMatrix`",
-        hand: Hand::Give(|array, look| typed!(array, crates::na_owned(look))),
+        hand: Hand::Give(|array, inspect| typed!(array, crates::na_owned(inspect))),
     },
     Exporter {
         name: "`nalgebra::DMatrixView`",
-        hand: Hand::Lend(|array, _, look| typed!(array, crates::na_view(look))),
+        hand: Hand::Lend(|array, _, inspect| typed!(array, crates::na_view(inspect))),
     },
     Exporter { name: "`image`", hand: Hand::Lend(crates::flat_samples) },
     Exporter { name: "Arrow", hand: Hand::Lend(crates::arrow_column) },
@@ -131,16 +131,19 @@ pub(crate) const EXPORTERS: &[Exporter] = &[
     Exporter { name: "`safetensors::View`", hand: Hand::Lend(crates::leased_tensor) },
     Exporter {
         name: "shared memory, to read",
-        hand: Hand::Lend(|array, policy, look| shared(array, Request::pin().copy(policy), look)),
+        hand: Hand::Lend(|array, policy, inspect| shared(array, Request::pin().copy(policy), inspect)),
     },
     Exporter {
         name: "shared memory, to write",
-        hand: Hand::Lend(|array, policy, look| shared(array, Request::share().copy(policy), look)),
+        hand: Hand::Lend(|array, policy, inspect| shared(array, Request::share().copy(policy), inspect)),
     },
     Exporter { name: "raw file", hand: Hand::Lend(raw_file) },
     Exporter { name: "`.npy`", hand: Hand::Lend(npy_file) },
-    Exporter { name: "`.npz`", hand: Hand::Lend(|array, _, look| npz_file(array, false, look)) },
-    Exporter { name: "`.npz`, deflated", hand: Hand::Lend(|array, _, look| npz_file(array, true, look)) },
+    Exporter { name: "`.npz`", hand: Hand::Lend(|array, _, inspect| npz_file(array, false, inspect)) },
+    Exporter {
+        name: "`.npz`, deflated",
+        hand: Hand::Lend(|array, _, inspect| npz_file(array, true, inspect)),
+    },
     Exporter { name: "`.safetensors`", hand: Hand::Lend(safetensors_file) },
     Exporter { name: "PNG", hand: Hand::Lend(png_file) },
 ];
@@ -160,11 +163,11 @@ use typed;
 
 // ===== in this process
 
-fn memory_view(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+fn memory_view(array: &DArray, request: Request, inspect: Inspect<'_>) -> Result<(), No> {
     let view = crossdock::view(array, request)?;
     // SAFETY: the view leases the array, which keeps the pointers that its layout follows.
     let addresses = unsafe { addresses(view.as_ptr(), view.layout()) };
-    look(Lent {
+    inspect(ConsumerView {
         at: At::Address(addresses.first().copied().unwrap_or(view.as_ptr()).addr()),
         because: reason(view.grant().copied_because()),
         // SAFETY: clauses 1 and 2 of `walk`: the view leases the array, which keeps the pointers
@@ -175,10 +178,14 @@ fn memory_view(array: &DArray, request: Request, look: Look<'_>) -> Result<(), N
 }
 
 /// Elements that a consumer gets by reference, in order.
-fn slice<T: Element, const D: usize>(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+fn slice<T: Element, const D: usize>(
+    array: &DArray,
+    request: Request,
+    inspect: Inspect<'_>,
+) -> Result<(), No> {
     let view = crossdock::view(array, request)?;
     let slice = view.as_slice::<T>()?;
-    look(Lent {
+    inspect(ConsumerView {
         at: At::Address(slice.as_ptr().addr()),
         because: reason(view.grant().copied_because()),
         elements: &|| slice.iter().map(bytes_of).collect(),
@@ -192,9 +199,9 @@ fn bytes_of<T: Element>(element: &T) -> Vec<u8> {
 }
 
 /// The vector that the array was made of.
-fn vec<T: Element, const D: usize>(array: DArray, look: Look<'_>) -> Result<(), Rejected<DArray>> {
+fn vec<T: Element, const D: usize>(array: DArray, inspect: Inspect<'_>) -> Result<(), Rejected<DArray>> {
     let vec = Array::<T, D>::try_from(array)?.try_into_vec().map_err(again)?;
-    look(Lent {
+    inspect(ConsumerView {
         at: At::Address(vec.as_ptr().addr()),
         because: None,
         elements: &|| vec.iter().map(bytes_of).collect(),
@@ -223,26 +230,26 @@ fn tensor_elements(tensor: &abi::DLTensor) -> Vec<Vec<u8>> {
     unsafe { walk(first, &Layout::new(&shape, &strides, itemsize).unwrap()) }
 }
 
-fn dlpack_versioned(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+fn dlpack_versioned(array: &DArray, policy: CopyPolicy, inspect: Inspect<'_>) -> Result<(), No> {
     let exported = dlpack::export_versioned(array, &ExportOptions::new().copy(policy))?;
-    tensor(&exported.managed().dl_tensor, reason(exported.copied_because()), look);
+    tensor(&exported.managed().dl_tensor, reason(exported.copied_because()), inspect);
     Ok(())
 }
 
-fn dlpack_legacy(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+fn dlpack_legacy(array: &DArray, policy: CopyPolicy, inspect: Inspect<'_>) -> Result<(), No> {
     let exported = dlpack::export_legacy(array, &ExportOptions::new().copy(policy))?;
-    tensor(&exported.managed().dl_tensor, reason(exported.copied_because()), look);
+    tensor(&exported.managed().dl_tensor, reason(exported.copied_because()), inspect);
     Ok(())
 }
 
-fn tensor(tensor: &abi::DLTensor, because: Option<String>, look: Look<'_>) {
+fn tensor(tensor: &abi::DLTensor, because: Option<String>, inspect: Inspect<'_>) {
     let at = At::Address(tensor.data.addr() + tensor.byte_offset as usize);
-    look(Lent { at, because, elements: &|| tensor_elements(tensor) });
+    inspect(ConsumerView { at, because, elements: &|| tensor_elements(tensor) });
 }
 
 // ===== to another process
 
-fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
+fn shared(array: &DArray, request: Request, inspect: Inspect<'_>) -> Result<(), No> {
     let exported = shm::export(array, &request)?;
     let described = exported.description();
     let elements = || {
@@ -255,7 +262,7 @@ fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
         // description has no pointers.
         unsafe { walk(first, described.layout()) }
     };
-    look(Lent {
+    inspect(ConsumerView {
         at: At::Position(exported.fd().as_fd(), described.offset()),
         because: reason(exported.copied_because()),
         elements: &elements,
@@ -266,41 +273,41 @@ fn shared(array: &DArray, request: Request, look: Look<'_>) -> Result<(), No> {
 // ===== files
 
 /// A file has a copy of the elements. (There is no refusal to quote, since no policy changes that.)
-fn written(look: Look<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
-    look(Lent { at: At::Written, because: Some("a file is written".to_owned()), elements });
+fn written(inspect: Inspect<'_>, elements: &dyn Fn() -> Vec<Vec<u8>>) {
+    inspect(ConsumerView { at: At::Written, because: Some("a file is written".to_owned()), elements });
 }
 
-fn raw_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+fn raw_file(array: &DArray, _: CopyPolicy, inspect: Inspect<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     SaveOptions::new()
         .format(Format::Raw)
         .order(Order::ColumnMajor)
         .write(&mut file, &[("", array.clone())])?;
-    written(look, &|| elements(&file, array.shape(), array.dtype().itemsize(), true));
+    written(inspect, &|| elements(&file, array.shape(), array.dtype().itemsize(), true));
     Ok(())
 }
 
-fn npy_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+fn npy_file(array: &DArray, _: CopyPolicy, inspect: Inspect<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     npy::write(&mut file, array)?;
-    written(look, &|| npy_elements(&file, array.shape(), array.dtype().itemsize()));
+    written(inspect, &|| npy_elements(&file, array.shape(), array.dtype().itemsize()));
     Ok(())
 }
 
-fn npz_file(array: &DArray, deflated: bool, look: Look<'_>) -> Result<(), No> {
+fn npz_file(array: &DArray, deflated: bool, inspect: Inspect<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     SaveOptions::new().format(Format::Npz).deflated(deflated).write(&mut file, &[("a", array.clone())])?;
-    written(look, &|| npz_elements(&file, array.shape(), array.dtype().itemsize()));
+    written(inspect, &|| npz_elements(&file, array.shape(), array.dtype().itemsize()));
     Ok(())
 }
 
-fn safetensors_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+fn safetensors_file(array: &DArray, _: CopyPolicy, inspect: Inspect<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     SaveOptions::new()
         .format(Format::Safetensors)
         .metadata("made", "here")
         .write(&mut file, &[("a", array.clone())])?;
-    written(look, &|| {
+    written(inspect, &|| {
         let mut elements = safetensors_elements(&file, array.shape(), array.dtype().itemsize());
         // The format has one byte order.
         if array.dtype().byte_order() == Some(ByteOrder::Big) {
@@ -311,11 +318,11 @@ fn safetensors_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(),
     Ok(())
 }
 
-fn png_file(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+fn png_file(array: &DArray, _: CopyPolicy, inspect: Inspect<'_>) -> Result<(), No> {
     let mut file = Vec::new();
     png::write(&mut file, array)?;
     let swapped = !array.dtype().is_native();
-    written(look, &|| {
+    written(inspect, &|| {
         let mut elements = png_elements(&file);
         // Samples are native-endian.
         elements.iter_mut().for_each(|bytes| {

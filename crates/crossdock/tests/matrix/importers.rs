@@ -19,7 +19,7 @@ use crossdock::memory::Birth;
 use crossdock::view::{MemoryView, Producer, Refusal, Request};
 use crossdock::{Array, DArray, Error};
 
-use crate::classes::{Kind, Loan, Specimen, Swapped, Trade};
+use crate::classes::{ExportedMemory, Kind, Specimen, Swapped, Trade};
 use crate::files::{npy_header, npz, png, safetensors as safetensors_file, shared_memory, with_file};
 use crate::memories::foreign;
 use crate::objects;
@@ -200,7 +200,7 @@ fn producer(specimen: &Specimen) -> Result<Brought, No> {
 struct Context {
     shape: Vec<i64>,
     strides: Vec<i64>,
-    loan: Loan,
+    memory: ExportedMemory,
 }
 
 /// The tensor in the struct, the producer's context, and the address of element 0.
@@ -215,12 +215,12 @@ fn tensor(specimen: &Specimen) -> Result<(abi::DLTensor, *mut c_void, usize), No
     let mut context = Box::new(Context {
         shape: specimen.shape.iter().map(|&len| len as i64).collect(),
         strides: strides.iter().map(|&stride| stride as i64).collect(),
-        loan: specimen.lend(),
+        memory: specimen.lend(),
     });
-    let address = context.loan.first(specimen.offset);
-    let place = context.loan.place();
+    let address = context.memory.first(specimen.offset);
+    let place = context.memory.place();
     let tensor = abi::DLTensor {
-        data: context.loan.base().cast(),
+        data: context.memory.base().cast(),
         device: abi::DLDevice { device_type: place.kind().0, device_id: place.ordinal() },
         ndim: specimen.shape.len() as i32,
         dtype: abi::DLDataType { code: 1, bits: 16, lanes: 1 },

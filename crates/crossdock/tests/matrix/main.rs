@@ -123,7 +123,7 @@ fn triple(class: &Class, importer: &Importer, exporter: &Exporter) -> Verdict {
 
     let whole = inward.worse(outward);
     assert_eq!(is_origin, whole == Verdict::InPlace, "{way}: {whole:?}");
-    assert_eq!(specimen.loans(), 0, "{way}: what was lent was not given back");
+    assert_eq!(specimen.live_exports(), 0, "{way}: what was lent was not given back");
     whole
 }
 

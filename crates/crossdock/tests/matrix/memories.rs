@@ -156,10 +156,10 @@ fn device(specimen: &Specimen) -> DArray {
 
 /// An array in memory that was lent by a pointer, and the address of its element 0.
 pub(crate) fn foreign(specimen: &Specimen, birth: Birth) -> (DArray, usize) {
-    let mut loan = specimen.lend();
-    let (base, first, place) = (loan.base(), loan.first(specimen.offset), loan.place());
+    let mut memory = specimen.lend();
+    let (base, first, place) = (memory.base(), memory.first(specimen.offset), memory.place());
     let dtype = specimen.kind.dtype();
-    let release = move || drop(loan);
+    let release = move || drop(memory);
     let array = if specimen.is_indirect {
         let strides = [size_of::<*mut u8>() as isize, specimen.strides[1]];
         let layout =
@@ -168,8 +168,8 @@ pub(crate) fn foreign(specimen: &Specimen, birth: Birth) -> (DArray, usize) {
         // other code accesses them.
         unsafe { DArray::from_indirect(base, dtype, &layout, birth, release) }.unwrap()
     } else {
-        // SAFETY: the loan keeps `specimen.bytes.len()` bytes at that place until the release, and
-        // no other code accesses them.
+        // SAFETY: the memory keeps `specimen.bytes.len()` bytes at that place until the release,
+        // and no other code accesses them.
         let buffer = unsafe { Buffer::from_foreign(base, specimen.bytes.len(), place, birth, release) };
         over(buffer.unwrap(), specimen)
     };

@@ -9,8 +9,8 @@ use crossdock::bindings::memory_view::{self, ArrayObject, Class, Entry, Flags, V
 use crossdock::layout::Layout;
 use crossdock::view::CopyPolicy;
 
-use crate::classes::{Kind, Loan, Specimen, addresses, walk};
-use crate::exporters::{self, At, Lent, Look};
+use crate::classes::{ExportedMemory, Kind, Specimen, addresses, walk};
+use crate::exporters::{self, At, ConsumerView, Inspect};
 use crate::importers::{self, Brought, at_address};
 
 static CLASS: Class = Class { name: c"Specimen".as_ptr(), super_: ptr::null() };
@@ -29,7 +29,7 @@ struct Context {
     shape: Vec<isize>,
     strides: Vec<isize>,
     sub_offsets: Vec<isize>,
-    loan: Loan,
+    memory: ExportedMemory,
 }
 
 unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
@@ -41,10 +41,10 @@ unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
         shape: specimen.shape.iter().map(|&len| len as isize).collect(),
         strides: specimen.strides.clone(),
         sub_offsets: Vec::new(),
-        loan: specimen.lend(),
+        memory: specimen.lend(),
     });
-    object.address = context.loan.first(specimen.offset);
-    let mut data = context.loan.base();
+    object.address = context.memory.first(specimen.offset);
+    let mut data = context.memory.base();
     if specimen.is_indirect {
         context.strides[0] = size_of::<*mut u8>() as isize;
         context.sub_offsets = vec![0, -1];
@@ -103,7 +103,7 @@ pub(crate) fn import(specimen: &Specimen) -> Result<Brought, importers::No> {
 }
 
 /// Exports an array to a C consumer.
-pub(crate) fn export(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<(), exporters::No> {
+pub(crate) fn export(array: &DArray, _: CopyPolicy, inspect: Inspect<'_>) -> Result<(), exporters::No> {
     let object = ArrayObject::new(array.clone());
     let mut view = View::EMPTY;
     // SAFETY: `object` is a live object of a class of this library, and `view` is a writable
@@ -112,7 +112,7 @@ pub(crate) fn export(array: &DArray, _: CopyPolicy, look: Look<'_>) -> Result<()
     let layout = layout(&view);
     // SAFETY: the held view keeps the pointers that its layout follows.
     let addresses = unsafe { addresses(view.data.cast(), &layout) };
-    look(Lent {
+    inspect(ConsumerView {
         at: At::Address(addresses.first().copied().unwrap_or(view.data.cast_const().cast()).addr()),
         because: None,
         // SAFETY: clauses 1 and 2 of `walk`: the held view keeps the pointers and the elements of

@@ -264,6 +264,6 @@ fn run(
     expected[position..end].copy_from_slice(&new.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<_>>());
     assert!(bytes() == expected, "{way}: not what a copy made before would give");
     drop((into, from));
-    assert_eq!(specimen.loans(), 0, "{way}: what was lent was not given back");
+    assert_eq!(specimen.live_exports(), 0, "{way}: what was lent was not given back");
     Verdict::Assigned
 }

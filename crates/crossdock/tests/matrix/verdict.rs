@@ -10,7 +10,7 @@ use crossdock::view::{CopyPolicy, Request};
 use crossdock::{DArray, Rejected};
 
 use crate::classes::{Specimen, addresses, bytes_at, walk};
-use crate::exporters::{At, Exporter, Hand, Lent, Look, No as Refusal};
+use crate::exporters::{At, ConsumerView, Exporter, Hand, Inspect, No as Refusal};
 use crate::importers::{Brought, Importer, No, Origin};
 
 /// The results, the best first.
@@ -61,7 +61,7 @@ pub(crate) fn bring(importer: &Importer, specimen: &Specimen) -> (Option<Brought
     let brought = match answer {
         Ok(brought) => brought,
         Err(no) => {
-            assert_eq!(specimen.loans(), 0, "{} keeps what it did not take", importer.name);
+            assert_eq!(specimen.live_exports(), 0, "{} keeps what it did not take", importer.name);
             return match no {
                 No::CannotSay(what) => (None, Verdict::CannotSay(what.to_owned())),
                 No::Refused(why) => (None, Verdict::Refused(why).plain()),
@@ -157,7 +157,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Runs the export, and observes it.
-    fn ask(&self, hand: impl FnOnce(Look<'_>) -> Result<(), Refusal>) -> (Verdict, bool) {
+    fn ask(&self, hand: impl FnOnce(Inspect<'_>) -> Result<(), Refusal>) -> (Verdict, bool) {
         let (name, before) = (self.name, copied_bytes());
         let mut seen = None;
         let answer = hand(&mut |lent| seen = Some(self.look(&lent, copied_bytes() - before)));
@@ -174,7 +174,7 @@ impl<'a> Watch<'a> {
         (verdict.plain(), is_origin)
     }
 
-    fn look(&self, lent: &Lent<'_>, counted: u64) -> (Verdict, bool) {
+    fn look(&self, lent: &ConsumerView<'_>, counted: u64) -> (Verdict, bool) {
         let name = self.name;
         let in_place = match &lent.at {
             At::Written => false,
@@ -219,7 +219,7 @@ fn leases(array: &DArray) -> [bool; 4] {
         return requests.map(|request| array.export(&request.indirect()).is_ok());
     };
     let kinds = [LeaseKind::Read, LeaseKind::Write, LeaseKind::Share, LeaseKind::Pin];
-    kinds.map(|kind| buffer.hold(kind).is_ok())
+    kinds.map(|kind| buffer.device_lease(kind).is_ok())
 }
 
 /// Every element, by the naive reader.

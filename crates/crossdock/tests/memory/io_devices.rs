@@ -172,7 +172,7 @@ fn what_a_dropped_writer_could_not_write_is_told_and_its_lease_is_given_back() {
     let told = device::take_release_errors();
     assert_eq!((told.errors.len(), told.lost), (1, 0));
     assert!(told.errors[0].0 == device.place() && told.errors[0].1.is_device());
-    assert!(buffer.hold(LeaseKind::Write).is_ok());
+    assert!(buffer.device_lease(LeaseKind::Write).is_ok());
     assert_eq!(fetched(&buffer), counted(100));
 }
 
@@ -188,7 +188,7 @@ fn leases_hold_on_a_device_too() {
     let writer = FixedWriter::new(buffer.clone()).unwrap();
     assert_eq!(BufferReader::new(buffer.clone()).unwrap().lease(), Some(LeaseKind::Pin));
     drop(writer);
-    let holding = buffer.hold(LeaseKind::Write).unwrap();
+    let holding = buffer.device_lease(LeaseKind::Write).unwrap();
     let rejected = BufferReader::new(buffer.clone()).unwrap_err();
     assert!(rejected.error.is_conflict());
     assert_eq!(rejected.value.address(), buffer.address());

@@ -189,7 +189,8 @@ fn buffer_protocol(memory: &Memory, base: &Base, rng: &mut Rng) -> Option<DArray
 }
 
 fn interface(memory: &Memory, base: &Base, rng: &mut Rng) -> Option<DArray> {
-    let words = array_interface::Words::of(&base.dtype).ok().filter(|words| words.descr().is_none())?;
+    let words =
+        array_interface::InterfaceType::of(&base.dtype).ok().filter(|words| words.descr().is_none())?;
     let shape: Vec<isize> = base.shape.iter().map(|&len| len as isize).collect();
     let described = array_interface::Described {
         typestr: words.typestr(),

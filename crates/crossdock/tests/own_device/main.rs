@@ -7,7 +7,7 @@ use crossdock::array::ArrayOptions;
 use crossdock::buffer::Buffer;
 use crossdock::device::engine::{Engine, Start, Work};
 use crossdock::device::fenced::FencedDevice;
-use crossdock::device::{self, Device, Driver, Hold, MemoryManager};
+use crossdock::device::{self, Device, DeviceLease, Driver, MemoryManager};
 use crossdock::element::DType;
 use crossdock::exchange::protocol::arrow;
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
@@ -88,8 +88,8 @@ fn copies_with_options_go_to_the_host_where_it_is_named() {
 struct OfFenced(OnceLock<example::Compiled>);
 
 impl Engine for OfFenced {
-    fn start(&self, hold: &Hold) -> Result<Start> {
-        self.0.wait().start(hold)
+    fn start(&self, lease: &DeviceLease) -> Result<Start> {
+        self.0.wait().start(lease)
     }
 
     fn run(&self, work: &Work) -> Result<()> {
@@ -113,8 +113,8 @@ fn memory_of_another_manager_of_the_same_place_is_refused() {
     assert_eq!(bytes(&old), [1; 10], "its own manager copies it");
     let engine = after.clone().engine().unwrap().unwrap();
     assert!(engine.reaches(&*after) && !engine.reaches(&*before));
-    let hold = old.hold(crossdock::memory::LeaseKind::Pin).unwrap();
-    assert!(engine.start(&hold).unwrap_err().is_place());
+    let lease = old.device_lease(crossdock::memory::LeaseKind::Pin).unwrap();
+    assert!(engine.start(&lease).unwrap_err().is_place());
     // Memory of the place that no manager allocated has no object.
     // SAFETY: the place is a device, whose memory the CPU never accesses, and the device refuses
     // memory without an object.

@@ -141,11 +141,11 @@ fn what_contradicts_itself_is_refused() {
 #[test]
 fn lending_keeps_others_from_relying_on_constancy() {
     let array = Array::from_vec(vec![1u8, 2, 3], [3]).unwrap();
-    let loan = lend(&array.clone().into()).unwrap();
+    let lease = lend(&array.clone().into()).unwrap();
     let another = lend(&array.clone().into()).unwrap();
-    assert!(!loan.is_readonly() && array.exported().contains(Protocols::PEP3118));
+    assert!(!lease.is_readonly() && array.exported().contains(Protocols::PEP3118));
     assert!(array.read().unwrap_err().is_conflict() && array.write().unwrap_err().is_conflict());
-    drop((loan, another));
+    drop((lease, another));
     let reader = array.read().unwrap();
     assert!(lend(&array.clone().into()).err().unwrap().is_conflict());
     let beside = lend(&DArray::from(array.clone()).into_readonly()).unwrap();

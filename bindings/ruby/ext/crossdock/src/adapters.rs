@@ -21,19 +21,19 @@ use rb_sys::VALUE;
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::{self, Wrapped};
 use crate::import;
-use crate::keep::{self, Held, Loan};
+use crate::keep::{self, Held, ObjectLease};
 
 /// A block that is called after the memory was last used.
 struct Callback;
 
-impl Loan for Callback {
+impl ObjectLease for Callback {
     fn give_back(&mut self, pair: VALUE) {
         let called = protect(|| {
             // SAFETY: `pair` is the Array of owner and Proc from `adopt`, which the keeper marks
             // until this function returns.
             let block = unsafe { rb_sys::rb_ary_entry(pair, 1) };
-            // SAFETY: a `Loan` runs on a thread that holds Ruby's lock, outside of a sweep, so it
-            // may allocate; `protect` catches exceptions.
+            // SAFETY: an `ObjectLease` runs on a thread that holds Ruby's lock, outside of a sweep,
+            // so it may allocate; `protect` catches exceptions.
             let nothing = unsafe { rb_sys::rb_ary_new() };
             // SAFETY: entry 1 of the pair is a Proc, and `nothing` is an Array; `protect` catches
             // what the block raises.
@@ -150,7 +150,7 @@ impl Lock {
     }
 }
 
-impl Loan for Lock {
+impl ObjectLease for Lock {
     fn give_back(&mut self, buffer: VALUE) {
         let is_last = {
             let mut locked = locked();

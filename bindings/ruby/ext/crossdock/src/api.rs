@@ -18,7 +18,7 @@ use crate::entry::entered;
 use crate::error::{CROSSDOCK, Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::import;
-use crate::keep::{self, Loan};
+use crate::keep::{self, ObjectLease};
 use crate::typed::{Functions, Type};
 
 /// The C struct `xdr_memory`.
@@ -62,10 +62,10 @@ struct Told {
 // documents.
 unsafe impl Send for Told {}
 
-impl Loan for Told {
+impl ObjectLease for Told {
     fn give_back(&mut self, _: VALUE) {
         let told = protect(|| {
-            // SAFETY: the extension passed this function for this context; a loan is given back
+            // SAFETY: the extension passed this function for this context; a lease is given back
             // once, so it is called once.
             unsafe { (self.release)(self.context) };
             rb_sys::Qnil as VALUE
@@ -80,11 +80,11 @@ unsafe extern "C" fn array_from_memory(memory: *const Memory) -> VALUE {
         // SAFETY: the header requires `memory` to point to a valid `xdr_memory` for the duration of
         // the call.
         let memory = unsafe { &*memory };
-        let loan = memory
+        let lease = memory
             .release
-            .map(|release| Box::new(Told { release, context: memory.context }) as Box<dyn Loan>);
+            .map(|release| Box::new(Told { release, context: memory.context }) as Box<dyn ObjectLease>);
         // From here on, `held` releases the memory on every error.
-        let held = keep::hold(memory.owner, loan);
+        let held = keep::hold(memory.owner, lease);
         // SAFETY: the header requires `dtype` to be a C string, which outlives this call.
         let dtype = unsafe { CStr::from_ptr(memory.dtype) }.to_string_lossy();
         let dtype: DType =

@@ -22,9 +22,9 @@ use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
-use crate::keep::{self, Held, Loan};
+use crate::keep::{self, Held, ObjectLease};
 use crate::policy;
-use crate::pressure::{self, Kept, again};
+use crate::pressure::{self, ReportedMemory, again};
 use crate::value::name;
 
 /// `Crossdock::ArrowColumn`.
@@ -41,7 +41,7 @@ struct Column {
     array: Box<UnsafeCell<ArrowArray>>,
     copied_nbytes: usize,
     /// The report of the memory to Ruby's collector. `None` for a column of another producer.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<ReportedMemory>>,
 }
 
 impl DataTypeFunctions for Column {
@@ -96,13 +96,13 @@ trait Struct: Sized + 'static {
     unsafe fn release_of(this: *mut Self) -> *mut Option<unsafe extern "C" fn(*mut Self)>;
 
     /// A struct with the content of `theirs`, which stays unreleased until this one is released.
-    fn lent_on(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self;
+    fn forwarded(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self;
 
-    /// Returns the hold in a struct of [`Struct::lent_on`].
+    /// Returns the hold in a struct of [`Struct::forwarded`].
     ///
     /// # Safety
     ///
-    /// 1. `this` points to a struct that `lent_on` made, or to a copy of its bytes.
+    /// 1. `this` points to a struct that `forwarded` made, or to a copy of its bytes.
     /// 2. It is called once for that struct.
     unsafe fn held(this: *mut Self) -> Box<Held>;
 }
@@ -116,15 +116,15 @@ macro_rules! structs {
                 unsafe { &raw mut (*this).release }
             }
 
-            fn lent_on(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self {
+            fn forwarded(theirs: &Self, release: unsafe extern "C" fn(*mut Self), held: *mut Held) -> Self {
                 Self { release: Some(release), private_data: held.cast(), ..*theirs }
             }
 
             unsafe fn held(this: *mut Self) -> Box<Held> {
-                // SAFETY: clause 1 of `# Safety`: `this` points to a readable struct that `lent_on`
-                // filled in.
+                // SAFETY: clause 1 of `# Safety`: `this` points to a readable struct that
+                // `forwarded` filled in.
                 let held = unsafe { (*this).private_data };
-                // SAFETY: clause 1: `lent_on` stored the pointer of a leaked `Box<Held>` there;
+                // SAFETY: clause 1: `forwarded` stored the pointer of a leaked `Box<Held>` there;
                 // clause 2: it is unboxed once.
                 unsafe { Box::from_raw(held.cast()) }
             }
@@ -154,16 +154,16 @@ unsafe fn release<S: Struct>(this: *mut S) {
 }
 
 /// A struct of another producer that was moved here, and that a Ruby thread releases.
-struct Borrowed<S: Struct>(Box<UnsafeCell<S>>);
+struct BorrowedStruct<S: Struct>(Box<UnsafeCell<S>>);
 
-// SAFETY: only `give_back` accesses the struct, on a thread that holds Ruby's lock (`Loan`).
-unsafe impl<S: Struct> Send for Borrowed<S> {}
+// SAFETY: only `give_back` accesses the struct, on a thread that holds Ruby's lock (`ObjectLease`).
+unsafe impl<S: Struct> Send for BorrowedStruct<S> {}
 
-impl<S: Struct> Loan for Borrowed<S> {
+impl<S: Struct> ObjectLease for BorrowedStruct<S> {
     fn give_back(&mut self, _: VALUE) {
         let released = protect(|| {
             // SAFETY: clause 1 of `release`: this is a Ruby thread, as `moved` requires; clause 2:
-            // the box is private to this loan.
+            // the box is private to this lease.
             unsafe { release(self.0.get()) };
             rb_sys::Qnil as VALUE
         });
@@ -173,12 +173,12 @@ impl<S: Struct> Loan for Borrowed<S> {
 }
 
 unsafe extern "C" fn release_lent_on<S: Struct>(this: *mut S) {
-    // SAFETY: a consumer calls `release` with a valid struct that `lent_on` made, or to which its
+    // SAFETY: a consumer calls `release` with a valid struct that `forwarded` made, or to which its
     // bytes were moved.
     let function = unsafe { S::release_of(this) };
     // SAFETY: the struct is valid, and the protocol forbids concurrent calls of `release`.
     if unsafe { function.replace(None) }.is_some() {
-        // SAFETY: clause 1 of `Struct::held`: `lent_on` set this release function; clause 2: the
+        // SAFETY: clause 1 of `Struct::held`: `forwarded` set this release function; clause 2: the
         // `replace` just took the mark, so this runs once.
         drop(unsafe { S::held(this) });
     }
@@ -203,11 +203,11 @@ unsafe fn moved<S: Struct>(theirs: *mut S, owner: VALUE) -> Option<S> {
     // SAFETY: clause 1 of `# Safety`: `theirs` is writable; null marks it as moved.
     unsafe { function.write(None) };
     let pointer = own.get();
-    let held = keep::hold(owner, Some(Box::new(Borrowed(own))));
+    let held = keep::hold(owner, Some(Box::new(BorrowedStruct(own))));
     // SAFETY: `held` owns the box, whose address is stable, and only uses it when it is dropped,
     // after this reference.
     let theirs = unsafe { &*pointer };
-    Some(S::lent_on(theirs, release_lent_on::<S>, Box::into_raw(Box::new(held))))
+    Some(S::forwarded(theirs, release_lent_on::<S>, Box::into_raw(Box::new(held))))
 }
 
 fn export(ruby: &Ruby, this: Wrapped, copy: Value, whole: bool, title: Value, mask: Value) -> Result<Column> {
@@ -365,13 +365,13 @@ fn import(ruby: &Ruby, schema: usize, array: usize, form: Value, source: Value) 
     // structs, or 0; this cannot be checked.
     let (mut schema, mut array) = unsafe { both(ruby, schema, array, rb_sys::Qnil as VALUE) }?;
     // SAFETY: `both` moved the structs into local variables, so no other code has them, and
-    // `lent_on` made them releasable on any thread.
+    // `forwarded` made them releasable on any thread.
     let imported = unsafe { arrow::take_over(&mut schema, &mut array) }?;
     how(ruby, imported, Origin(<&Column>::try_convert(source).ok().and_then(|column| column.kept.clone())))
 }
 
 /// The report to Ruby's collector of a column's memory, if a `Crossdock` object exported it.
-struct Origin(Option<Arc<Kept>>);
+struct Origin(Option<Arc<ReportedMemory>>);
 
 impl Origin {
     fn wrap(&self, ruby: &Ruby, array: DArray) -> Result<Wrapped> {

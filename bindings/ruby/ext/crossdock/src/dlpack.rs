@@ -23,9 +23,9 @@ use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
-use crate::keep::{self, Held, Loan};
+use crate::keep::{self, Held, ObjectLease};
 use crate::policy;
-use crate::pressure::{self, Kept, again};
+use crate::pressure::{self, ReportedMemory, again};
 
 /// `Crossdock::DLPack`.
 ///
@@ -42,7 +42,7 @@ struct Capsule {
     is_versioned: bool,
     copied_nbytes: usize,
     /// The report of the memory to Ruby's collector. `None` for a tensor of another producer.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<ReportedMemory>>,
 }
 
 impl DataTypeFunctions for Capsule {
@@ -94,7 +94,7 @@ trait Tensor: Sized + 'static {
     /// # Safety
     ///
     /// `this` points to a readable struct of this kind, of any version.
-    unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self>;
+    unsafe fn forwarded(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self>;
 }
 
 impl Tensor for DLManagedTensorVersioned {
@@ -103,7 +103,7 @@ impl Tensor for DLManagedTensorVersioned {
         unsafe { (*this).deleter }
     }
 
-    unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
+    unsafe fn forwarded(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
         // SAFETY: `# Safety`: a readable struct; `version` is at the same offset in every version.
         let version = unsafe { (*this).version };
         if version.major != VERSION.major {
@@ -123,7 +123,7 @@ impl Tensor for DLManagedTensor {
         unsafe { (*this).deleter }
     }
 
-    unsafe fn lent_on(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
+    unsafe fn forwarded(this: *const Self, deleter: unsafe extern "C" fn(*mut Self)) -> Option<Self> {
         // SAFETY: `# Safety`: `this` points to a readable legacy struct, which has one version.
         let dl_tensor = unsafe { (*this).dl_tensor };
         Some(Self { dl_tensor, manager_ctx: ptr::null_mut(), deleter: Some(deleter) })
@@ -144,16 +144,16 @@ unsafe fn delete<T: Tensor>(tensor: *mut T) {
 }
 
 /// A tensor of another producer with its deleter, which a Ruby thread calls.
-struct Borrowed<T: Tensor>(*mut T, unsafe extern "C" fn(*mut T));
+struct BorrowedTensor<T: Tensor>(*mut T, unsafe extern "C" fn(*mut T));
 
-// SAFETY: only `give_back` uses the pointers, on a thread that holds Ruby's lock (`Loan`).
-unsafe impl<T: Tensor> Send for Borrowed<T> {}
+// SAFETY: only `give_back` uses the pointers, on a thread that holds Ruby's lock (`ObjectLease`).
+unsafe impl<T: Tensor> Send for BorrowedTensor<T> {}
 
-impl<T: Tensor> Loan for Borrowed<T> {
+impl<T: Tensor> ObjectLease for BorrowedTensor<T> {
     fn give_back(&mut self, _: VALUE) {
         let deleted = protect(|| {
-            // SAFETY: clause 2 of `LentOn::of`: the deleter may be called on Ruby threads, and a
-            // loan is given back once.
+            // SAFETY: clause 2 of `ForwardedTensor::of`: the deleter may be called on Ruby threads,
+            // and a lease is given back once.
             unsafe { (self.1)(self.0) };
             rb_sys::Qnil as VALUE
         });
@@ -164,14 +164,14 @@ impl<T: Tensor> Loan for Borrowed<T> {
 
 /// A new struct for a tensor of another producer.
 #[repr(C)]
-struct LentOn<T> {
+struct ForwardedTensor<T> {
     // The first field, so that its address is that of the allocation.
     tensor: T,
     // Kept for its drop.
     _held: Held,
 }
 
-impl<T: Tensor> LentOn<T> {
+impl<T: Tensor> ForwardedTensor<T> {
     /// # Safety
     ///
     /// 1. `theirs` is null, or points to a tensor as `dlpack::import_versioned` or
@@ -183,18 +183,20 @@ impl<T: Tensor> LentOn<T> {
         }
         // SAFETY: clause 1 of `# Safety`: `theirs` is not null (checked above), so it is a readable
         // struct of this kind.
-        let Some(tensor) = (unsafe { T::lent_on(theirs, Self::delete) }) else { return theirs };
+        let Some(tensor) = (unsafe { T::forwarded(theirs, Self::delete) }) else { return theirs };
         // SAFETY: clause 1 of `# Safety`: a readable struct of this kind. Without a deleter, the
         // struct is not used again.
         let deleter = unsafe { T::deleter(theirs) };
-        let held =
-            keep::hold(owner, deleter.map(|deleter| Box::new(Borrowed(theirs, deleter)) as Box<dyn Loan>));
+        let held = keep::hold(
+            owner,
+            deleter.map(|deleter| Box::new(BorrowedTensor(theirs, deleter)) as Box<dyn ObjectLease>),
+        );
         Box::into_raw(Box::new(Self { tensor, _held: held })).cast()
     }
 
     unsafe extern "C" fn delete(tensor: *mut T) {
-        // SAFETY: `of` boxed a `LentOn` whose first field is this tensor, and consumers call the
-        // deleter once.
+        // SAFETY: `of` boxed a `ForwardedTensor` whose first field is this tensor, and consumers
+        // call the deleter once.
         drop(unsafe { Box::from_raw(tensor.cast::<Self>()) });
     }
 }
@@ -237,9 +239,9 @@ fn wrap(ruby: &Ruby, address: usize, is_versioned: bool, owner: Value) -> Result
     }
     if !is_versioned {
         let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensor>(address);
-        // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of a tensor
-        // that `owner` keeps alive; it cannot be checked.
-        return Ok(Capsule::new(unsafe { LentOn::of(tensor, owner.as_raw()) }.cast(), false, 0));
+        // SAFETY: clauses 1 and 2 of `ForwardedTensor::of`: the Ruby caller passes the address of a
+        // tensor that `owner` keeps alive; it cannot be checked.
+        return Ok(Capsule::new(unsafe { ForwardedTensor::of(tensor, owner.as_raw()) }.cast(), false, 0));
     }
     let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensorVersioned>(address);
     // SAFETY: the Ruby caller passes the address of a live versioned tensor, which is not 0;
@@ -252,9 +254,9 @@ fn wrap(ruby: &Ruby, address: usize, is_versioned: bool, owner: Value) -> Result
         );
         return Err(Failure::argument(ruby, text));
     }
-    // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of a tensor that
-    // `owner` keeps alive; it cannot be checked.
-    Ok(Capsule::new(unsafe { LentOn::of(tensor, owner.as_raw()) }.cast(), true, 0))
+    // SAFETY: clauses 1 and 2 of `ForwardedTensor::of`: the Ruby caller passes the address of a
+    // tensor that `owner` keeps alive; it cannot be checked.
+    Ok(Capsule::new(unsafe { ForwardedTensor::of(tensor, owner.as_raw()) }.cast(), true, 0))
 }
 
 fn used(ruby: &Ruby) -> Failure {
@@ -309,16 +311,16 @@ fn import(ruby: &Ruby, source: Value, is_versioned: bool, writable: bool) -> Res
             let tensor = ptr::with_exposed_provenance_mut::<c_void>(address);
             let nobody = rb_sys::Qnil as VALUE;
             let tensor: *mut c_void = if is_versioned {
-                // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of an
-                // unconsumed versioned tensor, or 0; it cannot be checked.
-                unsafe { LentOn::of(tensor.cast::<DLManagedTensorVersioned>(), nobody) }.cast()
+                // SAFETY: clauses 1 and 2 of `ForwardedTensor::of`: the Ruby caller passes the
+                // address of an unconsumed versioned tensor, or 0; it cannot be checked.
+                unsafe { ForwardedTensor::of(tensor.cast::<DLManagedTensorVersioned>(), nobody) }.cast()
             } else {
-                // SAFETY: clauses 1 and 2 of `LentOn::of`: the Ruby caller passes the address of an
-                // unconsumed legacy tensor, or 0; it cannot be checked.
-                unsafe { LentOn::of(tensor.cast::<DLManagedTensor>(), nobody) }.cast()
+                // SAFETY: clauses 1 and 2 of `ForwardedTensor::of`: the Ruby caller passes the
+                // address of an unconsumed legacy tensor, or 0; it cannot be checked.
+                unsafe { ForwardedTensor::of(tensor.cast::<DLManagedTensor>(), nobody) }.cast()
             };
-            // SAFETY: `LentOn::of` returned a tensor of this kind that only this function has, or
-            // the caller's own one of an unknown version.
+            // SAFETY: `ForwardedTensor::of` returned a tensor of this kind that only this function
+            // has, or the caller's own one of an unknown version.
             unsafe { imported(tensor, is_versioned, writable) }?
         }
     };

@@ -46,7 +46,7 @@ const _: () = {
 /// Fills in a view; Ruby's `rb_memory_view_get` leaves it uninitialised.
 unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
-        let Some(loan) = handle::find(obj).and_then(handle::Handle::loan) else {
+        let Some(export) = handle::find(obj).and_then(handle::Handle::export) else {
             memory_view::keep_refusal(&"the array was released");
             return false;
         };
@@ -60,11 +60,11 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
         let view = unsafe { &mut *view.cast::<View>() };
         let lent = if handle::is_frozen(obj) {
             // Several Ractors may have the object.
-            loan.lend(view, flags)
+            export.lend(view, flags)
         } else {
             // SAFETY: the object is not frozen, so only one Ractor has it, and the threads of a
             // Ractor run one at a time.
-            unsafe { loan.lend_alone(view, flags) }
+            unsafe { export.lend_alone(view, flags) }
         };
         if lent.is_err() {
             return false;
@@ -95,7 +95,7 @@ unsafe extern "C" fn release(_: VALUE, view: *mut rb_memory_view_t) -> bool {
 }
 
 unsafe extern "C" fn available(obj: VALUE) -> bool {
-    handle::find(obj).and_then(handle::Handle::loan).is_some()
+    handle::find(obj).and_then(handle::Handle::export).is_some()
 }
 
 /// Registers the producer for `Crossdock::Array` and its subclasses.

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::bindings::files::{Header, NewFile};
+use crossdock::bindings::files::{NewFile, NpyHeader};
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions, SaveOptions, npy};
 use crossdock::layout::Order;
@@ -214,7 +214,8 @@ fn to_npy(ruby: &Ruby, this: Wrapped) -> Result<Option<RString>> {
     let array = this.array()?;
     let dtype = array.dtype();
     // NumPy has no elements with axes: those of sub-arrays would become axes of the array.
-    let is_spelt = dtype.as_subarray().is_none() && Header::new(dtype.clone(), &[], Order::RowMajor).is_ok();
+    let is_spelt =
+        dtype.as_subarray().is_none() && NpyHeader::new(dtype.clone(), &[], Order::RowMajor).is_ok();
     if !is_spelt {
         return Ok(None);
     }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crossdock::DArray;
-use crossdock::bindings::memory_view::StandingLoan;
+use crossdock::bindings::memory_view::CachedExport;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{IntoValue, RClass, Ruby, TryConvert, Value, method, prelude::*};
 use rb_sys::rbimpl_typeddata_flags as Flags;
@@ -15,7 +15,7 @@ use rb_sys::{RTYPEDDATA_GET_DATA, RTYPEDDATA_P, RTYPEDDATA_TYPE, VALUE, rb_data_
 use crate::class::ARRAY;
 use crate::error::{Failure, Result};
 use crate::keep;
-use crate::pressure::Kept;
+use crate::pressure::ReportedMemory;
 use crate::typed::{Functions, Type};
 
 /// The content of a `Crossdock::Array`.
@@ -26,22 +26,22 @@ use crate::typed::{Functions, Type};
 ///    hold the lock of the Ractor that owns the object, and never touch a frozen object, which
 ///    other Ractors may have: a reference is valid until the next call that may run Ruby code.
 pub(crate) struct Handle {
-    loan: UnsafeCell<Option<Content>>,
-    /// Released while a consumer had a view: the loan stays until the object goes.
+    content: UnsafeCell<Option<ArrayContent>>,
+    /// Released while a consumer had a view: the export stays until the object goes.
     is_over: Cell<bool>,
 }
 
 /// An array with its exports, and the report of its memory to the collector: `None` if another
 /// object reports it.
-struct Content {
-    loan: StandingLoan,
-    kept: Option<Arc<Kept>>,
+struct ArrayContent {
+    export: CachedExport,
+    kept: Option<Arc<ReportedMemory>>,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
         let data = self.data();
-        if let Some(kept) = self.loan.get_mut().as_ref().and_then(|content| content.kept.as_ref()) {
+        if let Some(kept) = self.content.get_mut().as_ref().and_then(|content| content.kept.as_ref()) {
             kept.leave(data);
         }
     }
@@ -58,7 +58,7 @@ static TYPE: Type = Type::new(
 
 /// An object without an array, like a released one, until `fill_in` gives it one.
 unsafe extern "C" fn allocate(class: VALUE) -> VALUE {
-    let handle = Handle { loan: UnsafeCell::new(None), is_over: Cell::new(false) };
+    let handle = Handle { content: UnsafeCell::new(None), is_over: Cell::new(false) };
     let data = Box::into_raw(Box::new(handle));
     // SAFETY: a class whose objects are of this type, and a box that `free` takes back. If Ruby
     // raises for lack of memory, the box leaks.
@@ -90,9 +90,9 @@ unsafe extern "C" fn size(data: *const c_void) -> rb_sys::size_t {
     // SAFETY: `data` is the box that `wrap` or `allocate` leaked, and the object is alive. By
     // Handle 1 the array stays, since no Ruby code runs meanwhile.
     let handle = unsafe { &*data.cast::<Handle>() };
-    let own = handle.content().map_or(0, |Content { loan, kept }| {
+    let own = handle.content().map_or(0, |ArrayContent { export, kept }| {
         let memory = kept.as_ref().map_or(0, |kept| kept.told_by(handle.data()));
-        size_of_val(loan.array()) + loan.array().rank() * 2 * size_of::<usize>() + memory
+        size_of_val(export.array()) + export.array().rank() * 2 * size_of::<usize>() + memory
     });
     (size_of::<Handle>() + own) as rb_sys::size_t
 }
@@ -131,15 +131,15 @@ pub(crate) fn is_frozen(value: VALUE) -> bool {
 impl Handle {
     /// The content, unless it was taken out.
     #[inline(always)]
-    fn content(&self) -> Option<&Content> {
+    fn content(&self) -> Option<&ArrayContent> {
         // SAFETY: Handle 1: the reference is used until the next call that may run Ruby code.
-        unsafe { &*self.loan.get() }.as_ref()
+        unsafe { &*self.content.get() }.as_ref()
     }
 
     /// The array and its exports, unless it was released.
     #[inline(always)]
-    pub(crate) fn loan(&self) -> Option<&StandingLoan> {
-        self.content().filter(|_| !self.is_over.get()).map(|content| &content.loan)
+    pub(crate) fn export(&self) -> Option<&CachedExport> {
+        self.content().filter(|_| !self.is_over.get()).map(|content| &content.export)
     }
 
     /// A number that distinguishes this object from others.
@@ -176,12 +176,12 @@ impl Wrapped {
 
     /// Whether there is no array to read: it was released, or not filled in.
     pub(crate) fn is_released(this: Self) -> bool {
-        find(this.0.as_raw()).and_then(Handle::loan).is_none()
+        find(this.0.as_raw()).and_then(Handle::export).is_none()
     }
 
     /// Moves the array of another object into an object that was only allocated, as YAML does.
     pub(crate) fn fill_in(ruby: &Ruby, this: Self, other: Self) -> Result<()> {
-        let content = Content { loan: StandingLoan::new(other.array()?), kept: other.kept() };
+        let content = ArrayContent { export: CachedExport::new(other.array()?), kept: other.kept() };
         let Some(handle) = find(this.0.as_raw()).filter(|handle| handle.content().is_none()) else {
             return Err(Failure::ours(ruby, "the array is there: only one that was allocated is filled in"));
         };
@@ -191,7 +191,7 @@ impl Wrapped {
         }
         // SAFETY: Handle 1: no reference is held across a call, and no other Ractor can have an
         // object that is not frozen.
-        unsafe { *handle.loan.get() = Some(content) };
+        unsafe { *handle.content.get() = Some(content) };
         Ok(())
     }
 
@@ -203,21 +203,26 @@ impl Wrapped {
 
     /// Like `new`, with a class that is `Crossdock::Array` or a subclass.
     pub(crate) fn new_as(ruby: &Ruby, class: RClass, array: DArray) -> Result<Self> {
-        let kept = Kept::of(&array)?;
+        let kept = ReportedMemory::of(&array)?;
         Self::wrap(ruby, class, array, kept)
     }
 
     /// A new object around an array whose memory the collector knows already: another object has
     /// reported it, or another Ruby object owns it.
-    pub(crate) fn sharing(ruby: &Ruby, array: DArray, kept: Option<Arc<Kept>>) -> Result<Self> {
+    pub(crate) fn sharing(ruby: &Ruby, array: DArray, kept: Option<Arc<ReportedMemory>>) -> Result<Self> {
         Self::wrap(ruby, ruby.get_inner(&ARRAY), array, kept)
     }
 
     /// Like `sharing`, with a class that is `Crossdock::Array` or a subclass.
-    pub(crate) fn wrap(_: &Ruby, class: RClass, array: DArray, kept: Option<Arc<Kept>>) -> Result<Self> {
+    pub(crate) fn wrap(
+        _: &Ruby,
+        class: RClass,
+        array: DArray,
+        kept: Option<Arc<ReportedMemory>>,
+    ) -> Result<Self> {
         keep::give_back();
-        let loan = UnsafeCell::new(Some(Content { loan: StandingLoan::new(array), kept }));
-        let handle = Box::new(Handle { loan, is_over: Cell::new(false) });
+        let content = UnsafeCell::new(Some(ArrayContent { export: CachedExport::new(array), kept }));
+        let handle = Box::new(Handle { content, is_over: Cell::new(false) });
         if let Some(kept) = handle.content().and_then(|content| content.kept.as_ref()) {
             // The first object on some memory reports its bytes.
             let _told = kept.told_by(handle.data());
@@ -248,8 +253,8 @@ impl Wrapped {
 
     /// The array, until the next call that may run Ruby code (Handle 1).
     pub(crate) fn look<'a>(self) -> Result<&'a DArray> {
-        let loan = find(self.0.as_raw()).and_then(Handle::loan);
-        loan.map(StandingLoan::array).ok_or_else(|| {
+        let export = find(self.0.as_raw()).and_then(Handle::export);
+        export.map(CachedExport::array).ok_or_else(|| {
             Failure::ours(
                 &Ruby::get_with(self.0),
                 "the array was released: nothing can be read from it any more",
@@ -268,7 +273,7 @@ impl Wrapped {
     }
 
     /// The report of this array's memory to the collector.
-    pub(crate) fn kept(self) -> Option<Arc<Kept>> {
+    pub(crate) fn kept(self) -> Option<Arc<ReportedMemory>> {
         find(self.0.as_raw()).and_then(Handle::content).and_then(|content| content.kept.clone())
     }
 
@@ -309,12 +314,12 @@ impl Wrapped {
             return Err(Failure::Raised(magnus::Error::new(ruby.exception_frozen_error(), text)));
         }
         if let Some(handle) = find(this.0.as_raw()) {
-            if handle.loan().is_some_and(StandingLoan::is_shown) {
+            if handle.export().is_some_and(CachedExport::is_shown) {
                 handle.is_over.set(true);
             } else if !handle.is_over.get() {
                 // SAFETY: Handle 1: no reference is held across a call, and only one Ractor, which
                 // runs this thread, has an object that is not frozen.
-                let content = unsafe { &mut *handle.loan.get() }.take();
+                let content = unsafe { &mut *handle.content.get() }.take();
                 if let Some(kept) = content.as_ref().and_then(|content| content.kept.as_ref()) {
                     kept.leave(handle.data());
                 }

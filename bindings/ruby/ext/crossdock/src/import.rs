@@ -12,7 +12,7 @@ use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_get, rb_memory_view_r
 
 use crate::error::{CROSSDOCK, Failure, Result};
 use crate::handle::Wrapped;
-use crate::keep::{self, Held, Loan};
+use crate::keep::{self, Held, ObjectLease};
 use crate::producers::{self, Producer};
 
 /// Whether an object's class has a producer of MemoryViews.
@@ -61,7 +61,7 @@ fn lent(ruby: &Ruby, object: Value, producer: Producer, writable: bool) -> Resul
             // SAFETY: `pointer` comes from the boxed, initialised struct; `export` asserts that it
             // has the layout of `View`.
             let copy = unsafe { pointer.cast::<View>().read() };
-            let held = keep::hold(pinned, Some(Box::new(Borrowed { view, by: released })));
+            let held = keep::hold(pinned, Some(Box::new(BorrowedView { view, by: released })));
             return Ok((copy, held));
         }
         // Discards what a producer wrote before it refused.
@@ -135,25 +135,25 @@ enum By {
 }
 
 /// A view to release.
-struct Borrowed {
+struct BorrowedView {
     view: Box<rb_memory_view_t>,
     by: By,
 }
 
-// SAFETY: only `give_back` uses the pointers, on a thread that holds Ruby's lock (`Loan`).
-unsafe impl Send for Borrowed {}
+// SAFETY: only `give_back` uses the pointers, on a thread that holds Ruby's lock (`ObjectLease`).
+unsafe impl Send for BorrowedView {}
 
-impl Loan for Borrowed {
+impl ObjectLease for BorrowedView {
     fn give_back(&mut self, object: VALUE) {
         let view: *mut rb_memory_view_t = &raw mut *self.view;
         let released = protect(|| {
             match self.by {
-                // SAFETY: `rb_memory_view_get` filled in this view; a loan is given back once,
+                // SAFETY: `rb_memory_view_get` filled in this view; a lease is given back once,
                 // after the last handle on the memory went.
                 By::Ruby => _ = unsafe { rb_memory_view_release(view) },
                 By::Producer(None) => {}
                 // SAFETY: this producer filled in the view for `object`, which the keeper marks; a
-                // loan is given back once.
+                // lease is given back once.
                 By::Producer(Some(release)) => _ = unsafe { release(object, view) },
             }
             rb_sys::Qnil as VALUE

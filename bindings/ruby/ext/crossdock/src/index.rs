@@ -52,7 +52,7 @@ unsafe fn arguments<'a>(argc: c_int, argv: *const VALUE) -> &'a [VALUE] {
 /// An element, for plain Fixnum indices; `None` for everything slower, including errors.
 #[inline(always)]
 fn quick(this: VALUE, args: &[VALUE]) -> Option<VALUE> {
-    let array = handle::find(this)?.loan()?.array();
+    let array = handle::find(this)?.export()?.array();
     let shape = array.shape();
     if args.len() != shape.len() || args.len() > FEW {
         return None;

@@ -2,7 +2,7 @@
 //! lent, and released by a thread that holds Ruby's lock.
 //!
 //! ```text
-//!   String, view of an object ── hold ──> slot (marked by one hidden object) <── Held, the owner of a foreign buffer
+//!   String, view of an object ── hold ──> root (marked by one hidden object) <── Held, the owner of a foreign buffer
 //!                                                                                │ dropped: by a Ruby thread, a sweep, any thread
 //!   given back at once, by a thread that may │ or queued, until its Ractor next makes an array <┘
 //! ```
@@ -23,7 +23,7 @@ use rb_sys::{VALUE, rb_data_typed_object_wrap, rb_gc_mark, rb_gc_register_mark_o
 use crate::typed::{Functions, Type};
 
 /// Called after a borrowed object was last used.
-pub(crate) trait Loan: Send {
+pub(crate) trait ObjectLease: Send {
     /// Called once, by a thread that holds Ruby's lock, outside of a sweep.
     fn give_back(&mut self, object: VALUE);
 }
@@ -32,21 +32,21 @@ pub(crate) trait Loan: Send {
 ///
 /// # Invariants
 ///
-/// 1. `next` is only written before the slot is in the list.
-struct Slot {
-    /// 0 if the slot is free.
+/// 1. `next` is only written before the root is in the list.
+struct ObjectRoot {
+    /// 0 if the root is free.
     object: AtomicUsize,
-    next: *const Slot,
+    next: *const ObjectRoot,
 }
 
-/// All slots.
-static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-/// Slots that are probably free, where the next search begins.
-static HINT: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
-/// The number of slots that a search visits before it allocates another one.
+/// All roots.
+static ROOTS: AtomicPtr<ObjectRoot> = AtomicPtr::new(ptr::null_mut());
+/// Roots that are probably free, where the next search begins.
+static HINT: AtomicPtr<ObjectRoot> = AtomicPtr::new(ptr::null_mut());
+/// The number of roots that a search visits before it allocates another one.
 const SEARCHED: usize = 16;
 
-/// Loans that wait for a thread that may release them. Those of a Ractor that ended are never
+/// Leases that wait for a thread that may release them. Those of a Ractor that ended are never
 /// released.
 static QUEUE: AtomicPtr<Queued> = AtomicPtr::new(ptr::null_mut());
 /// Whether the process is ending: from then on nothing is released.
@@ -57,28 +57,28 @@ struct Queued {
     next: *mut Queued,
 }
 
-/// A loan to release, and the Ractor for it.
+/// A lease to release, and the Ractor for it.
 struct Owed {
-    slot: &'static Slot,
-    loan: Box<dyn Loan>,
+    root: &'static ObjectRoot,
+    lease: Box<dyn ObjectLease>,
     home: NonZeroUsize,
 }
 
-/// A hold on an object: the object is marked, and not moved, until this is dropped and the loan was
-/// released.
+/// A hold on an object: the object is marked, and not moved, until this is dropped and the lease
+/// was released.
 pub(crate) struct Held {
-    slot: &'static Slot,
+    root: &'static ObjectRoot,
     owed: Option<Owed>,
 }
 
-// SAFETY: on any thread, dropping it only uses the atomic slot and the queue; the loan is released
+// SAFETY: on any thread, dropping it only uses the atomic root and the queue; the lease is released
 // by a thread that holds the lock of the object's Ractor.
 unsafe impl Send for Held {}
 
 /// Keeps an object. To be called with Ruby's lock held, while the object is alive, in its Ractor.
-pub(crate) fn hold(object: VALUE, loan: Option<Box<dyn Loan>>) -> Held {
-    let slot = occupy(object as usize);
-    Held { slot, owed: loan.map(|loan| Owed { slot, loan, home: ractor() }) }
+pub(crate) fn hold(object: VALUE, lease: Option<Box<dyn ObjectLease>>) -> Held {
+    let root = occupy(object as usize);
+    Held { root, owed: lease.map(|lease| Owed { root, lease, home: ractor() }) }
 }
 
 /// The number of the current Ractor. To be called with Ruby's lock held.
@@ -104,35 +104,35 @@ static KEY: AtomicPtr<rb_sys::rb_ractor_local_key_struct> = AtomicPtr::new(ptr::
 static NUMBER: rb_sys::rb_ractor_local_storage_type =
     rb_sys::rb_ractor_local_storage_type { mark: None, free: None };
 
-fn occupy(object: usize) -> &'static Slot {
-    let head = SLOTS.load(Ordering::Acquire);
+fn occupy(object: usize) -> &'static ObjectRoot {
+    let head = ROOTS.load(Ordering::Acquire);
     let hint = HINT.load(Ordering::Acquire);
-    let mut at: *const Slot = if hint.is_null() { head } else { hint };
+    let mut at: *const ObjectRoot = if hint.is_null() { head } else { hint };
     for _ in 0..SEARCHED {
-        // SAFETY: `at` is null or points to a slot, which was leaked by `Box::leak` and is never
+        // SAFETY: `at` is null or points to a root, which was leaked by `Box::leak` and is never
         // freed.
-        let Some(slot) = (unsafe { at.as_ref() }) else { break };
-        if slot.object.compare_exchange(0, object, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            HINT.store(slot.next.cast_mut(), Ordering::Release);
-            return slot;
+        let Some(root) = (unsafe { at.as_ref() }) else { break };
+        if root.object.compare_exchange(0, object, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            HINT.store(root.next.cast_mut(), Ordering::Release);
+            return root;
         }
-        at = slot.next;
+        at = root.next;
     }
     // The next search continues there, or starts again.
     HINT.store(at.cast_mut(), Ordering::Release);
-    let slot = Box::leak(Box::new(Slot { object: AtomicUsize::new(object), next: head }));
+    let root = Box::leak(Box::new(ObjectRoot { object: AtomicUsize::new(object), next: head }));
     let mut first = head;
-    while let Err(now) = SLOTS.compare_exchange(first, slot, Ordering::AcqRel, Ordering::Acquire) {
+    while let Err(now) = ROOTS.compare_exchange(first, root, Ordering::AcqRel, Ordering::Acquire) {
         first = now;
-        slot.next = now;
+        root.next = now;
     }
-    slot
+    root
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         let Some(owed) = self.owed.take() else {
-            self.slot.object.store(0, Ordering::Release);
+            self.root.object.store(0, Ordering::Release);
             return;
         };
         if may_give_back() && owed.home == ractor() {
@@ -177,12 +177,12 @@ fn may_give_back() -> bool {
 }
 
 fn finish(mut owed: Owed) {
-    let object = owed.slot.object.load(Ordering::Acquire) as VALUE;
-    owed.loan.give_back(object);
-    owed.slot.object.store(0, Ordering::Release);
+    let object = owed.root.object.load(Ordering::Acquire) as VALUE;
+    owed.lease.give_back(object);
+    owed.root.object.store(0, Ordering::Release);
 }
 
-/// Releases the queued loans, if this thread may. A single load if there are none.
+/// Releases the queued leases, if this thread may. A single load if there are none.
 #[inline]
 pub(crate) fn give_back() {
     if !QUEUE.load(Ordering::Relaxed).is_null() && may_give_back() {
@@ -214,16 +214,16 @@ fn give_back_all() {
 static KEEPER: Type = Type::new(c"Crossdock keeper", Functions { mark: Some(mark), ..Functions::NONE }, 0);
 
 unsafe extern "C" fn mark(_: *mut c_void) {
-    let mut at: *const Slot = SLOTS.load(Ordering::Acquire);
-    // SAFETY: `at` is null or points to a slot, which was leaked by `Box::leak` and is never freed.
-    while let Some(slot) = unsafe { at.as_ref() } {
-        let object = slot.object.load(Ordering::Acquire);
+    let mut at: *const ObjectRoot = ROOTS.load(Ordering::Acquire);
+    // SAFETY: `at` is null or points to a root, which was leaked by `Box::leak` and is never freed.
+    while let Some(root) = unsafe { at.as_ref() } {
+        let object = root.object.load(Ordering::Acquire);
         if object != 0 {
             // SAFETY: the object was alive when `hold` stored it, and every collection since has
             // marked it here. `rb_gc_mark` pins it.
             unsafe { rb_gc_mark(object as VALUE) };
         }
-        at = slot.next;
+        at = root.next;
     }
 }
 

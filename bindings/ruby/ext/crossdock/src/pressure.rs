@@ -1,8 +1,9 @@
 //! Reports the memory behind Ruby objects to the collector, and retries after a collection.
 //!
 //! A Ruby object of a few words can keep an array of gigabytes alive. Ruby sees only the words;
-//! [`Kept`] reports the bytes. Each block of memory is reported once, however many objects share
-//! it: a view, and a capsule that exports an array, share the [`Kept`] of the array.
+//! [`ReportedMemory`] reports the bytes. Each block of memory is reported once, however many
+//! objects share it: a view, and a capsule that exports an array, share the [`ReportedMemory`] of
+//! the array.
 //!
 //! The report counts objects, not memory: memory that outlives its last object (a consumer in C
 //! still holds it) cannot be freed by a collection. Objects are freed on threads that hold the GVL,
@@ -34,14 +35,14 @@ static SINCE: AtomicUsize = AtomicUsize::new(0);
 /// Memory that Crossdock objects keep alive: reported when it is allocated, and taken back when the
 /// last of them is freed.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct ReportedMemory {
     nbytes: usize,
     /// The address of the data of the object that counts these bytes in `ObjectSpace.memsize_of`; 0
     /// once that object is freed.
     teller: AtomicUsize,
 }
 
-impl Kept {
+impl ReportedMemory {
     /// Reports the memory that an array keeps alive. This may run a collection.
     ///
     /// # Errors
@@ -60,7 +61,7 @@ impl Kept {
     ///
     /// # Errors
     ///
-    /// As [`Kept::of`].
+    /// As [`ReportedMemory::of`].
     pub(crate) fn new(nbytes: usize) -> Result<Option<Arc<Self>>> {
         if nbytes == 0 {
             return Ok(None);
@@ -93,7 +94,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ReportedMemory {
     fn drop(&mut self) {
         adjust(-(self.nbytes as isize));
     }
@@ -119,7 +120,7 @@ fn ask() -> Result<()> {
 }
 
 /// The bytes kept by an object that exports an array, if it is the one that counts them.
-pub(crate) fn told(kept: Option<&Arc<Kept>>, data: usize) -> usize {
+pub(crate) fn told(kept: Option<&Arc<ReportedMemory>>, data: usize) -> usize {
     kept.map_or(0, |kept| kept.told_by(data))
 }
 
@@ -127,9 +128,9 @@ pub(crate) fn told(kept: Option<&Arc<Kept>>, data: usize) -> usize {
 ///
 /// # Errors
 ///
-/// As [`Kept::of`].
-pub(crate) fn of_export(array: Wrapped, copied_nbytes: usize) -> Result<Option<Arc<Kept>>> {
-    if copied_nbytes == 0 { Ok(array.kept()) } else { Kept::new(copied_nbytes) }
+/// As [`ReportedMemory::of`].
+pub(crate) fn of_export(array: Wrapped, copied_nbytes: usize) -> Result<Option<Arc<ReportedMemory>>> {
+    if copied_nbytes == 0 { Ok(array.kept()) } else { ReportedMemory::new(copied_nbytes) }
 }
 
 /// Runs work that needs memory or descriptors. If it runs out of them, collects and tries once

@@ -14,21 +14,21 @@ use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::make::order;
-use crate::pressure::{self, Kept, again};
+use crate::pressure::{self, ReportedMemory, again};
 
 /// `Crossdock::SharedMemory`: an array on its way to another process.
 #[derive(TypedData)]
 #[magnus(class = "Crossdock::SharedMemory", free_immediately, size)]
-struct Lent(Mutex<Option<Content>>);
+struct SharedExport(Mutex<Option<ExportContent>>);
 
 /// The export, and the report of its memory to the collector.
-struct Content {
+struct ExportContent {
     exported: Arc<Exported>,
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<ReportedMemory>>,
 }
 
-impl Lent {
-    fn lock(&self) -> MutexGuard<'_, Option<Content>> {
+impl SharedExport {
+    fn lock(&self) -> MutexGuard<'_, Option<ExportContent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,13 +48,13 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for SharedExport {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl DataTypeFunctions for Lent {
+impl DataTypeFunctions for SharedExport {
     fn size(&self) -> usize {
         let content = self.lock();
         let kept = content.as_ref().and_then(|content| content.kept.as_ref());
@@ -68,32 +68,32 @@ fn to_shared(ruby: &Ruby, this: Wrapped, wanted: Value) -> Result<Wrapped> {
     this.made(ruby, again(ruby, || Ok(array.to_shared(order)?))?)
 }
 
-fn lend(ruby: &Ruby, this: Wrapped, writable: bool, copy: bool) -> Result<Lent> {
+fn lend(ruby: &Ruby, this: Wrapped, writable: bool, copy: bool) -> Result<SharedExport> {
     let request = if writable { Request::share() } else { Request::pin() };
     let policy = if copy { CopyPolicy::IfNeeded } else { CopyPolicy::Never };
     let (array, request) = (this.array()?, request.copy(policy));
     let exported = again(ruby, || Ok(shm::export(&array, &request)?))?;
     let kept = pressure::of_export(this, exported.copied_nbytes())?;
-    Ok(Lent(Mutex::new(Some(Content { exported: Arc::new(exported), kept }))))
+    Ok(SharedExport(Mutex::new(Some(ExportContent { exported: Arc::new(exported), kept }))))
 }
 
-fn fileno(ruby: &Ruby, this: &Lent) -> Result<i32> {
+fn fileno(ruby: &Ruby, this: &SharedExport) -> Result<i32> {
     Ok(this.exported(ruby)?.fd().as_raw_fd())
 }
 
-fn description(ruby: &Ruby, this: &Lent) -> Result<String> {
+fn description(ruby: &Ruby, this: &SharedExport) -> Result<String> {
     Ok(this.exported(ruby)?.description().to_text()?)
 }
 
-fn copied_nbytes(ruby: &Ruby, this: &Lent) -> Result<usize> {
+fn copied_nbytes(ruby: &Ruby, this: &SharedExport) -> Result<usize> {
     Ok(this.exported(ruby)?.copied_nbytes())
 }
 
-fn close(this: &Lent) {
+fn close(this: &SharedExport) {
     this.close();
 }
 
-fn send_to(ruby: &Ruby, this: &Lent, socket: i32) -> Result<()> {
+fn send_to(ruby: &Ruby, this: &SharedExport, socket: i32) -> Result<()> {
     let socket = stream(ruby, socket)?;
     let exported = this.exported(ruby)?;
     Ok(without_lock(|| shm::send(&socket, &exported))??)
@@ -141,7 +141,7 @@ pub(crate) fn init(ruby: &Ruby, module: RModule, class: RClass) -> std::result::
     let shared = module.define_class("SharedMemory", ruby.class_object())?;
     shared.undef_default_alloc_func();
     // Looked up once, here: later, several Ractors may need it at the same time.
-    let _class = Lent::class(ruby);
+    let _class = SharedExport::class(ruby);
     shared.define_method("fileno", method!(fileno, 0))?;
     shared.define_method("description", method!(description, 0))?;
     shared.define_method("copied_nbytes", method!(copied_nbytes, 0))?;

@@ -15,14 +15,14 @@ use rb_sys::{RSTRING_LEN, RSTRING_PTR, VALUE, rb_str_locktmp, rb_str_unlocktmp};
 
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::Wrapped;
-use crate::keep::{self, Loan};
+use crate::keep::{self, ObjectLease};
 use crate::make::order;
 use crate::pressure::again;
 
 /// The lock on a String.
 struct Locked;
 
-impl Loan for Locked {
+impl ObjectLease for Locked {
     fn give_back(&mut self, string: VALUE) {
         // SAFETY: `string` is the String that `borrowed` locked, and the keeper marks it; `protect`
         // catches the exception if it is not locked.
@@ -87,7 +87,7 @@ fn copied(string: RString) -> Result<Buffer> {
 fn borrowed(string: RString) -> Result<Buffer> {
     let raw = string.as_raw();
     keep::give_back();
-    let (birth, loan): (_, Option<Box<dyn Loan>>) = if string.is_frozen() {
+    let (birth, lease): (_, Option<Box<dyn ObjectLease>>) = if string.is_frozen() {
         (Birth::Constant, None)
     } else {
         // SAFETY: `raw` is a live String, and `protect` catches the exception if it is locked
@@ -95,7 +95,7 @@ fn borrowed(string: RString) -> Result<Buffer> {
         protect(|| unsafe { rb_str_locktmp(raw) })?;
         (Birth::Aliased, Some(Box::new(Locked)))
     };
-    let held = keep::hold(raw, loan);
+    let held = keep::hold(raw, lease);
     // SAFETY: `raw` is a live String, whose pointer and length are read without running Ruby code.
     let (bytes, nbytes) = (unsafe { RSTRING_PTR(raw) }, unsafe { RSTRING_LEN(raw) });
     let bytes = bytes.cast_mut().cast::<u8>();

@@ -95,7 +95,7 @@ impl<'a> Grid<'a> {
         parts.extend(is_cut.then(|| CUT.to_owned()));
         parts.extend((0..last).map(|_| part()));
         let text = if inner == rank {
-            let mut row = Row { done: String::new(), line: indent.clone(), letters: indent.len() };
+            let mut row = WrappedRow { done: String::new(), line: indent.clone(), letters: indent.len() };
             let most = width.saturating_sub(1);
             for (position, part) in parts.iter().enumerate() {
                 if position > 0 {
@@ -113,13 +113,13 @@ impl<'a> Grid<'a> {
 }
 
 /// The words of the last axis, broken into lines.
-struct Row {
+struct WrappedRow {
     done: String,
     line: String,
     letters: usize,
 }
 
-impl Row {
+impl WrappedRow {
     fn push(&mut self, word: &str) {
         self.line += word;
         self.letters += word.chars().count();

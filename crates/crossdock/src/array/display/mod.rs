@@ -122,7 +122,7 @@ impl<'a> ArrayDisplay<'a> {
     fn text(mut self, f: &fmt::Formatter<'_>) -> Result<String> {
         self.options.precision = f.precision().unwrap_or(self.options.precision);
         let mut text = String::new();
-        self.source.look(&mut |elements| text = elements.to_text(&self.options))?;
+        self.source.with_elements(&mut |elements| text = elements.to_text(&self.options))?;
         Ok(text)
     }
 }
@@ -154,15 +154,15 @@ pub(crate) fn debug(source: &dyn Show, f: &mut fmt::Formatter<'_>) -> fmt::Resul
 /// Types that can be printed.
 pub(crate) trait Show {
     /// The description, without access to the elements.
-    fn head(&self) -> Head<'_>;
+    fn head(&self) -> DisplayHead<'_>;
 
     /// Calls `f` once with the elements, under an existing lease or one held for the call. Never
     /// waits.
-    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()>;
+    fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()>;
 }
 
 /// The description of an array.
-pub(crate) struct Head<'a> {
+pub(crate) struct DisplayHead<'a> {
     pub(crate) name: &'static str,
     pub(crate) dtype: DType,
     pub(crate) shape: &'a [usize],
@@ -173,7 +173,7 @@ pub(crate) struct Head<'a> {
     pub(crate) more: String,
 }
 
-impl fmt::Display for Head<'_> {
+impl fmt::Display for DisplayHead<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, dtype, shape, strides, address, place, more } = self;
         // By value: the address of a reference would be that of this struct.
@@ -193,7 +193,7 @@ impl fmt::Display for Head<'_> {
 /// 1. The layout, of elements of the dtype, reaches from `ptr` only bytes that may be loaded racily
 ///    while this value lives.
 /// 2. Pointers that the layout follows from `ptr` may be read, and are never written.
-pub(crate) struct Elements {
+pub(crate) struct RacyElements {
     ptr: NonNull<u8>,
     dtype: DType,
     layout: Layout,
@@ -202,13 +202,13 @@ pub(crate) struct Elements {
 /// One text loads at most this many values, and at most four times as many bytes.
 const MOST: usize = 1 << 21;
 
-impl Elements {
+impl RacyElements {
     /// The axes of sub-array elements become axes of the array, as in NumPy, unless the rank would
     /// be too great.
     ///
     /// # Safety
     ///
-    /// Elements 1 and 2 hold for `ptr`, `dtype` and `layout`.
+    /// RacyElements 1 and 2 hold for `ptr`, `dtype` and `layout`.
     pub(crate) unsafe fn new(ptr: NonNull<u8>, dtype: DType, layout: Layout) -> Self {
         let Some(subarray) = dtype.as_subarray() else { return Self { ptr, dtype, layout } };
         let base = subarray.base().clone();
@@ -232,8 +232,8 @@ impl Elements {
         let values: Vec<Result<Value>> = grid
             .indices()
             .map(|index| {
-                // SAFETY: 1. the bytes may be loaded racily (Elements 1); 2. pointers on the way
-                // are readable and never written (Elements 2).
+                // SAFETY: 1. the bytes may be loaded racily (RacyElements 1); 2. pointers on the
+                // way are readable and never written (RacyElements 2).
                 unsafe { load_value(self.ptr, &self.dtype, &self.layout, &index) }
             })
             .collect();

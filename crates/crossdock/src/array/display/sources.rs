@@ -3,7 +3,7 @@
 
 use std::ptr::NonNull;
 
-use crate::array::display::{Elements, Head, Show, printed};
+use crate::array::display::{DisplayHead, RacyElements, Show, printed};
 use crate::array::{Array, ArrayView, ArrayViewMut, DArray, RawArray};
 use crate::element::Element;
 use crate::error::Result;
@@ -15,8 +15,8 @@ fn said(raw: &RawArray) -> String {
 }
 
 impl<T: Element, const D: usize> Show for Array<T, D> {
-    fn head(&self) -> Head<'_> {
-        Head {
+    fn head(&self) -> DisplayHead<'_> {
+        DisplayHead {
             name: "Array",
             dtype: T::dtype(),
             shape: self.shape(),
@@ -27,19 +27,19 @@ impl<T: Element, const D: usize> Show for Array<T, D> {
         }
     }
 
-    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+    fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()> {
         let _lease = self.raw().lease_at_once(LeaseKind::Pin)?;
         let layout = self.layout().to_dynamic_trusted(size_of::<T>());
-        // SAFETY: Elements 1: the layout reaches only bytes of the array (Array 1), under the Pin
-        // lease `_lease`. Elements 2: a typed layout follows no pointers.
-        f(&unsafe { Elements::new(self.raw().ptr(), T::dtype(), layout) });
+        // SAFETY: RacyElements 1: the layout reaches only bytes of the array (Array 1), under the
+        // Pin lease `_lease`. RacyElements 2: a typed layout follows no pointers.
+        f(&unsafe { RacyElements::new(self.raw().ptr(), T::dtype(), layout) });
         Ok(())
     }
 }
 
 impl Show for DArray {
-    fn head(&self) -> Head<'_> {
-        Head {
+    fn head(&self) -> DisplayHead<'_> {
+        DisplayHead {
             name: "DArray",
             dtype: self.dtype().clone(),
             shape: self.shape(),
@@ -50,18 +50,18 @@ impl Show for DArray {
         }
     }
 
-    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+    fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()> {
         let _lease = self.raw().lease_at_once(LeaseKind::Pin)?;
-        // SAFETY: Elements 1: DArray 1 and 2, under the Pin lease `_lease`. Elements 2: pointers of
-        // a table are never written (RawArray 3).
-        f(&unsafe { Elements::new(self.raw().ptr(), self.dtype().clone(), self.layout().clone()) });
+        // SAFETY: RacyElements 1: DArray 1 and 2, under the Pin lease `_lease`. RacyElements 2:
+        // pointers of a table are never written (RawArray 3).
+        f(&unsafe { RacyElements::new(self.raw().ptr(), self.dtype().clone(), self.layout().clone()) });
         Ok(())
     }
 }
 
 impl<T: Element, const D: usize> Show for ArrayView<'_, T, D> {
-    fn head(&self) -> Head<'_> {
-        Head {
+    fn head(&self) -> DisplayHead<'_> {
+        DisplayHead {
             name: "ArrayView",
             dtype: T::dtype(),
             shape: self.shape(),
@@ -72,19 +72,19 @@ impl<T: Element, const D: usize> Show for ArrayView<'_, T, D> {
         }
     }
 
-    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
+    fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()> {
         let layout = Layout::new(self.shape(), self.strides(), size_of::<T>())?;
         let Some(ptr) = NonNull::new(self.as_ptr().cast_mut().cast()) else { return Ok(()) };
-        // SAFETY: Elements 1: the elements are initialised and constant (ArrayView 1), so they may
-        // be loaded racily. Elements 2: a typed layout follows no pointers.
-        f(&unsafe { Elements::new(ptr, T::dtype(), layout) });
+        // SAFETY: RacyElements 1: the elements are initialised and constant (ArrayView 1), so they
+        // may be loaded racily. RacyElements 2: a typed layout follows no pointers.
+        f(&unsafe { RacyElements::new(ptr, T::dtype(), layout) });
         Ok(())
     }
 }
 
 impl<T: Element, const D: usize> Show for ArrayViewMut<'_, T, D> {
-    fn head(&self) -> Head<'_> {
-        Head {
+    fn head(&self) -> DisplayHead<'_> {
+        DisplayHead {
             name: "ArrayViewMut",
             dtype: T::dtype(),
             shape: self.shape(),
@@ -95,8 +95,8 @@ impl<T: Element, const D: usize> Show for ArrayViewMut<'_, T, D> {
         }
     }
 
-    fn look(&self, f: &mut dyn FnMut(&Elements)) -> Result<()> {
-        self.as_view().look(f)
+    fn with_elements(&self, f: &mut dyn FnMut(&RacyElements)) -> Result<()> {
+        self.as_view().with_elements(f)
     }
 }
 

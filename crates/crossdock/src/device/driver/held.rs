@@ -57,26 +57,26 @@ pub(super) mod sealed {
 
 /// The held values of work of any type. Dropping it releases memory that has no holder left, and
 /// may run foreign code.
-pub(super) trait Kept: Send {
+pub(super) trait HeldLeases: Send {
     /// Releases the leases, at most once, under the queue's lock.
     fn give_back(&mut self, is_done: bool);
 }
 
 /// Work, until its leases are released; then the allocations left to release.
-pub(super) struct Leases<W: Held> {
+pub(super) struct WorkLeases<W: Held> {
     pub(super) work: Option<W>,
     /// Allocations that their owners still have to release.
     orphans: Orphans,
     rest: Option<W::Rest>,
 }
 
-impl<W: Held> Leases<W> {
+impl<W: Held> WorkLeases<W> {
     pub(super) fn new(work: W) -> Self {
         Self { work: Some(work), orphans: Orphans::default(), rest: None }
     }
 }
 
-impl<W: Held> Kept for Leases<W> {
+impl<W: Held> HeldLeases for WorkLeases<W> {
     fn give_back(&mut self, is_done: bool) {
         if let Some(work) = self.work.take() {
             let (left, rest) = work.give_back(is_done);
@@ -88,7 +88,7 @@ impl<W: Held> Kept for Leases<W> {
     }
 }
 
-impl<W: Held> Drop for Leases<W> {
+impl<W: Held> Drop for WorkLeases<W> {
     fn drop(&mut self) {
         // Each separately: one owner's panic must not keep the other owners from releasing.
         for orphan in &mut self.orphans {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::device::Event;
 use crate::device::driver::finisher;
-use crate::device::driver::held::{Held, Kept, Leases};
+use crate::device::driver::held::{Held, HeldLeases, WorkLeases};
 use crate::device::signal::{left_behind, repeat};
 use crate::error::{Error, Result};
 use crate::memory::fork;
@@ -55,14 +55,14 @@ use crate::memory::release::release_quietly;
 /// end.wait()?;
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-pub struct DriverQueue<E>(Arc<Line<E>>);
+pub struct DriverQueue<E>(Arc<InFlightQueue<E>>);
 
 impl<E: Event> DriverQueue<E> {
     /// A queue without work.
     #[expect(clippy::new_without_default, reason = "a queue stands for a driver's, which has no default")]
     pub fn new() -> Self {
         let ordered = Ordered { work: VecDeque::new(), next_number: 0 };
-        Self(Arc::new(Line { under_way: Mutex::new(ordered), generation: fork::generation() }))
+        Self(Arc::new(InFlightQueue { under_way: Mutex::new(ordered), generation: fork::generation() }))
     }
 
     /// Enqueues work with the driver: calls `enqueue` under this queue's lock, which returns the
@@ -77,15 +77,15 @@ impl<E: Event> DriverQueue<E> {
     /// forked child, for a queue of its parent.
     pub fn push<W: Held>(&self, work: W, enqueue: impl FnOnce(&W) -> Result<E>) -> Result<Arc<dyn Event>> {
         // Declared before the lock, so an early return drops it after the lock.
-        let held = Box::new(Leases::new(work));
+        let held = Box::new(WorkLeases::new(work));
         let mut ordered = self.0.lock()?;
         // Room first: once the driver has the work, nothing may fail.
-        ordered.work.try_reserve(1).map_err(|_| Error::out_of_memory(size_of::<Work<E>>(), 1))?;
+        ordered.work.try_reserve(1).map_err(|_| Error::out_of_memory(size_of::<PendingWork<E>>(), 1))?;
         let number = ordered.next_number;
         let event = enqueue(held.work.as_ref().expect("the work was stored just now"))?;
         let end = Arc::new(Pending { event, line: self.0.clone(), number, outcome: OnceLock::new() });
         ordered.next_number += 1;
-        ordered.work.push_back(Work { end: end.clone(), held });
+        ordered.work.push_back(PendingWork { end: end.clone(), held });
         drop(ordered);
         let end: Arc<dyn Event> = end;
         if !finisher::watch(&end) {
@@ -110,24 +110,24 @@ impl<E> fmt::Debug for DriverQueue<E> {
     }
 }
 
-struct Work<E> {
+struct PendingWork<E> {
     end: Arc<Pending<E>>,
-    held: Box<dyn Kept>,
+    held: Box<dyn HeldLeases>,
 }
 
 /// The work that is not known to be done, the oldest first.
-struct Line<E> {
+struct InFlightQueue<E> {
     /// Never locked in a forked child, because another thread may have held it during the fork.
     under_way: Mutex<Ordered<E>>,
     generation: u64,
 }
 
 struct Ordered<E> {
-    work: VecDeque<Work<E>>,
+    work: VecDeque<PendingWork<E>>,
     next_number: u64,
 }
 
-impl<E> Line<E> {
+impl<E> InFlightQueue<E> {
     fn lock(&self) -> Result<MutexGuard<'_, Ordered<E>>> {
         if self.generation != fork::generation() {
             return Err(left_behind());
@@ -139,7 +139,7 @@ impl<E> Line<E> {
 /// The end of work in a driver's queue.
 struct Pending<E> {
     event: E,
-    line: Arc<Line<E>>,
+    line: Arc<InFlightQueue<E>>,
     number: u64,
     outcome: OnceLock<Result<()>>,
 }
@@ -161,7 +161,7 @@ impl<E: Event> Pending<E> {
 
     /// Takes the oldest finished work out of the queue, up to this one, after releasing its leases
     /// and publishing its outcome. `None` when this one is no longer in the queue.
-    fn take_next(&self, own: &mut Option<Result<()>>) -> Result<Option<Work<E>>> {
+    fn take_next(&self, own: &mut Option<Result<()>>) -> Result<Option<PendingWork<E>>> {
         let mut ordered = self.line.lock()?;
         let Some(oldest) = ordered.work.front().filter(|work| work.end.number <= self.number) else {
             return Ok(None);

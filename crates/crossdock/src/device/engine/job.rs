@@ -16,7 +16,7 @@ pub(crate) const NONE_REFUSED: u32 = u32::MAX;
 /// A loop, in the form that kernels use.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Axis {
+pub(crate) struct JobAxis {
     len: u32,
     steps: u32,
     magic: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Axis {
     to: i64,
 }
 
-impl Axis {
+impl JobAxis {
     /// A loop of `len` elements with strides of `from` and `to` bytes, counted in steps of `side`
     /// elements. It has fewer than 2^31 steps.
     pub(crate) fn new(len: usize, from: isize, to: isize, side: usize) -> Self {
@@ -60,7 +60,7 @@ pub struct Job {
     pub(crate) to_type: u32,
     pub(crate) checked: u32,
     pub(crate) unused: u32,
-    pub(crate) axes: [Axis; MOST_AXES],
+    pub(crate) axes: [JobAxis; MOST_AXES],
 }
 
 impl Job {
@@ -165,14 +165,14 @@ mod tests {
 
     #[test]
     fn an_index_is_divided_as_kernels_do_it() {
-        let divided = |axis: Axis, index: u32| {
+        let divided = |axis: JobAxis, index: u32| {
             let high = ((u64::from(index) * u64::from(axis.magic)) >> 32) as u32;
             high.wrapping_add(index) >> axis.shift
         };
         let most = (1_usize << 31) - 1;
         let mut checked = 0;
         for steps in (1..70).chain([255, 256, 257, 1_000_003, 1 << 30, most - 1, most]) {
-            let axis = Axis::new(steps, 0, 0, 1);
+            let axis = JobAxis::new(steps, 0, 0, 1);
             for near in [0, steps, 2 * steps, 1000 * steps, most / steps * steps, most] {
                 for index in [near.saturating_sub(1), near, near + 1].into_iter().filter(|&at| at <= most) {
                     assert_eq!(divided(axis, index as u32) as usize, index / steps, "{index} / {steps}");

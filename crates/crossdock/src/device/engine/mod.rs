@@ -27,10 +27,10 @@ mod work;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::device::{Event, Hold, MemoryManager, Stream};
+use crate::device::{DeviceLease, Event, MemoryManager, Stream};
 use crate::error::{Error, Result};
 
-pub(crate) use job::{AT_ONCE, Axis, MOST_AXES, MOST_STEPS, NONE_REFUSED};
+pub(crate) use job::{AT_ONCE, JobAxis, MOST_AXES, MOST_STEPS, NONE_REFUSED};
 pub use job::{Job, Kernel, Program};
 pub use step::{Pitched, Rows, Start, Step};
 pub use work::Work;
@@ -44,7 +44,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// `is_place` for memory that this engine does not reach.
-    fn start(&self, hold: &Hold) -> Result<Start>;
+    fn start(&self, lease: &DeviceLease) -> Result<Start>;
 
     /// Runs the steps in order, and returns when they are done. The caller releases the leases.
     ///

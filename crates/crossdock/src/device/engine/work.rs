@@ -1,7 +1,7 @@
 //! Steps, and the leases of the memory that they access.
 
 use crate::device::engine::Step;
-use crate::device::{Hold, Orphans};
+use crate::device::{DeviceLease, Orphans};
 use crate::memory::count_copied;
 
 /// Steps that run in order, and the memory that they access. Only the library makes it.
@@ -9,15 +9,15 @@ use crate::memory::count_copied;
 /// # Invariants
 ///
 /// 1. If every [`Start`](crate::device::engine::Start) that the engine returned is true, the steps
-///    access only bytes of the holds: they read `from`, write `to`, and lower the 32-bit word of
+///    access only bytes of the leases: they read `from`, write `to`, and lower the 32-bit word of
 ///    `refused`.
-/// 2. The holds permit that: Pin or Read of `from`, Share or Write of the others.
+/// 2. The leases permit that: Pin or Read of `from`, Share or Write of the others.
 #[derive(Debug)]
 pub struct Work {
     steps: Vec<Step>,
-    to: Hold,
-    from: Option<Hold>,
-    refused: Option<Hold>,
+    to: DeviceLease,
+    from: Option<DeviceLease>,
+    refused: Option<DeviceLease>,
     /// The number of bytes that count as copied.
     nbytes: usize,
 }
@@ -26,9 +26,9 @@ impl Work {
     /// The caller ensures the invariants.
     pub(crate) fn new(
         steps: Vec<Step>,
-        to: Hold,
-        from: Option<Hold>,
-        refused: Option<Hold>,
+        to: DeviceLease,
+        from: Option<DeviceLease>,
+        refused: Option<DeviceLease>,
         nbytes: usize,
     ) -> Self {
         Self { steps, to, from, refused, nbytes }
@@ -40,19 +40,19 @@ impl Work {
     }
 
     /// The destination: the kernels' first parameter.
-    pub fn to(&self) -> &Hold {
+    pub fn to(&self) -> &DeviceLease {
         &self.to
     }
 
     /// The source: the kernels' second parameter. Work without a source reads nothing, and passes
     /// `to` again.
-    pub fn from(&self) -> &Hold {
+    pub fn from(&self) -> &DeviceLease {
         self.from.as_ref().unwrap_or(&self.to)
     }
 
     /// A word of 32 bits for the number of the first element that a checked cast refuses: the
     /// kernels' third parameter, or null if nothing is checked.
-    pub fn refused(&self) -> Option<&Hold> {
+    pub fn refused(&self) -> Option<&DeviceLease> {
         self.refused.as_ref()
     }
 
@@ -69,6 +69,10 @@ impl Work {
         if is_done {
             count_copied(self.nbytes);
         }
-        [self.to.give_back(), self.from.and_then(Hold::give_back), self.refused.and_then(Hold::give_back)]
+        [
+            self.to.give_back(),
+            self.from.and_then(DeviceLease::give_back),
+            self.refused.and_then(DeviceLease::give_back),
+        ]
     }
 }

@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use crate::buffer::Buffer;
 use crate::device::engine::{Engine, Start, Work};
 use crate::device::fenced::stream::FencedStream;
-use crate::device::fenced::{Core, Operation};
+use crate::device::fenced::{FencedCore, Operation};
 use crate::device::pages::Pages;
 use crate::device::{
-    DeviceRegion, Event, Hold, MemoryManager, Meter, Stream, Transfer, Usage, adopt, adopt_own,
+    DeviceLease, DeviceRegion, Event, MemoryManager, Meter, Stream, Transfer, Usage, adopt, adopt_own,
 };
 use crate::error::{Error, Result};
 use crate::memory::{Backing, Birth, DeviceKind, LeaseKind, Place, racy};
@@ -21,15 +21,15 @@ use crate::memory::{Backing, Birth, DeviceKind, LeaseKind, Place, racy};
 /// The memory of a [`FencedDevice`](super::FencedDevice).
 #[derive(Debug)]
 pub(super) struct FencedMemory {
-    core: Arc<Core>,
+    core: Arc<FencedCore>,
 }
 
 impl FencedMemory {
-    pub(super) fn new(core: Arc<Core>) -> Self {
+    pub(super) fn new(core: Arc<FencedCore>) -> Self {
         Self { core }
     }
 
-    pub(super) fn core(&self) -> &Arc<Core> {
+    pub(super) fn core(&self) -> &Arc<FencedCore> {
         &self.core
     }
 
@@ -56,7 +56,7 @@ impl FencedMemory {
             drop((behind, addresses));
             core.attempt(Operation::Release)
         };
-        // Aliased memory keeps a `Hold` of other memory, whose owner may run foreign code on
+        // Aliased memory keeps a `DeviceLease` of other memory, whose owner may run foreign code on
         // release.
         let adopt = if birth == Birth::Sole { adopt_own } else { adopt };
         // SAFETY: 1. the reserved `addresses` live until `release` runs, and no code follows
@@ -67,20 +67,20 @@ impl FencedMemory {
 
     /// Maps host memory to the device: the device uses the host's bytes directly.
     fn map_from_host(self: Arc<Self>, buffer: &Buffer) -> Result<Buffer> {
-        let hold = hold_for_mapping(buffer)?;
-        let Some(object) = NonNull::new(hold.address()) else { return Err(lost(self.core.place)) };
+        let lease = lease_for_mapping(buffer)?;
+        let Some(object) = NonNull::new(lease.address()) else { return Err(lost(self.core.place)) };
         // SAFETY: `hold`, passed as `behind`, keeps `nbytes` bytes of host memory at `object`,
         // under Share, or under Pin if read-only. The mapping is aliased, and read-only if the
         // buffer is.
-        let mapped = unsafe { self.fenced(buffer.nbytes(), object, Birth::Aliased, hold) }?;
+        let mapped = unsafe { self.fenced(buffer.nbytes(), object, Birth::Aliased, lease) }?;
         Ok(as_readonly_as(buffer, mapped))
     }
 
     /// Maps the device's memory to the host, as memory that the device may write concurrently.
     fn map_to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
-        let hold = hold_for_mapping(buffer)?;
-        let Some(address) = address(&hold) else { return Ok(None) };
-        let release = move || drop(hold);
+        let lease = lease_for_mapping(buffer)?;
+        let Some(address) = address(&lease) else { return Ok(None) };
+        let release = move || drop(lease);
         // SAFETY: `address` found the device's bytes of the buffer: initialised pages, or host
         // memory, which `hold` keeps under Share or Pin until `release` drops it. The device
         // accesses them racily, as `Aliased` permits, and a mapping of read-only memory is
@@ -97,23 +97,23 @@ fn as_readonly_as(buffer: &Buffer, mapped: Buffer) -> Buffer {
 
 /// Takes Share or Pin, so that no other holder relies on constancy while a second allocation has
 /// the same bytes.
-fn hold_for_mapping(buffer: &Buffer) -> Result<Hold> {
-    buffer.hold(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })
+fn lease_for_mapping(buffer: &Buffer) -> Result<DeviceLease> {
+    buffer.device_lease(if buffer.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share })
 }
 
 /// The address of the bytes for the device's copy engine; `None` for memory that another device
 /// allocated.
-fn address(hold: &Hold) -> Option<*mut u8> {
-    if hold.place().is_host() {
-        return Some(hold.address());
+fn address(lease: &DeviceLease) -> Option<*mut u8> {
+    if lease.place().is_host() {
+        return Some(lease.address());
     }
     // The object of another manager has another meaning.
-    let manager = hold.manager()?;
+    let manager = lease.manager()?;
     let manager: &dyn Any = &*manager;
     if !manager.is::<FencedMemory>() {
         return None;
     }
-    let (object, offset) = hold.object()?;
+    let (object, offset) = lease.object()?;
     Some(object.cast::<u8>().as_ptr().wrapping_add(offset))
 }
 
@@ -143,7 +143,7 @@ impl Copying {
     /// # Safety
     ///
     /// The transfer that this was made from is alive.
-    pub(super) unsafe fn run(&self, core: &Core) -> Result<()> {
+    pub(super) unsafe fn run(&self, core: &FencedCore) -> Result<()> {
         core.attempt(Operation::Transfer)?;
         let (Some(src), Some(dst)) = (self.src, self.dst) else { return Err(lost(core.place)) };
         // SAFETY: `address` returned host memory, or a fenced device's own bytes, of `nbytes`
@@ -226,8 +226,8 @@ impl MemoryManager for FencedMemory {
 struct FencedEngine(Arc<dyn Engine>);
 
 impl Engine for FencedEngine {
-    fn start(&self, hold: &Hold) -> Result<Start> {
-        self.0.start(hold)
+    fn start(&self, lease: &DeviceLease) -> Result<Start> {
+        self.0.start(lease)
     }
 
     fn run(&self, work: &Work) -> Result<()> {

@@ -82,18 +82,18 @@ impl FencedDevice {
     }
 
     /// A device with an engine for strided work. The threads of its streams call [`Engine::run`].
-    /// The engine finds the bytes of the memory by [`Hold::object`](crate::device::Hold::object),
-    /// which is their address.
+    /// The engine finds the bytes of the memory by
+    /// [`DeviceLease::object`](crate::device::DeviceLease::object), which is their address.
     pub fn with_engine(ordinal: i32, engine: Arc<dyn Engine>) -> Arc<Self> {
         Self::of(ordinal, Some(engine))
     }
 
     fn of(ordinal: i32, engine: Option<Arc<dyn Engine>>) -> Arc<Self> {
         let place = Place::new(DeviceKind::EXT_DEV, ordinal);
-        Arc::new(Self { memory: Arc::new(FencedMemory::new(Arc::new(Core::new(place, engine)))) })
+        Arc::new(Self { memory: Arc::new(FencedMemory::new(Arc::new(FencedCore::new(place, engine)))) })
     }
 
-    fn core(&self) -> &Arc<Core> {
+    fn core(&self) -> &Arc<FencedCore> {
         self.memory.core()
     }
 
@@ -154,7 +154,7 @@ impl fmt::Debug for FencedDevice {
 
 /// Pauses work in streams while it lives.
 #[derive(Debug)]
-pub struct Paused(Arc<Core>);
+pub struct Paused(Arc<FencedCore>);
 
 impl Drop for Paused {
     fn drop(&mut self) {
@@ -164,7 +164,7 @@ impl Drop for Paused {
 }
 
 /// The state shared by the device, its memory and its streams.
-struct Core {
+struct FencedCore {
     place: Place,
     engine: Option<Arc<dyn Engine>>,
     meter: Arc<Meter>,
@@ -179,7 +179,7 @@ struct Core {
     resumed: Condvar,
 }
 
-impl Core {
+impl FencedCore {
     fn new(place: Place, engine: Option<Arc<dyn Engine>>) -> Self {
         Self {
             place,
@@ -218,8 +218,8 @@ impl Core {
     }
 
     fn pauses(&self) -> MutexGuard<'_, usize> {
-        // SAFETY: `FencedDevice::of`, the only caller of `Core::new`, moves the core into an `Arc`
-        // before the first lock, so `pauses` keeps its address until it is dropped.
+        // SAFETY: `FencedDevice::of`, the only caller of `FencedCore::new`, moves the core into an
+        // `Arc` before the first lock, so `pauses` keeps its address until it is dropped.
         unsafe { self.pauses.lock_in_place() }
     }
 
@@ -234,7 +234,7 @@ impl Core {
 /// The error number of deliberate failures.
 pub const FAILURE: i32 = 719;
 
-impl fmt::Debug for Core {
+impl fmt::Debug for FencedCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Core({})", self.place)
     }

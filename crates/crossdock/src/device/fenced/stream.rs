@@ -14,28 +14,28 @@ use std::thread;
 
 use crate::device::driver::DriverQueue;
 use crate::device::engine::{Engine, Work as EngineWork};
-use crate::device::fenced::Core;
+use crate::device::fenced::FencedCore;
 use crate::device::fenced::memory::Copying;
 use crate::device::{Completion, Event, Signal, Stream, Transfer};
 use crate::error::{Error, Result};
 use crate::memory::Place;
 use crate::memory::fork::{self, ForkLock};
 
-enum Job {
+enum QueuedJob {
     /// The queue keeps the transfer until the completion is finished.
-    Copy(Arc<Core>, Copying, Completion),
+    Copy(Arc<FencedCore>, Copying, Completion),
     /// The queue keeps the work until the completion is finished.
-    Work(Arc<dyn Engine>, KeptWork, Completion),
+    Work(Arc<dyn Engine>, QueuedWork, Completion),
     Wait(Arc<dyn Event>),
     Record(Completion),
 }
 
 /// A pointer to work that the queue keeps.
-struct KeptWork(NonNull<EngineWork>);
+struct QueuedWork(NonNull<EngineWork>);
 
-// SAFETY: it points to an `EngineWork`, which is Sync; only `Job::run` follows it, while the
+// SAFETY: it points to an `EngineWork`, which is Sync; only `QueuedJob::run` follows it, while the
 // `DriverQueue` keeps the work alive.
-unsafe impl Send for KeptWork {}
+unsafe impl Send for QueuedWork {}
 
 /// The end of work, signalled by the thread.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Event for Ended {
     }
 }
 
-impl Job {
+impl QueuedJob {
     /// Runs the job. `failed` is the error of an awaited event, on which all later work in the
     /// stream depends.
     fn run(self, failed: &mut Option<Error>) {
@@ -96,22 +96,22 @@ impl Job {
 }
 
 #[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
+struct JobQueue {
+    jobs: VecDeque<QueuedJob>,
     is_started: bool,
     is_closed: bool,
 }
 
-struct Work {
-    core: Arc<Core>,
-    queue: ForkLock<Queue>,
+struct StreamState {
+    core: Arc<FencedCore>,
+    queue: ForkLock<JobQueue>,
     more: Condvar,
 }
 
-impl Work {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        // SAFETY: `FencedStream::new` moves the `Work` into an `Arc` before the first lock, so
-        // `queue` keeps its address until it is dropped.
+impl StreamState {
+    fn queue(&self) -> MutexGuard<'_, JobQueue> {
+        // SAFETY: `FencedStream::new` moves the `StreamState` into an `Arc` before the first lock,
+        // so `queue` keeps its address until it is dropped.
         unsafe { self.queue.lock_in_place() }
     }
 
@@ -138,14 +138,14 @@ impl Work {
 /// A stream. Its thread starts with the first work, and ends when the stream is dropped and all
 /// work is done.
 pub(super) struct FencedStream {
-    work: Arc<Work>,
+    work: Arc<StreamState>,
     line: DriverQueue<Ended>,
     generation: u64,
 }
 
 impl FencedStream {
-    pub(super) fn new(core: Arc<Core>) -> Self {
-        let work = Work { core, queue: ForkLock::new(Queue::default()), more: Condvar::new() };
+    pub(super) fn new(core: Arc<FencedCore>) -> Self {
+        let work = StreamState { core, queue: ForkLock::new(JobQueue::default()), more: Condvar::new() };
         Self { work: Arc::new(work), line: DriverQueue::new(), generation: fork::generation() }
     }
 
@@ -154,10 +154,10 @@ impl FencedStream {
         stream.downcast_ref()
     }
 
-    pub(super) fn copy(&self, core: Arc<Core>, transfer: Transfer) -> Result<Arc<dyn Event>> {
+    pub(super) fn copy(&self, core: Arc<FencedCore>, transfer: Transfer) -> Result<Arc<dyn Event>> {
         self.line.push(transfer, |transfer| {
             let (signal, completion) = Signal::new();
-            self.push(Job::Copy(core, Copying::of(transfer), completion))?;
+            self.push(QueuedJob::Copy(core, Copying::of(transfer), completion))?;
             Ok(Ended(signal))
         })
     }
@@ -165,12 +165,12 @@ impl FencedStream {
     pub(super) fn work(&self, engine: Arc<dyn Engine>, work: EngineWork) -> Result<Arc<dyn Event>> {
         self.line.push(work, |work| {
             let (signal, completion) = Signal::new();
-            self.push(Job::Work(engine, KeptWork(NonNull::from(work)), completion))?;
+            self.push(QueuedJob::Work(engine, QueuedWork(NonNull::from(work)), completion))?;
             Ok(Ended(signal))
         })
     }
 
-    fn push(&self, job: Job) -> Result<()> {
+    fn push(&self, job: QueuedJob) -> Result<()> {
         if self.generation != fork::generation() {
             return Err(Error::device(
                 "a stream stays with the process that made it: make one after the fork",
@@ -196,7 +196,7 @@ impl FencedStream {
         }
     }
 
-    fn start(&self, queue: &mut Queue) -> Result<()> {
+    fn start(&self, queue: &mut JobQueue) -> Result<()> {
         if !queue.is_started {
             let work = self.work.clone();
             let started =
@@ -223,13 +223,13 @@ impl Stream for FencedStream {
     fn record(&self) -> Result<Arc<dyn Event>> {
         self.line.push((), |()| {
             let (signal, completion) = Signal::new();
-            self.push(Job::Record(completion))?;
+            self.push(QueuedJob::Record(completion))?;
             Ok(Ended(signal))
         })
     }
 
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {
-        self.push(Job::Wait(event.clone()))
+        self.push(QueuedJob::Wait(event.clone()))
     }
 }
 

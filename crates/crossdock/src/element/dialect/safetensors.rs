@@ -32,7 +32,7 @@ const DTYPES: [(&str, ScalarKind, usize); 22] = [
 
 /// The element type of a tensor in a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredType {
     pub(crate) name: &'static str,
     /// Little-endian on every machine.
     pub(crate) dtype: DType,
@@ -40,7 +40,7 @@ pub(crate) struct Stored {
     pub(crate) bits: usize,
 }
 
-impl Stored {
+impl StoredType {
     /// The stored type of a name of the format.
     ///
     /// # Errors
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn every_dtype_is_named_once_and_comes_back() {
         for &(name, kind, bits) in &DTYPES {
-            let stored = Stored::named(name).unwrap();
+            let stored = StoredType::named(name).unwrap();
             assert_eq!(stored.bits, bits.min(8 * stored.dtype.itemsize()));
             assert_eq!(stored.is_packed(), bits != 8 * stored.dtype.itemsize(), "{name}");
             assert_eq!(stored.dtype.as_scalar().unwrap().kind(), kind);
-            assert_eq!(Stored::of(&stored.dtype).unwrap().name, name);
-            assert_eq!(Stored::of(&stored.dtype.swapped()).unwrap().name, name);
+            assert_eq!(StoredType::of(&stored.dtype).unwrap().name, name);
+            assert_eq!(StoredType::of(&stored.dtype.swapped()).unwrap().name, name);
         }
-        assert!(Stored::named("F128").unwrap_err().is_unsupported());
-        assert!(Stored::of(&DType::C128).unwrap_err().is_unsupported());
+        assert!(StoredType::named("F128").unwrap_err().is_unsupported());
+        assert!(StoredType::of(&DType::C128).unwrap_err().is_unsupported());
     }
 }

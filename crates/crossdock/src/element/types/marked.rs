@@ -9,12 +9,12 @@ use crate::memory::Pod;
 
 /// A number of more than one byte, which [`Be`] and [`Le`] can hold: the integers and floats of the
 /// machine, and those of the features `half-2` and `num-complex-0_4`. Sealed.
-pub trait MultiByte: Element + sealed::Bytes {}
+pub trait MultiByte: Element + sealed::ByteArrays {}
 
 pub(super) mod sealed {
     use crate::memory::Pod;
 
-    pub trait Bytes: Sized {
+    pub trait ByteArrays: Sized {
         /// A byte array of the number's size.
         type Bytes: Pod + AsRef<[u8]>;
 
@@ -31,7 +31,7 @@ macro_rules! multi_byte {
         $(
             impl $crate::element::types::marked::MultiByte for $ty {}
 
-            impl $crate::element::types::marked::sealed::Bytes for $ty {
+            impl $crate::element::types::marked::sealed::ByteArrays for $ty {
                 type Bytes = [u8; size_of::<$ty>()];
 
                 #[inline]

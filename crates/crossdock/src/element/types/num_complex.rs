@@ -2,7 +2,7 @@
 
 use ::num_complex::Complex;
 
-use crate::element::types::marked::sealed::Bytes;
+use crate::element::types::marked::sealed::ByteArrays;
 use crate::element::types::marked::{MultiByte, out_of_marked};
 use crate::element::{DType, Element, Value};
 use crate::memory::Pod;
@@ -31,7 +31,7 @@ macro_rules! complex {
             impl MultiByte for Complex<$ty> {}
 
             // The parts keep their order; each is byte-swapped separately.
-            impl Bytes for Complex<$ty> {
+            impl ByteArrays for Complex<$ty> {
                 type Bytes = [u8; 2 * size_of::<$ty>()];
 
                 #[inline]

@@ -36,7 +36,7 @@ impl From<Member> for Value {
 /// The kinds of number that fit into one register. One byte, for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Word {
+pub(crate) enum RegisterKind {
     Int8,
     UInt8,
     Int16,
@@ -49,7 +49,7 @@ pub(crate) enum Word {
     Float64,
 }
 
-impl Word {
+impl RegisterKind {
     /// Width in bytes.
     #[inline(always)]
     pub(crate) const fn size(self) -> usize {
@@ -81,13 +81,13 @@ impl Word {
     ///
     /// # Safety
     ///
-    /// The [`Word::size`] bytes at `ptr` satisfy the contract of [`racy::load`].
+    /// The [`RegisterKind::size`] bytes at `ptr` satisfy the contract of [`racy::load`].
     #[inline(always)]
     pub(crate) unsafe fn load(self, ptr: *const u8, swapped: bool) -> Member {
         macro_rules! load {
             ($ty:ty) => {{
-                // SAFETY: the `match` below pairs each word with a type of `Word::size` bytes,
-                // which may be loaded racily from `ptr` (`# Safety`).
+                // SAFETY: the `match` below pairs each word with a type of `RegisterKind::size`
+                // bytes, which may be loaded racily from `ptr` (`# Safety`).
                 let bits: $ty = unsafe { racy::load(ptr.cast::<$ty>()) };
                 if swapped { bits.swap_bytes() } else { bits }
             }};
@@ -112,19 +112,19 @@ impl Word {
         pattern(&value, self.kind()).ok_or_else(|| value.misfit(self.kind()))
     }
 
-    /// Stores a number racily, at any address; `swapped` as for [`Word::load`].
+    /// Stores a number racily, at any address; `swapped` as for [`RegisterKind::load`].
     ///
     /// # Safety
     ///
-    /// The [`Word::size`] bytes at `ptr` satisfy the contract of [`racy::store`].
+    /// The [`RegisterKind::size`] bytes at `ptr` satisfy the contract of [`racy::store`].
     #[inline(always)]
     pub(crate) unsafe fn store(self, ptr: *mut u8, swapped: bool, bits: u64) {
         macro_rules! store {
             ($ty:ty) => {{
                 let bits = bits as $ty;
                 let bits = if swapped { bits.swap_bytes() } else { bits };
-                // SAFETY: the `match` below chooses a type of `Word::size` bytes, which may be
-                // stored racily at `ptr` (`# Safety`).
+                // SAFETY: the `match` below chooses a type of `RegisterKind::size` bytes, which may
+                // be stored racily at `ptr` (`# Safety`).
                 unsafe { racy::store(ptr.cast::<$ty>(), bits) }
             }};
         }

@@ -10,7 +10,7 @@ mod write;
 use crate::element::{TimeUnit, extended};
 
 pub(crate) use self::member::Member;
-pub(crate) use self::member::Word;
+pub(crate) use self::member::RegisterKind;
 
 /// One element outside its array: its bytes, interpreted by a [`DType`](crate::element::DType).
 ///

@@ -33,7 +33,7 @@ impl Value {
     pub fn read(dtype: &DType, bytes: &[u8]) -> Result<Self> {
         check_width(dtype, bytes.len())?;
         let allowed = bytes.len().saturating_mul(64).saturating_add(SPARE_VALUES);
-        Reader { allowed }.element(dtype, bytes)
+        ValueReader { allowed }.element(dtype, bytes)
     }
 }
 
@@ -70,12 +70,12 @@ impl Value {
     }
 }
 
-struct Reader {
+struct ValueReader {
     /// The number of values that may still be made.
     allowed: usize,
 }
 
-impl Reader {
+impl ValueReader {
     /// `bytes` has the width of `dtype`. Recurses to the depth of the dtype, which is bounded.
     fn element(&mut self, dtype: &DType, bytes: &[u8]) -> Result<Value> {
         self.count()?;
@@ -129,7 +129,7 @@ fn read_scalar(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
         ScalarKind::Text(_) => return read_text(scalar, bytes),
         _ => {}
     }
-    let parts = Parts::new(scalar, bytes);
+    let parts = ScalarBytes::new(scalar, bytes);
     Ok(match kind {
         ScalarKind::Bool => Value::Bool(parts.unsigned() != 0),
         ScalarKind::Int8 | ScalarKind::Int16 | ScalarKind::Int32 | ScalarKind::Int64 => {
@@ -151,12 +151,12 @@ fn read_scalar(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
 }
 
 /// The bytes of a scalar of at most 32, each component with the least significant byte first.
-struct Parts {
+struct ScalarBytes {
     bytes: [u8; 32],
     component: usize,
 }
 
-impl Parts {
+impl ScalarBytes {
     fn new(scalar: Scalar, source: &[u8]) -> Self {
         let component = scalar.kind().component_size();
         let mut bytes = [0; 32];

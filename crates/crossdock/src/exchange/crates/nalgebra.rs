@@ -71,13 +71,13 @@ fn layout_of<T, R: Dim, C: Dim, S: RawStorage<T, R, C>, const D: usize>(
 }
 
 /// Shape and strides, in elements, for `nalgebra`: rank 1 becomes one column.
-struct Steps {
+struct MatrixSteps {
     shape: [usize; 2],
     /// `None` for an axis that is never stepped along.
     strides: [Option<usize>; 2],
 }
 
-impl Steps {
+impl MatrixSteps {
     fn new<T: Element, const D: usize>(layout: &FixedLayout<D>) -> Result<Self> {
         let (mut shape, mut strides) = ([1; 2], [None; 2]);
         shape[..D].copy_from_slice(layout.shape());
@@ -309,7 +309,7 @@ macro_rules! to_views {
             /// of the rows is 0, or if the type requires another one; `is_shape` if the type
             /// requires another length.
             fn try_from(view: ArrayView<'a, T, $rank>) -> Result<Self> {
-                let steps = Steps::new::<T, $rank>(view.layout())?;
+                let steps = MatrixSteps::new::<T, $rank>(view.layout())?;
                 let (shape, strides) = (steps.shape()?, steps.strides()?);
                 let first = steps.first(view.as_ptr().cast_mut());
                 // SAFETY: shape and strides are those of the view, or of an empty matrix at an
@@ -332,7 +332,7 @@ macro_rules! to_views {
             /// `is_layout` if a stride is negative or not a multiple of the element size, or if the
             /// type requires another one; `is_shape` if the type requires another length.
             fn try_from(mut view: ArrayViewMut<'a, T, $rank>) -> Result<Self> {
-                let steps = Steps::new::<T, $rank>(view.layout())?;
+                let steps = MatrixSteps::new::<T, $rank>(view.layout())?;
                 let (shape, strides) = (steps.shape()?, steps.strides()?);
                 let first = steps.first(view.as_mut_ptr());
                 // SAFETY: shape and strides are those of the view, or of an empty matrix at an

@@ -57,7 +57,7 @@ use serde::de::{Deserialize, IntoDeserializer};
 
 use crate::array::{ArrayView, CopyPolicy, DArray, other_dtype};
 use crate::buffer::{Buffer, BufferView};
-use crate::element::dialect::safetensors::Stored;
+use crate::element::dialect::safetensors::StoredType;
 use crate::element::{DType, Element};
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::layout::{Layout, Order};
@@ -65,7 +65,7 @@ use crate::view::{MemoryView, Producer, Request, view};
 
 /// The dtype for the crate's type, if each element has bytes of its own.
 fn dtype_of(theirs: Dtype) -> Result<DType> {
-    let stored = Stored::named(&theirs.to_string())?;
+    let stored = StoredType::named(&theirs.to_string())?;
     if stored.is_packed() {
         return Err(Error::new(
             Kind::Unsupported,
@@ -80,7 +80,7 @@ fn dtype_of(theirs: Dtype) -> Result<DType> {
 
 /// The crate's type for a dtype that the format stores unchanged.
 fn their_dtype(ours: &DType) -> Result<Dtype> {
-    let Stored { name, dtype, bits } = Stored::of(ours)?;
+    let StoredType { name, dtype, bits } = StoredType::of(ours)?;
     if dtype != *ours {
         return Err(Error::new(
             Kind::Unsupported,
@@ -404,7 +404,7 @@ mod tests {
                     assert!(error.is_unsupported());
                     let (text, bits) = (error.to_string(), theirs.bitsize());
                     assert!(text.contains(&format!("of {theirs} have {bits} bits")), "{text}");
-                    let ours = Stored::named(&theirs.to_string()).unwrap().dtype;
+                    let ours = StoredType::named(&theirs.to_string()).unwrap().dtype;
                     assert!(their_dtype(&ours).unwrap_err().is_unsupported());
                     refused.push(theirs);
                 }

@@ -6,7 +6,7 @@ use crate::element::{DType, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::explain::misread::{misread_format, misread_interface};
 use crate::exchange::explain::subject::{Answer, ElementType, Protocol, Subject};
-use crate::exchange::protocol::array_interface::{self, Words};
+use crate::exchange::protocol::array_interface::{self, InterfaceType};
 use crate::exchange::protocol::{arrow, dlpack, pep3118};
 use crate::layout::Order;
 use crate::view::Refusal;
@@ -91,7 +91,7 @@ fn is_aligned(array: &DArray) -> bool {
 }
 
 /// The elements in the terms of NumPy's array interface.
-pub(super) fn interface(array: &DArray) -> Result<Words> {
+pub(super) fn interface(array: &DArray) -> Result<InterfaceType> {
     if !array.place().is_host() {
         let text = format!("the array interface names no device, and this array is on {}", array.place());
         return Err(Error::new(Kind::Place, text));
@@ -107,7 +107,7 @@ pub(super) fn interface(array: &DArray) -> Result<Words> {
 }
 
 /// The elements in the terms of CUDA's array interface.
-pub(super) fn cuda_interface(array: &DArray) -> Result<Words> {
+pub(super) fn cuda_interface(array: &DArray) -> Result<InterfaceType> {
     if !array_interface::cuda::is_for(array.place()) {
         let text = format!("the array is on {}, and not on a device of CUDA", array.place());
         return Err(Error::new(Kind::Place, text));
@@ -115,8 +115,8 @@ pub(super) fn cuda_interface(array: &DArray) -> Result<Words> {
     words(array)
 }
 
-fn words(array: &DArray) -> Result<Words> {
-    let words = Words::of(array.dtype())?;
+fn words(array: &DArray) -> Result<InterfaceType> {
+    let words = InterfaceType::of(array.dtype())?;
     if let Some(suboffsets) = array.layout().suboffsets() {
         let text = format!("the array follows pointers (suboffsets {suboffsets:?})");
         return Err(Error::new(Kind::Layout, text));

@@ -43,23 +43,24 @@ pub struct Profile {
     /// Whether the tests of the Python package compare the rules with the library.
     pub is_tested: bool,
     /// The rules; the first one that decides is the verdict.
-    pub(super) rules: &'static [Rule],
+    pub(super) rules: &'static [ProfileRule],
 }
 
 /// One step of a profile.
 #[derive(Debug)]
-pub(super) enum Rule {
+pub(super) enum ProfileRule {
     /// Decides if all conditions hold.
     If(&'static [Is], Outcome, &'static str),
     /// Continues with the first of these protocols by which the object offers its memory.
-    By(&'static [Protocol], &'static [Rule]),
+    By(&'static [Protocol], &'static [ProfileRule]),
     /// Continues with the first of these protocols that the object has, even if it refuses.
-    Asks(&'static [Protocol], &'static [Rule]),
+    Asks(&'static [Protocol], &'static [ProfileRule]),
     /// Continues with a table if all conditions hold.
-    When(&'static [Is], &'static [Rule]),
+    When(&'static [Is], &'static [ProfileRule]),
 }
 
-/// A condition on the object, or on the answer that [`Rule::By`] or [`Rule::Asks`] selected.
+/// A condition on the object, or on the answer that [`ProfileRule::By`] or [`ProfileRule::Asks`]
+/// selected.
 #[derive(Debug)]
 pub(super) enum Is {
     Not(&'static Is),
@@ -164,22 +165,24 @@ pub fn judge(profile: &Profile, subject: &Subject) -> (Outcome, String) {
 }
 
 impl Scene<'_> {
-    fn decide(self, rules: &[Rule]) -> Option<(Outcome, String)> {
+    fn decide(self, rules: &[ProfileRule]) -> Option<(Outcome, String)> {
         rules.iter().find_map(|rule| match rule {
-            Rule::If(conditions, outcome, reason) => {
+            ProfileRule::If(conditions, outcome, reason) => {
                 conditions.iter().all(|is| self.holds(is)).then(|| (*outcome, self.fill_in(reason)))
             }
-            Rule::By(protocols, rules) => self.look_at(protocols, rules, Subject::given),
-            Rule::Asks(protocols, rules) => self.look_at(protocols, rules, Subject::answer),
-            Rule::When(conditions, rules) if conditions.iter().all(|is| self.holds(is)) => self.decide(rules),
-            Rule::When(..) => None,
+            ProfileRule::By(protocols, rules) => self.look_at(protocols, rules, Subject::given),
+            ProfileRule::Asks(protocols, rules) => self.look_at(protocols, rules, Subject::answer),
+            ProfileRule::When(conditions, rules) if conditions.iter().all(|is| self.holds(is)) => {
+                self.decide(rules)
+            }
+            ProfileRule::When(..) => None,
         })
     }
 
     fn look_at(
         self,
         protocols: &[Protocol],
-        rules: &[Rule],
+        rules: &[ProfileRule],
         find: fn(&Subject, Protocol) -> Option<&Answer>,
     ) -> Option<(Outcome, String)> {
         let at =
@@ -389,23 +392,23 @@ mod tests {
         "nulls",
     ];
 
-    fn walk(rules: &[Rule], see: &mut dyn FnMut(&str)) {
+    fn walk(rules: &[ProfileRule], see: &mut dyn FnMut(&str)) {
         for rule in rules {
             match rule {
-                Rule::If(_, _, reason) => see(reason),
-                Rule::By(protocols, rules) | Rule::Asks(protocols, rules) => {
+                ProfileRule::If(_, _, reason) => see(reason),
+                ProfileRule::By(protocols, rules) | ProfileRule::Asks(protocols, rules) => {
                     assert!(!protocols.is_empty());
                     walk(rules, see);
                 }
-                Rule::When(_, rules) => walk(rules, see),
+                ProfileRule::When(_, rules) => walk(rules, see),
             }
         }
     }
 
-    fn always_decides(rules: &[Rule]) -> bool {
+    fn always_decides(rules: &[ProfileRule]) -> bool {
         match rules.last() {
-            Some(Rule::If(conditions, ..)) => conditions.is_empty(),
-            Some(Rule::When(conditions, rules)) => conditions.is_empty() && always_decides(rules),
+            Some(ProfileRule::If(conditions, ..)) => conditions.is_empty(),
+            Some(ProfileRule::When(conditions, rules)) => conditions.is_empty() && always_decides(rules),
             _ => false,
         }
     }

@@ -171,11 +171,11 @@ pub struct Entry {
     name: String,
     dtype: DType,
     shape: Vec<usize>,
-    source: Source,
+    source: EntrySource,
 }
 
 /// The source of the elements.
-enum Source {
+enum EntrySource {
     /// The file holds the elements as they are in memory, and a checksum if the format has one.
     Mapped(DArray, Option<Box<dyn Checked>>),
     /// The elements must be decoded.
@@ -209,12 +209,15 @@ pub(super) trait Checked: Send + Sync {
 impl Entry {
     pub(super) fn mapped(name: String, array: DArray) -> Self {
         let (dtype, shape) = (array.dtype().clone(), array.shape().to_vec());
-        Self { name, dtype, shape, source: Source::Mapped(array, None) }
+        Self { name, dtype, shape, source: EntrySource::Mapped(array, None) }
     }
 
     #[cfg(feature = "npz")]
     pub(super) fn mapped_and_checked(name: String, array: DArray, checked: impl Checked + 'static) -> Self {
-        Self { source: Source::Mapped(array.clone(), Some(Box::new(checked))), ..Self::mapped(name, array) }
+        Self {
+            source: EntrySource::Mapped(array.clone(), Some(Box::new(checked))),
+            ..Self::mapped(name, array)
+        }
     }
 
     #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
@@ -224,7 +227,7 @@ impl Entry {
         shape: Vec<usize>,
         encoded: impl Encoded + 'static,
     ) -> Self {
-        Self { name, dtype, shape, source: Source::Encoded(Box::new(encoded)) }
+        Self { name, dtype, shape, source: EntrySource::Encoded(Box::new(encoded)) }
     }
 
     /// The name; empty if the format has none.
@@ -253,8 +256,8 @@ impl Entry {
     /// if they are available in place.
     pub fn copied_because(&self) -> Option<&'static str> {
         match &self.source {
-            Source::Mapped(..) => None,
-            Source::Encoded(encoded) => Some(encoded.what()),
+            EntrySource::Mapped(..) => None,
+            EntrySource::Encoded(encoded) => Some(encoded.what()),
         }
     }
 
@@ -272,8 +275,8 @@ impl Entry {
     /// limit, `is_out_of_memory`.
     pub fn open(&self) -> Result<DArray> {
         match &self.source {
-            Source::Mapped(array, _) => Ok(array.clone()),
-            Source::Encoded(encoded) => encoded.decode().map_err(|error| self.named(error)),
+            EntrySource::Mapped(array, _) => Ok(array.clone()),
+            EntrySource::Encoded(encoded) => encoded.decode().map_err(|error| self.named(error)),
         }
     }
 
@@ -290,8 +293,8 @@ impl Entry {
     /// if a guarded file shrank.
     pub fn verify(&self) -> Result<()> {
         let verified = match &self.source {
-            Source::Mapped(_, checked) => checked.as_ref().map_or(Ok(()), |checked| checked.verify()),
-            Source::Encoded(encoded) => encoded.verify(),
+            EntrySource::Mapped(_, checked) => checked.as_ref().map_or(Ok(()), |checked| checked.verify()),
+            EntrySource::Encoded(encoded) => encoded.verify(),
         };
         verified.map_err(|error| self.named(error))
     }

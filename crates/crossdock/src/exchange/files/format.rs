@@ -24,7 +24,7 @@ pub enum Format {
     Raw,
 }
 
-struct Row {
+struct FormatRow {
     format: Format,
     name: &'static str,
     endings: &'static [&'static str],
@@ -34,10 +34,10 @@ struct Row {
 
 macro_rules! row {
     ($format:ident, $name:literal, $endings:expr) => {
-        Row { format: Format::$format, name: $name, endings: $endings, missing: None }
+        FormatRow { format: Format::$format, name: $name, endings: $endings, missing: None }
     };
     ($format:ident, $name:literal, $endings:expr, $feature:literal) => {
-        Row {
+        FormatRow {
             format: Format::$format,
             name: $name,
             endings: $endings,
@@ -46,7 +46,7 @@ macro_rules! row {
     };
 }
 
-const ROWS: [Row; 6] = [
+const ROWS: [FormatRow; 6] = [
     row!(Npy, ".npy", &["npy"]),
     row!(Npz, ".npz", &["npz"], "npz"),
     row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
@@ -60,7 +60,7 @@ impl Format {
     #[cfg(test)]
     const ALL: [Self; 6] = [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static FormatRow {
         // A test asserts that every format has a row.
         ROWS.iter().find(|row| row.format == self).unwrap_or(&ROWS[0])
     }

@@ -18,7 +18,7 @@ use crate::element::ScalarKind::UInt8;
 use crate::error::Result;
 use crate::exchange::files::contents::{Contents, LIMIT};
 use crate::exchange::files::format::Format;
-use crate::exchange::files::pinned::Pinned;
+use crate::exchange::files::pinned_reader::PinnedReader;
 use crate::exchange::files::pixels::{self, Codec, Samples};
 
 const CODEC: Codec = Codec {
@@ -45,7 +45,7 @@ pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
 
 /// The decoder replaces missing data by grey, so the end marker is required. Other bytes may follow
 /// it.
-fn has_end(bytes: &Pinned) -> Result<()> {
+fn has_end(bytes: &PinnedReader) -> Result<()> {
     let (mut offset, mut chunk, mut last) = (0, vec![0; 64 << 10], None);
     loop {
         let count = bytes.load(offset, &mut chunk)?;

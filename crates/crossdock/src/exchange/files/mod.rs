@@ -90,7 +90,7 @@ pub mod npz;
 mod open;
 mod options;
 #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
-mod pinned;
+mod pinned_reader;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod pixels;
 #[cfg(feature = "png")]

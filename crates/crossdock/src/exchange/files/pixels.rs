@@ -11,12 +11,12 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::new_file::write_error;
-use crate::exchange::files::pinned::{Pinned, decode_error};
+use crate::exchange::files::pinned_reader::{PinnedReader, decode_error};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 
 /// Reads the part in front of the pixels.
-type Open = fn(BufReader<Pinned>) -> Result<Box<dyn ImageDecoder>, ImageError>;
+type OpenDecoder = fn(BufReader<PinnedReader>) -> Result<Box<dyn ImageDecoder>, ImageError>;
 
 /// How to read an image format.
 #[derive(Clone, Copy)]
@@ -26,9 +26,9 @@ pub(super) struct Codec {
     pub(super) what: &'static str,
     /// The most bytes of samples for which one byte of the file can stand.
     pub(super) most_expanded: u64,
-    pub(super) open: Open,
+    pub(super) open: OpenDecoder,
     /// Checks for errors that the decoder does not detect.
-    pub(super) check: fn(&Pinned) -> Result<()>,
+    pub(super) check: fn(&PinnedReader) -> Result<()>,
 }
 
 /// An image that must be decoded.
@@ -59,7 +59,7 @@ pub(super) fn read(bytes: Buffer, codec: Codec, limit: u64) -> Result<Contents> 
 
 impl Picture {
     fn decoder(&self) -> Result<Box<dyn ImageDecoder>> {
-        let stream = BufReader::with_capacity(64 << 10, Pinned::new(&self.bytes)?);
+        let stream = BufReader::with_capacity(64 << 10, PinnedReader::new(&self.bytes)?);
         (self.codec.open)(stream).map_err(bad_image)
     }
 }
@@ -70,7 +70,7 @@ impl Encoded for Picture {
     }
 
     fn decode(&self) -> Result<DArray> {
-        (self.codec.check)(&Pinned::new(&self.bytes)?)?;
+        (self.codec.check)(&PinnedReader::new(&self.bytes)?)?;
         let decoder = self.decoder()?;
         let (dtype, shape) = samples(&*decoder)?;
         let layout = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?;

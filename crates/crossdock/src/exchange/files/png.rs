@@ -18,7 +18,7 @@ use crate::element::ScalarKind::{UInt8, UInt16};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, LIMIT};
 use crate::exchange::files::format::Format;
-use crate::exchange::files::pinned::Pinned;
+use crate::exchange::files::pinned_reader::PinnedReader;
 use crate::exchange::files::pixels::{self, Codec, Samples};
 
 const CODEC: Codec = Codec {
@@ -40,7 +40,7 @@ const SIGNATURE: u64 = 8;
 /// # Errors
 ///
 /// `is_malformed`, with the size of the palette.
-fn check_palette(bytes: &Pinned) -> Result<()> {
+fn check_palette(bytes: &PinnedReader) -> Result<()> {
     let mut at = SIGNATURE;
     let mut head = [0; 8];
     while bytes.load(at, &mut head)? == head.len() {

@@ -20,13 +20,13 @@ mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-pub(crate) use self::plan::Plan;
+pub(crate) use self::plan::CastPlan;
 use crate::element::{DType, DTypeKind, Record, SubArray};
 use crate::error::{Error, Kind, Result};
-use crate::kernel::block::{Block, Reader, Writer};
+use crate::kernel::block::{BlockReader, LaneBlock, Writer};
 use crate::kernel::cpu::Level;
-use crate::kernel::hops::Ends;
-use crate::kernel::pair::{PER_THREAD, Pair};
+use crate::kernel::indirection::Endpoint;
+use crate::kernel::pair::{LayoutPair, PER_THREAD};
 use crate::kernel::records::has_gaps;
 use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, one_of_all, threads};
 use crate::layout::{Layout, Order};
@@ -103,7 +103,7 @@ impl Cast {
         }
         let in_place = src.addr() == dst.addr();
         let zeros = if has_gaps(to) && !in_place { vec![0; to.itemsize()] } else { vec![] };
-        let convert = |first, (src, from_layout): Ends<'_>, (dst, to_layout): Ends<'_>| {
+        let convert = |first, (src, from_layout): Endpoint<'_>, (dst, to_layout): Endpoint<'_>| {
             if !zeros.is_empty() {
                 // SAFETY: clause 2 of `cast`: `each_direct` passes a direct part of the
                 // destination; `zeros` has the item size of `to`.
@@ -147,8 +147,8 @@ impl Cast {
         }
         match (from.kind(), to.kind()) {
             (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => {
-                if let Some(plan) = Plan::new(source, target, self.casting, self.level) {
-                    let numbers = Numbers { plan, from, to, level: self.level };
+                if let Some(plan) = CastPlan::new(source, target, self.casting, self.level) {
+                    let numbers = NumberCast { plan, from, to, level: self.level };
                     // SAFETY: clauses 1 to 4 of `cast`: the arrays are passed on unchanged, and the
                     // plan converts scalars of their dtypes.
                     return unsafe { numbers.run(src, from_layout, dst, to_layout) };
@@ -238,7 +238,7 @@ pub(crate) fn turns_in_place(dtype: &DType) -> bool {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => {
             scalar.byte_order().is_none()
-                || Plan::new(scalar, scalar.swapped(), Casting::Checked, Level::Baseline).is_some()
+                || CastPlan::new(scalar, scalar.swapped(), Casting::Checked, Level::Baseline).is_some()
         }
         DTypeKind::SubArray(subarray) => turns_in_place(subarray.base()),
         DTypeKind::Record(record) => {
@@ -284,19 +284,19 @@ fn same_names(from: &Record, to: &Record) -> bool {
 /// A conversion by loops over blocks.
 ///
 /// Invariant 1: `level` is available, and the plan was made for it.
-struct Numbers<'a> {
-    plan: Plan,
+struct NumberCast<'a> {
+    plan: CastPlan,
     from: &'a DType,
     to: &'a DType,
     level: Level,
 }
 
-impl Numbers<'_> {
+impl NumberCast<'_> {
     /// # Safety
     ///
     /// Clauses 1 to 4 of [`cast`], for direct layouts and scalars that the plan converts.
     unsafe fn run(&self, src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<Option<Lost>> {
-        let pair = Pair::arranged(from, to)?;
+        let pair = LayoutPair::arranged(from, to)?;
         let parts = pair.split(threads::count(), PER_THREAD)?;
         let (src_at, dst_at, nbytes) = (Racy(src.cast_mut()), Racy(dst), to.nbytes());
         let whole = AtomicBool::new(true);
@@ -331,18 +331,18 @@ impl Numbers<'_> {
         to: &Layout,
         whole_nbytes: usize,
     ) -> Result<bool> {
-        let mut reader = Reader::new(self.level, src, from)?;
+        let mut reader = BlockReader::new(self.level, src, from)?;
         let mut writer = Writer::new(self.level, dst, to, whole_nbytes)?;
-        let mut blocks = [const { Block::new() }; 2];
+        let mut blocks = [const { LaneBlock::new() }; 2];
         let (mut left, mut most) = (to.len(), writer.first(self.plan.per_block()));
         while left > 0 {
             let count = left.min(most);
             // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
-            // the level is available (Numbers 1).
+            // the level is available (NumberCast 1).
             unsafe { reader.load(&mut blocks[0], count) };
             let Some(result) = self.plan.run(&mut blocks, count) else { return Ok(false) };
             // SAFETY: clause 2 of `cast` covers `to` at `dst`, from which the writer was made; the
-            // level is available (Numbers 1).
+            // level is available (NumberCast 1).
             unsafe { writer.store(&blocks[result], count) };
             (left, most) = (left - count, self.plan.per_block());
         }
@@ -364,19 +364,19 @@ impl Numbers<'_> {
         dst: *mut u8,
         to: &Layout,
     ) -> Result<Option<Lost>> {
-        let mut reader = Reader::new(self.level, src, from)?;
+        let mut reader = BlockReader::new(self.level, src, from)?;
         let mut writer = Writer::new(self.level, dst, to, 0)?;
-        let mut blocks = [const { Block::new() }; 2];
+        let mut blocks = [const { LaneBlock::new() }; 2];
         let mut bytes = vec![0; self.to.itemsize()];
         let mut done = 0;
         while done < to.len() {
             let count = self.plan.per_block().min(to.len() - done);
             // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
-            // the level is available (Numbers 1).
+            // the level is available (NumberCast 1).
             unsafe { reader.load(&mut blocks[0], count) };
             if let Some(result) = self.plan.run(&mut blocks, count) {
                 // SAFETY: clause 2 of `cast` covers `to` at `dst`, from which the writer was made;
-                // the level is available (Numbers 1).
+                // the level is available (NumberCast 1).
                 unsafe { writer.store(&blocks[result], count) };
             } else {
                 for position in done..done + count {

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use crate::element::{Flavour, FloatFormat, ScalarKind};
-use crate::kernel::cast::step::{Args, Map, Test};
+use crate::kernel::cast::step::{Map, StepArgs, Test};
 use crate::memory::fork::get_or_make;
 
 const INFINITE: u32 = 0x7f80_0000;
@@ -79,7 +79,7 @@ impl Narrow {
     }
 
     /// The magnitudes that the format cannot represent, from `low` to `high`, as bits of an `f32`.
-    fn lost(format: FloatFormat) -> Args {
+    fn lost(format: FloatFormat) -> StepArgs {
         let max = u32::from(format.max_finite());
         let narrow = Self::of(format);
         let tie = (max + narrow.rebias).wrapping_shl(narrow.dropped) + (1 << (narrow.dropped - 1));
@@ -90,29 +90,29 @@ impl Narrow {
             Flavour::Finite => u32::MAX >> 1,
             Flavour::FiniteNan | Flavour::NanIsNegativeZero | Flavour::PowerOfTwo => INFINITE,
         };
-        Args::range(low.into(), high.into())
+        StepArgs::range(low.into(), high.into())
     }
 }
 
 /// The arguments of the steps to and from a format.
-pub(super) struct Format {
-    pub(super) decode: Args,
-    pub(super) encode: Args,
-    pub(super) lost: Args,
+pub(super) struct NarrowFormat {
+    pub(super) decode: StepArgs,
+    pub(super) encode: StepArgs,
+    pub(super) lost: StepArgs,
 }
 
-impl Format {
+impl NarrowFormat {
     /// The format of a kind that is a float of at most 16 bits.
     pub(super) fn of(kind: ScalarKind) -> Option<Self> {
         let format = FloatFormat::of(kind)?;
-        let table = if format.sign() > 0x100 { Args::NONE.table } else { table(kind, format)? };
+        let table = if format.sign() > 0x100 { StepArgs::NONE.table } else { table(kind, format)? };
         let lost = match format.flavour() {
-            Flavour::PowerOfTwo => Args::range(0, u64::from(PowerOfTwo::LIMIT)),
+            Flavour::PowerOfTwo => StepArgs::range(0, u64::from(PowerOfTwo::LIMIT)),
             _ => Narrow::lost(format),
         };
         Some(Self {
-            decode: Args { table, ..Args::NONE },
-            encode: Args { narrow: Narrow::of(format), ..Args::NONE },
+            decode: StepArgs { table, ..StepArgs::NONE },
+            encode: StepArgs { narrow: Narrow::of(format), ..StepArgs::NONE },
             lost,
         })
     }
@@ -147,7 +147,7 @@ impl Map for FromTable {
     type To = f32;
 
     #[inline(always)]
-    fn map(args: &Args, value: u8) -> f32 {
+    fn map(args: &StepArgs, value: u8) -> f32 {
         args.table[usize::from(value)]
     }
 }
@@ -167,7 +167,7 @@ impl Map for FromBrain {
     type To = f32;
 
     #[inline(always)]
-    fn map(_: &Args, value: u16) -> f32 {
+    fn map(_: &StepArgs, value: u16) -> f32 {
         plain_nan(u32::from(value) << 16)
     }
 }
@@ -180,7 +180,7 @@ impl Map for FromHalf {
     type To = f32;
 
     #[inline(always)]
-    fn map(_: &Args, value: u16) -> f32 {
+    fn map(_: &StepArgs, value: u16) -> f32 {
         /// 2^-14, the least normal number, whose mantissa the subnormal numbers extend.
         const LEAST: u32 = (127 - 14) << 23;
         let magnitude = u32::from(value & 0x7fff) << 13;
@@ -200,7 +200,7 @@ impl Map for ToNarrow8 {
     type To = u8;
 
     #[inline(always)]
-    fn map(args: &Args, value: f32) -> u8 {
+    fn map(args: &StepArgs, value: f32) -> u8 {
         args.narrow.encode(value) as u8
     }
 }
@@ -213,7 +213,7 @@ impl Map for ToBrain {
     type To = u16;
 
     #[inline(always)]
-    fn map(_: &Args, value: f32) -> u16 {
+    fn map(_: &StepArgs, value: f32) -> u16 {
         let bits = value.to_bits();
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
         (if value.is_nan() { 0x7fc0 } else { rounded }) as u16
@@ -228,7 +228,7 @@ impl Map for ToNarrow16 {
     type To = u16;
 
     #[inline(always)]
-    fn map(args: &Args, value: f32) -> u16 {
+    fn map(args: &StepArgs, value: f32) -> u16 {
         args.narrow.encode(value) as u16
     }
 }
@@ -240,7 +240,7 @@ impl Test for LostToNarrow {
     type Of = f32;
 
     #[inline(always)]
-    fn is_lost(args: &Args, value: f32) -> bool {
+    fn is_lost(args: &StepArgs, value: f32) -> bool {
         let magnitude = value.to_bits() & 0x7fff_ffff;
         (magnitude >= args.low as u32) & (magnitude <= args.high as u32)
     }
@@ -260,7 +260,7 @@ impl Map for PowerOfTwo {
     type To = u8;
 
     #[inline(always)]
-    fn map(_: &Args, value: f32) -> u8 {
+    fn map(_: &StepArgs, value: f32) -> u8 {
         /// The middle between 2^-127 and 2^-126, as bits of an `f32`.
         const LEAST_TIE: u32 = 0x0060_0000;
         let bits = value.to_bits();
@@ -279,7 +279,7 @@ impl Test for PowerOfTwo {
     type Of = f32;
 
     #[inline(always)]
-    fn is_lost(args: &Args, value: f32) -> bool {
+    fn is_lost(args: &StepArgs, value: f32) -> bool {
         let bits = value.to_bits();
         let sayable = (bits != 0) & (bits <= args.high as u32);
         !(sayable | (bits & 0x7fff_ffff > INFINITE))
@@ -295,13 +295,13 @@ pub(super) mod f16c {
         _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_or_ps, _mm256_set1_ps,
     };
 
-    use crate::kernel::block::Block;
-    use crate::kernel::cast::step::Args;
+    use crate::kernel::block::LaneBlock;
+    use crate::kernel::cast::step::StepArgs;
 
     /// As [`FromHalf`](super::FromHalf), eight lanes at a time. The block has room for the lanes
     /// beyond `len`.
     #[target_feature(enable = "avx2,f16c")]
-    pub(crate) fn from_half(_: &Args, src: &Block, dst: &mut Block, len: usize) {
+    pub(crate) fn from_half(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let len = len.next_multiple_of(8);
         let (src, dst) = (src.lanes::<[u16; 8]>(len / 8), dst.lanes_mut::<[f32; 8]>(len / 8));
         let (sign, nan) = (_mm256_set1_ps(-0.0), _mm256_set1_ps(f32::NAN));
@@ -321,7 +321,7 @@ pub(super) mod f16c {
     /// As [`ToNarrow16`](super::ToNarrow16) for `binary16`, eight lanes at a time. The block has
     /// room for the lanes beyond `len`.
     #[target_feature(enable = "avx2,f16c")]
-    pub(crate) fn to_half(_: &Args, src: &Block, dst: &mut Block, len: usize) {
+    pub(crate) fn to_half(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let len = len.next_multiple_of(8);
         let (src, dst) = (src.lanes::<[f32; 8]>(len / 8), dst.lanes_mut::<[u16; 8]>(len / 8));
         let nan = _mm256_set1_ps(f32::NAN);

@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use crate::kernel::block::Block;
-use crate::kernel::cast::step::{Args, Grows, Map, Step, Test};
+use crate::kernel::block::LaneBlock;
+use crate::kernel::cast::step::{BlockLoop, Grows, Map, StepArgs, Test};
 use crate::memory::Pod;
 
 /// Rust's `as` without saturation: integers wrap, and a number becomes the nearest float, ties to
@@ -18,7 +18,7 @@ macro_rules! as_of {
                 type To = $to;
 
                 #[inline(always)]
-                fn map(_: &Args, value: $from) -> $to {
+                fn map(_: &StepArgs, value: $from) -> $to {
                     value as $to
                 }
             }
@@ -52,12 +52,12 @@ macro_rules! fit {
                 type To = $to;
 
                 #[inline(always)]
-                fn map(args: &Args, value: $from) -> $to {
+                fn map(args: &StepArgs, value: $from) -> $to {
                     let (low, high) = (f64::from_bits(args.low) as $from, f64::from_bits(args.high) as $from);
                     let within = if value > low { value } else { low };
                     let within = if within < high { within } else { high };
                     // SAFETY: the two comparisons replace NaN by `low` and clamp to `low..=high`,
-                    // and the integer type represents both bounds (`Plan::fit`).
+                    // and the integer type represents both bounds (`CastPlan::fit`).
                     let near = unsafe { within.to_int_unchecked::<$to>() };
                     let near = if value > high { args.top as $to } else { near };
                     if value.is_nan() { 0 } else { near }
@@ -98,7 +98,7 @@ macro_rules! integers {
                 type To = $ty;
 
                 #[inline(always)]
-                fn map(args: &Args, value: $ty) -> $ty {
+                fn map(args: &StepArgs, value: $ty) -> $ty {
                     value.max(args.low as $ty).min(args.high as $ty)
                 }
             }
@@ -107,7 +107,7 @@ macro_rules! integers {
                 type Of = $ty;
 
                 #[inline(always)]
-                fn is_lost(args: &Args, value: $ty) -> bool {
+                fn is_lost(args: &StepArgs, value: $ty) -> bool {
                     (value < args.low as $ty) | (value > args.high as $ty)
                 }
             }
@@ -125,7 +125,7 @@ macro_rules! words {
                 type To = u8;
 
                 #[inline(always)]
-                fn map(_: &Args, value: $ty) -> u8 {
+                fn map(_: &StepArgs, value: $ty) -> u8 {
                     u8::from(value != 0)
                 }
             }
@@ -135,7 +135,7 @@ macro_rules! words {
                 type To = $ty;
 
                 #[inline(always)]
-                fn map(_: &Args, value: $ty) -> $ty {
+                fn map(_: &StepArgs, value: $ty) -> $ty {
                     value.swap_bytes()
                 }
             }
@@ -145,11 +145,11 @@ macro_rules! words {
 
 words!(u8, u16, u32, u64);
 
-impl<T: Pod + Default> Step for WithZeros<T> {
+impl<T: Pod + Default> BlockLoop for WithZeros<T> {
     const GROWS: Grows = Grows::Twice;
 
     #[inline(always)]
-    fn run(_: &Args, src: &Block, dst: &mut Block, len: usize) {
+    fn run(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let (src, dst) = (src.lanes::<T>(len), dst.lanes_mut::<T>(2 * len));
         for (pair, &value) in dst.chunks_exact_mut(2).zip(src) {
             (pair[0], pair[1]) = (value, T::default());
@@ -157,11 +157,11 @@ impl<T: Pod + Default> Step for WithZeros<T> {
     }
 }
 
-impl<T: Pod> Step for Evens<T> {
+impl<T: Pod> BlockLoop for Evens<T> {
     const GROWS: Grows = Grows::Half;
 
     #[inline(always)]
-    fn run(_: &Args, src: &Block, dst: &mut Block, len: usize) {
+    fn run(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let (src, dst) = (src.lanes::<T>(len), dst.lanes_mut::<T>(len / 2));
         for (value, pair) in dst.iter_mut().zip(src.chunks_exact(2)) {
             *value = pair[0];
@@ -172,11 +172,11 @@ impl<T: Pod> Step for Evens<T> {
 /// Whether either byte of a pair is not 0.
 pub(super) struct Either;
 
-impl Step for Either {
+impl BlockLoop for Either {
     const GROWS: Grows = Grows::Half;
 
     #[inline(always)]
-    fn run(_: &Args, src: &Block, dst: &mut Block, len: usize) {
+    fn run(_: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let (src, dst) = (src.lanes::<u8>(len), dst.lanes_mut::<u8>(len / 2));
         for (value, pair) in dst.iter_mut().zip(src.chunks_exact(2)) {
             *value = pair[0] | pair[1];
@@ -199,7 +199,7 @@ macro_rules! floats {
                 type To = u8;
 
                 #[inline(always)]
-                fn map(_: &Args, value: $ty) -> u8 {
+                fn map(_: &StepArgs, value: $ty) -> u8 {
                     u8::from(value != 0.0)
                 }
             }
@@ -208,7 +208,7 @@ macro_rules! floats {
                 type Of = $ty;
 
                 #[inline(always)]
-                fn is_lost(args: &Args, value: $ty) -> bool {
+                fn is_lost(args: &StepArgs, value: $ty) -> bool {
                     let (low, high) = (f64::from_bits(args.low) as $ty, f64::from_bits(args.high) as $ty);
                     !((value >= low) & (value <= high) & (value.trunc() == value))
                 }
@@ -250,7 +250,7 @@ macro_rules! to_odd {
                 type To = f32;
 
                 #[inline(always)]
-                fn map(_: &Args, $value: $ty) -> f32 {
+                fn map(_: &StepArgs, $value: $ty) -> f32 {
                     to_odd($double)
                 }
             }
@@ -273,7 +273,7 @@ impl Test for TooLarge {
     type Of = f64;
 
     #[inline(always)]
-    fn is_lost(_: &Args, value: f64) -> bool {
+    fn is_lost(_: &StepArgs, value: f64) -> bool {
         // The middle between the greatest `f32` and the next step. The tie goes to the even one,
         // which is infinite.
         const LIMIT: f64 = (f32::MAX as f64) + (1_u128 << 103) as f64;

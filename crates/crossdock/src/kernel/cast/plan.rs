@@ -7,14 +7,14 @@
 
 use crate::element::{Scalar, ScalarKind};
 use crate::kernel::Casting;
-use crate::kernel::block::Block;
+use crate::kernel::block::LaneBlock;
 use crate::kernel::cast::narrow::{
-    Format, FromBrain, FromHalf, FromTable, LostToNarrow, PowerOfTwo, ToBrain, ToNarrow8, ToNarrow16,
+    FromBrain, FromHalf, FromTable, LostToNarrow, NarrowFormat, PowerOfTwo, ToBrain, ToNarrow8, ToNarrow16,
 };
 use crate::kernel::cast::number::{
     As, Clamp, Either, Evens, Fit, NonZero, NotWhole, Outside, Swap, ToOdd, TooLarge, WithZeros,
 };
-use crate::kernel::cast::step::{Args, Grows, Stage, Step, step, test};
+use crate::kernel::cast::step::{BlockLoop, CastStep, Grows, StepArgs, step, test};
 use crate::kernel::cpu::Level;
 
 /// A native number.
@@ -46,7 +46,7 @@ impl Lane {
             ScalarKind::UInt64 => Self::U64,
             ScalarKind::Float32 => Self::F32,
             ScalarKind::Float64 => Self::F64,
-            narrow => Format::of(narrow).map(|_| Self::F32)?,
+            narrow => NarrowFormat::of(narrow).map(|_| Self::F32)?,
         })
     }
 
@@ -96,22 +96,22 @@ const MOST: usize = 8;
 /// The steps of a conversion.
 ///
 /// Invariant 1: `level` is available, and every step was compiled for it or for a lower one.
-pub(crate) struct Plan {
+pub(crate) struct CastPlan {
     level: Level,
-    steps: [Option<Stage>; MOST],
+    steps: [Option<CastStep>; MOST],
     len: usize,
     /// How many lanes an element has, and how many elements fit a block.
     lanes: usize,
     per_block: usize,
 }
 
-impl Plan {
+impl CastPlan {
     /// The steps from one scalar to another, or `None` if there are no loops for them.
     ///
-    /// The level must be available (Plan 1).
+    /// The level must be available (CastPlan 1).
     pub(crate) fn new(from: Scalar, to: Scalar, casting: Casting, level: Level) -> Option<Self> {
         let ((source, from_parts), (target, to_parts)) = (parts(from.kind()), parts(to.kind()));
-        let per_block = Block::LANES / from_parts.max(to_parts);
+        let per_block = LaneBlock::LANES / from_parts.max(to_parts);
         let mut plan = Self { level, steps: [None; MOST], len: 0, lanes: from_parts, per_block };
         if from.kind() == to.kind() {
             // Byte swaps may move anything but text, in which not every number is a letter.
@@ -140,7 +140,7 @@ impl Plan {
         let lane = plan.decode(source)?;
         plan.convert(lane, source, target, checked)?;
         if from_parts > to_parts && target == ScalarKind::Bool {
-            plan.push::<Either>(Args::NONE);
+            plan.push::<Either>(StepArgs::NONE);
         }
         if !to.is_native() {
             plan.swap(target);
@@ -152,15 +152,15 @@ impl Plan {
     }
 
     /// A plan without steps, for elements of any width that fits a block. The level must be
-    /// available (Plan 1).
+    /// available (CastPlan 1).
     pub(crate) fn bytes(itemsize: usize, level: Level) -> Option<Self> {
-        let per_block = Block::NBYTES.checked_div(itemsize).filter(|&count| count > 0)?;
+        let per_block = LaneBlock::NBYTES.checked_div(itemsize).filter(|&count| count > 0)?;
         Some(Self { level, steps: [None; MOST], len: 0, lanes: 1, per_block })
     }
 
     /// Whether a kind is a float of at most 16 bits.
     pub(crate) fn is_narrow(kind: ScalarKind) -> bool {
-        Format::of(kind).is_some()
+        NarrowFormat::of(kind).is_some()
     }
 
     /// Whether loops convert the kind: a number, or a complex one.
@@ -176,21 +176,21 @@ impl Plan {
     /// Converts the elements of the first block, with the second one as scratch space. Returns
     /// which of the two holds the result, or `None` if an element would be lost.
     #[inline]
-    pub(crate) fn run(&self, blocks: &mut [Block; 2], count: usize) -> Option<usize> {
+    pub(crate) fn run(&self, blocks: &mut [LaneBlock; 2], count: usize) -> Option<usize> {
         let (mut at, mut len) = (0, count * self.lanes);
         for step in self.steps[..self.len].iter().flatten() {
             let [first, second] = &mut *blocks;
             let (src, dst) = if at == 0 { (&*first, second) } else { (&*second, first) };
             match step {
-                Stage::Map(run, args, grows) => {
+                CastStep::Map(run, args, grows) => {
                     // SAFETY: the step was compiled for `self.level` or for a lower one, and that
-                    // level is available (Plan 1).
+                    // level is available (CastPlan 1).
                     unsafe { run(args, src, dst, len) };
                     (at, len) = (1 - at, grows.of(len));
                 }
-                Stage::Test(is_lost, args) => {
+                CastStep::Test(is_lost, args) => {
                     // SAFETY: the test was compiled for `self.level` or for a lower one, and that
-                    // level is available (Plan 1).
+                    // level is available (CastPlan 1).
                     if unsafe { is_lost(args, src, len) } {
                         return None;
                     }
@@ -200,37 +200,37 @@ impl Plan {
         Some(at)
     }
 
-    fn add(&mut self, stage: Stage) {
+    fn add(&mut self, stage: CastStep) {
         self.steps[self.len] = Some(stage);
         self.len += 1;
     }
 
-    fn push<S: Step>(&mut self, args: Args) {
+    fn push<S: BlockLoop>(&mut self, args: StepArgs) {
         self.add(step::<S>(self.level, args));
     }
 
     fn swap(&mut self, kind: ScalarKind) {
         match kind.component_size() {
-            2 => self.push::<Swap<u16>>(Args::NONE),
-            4 => self.push::<Swap<u32>>(Args::NONE),
-            8 => self.push::<Swap<u64>>(Args::NONE),
+            2 => self.push::<Swap<u16>>(StepArgs::NONE),
+            4 => self.push::<Swap<u32>>(StepArgs::NONE),
+            8 => self.push::<Swap<u64>>(StepArgs::NONE),
             _ => {}
         }
     }
 
     fn evens(&mut self, kind: ScalarKind) {
         match kind.component_size() {
-            2 => self.push::<Evens<u16>>(Args::NONE),
-            4 => self.push::<Evens<u32>>(Args::NONE),
-            _ => self.push::<Evens<u64>>(Args::NONE),
+            2 => self.push::<Evens<u16>>(StepArgs::NONE),
+            4 => self.push::<Evens<u32>>(StepArgs::NONE),
+            _ => self.push::<Evens<u64>>(StepArgs::NONE),
         }
     }
 
     fn with_zeros(&mut self, kind: ScalarKind) {
         match kind.component_size() {
-            2 => self.push::<WithZeros<u16>>(Args::NONE),
-            4 => self.push::<WithZeros<u32>>(Args::NONE),
-            _ => self.push::<WithZeros<u64>>(Args::NONE),
+            2 => self.push::<WithZeros<u16>>(StepArgs::NONE),
+            4 => self.push::<WithZeros<u32>>(StepArgs::NONE),
+            _ => self.push::<WithZeros<u64>>(StepArgs::NONE),
         }
     }
 
@@ -238,15 +238,15 @@ impl Plan {
     fn decode(&mut self, kind: ScalarKind) -> Option<Lane> {
         let lane = Lane::of(kind)?;
         match kind {
-            ScalarKind::Bool => self.push::<NonZero<u8>>(Args::NONE),
-            ScalarKind::BFloat16 => self.push::<FromBrain>(Args::NONE),
+            ScalarKind::Bool => self.push::<NonZero<u8>>(StepArgs::NONE),
+            ScalarKind::BFloat16 => self.push::<FromBrain>(StepArgs::NONE),
             #[cfg(target_arch = "x86_64")]
             ScalarKind::Float16 if self.level > Level::Baseline => {
-                self.add(Stage::Map(super::narrow::f16c::from_half, Args::NONE, Grows::Same));
+                self.add(CastStep::Map(super::narrow::f16c::from_half, StepArgs::NONE, Grows::Same));
             }
-            ScalarKind::Float16 => self.push::<FromHalf>(Args::NONE),
+            ScalarKind::Float16 => self.push::<FromHalf>(StepArgs::NONE),
             narrow => {
-                if let Some(format) = Format::of(narrow) {
+                if let Some(format) = NarrowFormat::of(narrow) {
                     self.push::<FromTable>(format.decode);
                 }
             }
@@ -264,7 +264,7 @@ impl Plan {
             self.non_zero(lane);
             return Some(());
         }
-        if let Some(format) = Format::of(kind) {
+        if let Some(format) = NarrowFormat::of(kind) {
             self.round_to_odd(lane);
             let powers = kind == ScalarKind::Float8E8M0Fnu;
             match (checked, powers) {
@@ -275,18 +275,18 @@ impl Plan {
             match kind {
                 #[cfg(target_arch = "x86_64")]
                 ScalarKind::Float16 if self.level > Level::Baseline => {
-                    self.add(Stage::Map(super::narrow::f16c::to_half, Args::NONE, Grows::Same));
+                    self.add(CastStep::Map(super::narrow::f16c::to_half, StepArgs::NONE, Grows::Same));
                 }
                 ScalarKind::Float16 => self.push::<ToNarrow16>(format.encode),
-                ScalarKind::BFloat16 => self.push::<ToBrain>(Args::NONE),
-                _ if powers => self.push::<PowerOfTwo>(Args::NONE),
+                ScalarKind::BFloat16 => self.push::<ToBrain>(StepArgs::NONE),
+                _ if powers => self.push::<PowerOfTwo>(StepArgs::NONE),
                 _ => self.push::<ToNarrow8>(format.encode),
             }
             return Some(());
         }
         if target.is_float() {
             if checked && (lane, target) == (Lane::F64, Lane::F32) {
-                self.add(test::<TooLarge>(self.level, Args::NONE));
+                self.add(test::<TooLarge>(self.level, StepArgs::NONE));
             }
             self.cast(lane, target);
             return Some(());
@@ -320,7 +320,7 @@ impl Plan {
         // Both bounds are in range: the lower one is exact, and the upper one is the next float
         // below.
         let (low, below) = ((low as f64).to_bits(), float_below(lane, high).to_bits());
-        let args = Args { low, high: below, top: high as u64, ..Args::NONE };
+        let args = StepArgs { low, high: below, top: high as u64, ..StepArgs::NONE };
         match (lane, wide) {
             (Lane::F32, Lane::I32) => self.push::<Fit<f32, i32>>(args),
             (Lane::F32, Lane::U32) => self.push::<Fit<f32, u32>>(args),
@@ -336,23 +336,23 @@ impl Plan {
 
     fn non_zero(&mut self, lane: Lane) {
         match lane {
-            Lane::I8 | Lane::U8 => self.push::<NonZero<u8>>(Args::NONE),
-            Lane::I16 | Lane::U16 => self.push::<NonZero<u16>>(Args::NONE),
-            Lane::I32 | Lane::U32 => self.push::<NonZero<u32>>(Args::NONE),
-            Lane::I64 | Lane::U64 => self.push::<NonZero<u64>>(Args::NONE),
-            Lane::F32 => self.push::<NonZero<f32>>(Args::NONE),
-            Lane::F64 => self.push::<NonZero<f64>>(Args::NONE),
+            Lane::I8 | Lane::U8 => self.push::<NonZero<u8>>(StepArgs::NONE),
+            Lane::I16 | Lane::U16 => self.push::<NonZero<u16>>(StepArgs::NONE),
+            Lane::I32 | Lane::U32 => self.push::<NonZero<u32>>(StepArgs::NONE),
+            Lane::I64 | Lane::U64 => self.push::<NonZero<u64>>(StepArgs::NONE),
+            Lane::F32 => self.push::<NonZero<f32>>(StepArgs::NONE),
+            Lane::F64 => self.push::<NonZero<f64>>(StepArgs::NONE),
         }
     }
 
     /// Converts to an `f32`, rounded to odd.
     fn round_to_odd(&mut self, lane: Lane) {
         match lane {
-            Lane::I32 => self.push::<ToOdd<i32>>(Args::NONE),
-            Lane::U32 => self.push::<ToOdd<u32>>(Args::NONE),
-            Lane::I64 => self.push::<ToOdd<i64>>(Args::NONE),
-            Lane::U64 => self.push::<ToOdd<u64>>(Args::NONE),
-            Lane::F64 => self.push::<ToOdd<f64>>(Args::NONE),
+            Lane::I32 => self.push::<ToOdd<i32>>(StepArgs::NONE),
+            Lane::U32 => self.push::<ToOdd<u32>>(StepArgs::NONE),
+            Lane::I64 => self.push::<ToOdd<i64>>(StepArgs::NONE),
+            Lane::U64 => self.push::<ToOdd<u64>>(StepArgs::NONE),
+            Lane::F64 => self.push::<ToOdd<f64>>(StepArgs::NONE),
             exact => self.cast(exact, Lane::F32),
         }
     }
@@ -360,14 +360,14 @@ impl Plan {
     /// Refuses fractions, and numbers outside of `low..=high`.
     fn test_range(&mut self, lane: Lane, low: i128, high: i128) {
         if lane.is_float() {
-            let args = Args::range((low as f64).to_bits(), float_below(lane, high).to_bits());
+            let args = StepArgs::range((low as f64).to_bits(), float_below(lane, high).to_bits());
             return self.add(match lane {
                 Lane::F32 => test::<NotWhole<f32>>(self.level, args),
                 _ => test::<NotWhole<f64>>(self.level, args),
             });
         }
         let (least, greatest) = lane.range();
-        let args = Args::range(low.max(least) as u64, high.min(greatest) as u64);
+        let args = StepArgs::range(low.max(least) as u64, high.min(greatest) as u64);
         self.add(match lane {
             Lane::I8 => test::<Outside<i8>>(self.level, args),
             Lane::I16 => test::<Outside<i16>>(self.level, args),
@@ -382,7 +382,7 @@ impl Plan {
 
     /// Clamps integers to `low..=high`, both of which the lane represents.
     fn clamp(&mut self, lane: Lane, low: i128, high: i128) {
-        let args = Args::range(low as u64, high as u64);
+        let args = StepArgs::range(low as u64, high as u64);
         match lane {
             Lane::I8 => self.push::<Clamp<i8>>(args),
             Lane::I16 => self.push::<Clamp<i16>>(args),
@@ -420,7 +420,7 @@ impl Plan {
         macro_rules! pairs {
             ($($from:ident $from_ty:ty => $($to:ident $to_ty:ty),*;)*) => {
                 match pair {
-                    $($((Lane::$from, Lane::$to) => self.push::<As<$from_ty, $to_ty>>(Args::NONE),)*)*
+                    $($((Lane::$from, Lane::$to) => self.push::<As<$from_ty, $to_ty>>(StepArgs::NONE),)*)*
                     // All other pairs have the same bits.
                     _ => {}
                 }

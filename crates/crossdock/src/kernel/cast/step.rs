@@ -1,13 +1,13 @@
 //! One step of a conversion: a loop over a block, compiled once for each level.
 
-use crate::kernel::block::Block;
+use crate::kernel::block::LaneBlock;
 use crate::kernel::cast::narrow::Narrow;
 use crate::kernel::cpu::{Level, at_each_level};
 use crate::memory::Pod;
 
 /// The arguments of the loops. Each loop reads those that it needs.
 #[derive(Clone, Copy)]
-pub(super) struct Args {
+pub(super) struct StepArgs {
     /// The least and the greatest number that passes. The step defines their meaning: bits of an
     /// integer of the lane's width, of an `f64`, or of an `f32` without its sign.
     pub(super) low: u64,
@@ -18,7 +18,7 @@ pub(super) struct Args {
     pub(super) table: &'static [f32; 256],
 }
 
-impl Args {
+impl StepArgs {
     pub(super) const NONE: Self = Self { low: 0, high: 0, top: 0, narrow: Narrow::NONE, table: &[0.0; 256] };
 
     pub(super) const fn range(low: u64, high: u64) -> Self {
@@ -28,11 +28,11 @@ impl Args {
 
 /// A step of a conversion.
 #[derive(Clone, Copy)]
-pub(super) enum Stage {
+pub(super) enum CastStep {
     /// Makes one block of another. The last field is the number of lanes that come out.
-    Map(unsafe fn(&Args, &Block, &mut Block, usize), Args, Grows),
+    Map(unsafe fn(&StepArgs, &LaneBlock, &mut LaneBlock, usize), StepArgs, Grows),
     /// Tests whether any of the lanes would be lost.
-    Test(unsafe fn(&Args, &Block, usize) -> bool, Args),
+    Test(unsafe fn(&StepArgs, &LaneBlock, usize) -> bool, StepArgs),
 }
 
 /// How many lanes a step produces from those that it consumes.
@@ -54,11 +54,11 @@ impl Grows {
 }
 
 /// A loop from one block to another.
-pub(super) trait Step {
+pub(super) trait BlockLoop {
     const GROWS: Grows = Grows::Same;
 
     /// Must be `#[inline(always)]`, so that it is compiled for the level of its caller.
-    fn run(args: &Args, src: &Block, dst: &mut Block, len: usize);
+    fn run(args: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize);
 }
 
 /// A step in which each lane depends on one lane of the source.
@@ -66,12 +66,12 @@ pub(super) trait Map {
     type From: Pod;
     type To: Pod;
 
-    fn map(args: &Args, value: Self::From) -> Self::To;
+    fn map(args: &StepArgs, value: Self::From) -> Self::To;
 }
 
-impl<M: Map> Step for M {
+impl<M: Map> BlockLoop for M {
     #[inline(always)]
-    fn run(args: &Args, src: &Block, dst: &mut Block, len: usize) {
+    fn run(args: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         let (src, dst) = (src.lanes::<M::From>(len), dst.lanes_mut::<M::To>(len));
         let args = *args;
         for (to, &from) in dst.iter_mut().zip(src) {
@@ -84,40 +84,40 @@ impl<M: Map> Step for M {
 pub(super) trait Test {
     type Of: Pod;
 
-    fn is_lost(args: &Args, value: Self::Of) -> bool;
+    fn is_lost(args: &StepArgs, value: Self::Of) -> bool;
 }
 
 /// The step compiled for a level.
-pub(super) fn step<S: Step>(level: Level, args: Args) -> Stage {
+pub(super) fn step<S: BlockLoop>(level: Level, args: StepArgs) -> CastStep {
     #[inline(always)]
-    fn body<S: Step>(args: &Args, src: &Block, dst: &mut Block, len: usize) {
+    fn body<S: BlockLoop>(args: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize) {
         S::run(args, src, dst, len);
     }
-    at_each_level!(S: Step, (args: &Args, src: &Block, dst: &mut Block, len: usize), body);
-    let run: unsafe fn(&Args, &Block, &mut Block, usize) = match level {
+    at_each_level!(S: BlockLoop, (args: &StepArgs, src: &LaneBlock, dst: &mut LaneBlock, len: usize), body);
+    let run: unsafe fn(&StepArgs, &LaneBlock, &mut LaneBlock, usize) = match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::<S>,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::<S>,
         _ => baseline::<S>,
     };
-    Stage::Map(run, args, S::GROWS)
+    CastStep::Map(run, args, S::GROWS)
 }
 
 /// The test compiled for a level.
-pub(super) fn test<T: Test>(level: Level, args: Args) -> Stage {
+pub(super) fn test<T: Test>(level: Level, args: StepArgs) -> CastStep {
     #[inline(always)]
-    fn body<T: Test>(args: &Args, src: &Block, len: usize) -> bool {
+    fn body<T: Test>(args: &StepArgs, src: &LaneBlock, len: usize) -> bool {
         let args = *args;
         src.lanes::<T::Of>(len).iter().fold(false, |lost, &value| lost | T::is_lost(&args, value))
     }
-    at_each_level!(T: Test, (args: &Args, src: &Block, len: usize) -> bool, body);
-    let run: unsafe fn(&Args, &Block, usize) -> bool = match level {
+    at_each_level!(T: Test, (args: &StepArgs, src: &LaneBlock, len: usize) -> bool, body);
+    let run: unsafe fn(&StepArgs, &LaneBlock, usize) -> bool = match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::<T>,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::<T>,
         _ => baseline::<T>,
     };
-    Stage::Test(run, args)
+    CastStep::Test(run, args)
 }

@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 use crossdock_testkit::{Coverage, generate, seed};
 use fastrand::Rng;
 
-use super::{Cast, Plan, by_value};
+use super::{Cast, CastPlan, by_value};
 use crate::element::{ByteOrder, DType, Field, ScalarKind, TimeUnit, Value};
 use crate::kernel::Casting;
-use crate::kernel::block::Block;
+use crate::kernel::block::LaneBlock;
 use crate::kernel::cpu::Level;
 use crate::layout::{Layout, Order};
 
@@ -353,8 +353,8 @@ fn concat<'a>(elements: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
 }
 
 /// Whether a block of this one element is refused.
-fn is_refused(plan: &Plan, element: &[u8]) -> bool {
-    let mut blocks = [const { Block::new() }; 2];
+fn is_refused(plan: &CastPlan, element: &[u8]) -> bool {
+    let mut blocks = [const { LaneBlock::new() }; 2];
     blocks[0].lanes_mut::<u8>(element.len()).copy_from_slice(element);
     plan.run(&mut blocks, 1).is_none()
 }
@@ -417,7 +417,7 @@ fn every_pair_of_kinds_is_converted_as_values_are_and_saturates_as_numbers_do() 
                         good.chunks(kind.itemsize()).nth(index)
                     );
                 }
-                if let Some(plan) = Plan::new(
+                if let Some(plan) = CastPlan::new(
                     from.as_scalar().unwrap(),
                     to_dtype.as_scalar().unwrap(),
                     Casting::Checked,

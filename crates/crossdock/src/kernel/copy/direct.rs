@@ -2,9 +2,9 @@
 
 use crate::kernel::copy::elements;
 use crate::kernel::copy::machine::Machine;
-use crate::kernel::copy::plan::{Axis, Plan};
-use crate::kernel::copy::run::{self, Run};
-use crate::kernel::copy::shuffle::Shuffle;
+use crate::kernel::copy::plan::{CopyAxis, CopyPlan};
+use crate::kernel::copy::run::{self, CopyRun};
+use crate::kernel::copy::shuffle::AxisShuffle;
 use crate::kernel::copy::square::Square;
 use crate::kernel::copy::tile::ROW;
 
@@ -13,33 +13,33 @@ const FEW: usize = 16;
 
 /// A copy: loops, and the work of each step.
 pub(super) struct Direct {
-    outer: Plan,
-    inner: Inner,
-    run: Run,
+    outer: CopyPlan,
+    inner: InnerLoop,
+    run: CopyRun,
     stream: bool,
 }
 
-enum Inner {
+enum InnerLoop {
     /// A contiguous run of bytes.
     Run(usize),
     /// Element by element, along two axes.
     Elements {
         width: usize,
-        outer: Axis,
-        inner: Axis,
+        outer: CopyAxis,
+        inner: CopyAxis,
     },
     /// One element, repeated.
     Repeated {
         width: usize,
-        axis: Axis,
+        axis: CopyAxis,
     },
-    Shuffle(Box<Shuffle>),
+    Shuffle(Box<AxisShuffle>),
     Square(Square),
 }
 
 impl Direct {
     /// The copy of a plan, which may be a part of a copy of `nbytes` bytes.
-    pub(super) fn new(machine: Machine, plan: &Plan, nbytes: usize) -> Self {
+    pub(super) fn new(machine: Machine, plan: &CopyPlan, nbytes: usize) -> Self {
         let stream = nbytes >= machine.stream_nbytes;
         let tables = plan.len() >= machine.shuffle_len;
         let question = Question { machine, width: plan.width, axes: plan.axes(), stream, tables };
@@ -54,7 +54,7 @@ impl Direct {
     /// 2. The plan's elements may be stored to `dst` racily.
     /// 3. The CPU has the machine's level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
-        if let (Inner::Run(nbytes), true) = (&self.inner, self.stream) {
+        if let (InnerLoop::Run(nbytes), true) = (&self.inner, self.stream) {
             // SAFETY: clauses 1 to 3 of `# Safety`: `stream_runs` has the same contract, and
             // `nbytes` is the width of the run.
             return unsafe { self.stream_runs(src, dst, *nbytes) };
@@ -63,31 +63,31 @@ impl Direct {
         self.outer.for_each(|from, to| {
             let (src, dst) = (src.wrapping_offset(from), dst.wrapping_offset(to));
             match self.inner {
-                Inner::Run(nbytes) => {
+                InnerLoop::Run(nbytes) => {
                     // SAFETY: clauses 1 and 2 of `# Safety`: no axis was taken, so the offsets and
-                    // `nbytes` are those of one element of the plan (Plan 1).
+                    // `nbytes` are those of one element of the plan (CopyPlan 1).
                     unsafe { (self.run)(src, dst, nbytes) };
                 }
-                Inner::Elements { width, outer, inner } => {
+                InnerLoop::Elements { width, outer, inner } => {
                     // SAFETY: clauses 1 and 2 of `# Safety`: the offsets, with the two axes that
-                    // were taken, give elements of the plan (Plan 1).
+                    // were taken, give elements of the plan (CopyPlan 1).
                     unsafe { elements::table(src, dst, width, outer, inner, self.run) };
                 }
-                Inner::Repeated { width, axis } => {
+                InnerLoop::Repeated { width, axis } => {
                     // SAFETY: clauses 1 and 2 of `# Safety`: the offsets and the axis that was
-                    // taken give elements of the plan (Plan 1). `Question::repeated` checked the
-                    // strides and the width.
+                    // taken give elements of the plan (CopyPlan 1). `Question::repeated` checked
+                    // the strides and the width.
                     unsafe { elements::repeat(src, dst, width, axis, self.run) };
                 }
-                Inner::Shuffle(ref shuffle) => {
+                InnerLoop::Shuffle(ref shuffle) => {
                     // SAFETY: clauses 1 to 3 of `# Safety`: the offsets and the axes that were
-                    // taken give elements of the plan (Plan 1), and the bytes between them may be
-                    // loaded.
+                    // taken give elements of the plan (CopyPlan 1), and the bytes between them may
+                    // be loaded.
                     unsafe { shuffle.copy(src, dst) };
                 }
-                Inner::Square(ref square) => {
+                InnerLoop::Square(ref square) => {
                     // SAFETY: clauses 1 to 3 of `# Safety`: the offsets, with the two axes that
-                    // were taken, give elements of the plan (Plan 1).
+                    // were taken, give elements of the plan (CopyPlan 1).
                     unsafe { square.copy(src, dst, &mut stage) };
                 }
             }
@@ -114,13 +114,13 @@ impl Direct {
             }
             if let Some((src, dst)) = waiting.replace(next) {
                 // SAFETY: clauses 1 and 2 of `Direct::copy`: `waiting` holds the place of one run
-                // of the plan (Plan 1), of `nbytes` bytes.
+                // of the plan (CopyPlan 1), of `nbytes` bytes.
                 unsafe { (self.run)(src, dst, nbytes) };
             }
         });
         if let Some((src, dst)) = waiting {
             // SAFETY: clauses 1 and 2 of `Direct::copy`: `waiting` holds the place of the last run
-            // of the plan (Plan 1), of `nbytes` bytes.
+            // of the plan (CopyPlan 1), of `nbytes` bytes.
             unsafe { (self.run)(src, dst, nbytes) };
         }
         run::fence();
@@ -128,13 +128,13 @@ impl Direct {
 }
 
 /// A way, and the indices of the plan's axes that it takes over.
-type Choice = (Inner, [Option<usize>; 2]);
+type Choice = (InnerLoop, [Option<usize>; 2]);
 
 /// What the choice depends on.
 struct Question<'a> {
     machine: Machine,
     width: usize,
-    axes: &'a [Axis],
+    axes: &'a [CopyAxis],
     stream: bool,
     /// Whether there are enough elements to build a table.
     tables: bool,
@@ -144,7 +144,7 @@ impl Question<'_> {
     /// The first of the ways that fits. Ways that move most bytes at once come first.
     fn choose(&self) -> Choice {
         let Some(last) = self.axes.len().checked_sub(1).filter(|_| self.width <= 2 * ROW) else {
-            return (Inner::Run(self.width), [None; 2]);
+            return (InnerLoop::Run(self.width), [None; 2]);
         };
         // The axis along which the source has the smallest steps, if that is not the destination's.
         let smaller = |&axis: &usize| self.from(axis) != 0 && self.from(axis) < self.from(last);
@@ -156,9 +156,9 @@ impl Question<'_> {
             .or_else(|| self.shuffle(last, None).filter(|_| near.is_none()))
             .unwrap_or_else(|| {
                 let outer = near.or(last.checked_sub(1));
-                let table = outer.map_or(Axis::SINGLE, |outer| self.axes[outer]);
+                let table = outer.map_or(CopyAxis::SINGLE, |outer| self.axes[outer]);
                 (
-                    Inner::Elements { width: self.width, outer: table, inner: self.axes[last] },
+                    InnerLoop::Elements { width: self.width, outer: table, inner: self.axes[last] },
                     [outer, Some(last)],
                 )
             })
@@ -171,7 +171,7 @@ impl Question<'_> {
     fn repeated(&self, last: usize) -> Option<Choice> {
         let (width, axis) = (self.width, self.axes[last]);
         let fits = width <= ROW && axis.from == 0 && axis.to == width as isize && axis.len >= 8;
-        fits.then_some((Inner::Repeated { width, axis }, [Some(last), None]))
+        fits.then_some((InnerLoop::Repeated { width, axis }, [Some(last), None]))
     }
 
     /// Few neighbouring elements in the destination, from planes of the source.
@@ -188,13 +188,13 @@ impl Question<'_> {
     }
 
     fn shuffle(&self, along: usize, beside: Option<usize>) -> Option<Choice> {
-        let few = beside.map_or(Axis::SINGLE, |beside| self.axes[beside]);
+        let few = beside.map_or(CopyAxis::SINGLE, |beside| self.axes[beside]);
         let shuffle = if self.tables {
-            Shuffle::new(self.machine.level, self.width, self.axes[along], few, self.stream)?
+            AxisShuffle::new(self.machine.level, self.width, self.axes[along], few, self.stream)?
         } else {
             return None;
         };
-        Some((Inner::Shuffle(Box::new(shuffle)), [Some(along), beside]))
+        Some((InnerLoop::Shuffle(Box::new(shuffle)), [Some(along), beside]))
     }
 
     fn square(&self, near: usize, last: usize) -> Option<Choice> {
@@ -208,7 +208,7 @@ impl Question<'_> {
             return None;
         }
         let square = Square::new(self.machine.level, self.width, columns, rows, self.stream)?;
-        Some((Inner::Square(square), [Some(near), Some(last)]))
+        Some((InnerLoop::Square(square), [Some(near), Some(last)]))
     }
 }
 
@@ -217,11 +217,11 @@ impl Direct {
     /// The name of the chosen way.
     pub(super) fn way(&self) -> &'static str {
         match self.inner {
-            Inner::Run(_) => "run",
-            Inner::Elements { .. } => "elements",
-            Inner::Repeated { .. } => "repeated",
-            Inner::Shuffle(_) => "shuffle",
-            Inner::Square(_) => "square",
+            InnerLoop::Run(_) => "run",
+            InnerLoop::Elements { .. } => "elements",
+            InnerLoop::Repeated { .. } => "repeated",
+            InnerLoop::Shuffle(_) => "shuffle",
+            InnerLoop::Square(_) => "square",
         }
     }
 }

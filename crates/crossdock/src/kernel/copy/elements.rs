@@ -1,7 +1,7 @@
 //! Copies one element at a time: any strides, any width, every CPU.
 
-use crate::kernel::copy::plan::Axis;
-use crate::kernel::copy::run::{self, Run};
+use crate::kernel::copy::plan::CopyAxis;
+use crate::kernel::copy::run::{self, CopyRun};
 use crate::memory::racy;
 
 /// A block of so many steps of two axes fits the L1 cache, even where both strides are large in one
@@ -18,7 +18,14 @@ const BLOCK: usize = 32;
 /// 1. The elements of both axes, `width` bytes each, may be loaded from `src` racily.
 /// 2. The elements of both axes, `width` bytes each, may be stored to `dst` racily.
 /// 3. The CPU has the level of `run`.
-pub(super) unsafe fn table(src: *const u8, dst: *mut u8, width: usize, outer: Axis, inner: Axis, run: Run) {
+pub(super) unsafe fn table(
+    src: *const u8,
+    dst: *mut u8,
+    width: usize,
+    outer: CopyAxis,
+    inner: CopyAxis,
+    run: CopyRun,
+) {
     macro_rules! words {
         ($word:ty) => {
             walk(src, dst, outer, inner, |src, dst| {
@@ -56,14 +63,14 @@ pub(super) unsafe fn table(src: *const u8, dst: *mut u8, width: usize, outer: Ax
 /// # Safety
 ///
 /// Clauses 1 to 3 of [`table`], for the one axis.
-pub(super) unsafe fn line(src: *const u8, dst: *mut u8, width: usize, axis: Axis, run: Run) {
-    // SAFETY: clauses 1 to 3 of `table` hold for `axis`, and `Axis::SINGLE` adds no step.
-    unsafe { table(src, dst, width, Axis::SINGLE, axis, run) };
+pub(super) unsafe fn line(src: *const u8, dst: *mut u8, width: usize, axis: CopyAxis, run: CopyRun) {
+    // SAFETY: clauses 1 to 3 of `table` hold for `axis`, and `CopyAxis::SINGLE` adds no step.
+    unsafe { table(src, dst, width, CopyAxis::SINGLE, axis, run) };
 }
 
 /// Calls `f` with the source and the destination of each element.
 #[inline]
-fn walk(src: *const u8, dst: *mut u8, outer: Axis, inner: Axis, f: impl Fn(*const u8, *mut u8)) {
+fn walk(src: *const u8, dst: *mut u8, outer: CopyAxis, inner: CopyAxis, f: impl Fn(*const u8, *mut u8)) {
     let block = if outer.from.unsigned_abs() < inner.from.unsigned_abs() && outer.len > 1 {
         BLOCK
     } else {
@@ -85,7 +92,7 @@ fn walk(src: *const u8, dst: *mut u8, outer: Axis, inner: Axis, f: impl Fn(*cons
 
 /// The places of one step of an axis.
 #[inline]
-pub(super) fn offset(src: *const u8, dst: *mut u8, axis: Axis, step: usize) -> (*const u8, *mut u8) {
+pub(super) fn offset(src: *const u8, dst: *mut u8, axis: CopyAxis, step: usize) -> (*const u8, *mut u8) {
     let step = step as isize;
     (src.wrapping_offset(step * axis.from), dst.wrapping_offset(step * axis.to))
 }
@@ -96,7 +103,7 @@ pub(super) fn offset(src: *const u8, dst: *mut u8, axis: Axis, step: usize) -> (
 ///
 /// 1. Clauses 1 to 3 of [`table`], for the one axis.
 /// 2. `axis.from` is 0, `axis.to` is `width`, and `width` is at most 64.
-pub(super) unsafe fn repeat(src: *const u8, dst: *mut u8, width: usize, axis: Axis, run: Run) {
+pub(super) unsafe fn repeat(src: *const u8, dst: *mut u8, width: usize, axis: CopyAxis, run: CopyRun) {
     let mut pattern = [0; 1024];
     let count = (pattern.len() / width).min(axis.len);
     // SAFETY: clause 1: `src` leads to the one element, of `width` bytes, at most 64 (clause 2);

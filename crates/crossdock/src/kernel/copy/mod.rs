@@ -1,7 +1,7 @@
 //! Copies between any two layouts of the same elements.
 //!
 //! ```text
-//!   copy ── follow: axes up to the last dereference of either side, pointer by pointer
+//!   copy ── indirect_copy: axes up to the last dereference of either array, pointer by pointer
 //!             │
 //!           plan: axes sorted as the destination lies, merged, none of them backwards for the destination
 //!             │
@@ -20,7 +20,7 @@
 
 mod direct;
 mod elements;
-mod follow;
+mod indirect_copy;
 mod machine;
 mod parts;
 mod plan;
@@ -33,10 +33,10 @@ mod steps;
 mod tests;
 mod tile;
 
-pub(in crate::kernel) use self::plan::{Axis, Plan};
-pub(crate) use self::steps::Steps;
+pub(in crate::kernel) use self::plan::{CopyAxis, CopyPlan};
+pub(crate) use self::steps::StridedWalk;
 
-use crate::kernel::copy::follow::{Job, Side};
+use crate::kernel::copy::indirect_copy::{IndirectCopy, IndirectStrides};
 use crate::kernel::copy::machine::Machine;
 use crate::layout::{Layout, MAX_RANK};
 use crate::memory::{count_copied, racy};
@@ -57,12 +57,12 @@ use crate::memory::{count_copied, racy};
 /// 4. Shapes and item sizes are equal.
 pub(crate) unsafe fn copy(src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) {
     debug_assert_eq!((from.shape(), from.itemsize()), (to.shape(), to.itemsize()));
-    let job = Job {
+    let job = IndirectCopy {
         machine: Machine::current(),
         shape: from.shape(),
         itemsize: from.itemsize(),
-        from: Side::of(from),
-        to: Side::of(to),
+        from: IndirectStrides::of(from),
+        to: IndirectStrides::of(to),
     };
     // SAFETY: clauses 1 to 4 of `# Safety`: the job has these layouts; `Machine::current` has a
     // level of this CPU.
@@ -84,12 +84,12 @@ pub(crate) unsafe fn gather(src: *const u8, layout: &Layout, dst: *mut u8) {
         strides[axis] = stride;
         stride *= len.max(1) as isize;
     }
-    let job = Job {
+    let job = IndirectCopy {
         machine: Machine::current(),
         shape: layout.shape(),
         itemsize: layout.itemsize(),
-        from: Side::of(layout),
-        to: Side { strides: &strides[..layout.rank()], suboffsets: None, indirect: 0 },
+        from: IndirectStrides::of(layout),
+        to: IndirectStrides { strides: &strides[..layout.rank()], suboffsets: None, indirect: 0 },
     };
     // SAFETY: clause 1 of `# Safety` covers the source. The strides are those of a contiguous array
     // at `dst` (clause 2). `Machine::current` has a level of this CPU.

@@ -4,13 +4,13 @@ use crate::layout::{INLINE_RANK, MAX_RANK};
 
 /// A loop over both layouts: its length, and the step of each layout in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::kernel) struct Axis {
+pub(in crate::kernel) struct CopyAxis {
     pub(in crate::kernel) len: usize,
     pub(in crate::kernel) from: isize,
     pub(in crate::kernel) to: isize,
 }
 
-impl Axis {
+impl CopyAxis {
     /// One step.
     pub(super) const SINGLE: Self = Self { len: 1, from: 0, to: 0 };
 
@@ -22,7 +22,7 @@ impl Axis {
 
 /// The loops of a copy, and the number of bytes that each step of the innermost one copies.
 #[derive(Clone, Debug)]
-pub(in crate::kernel) struct Plan {
+pub(in crate::kernel) struct CopyPlan {
     /// Invariant 1: the loops give pairs of offsets, from `from_start` and `to_start` on. These,
     /// each with the `width` bytes behind it, are the pairs of the layouts' elements.
     axes: Axes,
@@ -34,21 +34,21 @@ pub(in crate::kernel) struct Plan {
 /// Axes, outermost first. Allocates only for more than [`INLINE_RANK`] of them.
 #[derive(Clone, Debug, Default)]
 struct Axes {
-    few: [Axis; INLINE_RANK],
-    many: Vec<Axis>,
+    few: [CopyAxis; INLINE_RANK],
+    many: Vec<CopyAxis>,
     rank: usize,
 }
 
 impl Axes {
-    fn as_slice(&self) -> &[Axis] {
+    fn as_slice(&self) -> &[CopyAxis] {
         if self.many.is_empty() { &self.few[..self.rank] } else { &self.many[..self.rank] }
     }
 
-    fn as_mut_slice(&mut self) -> &mut [Axis] {
+    fn as_mut_slice(&mut self) -> &mut [CopyAxis] {
         if self.many.is_empty() { &mut self.few[..self.rank] } else { &mut self.many[..self.rank] }
     }
 
-    fn push(&mut self, axis: Axis) {
+    fn push(&mut self, axis: CopyAxis) {
         if self.rank == INLINE_RANK && self.many.is_empty() {
             self.many.extend(self.few);
         }
@@ -66,7 +66,7 @@ impl Axes {
     }
 }
 
-impl Plan {
+impl CopyPlan {
     /// The plan for two direct layouts of one shape; `None` where there is nothing to copy.
     ///
     /// The order is that of the destination: the axis with its smallest steps comes last, and no
@@ -89,8 +89,9 @@ impl Plan {
         Some(plan)
     }
 
-    /// As [`Plan::new`], but each element stays separate, for work that does more than move bytes.
-    /// Source and destination may have elements of different widths, of which `itemsize` is one.
+    /// As [`CopyPlan::new`], but each element stays separate, for work that does more than move
+    /// bytes. Source and destination may have elements of different widths, of which `itemsize` is
+    /// one.
     pub(in crate::kernel) fn apart(
         shape: &[usize],
         from: &[isize],
@@ -102,13 +103,13 @@ impl Plan {
         }
         let mut plan = Self { axes: Axes::default(), width: itemsize, from_start: 0, to_start: 0 };
         for (&len, (&from, &to)) in shape.iter().zip(from.iter().zip(to)).filter(|&(&len, _)| len > 1) {
-            plan.insert(Axis { len, from, to });
+            plan.insert(CopyAxis { len, from, to });
         }
         plan.merge();
         Some(plan)
     }
 
-    pub(in crate::kernel) fn axes(&self) -> &[Axis] {
+    pub(in crate::kernel) fn axes(&self) -> &[CopyAxis] {
         self.axes.as_slice()
     }
 
@@ -122,14 +123,14 @@ impl Plan {
     }
 
     /// Inserts an axis at its place in the order, with an upward step in the destination.
-    fn insert(&mut self, mut axis: Axis) {
+    fn insert(&mut self, mut axis: CopyAxis) {
         if axis.to < 0 {
             let last = (axis.len - 1) as isize;
             self.from_start += last * axis.from;
             self.to_start += last * axis.to;
             (axis.from, axis.to) = (-axis.from, -axis.to);
         }
-        let key = |axis: &Axis| (axis.to, axis.from.unsigned_abs());
+        let key = |axis: &CopyAxis| (axis.to, axis.from.unsigned_abs());
         let place = self.axes().iter().position(|other| key(other) < key(&axis)).unwrap_or(self.axes().len());
         self.axes.push(axis);
         self.axes.as_mut_slice()[place..].rotate_right(1);
@@ -142,7 +143,7 @@ impl Plan {
             let (outer, inner) = (axes[merged], axes[index]);
             let chains = |outer: isize, stride: isize| stride.checked_mul(inner.len as isize) == Some(outer);
             if chains(outer.from, inner.from) && chains(outer.to, inner.to) {
-                axes[merged] = Axis { len: outer.len * inner.len, ..inner };
+                axes[merged] = CopyAxis { len: outer.len * inner.len, ..inner };
             } else {
                 merged += 1;
                 axes[merged] = inner;
@@ -189,7 +190,7 @@ impl Plan {
             loop {
                 let Some(above) = axis.checked_sub(1) else { return };
                 axis = above;
-                let Axis { len, from: from_stride, to: to_stride } = outer[axis];
+                let CopyAxis { len, from: from_stride, to: to_stride } = outer[axis];
                 index[axis] += 1;
                 if index[axis] < len {
                     from += from_stride;
@@ -248,7 +249,7 @@ mod tests {
         sorted(pairs.into_iter().flat_map(|(f, t)| (0..width as isize).map(move |byte| (f + byte, t + byte))))
     }
 
-    fn moved(plan: &Plan) -> Vec<(isize, isize)> {
+    fn moved(plan: &CopyPlan) -> Vec<(isize, isize)> {
         let mut pairs = vec![];
         plan.for_each(|f, t| pairs.extend((0..plan.width as isize).map(|byte| (f + byte, t + byte))));
         sorted(pairs.into_iter())
@@ -267,7 +268,9 @@ mod tests {
             let (shape, from, to, itemsize) = random(&mut rng);
             let context = format!("{shape:?} {from:?} {to:?} {itemsize}");
             let wanted = expected(&shape, &from, &to, itemsize);
-            for plan in [Plan::new, Plan::apart].map(|make| make(&shape, &from, &to, itemsize).unwrap()) {
+            for plan in
+                [CopyPlan::new, CopyPlan::apart].map(|make| make(&shape, &from, &to, itemsize).unwrap())
+            {
                 assert_eq!(moved(&plan), wanted, "{context}");
                 assert_eq!(
                     (plan.nbytes(), plan.len() * plan.width),
@@ -281,9 +284,10 @@ mod tests {
                     "{context}"
                 );
                 // No axis has length 1, and no two neighbours could be merged on both sides.
-                let chains = |pair: &[Axis]| {
-                    let whole =
-                        |side: fn(&Axis) -> isize| side(&pair[1]) * pair[1].len as isize == side(&pair[0]);
+                let chains = |pair: &[CopyAxis]| {
+                    let whole = |side: fn(&CopyAxis) -> isize| {
+                        side(&pair[1]) * pair[1].len as isize == side(&pair[0])
+                    };
                     whole(|axis| axis.from) && whole(|axis| axis.to)
                 };
                 assert!(!plan.axes().windows(2).any(chains), "{context}");
@@ -296,12 +300,12 @@ mod tests {
                     &wanted,
                 );
             }
-            let one_element = Plan::apart(&shape, &from, &to, itemsize).unwrap();
+            let one_element = CopyPlan::apart(&shape, &from, &to, itemsize).unwrap();
             assert_eq!(one_element.width, itemsize, "{context}");
         }
     }
 
-    fn parts_are_the_whole(plan: &Plan, axis: usize, rng: &mut Rng, wanted: &[(isize, isize)]) {
+    fn parts_are_the_whole(plan: &CopyPlan, axis: usize, rng: &mut Rng, wanted: &[(isize, isize)]) {
         let len = plan.axes()[axis].len;
         let cut = rng.usize(0..len);
         // The last part requests more than is left.
@@ -311,7 +315,7 @@ mod tests {
         assert_eq!(sorted(moved), wanted);
     }
 
-    fn the_rest_times_the_taken_is_the_whole(plan: &Plan, taken: [usize; 2], wanted: &[(isize, isize)]) {
+    fn the_rest_times_the_taken_is_the_whole(plan: &CopyPlan, taken: [usize; 2], wanted: &[(isize, isize)]) {
         let rest = moved(&plan.without(taken.map(Some)));
         let mut pairs = rest;
         let mut taken = taken.to_vec();
@@ -327,38 +331,38 @@ mod tests {
     #[test]
     fn of_axes_with_the_same_steps_in_the_destination_the_source_chooses_the_order() {
         // The destination repeats one byte, so the source decides: its smallest steps come last.
-        let plan = Plan::apart(&[2, 3, 4], &[4, -50, 100], &[0, 0, 0], 4).unwrap();
+        let plan = CopyPlan::apart(&[2, 3, 4], &[4, -50, 100], &[0, 0, 0], 4).unwrap();
         assert_eq!(plan.axes(), [axis(4, 100, 0), axis(3, -50, 0), axis(2, 4, 0)]);
     }
 
-    fn axis(len: usize, from: isize, to: isize) -> Axis {
-        Axis { len, from, to }
+    fn axis(len: usize, from: isize, to: isize) -> CopyAxis {
+        CopyAxis { len, from, to }
     }
 
     #[test]
     fn axes_are_in_the_order_of_the_destination_and_merged() {
-        let plan = Plan::new(&[3, 1, 4, 5], &[80, 7, 4, 16], &[80, 0, 20, 4], 4).unwrap();
+        let plan = CopyPlan::new(&[3, 1, 4, 5], &[80, 7, 4, 16], &[80, 0, 20, 4], 4).unwrap();
         assert_eq!((plan.axes(), plan.width), (&[axis(3, 80, 80), axis(4, 4, 20), axis(5, 16, 4)][..], 4));
-        let plan = Plan::new(&[3, 4, 5], &[80, 20, 4], &[100, 20, 4], 4).unwrap();
+        let plan = CopyPlan::new(&[3, 4, 5], &[80, 20, 4], &[100, 20, 4], 4).unwrap();
         assert_eq!((plan.axes(), plan.width), (&[axis(3, 80, 100)][..], 80));
-        let plan = Plan::new(&[3, 4, 5], &[4, 12, 48], &[4, 12, 48], 4).unwrap();
+        let plan = CopyPlan::new(&[3, 4, 5], &[4, 12, 48], &[4, 12, 48], 4).unwrap();
         assert_eq!((plan.axes(), plan.width), (&[][..], 240));
     }
 
     #[test]
     fn the_destination_goes_up() {
-        let plan = Plan::new(&[3, 4], &[16, 4], &[-16, -4], 4).unwrap();
+        let plan = CopyPlan::new(&[3, 4], &[16, 4], &[-16, -4], 4).unwrap();
         assert_eq!((plan.axes(), plan.from_start, plan.to_start), (&[axis(12, -4, 4)][..], 44, -44));
-        let both = Plan::new(&[3, 4], &[-16, -4], &[-16, -4], 4).unwrap();
+        let both = CopyPlan::new(&[3, 4], &[-16, -4], &[-16, -4], 4).unwrap();
         assert_eq!((both.axes(), both.width, both.from_start), (&[][..], 48, -44));
     }
 
     #[test]
     fn nothing_is_no_plan_and_a_0_d_array_is_one_step() {
-        assert!(Plan::new(&[3, 0], &[4, 4], &[4, 4], 4).is_none());
-        assert!(Plan::new(&[3], &[0], &[0], 0).is_none());
+        assert!(CopyPlan::new(&[3, 0], &[4, 4], &[4, 4], 4).is_none());
+        assert!(CopyPlan::new(&[3], &[0], &[0], 0).is_none());
         let mut steps = vec![];
-        Plan::new(&[], &[], &[], 8).unwrap().for_each(|from, to| steps.push((from, to)));
+        CopyPlan::new(&[], &[], &[], 8).unwrap().for_each(|from, to| steps.push((from, to)));
         assert_eq!(steps, [(0, 0)]);
     }
 }

@@ -16,10 +16,10 @@ const STRING_NBYTES: usize = 1 << 15;
 /// 1. `nbytes` bytes at the first pointer may be loaded racily.
 /// 2. `nbytes` bytes at the second pointer may be stored racily.
 /// 3. The CPU has the level that the function was chosen for.
-pub(super) type Run = unsafe fn(*const u8, *mut u8, usize);
+pub(super) type CopyRun = unsafe fn(*const u8, *mut u8, usize);
 
 /// The function that copies runs. A [`fence`] must follow those that stream.
-pub(super) fn run(level: Level, stream: bool) -> Run {
+pub(super) fn run(level: Level, stream: bool) -> CopyRun {
     match (level, stream) {
         #[cfg(target_arch = "x86_64")]
         (Level::Avx512, true) => stream64,
@@ -46,10 +46,10 @@ pub(super) const KEPT_PITCH: usize = 2 * LINE;
 ///    racily.
 /// 2. `KEPT_PITCH` bytes at `kept` for each row are initialised, and no other thread accesses them.
 /// 3. The CPU has the level that the function was chosen for.
-pub(super) type Lines = unsafe fn(*mut u8, *mut u8, isize, usize);
+pub(super) type StreamLines = unsafe fn(*mut u8, *mut u8, isize, usize);
 
 /// `None` for a level that does not stream.
-pub(super) fn lines(level: Level) -> Option<Lines> {
+pub(super) fn lines(level: Level) -> Option<StreamLines> {
     match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => Some(lines64),
@@ -75,14 +75,14 @@ pub(super) fn fence() {
 
 /// # Safety
 ///
-/// Clauses 1 and 2 of [`Run`].
+/// Clauses 1 and 2 of [`CopyRun`].
 unsafe fn portable(src: *const u8, dst: *mut u8, nbytes: usize) {
     if nbytes <= 64 {
-        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes of both runs, which are at most 64
-        // (just checked).
+        // SAFETY: clauses 1 and 2 of `CopyRun` cover `nbytes` bytes of both runs, which are at most
+        // 64 (just checked).
         return unsafe { short(src, dst, nbytes) };
     }
-    // SAFETY: clauses 1 and 2 of `Run`: `nbytes` bytes at `src` may be loaded, and `nbytes` at
+    // SAFETY: clauses 1 and 2 of `CopyRun`: `nbytes` bytes at `src` may be loaded, and `nbytes` at
     // `dst` stored, racily.
     unsafe { racy::copy(src, dst, nbytes) }
 }
@@ -92,23 +92,23 @@ unsafe fn portable(src: *const u8, dst: *mut u8, nbytes: usize) {
 ///
 /// # Safety
 ///
-/// 1. Clauses 1 and 2 of [`Run`].
+/// 1. Clauses 1 and 2 of [`CopyRun`].
 /// 2. `nbytes` is at most 64.
 #[inline]
 pub(super) unsafe fn short(src: *const u8, dst: *mut u8, nbytes: usize) {
     macro_rules! two {
         ($word:ty) => {{
             let back = nbytes - size_of::<$word>();
-            // SAFETY: clause 1 of `Run`: the match arm has `nbytes` no less than the word, which
-            // lies at the front of the run.
+            // SAFETY: clause 1 of `CopyRun`: the match arm has `nbytes` no less than the word,
+            // which lies at the front of the run.
             let first = unsafe { racy::load(src.cast::<$word>()) };
-            // SAFETY: clause 1 of `Run`: `back` is `nbytes` less the size of the word, which
+            // SAFETY: clause 1 of `CopyRun`: `back` is `nbytes` less the size of the word, which
             // therefore ends with the run.
             let last = unsafe { racy::load(src.wrapping_add(back).cast::<$word>()) };
-            // SAFETY: clause 2 of `Run`: the match arm has `nbytes` no less than the word, which
-            // lies at the front of the run.
+            // SAFETY: clause 2 of `CopyRun`: the match arm has `nbytes` no less than the word,
+            // which lies at the front of the run.
             unsafe { racy::store(dst.cast(), first) };
-            // SAFETY: clause 2 of `Run`: `back` is `nbytes` less the size of the word, which
+            // SAFETY: clause 2 of `CopyRun`: `back` is `nbytes` less the size of the word, which
             // therefore ends with the run.
             unsafe { racy::store(dst.wrapping_add(back).cast(), last) };
         }};
@@ -122,19 +122,19 @@ pub(super) unsafe fn short(src: *const u8, dst: *mut u8, nbytes: usize) {
         _ => {
             let mut done = 0;
             while done + 16 < nbytes {
-                // SAFETY: clause 1 of `Run`: `done + 16 < nbytes`, so the 16 bytes lie within the
-                // run at `src`.
+                // SAFETY: clause 1 of `CopyRun`: `done + 16 < nbytes`, so the 16 bytes lie within
+                // the run at `src`.
                 let words = unsafe { racy::load(src.wrapping_add(done).cast::<[u64; 2]>()) };
-                // SAFETY: clause 2 of `Run`: `done + 16 < nbytes`, so the 16 bytes lie within the
-                // run at `dst`.
+                // SAFETY: clause 2 of `CopyRun`: `done + 16 < nbytes`, so the 16 bytes lie within
+                // the run at `dst`.
                 unsafe { racy::store(dst.wrapping_add(done).cast(), words) };
                 done += 16;
             }
             let back = nbytes - 16;
-            // SAFETY: clause 1 of `Run`: the match arm has `nbytes` above 16, and these are the
+            // SAFETY: clause 1 of `CopyRun`: the match arm has `nbytes` above 16, and these are the
             // last 16 bytes at `src`.
             let words = unsafe { racy::load(src.wrapping_add(back).cast::<[u64; 2]>()) };
-            // SAFETY: clause 2 of `Run`: the match arm has `nbytes` above 16, and these are the
+            // SAFETY: clause 2 of `CopyRun`: the match arm has `nbytes` above 16, and these are the
             // last 16 bytes at `dst`.
             unsafe { racy::store(dst.wrapping_add(back).cast(), words) };
         }
@@ -146,41 +146,41 @@ macro_rules! wide {
     ($store_run:ident, $stream_run:ident, $lines:ident, $bytes:literal, $feature:literal, $load:ident, $store:ident, $stream:ident) => {
         /// # Safety
         ///
-        /// Clauses 1 to 3 of [`Run`].
+        /// Clauses 1 to 3 of [`CopyRun`].
         #[target_feature(enable = $feature)]
         unsafe fn $store_run(src: *const u8, dst: *mut u8, nbytes: usize) {
             const N: usize = $bytes;
             if nbytes < 2 * N {
-                // SAFETY: clauses 1 to 3 of `Run` cover both runs and AVX2; `nbytes` is below 128,
-                // as two registers have at most 128 bytes.
+                // SAFETY: clauses 1 to 3 of `CopyRun` cover both runs and AVX2; `nbytes` is below
+                // 128, as two registers have at most 128 bytes.
                 return unsafe { few(src, dst, nbytes) };
             }
             if nbytes >= STRING_NBYTES {
-                // SAFETY: clauses 1 and 2 of `Run`: `nbytes` bytes at `src` may be loaded, and
+                // SAFETY: clauses 1 and 2 of `CopyRun`: `nbytes` bytes at `src` may be loaded, and
                 // `nbytes` at `dst` stored, racily.
                 return unsafe { racy::copy(src, dst, nbytes) };
             }
             let mut done = 0;
             while done + 4 * N <= nbytes {
-                // SAFETY: clauses 1 to 3 of `Run`: `done + 4 * N <= nbytes`, so four registers of
-                // both runs follow `done`.
+                // SAFETY: clauses 1 to 3 of `CopyRun`: `done + 4 * N <= nbytes`, so four registers
+                // of both runs follow `done`.
                 unsafe { $store_run::four(src.wrapping_add(done), dst.wrapping_add(done)) };
                 done += 4 * N;
             }
             while done + N < nbytes {
-                // SAFETY: clause 1 of `Run`: `done + N < nbytes`, so the register lies within the
-                // run at `src`.
+                // SAFETY: clause 1 of `CopyRun`: `done + N < nbytes`, so the register lies within
+                // the run at `src`.
                 let value = unsafe { vector::$load(src.wrapping_add(done)) };
-                // SAFETY: clause 2 of `Run`: `done + N < nbytes`, so the register lies within the
-                // run at `dst`.
+                // SAFETY: clause 2 of `CopyRun`: `done + N < nbytes`, so the register lies within
+                // the run at `dst`.
                 unsafe { vector::$store(dst.wrapping_add(done), value) };
                 done += N;
             }
-            // SAFETY: clause 1 of `Run`: `nbytes` is at least `2 * N` (checked first), and these
-            // are the last `N` bytes at `src`.
+            // SAFETY: clause 1 of `CopyRun`: `nbytes` is at least `2 * N` (checked first), and
+            // these are the last `N` bytes at `src`.
             let value = unsafe { vector::$load(src.wrapping_add(nbytes - N)) };
-            // SAFETY: clause 2 of `Run`: `nbytes` is at least `2 * N` (checked first), and these
-            // are the last `N` bytes at `dst`.
+            // SAFETY: clause 2 of `CopyRun`: `nbytes` is at least `2 * N` (checked first), and
+            // these are the last `N` bytes at `dst`.
             unsafe { vector::$store(dst.wrapping_add(nbytes - N), value) };
         }
 
@@ -226,7 +226,7 @@ macro_rules! wide {
 
         /// # Safety
         ///
-        /// Clauses 1 to 3 of [`Lines`].
+        /// Clauses 1 to 3 of [`StreamLines`].
         #[target_feature(enable = $feature)]
         unsafe fn $lines(kept: *mut u8, dst: *mut u8, to: isize, count: usize) {
             for row in 0..count {
@@ -234,19 +234,19 @@ macro_rules! wide {
                     (kept.wrapping_add(row * KEPT_PITCH), dst.wrapping_offset(row as isize * to));
                 let before = dst.addr() % LINE;
                 for part in (0..LINE).step_by($bytes) {
-                    // SAFETY: clause 2 of `Lines`: `before` is at most 63 and `part` ends within
-                    // the line, so this lies within the `KEPT_PITCH` bytes of the row.
+                    // SAFETY: clause 2 of `StreamLines`: `before` is at most 63 and `part` ends
+                    // within the line, so this lies within the `KEPT_PITCH` bytes of the row.
                     let value = unsafe { vector::$load(kept.wrapping_add(LINE - before + part)) };
-                    // SAFETY: clause 1 of `Lines`: `dst - before` is the line around `dst`, and
-                    // `part` is a multiple of the register's size within it, hence aligned.
+                    // SAFETY: clause 1 of `StreamLines`: `dst - before` is the line around `dst`,
+                    // and `part` is a multiple of the register's size within it, hence aligned.
                     unsafe { vector::$stream(dst.wrapping_sub(before).wrapping_add(part), value) };
                 }
                 for part in (0..LINE).step_by($bytes) {
-                    // SAFETY: clause 2 of `Lines`: `LINE + part` and the register end within the
-                    // `KEPT_PITCH` bytes of the row.
+                    // SAFETY: clause 2 of `StreamLines`: `LINE + part` and the register end within
+                    // the `KEPT_PITCH` bytes of the row.
                     let value = unsafe { vector::$load(kept.wrapping_add(LINE + part)) };
-                    // SAFETY: clause 2 of `Lines`: `part` and the register end within the first
-                    // line of the row, whose old bytes are written.
+                    // SAFETY: clause 2 of `StreamLines`: `part` and the register end within the
+                    // first line of the row, whose old bytes are written.
                     unsafe { vector::$store(kept.wrapping_add(part), value) };
                 }
             }
@@ -257,17 +257,17 @@ macro_rules! wide {
         ///
         /// # Safety
         ///
-        /// Clauses 1 to 3 of [`Run`].
+        /// Clauses 1 to 3 of [`CopyRun`].
         #[target_feature(enable = $feature)]
         unsafe fn $stream_run(src: *const u8, dst: *mut u8, nbytes: usize) {
             if nbytes < 512 {
-                // SAFETY: clauses 1 to 3 of `Run`: the run and the level are passed on unchanged,
-                // to the function that does not stream.
+                // SAFETY: clauses 1 to 3 of `CopyRun`: the run and the level are passed on
+                // unchanged, to the function that does not stream.
                 return unsafe { $store_run(src, dst, nbytes) };
             }
             let head = dst.addr().wrapping_neg() % LINE;
-            // SAFETY: clauses 1 and 2 of `Run`: `head` is at most 63, and `nbytes` is at least 512
-            // (checked above).
+            // SAFETY: clauses 1 and 2 of `CopyRun`: `head` is at most 63, and `nbytes` is at least
+            // 512 (checked above).
             unsafe { short(src, dst, head) };
             let mut done = head;
             while done + LINE <= nbytes {
@@ -275,18 +275,18 @@ macro_rules! wide {
                     vector::prefetch(src.wrapping_add(done + AHEAD));
                 }
                 for part in (0..LINE).step_by($bytes) {
-                    // SAFETY: clause 1 of `Run`: `done + LINE <= nbytes`, and the register lies
+                    // SAFETY: clause 1 of `CopyRun`: `done + LINE <= nbytes`, and the register lies
                     // within the line that begins at `done`.
                     let value = unsafe { vector::$load(src.wrapping_add(done + part)) };
-                    // SAFETY: clause 2 of `Run`: `done + LINE <= nbytes`. `dst + done` begins a
+                    // SAFETY: clause 2 of `CopyRun`: `done + LINE <= nbytes`. `dst + done` begins a
                     // line, since `head` led to one, and `part` is a multiple of the register's
                     // size.
                     unsafe { vector::$stream(dst.wrapping_add(done + part), value) };
                 }
                 done += LINE;
             }
-            // SAFETY: clauses 1 and 2 of `Run`: the loop ended with fewer than `LINE` bytes left,
-            // which are the last of the run.
+            // SAFETY: clauses 1 and 2 of `CopyRun`: the loop ended with fewer than `LINE` bytes
+            // left, which are the last of the run.
             unsafe { short(src.wrapping_add(done), dst.wrapping_add(done), nbytes - done) };
         }
     };
@@ -307,7 +307,7 @@ wide!(store64, stream64, lines64, 64, "avx512f,avx2", load64, store64, stream64)
 ///
 /// # Safety
 ///
-/// 1. Clauses 1 and 2 of [`Run`].
+/// 1. Clauses 1 and 2 of [`CopyRun`].
 /// 2. `nbytes` is below 128, and the CPU has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline]
@@ -318,11 +318,11 @@ unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
             let mut done = 0;
             loop {
                 let at = done.min(nbytes - $bytes);
-                // SAFETY: clause 1 of `Run`: the match arm has `nbytes` no less than the register,
-                // and `at` leaves room for it.
+                // SAFETY: clause 1 of `CopyRun`: the match arm has `nbytes` no less than the
+                // register, and `at` leaves room for it.
                 let value = unsafe { vector::$load(src.wrapping_add(at)) };
-                // SAFETY: clause 2 of `Run`: the match arm has `nbytes` no less than the register,
-                // and `at` leaves room for it.
+                // SAFETY: clause 2 of `CopyRun`: the match arm has `nbytes` no less than the
+                // register, and `at` leaves room for it.
                 unsafe { vector::$store(dst.wrapping_add(at), value) };
                 done += $bytes;
                 if done >= nbytes {
@@ -332,8 +332,8 @@ unsafe fn few(src: *const u8, dst: *mut u8, nbytes: usize) {
         }};
     }
     match nbytes {
-        // SAFETY: clauses 1 and 2 of `Run` cover `nbytes` bytes of both runs, which are below 16
-        // (the match arm).
+        // SAFETY: clauses 1 and 2 of `CopyRun` cover `nbytes` bytes of both runs, which are below
+        // 16 (the match arm).
         ..16 => unsafe { short(src, dst, nbytes) },
         16..32 => by!(load16, store16, 16),
         32.. => by!(load32, store32, 32),

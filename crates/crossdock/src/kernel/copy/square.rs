@@ -1,8 +1,8 @@
 //! Transposes of two axes: the source is contiguous along one, the destination along the other.
 
 use crate::kernel::copy::elements::offset;
-use crate::kernel::copy::plan::Axis;
-use crate::kernel::copy::run::{self, Lines};
+use crate::kernel::copy::plan::CopyAxis;
+use crate::kernel::copy::run::{self, StreamLines};
 use crate::kernel::copy::tile::{self, ROW, TILE, Tile};
 use crate::kernel::cpu::Level;
 
@@ -18,23 +18,23 @@ pub(super) struct Square {
     width: usize,
     /// The axis along which the source is contiguous, walked upwards; and the plan's axis, with the
     /// step at which that walk begins.
-    columns: Axis,
-    start: (Axis, usize),
+    columns: CopyAxis,
+    start: (CopyAxis, usize),
     /// The axis along which the destination is contiguous.
-    rows: Axis,
+    rows: CopyAxis,
     /// Transposes straight into the destination.
     whole: Tile,
     /// Transposes into the stage, and to unaligned places.
     staged: Tile,
     /// Copies lines of the stage to the destination, where that is streamed.
-    lines: Option<Lines>,
+    lines: Option<StreamLines>,
 }
 
 /// Scratch memory: one tile of the source, then rows of the destination that are no wider than a
 /// tile's.
-pub(super) struct Stage(Vec<u8>);
+pub(super) struct SquareScratch(Vec<u8>);
 
-impl Stage {
+impl SquareScratch {
     fn of(stage: &mut Option<Self>, nbytes: usize) -> (*mut u8, *mut u8) {
         let Self(bytes) = stage.get_or_insert_with(|| Self(Vec::new()));
         if bytes.len() < TILE + nbytes + ROW {
@@ -48,7 +48,7 @@ impl Stage {
 
 /// A part of both axes.
 #[derive(Clone, Copy)]
-struct Part {
+struct SquarePart {
     src: *const u8,
     dst: *mut u8,
     columns: usize,
@@ -57,11 +57,17 @@ struct Part {
 
 impl Square {
     /// `None` for widths that have no tiles.
-    pub(super) fn new(level: Level, width: usize, columns: Axis, rows: Axis, stream: bool) -> Option<Self> {
+    pub(super) fn new(
+        level: Level,
+        width: usize,
+        columns: CopyAxis,
+        rows: CopyAxis,
+        stream: bool,
+    ) -> Option<Self> {
         let staged = tile::tile(level, width, false)?;
         let start = (columns, if columns.from < 0 { columns.len - 1 } else { 0 });
         let sign = columns.from.signum();
-        let columns = Axis { from: sign * columns.from, to: sign * columns.to, ..columns };
+        let columns = CopyAxis { from: sign * columns.from, to: sign * columns.to, ..columns };
         let whole = tile::tile(level, width, stream)?;
         let lines = if stream { run::lines(level) } else { None };
         Some(Self { width, columns, start, rows, whole, staged, lines })
@@ -72,7 +78,7 @@ impl Square {
     /// 1. The elements of both axes may be loaded from `src` racily.
     /// 2. The elements of both axes may be stored to `dst` racily.
     /// 3. The CPU has the level.
-    pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8, stage: &mut Option<Stage>) {
+    pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8, stage: &mut Option<SquareScratch>) {
         let side = ROW / self.width;
         let (src, dst) = offset(src, dst, self.start.0, self.start.1);
         // The number of rows before the first line, after which all columns begin with a line if
@@ -83,8 +89,12 @@ impl Square {
         if let (false, Some(lines)) = (aligned, self.lines) {
             for column in (0..self.columns.len).step_by(KEPT) {
                 let (src, dst) = offset(src, dst, self.columns, column);
-                let part =
-                    Part { src, dst, columns: self.columns.part(column, KEPT).len, rows: self.rows.len };
+                let part = SquarePart {
+                    src,
+                    dst,
+                    columns: self.columns.part(column, KEPT).len,
+                    rows: self.rows.len,
+                };
                 // SAFETY: clauses 1 to 3 of `# Safety`: the part has at most `KEPT` columns from
                 // `column` on, and all rows.
                 unsafe { self.by_lines(part, lines, stage) };
@@ -98,7 +108,7 @@ impl Square {
             for column in (0..self.columns.len).step_by(side) {
                 let (src, dst) = offset(src, dst, self.columns, column);
                 let (src, dst) = offset(src, dst, self.rows, row);
-                let part = Part { src, dst, columns: self.columns.part(column, side).len, rows };
+                let part = SquarePart { src, dst, columns: self.columns.part(column, side).len, rows };
                 self.prefetch(part);
                 // SAFETY: clauses 1 to 3 of `# Safety`: the part lies within both axes. A streaming
                 // tile comes only after `head` rows and where `aligned` holds, so `dst` begins a
@@ -122,7 +132,7 @@ impl Square {
     }
 
     /// Prefetches the next part of the rows of the source, where there are too many for a cache.
-    fn prefetch(&self, part: Part) {
+    fn prefetch(&self, part: SquarePart) {
         if self.lines.is_some() {
             for row in 0..part.rows {
                 let (src, _) = offset(part.src, part.dst, self.rows, row);
@@ -139,7 +149,7 @@ impl Square {
     ///    than a tile.
     /// 2. With a tile that streams, every column of the destination begins with a line, and whole
     ///    tiles keep it so.
-    unsafe fn straight(&self, part: Part, tile: Tile, stage: &mut Option<Stage>) {
+    unsafe fn straight(&self, part: SquarePart, tile: Tile, stage: &mut Option<SquareScratch>) {
         let side = ROW / self.width;
         for row in (0..part.rows).step_by(side) {
             let (src, dst) = offset(part.src, part.dst, self.rows, row);
@@ -151,7 +161,7 @@ impl Square {
             } else {
                 // SAFETY: clause 1 of `# Safety`: these are `rows` rows of the part, at most
                 // `side`, and the part has no more columns than a tile.
-                unsafe { self.by_stage(Part { src, dst, rows, ..part }, stage) };
+                unsafe { self.by_stage(SquarePart { src, dst, rows, ..part }, stage) };
             }
         }
     }
@@ -162,10 +172,10 @@ impl Square {
     ///
     /// 1. Clauses 1 to 3 of [`Square::copy`], for this part of the axes.
     /// 2. The part has no more columns and rows than a tile.
-    unsafe fn by_stage(&self, part: Part, stage: &mut Option<Stage>) {
-        let (few, tile) = Stage::of(stage, TILE);
-        // SAFETY: clauses 1 and 2 of `# Safety` cover the part. `Stage::of` returned `TILE` bytes
-        // each at `few` and `tile`, where rows of `ROW` bytes fit.
+    unsafe fn by_stage(&self, part: SquarePart, stage: &mut Option<SquareScratch>) {
+        let (few, tile) = SquareScratch::of(stage, TILE);
+        // SAFETY: clauses 1 and 2 of `# Safety` cover the part. `SquareScratch::of` returned `TILE`
+        // bytes each at `few` and `tile`, where rows of `ROW` bytes fit.
         unsafe { self.to_stage(part, few, tile, ROW) };
         for column in 0..part.columns {
             let dst = part.dst.wrapping_offset(column as isize * self.columns.to);
@@ -183,7 +193,7 @@ impl Square {
     /// 2. `TILE` bytes at `few` are initialised, and no other thread accesses them.
     /// 3. 64 bytes at `tile`, for each column of a tile, `pitch` bytes apart, may be written, and
     ///    no other thread accesses them.
-    unsafe fn to_stage(&self, part: Part, few: *mut u8, tile: *mut u8, pitch: usize) {
+    unsafe fn to_stage(&self, part: SquarePart, few: *mut u8, tile: *mut u8, pitch: usize) {
         let side = ROW / self.width;
         let (mut src, mut from) = (part.src, self.rows.from);
         if (part.columns, part.rows) != (side, side) {
@@ -206,17 +216,17 @@ impl Square {
     /// # Safety
     ///
     /// Clauses 1 to 3 of [`Square::copy`], for this part of the axes, and those of `lines`.
-    unsafe fn by_lines(&self, part: Part, lines: Lines, stage: &mut Option<Stage>) {
+    unsafe fn by_lines(&self, part: SquarePart, lines: StreamLines, stage: &mut Option<SquareScratch>) {
         let side = ROW / self.width;
         // For each column: the bytes left over from the previous tile, then those of the present
         // one.
-        let (few, kept) = Stage::of(stage, part.columns.next_multiple_of(side) * run::KEPT_PITCH);
+        let (few, kept) = SquareScratch::of(stage, part.columns.next_multiple_of(side) * run::KEPT_PITCH);
         for row in (0..part.rows).step_by(side) {
             let rows = side.min(part.rows - row);
             for column in (0..part.columns).step_by(side) {
                 let (src, dst) = offset(part.src, part.dst, self.columns, column);
                 let (src, dst) = offset(src, dst, self.rows, row);
-                let part = Part { src, dst, columns: side.min(part.columns - column), rows };
+                let part = SquarePart { src, dst, columns: side.min(part.columns - column), rows };
                 let kept = kept.wrapping_add(column * run::KEPT_PITCH);
                 self.prefetch(part);
                 // SAFETY: the part is a tile at most, of both axes (clauses 1 to 3). `kept` has

@@ -2,14 +2,14 @@
 
 use crate::error::Result;
 use crate::kernel::copy::elements;
-use crate::kernel::copy::follow::Side;
-use crate::kernel::copy::plan::Axis;
+use crate::kernel::copy::indirect_copy::IndirectStrides;
+use crate::kernel::copy::plan::CopyAxis;
 use crate::kernel::copy::run;
 use crate::kernel::cpu::Level;
 use crate::layout::{Layout, Runs};
 
 /// A walk over the elements of a strided array in row-major order, a few at a time.
-pub(crate) struct Steps {
+pub(crate) struct StridedWalk {
     layout: Layout,
     /// The present index of the axes up to the last dereference; `None` at the end of the walk.
     outer: Option<Vec<usize>>,
@@ -22,12 +22,12 @@ pub(crate) struct Steps {
     left: usize,
 }
 
-impl Steps {
+impl StridedWalk {
     /// # Errors
     ///
     /// None that a valid layout has.
     pub(crate) fn new(layout: &Layout) -> Result<Self> {
-        let depth = Side::of(layout).indirect;
+        let depth = IndirectStrides::of(layout).indirect;
         let direct = Layout::new(&layout.shape()[depth..], &layout.strides()[depth..], layout.itemsize())?;
         let whole = direct.runs()?;
         let outer = (!layout.shape().contains(&0)).then(|| vec![0; depth]);
@@ -68,7 +68,7 @@ impl Steps {
                 }
             }
             let few = self.left.min(capacity - count);
-            let axis = Axis { len: few, from: self.runs.run_stride(), to: itemsize as isize };
+            let axis = CopyAxis { len: few, from: self.runs.run_stride(), to: itemsize as isize };
             let (src, dst) =
                 (base.wrapping_offset(self.next), dst.as_mut_ptr().wrapping_add(count * itemsize));
             if few == 1 || axis.from == axis.to {
@@ -92,13 +92,13 @@ impl Steps {
     ///
     /// # Safety
     ///
-    /// Clause 1 of [`Steps::load`].
+    /// Clause 1 of [`StridedWalk::load`].
     unsafe fn base(&self, src: *const u8) -> *const u8 {
-        let (side, mut ptr) = (Side::of(&self.layout), src);
+        let (strides, mut ptr) = (IndirectStrides::of(&self.layout), src);
         for (axis, &index) in self.outer.iter().flatten().enumerate() {
             // SAFETY: `outer` is an index of the axes that dereference, and clause 1 of `load`
             // covers the pointers that they follow.
-            ptr = unsafe { side.step(ptr, axis, index) };
+            ptr = unsafe { strides.step(ptr, axis, index) };
         }
         ptr
     }

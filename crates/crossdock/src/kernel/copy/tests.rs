@@ -35,13 +35,13 @@ impl World {
         let mut places = Vec::with_capacity(self.layout.len());
         while places.len() < self.layout.len() {
             // Follows one pointer after the other.
-            let mut hops = self.layout.hops(&index).unwrap();
-            let first = hops.next().unwrap();
-            places.push(hops.fold(self.base.wrapping_offset(first), |place, hop| {
-                // SAFETY: the layout has another hop, so `place` is a slot of the table in which
-                // `World::region` stored a pointer.
+            let mut distances = self.layout.distances(&index).unwrap();
+            let first = distances.next().unwrap();
+            places.push(distances.fold(self.base.wrapping_offset(first), |place, distance| {
+                // SAFETY: the layout has another dereference, so `place` is an entry of the table
+                // in which `World::region` stored a pointer.
                 let next = unsafe { place.cast::<*mut u8>().read_unaligned() };
-                next.wrapping_offset(hop)
+                next.wrapping_offset(distance)
             }));
             for axis in (0..shape.len()).rev() {
                 index[axis] += 1;
@@ -85,7 +85,7 @@ impl World {
                 let suboffset = suboffsets[end - 1].unwrap();
                 let next = self.region(rng, end, suboffsets).wrapping_offset(-suboffset);
                 next.expose_provenance();
-                // SAFETY: the region has room for all slots of the segment, `offset` is one of
+                // SAFETY: the region has room for all entries of the segment, `offset` is one of
                 // them, and no other thread has it.
                 unsafe { base.wrapping_offset(offset).cast::<*mut u8>().write_unaligned(next) };
             }
@@ -161,7 +161,7 @@ fn shape_and_orders(rng: &mut Rng) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
     (shape, from, to)
 }
 
-/// Which axes of a side dereference.
+/// Which axes of an array dereference.
 fn follows(rng: &mut Rng, rank: usize) -> Vec<bool> {
     let indirect = rng.usize(0..6) == 0;
     // Only leading axes, so that a direct part is left.
@@ -169,7 +169,7 @@ fn follows(rng: &mut Rng, rank: usize) -> Vec<bool> {
 }
 
 /// A world whose strides are random, segment by segment.
-fn side(rng: &mut Rng, shape: &[usize], itemsize: usize, order: &[usize], source: bool) -> World {
+fn random_world(rng: &mut Rng, shape: &[usize], itemsize: usize, order: &[usize], source: bool) -> World {
     let follows = follows(rng, shape.len());
     let tables = follows.iter().rposition(|&follows| follows).map_or(0, |axis| axis + 1);
     let numel: usize = shape[..tables].iter().product();
@@ -202,7 +202,13 @@ fn check(machine: Machine, src: &World, dst: &World) {
     let (places, before) = (dst.places(), dst.regions.clone());
     let (wanted, old) = (load(&src.places(), itemsize), load(&places, itemsize));
     assert!(in_steps(src, 1 + wanted.len() % 301) == wanted, "steps of {from:?}");
-    let job = Job { machine, shape: from.shape(), itemsize, from: Side::of(from), to: Side::of(to) };
+    let job = IndirectCopy {
+        machine,
+        shape: from.shape(),
+        itemsize,
+        from: IndirectStrides::of(from),
+        to: IndirectStrides::of(to),
+    };
     // SAFETY: each world owns the memory that its layout reaches, and the machine has a level that
     // this CPU has.
     unsafe { job.copy(src.base, dst.base) };
@@ -215,7 +221,7 @@ fn check(machine: Machine, src: &World, dst: &World) {
 /// The elements of a world, loaded in steps that hold a few of them.
 fn in_steps(world: &World, few: usize) -> Vec<u8> {
     let (mut steps, mut scratch) =
-        (Steps::new(&world.layout).unwrap(), vec![0; few * world.layout.itemsize()]);
+        (StridedWalk::new(&world.layout).unwrap(), vec![0; few * world.layout.itemsize()]);
     let mut all = vec![];
     loop {
         // SAFETY: the world owns all memory that its layout reaches, no thread writes it, and
@@ -249,8 +255,8 @@ fn every_way_to_copy_copies_each_element_and_nothing_else() {
             0..7 => *rng.choice(&[1, 2, 4, 8, 16]).unwrap(),
             _ => rng.usize(0..=40),
         };
-        let src = side(&mut rng, &shape, itemsize, &from, true);
-        let dst = side(&mut rng, &shape, itemsize, &to, false);
+        let src = random_world(&mut rng, &shape, itemsize, &from, true);
+        let dst = random_world(&mut rng, &shape, itemsize, &to, false);
         coverage.case();
         note(&mut coverage, &src, &dst);
         let current = Machine::current();
@@ -371,10 +377,10 @@ fn note(coverage: &mut Coverage, src: &World, dst: &World) {
 
 /// Notes which way the direct part of a copy takes.
 fn way(coverage: &mut Coverage, machine: Machine, src: &World, dst: &World) {
-    let (from, to) = (Side::of(&src.layout), Side::of(&dst.layout));
+    let (from, to) = (IndirectStrides::of(&src.layout), IndirectStrides::of(&dst.layout));
     let depth = from.indirect.max(to.indirect);
     let (shape, itemsize) = (&src.layout.shape()[depth..], src.layout.itemsize());
-    if let Some(plan) = plan::Plan::new(shape, &from.strides[depth..], &to.strides[depth..], itemsize) {
+    if let Some(plan) = plan::CopyPlan::new(shape, &from.strides[depth..], &to.strides[depth..], itemsize) {
         coverage.note(direct::Direct::new(machine, &plan, plan.nbytes()).way());
     }
 }

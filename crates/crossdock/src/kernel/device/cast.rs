@@ -2,14 +2,14 @@
 
 use crate::device::engine::{Job, Kernel, MOST_AXES, MOST_STEPS, Start, Step};
 use crate::element::{Scalar, ScalarKind};
-use crate::kernel::copy::{Axis as Loop, Plan};
-use crate::kernel::device::ends::Loops;
+use crate::kernel::copy::{CopyAxis as Loop, CopyPlan};
+use crate::kernel::device::job_loops::JobLoops;
 use crate::kernel::device::steps::{job, launch};
 use crate::layout::Layout;
 
 /// A conversion that the kernel supports, of one number or of both parts of a complex one.
 #[derive(Clone, Copy)]
-pub(super) struct Numbers {
+pub(super) struct DeviceCast {
     from: Number,
     to: Number,
     parts: usize,
@@ -37,7 +37,7 @@ impl Number {
     }
 }
 
-impl Numbers {
+impl DeviceCast {
     /// `None` where the kernel does not support one of the scalars.
     pub(super) fn new(from: Scalar, to: Scalar) -> Option<Self> {
         let part = |kind| match kind {
@@ -65,8 +65,8 @@ impl Numbers {
     pub(super) fn steps(&self, from: (&Layout, Start), to: (&Layout, Start), checked: bool) -> Vec<Step> {
         let (source, target) = (self.strides(from.0, self.from.width), self.strides(to.0, self.to.width));
         let mut steps = Vec::new();
-        if let Some(plan) = Plan::apart(&self.shape(to.0), &source, &target, self.to.width) {
-            let loops = Loops::of(&plan, from.1, to.1);
+        if let Some(plan) = CopyPlan::apart(&self.shape(to.0), &source, &target, self.to.width) {
+            let loops = JobLoops::of(&plan, from.1, to.1);
             self.add(&loops, checked, &mut |step, _| steps.push(step));
         }
         steps
@@ -77,7 +77,7 @@ impl Numbers {
         let (source, target) = (self.strides(from.0, self.from.width), self.strides(to.0, self.to.width));
         let axes = self.shape(to.0).into_iter().zip(source.into_iter().zip(target));
         let axes = axes.map(|(len, (from, to))| Loop { len, from, to }).filter(|axis| axis.len > 1).collect();
-        let loops = Loops { axes, from: from.1, to: to.1 };
+        let loops = JobLoops { axes, from: from.1, to: to.1 };
         let (mut steps, mut position) = (Vec::new(), 0);
         self.add(&loops, true, &mut |step, len| {
             steps.push((step, position));
@@ -91,7 +91,7 @@ impl Numbers {
         number / self.parts
     }
 
-    fn add(&self, loops: &Loops, checked: bool, f: &mut impl FnMut(Step, usize)) {
+    fn add(&self, loops: &JobLoops, checked: bool, f: &mut impl FnMut(Step, usize)) {
         let aligned = u32::from(loops.source_is_aligned(self.from.width))
             | u32::from(loops.target_is_aligned(self.to.width)) << 1;
         let swap = u32::from(!self.from.is_native) | u32::from(!self.to.is_native) << 1;

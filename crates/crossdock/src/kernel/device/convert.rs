@@ -7,8 +7,8 @@ use crate::device::engine::{Engine, NONE_REFUSED, Start, Step, Work};
 use crate::device::{Event, MemoryManager, Stream, copy_aside, in_order, settle_before};
 use crate::element::Value;
 use crate::error::{Error, Result};
-use crate::kernel::device::Operand;
-use crate::kernel::device::leaves::{End, Leaf, Way, leaves};
+use crate::kernel::device::DeviceOperand;
+use crate::kernel::device::converted_part::{ConvertedPart, PartConversion, PartEndpoint, converted_parts};
 use crate::kernel::device::steps::{self, check_direct};
 use crate::kernel::records::has_gaps;
 use crate::kernel::{Casting, Gaps, in_element, index_of};
@@ -29,35 +29,37 @@ use crate::memory::{LeaseKind, count_copied};
 /// errors of the device.
 pub(crate) fn convert(
     engine: &dyn Engine,
-    from: Operand<'_>,
-    to: Operand<'_>,
+    from: DeviceOperand<'_>,
+    to: DeviceOperand<'_>,
     casting: Casting,
     gaps: Gaps,
     stream: Option<&dyn Stream>,
 ) -> Result<Option<Arc<dyn Event>>> {
     check_direct(from.layout)?;
     check_direct(to.layout)?;
-    let all = leaves(end(from), end(to), gaps)?;
-    let is_checked = |leaf: &&Leaf| casting == Casting::Checked && matches!(leaf.way, Way::Cast(_));
-    let (checked, plain): (Vec<&Leaf>, Vec<&Leaf>) = all.iter().partition(is_checked);
+    let all = converted_parts(endpoint(from), endpoint(to), gaps)?;
+    let is_checked = |part: &&ConvertedPart| {
+        casting == Casting::Checked && matches!(part.conversion, PartConversion::Cast(_))
+    };
+    let (checked, plain): (Vec<&ConvertedPart>, Vec<&ConvertedPart>) = all.iter().partition(is_checked);
     let zeroed = gaps == Gaps::Fill && from.dtype != to.dtype && has_gaps(to.dtype);
-    let ends = Ends { engine, from: Some(from.buffer), to: to.buffer, stream };
-    let (source, target) = ends.starts()?;
+    let endpoints = DeviceEndpoints { engine, from: Some(from.buffer), to: to.buffer, stream };
+    let (source, target) = endpoints.starts()?;
     let mut steps = Vec::new();
     if zeroed {
         steps = steps::fill(to.layout, target.moved(to.offset as isize), &[0])?;
     }
-    for leaf in plain {
-        steps.extend(leaf_steps(leaf, source, target)?);
+    for part in plain {
+        steps.extend(part_steps(part, source, target)?);
     }
     // Fields may overlap, so their bytes may exceed those of the records.
-    let of_leaves: usize = checked.iter().map(|leaf| leaf.to.layout.nbytes()).sum();
+    let of_checked: usize = checked.iter().map(|part| part.to.layout.nbytes()).sum();
     let nbytes =
-        if zeroed { to.layout.nbytes() } else { all.iter().map(|leaf| leaf.to.layout.nbytes()).sum() };
-    let event = ends.run(steps, nbytes.saturating_sub(of_leaves), None)?;
+        if zeroed { to.layout.nbytes() } else { all.iter().map(|part| part.to.layout.nbytes()).sum() };
+    let event = endpoints.run(steps, nbytes.saturating_sub(of_checked), None)?;
     let mut first: Option<(usize, Error)> = None;
-    for leaf in checked {
-        if let Some((position, error)) = ends.cast_checked(leaf)?
+    for part in checked {
+        if let Some((position, error)) = endpoints.cast_checked(part)?
             && first.as_ref().is_none_or(|(first, _)| position < *first)
         {
             first = Some((position, error));
@@ -67,7 +69,7 @@ pub(crate) fn convert(
         Some((_, error)) => Err(error),
         None => {
             // Their refusals are known only at their end.
-            count_copied(of_leaves);
+            count_copied(of_checked);
             Ok(event)
         }
     }
@@ -78,42 +80,42 @@ pub(crate) fn convert(
 /// # Errors
 ///
 /// `is_unsupported` for indirect arrays; `is_conflict`, `is_read_only`, and errors of the device.
-pub(crate) fn fill(engine: &dyn Engine, to: Operand<'_>, element: &[u8]) -> Result<()> {
-    let ends = Ends { engine, from: None, to: to.buffer, stream: None };
-    let (_, target) = ends.starts()?;
+pub(crate) fn fill(engine: &dyn Engine, to: DeviceOperand<'_>, element: &[u8]) -> Result<()> {
+    let endpoints = DeviceEndpoints { engine, from: None, to: to.buffer, stream: None };
+    let (_, target) = endpoints.starts()?;
     let steps = steps::fill(to.layout, target.moved(to.offset as isize), element)?;
-    ends.run(steps, 0, None).map(drop)
+    endpoints.run(steps, 0, None).map(drop)
 }
 
-fn end(operand: Operand<'_>) -> End {
-    End { dtype: operand.dtype.clone(), layout: operand.layout.clone(), offset: operand.offset }
+fn endpoint(operand: DeviceOperand<'_>) -> PartEndpoint {
+    PartEndpoint { dtype: operand.dtype.clone(), layout: operand.layout.clone(), offset: operand.offset }
 }
 
-fn leaf_steps(leaf: &Leaf, source: Start, target: Start) -> Result<Vec<Step>> {
-    let ((from, source), (to, target)) = sides(leaf, source, target);
-    match leaf.way {
-        Way::Moved => steps::copy(from, source, to, target, None),
-        Way::Swapped(width) => steps::copy(from, source, to, target, Some(width)),
-        Way::Cast(numbers) => Ok(numbers.steps((from, source), (to, target), false)),
+fn part_steps(part: &ConvertedPart, source: Start, target: Start) -> Result<Vec<Step>> {
+    let ((from, source), (to, target)) = endpoints_of(part, source, target);
+    match part.conversion {
+        PartConversion::Moved => steps::copy(from, source, to, target, None),
+        PartConversion::Swapped(width) => steps::copy(from, source, to, target, Some(width)),
+        PartConversion::Cast(numbers) => Ok(numbers.steps((from, source), (to, target), false)),
     }
 }
 
-fn sides(leaf: &Leaf, source: Start, target: Start) -> ((&Layout, Start), (&Layout, Start)) {
-    let side = |end: &'_ End, start: Start| start.moved(end.offset as isize);
-    ((&leaf.from.layout, side(&leaf.from, source)), (&leaf.to.layout, side(&leaf.to, target)))
+fn endpoints_of(part: &ConvertedPart, source: Start, target: Start) -> ((&Layout, Start), (&Layout, Start)) {
+    let at = |endpoint: &'_ PartEndpoint, start: Start| start.moved(endpoint.offset as isize);
+    ((&part.from.layout, at(&part.from, source)), (&part.to.layout, at(&part.to, target)))
 }
 
 /// The buffers that work reads and writes, the engine, and the stream.
-struct Ends<'a> {
+struct DeviceEndpoints<'a> {
     engine: &'a dyn Engine,
     from: Option<&'a Buffer>,
     to: &'a Buffer,
     stream: Option<&'a dyn Stream>,
 }
 
-impl Ends<'_> {
+impl DeviceEndpoints<'_> {
     fn starts(&self) -> Result<(Start, Start)> {
-        let start = |buffer: &Buffer| self.engine.start(&buffer.hold(LeaseKind::Pin)?);
+        let start = |buffer: &Buffer| self.engine.start(&buffer.device_lease(LeaseKind::Pin)?);
         let target = start(self.to)?;
         Ok((self.from.map_or(Ok(target), start)?, target))
     }
@@ -126,9 +128,9 @@ impl Ends<'_> {
         nbytes: usize,
         refused: Option<&Buffer>,
     ) -> Result<Option<Arc<dyn Event>>> {
-        let to = self.to.hold(LeaseKind::Share)?;
-        let from = self.from.map(|from| from.hold(LeaseKind::Pin)).transpose()?;
-        let refused = refused.map(|refused| refused.hold(LeaseKind::Share)).transpose()?;
+        let to = self.to.device_lease(LeaseKind::Share)?;
+        let from = self.from.map(|from| from.device_lease(LeaseKind::Pin)).transpose()?;
+        let refused = refused.map(|refused| refused.device_lease(LeaseKind::Share)).transpose()?;
         if steps.is_empty() {
             return Ok(None);
         }
@@ -145,12 +147,12 @@ impl Ends<'_> {
         Ok(None)
     }
 
-    /// Casts a leaf. Returns the first element, in row-major order, of which a number does not fit.
-    fn cast_checked(&self, leaf: &Leaf) -> Result<Option<(usize, Error)>> {
-        let Way::Cast(numbers) = leaf.way else { return Ok(None) };
+    /// Casts a part. Returns the first element, in row-major order, of which a number does not fit.
+    fn cast_checked(&self, part: &ConvertedPart) -> Result<Option<(usize, Error)>> {
+        let PartConversion::Cast(numbers) = part.conversion else { return Ok(None) };
         let (source, target) = self.starts()?;
-        let (from, to) = sides(leaf, source, target);
-        let answer = Answer::new(self.to)?;
+        let (from, to) = endpoints_of(part, source, target);
+        let answer = RefusedIndex::new(self.to)?;
         self.run(numbers.steps(from, to, true), 0, Some(&answer.on_device))?;
         if answer.read()?.is_none() {
             return Ok(None);
@@ -162,7 +164,7 @@ impl Ends<'_> {
             self.run(vec![step], 0, Some(&answer.on_device))?;
             if let Some(index) = answer.read()? {
                 let position = numbers.element_at(first + index as usize);
-                return self.refusal(leaf, position);
+                return self.refusal(part, position);
             }
         }
         Ok(None)
@@ -170,23 +172,23 @@ impl Ends<'_> {
 
     /// Why an element does not fit, and the position of the element that it belongs to.
     #[cold]
-    fn refusal(&self, leaf: &Leaf, position: usize) -> Result<Option<(usize, Error)>> {
-        let (dtype, layout) = (&leaf.from.dtype, &leaf.from.layout);
+    fn refusal(&self, part: &ConvertedPart, position: usize) -> Result<Option<(usize, Error)>> {
+        let (dtype, layout) = (&part.from.dtype, &part.from.layout);
         let index = index_of(layout.shape(), position);
-        let start = leaf.from.offset.saturating_add_signed(layout.offset_of(&index)?);
+        let start = part.from.offset.saturating_add_signed(layout.offset_of(&index)?);
         let Some(from) = self.from else { return Ok(None) };
         let bytes = Buffer::zeroed(dtype.itemsize())?;
         copy_aside(&manager(from)?, &from.slice(start..start + dtype.itemsize())?, &bytes)?;
         let value = Value::read(dtype, &bytes.read()?)?;
-        let Err(error) = value.write(&leaf.to.dtype, &mut vec![0; leaf.to.dtype.itemsize()]) else {
+        let Err(error) = value.write(&part.to.dtype, &mut vec![0; part.to.dtype.itemsize()]) else {
             return Ok(None);
         };
-        let (outer, inner) = index.split_at(leaf.outer_rank);
-        let in_one: usize = layout.shape()[leaf.outer_rank..].iter().product();
-        let error = if leaf.path.is_empty() {
+        let (outer, inner) = index.split_at(part.outer_rank);
+        let in_one: usize = layout.shape()[part.outer_rank..].iter().product();
+        let error = if part.path.is_empty() {
             in_element(error, &index)
         } else {
-            in_element(in_element(error, inner).within(format_args!("field {:?}", leaf.path)), outer)
+            in_element(in_element(error, inner).within(format_args!("field {:?}", part.path)), outer)
         };
         Ok(Some((position / in_one, error)))
     }
@@ -199,13 +201,13 @@ fn manager(buffer: &Buffer) -> Result<Arc<dyn MemoryManager>> {
 }
 
 /// A word on the device, for the index of the first number that a launch refuses.
-struct Answer {
+struct RefusedIndex {
     memory: Arc<dyn MemoryManager>,
     on_device: Buffer,
     here: Buffer,
 }
 
-impl Answer {
+impl RefusedIndex {
     /// In the same memory as a buffer.
     fn new(beside: &Buffer) -> Result<Self> {
         let memory = manager(beside)?;

@@ -16,8 +16,8 @@
 
 mod cast;
 mod convert;
-mod ends;
-mod leaves;
+mod converted_part;
+mod job_loops;
 mod steps;
 
 pub(crate) use self::convert::{convert, fill};
@@ -28,7 +28,7 @@ use crate::layout::Layout;
 /// Elements in memory of a device. Element 0 lies `offset` bytes into the buffer, which has all
 /// bytes that the layout reaches from there.
 #[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
+pub(crate) struct DeviceOperand<'a> {
     pub(crate) buffer: &'a Buffer,
     pub(crate) offset: usize,
     pub(crate) dtype: &'a DType,

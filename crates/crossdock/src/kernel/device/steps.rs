@@ -1,19 +1,21 @@
 //! Divides work into the steps of a device: launches of kernels, and copies of bytes.
 
-use crate::device::engine::{AT_ONCE, Axis, Job, Kernel, MOST_AXES, MOST_STEPS, Pitched, Rows, Start, Step};
+use crate::device::engine::{
+    AT_ONCE, Job, JobAxis, Kernel, MOST_AXES, MOST_STEPS, Pitched, Rows, Start, Step,
+};
 use crate::error::{Error, Result};
-use crate::kernel::copy::{Axis as Loop, Plan};
-use crate::kernel::device::ends::Loops;
+use crate::kernel::copy::{CopyAxis as Loop, CopyPlan};
+use crate::kernel::device::job_loops::JobLoops;
 use crate::layout::Layout;
 
 /// Loops around runs of `nbytes` bytes as pitched rows, if copy engines support them.
-fn rows(loops: &Loops, nbytes: usize) -> Option<Rows> {
+fn rows(loops: &JobLoops, nbytes: usize) -> Option<Rows> {
     let (slices, rows) = match loops.axes[..] {
         [rows] => (Loop { len: 1, from: 0, to: 0 }, rows),
         [slices, rows] => (slices, rows),
         _ => return None,
     };
-    let side = |start: Start, row: isize, slice: isize| {
+    let pitched = |start: Start, row: isize, slice: isize| {
         let row = usize::try_from(row).ok().filter(|row| (nbytes..=MOST_PITCH).contains(row))?;
         let whole = row.checked_mul(rows.len)?;
         let slice = if slices.len == 1 { whole } else { usize::try_from(slice).ok()? };
@@ -23,8 +25,8 @@ fn rows(loops: &Loops, nbytes: usize) -> Option<Rows> {
             slice,
         })
     };
-    let from = side(loops.from, rows.from, slices.from)?;
-    let to = side(loops.to, rows.to, slices.to)?;
+    let from = pitched(loops.from, rows.from, slices.from)?;
+    let to = pitched(loops.to, rows.to, slices.to)?;
     (nbytes >= LONG_ROW).then_some(Rows { from, to, nbytes, rows: rows.len, slices: slices.len })
 }
 
@@ -59,11 +61,11 @@ pub(super) fn copy(
     let mut steps = Vec::new();
     if let Some(width) = swap.filter(|&width| width > 1) {
         let (from, to) = (Inside::of(from, width), Inside::of(to, width));
-        if let Some(plan) = Plan::apart(&from.shape, &from.strides, &to.strides, width) {
-            swapped(Loops::of(&plan, from_start, to_start), width, &mut steps);
+        if let Some(plan) = CopyPlan::apart(&from.shape, &from.strides, &to.strides, width) {
+            swapped(JobLoops::of(&plan, from_start, to_start), width, &mut steps);
         }
-    } else if let Some(plan) = Plan::new(from.shape(), from.strides(), to.strides(), from.itemsize()) {
-        moved(Loops::of(&plan, from_start, to_start), plan.width, &mut steps);
+    } else if let Some(plan) = CopyPlan::new(from.shape(), from.strides(), to.strides(), from.itemsize()) {
+        moved(JobLoops::of(&plan, from_start, to_start), plan.width, &mut steps);
     }
     Ok(steps)
 }
@@ -94,7 +96,7 @@ pub(super) fn check_direct(layout: &Layout) -> Result<()> {
     if layout.suboffsets().is_some() { Err(indirect()) } else { Ok(()) }
 }
 
-fn moved(loops: Loops, width: usize, steps: &mut Vec<Step>) {
+fn moved(loops: JobLoops, width: usize, steps: &mut Vec<Step>) {
     if loops.axes.is_empty() {
         let (from, to) = (loops.from.offset as u64, loops.to.offset as u64);
         return steps.push(Step::Bytes { from, to, nbytes: width });
@@ -109,18 +111,18 @@ fn moved(loops: Loops, width: usize, steps: &mut Vec<Step>) {
     elements(&loops.in_pieces(width / piece, piece), piece, false, steps);
 }
 
-fn swapped(loops: Loops, width: usize, steps: &mut Vec<Step>) {
+fn swapped(loops: JobLoops, width: usize, steps: &mut Vec<Step>) {
     if loops.piece(width) == width {
         return elements(&loops, width, true, steps);
     }
     // Byte by byte, backwards through the source.
-    let mut bytewise = Loops { from: loops.from.moved(width as isize - 1), ..loops };
+    let mut bytewise = JobLoops { from: loops.from.moved(width as isize - 1), ..loops };
     bytewise.axes.push(Loop { len: width, from: -1, to: 1 });
     elements(&bytewise, 1, false, steps);
 }
 
 /// Copies elements of a width that kernels support, one by one or a tile at a time.
-fn elements(loops: &Loops, width: usize, swap: bool, steps: &mut Vec<Step>) {
+fn elements(loops: &JobLoops, width: usize, swap: bool, steps: &mut Vec<Step>) {
     if let Some(across) = across(loops) {
         return tiles(loops, width, across, swap, steps);
     }
@@ -132,7 +134,7 @@ fn elements(loops: &Loops, width: usize, swap: bool, steps: &mut Vec<Step>) {
 
 /// The loop in which the source has its smallest steps, if that is not the innermost, and both are
 /// long.
-fn across(loops: &Loops) -> Option<usize> {
+fn across(loops: &JobLoops) -> Option<usize> {
     let (last, outer) = loops.axes.split_last()?;
     let near = |axis: &Loop| axis.from.unsigned_abs();
     let across =
@@ -141,7 +143,7 @@ fn across(loops: &Loops) -> Option<usize> {
     (near(&outer[across]) < near(last) && fits(&outer[across]) && fits(last)).then_some(across)
 }
 
-fn tiles(loops: &Loops, width: usize, across: usize, swap: bool, steps: &mut Vec<Step>) {
+fn tiles(loops: &JobLoops, width: usize, across: usize, swap: bool, steps: &mut Vec<Step>) {
     let side = Kernel::side(width);
     let mut loops = loops.clone();
     let across = loops.axes.remove(across);
@@ -155,13 +157,13 @@ fn tiles(loops: &Loops, width: usize, across: usize, swap: bool, steps: &mut Vec
     loops.for_each_part(MOST_AXES, most, 2, &mut |part| {
         let mut job = Job { swap: swap.into(), ..job(part) };
         for (axis, of) in job.axes.iter_mut().zip(part.axes.iter().rev()).take(2) {
-            *axis = Axis::new(of.len, of.from, of.to, side);
+            *axis = JobAxis::new(of.len, of.from, of.to, side);
         }
         steps.push(launch(Kernel::tiles(width), 1, job));
     });
 }
 
-fn runs(loops: &Loops, width: usize, steps: &mut Vec<Step>) {
+fn runs(loops: &JobLoops, width: usize, steps: &mut Vec<Step>) {
     const PIECE: usize = 16;
     // One more than the whole pieces, since the first and the last may be short.
     let most = (MOST_STEPS - 1) * PIECE;
@@ -194,8 +196,8 @@ pub(super) fn fill(to: &Layout, to_start: Start, element: &[u8]) -> Result<Vec<S
     let width = element.len();
     let strides = to.strides();
     let periodic = width.is_power_of_two() && width <= 16;
-    if let Some(plan) = Plan::new(to.shape(), strides, strides, to.itemsize()).filter(|_| periodic) {
-        let loops = Loops::of(&plan, to_start, to_start);
+    if let Some(plan) = CopyPlan::new(to.shape(), strides, strides, to.itemsize()).filter(|_| periodic) {
+        let loops = JobLoops::of(&plan, to_start, to_start);
         let whole = loops.piece(width) == width;
         if whole {
             let mut pattern = [0; 16];
@@ -204,8 +206,8 @@ pub(super) fn fill(to: &Layout, to_start: Start, element: &[u8]) -> Result<Vec<S
             return Ok(steps);
         }
     }
-    if let Some(plan) = Plan::apart(to.shape(), strides, strides, to.itemsize()) {
-        let loops = Loops::of(&plan, to_start, to_start);
+    if let Some(plan) = CopyPlan::apart(to.shape(), strides, strides, to.itemsize()) {
+        let loops = JobLoops::of(&plan, to_start, to_start);
         let piece = loops.piece(width);
         for (at, bytes) in (0..).step_by(piece).zip(element.chunks_exact(piece)) {
             let mut pattern = [0; 16];
@@ -220,7 +222,7 @@ pub(super) fn fill(to: &Layout, to_start: Start, element: &[u8]) -> Result<Vec<S
 
 /// Fills runs of `nbytes` bytes with a pattern: up to the first address that 16 divides, then up to
 /// the last, then the rest.
-fn same(loops: &Loops, nbytes: usize, pattern: &[u8; 16], steps: &mut Vec<Step>) {
+fn same(loops: &JobLoops, nbytes: usize, pattern: &[u8; 16], steps: &mut Vec<Step>) {
     const LONG: usize = 256;
     let head = (loops.to.address.wrapping_neg() % 16) as usize;
     let body = nbytes.saturating_sub(head) / 16 * 16;
@@ -236,7 +238,7 @@ fn same(loops: &Loops, nbytes: usize, pattern: &[u8; 16], steps: &mut Vec<Step>)
     }
 }
 
-fn pieces(loops: &Loops, piece: usize, pattern: &[u8; 16], steps: &mut Vec<Step>) {
+fn pieces(loops: &JobLoops, piece: usize, pattern: &[u8; 16], steps: &mut Vec<Step>) {
     let (low, high) = pattern.split_at(8);
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
     loops.for_each_part(MOST_AXES, MOST_STEPS, 0, &mut |part| {
@@ -246,7 +248,7 @@ fn pieces(loops: &Loops, piece: usize, pattern: &[u8; 16], steps: &mut Vec<Step>
 }
 
 /// The job of a part, with every loop counted in single steps.
-pub(super) fn job(part: &Loops) -> Job {
+pub(super) fn job(part: &JobLoops) -> Job {
     let mut job = Job {
         from: part.from.offset as u64,
         to: part.to.offset as u64,
@@ -254,14 +256,14 @@ pub(super) fn job(part: &Loops) -> Job {
         ..Job::default()
     };
     for (axis, of) in job.axes.iter_mut().zip(part.axes.iter().rev()) {
-        *axis = Axis::new(of.len, of.from, of.to, 1);
+        *axis = JobAxis::new(of.len, of.from, of.to, 1);
     }
     job
 }
 
 /// A launch of a kernel whose groups do `each` steps.
 pub(super) fn launch(kernel: Kernel, each: usize, mut job: Job) -> Step {
-    job.count = job.axes[..job.rank as usize].iter().map(Axis::steps).product();
+    job.count = job.axes[..job.rank as usize].iter().map(JobAxis::steps).product();
     Step::Launch { kernel, groups: job.count.div_ceil(each as u32), job: Box::new(job) }
 }
 
@@ -269,10 +271,10 @@ pub(super) fn launch(kernel: Kernel, each: usize, mut job: Job) -> Step {
 mod tests {
     use super::*;
 
-    fn loops(axes: &[(usize, isize, isize)]) -> Loops {
+    fn loops(axes: &[(usize, isize, isize)]) -> JobLoops {
         let start = Start { offset: 64, address: 64 };
         let axes = axes.iter().map(|&(len, from, to)| Loop { len, from, to }).collect();
-        Loops { axes, from: start, to: start }
+        JobLoops { axes, from: start, to: start }
     }
 
     #[test]

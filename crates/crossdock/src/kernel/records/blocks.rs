@@ -14,7 +14,7 @@ pub(super) const BLOCK_NBYTES: usize = 128 << 10;
 const SHARED_BLOCKS: usize = 16;
 
 /// Loops over several arrays of one shape, in the order of the first.
-pub(super) struct Loops {
+pub(super) struct ArrayLoops {
     /// The lengths, outermost first, all above 1.
     lens: Vec<usize>,
     /// The strides of the first array, then those of the second one, and so on.
@@ -23,7 +23,7 @@ pub(super) struct Loops {
     starts: Vec<isize>,
 }
 
-impl Loops {
+impl ArrayLoops {
     /// `None` if there are no elements. All arrays must be direct, with as many strides as the
     /// shape has axes.
     pub(super) fn new(shape: &[usize], arrays: &[&[isize]]) -> Option<Self> {
@@ -65,7 +65,7 @@ impl Loops {
     }
 
     /// Blocks of at most `most` elements, but at least one.
-    pub(super) fn blocks(&self, most: usize) -> Blocks<'_> {
+    pub(super) fn blocks(&self, most: usize) -> LoopBlocks<'_> {
         let (mut axis, mut inner) = (self.lens.len(), 1_usize);
         while let Some(outer) = axis.checked_sub(1)
             && inner.saturating_mul(self.lens[outer]) <= most.max(1)
@@ -76,7 +76,7 @@ impl Loops {
         let axis = axis.saturating_sub(1);
         let whole = self.lens.get(axis).copied().unwrap_or(1);
         let inner = self.lens.iter().skip(axis + 1).product::<usize>();
-        Blocks { loops: self, axis, step: (most / inner).clamp(1, whole) }
+        LoopBlocks { loops: self, axis, step: (most / inner).clamp(1, whole) }
     }
 
     /// Calls `f` for each step of the outer loops, with the offset and the stride of each array in
@@ -110,15 +110,15 @@ impl Loops {
 }
 
 /// The parts into which loops are divided.
-pub(super) struct Blocks<'a> {
-    loops: &'a Loops,
+pub(super) struct LoopBlocks<'a> {
+    loops: &'a ArrayLoops,
     /// The axis that is cut into pieces of `step` indices. A block has one index of each axis
     /// before it, and all indices of those behind.
     axis: usize,
     step: usize,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> LoopBlocks<'a> {
     fn pieces(&self) -> usize {
         self.loops.lens.get(self.axis).map_or(1, |len| len.div_ceil(self.step))
     }
@@ -127,7 +127,7 @@ impl<'a> Blocks<'a> {
         self.loops.lens.iter().take(self.axis).product::<usize>() * self.pieces()
     }
 
-    fn get(&self, number: usize) -> Block<'a> {
+    fn get(&self, number: usize) -> LoopBlock<'a> {
         let lens = &self.loops.lens;
         let mut index = vec![0; lens.len().min(self.axis + 1)];
         let mut rest = number / self.pieces();
@@ -139,12 +139,12 @@ impl<'a> Blocks<'a> {
         if let Some(last) = index.last_mut() {
             (*last, len) = (first, self.step.min(lens[self.axis] - first));
         }
-        Block { loops: self.loops, axis: self.axis, index, len }
+        LoopBlock { loops: self.loops, axis: self.axis, index, len }
     }
 
     /// Calls `f` with every block, on several threads if there are many blocks. Returns one of the
     /// errors, if there are any.
-    pub(super) fn try_each(&self, f: impl Fn(Block<'_>) -> Result<()> + Sync) -> Result<()> {
+    pub(super) fn try_each(&self, f: impl Fn(LoopBlock<'_>) -> Result<()> + Sync) -> Result<()> {
         if self.len() < SHARED_BLOCKS || threads::count() < 2 {
             return (0..self.len()).try_for_each(|number| f(self.get(number)));
         }
@@ -159,15 +159,15 @@ impl<'a> Blocks<'a> {
 }
 
 /// A part of the elements.
-pub(super) struct Block<'a> {
-    loops: &'a Loops,
+pub(super) struct LoopBlock<'a> {
+    loops: &'a ArrayLoops,
     axis: usize,
     index: Vec<usize>,
     /// The number of indices of the axis that is cut; 1 if there are no axes.
     len: usize,
 }
 
-impl Block<'_> {
+impl LoopBlock<'_> {
     /// The offset of its first element in an array, in bytes from that array's element 0.
     pub(super) fn offset(&self, array: usize) -> isize {
         let steps = self.index.iter().zip(self.loops.strides(array));
@@ -192,9 +192,9 @@ impl Block<'_> {
     }
 
     /// The loops over it.
-    pub(super) fn loops(&self) -> Loops {
+    pub(super) fn loops(&self) -> ArrayLoops {
         let arrays = 0..self.loops.starts.len();
-        Loops {
+        ArrayLoops {
             lens: self.lens(),
             strides: arrays.clone().flat_map(|array| self.strides(array).to_vec()).collect(),
             starts: arrays.map(|array| self.offset(array)).collect(),
@@ -217,7 +217,7 @@ mod tests {
                 .collect();
         }
         let mut found = Vec::new();
-        if let Some(loops) = Loops::new(shape, &strides) {
+        if let Some(loops) = ArrayLoops::new(shape, &strides) {
             let blocks = loops.blocks(most);
             for number in 0..blocks.len() {
                 let block = blocks.get(number);

@@ -3,13 +3,13 @@
 use crate::element::DType;
 use crate::error::Result;
 use crate::kernel::Casting;
-use crate::kernel::records::blocks::{BLOCK_NBYTES, Loops};
+use crate::kernel::records::blocks::{ArrayLoops, BLOCK_NBYTES};
 use crate::kernel::records::convert;
 use crate::kernel::records::gaps::Gaps;
 use crate::layout::Layout;
 
 /// One array that is copied to another.
-pub(crate) struct Column<'a> {
+pub(crate) struct ColumnCopy<'a> {
     pub(crate) src: *const u8,
     pub(crate) from: &'a DType,
     pub(crate) from_layout: &'a Layout,
@@ -18,9 +18,9 @@ pub(crate) struct Column<'a> {
     pub(crate) to_layout: &'a Layout,
 }
 
-// SAFETY: `Column` holds addresses and accesses nothing; `copy_columns` requires of its caller that
-// any thread may access the memory behind them racily.
-unsafe impl Sync for Column<'_> {}
+// SAFETY: `ColumnCopy` holds addresses and accesses nothing; `copy_columns` requires of its caller
+// that any thread may access the memory behind them racily.
+unsafe impl Sync for ColumnCopy<'_> {}
 
 /// Converts the elements of each column, one block of all columns at a time, so that neighbouring
 /// bytes are loaded into the cache once. A column may have axes behind those of `shape`. Copies,
@@ -37,27 +37,27 @@ unsafe impl Sync for Column<'_> {}
 /// 3. No two destinations overlap.
 pub(crate) unsafe fn copy_columns(
     shape: &[usize],
-    columns: &[Column<'_>],
+    columns: &[ColumnCopy<'_>],
     casting: Casting,
     gaps: Gaps,
 ) -> Result<()> {
     let common = shape.len();
     let mut arrays = Vec::new();
     let mut record_nbytes = 0_usize;
-    for Column { from_layout, to_layout, .. } in columns {
+    for ColumnCopy { from_layout, to_layout, .. } in columns {
         arrays.extend([&to_layout.strides()[..common], &from_layout.strides()[..common]]);
         let each = from_layout.shape()[common..].iter().product::<usize>();
         let nbytes = each.saturating_mul(from_layout.itemsize().saturating_add(to_layout.itemsize()));
         record_nbytes = record_nbytes.saturating_add(nbytes);
     }
-    let indirect = |column: &Column<'_>| {
+    let indirect = |column: &ColumnCopy<'_>| {
         column.from_layout.suboffsets().is_some() || column.to_layout.suboffsets().is_some()
     };
     if record_nbytes == 0 || columns.iter().any(indirect) {
         // Records of size 0 have no blocks, and behind pointers the distances are unknown: convert
         // column by column.
         return columns.iter().try_for_each(|column| {
-            let Column { src, from, from_layout, dst, to, to_layout } = column;
+            let ColumnCopy { src, from, from_layout, dst, to, to_layout } = column;
             // SAFETY: clause 1 of `# Safety`: these are the pointers, the layouts and the dtypes of
             // one column, unchanged.
             unsafe { convert(*src, from, from_layout, *dst, to, to_layout, casting, gaps) }
@@ -66,7 +66,7 @@ pub(crate) unsafe fn copy_columns(
     if arrays.is_empty() {
         return Ok(());
     }
-    let Some(loops) = Loops::new(shape, &arrays) else { return Ok(()) };
+    let Some(loops) = ArrayLoops::new(shape, &arrays) else { return Ok(()) };
     loops.blocks(BLOCK_NBYTES / record_nbytes.max(1)).try_each(|block| {
         for (number, column) in columns.iter().enumerate() {
             let whole = |array: usize, layout: &Layout| {

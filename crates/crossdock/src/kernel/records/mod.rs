@@ -1,27 +1,27 @@
 //! Elements with parts: records to other records, and records to columns and back.
 //!
 //! A record is made of another one by the names of its fields. Bytes that only move (found by
-//! `parts.rs`) are moved for the whole record at once, as a program of byte shuffles where the CPU
-//! has them (`program.rs`). Fields that are converted follow one by one, while a block of records
-//! is still in the cache (`blocks.rs`). Columns are copied block by block in the same way
-//! (`columns.rs`).
+//! `record_conversion.rs`) are moved for the whole record at once, as a program of byte shuffles
+//! where the CPU has them (`program.rs`). Fields that are converted follow one by one, while a
+//! block of records is still in the cache (`blocks.rs`). Columns are copied block by block in the
+//! same way (`columns.rs`).
 
 mod blocks;
 mod columns;
 mod gaps;
-mod parts;
 mod program;
+mod record_conversion;
 
-pub(crate) use columns::{Column, copy_columns};
+pub(crate) use columns::{ColumnCopy, copy_columns};
 pub(crate) use gaps::Gaps;
 
 use crate::element::{DType, DTypeKind, Record};
 use crate::error::Result;
 use crate::kernel::cpu::Level;
-use crate::kernel::records::blocks::{BLOCK_NBYTES, Loops};
-use crate::kernel::records::parts::Parts;
-pub(crate) use crate::kernel::records::parts::has_gaps;
-use crate::kernel::records::program::Program;
+use crate::kernel::records::blocks::{ArrayLoops, BLOCK_NBYTES};
+use crate::kernel::records::program::RecordProgram;
+use crate::kernel::records::record_conversion::RecordConversion;
+pub(crate) use crate::kernel::records::record_conversion::has_gaps;
 use crate::kernel::{Casting, cast, copy, element_at, in_element, index_of, one_of_all};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
@@ -82,16 +82,16 @@ pub(crate) unsafe fn convert(
 }
 
 /// Element 0 of the source and of the destination.
-struct Ends {
+struct RecordEndpoints {
     src: *const u8,
     dst: *mut u8,
 }
 
-// SAFETY: `Ends` holds two addresses and accesses nothing; `run` requires of its caller that the
-// memory behind them may be accessed racily, on any thread.
-unsafe impl Sync for Ends {}
+// SAFETY: `RecordEndpoints` holds two addresses and accesses nothing; `run` requires of its caller
+// that the memory behind them may be accessed racily, on any thread.
+unsafe impl Sync for RecordEndpoints {}
 
-impl Ends {
+impl RecordEndpoints {
     fn at(&self, src_offset: isize, dst_offset: isize) -> (*const u8, *mut u8) {
         (self.src.wrapping_offset(src_offset), self.dst.wrapping_offset(dst_offset))
     }
@@ -99,15 +99,15 @@ impl Ends {
 
 /// How records become other records.
 struct Relayout {
-    parts: Parts,
-    program: Program,
+    parts: RecordConversion,
+    program: RecordProgram,
     gaps: Gaps,
 }
 
 impl Relayout {
     fn new(level: Level, from: &Record, to: &Record, gaps: Gaps) -> Result<Self> {
-        let parts = Parts::new(from, to, gaps)?;
-        let program = Program::new(level, parts.runs.clone(), from.itemsize(), to.itemsize());
+        let parts = RecordConversion::new(from, to, gaps)?;
+        let program = RecordProgram::new(level, parts.runs.clone(), from.itemsize(), to.itemsize());
         Ok(Self { parts, program, gaps })
     }
 
@@ -132,20 +132,20 @@ impl Relayout {
             // unchanged.
             return unsafe { self.run_in_order(src, from, dst, to, casting) };
         }
-        let Some(loops) = Loops::new(to.shape(), &[to.strides(), from.strides()]) else { return Ok(()) };
+        let Some(loops) = ArrayLoops::new(to.shape(), &[to.strides(), from.strides()]) else { return Ok(()) };
         let most = BLOCK_NBYTES / (from.itemsize() + to.itemsize()).max(1);
-        let ends = Ends { src, dst };
+        let endpoints = RecordEndpoints { src, dst };
         // Bytes that are converted afterwards should stay in the cache.
         let whole_nbytes = if self.parts.changes.is_empty() { to.nbytes() } else { 0 };
         let result = loops.blocks(most).try_each(|block| {
             block.loops().runs(|offsets, strides, len| {
-                let (src, dst) = ends.at(offsets[1], offsets[0]);
+                let (src, dst) = endpoints.at(offsets[1], offsets[0]);
                 // SAFETY: clause 1 of `convert`: `runs` yields the offsets of `len` records of both
                 // arrays, and their strides. `Level::current` is a level of this CPU.
                 unsafe { self.program.run(src, strides[1], dst, strides[0], len, whole_nbytes) };
             });
             for change in &self.parts.changes {
-                let (src, dst) = ends.at(block.offset(1), block.offset(0));
+                let (src, dst) = endpoints.at(block.offset(1), block.offset(0));
                 let (src, dst) = (src.wrapping_add(change.from_offset), dst.wrapping_add(change.to_offset));
                 let from = block.layout(1, change.from.itemsize())?;
                 let to = block.layout(0, change.to.itemsize())?;

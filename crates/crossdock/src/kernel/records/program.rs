@@ -12,7 +12,7 @@ use crate::memory::racy;
 /// Bytes of a record that are copied from one place of another record, or zeroed if `from` is
 /// `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct ByteRun {
     pub(super) from: Option<usize>,
     pub(super) to: usize,
     pub(super) nbytes: usize,
@@ -22,8 +22,8 @@ pub(super) struct Run {
 ///
 /// Invariant 1: `runs` lie within records of `from_size` and `to_size` bytes, and the shuffles were
 /// made of them, for an available level.
-pub(super) struct Program {
-    runs: Vec<Run>,
+pub(super) struct RecordProgram {
+    runs: Vec<ByteRun>,
     from_size: usize,
     to_size: usize,
     shuffles: Shuffles,
@@ -43,10 +43,10 @@ enum Shuffles {
 /// evict everything else, and then itself.
 const STREAMED: usize = 8 << 20;
 
-impl Program {
+impl RecordProgram {
     /// The runs must lie within records of these sizes, and the level must be available (Program
     /// 1).
-    pub(super) fn new(level: Level, runs: Vec<Run>, from_size: usize, to_size: usize) -> Self {
+    pub(super) fn new(level: Level, runs: Vec<ByteRun>, from_size: usize, to_size: usize) -> Self {
         let shuffles = Shuffles::new(level, &runs, from_size, to_size);
         Self { runs, from_size, to_size, shuffles }
     }
@@ -106,7 +106,7 @@ impl Program {
 
     /// # Safety
     ///
-    /// Clauses 1 to 3 of [`Program::run`], for one record.
+    /// Clauses 1 to 3 of [`RecordProgram::run`], for one record.
     unsafe fn one(&self, src: *const u8, dst: *mut u8) {
         macro_rules! word {
             ($word:ty, $src:expr, $dst:expr) => {{
@@ -114,7 +114,7 @@ impl Program {
                 // 1), and is as wide as the word.
                 let word: $word = unsafe { racy::load($src.cast()) };
                 // SAFETY: clause 2 of `run`: the run lies within the record at the destination
-                // (Program 1), and is as wide as the word.
+                // (RecordProgram 1), and is as wide as the word.
                 unsafe { racy::store($dst.cast(), word) }
             }};
         }
@@ -126,14 +126,15 @@ impl Program {
                 (Some(src), 4) => word!(u32, src, dst),
                 (Some(src), 8) => word!(u64, src, dst),
                 // SAFETY: clauses 1 and 2 of `run`: the run, of `nbytes` bytes, lies within both
-                // records (Program 1).
+                // records (RecordProgram 1).
                 (Some(src), nbytes) => unsafe { racy::copy(src, dst, nbytes) },
                 (None, nbytes) => {
                     const ZEROS: [u8; 64] = [0; 64];
                     for start in (0..nbytes).step_by(ZEROS.len()) {
                         let few = ZEROS.len().min(nbytes - start);
-                        // SAFETY: clause 2 of `run`: the run lies within the record (Program 1),
-                        // and `start + few` is at most `nbytes`; `ZEROS` has `few` bytes.
+                        // SAFETY: clause 2 of `run`: the run lies within the record
+                        // (RecordProgram 1), and `start + few` is at most `nbytes`; `ZEROS` has
+                        // `few` bytes.
                         unsafe { racy::copy(ZEROS.as_ptr(), dst.wrapping_add(start), few) };
                     }
                 }
@@ -144,7 +145,7 @@ impl Program {
 
 impl Shuffles {
     #[cfg(target_arch = "x86_64")]
-    fn new(level: Level, runs: &[Run], from_size: usize, to_size: usize) -> Self {
+    fn new(level: Level, runs: &[ByteRun], from_size: usize, to_size: usize) -> Self {
         /// Larger records have long runs, and their table does not pay.
         const LARGEST: usize = 4096;
         if level == Level::Baseline || to_size == 0 || to_size > LARGEST || from_size > LARGEST {
@@ -164,7 +165,7 @@ impl Shuffles {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn new(_level: Level, _runs: &[Run], _from_size: usize, _to_size: usize) -> Self {
+    fn new(_level: Level, _runs: &[ByteRun], _from_size: usize, _to_size: usize) -> Self {
         Self::No
     }
 }
@@ -182,7 +183,7 @@ enum Byte {
 /// Moves some bytes of one window to their places in a register.
 #[cfg(target_arch = "x86_64")]
 #[repr(C, align(16))]
-struct Shuffle<const W: usize> {
+struct WindowShuffle<const W: usize> {
     /// Which byte of the window each byte of the register is; 0x80 where `mask` has no bit.
     index: [u8; W],
     mask: u64,
@@ -194,7 +195,7 @@ struct Shuffle<const W: usize> {
 #[cfg(target_arch = "x86_64")]
 struct Pattern<const W: usize> {
     /// Invariant 1: every window ends within `reach` bytes from the beginning of a group.
-    shuffles: Vec<Shuffle<W>>,
+    shuffles: Vec<WindowShuffle<W>>,
     /// For each register of the group, the index after its last shuffle.
     ends: Vec<usize>,
     records: usize,
@@ -207,7 +208,7 @@ struct Pattern<const W: usize> {
 
 /// The records before the first group.
 #[cfg(target_arch = "x86_64")]
-struct Head {
+struct LeadingRecords {
     records: usize,
     streams: bool,
 }
@@ -249,7 +250,7 @@ impl<const W: usize> Pattern<W> {
                 // be loaded, too.
                 let window = first.min(from_nbytes.saturating_sub(W));
                 let (taken, left) = rest.split_at(rest.partition_point(|&(from, _)| from < window + W));
-                let mut shuffle = Shuffle { index: [0x80; W], mask: 0, window };
+                let mut shuffle = WindowShuffle { index: [0x80; W], mask: 0, window };
                 for &(from, place) in taken {
                     shuffle.index[place] = (from - window) as u8;
                     shuffle.mask |= 1 << place;
@@ -275,14 +276,14 @@ impl<const W: usize> Pattern<W> {
 
     /// How many of `len` records precede the first whole register, so that all groups can be
     /// streamed.
-    fn head(&self, dst: usize, to_size: usize, len: usize, streams: bool) -> Head {
+    fn head(&self, dst: usize, to_size: usize, len: usize, streams: bool) -> LeadingRecords {
         let aligns = |records: &usize| (dst + records * to_size).is_multiple_of(W);
         let records = if streams && self.is_whole && self.masks.is_none() {
             (0..W.min(len)).find(aligns)
         } else {
             None
         };
-        Head { records: records.unwrap_or(0), streams: records.is_some() }
+        LeadingRecords { records: records.unwrap_or(0), streams: records.is_some() }
     }
 
     /// How many groups fit `len` records, with everything that is loaded and stored for them.
@@ -403,16 +404,16 @@ mod tests {
     use super::*;
 
     /// Random runs, no two of which write the same byte. If `whole`, they cover every byte.
-    fn runs(rng: &mut Rng, from_size: usize, to_size: usize, whole: bool) -> Vec<Run> {
+    fn runs(rng: &mut Rng, from_size: usize, to_size: usize, whole: bool) -> Vec<ByteRun> {
         let mut runs = vec![];
         let mut to = 0;
         while to < to_size {
             let longest = if rng.u8(0..4) == 0 { 40 } else { 9 };
             let nbytes = rng.usize(1..=longest).min(to_size - to);
             if nbytes <= from_size && rng.u8(0..5) > 0 {
-                runs.push(Run { from: Some(rng.usize(0..=from_size - nbytes)), to, nbytes });
+                runs.push(ByteRun { from: Some(rng.usize(0..=from_size - nbytes)), to, nbytes });
             } else if whole || rng.bool() {
-                runs.push(Run { from: None, to, nbytes });
+                runs.push(ByteRun { from: None, to, nbytes });
             }
             to += nbytes;
         }
@@ -450,7 +451,7 @@ mod tests {
                 }
             }
             for level in Level::available() {
-                let program = Program::new(level, runs.clone(), from_size, to_size);
+                let program = RecordProgram::new(level, runs.clone(), from_size, to_size);
                 shuffled += usize::from(gap == 0 && len > 64 && !matches!(program.shuffles, Shuffles::No));
                 for whole_nbytes in [0, STREAMED] {
                     let mut memory = before.clone();

@@ -359,22 +359,24 @@ impl Twin {
     fn check_each(&self, memory: &Memory, context: &str) {
         let (layout, nested) = (&self.layout, &self.nested);
         let by_index = Nested::from_fn(&nested.shape, |index| {
-            let hops: Vec<isize> = layout.hops(index).expect("an index that exists").collect();
+            let distances: Vec<isize> = layout.distances(index).expect("an index that exists").collect();
             match layout.offset_of(index) {
-                Ok(offset) => assert_eq!(hops, [offset], "{context} at {index:?}"),
-                Err(error) => assert!(error.is_layout() && hops.len() > 1, "{context} at {index:?}: {error}"),
+                Ok(offset) => assert_eq!(distances, [offset], "{context} at {index:?}"),
+                Err(error) => {
+                    assert!(error.is_layout() && distances.len() > 1, "{context} at {index:?}: {error}")
+                }
             }
-            let first = self.base + hops[0] as i128;
-            hops[1..].iter().fold(first, |pointer, hop| memory.load(pointer) + *hop as i128)
+            let first = self.base + distances[0] as i128;
+            distances[1..].iter().fold(first, |pointer, distance| memory.load(pointer) + *distance as i128)
         });
         assert_eq!(by_index, *nested, "{context}");
         let zeros = vec![0; layout.rank()];
         for (axis, &len) in layout.shape().iter().enumerate() {
             let mut outside = zeros.clone();
             outside[axis] = len;
-            assert!(layout.hops(&outside).is_err(), "{context}");
+            assert!(layout.distances(&outside).is_err(), "{context}");
         }
-        assert!(layout.hops(&[&zeros[..], &[0]].concat()).is_err(), "{context}");
+        assert!(layout.distances(&[&zeros[..], &[0]].concat()).is_err(), "{context}");
 
         let Ok(offsets) = layout.offsets() else { return };
         assert_eq!(offsets.len(), nested.cells.len(), "{context}");

@@ -10,10 +10,10 @@ use crate::memory::protocols::Protocols;
 use crate::memory::word::LeaseKind;
 
 /// Not a `BTreeMap`: a `HashMap` can report that it cannot grow (`try_reserve`).
-pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+pub(super) type BookMap<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
 
 /// The entry of one lease.
-pub(super) struct Record {
+pub(super) struct LeaseRecord {
     number: NonZeroU32,
     kind: LeaseKind,
     protocols: Protocols,
@@ -24,12 +24,12 @@ pub(super) struct Record {
 ///
 /// 1. `places` maps the number of every record to its index in `records`, and contains nothing
 ///    else.
-pub(super) struct Leases {
-    records: Vec<Record>,
-    places: Table<NonZeroU32, usize>,
+pub(super) struct LeaseRecords {
+    records: Vec<LeaseRecord>,
+    places: BookMap<NonZeroU32, usize>,
 }
 
-impl Leases {
+impl LeaseRecords {
     pub(super) const fn new() -> Self {
         Self { records: Vec::new(), places: HashMap::with_hasher(BuildHasherDefault::new()) }
     }
@@ -45,7 +45,7 @@ impl Leases {
         self.places.try_reserve(1).ok()?;
         let number = self.next_number(last);
         self.places.insert(number, self.records.len());
-        self.records.push(Record { number, kind, protocols: Protocols::NONE, since: Instant::now() });
+        self.records.push(LeaseRecord { number, kind, protocols: Protocols::NONE, since: Instant::now() });
         Some(number)
     }
 
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn numbers_come_round_and_leave_out_nothing_and_those_still_held() {
-        let mut leases = Leases::new();
+        let mut leases = LeaseRecords::new();
         for held in [u32::MAX, 1, 2] {
             assert_eq!(
                 leases.insert(&mut held.wrapping_sub(1), LeaseKind::Pin).map(NonZeroU32::get),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn whatever_is_taken_out_the_others_are_found_by_their_numbers() {
-        let (mut leases, mut last) = (Leases::new(), 0);
+        let (mut leases, mut last) = (LeaseRecords::new(), 0);
         let numbers: Vec<_> = (0..6).map(|_| leases.insert(&mut last, LeaseKind::Share).unwrap()).collect();
         // The last, the first, one in the middle, and one that is already gone.
         for gone in [5, 0, 2, 2] {

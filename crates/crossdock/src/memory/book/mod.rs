@@ -13,7 +13,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::memory::book::leases::{Leases, Table};
+use crate::memory::book::leases::{BookMap, LeaseRecords};
 use crate::memory::fork::ForkLock;
 use crate::memory::header::Header;
 use crate::memory::holder::Holder;
@@ -64,11 +64,11 @@ pub fn missed() -> u64 {
 }
 
 /// By the address of the header.
-type Rows = Table<usize, Row>;
+type AllocationRows = BookMap<usize, AllocationRow>;
 
 /// The rows of the allocations whose header address maps to this shard.
-struct Shard {
-    rows: Rows,
+struct BookShard {
+    rows: AllocationRows,
     /// The number of the last lease that was noted.
     last: u32,
 }
@@ -77,8 +77,8 @@ const SHARDS: usize = 64;
 
 /// Sharded, so that threads with different allocations rarely contend. No lock is taken while
 /// another is held.
-static BOOK: [ForkLock<Shard>; SHARDS] =
-    [const { ForkLock::new(Shard { rows: HashMap::with_hasher(BuildHasherDefault::new()), last: 0 }) };
+static BOOK: [ForkLock<BookShard>; SHARDS] =
+    [const { ForkLock::new(BookShard { rows: HashMap::with_hasher(BuildHasherDefault::new()), last: 0 }) };
         SHARDS];
 
 /// # Invariants
@@ -87,22 +87,22 @@ static BOOK: [ForkLock<Shard>; SHARDS] =
 ///    removes the row under the lock before the owner frees the header. Otherwise a lease in
 ///    `leases` keeps the header alive, and [`forget_lease`] removes the row with the last of them,
 ///    under the lock, before that lease is released.
-struct Row {
+struct AllocationRow {
     header: NonNull<Header>,
     since: Option<Instant>,
-    leases: Leases,
+    leases: LeaseRecords,
 }
 
-// SAFETY: Row 1: the header is alive while the row is in the table, and readers access its atomic
-// and constant fields only (Header 4).
-unsafe impl Send for Row {}
+// SAFETY: AllocationRow 1: the header is alive while the row is in the table, and readers access
+// its atomic and constant fields only (Header 4).
+unsafe impl Send for AllocationRow {}
 
-fn locked(shard: &'static ForkLock<Shard>) -> MutexGuard<'static, Shard> {
+fn locked(shard: &'static ForkLock<BookShard>) -> MutexGuard<'static, BookShard> {
     shard.lock()
 }
 
 /// The locked shard of a header address.
-fn shard_of(address: usize) -> MutexGuard<'static, Shard> {
+fn shard_of(address: usize) -> MutexGuard<'static, BookShard> {
     // Headers are at least 64 bytes apart; the multiplication spreads addresses with a larger
     // alignment.
     let spread = (address as u64 >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -116,7 +116,7 @@ pub(crate) fn record(header: NonNull<Header>) {
     let address = header.as_ptr().addr();
     let mut shard = shard_of(address);
     if shard.rows.try_reserve(1).is_ok() {
-        let row = Row { header, since: Some(Instant::now()), leases: Leases::new() };
+        let row = AllocationRow { header, since: Some(Instant::now()), leases: LeaseRecords::new() };
         shard.rows.insert(address, row);
     } else {
         MISSED.fetch_add(1, Ordering::Relaxed);
@@ -187,14 +187,14 @@ pub(crate) fn holders_of(header: &Header) -> Vec<Holder> {
 }
 
 /// The contents of a row, while its shard is locked: `read` takes no lock of this book.
-pub(crate) struct Line<'a> {
+pub(crate) struct LockedRow<'a> {
     pub(crate) header: &'a Header,
     /// When the allocation was made, if it was listed then.
     pub(crate) since: Option<Instant>,
-    leases: &'a Leases,
+    leases: &'a LeaseRecords,
 }
 
-impl Line<'_> {
+impl LockedRow<'_> {
     /// The listed leases, unordered.
     pub(crate) fn holders(&self, now: Instant) -> Vec<Holder> {
         self.leases.holders(now).collect()
@@ -202,13 +202,13 @@ impl Line<'_> {
 }
 
 /// Passes every row to `read`, unordered, one locked shard after another.
-pub(crate) fn read(mut read: impl FnMut(Line<'_>)) {
+pub(crate) fn read(mut read: impl FnMut(LockedRow<'_>)) {
     for shard in &BOOK {
         for row in locked(shard).rows.values() {
-            // SAFETY: Row 1: the row is in the table and the shard is locked, so the header stays
-            // alive while `read` uses it.
+            // SAFETY: AllocationRow 1: the row is in the table and the shard is locked, so the
+            // header stays alive while `read` uses it.
             let header = unsafe { row.header.as_ref() };
-            read(Line { header, since: row.since, leases: &row.leases });
+            read(LockedRow { header, since: row.since, leases: &row.leases });
         }
     }
 }
@@ -230,16 +230,16 @@ fn count_visit() {
     VISITS.set(VISITS.get() + 1);
 }
 
-impl Shard {
+impl BookShard {
     fn note(&mut self, header: NonNull<Header>, kind: LeaseKind) -> Option<NonZeroU32> {
         let address = header.as_ptr().addr();
         if let Some(row) = self.rows.get_mut(&address) {
             return row.leases.insert(&mut self.last, kind);
         }
-        let mut leases = Leases::new();
+        let mut leases = LeaseRecords::new();
         let number = leases.insert(&mut self.last, kind)?;
         self.rows.try_reserve(1).ok()?;
-        self.rows.insert(address, Row { header, since: None, leases });
+        self.rows.insert(address, AllocationRow { header, since: None, leases });
         Some(number)
     }
 }

@@ -17,23 +17,23 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// `to` has the length of `from`. O(rows).
+    /// `to` has the length of `from`. O(entries).
     ///
     /// # Errors
     ///
     /// `is_out_of_memory`.
     pub(crate) fn new(from: Extent, to: Extent) -> Result<Self> {
         let mut table = table();
-        if table.rows.try_reserve(1).is_err() {
+        if table.entries.try_reserve(1).is_err() {
             drop(table);
-            return Err(Error::out_of_memory(size_of::<Row>(), align_of::<Row>()));
+            return Err(Error::out_of_memory(size_of::<AliasEntry>(), align_of::<AliasEntry>()));
         }
         table.last += 1;
         let number = table.last;
-        let at = table.rows.partition_point(|row| row.key() <= (from.space, from.start));
-        table.rows.insert(at, Row { from, to: (to.space, to.start), reach: 0, number });
+        let at = table.entries.partition_point(|entry| entry.key() <= (from.space, from.start));
+        table.entries.insert(at, AliasEntry { from, to: (to.space, to.start), reach: 0, number });
         table.settle(at);
-        COUNT.store(table.rows.len(), Ordering::Relaxed);
+        COUNT.store(table.entries.len(), Ordering::Relaxed);
         Ok(Self { from, number })
     }
 }
@@ -42,29 +42,29 @@ impl Drop for Elsewhere {
     fn drop(&mut self) {
         let mut table = table();
         let key = (self.from.space, self.from.start);
-        let first = table.rows.partition_point(|row| row.key() < key);
-        if let Some(at) = (first..table.rows.len()).find(|&at| table.rows[at].number == self.number) {
-            table.rows.remove(at);
+        let first = table.entries.partition_point(|entry| entry.key() < key);
+        if let Some(at) = (first..table.entries.len()).find(|&at| table.entries[at].number == self.number) {
+            table.entries.remove(at);
             table.settle(at);
-            COUNT.store(table.rows.len(), Ordering::Relaxed);
+            COUNT.store(table.entries.len(), Ordering::Relaxed);
         }
     }
 }
 
-struct Row {
+struct AliasEntry {
     from: Extent,
     to: (Space, u64),
-    /// The highest end of this row and of all before it in the same space.
+    /// The highest end of this entry and of all before it in the same space.
     reach: u64,
     number: u64,
 }
 
-impl Row {
+impl AliasEntry {
     fn key(&self) -> (Space, u64) {
         (self.from.space, self.from.start)
     }
 
-    /// Where the bytes shared by an extent and this row lie in the second space.
+    /// Where the bytes shared by an extent and this entry lie in the second space.
     fn lead(&self, extent: &Extent) -> Option<Extent> {
         let common = self.from.common(extent)?;
         let (space, start) = self.to;
@@ -73,19 +73,19 @@ impl Row {
 }
 
 /// Rows sorted by space and start.
-struct Table {
-    rows: Vec<Row>,
+struct AliasTable {
+    entries: Vec<AliasEntry>,
     /// The last number assigned.
     last: u64,
 }
 
-static TABLE: ForkLock<Table> = ForkLock::new(Table { rows: Vec::new(), last: 0 });
+static TABLE: ForkLock<AliasTable> = ForkLock::new(AliasTable { entries: Vec::new(), last: 0 });
 
-/// The number of rows. A thread that receives an array from another thread sees at least the rows
-/// that the other thread saw.
+/// The number of entries. A thread that receives an array from another thread sees at least the
+/// entries that the other thread saw.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn table() -> MutexGuard<'static, Table> {
+fn table() -> MutexGuard<'static, AliasTable> {
     TABLE.lock()
 }
 
@@ -94,36 +94,37 @@ pub(super) fn is_any() -> bool {
     COUNT.load(Ordering::Relaxed) > 0
 }
 
-/// The most rows in a chain: a device's view of host memory that maps a file takes two.
+/// The most entries in a chain: a device's view of host memory that maps a file takes two.
 const DEPTH: usize = 4;
 
-impl Table {
-    /// Recomputes `reach` of the rows from `at` on.
+impl AliasTable {
+    /// Recomputes `reach` of the entries from `at` on.
     fn settle(&mut self, at: usize) {
         let mut before =
-            at.checked_sub(1).map(|before| (self.rows[before].from.space, self.rows[before].reach));
-        for row in &mut self.rows[at..] {
-            let (space, end) = (row.from.space, row.from.end());
-            row.reach = before.filter(|&(of, _)| of == space).map_or(end, |(_, reach)| reach.max(end));
-            before = Some((space, row.reach));
+            at.checked_sub(1).map(|before| (self.entries[before].from.space, self.entries[before].reach));
+        for entry in &mut self.entries[at..] {
+            let (space, end) = (entry.from.space, entry.from.end());
+            entry.reach = before.filter(|&(of, _)| of == space).map_or(end, |(_, reach)| reach.max(end));
+            before = Some((space, entry.reach));
         }
     }
 
-    /// The rows that overlap an extent.
-    fn of(&self, extent: Extent) -> impl Iterator<Item = &Row> {
-        let end = self.rows.partition_point(|row| row.key() < (extent.space, extent.end()));
-        let may_touch = move |row: &&Row| row.from.space == extent.space && row.reach > extent.start;
-        self.rows[..end].iter().rev().take_while(may_touch)
+    /// The entries that overlap an extent.
+    fn of(&self, extent: Extent) -> impl Iterator<Item = &AliasEntry> {
+        let end = self.entries.partition_point(|entry| entry.key() < (extent.space, extent.end()));
+        let may_touch =
+            move |entry: &&AliasEntry| entry.from.space == extent.space && entry.reach > extent.start;
+        self.entries[..end].iter().rev().take_while(may_touch)
     }
 
     /// Adds an extent, and all extents with the same bytes in other spaces. `None` if the list
     /// cannot be allocated.
-    fn add(&self, list: &mut Vec<Entry>, is_other: bool, extent: Extent, depth: usize) -> Option<()> {
+    fn add(&self, list: &mut Vec<OperandExtent>, is_other: bool, extent: Extent, depth: usize) -> Option<()> {
         list.try_reserve(1).ok()?;
-        list.push(Entry { space: extent.space, start: extent.start, end: extent.end(), is_other });
+        list.push(OperandExtent { space: extent.space, start: extent.start, end: extent.end(), is_other });
         if depth > 0 {
             self.of(extent)
-                .filter_map(|row| row.lead(&extent))
+                .filter_map(|entry| entry.lead(&extent))
                 .try_for_each(|extent| self.add(list, is_other, extent, depth - 1))?;
         }
         Some(())
@@ -132,7 +133,7 @@ impl Table {
 
 /// An extent of one of the two operands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct OperandExtent {
     space: Space,
     start: u64,
     end: u64,
@@ -141,7 +142,7 @@ struct Entry {
 
 /// Whether bytes of the extent are registered in the table.
 pub(super) fn leads_on(extent: Extent) -> bool {
-    table().of(extent).any(|row| row.lead(&extent).is_some())
+    table().of(extent).any(|entry| entry.lead(&extent).is_some())
 }
 
 /// Whether an extent of one list and an extent of the other share a byte in any space. `true` if
@@ -160,12 +161,12 @@ pub(super) fn meet(one: impl IntoIterator<Item = Extent>, other: impl IntoIterat
     list.sort_unstable();
     // The highest end so far of each operand, in the current space.
     let (mut space, mut ends) = (None, [0; 2]);
-    list.into_iter().filter(|entry| entry.start < entry.end).any(|entry| {
-        if space != Some(entry.space) {
-            (space, ends) = (Some(entry.space), [0; 2]);
+    list.into_iter().filter(|extent| extent.start < extent.end).any(|extent| {
+        if space != Some(extent.space) {
+            (space, ends) = (Some(extent.space), [0; 2]);
         }
-        let [own, others] = if entry.is_other { [1, 0] } else { [0, 1] };
-        ends[own] = ends[own].max(entry.end);
-        ends[others] > entry.start
+        let [own, others] = if extent.is_other { [1, 0] } else { [0, 1] };
+        ends[own] = ends[own].max(extent.end);
+        ends[others] > extent.start
     })
 }

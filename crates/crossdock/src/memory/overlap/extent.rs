@@ -1,7 +1,7 @@
 //! The bytes that an operand may access, as a range of a space in which they can be compared.
 
 use crate::memory::handle::Handle;
-use crate::memory::header::Attached;
+use crate::memory::header::DeviceMapping;
 use crate::memory::lease::Lease;
 use crate::memory::place::{DeviceKind, Place};
 
@@ -64,7 +64,7 @@ impl Extent {
 
     pub(super) fn at<'a>(
         place: Place,
-        device: impl FnOnce() -> Option<Attached<'a>>,
+        device: impl FnOnce() -> Option<DeviceMapping<'a>>,
         address: usize,
         nbytes: usize,
     ) -> Self {

@@ -83,11 +83,11 @@ const MAPS: &str = "/proc/self/maps";
 
 /// Looks both operands up in the list of mappings. `None` if it cannot be read.
 pub(super) fn find(asked: [Asked; 2]) -> Option<[Found; 2]> {
-    let mut lines = Lines::new(File::open(MAPS).ok()?);
+    let mut lines = MapsReader::new(File::open(MAPS).ok()?);
     let mut found = [(); 2].map(|()| Found { is_private: true, pieces: Vec::new(), is_cut: false });
     while let Some(line) = lines.next()? {
         // A line that cannot be parsed gives no information about the addresses.
-        let mapping = Mapping::parse(line)?;
+        let mapping = MapsLine::parse(line)?;
         if mapping.is_anonymous() {
             continue;
         }
@@ -130,14 +130,14 @@ type Inode = (u64, u64, u64);
 
 /// A line of the list: `7f00-7f10 rw-s 00001000 08:01 1234  /path`.
 #[derive(Debug, PartialEq, Eq)]
-struct Mapping {
+struct MapsLine {
     addresses: Range<u64>,
     is_shared: bool,
     offset: u64,
     file: Inode,
 }
 
-impl Mapping {
+impl MapsLine {
     fn parse(line: &[u8]) -> Option<Self> {
         let mut words = line.split(|&byte| byte == b' ').map(|word| std::str::from_utf8(word).ok());
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
@@ -158,14 +158,14 @@ impl Mapping {
 const MOST_OF_A_LINE: usize = 128;
 
 /// The beginnings of the lines of `/proc/self/maps`, without the paths.
-struct Lines<R> {
+struct MapsReader<R> {
     list: R,
     chunk: [u8; 4096],
     unread: Range<usize>,
     line: [u8; MOST_OF_A_LINE],
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> MapsReader<R> {
     fn new(list: R) -> Self {
         Self { list, chunk: [0; 4096], unread: 0..0, line: [0; MOST_OF_A_LINE] }
     }
@@ -203,13 +203,13 @@ mod tests {
 
     #[test]
     fn a_line_of_the_list_is_read_without_its_path() {
-        let mapping = Mapping::parse(b"7f00-7f10 rw-s 00001000 08:01 1234   /a b\xff (deleted)").unwrap();
+        let mapping = MapsLine::parse(b"7f00-7f10 rw-s 00001000 08:01 1234   /a b\xff (deleted)").unwrap();
         assert_eq!(mapping.addresses, 0x7f00..0x7f10);
         assert_eq!((mapping.is_shared, mapping.offset), (true, 0x1000));
         assert_eq!(mapping.file, (8, 1, 1234));
-        assert!(Mapping::parse(b"7f00-7f10 rw-p 00000000 00:00 0 ").unwrap().is_anonymous());
+        assert!(MapsLine::parse(b"7f00-7f10 rw-p 00000000 00:00 0 ").unwrap().is_anonymous());
         for line in [&b""[..], b"7f00", b"7f00-7f10 rw-s", b"7f00-7f10 rw-s 0 08:01 x /a"] {
-            assert_eq!(Mapping::parse(line), None);
+            assert_eq!(MapsLine::parse(line), None);
         }
     }
 
@@ -219,11 +219,11 @@ mod tests {
         let text = format!("7f00-7f10 rw-s 0 08:01 1 {path}\n7f20-7f30 rw-s 0 08:01 2 {path}\n");
         for first in [1, 20, 127, 128, 129, 200, 325, 326, 327, 400] {
             let (one, other) = text.as_bytes().split_at(first);
-            let mut lines = Lines::new(one.chain(other));
+            let mut lines = MapsReader::new(one.chain(other));
             for inode in [1, 2] {
                 let line = lines.next().unwrap().unwrap();
                 assert_eq!(line.len(), 128);
-                assert_eq!(Mapping::parse(line).unwrap().file, (8, 1, inode), "{first} bytes first");
+                assert_eq!(MapsLine::parse(line).unwrap().file, (8, 1, inode), "{first} bytes first");
             }
             assert_eq!(lines.next(), Some(None));
         }
@@ -244,10 +244,10 @@ mod tests {
     #[test]
     fn all_lines_of_the_list_are_read() {
         let here = std::ptr::from_ref(&MOST_PAGES).addr() as u64;
-        let mut lines = Lines::new(File::open(MAPS).unwrap());
+        let mut lines = MapsReader::new(File::open(MAPS).unwrap());
         let (mut count, mut is_found) = (0, false);
         while let Some(line) = lines.next().unwrap() {
-            let mapping = Mapping::parse(line).unwrap();
+            let mapping = MapsLine::parse(line).unwrap();
             is_found |= mapping.addresses.contains(&here) && !mapping.is_anonymous();
             count += 1;
         }

@@ -57,12 +57,12 @@ enum Origin {
 
 /// One of two operands: its bytes, and the allocation through which they are reached.
 #[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
+pub(crate) struct OverlapOperand<'a> {
     pub(crate) header: &'a Header,
     pub(crate) extent: Extent,
 }
 
-impl Operand<'_> {
+impl OverlapOperand<'_> {
     /// Whether the extent lies within the allocation. Rows behind pointers do not.
     fn is_within(&self) -> bool {
         let region = Extent::of_host(self.header.ptr().addr().get(), self.header.nbytes());
@@ -113,7 +113,7 @@ impl Operand<'_> {
 /// Otherwise it reads a word per page of each allocation (up to 16 MiB), which takes about 2 µs for
 /// a small one and recognises ordinary memory; the allocation remembers that. For memory that may
 /// be a mapping it reads `/proc/self/maps`, each time: 10 µs for 40 mappings.
-pub(crate) fn meet_by_mapping(one: Operand<'_>, other: Operand<'_>) -> bool {
+pub(crate) fn meet_by_mapping(one: OverlapOperand<'_>, other: OverlapOperand<'_>) -> bool {
     let origins = [one.origin(), other.origin()];
     if origins.contains(&Origin::Private) || !origins.contains(&Origin::Foreign) {
         return false;

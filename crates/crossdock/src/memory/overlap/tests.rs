@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 use super::*;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::memory::handle::Handle;
-use crate::memory::header::Attached;
+use crate::memory::header::DeviceMapping;
 use crate::memory::place::{DeviceKind, Place};
 
 fn host(start: usize, nbytes: usize) -> Extent {
@@ -77,7 +77,7 @@ fn memory_of_a_device_without_addresses_is_known_by_its_object() {
     let base = NonNull::new(ptr::without_provenance_mut::<u8>(4096)).unwrap();
     let at = |kind, object: usize| {
         let object = ptr::without_provenance_mut(object);
-        let attached = Attached { manager: &(), object, base, is_addressed: true };
+        let attached = DeviceMapping { manager: &(), object, base, is_addressed: true };
         Extent::at(Place::new(kind, 0), || Some(attached), 4196, 8)
     };
     let of_object = Extent { space: Space::Object(DeviceKind::OPENCL, 7), start: 100, nbytes: 8 };
@@ -224,11 +224,13 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
         let header = handle.header();
         Extent::of_host(header.ptr().addr().get(), header.nbytes())
     };
-    let operands: Vec<Operand<'_>> =
-        imported.iter().map(|handle| Operand { header: handle.header(), extent: operand(handle) }).collect();
+    let operands: Vec<OverlapOperand<'_>> = imported
+        .iter()
+        .map(|handle| OverlapOperand { header: handle.header(), extent: operand(handle) })
+        .collect();
     // The system is not asked if one operand is the library's own, on a device, or empty.
     let own = crate::buffer::Buffer::from_vec(vec![0u8; 100]).unwrap().into_parts().0;
-    let own = Operand { header: own.header(), extent: operand(&own) };
+    let own = OverlapOperand { header: own.header(), extent: operand(&own) };
     let device = {
         let at = ptr::without_provenance_mut(4096);
         let place = Place::new(DeviceKind::CUDA, 0);
@@ -239,8 +241,8 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
         };
         buffer.unwrap().into_parts().0
     };
-    let on_device = Operand { header: device.header(), extent: operand(&device) };
-    let empty = Operand { extent: host(operands[0].extent.start as usize, 0), ..operands[0] };
+    let on_device = OverlapOperand { header: device.header(), extent: operand(&device) };
+    let empty = OverlapOperand { extent: host(operands[0].extent.start as usize, 0), ..operands[0] };
     for (operand, origin) in [(own, Origin::Private), (on_device, Origin::Private), (empty, Origin::Private)]
     {
         assert_eq!(operand.origin(), origin, "{:?}", operand.extent);
@@ -251,7 +253,7 @@ fn imported_memory_is_asked_for_once_and_known_to_be_private_from_then_on() {
     // than are looked at one by one.
     assert!(!meet_by_mapping(operands[2], operands[1]));
     assert_eq!(
-        operands.iter().map(Operand::origin).collect::<Vec<_>>(),
+        operands.iter().map(OverlapOperand::origin).collect::<Vec<_>>(),
         [Origin::Foreign, Origin::Private, Origin::Foreign]
     );
     assert!(!meet_by_mapping(operands[2], operands[0]));

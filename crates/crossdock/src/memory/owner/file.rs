@@ -74,15 +74,16 @@ impl MapOptions {
 ///
 /// 1. `base..base + nbytes` is a mapping that `new` made, and only the drop of this value unmaps
 ///    it.
-pub(super) struct Mapping {
+pub(super) struct FileMapping {
     base: NonNull<u8>,
     nbytes: usize,
 }
 
-// SAFETY: Mapping 1: an address range belongs to the process, and `munmap` may run on any thread.
-unsafe impl Send for Mapping {}
+// SAFETY: FileMapping 1: an address range belongs to the process, and `munmap` may run on any
+// thread.
+unsafe impl Send for FileMapping {}
 
-impl Mapping {
+impl FileMapping {
     /// Maps `nbytes` (not 0) from byte `offset`, a multiple of the page size; at the address `near`
     /// if that range is free.
     pub(super) fn new(
@@ -118,10 +119,10 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for FileMapping {
     fn drop(&mut self) {
-        // SAFETY: Mapping 1: the range is this value's own mapping, and the drop, which runs once,
-        // unmaps it.
+        // SAFETY: FileMapping 1: the range is this value's own mapping, and the drop, which runs
+        // once, unmaps it.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.nbytes) };
     }
 }
@@ -135,7 +136,7 @@ pub(super) struct Mapped {
     _file: Option<Elsewhere>,
     pub(super) watch: Option<fault::Watch>,
     /// `None` for an empty range.
-    pub(super) mapping: Option<Mapping>,
+    pub(super) mapping: Option<FileMapping>,
     pub(super) fd: OwnedFd,
     /// The byte of the file at which the region begins, and the region's length.
     pub(super) offset: u64,
@@ -164,7 +165,7 @@ impl Mapped {
         let whole = nbytes.checked_add(lead).ok_or_else(|| Error::out_of_memory(nbytes, 1))?;
         let first = offset - lead as u64;
         let near = near.and_then(|near| NonNull::new(near.as_ptr().wrapping_sub(lead)));
-        let mapping = Mapping::new(fd.as_raw_fd(), first, whole, writable, near).map_err(|error| {
+        let mapping = FileMapping::new(fd.as_raw_fd(), first, whole, writable, near).map_err(|error| {
             Error::caused(
                 Kind::Io,
                 format!("{nbytes} bytes from byte {offset} on could not be mapped: {error}"),
@@ -181,8 +182,8 @@ impl Mapped {
     /// Adds the guard for files that shrink.
     fn watched(mut self, writable: bool) -> Result<Self> {
         if let Some(mapping) = &self.mapping {
-            // SAFETY: Mapping 1: `self` owns the mapping, which has the access `writable` states,
-            // and drops it after `watch`, which is declared first.
+            // SAFETY: FileMapping 1: `self` owns the mapping, which has the access `writable`
+            // states, and drops it after `watch`, which is declared first.
             self.watch = Some(unsafe { fault::Watch::new(mapping.base(), mapping.nbytes(), writable) }?);
         }
         Ok(self)

@@ -10,9 +10,9 @@ use crate::memory::place::{Backing, Place};
 use crate::memory::release::release_quietly;
 
 /// Called once, on the thread that drops the last holder.
-struct Release<F>(F);
+struct ReleaseOnDrop<F>(F);
 
-impl<F: FnOnce() + Send + 'static> Keep for Release<F> {
+impl<F: FnOnce() + Send + 'static> Keep for ReleaseOnDrop<F> {
     unsafe fn free(self) {
         (self.0)();
     }
@@ -36,9 +36,9 @@ where
     match check(ptr, nbytes) {
         Ok(ptr) => {
             let region = Region { ptr, nbytes, place, backing: Backing::Foreign };
-            // SAFETY: clause 1 of `# Safety` holds for `adopt`, since freeing `Release` calls
+            // SAFETY: clause 1 of `# Safety` holds for `adopt`, since freeing `ReleaseOnDrop` calls
             // `release`.
-            unsafe { adopt(region, birth, Release(release)) }
+            unsafe { adopt(region, birth, ReleaseOnDrop(release)) }
         }
         Err(error) => {
             release_quietly(release);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::memory::handle::Handle;
-use crate::memory::header::{Attached, Birth, Descriptor, Header, Owner, Region, Spare};
+use crate::memory::header::{Birth, Descriptor, DeviceMapping, Header, Owner, Region, Spare};
 use crate::memory::release::{forget_work, release_quietly};
 
 /// The alignment that allocators provide at no extra cost.
@@ -36,7 +36,7 @@ pub(crate) trait Keep: Send + 'static {
     }
 
     /// The device's memory manager behind the region.
-    fn device(&self) -> Option<Attached<'_>> {
+    fn device(&self) -> Option<DeviceMapping<'_>> {
         None
     }
 
@@ -144,7 +144,7 @@ impl<K: Keep> OwnerBlock<K> {
         unsafe { header.cast::<Self>().as_ref() }.keep.fault()
     }
 
-    unsafe fn device(header: &NonNull<Header>) -> Option<Attached<'_>> {
+    unsafe fn device(header: &NonNull<Header>) -> Option<DeviceMapping<'_>> {
         // SAFETY: only `adopt_as::<K>` installs this table, and its headers begin an
         // `OwnerBlock<K>`; the block is alive while the header is borrowed (Owner 1).
         unsafe { header.cast::<Self>().as_ref() }.keep.device()

@@ -2,17 +2,17 @@
 
 use crate::error::Result;
 use crate::memory::handle::Handle;
-use crate::memory::header::{Attached, Descriptor, Region};
+use crate::memory::header::{Descriptor, DeviceMapping, Region};
 use crate::memory::owner::keep::{Keep, adopt};
 
 /// A handle on the whole. Only parts own handles on it, so that no lease of the whole can be taken
 /// any more; each part has a lease word for its own bytes.
-struct Part {
+struct PartOwner {
     whole: Handle,
     offset: u64,
 }
 
-impl Keep for Part {
+impl Keep for PartOwner {
     const IS_PART: bool = true;
 
     unsafe fn free(self) {
@@ -24,7 +24,7 @@ impl Keep for Part {
         Some(Descriptor { offset: whole.offset + self.offset, ..whole })
     }
 
-    fn device(&self) -> Option<Attached<'_>> {
+    fn device(&self) -> Option<DeviceMapping<'_>> {
         self.whole.device()
     }
 
@@ -56,7 +56,7 @@ pub(crate) unsafe fn adopt_part(whole: Handle, offset: usize, nbytes: usize) -> 
     };
     let birth = header.birth();
     // SAFETY: clauses 1 and 2 of `adopt`: the bytes lie in the whole (clause 1 of `# Safety`),
-    // which `Part` keeps alive. Clause 3 of `adopt`: by clauses 2 and 3 of `# Safety` only this
-    // part's holders access them, beside what the whole's `birth` permits.
-    unsafe { adopt(region, birth, Part { whole, offset: offset as u64 }) }
+    // which `PartOwner` keeps alive. Clause 3 of `adopt`: by clauses 2 and 3 of `# Safety` only
+    // this part's holders access them, beside what the whole's `birth` permits.
+    unsafe { adopt(region, birth, PartOwner { whole, offset: offset as u64 }) }
 }

@@ -131,8 +131,8 @@ pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotS
     if handle.header().birth() == Birth::Constant && handle.header().backing() == Backing::Shared {
         return Ok(handle);
     }
-    let prepared = handle.only_handle().map_err(Error::from).and_then(|()| Prepared::new(&handle));
-    let Prepared { writer, ptr, nbytes, offset, reader } = match prepared {
+    let prepared = handle.only_handle().map_err(Error::from).and_then(|()| PreparedSeal::new(&handle));
+    let PreparedSeal { writer, ptr, nbytes, offset, reader } = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return Err(NotSealed { handle, is_readonly, error }),
     };
@@ -167,7 +167,7 @@ pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotS
 }
 
 /// Everything that can fail before the memory is changed.
-struct Prepared {
+struct PreparedSeal {
     /// A descriptor that can write.
     writer: OwnedFd,
     /// The address, the size and the offset of the region.
@@ -178,7 +178,7 @@ struct Prepared {
     reader: Handle,
 }
 
-impl Prepared {
+impl PreparedSeal {
     fn new(handle: &Handle) -> Result<Self> {
         if handle.is_part() {
             return Err(Error::new(Kind::Unsupported, "a part of memory cannot be sealed, only the whole"));

@@ -9,12 +9,12 @@ use allocator_api2::alloc::Allocator;
 use crate::error::{Error, Result, try_box};
 use crate::memory::release::release_quietly;
 use crate::pool::Pool;
-use crate::pool::source::{Bytes, Source};
+use crate::pool::source::{BlockSource, ByteAllocator};
 
 impl Pool {
     /// A separate pool that takes all its blocks from an allocator. Blocks grow and shrink by the
     /// allocator's own `grow` and `shrink`, in place if it can. The allocator lives until the
-    /// pool's last handle and last buffer are dropped. (With the feature `allocator-api2`.)
+    /// pool's last handle and last buffer are dropped. (With the feature `allocator-api2-0_2`.)
     ///
     /// A panic of the allocator stops here: an allocation then fails, and a deallocation counts as
     /// done. [`ledger::failed_releases`](crate::ledger::failed_releases) counts such panics.
@@ -38,16 +38,16 @@ impl Pool {
         A: Allocator + Send + Sync + 'static,
     {
         // On failure the allocator is dropped with the value that did not fit.
-        let boxed = try_box(Foreign(ManuallyDrop::new(allocator)))
+        let boxed = try_box(CaughtAllocator(ManuallyDrop::new(allocator)))
             .map_err(|foreign| Error::out_of_memory(size_of_val(&foreign), align_of_val(&foreign)))?;
-        Self::of_source(name, Source::foreign(boxed))
+        Self::of_source(name, BlockSource::foreign(boxed))
     }
 }
 
 /// An allocator whose panics stop here.
-struct Foreign<A>(ManuallyDrop<A>);
+struct CaughtAllocator<A>(ManuallyDrop<A>);
 
-impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
+impl<A: Allocator + Send + Sync> ByteAllocator for CaughtAllocator<A> {
     fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         let mut block = None;
         release_quietly(|| {
@@ -58,8 +58,8 @@ impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
     }
 
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: AllocLayout) {
-        // SAFETY: clauses 1 and 2 of `Bytes::deallocate`: the block came from this allocator with
-        // this layout, and is not used any more.
+        // SAFETY: clauses 1 and 2 of `ByteAllocator::deallocate`: the block came from this
+        // allocator with this layout, and is not used any more.
         release_quietly(|| unsafe { self.0.deallocate(block, layout) });
     }
 
@@ -73,14 +73,14 @@ impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
         let mut moved = None;
         release_quietly(|| {
             let result = if nbytes >= layout.size() {
-                // SAFETY: clause 1 of `Bytes::reallocate`: the block came from this allocator with
-                // this layout. The new layout has the same alignment, and its size is no less than
-                // the old one.
+                // SAFETY: clause 1 of `ByteAllocator::reallocate`: the block came from this
+                // allocator with this layout. The new layout has the same alignment, and its size
+                // is no less than the old one.
                 unsafe { self.0.grow(block, layout, resized) }
             } else {
-                // SAFETY: clause 1 of `Bytes::reallocate`: the block came from this allocator with
-                // this layout. The new layout has the same alignment, and its size is less than the
-                // old one.
+                // SAFETY: clause 1 of `ByteAllocator::reallocate`: the block came from this
+                // allocator with this layout. The new layout has the same alignment, and its size
+                // is less than the old one.
                 unsafe { self.0.shrink(block, layout, resized) }
             };
             moved = result.ok();
@@ -89,7 +89,7 @@ impl<A: Allocator + Send + Sync> Bytes for Foreign<A> {
     }
 }
 
-impl<A> Drop for Foreign<A> {
+impl<A> Drop for CaughtAllocator<A> {
     fn drop(&mut self) {
         // SAFETY: the field is dropped here only, and a value's `drop` runs once.
         release_quietly(|| unsafe { ManuallyDrop::drop(&mut self.0) });

@@ -16,7 +16,7 @@ use crate::pool::account::{Account, refund};
 use crate::pool::allocator::taken::{self, Taken};
 use crate::pool::charge::UNIT;
 use crate::pool::form::ALIGNMENT;
-use crate::pool::{Pool, debug, slot};
+use crate::pool::{Pool, debug, thread_index};
 
 /// The charge of a block of this size.
 fn charged(nbytes: usize) -> usize {
@@ -100,10 +100,10 @@ impl Pool {
         if nbytes == 0 {
             return Ok(NonNull::slice_from_raw_parts(layout.dangling_ptr(), 0));
         }
-        account.charge(slot::current(), charged(nbytes)).map_err(|_| AllocError)?;
+        account.charge(thread_index::current(), charged(nbytes)).map_err(|_| AllocError)?;
         match take(account, layout, zeroed) {
             Some(bytes) => {
-                account.note_allocated(slot::current(), charged(nbytes));
+                account.note_allocated(thread_index::current(), charged(nbytes));
                 Ok(NonNull::slice_from_raw_parts(bytes, nbytes))
             }
             None => {
@@ -246,7 +246,7 @@ unsafe impl Allocator for Pool {
         unsafe { give_back(account, bytes, layout) };
         // SAFETY: clause 1 of `refund`: `take_raw` charged the account for this size. Clause 2: the
         // block has just been returned to the source.
-        unsafe { refund(account.into(), slot::current(), charged(layout.size())) };
+        unsafe { refund(account.into(), thread_index::current(), charged(layout.size())) };
     }
 
     unsafe fn grow(

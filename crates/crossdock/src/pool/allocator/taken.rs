@@ -34,20 +34,20 @@ pub(super) struct Taken {
     pub(super) align: usize,
 }
 
-struct Table {
+struct TakenBlocks {
     taken: HashMap<usize, Taken, BuildHasherDefault<DefaultHasher>>,
     /// Addresses and sizes, in a ring.
     gone: [(usize, usize); REMEMBERED],
     next_gone: usize,
 }
 
-static TABLE: ForkLock<Table> = ForkLock::new(Table {
+static TABLE: ForkLock<TakenBlocks> = ForkLock::new(TakenBlocks {
     taken: HashMap::with_hasher(BuildHasherDefault::new()),
     gone: [(0, 0); REMEMBERED],
     next_gone: 0,
 });
 
-fn table() -> MutexGuard<'static, Table> {
+fn table() -> MutexGuard<'static, TakenBlocks> {
     TABLE.lock()
 }
 
@@ -94,7 +94,7 @@ pub(super) fn strike_whatever(bytes: NonNull<u8>) -> bool {
     table().taken.remove(&bytes.addr().get()).is_some()
 }
 
-impl Table {
+impl TakenBlocks {
     fn remember(&mut self, address: usize, nbytes: usize) {
         let at = self.next_gone % REMEMBERED;
         self.gone[at] = (address, nbytes);

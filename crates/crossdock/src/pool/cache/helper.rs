@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::memory::fork::{self, ForkLock};
 use crate::memory::thread;
-use crate::pool::cache::list::{Link, Node, State};
+use crate::pool::cache::list::{CacheState, Link, Node};
 
 /// How often the thread looks: four times per quiet time, with a pause of milliseconds within these
 /// bounds.
@@ -29,7 +29,7 @@ static ALL: ForkLock<All> = ForkLock::new(All { first: None, now: 0, helper: Non
 /// 2. If `helper` is the generation of this process, a thread of this process will visit all
 ///    states, or the thread that stored the generation is about to start it.
 pub(super) struct All {
-    first: Option<NonNull<State>>,
+    first: Option<NonNull<CacheState>>,
     /// When the thread last looked, in milliseconds: new blocks are stamped with it.
     now: u64,
     helper: Option<u64>,
@@ -66,7 +66,7 @@ impl All {
     /// # Safety
     ///
     /// 1. The state stays alive until [`All::remove`] is called with it.
-    pub(super) unsafe fn add(&mut self, mut state: NonNull<State>) {
+    pub(super) unsafe fn add(&mut self, mut state: NonNull<CacheState>) {
         // SAFETY: clause 1 of `# Safety`: the state is alive; it is in no list yet, and the lock is
         // held.
         unsafe { state.as_mut() }.next = self.first;
@@ -79,10 +79,10 @@ impl All {
     }
 
     /// Removes a state from the list.
-    pub(super) fn remove(&mut self, state: NonNull<State>) {
+    pub(super) fn remove(&mut self, state: NonNull<CacheState>) {
         // SAFETY: All 1: the state is in the list, so it is alive, and `&mut self` shows that the
         // lock is held.
-        let State { previous, next, .. } = *unsafe { state.as_ref() };
+        let CacheState { previous, next, .. } = *unsafe { state.as_ref() };
         match previous {
             // SAFETY: All 1: `previous` is in the list, so it is alive, and `&mut self` shows that
             // the lock is held.
@@ -96,7 +96,7 @@ impl All {
         }
     }
 
-    fn each(&mut self, mut visit: impl FnMut(&mut State) -> Link) -> Link {
+    fn each(&mut self, mut visit: impl FnMut(&mut CacheState) -> Link) -> Link {
         let mut next = self.first;
         while let Some(mut state) = next {
             // SAFETY: All 1: the state is in the list, so it is alive, and `&mut self` shows that
@@ -142,7 +142,7 @@ fn pause(quiet: u64) -> u64 {
 /// Releases all blocks of all caches.
 fn release_all() {
     loop {
-        let chain = lock().each(State::pop_all);
+        let chain = lock().each(CacheState::pop_all);
         if chain.is_none() {
             return;
         }

@@ -23,36 +23,37 @@ const MOST_REMAINDERS: usize = 16;
 
 /// Room for a header or for a node. (The model checker's header is larger than a node.)
 #[repr(C)]
-pub(super) union Slot {
+pub(super) union HeaderOrNode {
     _header: std::mem::ManuallyDrop<std::mem::MaybeUninit<Header>>,
     _node: std::mem::ManuallyDrop<std::mem::MaybeUninit<Node>>,
 }
 
-const SLOT: AllocLayout = AllocLayout::new::<Slot>();
+const NODE_MEMORY: AllocLayout = AllocLayout::new::<HeaderOrNode>();
 
-const _: () = assert!(size_of::<Slot>() == 64 || cfg!(loom), "a node fits where a header was");
+const _: () = assert!(size_of::<HeaderOrNode>() == 64 || cfg!(loom), "a node fits where a header was");
 
-pub(super) fn new_slot() -> Option<NonNull<Slot>> {
-    // SAFETY: `SLOT` is the layout of a `Slot`, whose size is not zero.
-    NonNull::new(unsafe { std::alloc::alloc(SLOT) }.cast())
+pub(super) fn new_node_memory() -> Option<NonNull<HeaderOrNode>> {
+    // SAFETY: `NODE_MEMORY` is the layout of a `HeaderOrNode`, whose size is not zero.
+    NonNull::new(unsafe { std::alloc::alloc(NODE_MEMORY) }.cast())
 }
 
 /// # Safety
 ///
-/// 1. The slot comes from [`new_slot`].
+/// 1. The memory comes from [`new_node_memory`].
 /// 2. It is not used any more.
-pub(super) unsafe fn free_slot(slot: NonNull<Slot>) {
-    // SAFETY: clause 1 of `# Safety`: `new_slot` allocated it with the layout `SLOT`; by clause 2
-    // this is its last use.
-    unsafe { std::alloc::dealloc(slot.as_ptr().cast(), SLOT) };
+pub(super) unsafe fn free_node_memory(memory: NonNull<HeaderOrNode>) {
+    // SAFETY: clause 1 of `# Safety`: `new_node_memory` allocated it with the layout `NODE_MEMORY`;
+    // by clause 2 this is its last use.
+    unsafe { std::alloc::dealloc(memory.as_ptr().cast(), NODE_MEMORY) };
 }
 
 /// An unused block.
 ///
 /// # Invariants
 ///
-/// 1. It lies in a slot from [`new_slot`]. It and the mapping of `nbytes` bytes at `base` belong to
-///    the owner of the node: the [`State`] whose lists contain it, or else the chain.
+/// 1. It lies in memory from [`new_node_memory`]. It and the mapping of `nbytes` bytes at `base`
+///    belong to the owner of the node: the [`CacheState`] whose lists contain it, or else the
+///    chain.
 /// 2. It is a whole block, whose size is that of a class, or a remainder: the rest of a mapping
 ///    whose front is a block in use that ends where this one begins.
 #[repr(C, align(64))]
@@ -97,9 +98,9 @@ impl Node {
             // SAFETY: clauses 1 and 2 of `unmap`: the mapping belongs to the node (Node 1), and no
             // party uses the block.
             unsafe { mapped::unmap(block.base, block.nbytes) };
-            // SAFETY: clauses 1 and 2 of `free_slot`: the node lies in a slot of `new_slot` (Node
-            // 1), and it was read out above.
-            unsafe { free_slot(node.cast()) };
+            // SAFETY: clauses 1 and 2 of `free_node_memory`: the node lies in memory of
+            // `new_node_memory` (Node 1), and it was read out above.
+            unsafe { free_node_memory(node.cast()) };
         }
         nbytes
     }
@@ -113,7 +114,7 @@ impl Node {
 ///    are alive and belong to the state.
 /// 2. `nbytes` is the sum of their sizes, and `remainders` the number of remainders among them.
 /// 3. `previous` and `next` are live states, which the lock of all caches guards.
-pub(super) struct State {
+pub(super) struct CacheState {
     tops: [Link; CLASSES + 1],
     remainders: usize,
     oldest: Link,
@@ -121,11 +122,11 @@ pub(super) struct State {
     pub(super) nbytes: usize,
     /// How long an unused block is kept, in milliseconds.
     pub(super) quiet: u64,
-    pub(super) previous: Option<NonNull<State>>,
-    pub(super) next: Option<NonNull<State>>,
+    pub(super) previous: Option<NonNull<CacheState>>,
+    pub(super) next: Option<NonNull<CacheState>>,
 }
 
-impl State {
+impl CacheState {
     pub(super) fn new(quiet: u64) -> Self {
         let tops = [None; CLASSES + 1];
         Self { tops, remainders: 0, oldest: None, newest: None, nbytes: 0, quiet, previous: None, next: None }
@@ -174,12 +175,12 @@ impl State {
         block.older = self.newest.replace(node);
         self.nbytes += block.nbytes;
         if let Some(mut below) = block.below {
-            // SAFETY: State 1: `below` was the top of a list of this state, so it is alive, and
-            // `&mut self` excludes other access.
+            // SAFETY: CacheState 1: `below` was the top of a list of this state, so it is alive,
+            // and `&mut self` excludes other access.
             unsafe { below.as_mut() }.above = Some(node);
         }
         match block.older {
-            // SAFETY: State 1: `older` was the newest node of this state, so it is alive, and
+            // SAFETY: CacheState 1: `older` was the newest node of this state, so it is alive, and
             // `&mut self` excludes other access.
             Some(mut older) => unsafe { older.as_mut() }.newer = Some(node),
             None => self.oldest = Some(node),
@@ -203,8 +204,8 @@ impl State {
         let smallest = mapped::class_index(nbytes + 1).max(mapped::class_index(HUGE));
         let mut node = self.tops[smallest..CLASSES].iter().rev().find_map(|top| *top)?;
         self.remove(node);
-        // SAFETY: State 1: the node was in a list of this state, so it is alive; `remove` took it
-        // out, so it is not shared.
+        // SAFETY: CacheState 1: the node was in a list of this state, so it is alive; `remove` took
+        // it out, so it is not shared.
         let block = unsafe { node.as_mut() };
         let front = block.base;
         // SAFETY: the search began at the class of `nbytes + 1`, so the block has more than
@@ -222,7 +223,8 @@ impl State {
     pub(super) fn pop_behind(&mut self, end: NonNull<u8>) -> Link {
         let mut next = self.tops[REMAINDERS];
         while let Some(node) = next {
-            // SAFETY: State 1: the node is in the list of remainders of this state, so it is alive.
+            // SAFETY: CacheState 1: the node is in the list of remainders of this state, so it is
+            // alive.
             let block = unsafe { node.as_ref() };
             if block.base == end {
                 self.remove(node);
@@ -237,15 +239,15 @@ impl State {
     pub(super) fn pop_oldest(&mut self) -> Link {
         let mut node = self.oldest?;
         self.remove(node);
-        // SAFETY: State 1: the node was in a list of this state, so it is alive; `remove` took it
-        // out, so it is not shared.
+        // SAFETY: CacheState 1: the node was in a list of this state, so it is alive; `remove` took
+        // it out, so it is not shared.
         unsafe { node.as_mut() }.older = None;
         Some(node)
     }
 
     /// When the oldest block was released.
     pub(super) fn oldest_since(&self) -> Option<u64> {
-        // SAFETY: State 1: `oldest` is in the lists of this state, so it is alive.
+        // SAFETY: CacheState 1: `oldest` is in the lists of this state, so it is alive.
         self.oldest.map(|node| unsafe { node.as_ref() }.since)
     }
 
@@ -260,32 +262,32 @@ impl State {
 
     #[inline]
     fn remove(&mut self, node: NonNull<Node>) {
-        // SAFETY: State 1: callers pass a node of this state's lists, so it is alive.
+        // SAFETY: CacheState 1: callers pass a node of this state's lists, so it is alive.
         let block = unsafe { node.as_ref() };
         self.nbytes -= block.nbytes;
         if block.list == REMAINDERS {
             self.remainders -= 1;
         }
         match block.above {
-            // SAFETY: State 1: `above` is in the same list of this state, so it is alive, and
+            // SAFETY: CacheState 1: `above` is in the same list of this state, so it is alive, and
             // `&mut self` excludes other access.
             Some(mut above) => unsafe { above.as_mut() }.below = block.below,
             None => self.tops[block.list] = block.below,
         }
         if let Some(mut below) = block.below {
-            // SAFETY: State 1: `below` is in the same list of this state, so it is alive, and
+            // SAFETY: CacheState 1: `below` is in the same list of this state, so it is alive, and
             // `&mut self` excludes other access.
             unsafe { below.as_mut() }.above = block.above;
         }
         match block.newer {
-            // SAFETY: State 1: `newer` is in the list by age of this state, so it is alive, and
-            // `&mut self` excludes other access.
+            // SAFETY: CacheState 1: `newer` is in the list by age of this state, so it is alive,
+            // and `&mut self` excludes other access.
             Some(mut newer) => unsafe { newer.as_mut() }.older = block.older,
             None => self.newest = block.older,
         }
         match block.older {
-            // SAFETY: State 1: `older` is in the list by age of this state, so it is alive, and
-            // `&mut self` excludes other access.
+            // SAFETY: CacheState 1: `older` is in the list by age of this state, so it is alive,
+            // and `&mut self` excludes other access.
             Some(mut older) => unsafe { older.as_mut() }.newer = block.newer,
             None => self.oldest = block.newer,
         }

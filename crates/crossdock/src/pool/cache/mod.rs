@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::memory::header::Header;
 use crate::pool::cache::helper::All;
-use crate::pool::cache::list::{Link, Node, State, free_slot, new_slot};
+use crate::pool::cache::list::{CacheState, Link, Node, free_node_memory, new_node_memory};
 use crate::pool::hints::Hints;
 use crate::pool::mapped::{self, class_nbytes};
 
@@ -39,7 +39,7 @@ pub(crate) struct MappedBlock {
 pub(crate) struct Cache {
     limit_nbytes: usize,
     quiet: Duration,
-    state: UnsafeCell<Option<NonNull<State>>>,
+    state: UnsafeCell<Option<NonNull<CacheState>>>,
 }
 
 // SAFETY: Cache 1: the state is behind a pointer and accessed under the lock only, and the blocks
@@ -78,7 +78,7 @@ impl Cache {
     }
 
     fn take_front(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
-        let slot = new_slot()?;
+        let memory = new_node_memory()?;
         let mut all = helper::lock();
         let wants_helper = self.state(&mut all).is_some_and(|state| state.nbytes > 0) && all.wants_helper();
         let now = all.now();
@@ -88,14 +88,15 @@ impl Cache {
             helper::start();
         }
         let Some(base) = front else {
-            // SAFETY: `new_slot` returned the slot above, and it was neither used nor passed on.
-            unsafe { free_slot(slot) };
+            // SAFETY: `new_node_memory` returned the memory above, and it was neither used nor
+            // passed on.
+            unsafe { free_node_memory(memory) };
             return None;
         };
         if hints.is_populated() {
             mapped::populate(base, nbytes);
         }
-        Some(MappedBlock { base, header: slot.cast(), zeroed: false })
+        Some(MappedBlock { base, header: memory.cast(), zeroed: false })
     }
 
     #[inline]
@@ -125,14 +126,14 @@ impl Cache {
     fn map(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
         self.prepare();
         let fresh = || {
-            let slot = new_slot()?;
+            let memory = new_node_memory()?;
             let Some(base) = mapped::map(nbytes, hints) else {
-                // SAFETY: `new_slot` returned the slot above, and it was neither used nor passed
-                // on.
-                unsafe { free_slot(slot) };
+                // SAFETY: `new_node_memory` returned the memory above, and it was neither used nor
+                // passed on.
+                unsafe { free_node_memory(memory) };
                 return None;
             };
-            Some(MappedBlock { base, header: slot.cast(), zeroed: true })
+            Some(MappedBlock { base, header: memory.cast(), zeroed: true })
         };
         fresh().or_else(|| if self.trim() > 0 { fresh() } else { None })
     }
@@ -156,8 +157,8 @@ impl Cache {
         cacheable: bool,
     ) {
         let mut node = header.cast::<Node>();
-        // SAFETY: clause 1 of `# Safety`: the place of a header is a `Slot`, which has room for a
-        // node; by clause 3 it is not used any more.
+        // SAFETY: clause 1 of `# Safety`: the place of a header is a `HeaderOrNode`, which has room
+        // for a node; by clause 3 it is not used any more.
         unsafe { node.write(Node::new(base, nbytes)) };
         // SAFETY: clauses 1 and 2 of `# Safety`: the block has `nbytes` bytes, so this is its end.
         let end = unsafe { base.add(nbytes) };
@@ -187,8 +188,8 @@ impl Cache {
         drop(all);
         if let Some(rest) = rest {
             // SAFETY: `pop_behind` passed the node to this function, and its range now belongs to
-            // the block (Node 2: the same mapping), so the slot is unused.
-            unsafe { free_slot(rest.cast()) };
+            // the block (Node 2: the same mapping), so the memory is unused.
+            unsafe { free_node_memory(rest.cast()) };
         }
         if surplus.is_some() {
             // SAFETY: clause 1 of `release_chain`: the chain is the node written above, which was
@@ -270,9 +271,9 @@ impl Cache {
             // begins where the block ends.
             unsafe { self.keep_remainder(node) };
         } else {
-            // SAFETY: this function owns the node, which lies in a slot of `new_slot` (Node 1) and
-            // describes no bytes any more.
-            unsafe { free_slot(node.cast()) };
+            // SAFETY: this function owns the node, which lies in memory of `new_node_memory`
+            // (Node 1) and describes no bytes any more.
+            unsafe { free_node_memory(node.cast()) };
         }
         if hints.is_populated()
             && let Some(base) = result
@@ -307,7 +308,7 @@ impl Cache {
 
     /// Releases all cached blocks to the system now, and returns the number of their bytes.
     pub(crate) fn trim(&self) -> usize {
-        let chain = self.state(&mut helper::lock()).and_then(State::pop_all);
+        let chain = self.state(&mut helper::lock()).and_then(CacheState::pop_all);
         // SAFETY: clause 1 of `release_chain`: `pop_all` took the chain out of the state and passed
         // it to this function.
         unsafe { Node::release_chain(chain) }
@@ -319,7 +320,7 @@ impl Cache {
     }
 
     #[inline]
-    fn state<'a>(&self, _all: &'a mut MutexGuard<'static, All>) -> Option<&'a mut State> {
+    fn state<'a>(&self, _all: &'a mut MutexGuard<'static, All>) -> Option<&'a mut CacheState> {
         // SAFETY: Cache 1: `_all` shows that the lock of all caches is held, so no other thread
         // accesses the cell.
         let state = unsafe { *self.state.get() };
@@ -334,13 +335,13 @@ impl Cache {
         if self.limit_nbytes == 0 || self.quiet.is_zero() || self.state(&mut helper::lock()).is_some() {
             return;
         }
-        // SAFETY: `STATE` is the layout of a `State`, whose size is not zero.
-        let fresh = unsafe { std::alloc::alloc(STATE) }.cast::<State>();
+        // SAFETY: `STATE` is the layout of a `CacheState`, whose size is not zero.
+        let fresh = unsafe { std::alloc::alloc(STATE) }.cast::<CacheState>();
         let Some(fresh) = NonNull::new(fresh) else { return };
         let quiet = u64::try_from(self.quiet.as_millis()).unwrap_or(u64::MAX / 2);
         // SAFETY: `fresh` was allocated above with the layout `STATE`, and only this function has
         // its address.
-        unsafe { fresh.write(State::new(quiet)) };
+        unsafe { fresh.write(CacheState::new(quiet)) };
         let mut all = helper::lock();
         // SAFETY: Cache 1: `all` holds the lock of all caches, so no other thread accesses the
         // cell.
@@ -359,12 +360,12 @@ impl Cache {
     }
 }
 
-const STATE: AllocLayout = AllocLayout::new::<State>();
+const STATE: AllocLayout = AllocLayout::new::<CacheState>();
 
 /// Takes the oldest blocks out until at most `nbytes` bytes are left. The caller owns the resulting
 /// chain.
 #[inline]
-fn make_room(state: &mut State, nbytes: usize) -> Link {
+fn make_room(state: &mut CacheState, nbytes: usize) -> Link {
     let mut chain = None;
     while state.nbytes > nbytes {
         let Some(mut oldest) = state.pop_oldest() else { break };

@@ -7,14 +7,14 @@ use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::exchange::protocol::arrow::{self, ExportOptions};
 use crossdock::view::CopyPolicy;
 
-use super::{At, Lent, Look, No, reason};
+use super::{At, ConsumerView, Inspect, No, reason};
 use crate::classes::bytes_at;
 
 /// A column of lists, and of a struct if the elements are records.
-pub(super) fn column(array: &DArray, policy: CopyPolicy, look: Look<'_>) -> Result<(), No> {
+pub(super) fn column(array: &DArray, policy: CopyPolicy, inspect: Inspect<'_>) -> Result<(), No> {
     let exported = arrow::export_device(array, &ExportOptions::new().copy(policy))?;
     let (schema, column) = (exported.schema(), &exported.array().array);
-    look(Lent {
+    inspect(ConsumerView {
         at: At::Address(first(column).addr()),
         because: reason(exported.copied_because()),
         elements: &|| elements(schema, column),

@@ -8,22 +8,22 @@ use crossdock::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, Ar
 use crossdock::layout::Order;
 
 use super::{Brought, INDIRECT, NUMBERS, No, ROW_MAJOR, at_address};
-use crate::classes::{Kind, Loan, Specimen};
+use crate::classes::{ExportedMemory, Kind, Specimen};
 
 /// The producer's data until one of its structs is released.
-struct Kept {
+struct ProducerData {
     format: CString,
-    loan: Option<Loan>,
+    memory: Option<ExportedMemory>,
     buffers: [*const c_void; 2],
     below: (*mut ArrowSchema, *mut ArrowArray),
 }
 
-impl Kept {
+impl ProducerData {
     fn boxed(format: &str) -> Box<Self> {
         let format = CString::new(format).unwrap();
         Box::new(Self {
             format,
-            loan: None,
+            memory: None,
             buffers: [ptr::null(); 2],
             below: (ptr::null_mut(), ptr::null_mut()),
         })
@@ -38,8 +38,9 @@ macro_rules! release {
             // once.
             let lent = unsafe { &mut *lent };
             lent.release = None;
-            // SAFETY: `Kept::boxed` made the private data with a box, and the release runs once.
-            let kept = unsafe { Box::from_raw(lent.private_data.cast::<Kept>()) };
+            // SAFETY: `ProducerData::boxed` made the private data with a box, and the release runs
+            // once.
+            let kept = unsafe { Box::from_raw(lent.private_data.cast::<ProducerData>()) };
             if !kept.below.$below.is_null() {
                 // SAFETY: `lists` made the child with `Box::into_raw`, and only this struct owns
                 // it.
@@ -56,11 +57,11 @@ release!(release_schema, ArrowSchema, 0);
 release!(release_array, ArrowArray, 1);
 
 fn schema(format: &str, below: *mut ArrowSchema) -> ArrowSchema {
-    let mut kept = Kept::boxed(format);
+    let mut kept = ProducerData::boxed(format);
     kept.below.0 = below;
     let kept = Box::into_raw(kept);
     // SAFETY: `kept` was leaked just before, and no other code has the pointer yet.
-    let Kept { format, below: (children, _), .. } = unsafe { &mut *kept };
+    let ProducerData { format, below: (children, _), .. } = unsafe { &mut *kept };
     ArrowSchema {
         format: format.as_ptr(),
         n_children: i64::from(!below.is_null()),
@@ -71,12 +72,17 @@ fn schema(format: &str, below: *mut ArrowSchema) -> ArrowSchema {
     }
 }
 
-fn array(length: usize, data: *const u8, loan: Option<Loan>, below: *mut ArrowArray) -> ArrowArray {
-    let mut kept = Kept::boxed("");
-    (kept.buffers[1], kept.loan, kept.below.1) = (data.cast(), loan, below);
+fn array(
+    length: usize,
+    data: *const u8,
+    memory: Option<ExportedMemory>,
+    below: *mut ArrowArray,
+) -> ArrowArray {
+    let mut kept = ProducerData::boxed("");
+    (kept.buffers[1], kept.memory, kept.below.1) = (data.cast(), memory, below);
     let kept = Box::into_raw(kept);
     // SAFETY: `kept` was leaked just before, and no other code has the pointer yet.
-    let Kept { buffers, below: (_, children), .. } = unsafe { &mut *kept };
+    let ProducerData { buffers, below: (_, children), .. } = unsafe { &mut *kept };
     let is_list = !below.is_null();
     ArrowArray {
         length: length as i64,
@@ -102,19 +108,19 @@ pub(super) fn lists(specimen: &Specimen) -> Result<Brought, No> {
     if !specimen.layout().is_contiguous(Order::RowMajor) {
         return Err(ROW_MAJOR);
     }
-    let mut loan = specimen.lend();
-    let (address, place) = (loan.first(specimen.offset), loan.place());
-    let data = loan.base().wrapping_add(specimen.offset);
+    let mut memory = specimen.lend();
+    let (address, place) = (memory.first(specimen.offset), memory.place());
+    let data = memory.base().wrapping_add(specimen.offset);
     let boxed_schema = Box::into_raw(Box::new(schema("S", ptr::null_mut())));
     let mut schema = schema(&format!("+w:{columns}"), boxed_schema);
-    let values = Box::into_raw(Box::new(array(rows * columns, data, Some(loan), ptr::null_mut())));
+    let values = Box::into_raw(Box::new(array(rows * columns, data, Some(memory), ptr::null_mut())));
     let mut device = ArrowDeviceArray {
         array: array(rows, ptr::null(), None, values),
         device_type: place.kind().0,
         device_id: place.ordinal().into(),
         ..ArrowDeviceArray::empty()
     };
-    // SAFETY: the structs describe memory that the loan keeps, they match, and this import is their
-    // only consumer.
+    // SAFETY: the structs describe memory that the memory keeps, they match, and this import is
+    // their only consumer.
     at_address(unsafe { arrow::import_device(&mut schema, &mut device) }?, address)
 }

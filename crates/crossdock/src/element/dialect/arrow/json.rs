@@ -6,13 +6,13 @@ use crate::error::{Error, Kind, Result};
 /// The maximum nesting of brackets, so that no text exhausts the stack.
 const MAX_NESTING: usize = 64;
 
-pub(super) struct Reader<'a> {
+pub(super) struct JsonReader<'a> {
     text: &'a [u8],
     at: usize,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { text: text.as_bytes(), at: 0, depth: 0 }
     }

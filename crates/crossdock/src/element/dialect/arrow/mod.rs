@@ -48,7 +48,7 @@ const TABLE: [(&str, ScalarKind); 20] = [
 
 /// The meaning of a format string for elements of a fixed width.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ArrowFormat {
     /// One buffer of elements.
     Scalar(DType),
     /// A fixed number of elements of the one child (`+w:N`).
@@ -57,7 +57,7 @@ pub enum Format {
     Struct,
 }
 
-impl Format {
+impl ArrowFormat {
     /// Reads a format string.
     ///
     /// # Errors
@@ -68,13 +68,13 @@ impl Format {
     /// width beyond the limit of an element.
     ///
     /// ```
-    /// use crossdock::bindings::dialect::arrow::Format;
+    /// use crossdock::bindings::dialect::arrow::ArrowFormat;
     /// use crossdock::element::DType;
     ///
-    /// assert_eq!(Format::parse("g")?, Format::Scalar(DType::F64));
-    /// assert_eq!(Format::parse("w:16")?, Format::Scalar(DType::void(16)?));
-    /// assert_eq!(Format::parse("+w:3")?, Format::List(3));
-    /// assert!(Format::parse("b").unwrap_err().to_string().contains("eight to a byte"));
+    /// assert_eq!(ArrowFormat::parse("g")?, ArrowFormat::Scalar(DType::F64));
+    /// assert_eq!(ArrowFormat::parse("w:16")?, ArrowFormat::Scalar(DType::void(16)?));
+    /// assert_eq!(ArrowFormat::parse("+w:3")?, ArrowFormat::List(3));
+    /// assert!(ArrowFormat::parse("b").unwrap_err().to_string().contains("eight to a byte"));
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn parse(format: &str) -> Result<Self> {
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn every_row_goes_either_way() {
         for (format, kind) in TABLE {
-            let Format::Scalar(dtype) = Format::parse(format).unwrap() else { panic!("{format}") };
+            let ArrowFormat::Scalar(dtype) = ArrowFormat::parse(format).unwrap() else { panic!("{format}") };
             assert_eq!(dtype.as_scalar().unwrap().kind(), kind);
             let back = to_format(&dtype).unwrap();
             assert!(back == format || (format, &*back) == ("tdm", "tsm:"), "{format} became {back}");
@@ -218,11 +218,11 @@ mod tests {
         for width in [0, 1, i32::MAX as usize] {
             let format = format!("w:{width}");
             let dtype = DType::void(width).unwrap();
-            assert_eq!(Format::parse(&format).unwrap(), Format::Scalar(dtype.clone()));
+            assert_eq!(ArrowFormat::parse(&format).unwrap(), ArrowFormat::Scalar(dtype.clone()));
             assert_eq!(to_format(&dtype).unwrap(), format);
-            assert_eq!(Format::parse(&format!("+{format}")).unwrap(), Format::List(width));
+            assert_eq!(ArrowFormat::parse(&format!("+{format}")).unwrap(), ArrowFormat::List(width));
         }
-        assert_eq!(Format::parse("+s").unwrap(), Format::Struct);
+        assert_eq!(ArrowFormat::parse("+s").unwrap(), ArrowFormat::Struct);
     }
 
     #[test]
@@ -247,24 +247,24 @@ mod tests {
             ("tsx", "not known"),
             ("\u{e9}", "not known"),
         ] {
-            let error = Format::parse(format).unwrap_err();
+            let error = ArrowFormat::parse(format).unwrap_err();
             assert!(error.to_string().contains(says), "{format}: {error}");
             // The memory holds plain numbers; reading them as such would lose what they mean.
             let is_more = ["time zone", "32 bits", "time of day", "several units", "decimal"];
             let is_more = format != "tdD" && is_more.iter().any(|&words| error.to_string().contains(words));
             assert_eq!((error.is_value(), error.is_unsupported()), (is_more, !is_more), "{format}: {error}");
         }
-        let long = Format::parse(&"x".repeat(100_000)).unwrap_err();
+        let long = ArrowFormat::parse(&"x".repeat(100_000)).unwrap_err();
         assert!(long.to_string().len() < 200, "{long}");
     }
 
     #[test]
     fn widths_that_are_none_are_refused() {
         for format in ["w:", "w:-1", "w:+1", "w: 1", "+w:", "+w:x", "w:1:2"] {
-            assert!(Format::parse(format).unwrap_err().is_malformed(), "{format}");
+            assert!(ArrowFormat::parse(format).unwrap_err().is_malformed(), "{format}");
         }
         for format in ["w:2147483648", "w:99999999999999999999", "+w:99999999999999999999"] {
-            assert!(Format::parse(format).unwrap_err().is_overflow(), "{format}");
+            assert!(ArrowFormat::parse(format).unwrap_err().is_overflow(), "{format}");
         }
     }
 

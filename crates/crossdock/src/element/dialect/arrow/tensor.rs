@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::element::dialect::arrow::json::Reader;
+use crate::element::dialect::arrow::json::JsonReader;
 use crate::error::{Error, Kind, Result};
 
 /// The shape of tensors of which each is one element of a list of a fixed size, and the order of
@@ -56,7 +56,7 @@ impl TensorShape {
     /// [`TensorShape::new`].
     pub fn parse(text: &str) -> Result<Self> {
         let (mut shape, mut permutation) = (None, None);
-        let mut reader = Reader::new(text);
+        let mut reader = JsonReader::new(text);
         reader.object(|reader, key| match key {
             "shape" => reader.lengths().map(|lengths| shape = Some(lengths)),
             "permutation" if !reader.null() => reader.lengths().map(|axes| permutation = Some(axes)),

@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use crate::element::ByteOrder;
 use crate::element::dialect::pack::component::Component;
 use crate::element::dialect::pack::error::{Cause, FormatError};
-use crate::element::dialect::pack::items::Reader;
-use crate::element::dialect::pack::letters::{self, Class, Width};
+use crate::element::dialect::pack::items::MemberReader;
+use crate::element::dialect::pack::letters::{self, LetterClass, Width};
 use crate::element::dialect::pack::parse::walk;
 
 /// The component of every number at the start of an item: by letter, native size, byte order.
@@ -41,13 +41,13 @@ static WIDTHS: [(Width, bool); SCALARS.len()] = {
 /// Like [`Component::reader`], for a constant component, as templates of one scalar have; `None`
 /// for others. Only the address is compared; components outside the table are not read.
 #[inline(always)]
-pub fn constant_reader(component: *const Component, nbytes: usize) -> Option<Reader> {
+pub fn constant_reader(component: *const Component, nbytes: usize) -> Option<MemberReader> {
     let distance = component.addr().wrapping_sub(SCALARS.as_ptr().addr());
     // The rotation moves the remainder to the upper bits, so the result is too large for an address
     // that is not a component of the table.
     let place = distance.rotate_right(size_of::<Component>().trailing_zeros());
     let (width, swapped) = WIDTHS.get(place)?;
-    (usize::from(width.size) <= nbytes).then(|| Reader::at_start(width.word, *swapped))
+    (usize::from(width.size) <= nbytes).then(|| MemberReader::at_start(width.word, *swapped))
 }
 
 /// The components of a template, in the order of their offsets: those of one scalar in a constant
@@ -180,7 +180,7 @@ fn scalar_of(byte: u8) -> Option<&'static Component> {
     let letter = letters::letter(byte);
     let little_endian = letter.order.without_marks() == ByteOrder::Little;
     let place = 4 * usize::from(letter.index) + usize::from(little_endian);
-    if letter.class == Class::Number { SCALARS.get(place) } else { None }
+    if letter.class == LetterClass::Number { SCALARS.get(place) } else { None }
 }
 
 /// The constant equal to a component, if that is one number at the start of the item.

@@ -73,7 +73,7 @@ impl Template {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn to_pack(dtype: &DType) -> Result<String> {
-    let mut printer = Printer { text: String::new(), approximate: false };
+    let mut printer = TemplatePrinter { text: String::new(), approximate: false };
     match dtype.kind() {
         DTypeKind::Record(record) => {
             if let [only] = record.fields()
@@ -107,7 +107,7 @@ pub fn to_pack(dtype: &DType) -> Result<String> {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn to_pack_approximately(dtype: &DType) -> Result<String> {
-    let mut printer = Printer { text: String::new(), approximate: true };
+    let mut printer = TemplatePrinter { text: String::new(), approximate: true };
     printer.part(dtype)?;
     Ok(printer.text)
 }
@@ -115,13 +115,13 @@ pub fn to_pack_approximately(dtype: &DType) -> Result<String> {
 /// Repeated records are written out up to this many bytes of text.
 const LONGEST: usize = 1 << 24;
 
-struct Printer {
+struct TemplatePrinter {
     text: String,
     /// Whether to write only the same numbers.
     approximate: bool,
 }
 
-impl Printer {
+impl TemplatePrinter {
     fn part(&mut self, dtype: &DType) -> Result<()> {
         match dtype.kind() {
             DTypeKind::Scalar(scalar) => self.scalar(scalar, 1),

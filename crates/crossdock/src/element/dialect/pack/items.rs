@@ -1,8 +1,8 @@
 //! The numbers of one item: reading and writing them.
 
 use crate::element::dialect::pack::component::Component;
-use crate::element::dialect::pack::letters::{Class, letter};
-use crate::element::value::Word;
+use crate::element::dialect::pack::letters::{LetterClass, letter};
+use crate::element::value::RegisterKind;
 use crate::element::{ByteOrder, Member};
 use crate::error::{Error, Kind, Result};
 
@@ -10,21 +10,21 @@ impl Component {
     /// The type of its letter, and whether its bytes are swapped (in non-native order). `None` if
     /// the letter is unknown, or has another size.
     #[inline(always)]
-    fn word(&self) -> Option<(Word, bool)> {
+    fn word(&self) -> Option<(RegisterKind, bool)> {
         let letter = letter(self.format);
         let width = &letter.widths[usize::from(self.native_size)];
-        let fits = letter.class == Class::Number && usize::from(width.size) == self.size;
+        let fits = letter.class == LetterClass::Number && usize::from(width.size) == self.size;
         fits.then_some((width.word, self.byte_order() != ByteOrder::NATIVE))
     }
 
     /// Like `word`, for a component all of whose numbers lie within an item of `nbytes` bytes.
     #[inline(always)]
-    pub(super) fn within(&self, nbytes: usize) -> Result<(Word, bool)> {
+    pub(super) fn within(&self, nbytes: usize) -> Result<(RegisterKind, bool)> {
         self.find_within(nbytes).ok_or_else(|| self.misplaced(nbytes))
     }
 
     #[inline(always)]
-    fn find_within(&self, nbytes: usize) -> Option<(Word, bool)> {
+    fn find_within(&self, nbytes: usize) -> Option<(RegisterKind, bool)> {
         let end = self.size.checked_mul(self.repeat).and_then(|own| own.checked_add(self.offset));
         if end? <= nbytes { self.word() } else { None }
     }
@@ -32,20 +32,20 @@ impl Component {
     /// A reader of this component's numbers from items of `nbytes` bytes; `None` if they do not lie
     /// inside, or no template makes such a component.
     #[inline(always)]
-    pub fn reader(&self, nbytes: usize) -> Option<Reader> {
+    pub fn reader(&self, nbytes: usize) -> Option<MemberReader> {
         let (word, swapped) = self.find_within(nbytes)?;
-        Some(Reader { word, swapped, offset: self.offset, size: self.size })
+        Some(MemberReader { word, swapped, offset: self.offset, size: self.size })
     }
 
     /// Like [`Component::reader`], for a component of exactly one number.
     #[inline(always)]
-    pub fn reader_of_one(&self, nbytes: usize) -> Option<Reader> {
+    pub fn reader_of_one(&self, nbytes: usize) -> Option<MemberReader> {
         let is_inside = self.offset <= nbytes && self.size <= nbytes - self.offset;
         if self.repeat != 1 || !is_inside {
             return None;
         }
         let (word, swapped) = self.word()?;
-        Some(Reader { word, swapped, offset: self.offset, size: self.size })
+        Some(MemberReader { word, swapped, offset: self.offset, size: self.size })
     }
 
     #[cold]
@@ -69,17 +69,17 @@ impl Component {
 
 /// Reads the numbers of one component at known offsets in an item.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader {
-    word: Word,
+pub struct MemberReader {
+    word: RegisterKind,
     swapped: bool,
     offset: usize,
     size: usize,
 }
 
-impl Reader {
+impl MemberReader {
     /// A reader of one number at the start of the item.
     #[inline(always)]
-    pub(super) fn at_start(word: Word, swapped: bool) -> Self {
+    pub(super) fn at_start(word: RegisterKind, swapped: bool) -> Self {
         Self { word, swapped, offset: 0, size: word.size() }
     }
 
@@ -92,8 +92,8 @@ impl Reader {
     ///    [`racy::load`](crate::memory::racy::load).
     #[inline(always)]
     pub unsafe fn load(&self, ptr: *const u8, index: usize) -> Member {
-        // SAFETY: a `Reader` is made only for a component whose `repeat` numbers lie inside the
-        // item, so number `index` (clause 1 of `# Safety`) does; the item's bytes may be loaded
+        // SAFETY: a `MemberReader` is made only for a component whose `repeat` numbers lie inside
+        // the item, so number `index` (clause 1 of `# Safety`) does; the item's bytes may be loaded
         // racily (clause 2).
         unsafe { self.word.load(ptr.wrapping_add(self.offset + index * self.size), self.swapped) }
     }
@@ -217,7 +217,7 @@ fn convert(
     nbytes: usize,
     components: &[Component],
     members: &[Member],
-    mut found: impl FnMut(Word, bool, usize, u64),
+    mut found: impl FnMut(RegisterKind, bool, usize, u64),
 ) -> Result<()> {
     let mut rest = members;
     for component in components {

@@ -38,7 +38,7 @@ pub use self::component::Component;
 pub use self::components::{Components, constant_reader};
 pub use self::dtype::{to_pack, to_pack_approximately};
 pub use self::error::FormatError;
-pub use self::items::{Reader, load_members, read_members, store_members, write_members};
+pub use self::items::{MemberReader, load_members, read_members, store_members, write_members};
 pub use self::template::Template;
 #[doc(no_inline)]
 pub use crate::element::value::member::Member;

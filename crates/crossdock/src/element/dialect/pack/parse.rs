@@ -3,7 +3,7 @@
 use crate::element::ByteOrder;
 use crate::element::dialect::pack::component::{Component, MAX_ITEM_SIZE};
 use crate::element::dialect::pack::error::{Cause, FormatError};
-use crate::element::dialect::pack::letters::{Class, Letter, Order, letter};
+use crate::element::dialect::pack::letters::{Letter, LetterClass, LetterOrder, letter};
 
 /// Reads a template, passes each of its components to `found` in order, and returns the size of an
 /// item. On an error, components passed before are void.
@@ -16,12 +16,14 @@ pub(super) fn walk(format: &[u8], mut found: impl FnMut(Component)) -> Result<us
     while let Some(&byte) = format.get(at) {
         let letter = letter(byte);
         match letter.class {
-            Class::Number | Class::Padding => start = at,
-            Class::Space => {
+            LetterClass::Number | LetterClass::Padding => start = at,
+            LetterClass::Space => {
                 at += 1;
                 continue;
             }
-            Class::Suffix | Class::Unknown => return Err(FormatError::new(at, Cause::Unknown(byte))),
+            LetterClass::Suffix | LetterClass::Unknown => {
+                return Err(FormatError::new(at, Cause::Unknown(byte)));
+            }
         }
         let suffix = Suffix::read(format, start, letter)?;
         at = suffix.end;
@@ -35,7 +37,7 @@ pub(super) fn walk(format: &[u8], mut found: impl FnMut(Component)) -> Result<us
             }
             _ => return Err(FormatError::new(start, Cause::Overflow)),
         }
-        if letter.class == Class::Number {
+        if letter.class == LetterClass::Number {
             strictest = strictest.max(alignment);
             let component = Component {
                 format: byte,
@@ -79,7 +81,7 @@ impl Suffix {
         let none = Self { native: false, order: of.order.without_marks(), repeat: 1, end: start + 1 };
         match format.get(none.end) {
             // Most letters stand alone.
-            Some(&next) if letter(next).class == Class::Suffix => none.modified(format, start, of),
+            Some(&next) if letter(next).class == LetterClass::Suffix => none.modified(format, start, of),
             _ => Ok(none),
         }
     }
@@ -89,7 +91,7 @@ impl Suffix {
         let Self { mut native, mut order, mut repeat, end: mut at } = self;
         let mut is_ordered = false;
         while let Some(&modifier @ (b'!' | b'_' | b'<' | b'>')) = format.get(at) {
-            if of.order != Order::Marked {
+            if of.order != LetterOrder::Marked {
                 return Err(FormatError::new(start, Cause::Modifier(format[start], modifier)));
             }
             match modifier {

@@ -30,7 +30,7 @@ mod read;
 mod write;
 
 use self::letters::{Mode, named, number, spelling};
-use self::read::Reader;
+use self::read::FormatReader;
 use crate::element::{DType, Scalar};
 use crate::error::{Error, Kind, Result};
 use std::ffi::CStr;
@@ -118,7 +118,7 @@ fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
         let scalar = Scalar::new(kind, Mode::Aligned.byte_order())?;
         return Ok(named(scalar, letter, Mode::Aligned).into());
     }
-    let items = Reader::new(format).items(None, 0)?;
+    let items = FormatReader::new(format).items(None, 0)?;
     if items.is_nothing() && !format.contains(&b'x') {
         return Err(Error::new(Kind::Malformed, "the format names no item"));
     }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 /// The maximum size of an item.
 const MOST: usize = isize::MAX as usize;
 
-pub(super) struct Reader<'a> {
+pub(super) struct FormatReader<'a> {
     format: &'a [u8],
     at: usize,
     /// Applies until the next mark; the end of a record does not reset it.
@@ -16,7 +16,7 @@ pub(super) struct Reader<'a> {
 }
 
 /// The items of a record, or of the whole format.
-pub(super) struct Items<'a> {
+pub(super) struct FormatItems<'a> {
     fields: Vec<Item<'a>>,
     /// The end of the last item.
     end: usize,
@@ -42,7 +42,7 @@ enum Code {
     Element(DType),
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FormatReader<'a> {
     pub(super) fn new(format: &'a [u8]) -> Self {
         Self { format, at: 0, mode: Mode::Aligned }
     }
@@ -61,12 +61,12 @@ impl<'a> Reader<'a> {
     }
 
     /// All items up to the end, or to the brace that closes the record opened at `opened`.
-    pub(super) fn items(&mut self, opened: Option<usize>, depth: usize) -> Result<Items<'a>> {
+    pub(super) fn items(&mut self, opened: Option<usize>, depth: usize) -> Result<FormatItems<'a>> {
         if depth > MAX_DEPTH {
             let why = format!("records nested more than the {MAX_DEPTH} levels deep that are supported");
             return Err(self.error(Kind::Unsupported, self.at, why));
         }
-        let mut items = Items { fields: Vec::new(), end: 0, alignment: 1, aligned: false };
+        let mut items = FormatItems { fields: Vec::new(), end: 0, alignment: 1, aligned: false };
         loop {
             match (self.peek(), opened) {
                 (Some(b' ' | b'\t' | b'\n' | b'\x0b' | b'\x0c' | b'\r'), _) => self.at += 1,
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    fn item(&mut self, items: &mut Items<'a>, depth: usize) -> Result<()> {
+    fn item(&mut self, items: &mut FormatItems<'a>, depth: usize) -> Result<()> {
         let start = self.at;
         self.marks();
         let shape = self.shape()?;
@@ -233,7 +233,7 @@ fn counted(kind: fn(u32) -> ScalarKind, order: ByteOrder, count: Option<usize>) 
     DType::scalar(kind(u32::try_from(len).unwrap_or(u32::MAX)), order)
 }
 
-impl Items<'_> {
+impl FormatItems<'_> {
     /// The end of the items, without and with the trailing padding of a C struct.
     pub(super) fn sizes(&self) -> (usize, usize) {
         let padded = if self.aligned { self.end.next_multiple_of(self.alignment) } else { self.end };

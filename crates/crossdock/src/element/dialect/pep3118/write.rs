@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 pub(super) fn write(dtype: &DType, aligned: bool) -> Result<String> {
     let natural = aligned && natural(dtype).is_some();
-    let mut printer = Printer { text: String::new(), mode: Mode::Aligned, natural, depth: 0 };
+    let mut printer = FormatPrinter { text: String::new(), mode: Mode::Aligned, natural, depth: 0 };
     printer.part(dtype)?;
     Ok(printer.text)
 }
@@ -32,7 +32,7 @@ fn natural(dtype: &DType) -> Option<usize> {
     }
 }
 
-struct Printer {
+struct FormatPrinter {
     text: String,
     /// The mode set by the marks so far.
     mode: Mode,
@@ -42,7 +42,7 @@ struct Printer {
     depth: usize,
 }
 
-impl Printer {
+impl FormatPrinter {
     fn part(&mut self, dtype: &DType) -> Result<()> {
         match dtype.kind() {
             DTypeKind::Scalar(scalar) => self.scalar(scalar),

@@ -96,7 +96,7 @@ pub fn parse(text: &str) -> Result<DType> {
 pub fn print(dtype: &DType) -> Result<String> {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar::print(scalar),
-        _ => write::Printer { dictionaries: true }.dtype(dtype),
+        _ => write::TypestrPrinter { dictionaries: true }.dtype(dtype),
     }
 }
 
@@ -108,7 +108,7 @@ pub fn print(dtype: &DType) -> Result<String> {
 /// `is_unsupported`, naming the part that NumPy cannot spell, or that a list cannot express: fields
 /// that overlap or are not in the order of their offsets.
 pub fn print_descr(dtype: &DType) -> Result<String> {
-    write::Printer { dictionaries: false }.dtype(dtype)
+    write::TypestrPrinter { dictionaries: false }.dtype(dtype)
 }
 
 /// The dtype of a literal. See [`parse`].

@@ -9,12 +9,12 @@ use std::fmt::Write;
 /// NumPy holds the size of an element and the extents of sub-arrays in a C int.
 const MAX_SIZE: usize = i32::MAX as usize;
 
-pub(super) struct Printer {
+pub(super) struct TypestrPrinter {
     /// Whether a record that a list cannot describe may be written as a dictionary.
     pub(super) dictionaries: bool,
 }
 
-impl Printer {
+impl TypestrPrinter {
     /// Recurses to the depth of the dtype, which is bounded.
     pub(super) fn dtype(&self, dtype: &DType) -> Result<String> {
         if dtype.itemsize() > MAX_SIZE {

@@ -4,7 +4,7 @@
 
 use arrow_schema::{DataType, TimeUnit as Unit};
 
-use crate::element::dialect::arrow::{Format, to_format};
+use crate::element::dialect::arrow::{ArrowFormat, to_format};
 use crate::element::{DType, ScalarKind};
 use crate::error::{Error, Kind, Result};
 
@@ -43,9 +43,10 @@ pub(super) fn from_arrow(theirs: &DataType) -> Result<DType> {
         let negative = |_| Error::new(Kind::Malformed, format!("elements of {width} bytes cannot be"));
         return DType::void(usize::try_from(*width).map_err(negative)?);
     }
-    let format = TABLE.iter().find(|(known, _)| known == theirs).map(|&(_, format)| Format::parse(format));
+    let format =
+        TABLE.iter().find(|(known, _)| known == theirs).map(|&(_, format)| ArrowFormat::parse(format));
     match format.transpose()? {
-        Some(Format::Scalar(dtype)) => Ok(dtype),
+        Some(ArrowFormat::Scalar(dtype)) => Ok(dtype),
         _ => Err(Error::new(Kind::Unsupported, why_not(theirs))),
     }
 }

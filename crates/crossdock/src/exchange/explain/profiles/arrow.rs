@@ -3,7 +3,7 @@
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
-use crate::exchange::explain::rule::Rule::{self, *};
+use crate::exchange::explain::rule::ProfileRule::{self, *};
 use crate::exchange::explain::subject::Protocol::*;
 
 const BY_VALUE: &str = "value by value";
@@ -159,11 +159,11 @@ pub(super) const PROFILES: &[Profile] = &[
 ];
 
 /// A column by a capsule.
-const CAPSULE: &[Rule] =
+const CAPSULE: &[ProfileRule] =
     &[If(&[Refused], Refuses, "the producer refuses {protocol}"), If(&[], InPlace, "{nulls}")];
 
 /// `pyarrow.array` of a NumPy array.
-const NUMPY: &[Rule] = &[
+const NUMPY: &[ProfileRule] = &[
     If(&[Not(&Rank(1))], Refuses, "an array of {rank} axes is not a column"),
     If(&[Untyped], Refuses, "no type for elements of {dtype}"),
     If(&[Kind(&["records", "V", "c"])], Refuses, "no type for elements of {dtype}"),
@@ -177,7 +177,7 @@ const NUMPY: &[Rule] = &[
 ];
 
 /// A sequence of Python objects, whose type is inferred.
-const ITEMS: &[Rule] = &[
+const ITEMS: &[ProfileRule] = &[
     If(&[Not(&Sequence)], Refuses, "neither a column, nor a numpy.ndarray, nor a sequence"),
     By(
         &[Buffer],
@@ -207,7 +207,7 @@ const ITEMS: &[Rule] = &[
 ];
 
 /// `polars.Series` of a NumPy array.
-const POLARS_OF_NUMPY: &[Rule] = &[
+const POLARS_OF_NUMPY: &[ProfileRule] = &[
     If(&[Rank(0)], Misreads, "an array without axes becomes a column of one value"),
     If(
         &[Not(&Kind(&["b", "i", "u", "f", "M", "m", "S", "U", "O"]))],

@@ -3,7 +3,7 @@
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
-use crate::exchange::explain::rule::Rule::*;
+use crate::exchange::explain::rule::ProfileRule::*;
 use crate::exchange::explain::subject::Protocol::*;
 
 /// Pixels that an image keeps unchanged, as channels (0: no such axis) and type string.

@@ -3,7 +3,7 @@
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
-use crate::exchange::explain::rule::Rule::{self, *};
+use crate::exchange::explain::rule::ProfileRule::{self, *};
 use crate::exchange::explain::subject::Protocol::*;
 
 pub(super) const PROFILES: &[Profile] = &[
@@ -63,21 +63,21 @@ pub(super) const PROFILES: &[Profile] = &[
     },
 ];
 
-const BUFFER: &[Rule] = &[
+const BUFFER: &[ProfileRule] = &[
     If(&[Indirect], Refuses, "suboffsets: NumPy follows no pointers"),
     If(&[Not(&FormatForNumPy)], Refuses, "NumPy has no type for the format '{format}'"),
     If(&[Odd, Kind(&["V"]), ClassBegins("_ctypes.")], InPlace, "by the ctypes class; the format is wrong"),
     If(&[], InPlace, "{access, alignment}"),
 ];
 
-const INTERFACE: &[Rule] = &[
+const INTERFACE: &[ProfileRule] = &[
     If(&[Class(&["crossdock.Array"])], InPlace, "{access, alignment}"),
     If(&[Bytes], Copies, "the interface makes bytes"),
     If(&[Kind(&["V"])], Misreads, "the type is lost: elements become {itemsize} opaque bytes"),
     If(&[], InPlace, "{access, alignment}"),
 ];
 
-const METHOD: &[Rule] = &[
+const METHOD: &[ProfileRule] = &[
     If(&[OnDevice], Refuses, "the memory is not accessible from the CPU, and __array__ does not copy it"),
     If(&[NoAddress], Copies, "__array__ gives nothing without a copy"),
     If(&[Old], Copies, "what __array__ makes may be a copy"),
@@ -85,7 +85,7 @@ const METHOD: &[Rule] = &[
     If(&[], InPlace, "{access, alignment}"),
 ];
 
-const TENSOR: &[Rule] = &[
+const TENSOR: &[ProfileRule] = &[
     If(&[Not(&Host)], Refuses, "the memory is not accessible from the CPU"),
     If(&[Not(&Number)], Refuses, "no type for elements of {dtype}"),
     If(

@@ -3,7 +3,7 @@
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
-use crate::exchange::explain::rule::Rule::{self, *};
+use crate::exchange::explain::rule::ProfileRule::{self, *};
 use crate::exchange::explain::subject::Protocol::*;
 
 // Kinds of devices, in DLPack's numbers.
@@ -226,20 +226,20 @@ pub(super) const PROFILES: &[Profile] = &[
     },
 ];
 
-const NANOBIND: &[Rule] = &[
+const NANOBIND: &[ProfileRule] = &[
     If(&[Not(&Device(CPU))], InPlace, "on its device"),
     If(&[Lanes], InPlace, "as lanes"),
     If(&[], InPlace, "{access}"),
 ];
 
-const NANOBIND_WRITING: &[Rule] = &[
+const NANOBIND_WRITING: &[ProfileRule] = &[
     If(&[Not(&Device(CPU))], InPlace, "on its device"),
     If(&[Lanes], InPlace, "as lanes"),
     If(&[ReadOnly], Refuses, "the memory is read-only"),
     If(&[], InPlace, ""),
 ];
 
-const NANOBIND_BUFFER: &[Rule] = &[
+const NANOBIND_BUFFER: &[ProfileRule] = &[
     If(&[Not(&FormatLetter("@=<Z", "?cbBhHiIlLqQnNefd"))], Refuses, "no tensor of format '{format}'"),
     If(
         &[NullStrides, RankAbove(0)],
@@ -252,7 +252,7 @@ const NANOBIND_BUFFER: &[Rule] = &[
     If(&[], InPlace, "by its buffer"),
 ];
 
-const TVM: &[Rule] = &[
+const TVM: &[ProfileRule] = &[
     If(&[Not(&Device(CPU))], InPlace, "on its device"),
     If(&[Lanes], InPlace, "as lanes"),
     If(&[DType(&["complex64", "complex128"])], Refuses, NO_TYPE),

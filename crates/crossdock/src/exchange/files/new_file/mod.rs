@@ -1,16 +1,16 @@
 //! A file that appears once it is complete, or a pipe or device that is written directly.
 
 mod attributes;
-mod part;
-mod place;
+mod destination;
+mod unfinished_file;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
-use part::Part;
-use place::Place;
+use destination::Destination;
+use unfinished_file::UnfinishedFile;
 
 /// A file that is written without a name and gets its name from [`NewFile::finish`], once all of it
 /// is on disk. If it is dropped before, or the process is killed, it vanishes, and the target of
@@ -54,15 +54,15 @@ use place::Place;
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
-    target: Target,
+    target: WriteTarget,
 }
 
 #[derive(Debug)]
-enum Target {
+enum WriteTarget {
     /// Bytes are written directly to the target.
     Through,
     /// The file gets its name, `place`, once all of it is written.
-    Beside { place: PathBuf, part: Part, replaces: bool },
+    Beside { place: PathBuf, part: UnfinishedFile, replaces: bool },
 }
 
 impl NewFile {
@@ -89,15 +89,15 @@ impl NewFile {
     }
 
     fn begin(path: &Path, replaces: bool) -> Result<Self> {
-        match place::find(path, replaces)? {
-            Place::Through(file) => Ok(Self { file, target: Target::Through }),
-            Place::New(place) => {
-                let (file, part) = Part::begin(&place, None)?;
-                Ok(Self { file, target: Target::Beside { place, part, replaces } })
+        match destination::find(path, replaces)? {
+            Destination::Through(file) => Ok(Self { file, target: WriteTarget::Through }),
+            Destination::New(place) => {
+                let (file, part) = UnfinishedFile::begin(&place, None)?;
+                Ok(Self { file, target: WriteTarget::Beside { place, part, replaces } })
             }
-            Place::Old(place, old) => {
-                let (file, part) = Part::begin(&place, Some(&old))?;
-                Ok(Self { file, target: Target::Beside { place, part, replaces } })
+            Destination::Old(place, old) => {
+                let (file, part) = UnfinishedFile::begin(&place, Some(&old))?;
+                Ok(Self { file, target: WriteTarget::Beside { place, part, replaces } })
             }
         }
     }
@@ -105,15 +105,15 @@ impl NewFile {
     /// The open pipe, device or file that is written directly; `None` for a file that appears when
     /// it is finished.
     pub fn written_through(&self) -> Option<&File> {
-        matches!(self.target, Target::Through).then_some(&self.file)
+        matches!(self.target, WriteTarget::Through).then_some(&self.file)
     }
 
     /// The hidden name of the unfinished file, if the file system does not support unnamed files. A
     /// program can remove it when a signal ends the process.
     pub fn part(&self) -> Option<&Path> {
         match &self.target {
-            Target::Through => None,
-            Target::Beside { part, .. } => part.name(),
+            WriteTarget::Through => None,
+            WriteTarget::Beside { part, .. } => part.name(),
         }
     }
 
@@ -145,8 +145,8 @@ impl NewFile {
     pub fn finish(self) -> Result<()> {
         self.sync()?;
         match self.target {
-            Target::Through => Ok(()),
-            Target::Beside { place, part, replaces } => part.finish(&self.file, &place, replaces),
+            WriteTarget::Through => Ok(()),
+            WriteTarget::Beside { place, part, replaces } => part.finish(&self.file, &place, replaces),
         }
     }
 }

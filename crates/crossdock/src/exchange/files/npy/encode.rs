@@ -1,10 +1,10 @@
-//! Encodes a [`Header`] as the bytes that NumPy would write.
+//! Encodes a [`NpyHeader`] as the bytes that NumPy would write.
 
 use std::fmt::Write;
 
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result};
-use crate::exchange::files::npy::header::{Header, MAGIC, Version};
+use crate::exchange::files::npy::header::{MAGIC, NpyHeader, Version};
 use crate::layout::Order;
 
 /// The elements begin at a multiple of this, so that a mapped file has them aligned for every type.
@@ -14,13 +14,13 @@ const ALIGN: usize = 64;
 /// place.
 const GROWTH_DIGITS: usize = 21;
 
-pub(super) struct Encoded {
+pub(super) struct EncodedHeader {
     pub(super) version: Version,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Header {
-    pub(super) fn encode(&self) -> Result<Encoded> {
+impl NpyHeader {
+    pub(super) fn encode(&self) -> Result<EncodedHeader> {
         let text = self.to_literal()?;
         // In Latin-1, the code point is the byte.
         let latin: Option<Vec<u8>> = text.chars().map(|letter| u8::try_from(letter).ok()).collect();
@@ -63,7 +63,7 @@ impl Header {
 }
 
 /// The whole header, or `None` if the version cannot express its length.
-fn wrap(version: Version, text: &[u8]) -> Option<Encoded> {
+fn wrap(version: Version, text: &[u8]) -> Option<EncodedHeader> {
     let begin = 8 + version.length_nbytes();
     let end = (begin + text.len() + 1 + 1).next_multiple_of(ALIGN);
     let length = end - begin;
@@ -78,5 +78,5 @@ fn wrap(version: Version, text: &[u8]) -> Option<Encoded> {
     bytes.extend_from_slice(text);
     bytes.resize(end - 1, b' ');
     bytes.push(b'\n');
-    Some(Encoded { version, bytes })
+    Some(EncodedHeader { version, bytes })
 }

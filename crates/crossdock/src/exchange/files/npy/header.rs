@@ -1,4 +1,4 @@
-//! The part in front of the elements: parses bytes to a [`Header`], without a file or an array.
+//! The part in front of the elements: parses bytes to a [`NpyHeader`], without a file or an array.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,17 +20,17 @@ const MAX_NBYTES: usize = 16 << 20;
 /// The header of an `.npy` file: the type and the layout of the elements, and their position.
 ///
 /// ```
-/// use crossdock::{element::DType, bindings::files::Header, layout::Order};
+/// use crossdock::{element::DType, bindings::files::NpyHeader, layout::Order};
 ///
-/// let header = Header::new(DType::F64, &[480, 640], Order::RowMajor)?;
+/// let header = NpyHeader::new(DType::F64, &[480, 640], Order::RowMajor)?;
 /// let bytes = header.to_bytes()?;
 /// assert_eq!(bytes.len(), 128);
-/// let header = Header::parse(&bytes)?;
+/// let header = NpyHeader::parse(&bytes)?;
 /// assert_eq!((header.version(), header.shape(), header.data_offset()), ((1, 0), &[480, 640][..], 128));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Header {
+pub struct NpyHeader {
     version: Version,
     dtype: DType,
     /// Invariant 1: contiguous in `order`, of elements of the dtype's size.
@@ -135,7 +135,7 @@ impl Preamble {
     }
 }
 
-impl Header {
+impl NpyHeader {
     // ===== constructors
 
     /// The header of a contiguous array of this order, in the lowest version that can express it.
@@ -192,7 +192,7 @@ impl Header {
     pub(super) fn parse_literal(preamble: &Preamble, bytes: &[u8]) -> Result<Self> {
         let text = decode(preamble.version, bytes)?;
         let literal = literal::parse(&text).map_err(|error| error.within("the header"))?;
-        let entries = Entries::read(literal)?;
+        let entries = HeaderEntries::read(literal)?;
         let dtype =
             typestr::from_literal(&entries.descr).map_err(|error| error.within("the header's descr"))?;
         let layout = Layout::contiguous(&entries.shape, dtype.itemsize(), entries.order).map_err(|_| {
@@ -294,14 +294,14 @@ fn decode(version: Version, bytes: &[u8]) -> Result<Cow<'_, str>> {
 }
 
 /// The three entries of the dictionary.
-struct Entries {
+struct HeaderEntries {
     descr: Literal,
     /// 1. At most [`MAX_RANK`] lengths.
     shape: Vec<usize>,
     order: Order,
 }
 
-impl Entries {
+impl HeaderEntries {
     fn read(literal: Literal) -> Result<Self> {
         let pairs = match literal {
             Literal::Dict(pairs) => pairs,
@@ -384,8 +384,8 @@ mod tests {
         [MAGIC, &[version.0, version.1], length, literal].concat()
     }
 
-    fn parse(literal: &str) -> Result<Header> {
-        Header::parse(&bytes((1, 0), literal.as_bytes()))
+    fn parse(literal: &str) -> Result<NpyHeader> {
+        NpyHeader::parse(&bytes((1, 0), literal.as_bytes()))
     }
 
     #[test]
@@ -409,7 +409,7 @@ mod tests {
         let field = |version, name: &[u8]| {
             let literal =
                 [b"{'descr': [('", name, b"', '|u1')], 'fortran_order': False, 'shape': (1,)}"].concat();
-            let header = Header::parse(&bytes(version, &literal))?;
+            let header = NpyHeader::parse(&bytes(version, &literal))?;
             assert_eq!(header.version(), version);
             Ok::<_, Error>(header.dtype().as_record().unwrap().fields()[0].name().to_owned())
         };
@@ -433,12 +433,12 @@ mod tests {
             (record(vec![("大小".into(), DType::U8)]), (3, 0)),
         ] {
             for (shape, order) in [(&[2, 3][..], Order::ColumnMajor), (&[], Order::RowMajor)] {
-                let header = Header::new(dtype.clone(), shape, order).unwrap();
+                let header = NpyHeader::new(dtype.clone(), shape, order).unwrap();
                 assert_eq!(header.version(), version);
                 let bytes = header.to_bytes().unwrap();
                 assert!(bytes.len().is_multiple_of(64) && bytes.ends_with(b" \n"));
                 assert_eq!(bytes.len(), header.data_offset());
-                let read = Header::parse(&bytes).unwrap();
+                let read = NpyHeader::parse(&bytes).unwrap();
                 assert_eq!((read.dtype(), read.shape(), read.order()), (&dtype, shape, order));
                 assert_eq!((read.version(), read.data_offset()), (version, bytes.len()));
             }
@@ -458,7 +458,7 @@ mod tests {
                 "\"price\"",
             ),
         ] {
-            let error = Header::new(dtype, &[1], Order::RowMajor).unwrap_err();
+            let error = NpyHeader::new(dtype, &[1], Order::RowMajor).unwrap_err();
             assert!(error.is_unsupported() && error.to_string().contains(part), "{error}");
         }
     }

@@ -18,7 +18,7 @@ pub(crate) mod header;
 mod open;
 mod write;
 
-pub(super) use header::Header;
+pub(super) use header::NpyHeader;
 pub use open::from_buffer;
 pub(super) use open::read;
 pub use write::write;

@@ -3,7 +3,7 @@
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::exchange::files::npy::header::Header;
+use crate::exchange::files::npy::header::NpyHeader;
 
 /// The array in the bytes of an `.npy` file. In place: the array keeps the buffer alive, and copies
 /// nothing. O(length of the header).
@@ -47,7 +47,7 @@ pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<(DArray, usize)
 }
 
 /// Copies the header under a Pin lease, since another party may write it meanwhile.
-fn read_header(buffer: &Buffer) -> Result<Header> {
+fn read_header(buffer: &Buffer) -> Result<NpyHeader> {
     let bytes = buffer.pin()?;
-    Header::read(buffer.nbytes(), |at, dst| bytes.copy_out(at, dst))
+    NpyHeader::read(buffer.nbytes(), |at, dst| bytes.copy_out(at, dst))
 }

@@ -6,7 +6,7 @@ use crate::array::DArray;
 use crate::error::Result;
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, write_error};
-use crate::exchange::files::npy::Header;
+use crate::exchange::files::npy::NpyHeader;
 use crate::layout::Order;
 use crate::memory::LeaseKind;
 
@@ -26,7 +26,7 @@ pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
     // Takes the lease before anything is written, so that a refusal writes nothing.
     let _pin = array.lease(LeaseKind::Pin)?;
     let order = array.layout().order().unwrap_or(Order::RowMajor);
-    let header = Header::new(array.dtype().clone(), array.shape(), order)?.to_bytes()?;
+    let header = NpyHeader::new(array.dtype().clone(), array.shape(), order)?.to_bytes()?;
     put(&mut writer, &header)?;
     elements::write(&mut writer, array, order)?;
     writer.flush().map_err(write_error)

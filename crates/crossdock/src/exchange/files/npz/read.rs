@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::contents::{Checked, Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::npy;
-use crate::exchange::files::pinned::{Pinned, decode_error};
+use crate::exchange::files::pinned_reader::{PinnedReader, decode_error};
 use crate::memory::count_copied;
 
 /// The most bytes for which one deflated byte can stand.
@@ -23,7 +23,7 @@ const MOST_INFLATED: u64 = 1032;
 const CHUNK: usize = 128 << 10;
 
 /// The directory's description of an array.
-struct Member {
+struct ArchiveMember {
     name: String,
     /// The range of its bytes in the archive.
     range: Range<usize>,
@@ -36,8 +36,8 @@ struct Member {
 /// The contents of the directory.
 #[derive(Default)]
 struct Listed {
-    members: Vec<Member>,
-    refused: Refused,
+    members: Vec<ArchiveMember>,
+    refused: RefusedMembers,
     /// The names and sizes of files that are not arrays.
     ignored: Vec<(String, u64)>,
 }
@@ -70,9 +70,9 @@ pub(in crate::exchange::files) fn read(buffer: Buffer, limit: u64) -> Result<Con
 
 /// Arrays that cannot be opened, each with the reason. The other arrays of the archive can.
 #[derive(Default)]
-struct Refused(Vec<(String, Error)>);
+struct RefusedMembers(Vec<(String, Error)>);
 
-impl Refused {
+impl RefusedMembers {
     /// An error in one member is listed with that member; out of memory and I/O errors fail the
     /// whole call.
     fn add(&mut self, name: String, error: Error) -> Result<()> {
@@ -86,9 +86,9 @@ impl Refused {
 }
 
 /// The entry, and the number of bytes after the last element of the member.
-fn entry(member: Member, bytes: Buffer, limit: u64) -> Result<(Entry, usize)> {
+fn entry(member: ArchiveMember, bytes: Buffer, limit: u64) -> Result<(Entry, usize)> {
     if !member.is_deflated {
-        let stored = Stored { bytes: bytes.try_clone()?, crc: member.crc };
+        let stored = StoredMember { bytes: bytes.try_clone()?, crc: member.crc };
         let (array, rest) = npy::read(bytes)?;
         return Ok((Entry::mapped_and_checked(member.name, array, stored), rest));
     }
@@ -102,22 +102,22 @@ fn entry(member: Member, bytes: Buffer, limit: u64) -> Result<(Entry, usize)> {
     })?;
     let deflated = Deflated { bytes, nbytes, crc: member.crc, limit };
     let mut stream = deflated.stream()?;
-    let header = npy::Header::read(nbytes, |_, dst| stream.read_exact(dst).map_err(damaged))?;
+    let header = npy::NpyHeader::read(nbytes, |_, dst| stream.read_exact(dst).map_err(damaged))?;
     let rest = header.check_fits(nbytes)?;
     let entry = Entry::encoded(member.name, header.dtype().clone(), header.shape().to_vec(), deflated);
     Ok((entry, rest))
 }
 
 /// A stored member. Its bytes are those of the array, so opening it reads none of them.
-struct Stored {
+struct StoredMember {
     bytes: Buffer,
     crc: u32,
 }
 
-impl Checked for Stored {
+impl Checked for StoredMember {
     fn verify(&self) -> Result<()> {
-        let stream = Pinned::new(&self.bytes)?;
-        let mut sum = Sum::new(self.bytes.nbytes());
+        let stream = PinnedReader::new(&self.bytes)?;
+        let mut sum = MemberChecksum::new(self.bytes.nbytes());
         let mut chunk = vec![0; CHUNK.min(self.bytes.nbytes())];
         loop {
             match stream.load(sum.nbytes_seen(), &mut chunk)? {
@@ -129,14 +129,14 @@ impl Checked for Stored {
 }
 
 /// The checksum of a member, computed as its bytes are read.
-struct Sum {
+struct MemberChecksum {
     crc: flate2::Crc,
     seen: u64,
     /// The size of the whole member.
     nbytes: usize,
 }
 
-impl Sum {
+impl MemberChecksum {
     fn new(nbytes: usize) -> Self {
         Self { crc: flate2::Crc::new(), seen: 0, nbytes }
     }
@@ -172,8 +172,8 @@ struct Deflated {
 }
 
 impl Deflated {
-    fn stream(&self) -> Result<DeflateDecoder<BufReader<Pinned>>> {
-        Ok(DeflateDecoder::new(BufReader::with_capacity(CHUNK / 2, Pinned::new(&self.bytes)?)))
+    fn stream(&self) -> Result<DeflateDecoder<BufReader<PinnedReader>>> {
+        Ok(DeflateDecoder::new(BufReader::with_capacity(CHUNK / 2, PinnedReader::new(&self.bytes)?)))
     }
 
     /// Fails if inflating it takes more bytes than the limit.
@@ -191,7 +191,7 @@ impl Deflated {
     }
 
     /// Fails if the stream continues after the last byte, or if the checksum differs.
-    fn check_end(&self, mut stream: impl Read, sum: &Sum) -> Result<()> {
+    fn check_end(&self, mut stream: impl Read, sum: &MemberChecksum) -> Result<()> {
         if stream.read(&mut [0]).map_err(damaged)? > 0 {
             return Err(malformed(format!(
                 "the archive lies: inflated, it has more than {} bytes",
@@ -211,7 +211,7 @@ impl Encoded for Deflated {
         self.check_limit()?;
         let mut stream = self.stream()?;
         let mut buffer = Buffer::zeroed(self.nbytes)?;
-        let mut sum = Sum::new(self.nbytes);
+        let mut sum = MemberChecksum::new(self.nbytes);
         for chunk in buffer.as_mut_slice()?.chunks_mut(CHUNK) {
             stream.read_exact(chunk).map_err(damaged)?;
             sum.update(chunk);
@@ -223,7 +223,7 @@ impl Encoded for Deflated {
 
     fn verify(&self) -> Result<()> {
         let mut stream = self.stream()?;
-        let mut sum = Sum::new(self.nbytes);
+        let mut sum = MemberChecksum::new(self.nbytes);
         let mut chunk = vec![0; CHUNK.min(self.nbytes)];
         let mut left = self.nbytes;
         while left > 0 {
@@ -238,7 +238,7 @@ impl Encoded for Deflated {
 
 /// Reads the directory, and the position of each array.
 fn list(buffer: &Buffer) -> Result<Listed> {
-    let stream = Pinned::new(buffer)?;
+    let stream = PinnedReader::new(buffer)?;
     let mut window = vec![0; rawzip::MAX_CENTRAL_DIRECTORY_RECORD_SIZE];
     let archive = ZipLocator::new()
         .locate_in_reader(&stream, &mut window, buffer.nbytes() as u64)
@@ -299,7 +299,7 @@ fn list(buffer: &Buffer) -> Result<Listed> {
                 range.len()
             ))));
         }
-        members.push(Member { name, range, is_deflated, nbytes, crc: record.crc32() });
+        members.push(ArchiveMember { name, range, is_deflated, nbytes, crc: record.crc32() });
     }
     if count != archive.entries_hint() {
         return Err(malformed(format!(

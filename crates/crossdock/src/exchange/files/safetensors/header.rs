@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use crate::element::dialect::safetensors::Stored;
+use crate::element::dialect::safetensors::StoredType;
 use crate::error::{Error, Kind, Result, short};
 use crate::layout::{Layout, Order};
 
@@ -21,14 +21,14 @@ pub(super) const METADATA: &str = "__metadata__";
 #[derive(Debug)]
 pub(super) struct Tensor {
     pub(super) name: String,
-    pub(super) stored: Stored,
+    pub(super) stored: StoredType,
     pub(super) layout: Layout,
     /// The range within the file.
     pub(super) range: Range<usize>,
 }
 
 /// The bytes of the elements in a file.
-pub(super) fn packed_nbytes(stored: &Stored, layout: &Layout) -> Result<usize> {
+pub(super) fn packed_nbytes(stored: &StoredType, layout: &Layout) -> Result<usize> {
     if !stored.is_packed() {
         return Ok(layout.nbytes());
     }
@@ -43,7 +43,7 @@ pub(super) fn packed_nbytes(stored: &Stored, layout: &Layout) -> Result<usize> {
 
 /// The header of a file.
 #[derive(Debug, Default)]
-pub(super) struct Header {
+pub(super) struct SafetensorsHeader {
     pub(super) tensors: Vec<Tensor>,
     /// Tensors of a type that this library does not know.
     pub(super) refused: Vec<(String, Error)>,
@@ -74,7 +74,7 @@ pub(super) fn length(start: &[u8], nbytes: usize) -> Result<usize> {
     Ok(length as usize)
 }
 
-impl Header {
+impl SafetensorsHeader {
     /// Reads the JSON of a file of `nbytes` bytes.
     pub(super) fn parse(json: &[u8], nbytes: usize) -> Result<Self> {
         if json.first() != Some(&b'{') {
@@ -158,8 +158,8 @@ impl Info {
     }
 
     /// The dtype and layout of the tensor in a range of `nbytes` bytes.
-    fn check(self, nbytes: usize) -> Result<(Stored, Layout)> {
-        let stored = Stored::named(&self.dtype)?;
+    fn check(self, nbytes: usize) -> Result<(StoredType, Layout)> {
+        let stored = StoredType::named(&self.dtype)?;
         let shape: Option<Vec<usize>> = self.shape.iter().map(|&len| usize::try_from(len).ok()).collect();
         let lies = |error: Error| match error {
             error if error.is_unsupported() => error,
@@ -263,7 +263,7 @@ mod tests {
     fn entries_keep_their_order() {
         let json = br#"{"z":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"__metadata__":{"b":"1","a":"2"},
             "a":{"dtype":"F4","shape":[2,1],"data_offsets":[0,1],"more":null}}   "#;
-        let header = Header::parse(json, 8 + json.len() + 3).unwrap();
+        let header = SafetensorsHeader::parse(json, 8 + json.len() + 3).unwrap();
         let names: Vec<&str> = header.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
         assert_eq!(names, ["z", "a"]);
         assert_eq!(header.metadata, [("b".into(), "1".into()), ("a".into(), "2".into())]);

@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::Result;
 use crate::exchange::files::contents::Encoded;
-use crate::exchange::files::pinned::{Pinned, decode_error};
+use crate::exchange::files::pinned_reader::{PinnedReader, decode_error};
 use crate::layout::Layout;
 use crate::memory::count_copied;
 
@@ -29,7 +29,7 @@ impl Encoded for Packed {
     }
 
     fn decode(&self) -> Result<DArray> {
-        let mut stream = Pinned::new(&self.bytes)?;
+        let mut stream = PinnedReader::new(&self.bytes)?;
         let mut buffer = Buffer::zeroed(self.layout.nbytes())?;
         let mut packed = vec![0; CHUNK.min(self.bytes.nbytes())];
         for chunk in buffer.as_mut_slice()?.chunks_mut(CHUNK / self.bits * 8) {

@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, Entry};
 use crate::exchange::files::format::Format;
-use crate::exchange::files::safetensors::header::{self, Header, Tensor};
+use crate::exchange::files::safetensors::header::{self, SafetensorsHeader, Tensor};
 use crate::exchange::files::safetensors::packed::Packed;
 
 /// Divides a file into its tensors.
@@ -16,7 +16,7 @@ pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<Contents> {
     if let Some(fault) = buffer.fault() {
         return Err(fault);
     }
-    let Header { tensors, refused, metadata } = header?;
+    let SafetensorsHeader { tensors, refused, metadata } = header?;
     let ranges: Vec<_> = tensors.iter().map(|tensor| tensor.range.clone()).collect();
     let parts = buffer
         .partition(&ranges)
@@ -34,7 +34,7 @@ fn entry(tensor: Tensor, bytes: Buffer) -> Result<Entry> {
     Ok(Entry::encoded(name, dtype, shape, Packed { bytes, bits: stored.bits, dtype: stored.dtype, layout }))
 }
 
-fn read_header(buffer: &Buffer) -> Result<Header> {
+fn read_header(buffer: &Buffer) -> Result<SafetensorsHeader> {
     let bytes = buffer.pin()?;
     let mut start = [0; 8];
     let start = &mut start[..buffer.nbytes().min(8)];
@@ -44,7 +44,7 @@ fn read_header(buffer: &Buffer) -> Result<Header> {
     json.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length, 1))?;
     json.resize(length, 0);
     bytes.copy_out(8, &mut json)?;
-    Header::parse(&json, buffer.nbytes()).map_err(|error| match error {
+    SafetensorsHeader::parse(&json, buffer.nbytes()).map_err(|error| match error {
         error if error.is_malformed() && length == 0 => {
             Error::new(Kind::Malformed, "a header of 0 bytes: the file is damaged; save the tensors again")
         }

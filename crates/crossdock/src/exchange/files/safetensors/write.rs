@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use crate::array::{Casting, DArray};
-use crate::element::dialect::safetensors::Stored;
+use crate::element::dialect::safetensors::StoredType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, write_error};
@@ -20,7 +20,7 @@ const ALIGN: usize = 64;
 /// A tensor and its position in the file.
 struct Planned {
     array: DArray,
-    stored: Stored,
+    stored: StoredType,
     nbytes: usize,
     /// The offset from the end of the header.
     start: usize,
@@ -76,7 +76,7 @@ fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
     for (name, array) in arrays {
         let within = |error: Error| error.within(format_args!("array {}", short(name.as_ref())));
         let array = elements::with_plain_elements(array)?;
-        let stored = Stored::of(array.dtype()).map_err(within)?;
+        let stored = StoredType::of(array.dtype()).map_err(within)?;
         let nbytes = packed_nbytes(&stored, array.layout()).map_err(|error| {
             within(Error::new(Kind::Unsupported, format!("{error}, as the format wants: fill it up")))
         })?;

@@ -3,7 +3,7 @@
 //!
 //! The key `stream` names the stream that holds the producer's work, so that the consumer can order
 //! its own work after it. As in NumPy's interface, the consumer releases nothing: it keeps the
-//! object, and the object keeps the [`Loan`](super::Loan) of [`lend`](super::lend).
+//! object, and the object keeps the [`ExportLease`](super::ExportLease) of [`lend`](super::lend).
 
 use crate::array::DArray;
 use crate::device;

@@ -5,17 +5,17 @@ use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result};
 use crate::memory::{LeaseKind, Protocols};
-use crate::view::loan::Loan;
+use crate::view::export_lease::ExportLease;
 use crate::view::{Access, Reach, Terms};
 
 /// A type as the array interface describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct InterfaceType {
     typestr: String,
     descr: Option<String>,
 }
 
-impl Words {
+impl InterfaceType {
     /// # Errors
     ///
     /// `is_unsupported`, naming the part that NumPy has no type for, and for elements that are
@@ -23,12 +23,12 @@ impl Words {
     ///
     /// ```
     /// use crossdock::element::DType;
-    /// use crossdock::bindings::array_interface::Words;
+    /// use crossdock::bindings::array_interface::InterfaceType;
     ///
     /// let record = DType::packed_record([("x", DType::U8), ("y", DType::I8)])?;
-    /// let words = Words::of(&record)?;
+    /// let words = InterfaceType::of(&record)?;
     /// assert_eq!((words.typestr(), words.descr()), ("|V2", Some("[('x', '|u1'), ('y', '|i1')]")));
-    /// assert!(Words::of(&DType::BF16).unwrap_err().is_unsupported());
+    /// assert!(InterfaceType::of(&DType::BF16).unwrap_err().is_unsupported());
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn of(dtype: &DType) -> Result<Self> {
@@ -58,7 +58,7 @@ const TERMS: Terms =
     Terms { reach: Reach::Anywhere, ..Terms::new(Protocols::ARRAY_INTERFACE, Access::AsFlagged) };
 
 /// The lease under which this protocol exports an array: Share, or Pin for a read-only array.
-/// Consumers release nothing, so the exporter keeps the loan for as long as a consumer can use the
+/// Consumers release nothing, so the exporter keeps the lease for as long as a consumer can use the
 /// memory. One compare-and-swap.
 ///
 /// The memory may be on any device, because the library does not touch it. In-flight work on it is
@@ -68,8 +68,8 @@ const TERMS: Terms =
 ///
 /// `is_conflict` while another party holds Read (of a writable array) or Write; `is_exhausted`; the
 /// error of in-flight work that was to write the memory and failed.
-pub fn lend(array: &DArray) -> Result<Loan> {
-    Loan::new(&TERMS, array)
+pub fn lend(array: &DArray) -> Result<ExportLease> {
+    ExportLease::new(&TERMS, array)
 }
 
 /// As [`lend`], without waiting: the caller orders the consumer after in-flight work
@@ -78,8 +78,8 @@ pub fn lend(array: &DArray) -> Result<Loan> {
 /// # Errors
 ///
 /// As [`lend`], but not the error of the work.
-pub fn lend_ordered(array: &DArray) -> Result<Loan> {
-    Loan::new(&Terms { reach: Reach::Ordered, ..TERMS }, array)
+pub fn lend_ordered(array: &DArray) -> Result<ExportLease> {
+    ExportLease::new(&Terms { reach: Reach::Ordered, ..TERMS }, array)
 }
 
 /// The kind of lease of [`lend`].

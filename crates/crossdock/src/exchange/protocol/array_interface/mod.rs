@@ -11,30 +11,30 @@
 //! [`cuda`].
 //!
 //! Neither has a release function: a consumer keeps the object and uses the memory for as long as
-//! that object lives. So the object keeps the [`Loan`] of [`lend`] from the first request on, for
-//! the rest of its life.
+//! that object lives. So the object keeps the [`ExportLease`] of [`lend`] from the first request
+//! on, for the rest of its life.
 //!
 //! The wheel creates and reads the dictionary and the capsule, which are Python objects. This
-//! module decides: [`Words`] names an array's type; [`import`](import()) is the one check of what
-//! producers describe; [`lend`] takes the lease.
+//! module decides: [`InterfaceType`] names an array's type; [`import`](import()) is the one check
+//! of what producers describe; [`lend`] takes the lease.
 //!
 //! [`typestr`]: crate::element::dialect::typestr
 //!
 //! ```
-//! use crossdock::bindings::array_interface::{self, Described, Words};
+//! use crossdock::bindings::array_interface::{self, Described, InterfaceType};
 //! use crossdock::memory::Birth;
 //! use crossdock::{Array, DArray};
 //!
 //! let array = DArray::from(Array::from_vec(vec![1.5f64, 2.5, 3.5, 4.5], [2, 2])?);
-//! let words = Words::of(array.dtype())?;
-//! let loan = array_interface::lend(&array)?;
+//! let words = InterfaceType::of(array.dtype())?;
+//! let lease = array_interface::lend(&array)?;
 //!
 //! let described = Described {
 //!     typestr: words.typestr(), descr: None, name: None,
 //!     data: array.as_ptr().cast_mut(), shape: &[2, 2], strides: Some(&[8, 16]),
 //! };
 //! // SAFETY: the memory of an array that lives until `release` drops it, lent to be shared.
-//! let transposed = unsafe { array_interface::import(&described, false, Birth::Aliased, move || drop((loan, array))) }?;
+//! let transposed = unsafe { array_interface::import(&described, false, Birth::Aliased, move || drop((lease, array))) }?;
 //! assert_eq!(transposed.get(&[0, 1])?.to_string(), "3.5");
 //! # Ok::<(), crossdock::Error>(())
 //! ```
@@ -44,8 +44,8 @@ pub mod cuda;
 mod export;
 mod import;
 
-pub use export::{Words, lease_kind, lend, lend_ordered};
+pub use export::{InterfaceType, lease_kind, lend, lend_ordered};
 pub use import::{Described, type_string};
 
-pub use crate::view::loan::Loan;
+pub use crate::view::export_lease::ExportLease;
 pub use crate::view::located::import;

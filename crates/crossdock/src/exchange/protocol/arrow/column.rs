@@ -63,14 +63,14 @@ pub(super) enum Body {
 /// # Invariants
 ///
 /// 1. The leading axes of every part are those of the whole array.
-pub(super) enum Parts {
+pub(super) enum ColumnParts {
     /// Elements without parts.
     Values(DArray),
     /// The fields of records, and the shape of the whole array.
-    Fields(Vec<usize>, Vec<(String, Parts)>),
+    Fields(Vec<usize>, Vec<(String, ColumnParts)>),
 }
 
-impl Parts {
+impl ColumnParts {
     /// Splits an array in place. O(rank) for each field.
     pub(super) fn of(array: DArray) -> Result<Self> {
         let array = with_inner_axes(array)?;

@@ -8,11 +8,11 @@ use std::ptr;
 use crate::array::DArray;
 use crate::element::DType;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crate::exchange::protocol::arrow::c_structs::lend;
 use crate::exchange::protocol::arrow::column::{
-    Column, Parts, TERMS, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
+    Column, ColumnParts, TERMS, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
 };
 use crate::exchange::protocol::arrow::event::SyncEvent;
-use crate::exchange::protocol::arrow::lent::lend;
 use crate::exchange::protocol::arrow::validity::Nulls;
 use crate::memory::Place;
 use crate::view::{Copied, CopyPolicy, Reason, Refusal, Request, Source, negotiate_as};
@@ -118,7 +118,7 @@ pub fn export_device(
     })
 }
 
-fn export_array<A: Lent>(
+fn export_array<A: ExportedStruct>(
     array: &DArray,
     options: &ExportOptions,
     check: fn(&DArray) -> Result<(), Reason>,
@@ -142,7 +142,7 @@ fn export_array<A: Lent>(
         &request,
         &TERMS,
         |array| Ok(lend(in_place(array, options)?, array.place())),
-        |array| Parts::copied(&rows(array, options)?).map_err(Reason::Failed),
+        |array| ColumnParts::copied(&rows(array, options)?).map_err(Reason::Failed),
         |parts| {
             let (place, event) = (parts.place(), parts.event()?);
             Ok(lend(Column { event, ..column(parts, options, None)? }, place))
@@ -197,12 +197,12 @@ fn in_place(array: &DArray, options: &ExportOptions) -> Result<Column, Reason> {
         Some(axes) => array.permute(axes).map_err(Reason::Failed)?,
         None => array,
     };
-    let column = column(Parts::of(sorted).map_err(Reason::Failed)?, options, axes.as_deref())?;
+    let column = column(ColumnParts::of(sorted).map_err(Reason::Failed)?, options, axes.as_deref())?;
     Ok(Column { event, ..column })
 }
 
 /// The column of an array whose axes were permuted to this order.
-fn column(parts: Parts, options: &ExportOptions, axes: Option<&[usize]>) -> Result<Column, Reason> {
+fn column(parts: ColumnParts, options: &ExportOptions, axes: Option<&[usize]>) -> Result<Column, Reason> {
     let mut column = parts.into_column(options.name.clone(), 1, axes.map(permutation_of))?;
     if let Some(mask) = &options.validity {
         let mask = rows(mask, options)?;
@@ -235,21 +235,21 @@ fn check_addressed(array: &DArray) -> Result<(), Reason> {
 }
 
 /// A struct that exports a column: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.
-pub trait Lent: sealed::Struct {}
+pub trait ExportedStruct: sealed::ColumnStruct {}
 
-impl Lent for ArrowArray {}
-impl Lent for ArrowDeviceArray {}
+impl ExportedStruct for ArrowArray {}
+impl ExportedStruct for ArrowDeviceArray {}
 
 mod sealed {
     use super::*;
 
-    pub trait Struct: Sized + 'static {
+    pub trait ColumnStruct: Sized + 'static {
         const EMPTY: Self;
 
         fn column(&mut self) -> &mut ArrowArray;
     }
 
-    impl Struct for ArrowArray {
+    impl ColumnStruct for ArrowArray {
         const EMPTY: Self = Self::empty();
 
         fn column(&mut self) -> &mut ArrowArray {
@@ -257,7 +257,7 @@ mod sealed {
         }
     }
 
-    impl Struct for ArrowDeviceArray {
+    impl ColumnStruct for ArrowDeviceArray {
         const EMPTY: Self = Self::empty();
 
         fn column(&mut self) -> &mut ArrowArray {
@@ -272,7 +272,7 @@ mod sealed {
 /// # Invariants
 ///
 /// 1. Each of the two structs is from `lend`, was not released, and has no other user; or is empty.
-pub struct Exported<A: Lent> {
+pub struct Exported<A: ExportedStruct> {
     schema: ArrowSchema,
     array: A,
     copied: Copied,
@@ -280,12 +280,12 @@ pub struct Exported<A: Lent> {
 
 // SAFETY: Exported 1: no other party uses the structs. Their bodies hold text, leases, buffers and
 // events, all of which are `Send`, and the interface permits releases on any thread.
-unsafe impl<A: Lent> Send for Exported<A> {}
+unsafe impl<A: ExportedStruct> Send for Exported<A> {}
 // SAFETY: the methods of `&Exported` only read the structs' numbers and pointers, and the refusal;
 // release needs `&mut`.
-unsafe impl<A: Lent> Sync for Exported<A> {}
+unsafe impl<A: ExportedStruct> Sync for Exported<A> {}
 
-impl<A: Lent> Exported<A> {
+impl<A: ExportedStruct> Exported<A> {
     /// Exports both structs: the consumer releases each once, on any thread, from wherever it moved
     /// them. If it never does, the leases are leaked.
     pub fn into_raw(mut self) -> (ArrowSchema, A) {
@@ -314,7 +314,7 @@ impl<A: Lent> Exported<A> {
     }
 }
 
-impl<A: Lent> Drop for Exported<A> {
+impl<A: ExportedStruct> Drop for Exported<A> {
     fn drop(&mut self) {
         if let Some(release) = self.schema.release {
             // SAFETY: Exported 1: the schema is from `lend` and was not released (`release` is
@@ -330,7 +330,7 @@ impl<A: Lent> Drop for Exported<A> {
     }
 }
 
-impl<A: Lent> fmt::Debug for Exported<A> {
+impl<A: ExportedStruct> fmt::Debug for Exported<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Exported(Arrow column; {:?})", self.schema)
     }

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use crate::element::dialect::arrow::{BOOL8, FIXED_SHAPE_TENSOR, Format, TensorShape};
+use crate::element::dialect::arrow::{ArrowFormat, BOOL8, FIXED_SHAPE_TENSOR, TensorShape};
 use crate::element::{DType, MAX_DEPTH};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowSchema;
@@ -14,12 +14,12 @@ const MAX_COLUMNS: usize = 1 << 16;
 
 /// The type of a column, and its name.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct ArrowField {
     pub(super) name: String,
     pub(super) kind: FieldKind,
 }
 
-impl Field {
+impl ArrowField {
     /// The names of the children, if it is a struct.
     pub(super) fn child_names(&self) -> Option<Vec<&str>> {
         match &self.kind {
@@ -29,7 +29,7 @@ impl Field {
     }
 }
 
-impl Field {
+impl ArrowField {
     /// The path of names to each column of elements below, in the order of the schema.
     pub(super) fn paths<'a>(&'a self, above: &[&'a str], found: &mut Vec<Vec<&'a str>>) {
         match &self.kind {
@@ -51,9 +51,9 @@ pub(super) enum FieldKind {
         len: usize,
         /// The tensor that a list is; other lists have one axis.
         tensor: TensorShape,
-        item: Box<Field>,
+        item: Box<ArrowField>,
     },
-    Struct(Vec<Field>),
+    Struct(Vec<ArrowField>),
 }
 
 /// Reads a schema into a tree, and counts its columns.
@@ -78,7 +78,7 @@ impl SchemaReader {
     ///
     /// 1. The schema was not released.
     /// 2. It, and what it refers to, follow the specification and stay unchanged during the call.
-    pub(super) unsafe fn field(&mut self, schema: &ArrowSchema, depth: usize) -> Result<Field> {
+    pub(super) unsafe fn field(&mut self, schema: &ArrowSchema, depth: usize) -> Result<ArrowField> {
         self.columns += 1;
         if depth > MAX_DEPTH || self.columns > MAX_COLUMNS {
             return Err(unsupported(format!(
@@ -91,7 +91,7 @@ impl SchemaReader {
         // SAFETY: clauses 1 and 2 of `# Safety`, which are those of `kind`: the schema was not
         // released and follows the specification.
         match unsafe { self.kind(schema, depth) } {
-            Ok(kind) => Ok(Field { name, kind }),
+            Ok(kind) => Ok(ArrowField { name, kind }),
             // The top schema needs no name in an error; nested ones add their names one by one.
             Err(error) if depth == 0 => Err(error),
             Err(error) => Err(error.within(format_args!("its column {name:?}"))),
@@ -120,7 +120,7 @@ impl SchemaReader {
         // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so `children` points to
         // `n_children` pointers, unchanged during the call.
         let children = unsafe { children(schema.n_children, schema.children, "schema") }?;
-        let format = match Format::parse(format) {
+        let format = match ArrowFormat::parse(format) {
             Ok(format) => format,
             Err(error) => {
                 for &child in children {
@@ -136,9 +136,9 @@ impl SchemaReader {
             }
         };
         let wanted = match format {
-            Format::Scalar(_) => Some(0),
-            Format::List(_) => Some(1),
-            Format::Struct => None,
+            ArrowFormat::Scalar(_) => Some(0),
+            ArrowFormat::List(_) => Some(1),
+            ArrowFormat::Struct => None,
         };
         if wanted.is_some_and(|wanted| wanted != children.len()) {
             return Err(malformed(format!(
@@ -169,15 +169,15 @@ impl SchemaReader {
             below.push(unsafe { self.field(child, depth + 1) }?);
         }
         match (format, below.pop()) {
-            (Format::Scalar(dtype), _) if extension.name == BOOL8 => match dtype == DType::I8 {
+            (ArrowFormat::Scalar(dtype), _) if extension.name == BOOL8 => match dtype == DType::I8 {
                 true => Ok(FieldKind::Values(DType::BOOL)),
                 false => Err(malformed(format!("truth values ({BOOL8}) of {dtype}, and not of int8"))),
             },
-            (Format::Scalar(_) | Format::Struct, _) if extension.name == FIXED_SHAPE_TENSOR => {
+            (ArrowFormat::Scalar(_) | ArrowFormat::Struct, _) if extension.name == FIXED_SHAPE_TENSOR => {
                 Err(malformed("tensors of one shape that are no lists of a fixed size"))
             }
-            (Format::Scalar(dtype), _) => Ok(FieldKind::Values(dtype)),
-            (Format::List(len), Some(item)) => {
+            (ArrowFormat::Scalar(dtype), _) => Ok(FieldKind::Values(dtype)),
+            (ArrowFormat::List(len), Some(item)) => {
                 Ok(FieldKind::List { len, tensor: tensor(len, &extension)?, item: Box::new(item) })
             }
             (_, last) => {

@@ -6,13 +6,13 @@ use crate::exchange::protocol::arrow::field::malformed;
 use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
 
 /// One of the structs that producers export.
-pub(super) trait Struct: Sized {
+pub(super) trait ReleasableStruct: Sized {
     const NAME: &str;
 
     fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)>;
 }
 
-impl Struct for ArrowSchema {
+impl ReleasableStruct for ArrowSchema {
     const NAME: &str = "schema";
 
     fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
@@ -20,7 +20,7 @@ impl Struct for ArrowSchema {
     }
 }
 
-impl Struct for ArrowArray {
+impl ReleasableStruct for ArrowArray {
     const NAME: &str = "array";
 
     fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
@@ -28,7 +28,7 @@ impl Struct for ArrowArray {
     }
 }
 
-impl Struct for ArrowArrayStream {
+impl ReleasableStruct for ArrowArrayStream {
     const NAME: &str = "stream";
 
     fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
@@ -41,17 +41,17 @@ impl Struct for ArrowArrayStream {
 /// # Invariants
 ///
 /// 1. It meets the clauses of `# Safety` of [`take_over`](super::take_over) (a stream those of
-///    `Stream::take_over`) and is not released. No other party uses it.
-pub(super) struct Foreign<S: Struct>(S);
+///    `ArrowStream::take_over`) and is not released. No other party uses it.
+pub(super) struct ForeignStruct<S: ReleasableStruct>(S);
 
-// SAFETY: Foreign 1: the producer permits its release on any thread, and no other party uses the
-// struct, which is plain data otherwise.
-unsafe impl<S: Struct> Send for Foreign<S> {}
-// SAFETY: `&Foreign` permits only reads of the struct's numbers and pointers: `release` and
+// SAFETY: ForeignStruct 1: the producer permits its release on any thread, and no other party uses
+// the struct, which is plain data otherwise.
+unsafe impl<S: ReleasableStruct> Send for ForeignStruct<S> {}
+// SAFETY: `&ForeignStruct` permits only reads of the struct's numbers and pointers: `release` and
 // `get_mut` need the value or `&mut`.
-unsafe impl<S: Struct> Sync for Foreign<S> {}
+unsafe impl<S: ReleasableStruct> Sync for ForeignStruct<S> {}
 
-impl<S: Struct> Foreign<S> {
+impl<S: ReleasableStruct> ForeignStruct<S> {
     /// Moves a struct here, and marks its source as released.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl<S: Struct> Foreign<S> {
     ///
     /// # Safety
     ///
-    /// `theirs` is null, or points to a struct that was released or meets Foreign 1.
+    /// `theirs` is null, or points to a struct that was released or meets ForeignStruct 1.
     pub(super) unsafe fn moved_from(theirs: *mut S) -> Result<Self> {
         if theirs.is_null() {
             return Err(malformed(format!("the pointer to its {} is null", S::NAME)));
@@ -72,7 +72,7 @@ impl<S: Struct> Foreign<S> {
             return Err(malformed(format!("its {} was released, or moved elsewhere, before", S::NAME)));
         }
         // SAFETY: `# Safety`: the struct behind `theirs` was not released (checked above), so by
-        // Foreign 1 no other party uses it during this write.
+        // ForeignStruct 1 no other party uses it during this write.
         *unsafe { &mut *theirs }.release() = None;
         Ok(Self(ours))
     }
@@ -87,10 +87,10 @@ impl<S: Struct> Foreign<S> {
     }
 }
 
-impl<S: Struct> Drop for Foreign<S> {
+impl<S: ReleasableStruct> Drop for ForeignStruct<S> {
     fn drop(&mut self) {
         if let Some(release) = *self.0.release() {
-            // SAFETY: Foreign 1: the struct was moved here and is not released, so its own
+            // SAFETY: ForeignStruct 1: the struct was moved here and is not released, so its own
             // `release` takes it; this drop makes the only call.
             unsafe { release(&mut self.0) }
         }

@@ -9,9 +9,9 @@ use crate::element::DType;
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::event;
-use crate::exchange::protocol::arrow::field::{Field, FieldKind, SchemaReader, malformed, unsupported};
-use crate::exchange::protocol::arrow::foreign::Foreign;
-use crate::exchange::protocol::arrow::leaf::{Leaf, leaves};
+use crate::exchange::protocol::arrow::field::{ArrowField, FieldKind, SchemaReader, malformed, unsupported};
+use crate::exchange::protocol::arrow::foreign::ForeignStruct;
+use crate::exchange::protocol::arrow::leaf_column::{LeafColumn, leaves};
 use crate::layout::{Layout, Order};
 use crate::memory::{DeviceKind, Place};
 
@@ -84,11 +84,11 @@ pub unsafe fn import_device(schema: *mut ArrowSchema, array: *mut ArrowDeviceArr
 pub unsafe fn take_over(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<Imported> {
     // Both structs are moved here before either is checked, so that both are released.
     // SAFETY: clauses 1 to 4 of `# Safety`: `schema` is null, or points to a struct that was
-    // released or meets Foreign 1.
-    let schema = unsafe { Foreign::moved_from(schema) };
+    // released or meets ForeignStruct 1.
+    let schema = unsafe { ForeignStruct::moved_from(schema) };
     // SAFETY: clauses 1 to 4 of `# Safety`: `array` is null, or points to a struct that was
-    // released or meets Foreign 1.
-    let array = unsafe { Foreign::moved_from(array) };
+    // released or meets ForeignStruct 1.
+    let array = unsafe { ForeignStruct::moved_from(array) };
     schema.and_then(|schema| Imported::new(schema, array?, Place::CPU)).map_err(within)
 }
 
@@ -108,17 +108,17 @@ pub unsafe fn take_over(schema: *mut ArrowSchema, array: *mut ArrowArray) -> Res
 ///    lives until the column is released.
 pub unsafe fn take_over_device(schema: *mut ArrowSchema, array: *mut ArrowDeviceArray) -> Result<Imported> {
     // SAFETY: clause 1 of `# Safety`: `schema` is null, or points to a struct that was released or
-    // meets Foreign 1.
-    let schema = unsafe { Foreign::moved_from(schema) };
+    // meets ForeignStruct 1.
+    let schema = unsafe { ForeignStruct::moved_from(schema) };
     // SAFETY: clause 1 of `# Safety`: `array` is null, or points to a struct that no other party
     // uses.
     let Some(array) = (unsafe { array.as_mut() }) else {
         return Err(within(malformed("the pointer to its array is null")));
     };
     let place = place(array);
-    // SAFETY: clause 1 of `# Safety`: the column in the struct was released or meets Foreign 1, and
-    // no other party uses it.
-    let column = unsafe { Foreign::moved_from(&mut array.array) };
+    // SAFETY: clause 1 of `# Safety`: the column in the struct was released or meets
+    // ForeignStruct 1, and no other party uses it.
+    let column = unsafe { ForeignStruct::moved_from(&mut array.array) };
     let mut imported = schema.and_then(|schema| Imported::new(schema, column?, place?)).map_err(within)?;
     // SAFETY: clause 2 of `# Safety`: `sync_event` is null or points to an event's handle of the
     // driver of `place`; the event lives, since `imported` holds the column unreleased.
@@ -168,21 +168,25 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub struct Imported {
-    field: Arc<Field>,
-    loan: Arc<Foreign<ArrowArray>>,
+    field: Arc<ArrowField>,
+    foreign: Arc<ForeignStruct<ArrowArray>>,
     place: Place,
     /// The event to wait for before the memory is accessed.
     event: Option<Arc<dyn Event>>,
 }
 
 impl Imported {
-    fn new(schema: Foreign<ArrowSchema>, array: Foreign<ArrowArray>, place: Place) -> Result<Self> {
+    fn new(
+        schema: ForeignStruct<ArrowSchema>,
+        array: ForeignStruct<ArrowArray>,
+        place: Place,
+    ) -> Result<Self> {
         Ok(Self::of_type(read(&schema)?, array, place))
     }
 
     /// A column of a known type.
-    pub(super) fn of_type(field: Arc<Field>, array: Foreign<ArrowArray>, place: Place) -> Self {
-        Self { field, loan: Arc::new(array), place, event: None }
+    pub(super) fn of_type(field: Arc<ArrowField>, array: ForeignStruct<ArrowArray>, place: Place) -> Self {
+        Self { field, foreign: Arc::new(array), place, event: None }
     }
 
     /// The name of the column; empty if it has none.
@@ -269,7 +273,7 @@ impl Imported {
     }
 
     /// The children of a struct with their names, each a zero-copy array; together they hold the
-    /// one loan. A column of a nested struct has both names, joined by a dot, so several columns
+    /// one struct. A column of a nested struct has both names, joined by a dot, so several columns
     /// may have the same name ([`Imported::column_paths`] tells them apart). If the import is not a
     /// struct, it is its only column. O(rank) each, and bitmaps as in [`Imported::into_array`].
     ///
@@ -277,7 +281,7 @@ impl Imported {
     ///
     /// As [`Imported::into_array`].
     pub fn into_columns(self) -> Result<Vec<(String, DArray)>> {
-        let column = |leaf: Leaf<'_>| {
+        let column = |leaf: LeafColumn<'_>| {
             let name = leaf.name().to_owned();
             self.array(leaf).map(|array| (name, array))
         };
@@ -290,7 +294,7 @@ impl Imported {
     ///
     /// As [`Imported::into_array_with_validity`].
     pub fn into_columns_with_validity(self) -> Result<Vec<(String, DArray, Option<DArray>)>> {
-        let column = |leaf: Leaf<'_>| {
+        let column = |leaf: LeafColumn<'_>| {
             let (name, valid) = (leaf.name().to_owned(), leaf.validity()?);
             self.array_of_all(leaf).map(|array| (name, array, valid))
         };
@@ -307,22 +311,22 @@ impl Imported {
     /// As [`Imported::into_array`], and as [`DArray::from_columns`]: names that are empty or
     /// repeated, structs without children.
     pub fn into_records(self) -> Result<DArray> {
-        let array = |leaf: Leaf<'_>| self.array(leaf);
+        let array = |leaf: LeafColumn<'_>| self.array(leaf);
         let arrays: Result<Vec<_>> = self.leaves().and_then(|leaves| leaves.into_iter().map(array).collect());
         let arrays = arrays.map_err(within)?;
         records(&self.field, &mut arrays.into_iter(), 1).map_err(within)
     }
 
-    fn array(&self, leaf: Leaf<'_>) -> Result<DArray> {
-        // SAFETY: clause 1 of `# Safety` of `Leaf::into_array`: every caller passes a leaf from
-        // `self.leaves`, which are of `self.loan` on `self.place`.
-        self.awaiting(unsafe { leaf.into_array(&self.loan, self.place) }?)
+    fn array(&self, leaf: LeafColumn<'_>) -> Result<DArray> {
+        // SAFETY: clause 1 of `# Safety` of `LeafColumn::into_array`: every caller passes a leaf
+        // from `self.leaves`, which are of `self.foreign` on `self.place`.
+        self.awaiting(unsafe { leaf.into_array(&self.foreign, self.place) }?)
     }
 
-    fn array_of_all(&self, leaf: Leaf<'_>) -> Result<DArray> {
-        // SAFETY: clause 1 of `# Safety` of `Leaf::into_array`: every caller passes a leaf from
-        // `self.leaves`, which are of `self.loan` on `self.place`.
-        self.awaiting(unsafe { leaf.into_array_of_all(&self.loan, self.place) }?)
+    fn array_of_all(&self, leaf: LeafColumn<'_>) -> Result<DArray> {
+        // SAFETY: clause 1 of `# Safety` of `LeafColumn::into_array`: every caller passes a leaf
+        // from `self.leaves`, which are of `self.foreign` on `self.place`.
+        self.awaiting(unsafe { leaf.into_array_of_all(&self.foreign, self.place) }?)
     }
 
     /// Orders later accesses to the memory after the event.
@@ -333,15 +337,15 @@ impl Imported {
         Ok(array)
     }
 
-    fn leaves(&self) -> Result<Vec<Leaf<'_>>> {
+    fn leaves(&self) -> Result<Vec<LeafColumn<'_>>> {
         // SAFETY: clauses 1 and 2 of `leaves`: `self.field` was read from the schema of this
-        // column, which meets Foreign 1 on `self.place`. Clause 3: `self.loan` keeps it unreleased
-        // while the leaves borrow it.
-        unsafe { leaves(&self.field, self.loan.get(), self.place) }
+        // column, which meets ForeignStruct 1 on `self.place`. Clause 3: `self.foreign` keeps it
+        // unreleased while the leaves borrow it.
+        unsafe { leaves(&self.field, self.foreign.get(), self.place) }
     }
 
     /// The one leaf of a column without structs.
-    fn single(&self) -> Result<Leaf<'_>> {
+    fn single(&self) -> Result<LeafColumn<'_>> {
         let mut field = &*self.field;
         while let FieldKind::List { item, .. } = &field.kind {
             field = item;
@@ -359,21 +363,21 @@ impl Imported {
 }
 
 /// The type that a schema describes.
-pub(super) fn read(schema: &Foreign<ArrowSchema>) -> Result<Arc<Field>> {
-    // SAFETY: Foreign 1: the schema is not released, and what it refers to follows the
+pub(super) fn read(schema: &ForeignStruct<ArrowSchema>) -> Result<Arc<ArrowField>> {
+    // SAFETY: ForeignStruct 1: the schema is not released, and what it refers to follows the
     // specification (clauses 1 and 2 of `SchemaReader::field`).
     unsafe { SchemaReader::new().field(schema.get(), 0) }.map(Arc::new)
 }
 
 /// The columns below a field as one array, whose rows have `rank` axes.
-fn records(field: &Field, columns: &mut impl Iterator<Item = DArray>, rank: usize) -> Result<DArray> {
+fn records(field: &ArrowField, columns: &mut impl Iterator<Item = DArray>, rank: usize) -> Result<DArray> {
     match &field.kind {
         FieldKind::Values(_) => {
             columns.next().ok_or_else(|| malformed("it has fewer columns than its schema"))
         }
         FieldKind::List { item, tensor, .. } => records(item, columns, rank + tensor.shape().len()),
         FieldKind::Struct(fields) => {
-            let column = |field: &Field| with_rank(records(field, columns, rank)?, rank);
+            let column = |field: &ArrowField| with_rank(records(field, columns, rank)?, rank);
             let arrays = fields.iter().map(column).collect::<Result<Vec<_>>>()?;
             let named: Vec<_> = fields.iter().map(|field| &*field.name).zip(&arrays).collect();
             DArray::from_columns(&named)

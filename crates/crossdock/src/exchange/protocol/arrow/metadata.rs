@@ -51,7 +51,7 @@ impl Extension {
         if metadata.is_null() {
             return Ok(None);
         }
-        let mut cursor = Cursor(metadata.cast());
+        let mut cursor = MetadataCursor(metadata.cast());
         // SAFETY: `# Safety`: `metadata` is not null (checked above), so it begins with the four
         // bytes that count the pairs.
         let pairs = unsafe { cursor.number("pairs") }?;
@@ -76,9 +76,9 @@ impl Extension {
 }
 
 /// Reads bytes sequentially.
-struct Cursor(*const u8);
+struct MetadataCursor(*const u8);
 
-impl Cursor {
+impl MetadataCursor {
     /// # Safety
     ///
     /// 1. `len` bytes can be read here.

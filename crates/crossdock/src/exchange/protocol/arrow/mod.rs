@@ -77,19 +77,19 @@
 //! [`DArray::to_columns`]: crate::DArray::to_columns
 
 pub mod abi;
+mod c_structs;
 mod column;
 mod event;
 mod export;
 mod field;
 mod foreign;
 mod import;
-mod leaf;
-mod lent;
+mod leaf_column;
 mod metadata;
 pub(crate) mod requested;
 pub(crate) mod stream;
 pub(crate) mod stream_abi;
 mod validity;
 
-pub use export::{ExportOptions, Exported, Lent, export, export_device};
+pub use export::{ExportOptions, Exported, ExportedStruct, export, export_device};
 pub use import::{Imported, import, import_device, take_over, take_over_device};

@@ -1,6 +1,6 @@
 //! Compares the type that a consumer requests with the type of a column.
 
-use crate::element::dialect::arrow::{BOOL8, Format};
+use crate::element::dialect::arrow::{ArrowFormat, BOOL8};
 use crate::element::{DType, MAX_DEPTH};
 use crate::error::Result;
 use crate::exchange::protocol::arrow::abi::ArrowSchema;
@@ -237,7 +237,9 @@ unsafe fn number(offered: &ArrowSchema, wanted: &ArrowSchema) -> Result<Option<D
 unsafe fn dtype(schema: &ArrowSchema) -> Result<Option<DType>> {
     // SAFETY: clauses 1 and 2 of `# Safety`: the schema was not released, follows the specification
     // and stays unchanged.
-    let Ok(Format::Scalar(dtype)) = Format::parse(unsafe { format(schema) }?) else { return Ok(None) };
+    let Ok(ArrowFormat::Scalar(dtype)) = ArrowFormat::parse(unsafe { format(schema) }?) else {
+        return Ok(None);
+    };
     // SAFETY: clauses 1 and 2 of `# Safety`: the schema was not released, so its metadata are null
     // or as long as their numbers announce.
     let extension = unsafe { Extension::decode(schema.metadata) }?.unwrap_or_default();

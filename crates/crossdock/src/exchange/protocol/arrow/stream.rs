@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crate::exchange::protocol::arrow::field::{Field, malformed};
-use crate::exchange::protocol::arrow::foreign::Foreign;
+use crate::exchange::protocol::arrow::field::{ArrowField, malformed};
+use crate::exchange::protocol::arrow::foreign::ForeignStruct;
 use crate::exchange::protocol::arrow::import::{Imported, read, within};
 use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
 use crate::memory::Place;
@@ -20,14 +20,15 @@ use crate::memory::Place;
 ///
 /// # Invariants
 ///
-/// 1. The struct meets the clauses of `# Safety` of [`Stream::take_over`], and is not released.
-pub struct Stream {
-    foreign: Foreign<ArrowArrayStream>,
-    field: Arc<Field>,
+/// 1. The struct meets the clauses of `# Safety` of [`ArrowStream::take_over`], and is not
+///    released.
+pub struct ArrowStream {
+    foreign: ForeignStruct<ArrowArrayStream>,
+    field: Arc<ArrowField>,
     is_over: bool,
 }
 
-impl Stream {
+impl ArrowStream {
     /// Imports a stream and requests the type of its columns. The struct is moved: the source is
     /// marked as released when this returns.
     ///
@@ -46,21 +47,22 @@ impl Stream {
     /// 3. Its functions may be called on any thread.
     pub unsafe fn take_over(stream: *mut ArrowArrayStream) -> Result<Self> {
         // SAFETY: clauses 1 to 3 of `# Safety`: `stream` is null, or points to a struct that was
-        // released or meets Foreign 1.
-        let foreign = unsafe { Foreign::moved_from(stream) };
+        // released or meets ForeignStruct 1.
+        let foreign = unsafe { ForeignStruct::moved_from(stream) };
         foreign.and_then(Self::of).map_err(streaming)
     }
 
-    fn of(mut foreign: Foreign<ArrowArrayStream>) -> Result<Self> {
+    fn of(mut foreign: ForeignStruct<ArrowArrayStream>) -> Result<Self> {
         let get_schema = foreign.get().get_schema.ok_or_else(|| malformed("it has no get_schema"))?;
         let mut schema = ArrowSchema::empty();
-        // SAFETY: Foreign 1: the function belongs to this stream, which is not released; `schema`
-        // is empty, as the interface requires, and outlives the call.
+        // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released;
+        // `schema` is empty, as the interface requires, and outlives the call.
         let code = unsafe { get_schema(foreign.get_mut(), &mut schema) };
         check(&mut foreign, code, "get_schema")?;
-        // SAFETY: `get_schema` filled in `schema` without an error, so it meets Foreign 1 (clause 2
-        // of `Stream::take_over`) or is still empty; no other party has this variable.
-        let schema = unsafe { Foreign::moved_from(&mut schema) }?;
+        // SAFETY: `get_schema` filled in `schema` without an error, so it meets ForeignStruct 1
+        // (clause 2 of `ArrowStream::take_over`) or is still empty; no other party has this
+        // variable.
+        let schema = unsafe { ForeignStruct::moved_from(&mut schema) }?;
         Ok(Self { foreign, field: read(&schema)?, is_over: false })
     }
 
@@ -87,21 +89,21 @@ impl Stream {
     fn ask(&mut self) -> Result<Option<Imported>> {
         let get_next = self.foreign.get().get_next.ok_or_else(|| malformed("it has no get_next"))?;
         let mut array = ArrowArray::empty();
-        // SAFETY: Stream 1: the function belongs to this stream, which is not released; `array` is
-        // empty, as the interface requires, and outlives the call.
+        // SAFETY: ArrowStream 1: the function belongs to this stream, which is not released;
+        // `array` is empty, as the interface requires, and outlives the call.
         let code = unsafe { get_next(self.foreign.get_mut(), &mut array) };
         check(&mut self.foreign, code, "get_next")?;
         if array.release.is_none() {
             return Ok(None);
         }
-        // SAFETY: `get_next` filled in `array` without an error, so it meets Foreign 1 (clause 2 of
-        // `Stream::take_over`); no other party has this variable.
-        let array = unsafe { Foreign::moved_from(&mut array) }?;
+        // SAFETY: `get_next` filled in `array` without an error, so it meets ForeignStruct 1
+        // (clause 2 of `ArrowStream::take_over`); no other party has this variable.
+        let array = unsafe { ForeignStruct::moved_from(&mut array) }?;
         Ok(Some(Imported::of_type(self.field.clone(), array, Place::CPU)))
     }
 }
 
-impl Iterator for Stream {
+impl Iterator for ArrowStream {
     type Item = Result<Imported>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -110,21 +112,22 @@ impl Iterator for Stream {
 }
 
 /// The result of a call, with the producer's message if there is one.
-fn check(stream: &mut Foreign<ArrowArrayStream>, code: c_int, function: &str) -> Result<()> {
+fn check(stream: &mut ForeignStruct<ArrowArrayStream>, code: c_int, function: &str) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
     let said = match stream.get().get_last_error {
-        // SAFETY: Foreign 1: the function belongs to this stream, which is not released, and its
-        // last call failed (`code` is not 0).
+        // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released, and
+        // its last call failed (`code` is not 0).
         Some(get_last_error) => unsafe { get_last_error(stream.get_mut()) },
         None => std::ptr::null(),
     };
     let error = io::Error::from_raw_os_error(code);
     let mut text = format!("{function} of the producer failed with {code}");
     if !said.is_null() {
-        // SAFETY: the specification of the C Stream interface (clause 1 of `Stream::take_over`):
-        // text that ends by NUL, valid until the next call, which comes after this use.
+        // SAFETY: the specification of the C Stream interface (clause 1 of
+        // `ArrowStream::take_over`): text that ends by NUL, valid until the next call, which comes
+        // after this use.
         let said = unsafe { CStr::from_ptr(said) };
         text.push_str(": ");
         text.push_str(&said.to_string_lossy());
@@ -132,7 +135,7 @@ fn check(stream: &mut Foreign<ArrowArrayStream>, code: c_int, function: &str) ->
     Err(Error::caused(Kind::Io, text, error))
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for ArrowStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Stream({:?})", self.field)
     }

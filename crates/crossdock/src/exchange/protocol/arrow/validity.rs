@@ -10,14 +10,14 @@ use crate::memory::count_copied;
 /// The bitmap of one level of a column: a bit for each of its rows. Every row has the same number
 /// of elements below it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bits<'a> {
+pub(super) struct ValidityBits<'a> {
     bytes: &'a [u8],
     /// The bit of the first row.
     start: usize,
     rows: usize,
 }
 
-impl<'a> Bits<'a> {
+impl<'a> ValidityBits<'a> {
     /// The bits `start..start + rows`, the least significant of a byte first.
     ///
     /// # Safety
@@ -56,7 +56,7 @@ impl<'a> Bits<'a> {
 
 /// A boolean for each of `shape`'s elements, in row-major order: false if any level marks it as
 /// null. Copies, and counts, a byte for each.
-pub(super) fn mask(levels: &[Bits<'_>], shape: &[usize]) -> Result<DArray> {
+pub(super) fn mask(levels: &[ValidityBits<'_>], shape: &[usize]) -> Result<DArray> {
     let layout = Layout::contiguous(shape, 1, Order::RowMajor)?;
     let mut valid = Vec::new();
     // Elements without bytes may outnumber the bytes of memory.
@@ -144,7 +144,7 @@ fn is_time(count: &[u8; 8]) -> bool {
 
 /// Whether every element that a level marks as null is also not a time as a number, so that the
 /// dtype itself expresses it. `times` are dates or durations, `levels` the bitmaps above them.
-pub(super) fn nulls_are_no_times(levels: &[Bits<'_>], times: &[u8]) -> bool {
+pub(super) fn nulls_are_no_times(levels: &[ValidityBits<'_>], times: &[u8]) -> bool {
     let (counts, _) = times.as_chunks::<8>();
     if counts.is_empty() {
         return false;
@@ -169,7 +169,7 @@ mod tests {
             for rows in 0..200 {
                 // SAFETY: the vector holds 320 bits, of which at most the first 269 are read, and
                 // it stays unchanged while `bits` lives.
-                let bits = unsafe { Bits::new(bytes.as_ptr(), start, rows) };
+                let bits = unsafe { ValidityBits::new(bytes.as_ptr(), start, rows) };
                 let is_valid = |row: usize| bytes[(start + row) / 8] & 1 << ((start + row) % 8) != 0;
                 assert_eq!(bits.nulls(), (0..rows).filter(|&row| !is_valid(row)).count());
                 assert!((0..rows).all(|row| bits.is_valid(row) == is_valid(row)));
@@ -182,10 +182,10 @@ mod tests {
         static ROWS: [u8; 1] = [0b10];
         static ELEMENTS: [u8; 1] = [0b0101_1101];
         // SAFETY: the static byte is constant and holds 8 bits, of which the first 2 are read.
-        let rows = unsafe { Bits::new(ROWS.as_ptr(), 0, 2) };
+        let rows = unsafe { ValidityBits::new(ROWS.as_ptr(), 0, 2) };
         // SAFETY: the static byte is constant and holds 8 bits, of which 6 from the second on are
         // read.
-        let elements = unsafe { Bits::new(ELEMENTS.as_ptr(), 1, 6) };
+        let elements = unsafe { ValidityBits::new(ELEMENTS.as_ptr(), 1, 6) };
         let mask = mask(&[rows, elements], &[2, 3]).unwrap();
         let valid = (0..6).map(|i| mask.get(&[i / 3, i % 3]).unwrap().as_bool().unwrap());
         assert!(valid.eq([false, false, false, true, false, true]));

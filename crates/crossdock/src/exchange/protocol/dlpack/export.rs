@@ -226,7 +226,7 @@ pub fn export_legacy(
 fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exported<M>, Refusal> {
     let request = options.request(array);
     let refuse = |reason| Refusal::of(array, &request, reason);
-    let words = Words::of::<M>(array).map_err(refuse)?;
+    let words = TensorType::of::<M>(array).map_err(refuse)?;
     let version = options.version::<M>().map_err(refuse)?;
     let (managed, copied) = negotiate(
         array,
@@ -235,25 +235,26 @@ fn export<M: Managed>(array: &DArray, options: &ExportOptions) -> Result<Exporte
         |array| words.tensor(array),
         |array, tensor, lease, is_copy| {
             let is_copied = if is_copy { abi::IS_COPIED } else { 0 };
-            let fill =
-                |shape: &mut Numbers, strides: &mut Numbers| write_numbers(array.layout(), shape, strides);
-            Block::<M>::lend((tensor, version), words.flags | is_copied, lease, fill)
+            let fill = |shape: &mut AxisNumbers, strides: &mut AxisNumbers| {
+                write_numbers(array.layout(), shape, strides)
+            };
+            ManagedBlock::<M>::lend((tensor, version), words.flags | is_copied, lease, fill)
         },
     )?;
-    // Exported 1: `Block::lend` just returned it.
+    // Exported 1: `ManagedBlock::lend` just returned it.
     Ok(Exported { managed, copied })
 }
 
 /// One number for each axis, to be written.
-pub(super) type Numbers = [MaybeUninit<i64>];
+pub(super) type AxisNumbers = [MaybeUninit<i64>];
 
 /// The type of an array as DLPack describes it.
-pub(super) struct Words {
+pub(super) struct TensorType {
     dtype: DLDataType,
     pub(super) flags: u64,
 }
 
-impl Words {
+impl TensorType {
     pub(super) fn of<M: Managed>(array: &DArray) -> Result<Self, Reason> {
         if !array.place().is_addressed() {
             object(array)?;
@@ -325,13 +326,13 @@ fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
 
 /// Converts strides from bytes to elements. A division costs more than all other work for an axis,
 /// so powers of two are shifted.
-struct Elements {
+struct StrideDivisor {
     itemsize: isize,
     shift: u32,
     is_power: bool,
 }
 
-impl Elements {
+impl StrideDivisor {
     /// DLPack has no type of zero bytes.
     #[inline]
     fn of(layout: &Layout) -> Self {
@@ -352,18 +353,18 @@ impl Elements {
 /// # Invariants
 ///
 /// 1. `managed` is the first field, so its address is the block's, and its deleter is
-///    [`Block::delete`] of this same type.
+///    [`ManagedBlock::delete`] of this same type.
 /// 2. The consumer has the address. It calls the deleter once, as its last use of the block.
 /// 3. `rank` is the number of axes for which numbers were allocated, even if the consumer changes
 ///    the struct.
 #[repr(C)]
-pub(super) struct Block<M> {
+pub(super) struct ManagedBlock<M> {
     managed: M,
     lease: Lease,
     rank: usize,
 }
 
-impl<M: Managed> Block<M> {
+impl<M: Managed> ManagedBlock<M> {
     /// The memory layout of a block with its numbers, which begin at its end.
     fn layout(rank: usize) -> Result<AllocLayout, Error> {
         let numbers = AllocLayout::array::<[i64; 2]>(rank);
@@ -381,7 +382,7 @@ impl<M: Managed> Block<M> {
         (mut tensor, version): (DLTensor, DLPackVersion),
         flags: u64,
         lease: Lease,
-        fill: impl FnOnce(&mut Numbers, &mut Numbers),
+        fill: impl FnOnce(&mut AxisNumbers, &mut AxisNumbers),
     ) -> Result<NonNull<M>, Error> {
         let rank = tensor.ndim as usize;
         let layout = Self::layout(rank)?;
@@ -412,16 +413,17 @@ impl<M: Managed> Block<M> {
     ///
     /// # Safety
     ///
-    /// 1. `managed` is null, or comes from [`Block::lend`] of this type.
+    /// 1. `managed` is null, or comes from [`ManagedBlock::lend`] of this type.
     /// 2. This is the only call for it, and no other code uses it afterwards.
     unsafe extern "C" fn delete(managed: *mut M) {
         let Some(block) = NonNull::new(managed.cast::<Self>()) else { return };
-        // SAFETY: clause 1 of `# Safety` and Block 1: `managed` is the address of a block that
-        // `Block::lend` wrote; clause 2: it is read out only once.
+        // SAFETY: clause 1 of `# Safety` and ManagedBlock 1: `managed` is the address of a block
+        // that `ManagedBlock::lend` wrote; clause 2: it is read out only once.
         let Self { lease, rank, .. } = unsafe { block.read() };
         if let Ok(layout) = Self::layout(rank) {
-            // SAFETY: `Block::lend` allocated it with the layout of this rank (Block 3), and the
-            // lines above read it for the last time (clause 2 of `# Safety`).
+            // SAFETY: `ManagedBlock::lend` allocated it with the layout of this rank
+            // (ManagedBlock 3), and the lines above read it for the last time (clause 2 of
+            // `# Safety`).
             unsafe { dealloc(block.as_ptr().cast(), layout) };
         }
         drop(lease);
@@ -429,8 +431,8 @@ impl<M: Managed> Block<M> {
 }
 
 /// Writes lengths, and strides in elements.
-pub(super) fn write_numbers(layout: &Layout, shape: &mut Numbers, strides: &mut Numbers) {
-    let elements = Elements::of(layout);
+pub(super) fn write_numbers(layout: &Layout, shape: &mut AxisNumbers, strides: &mut AxisNumbers) {
+    let elements = StrideDivisor::of(layout);
     // Consumers check strides of axes of length 1, too, so those get ordinary values.
     let normal = layout.shape().iter().any(|&len| len <= 1).then(|| layout.normalized());
     let from = normal.as_ref().unwrap_or(layout);
@@ -447,8 +449,8 @@ pub(super) fn write_numbers(layout: &Layout, shape: &mut Numbers, strides: &mut 
 ///
 /// # Invariants
 ///
-/// 1. `managed` is from `Block::lend`, its deleter was not called, and no other party has the
-///    address.
+/// 1. `managed` is from `ManagedBlock::lend`, its deleter was not called, and no other party has
+///    the address.
 pub struct Exported<M: Managed> {
     managed: NonNull<M>,
     copied: Copied,
@@ -462,7 +464,7 @@ unsafe impl<M: Managed> Send for Exported<M> {}
 unsafe impl<M: Managed> Sync for Exported<M> {}
 
 impl<M: Managed> Exported<M> {
-    /// A new export without a copy (Exported 1: `Block::lend` just returned `managed`).
+    /// A new export without a copy (Exported 1: `ManagedBlock::lend` just returned `managed`).
     pub(super) fn in_place(managed: NonNull<M>) -> Self {
         Self { managed, copied: Copied::NOTHING }
     }
@@ -477,8 +479,8 @@ impl<M: Managed> Exported<M> {
 
     /// The struct, for inspection.
     pub fn managed(&self) -> &M {
-        // SAFETY: Exported 1: the block from `Block::lend` is initialised and not yet released, and
-        // no other party has its address to write it.
+        // SAFETY: Exported 1: the block from `ManagedBlock::lend` is initialised and not yet
+        // released, and no other party has its address to write it.
         unsafe { self.managed.as_ref() }
     }
 
@@ -496,12 +498,12 @@ impl<M: Managed> Exported<M> {
 
 impl<M: Managed> Drop for Exported<M> {
     fn drop(&mut self) {
-        // SAFETY: Exported 1: `managed` is from `Block::lend`, which wrote a struct of this kind,
-        // and it is not released yet.
+        // SAFETY: Exported 1: `managed` is from `ManagedBlock::lend`, which wrote a struct of this
+        // kind, and it is not released yet.
         let deleter = unsafe { M::deleter(self.managed.as_ptr()) };
         if let Some(deleter) = deleter {
-            // SAFETY: Exported 1: `Block::delete` gets a block of its own type, and this drop makes
-            // the only call.
+            // SAFETY: Exported 1: `ManagedBlock::delete` gets a block of its own type, and this
+            // drop makes the only call.
             unsafe { deleter(self.managed.as_ptr()) }
         }
     }

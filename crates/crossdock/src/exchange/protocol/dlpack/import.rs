@@ -109,8 +109,8 @@ pub unsafe fn import_legacy_writable(tensor: *mut DLManagedTensor) -> Result<DAr
 /// makes the array read-only before it passes it on.
 unsafe fn import<M: Managed>(tensor: *mut M) -> Result<DArray> {
     let foreign =
-        NonNull::new(tensor).map(Foreign).ok_or_else(|| malformed("the pointer to the struct is null"));
-    foreign.and_then(Foreign::into_array).map_err(|error| error.within("importing a DLPack tensor"))
+        NonNull::new(tensor).map(ForeignTensor).ok_or_else(|| malformed("the pointer to the struct is null"));
+    foreign.and_then(ForeignTensor::into_array).map_err(|error| error.within("importing a DLPack tensor"))
 }
 
 /// An exported tensor, not checked yet. Dropping it calls the deleter.
@@ -119,28 +119,29 @@ unsafe fn import<M: Managed>(tensor: *mut M) -> Result<DArray> {
 ///
 /// 1. It points to a struct that meets the clauses of `# Safety` of [`import_versioned`]. Its
 ///    deleter was not called yet, and no other party calls it.
-struct Foreign<M: Managed>(NonNull<M>);
+struct ForeignTensor<M: Managed>(NonNull<M>);
 
-// SAFETY: Foreign 1: clause 6 permits the deleter on any thread; by clause 1 no other party uses
-// the struct, which is plain data otherwise.
-unsafe impl<M: Managed> Send for Foreign<M> {}
+// SAFETY: ForeignTensor 1: clause 6 permits the deleter on any thread; by clause 1 no other party
+// uses the struct, which is plain data otherwise.
+unsafe impl<M: Managed> Send for ForeignTensor<M> {}
 
-impl<M: Managed> Drop for Foreign<M> {
+impl<M: Managed> Drop for ForeignTensor<M> {
     fn drop(&mut self) {
-        // SAFETY: Foreign 1: the pointer leads to a struct of this kind, of whichever version, that
-        // is not released yet.
+        // SAFETY: ForeignTensor 1: the pointer leads to a struct of this kind, of whichever
+        // version, that is not released yet.
         let deleter = unsafe { M::deleter(self.0.as_ptr()) };
         if let Some(deleter) = deleter {
-            // SAFETY: Foreign 1: the deleter was not called yet, and this drop makes the only call.
+            // SAFETY: ForeignTensor 1: the deleter was not called yet, and this drop makes the only
+            // call.
             unsafe { deleter(self.0.as_ptr()) }
         }
     }
 }
 
-impl<M: Managed> Foreign<M> {
+impl<M: Managed> ForeignTensor<M> {
     fn into_array(self) -> Result<DArray> {
-        // SAFETY: Foreign 1: the pointer leads to a struct of this kind, of whichever version, that
-        // is not released yet.
+        // SAFETY: ForeignTensor 1: the pointer leads to a struct of this kind, of whichever
+        // version, that is not released yet.
         let version = unsafe { M::version(self.0.as_ptr()) };
         if version.major != VERSION.major {
             return Err(unsupported(format!(
@@ -149,8 +150,8 @@ impl<M: Managed> Foreign<M> {
             )));
         }
         let (tensor, flags) = {
-            // SAFETY: Foreign 1: the struct is live and no other party writes it; the check above
-            // made sure of its major version, so all fields are there.
+            // SAFETY: ForeignTensor 1: the struct is live and no other party writes it; the check
+            // above made sure of its major version, so all fields are there.
             let managed = unsafe { self.0.as_ref() };
             (*managed.tensor(), managed.flags())
         };
@@ -164,8 +165,8 @@ impl<M: Managed> Foreign<M> {
         let place = place_of(&tensor);
         let abi::DLDataType { code, bits, lanes } = tensor.dtype;
         let dtype = from_dlpack(code, bits, lanes, flags & abi::IS_SUBBYTE_TYPE_PADDED != 0)?;
-        // SAFETY: Foreign 1, clause 2 of `import_versioned`: `shape` and `strides` are null or
-        // point to `ndim` numbers.
+        // SAFETY: ForeignTensor 1, clause 2 of `import_versioned`: `shape` and `strides` are null
+        // or point to `ndim` numbers.
         let layout = unsafe { layout(&tensor, dtype.itemsize()) }?;
         let birth = if flags & abi::IS_COPIED != 0 { Birth::Sole } else { Birth::Aliased };
         let readonly =
@@ -175,9 +176,9 @@ impl<M: Managed> Foreign<M> {
         }
         let begin = begin(&tensor, &layout)?;
         let span = layout.span();
-        // SAFETY: Foreign 1, clauses 4 and 5 of `import_versioned`: the elements, so the bytes that
-        // the layout spans from `begin`, are memory of `place` until the deleter is called,
-        // accessed by other code as `birth` says. `begin` refused what wraps around; what
+        // SAFETY: ForeignTensor 1, clauses 4 and 5 of `import_versioned`: the elements, so the
+        // bytes that the layout spans from `begin`, are memory of `place` until the deleter is
+        // called, accessed by other code as `birth` says. `begin` refused what wraps around; what
         // `READ_ONLY` forbids to write becomes read-only below.
         let buffer = unsafe { Buffer::from_foreign(begin, span.nbytes(), place, birth, move || drop(self)) }?;
         DArray::from_buffer(buffer, dtype, layout, span.low().unsigned_abs()).map(readonly)
@@ -207,9 +208,9 @@ impl<M: Managed> Foreign<M> {
         let offset = usize::try_from(tensor.byte_offset).map_err(|_| {
             overflow(format!("a byte_offset of {} leaves the address space", tensor.byte_offset))
         })?;
-        // SAFETY: Foreign 1, clauses 3 and 5 of `import_versioned`: `data` is an object of the
-        // device's driver, alive until the deleter is called, and other code accesses it as `birth`
-        // says. `keeping` below ties the deleter to the buffer.
+        // SAFETY: ForeignTensor 1, clauses 3 and 5 of `import_versioned`: `data` is an object of
+        // the device's driver, alive until the deleter is called, and other code accesses it as
+        // `birth` says. `keeping` below ties the deleter to the buffer.
         let whole = unsafe { device.wrap_object(tensor.data, birth) }?;
         let whole = whole.ok_or_else(|| unsupported(is_handle()))?;
         DArray::from_buffer(device::keeping(whole, self)?, dtype, layout, offset)

@@ -11,7 +11,7 @@ pub(super) type Deleter<M> = unsafe extern "C" fn(*mut M);
 
 /// One of the two structs that export tensors: [`DLManagedTensorVersioned`] or [`DLManagedTensor`].
 /// Sealed.
-pub trait Managed: sealed::Struct {}
+pub trait Managed: sealed::ManagedStruct {}
 
 impl Managed for DLManagedTensorVersioned {}
 impl Managed for DLManagedTensor {}
@@ -19,7 +19,7 @@ impl Managed for DLManagedTensor {}
 pub(super) mod sealed {
     use super::*;
 
-    pub trait Struct: Sized + 'static {
+    pub trait ManagedStruct: Sized + 'static {
         /// Whether it has flags, and so a read-only flag.
         const HAS_FLAGS: bool;
 
@@ -47,7 +47,7 @@ pub(super) mod sealed {
     }
 }
 
-impl sealed::Struct for DLManagedTensorVersioned {
+impl sealed::ManagedStruct for DLManagedTensorVersioned {
     const HAS_FLAGS: bool = true;
 
     const READ_ONLY: &'static str = "the array is read-only, and DLPack's flag that says so is advisory: copy it, or \
@@ -82,7 +82,7 @@ impl sealed::Struct for DLManagedTensorVersioned {
     }
 }
 
-impl sealed::Struct for DLManagedTensor {
+impl sealed::ManagedStruct for DLManagedTensor {
     const HAS_FLAGS: bool = false;
 
     const READ_ONLY: &'static str = "the array is read-only, and DLPack's legacy struct cannot say so: use the versioned \

@@ -8,7 +8,7 @@ use crate::array::DArray;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
 use crate::exchange::protocol::dlpack::export::{
-    Block, ExportOptions, Exported, Numbers, Words, write_numbers,
+    AxisNumbers, ExportOptions, Exported, ManagedBlock, TensorType, write_numbers,
 };
 use crate::memory::LeaseKind;
 use crate::view::{Reason, Refusal, Request};
@@ -59,7 +59,7 @@ impl Prepared {
     /// ```
     pub fn of(array: &DArray) -> Result<Self, Refusal> {
         let refuse = |reason| Refusal::of(array, &Request::share(), reason);
-        let words = Words::of::<DLManagedTensorVersioned>(array).map_err(refuse)?;
+        let words = TensorType::of::<DLManagedTensorVersioned>(array).map_err(refuse)?;
         let terms = ExportOptions::new().terms::<DLManagedTensorVersioned>();
         terms.mismatch(array.layout()).map_or(Ok(()), |reason| Err(refuse(reason)))?;
         let mut tensor = words.tensor(array).map_err(refuse)?;
@@ -94,7 +94,7 @@ impl Prepared {
         // change.
         let numbers = unsafe { self.numbers.as_ref() };
         let (lengths, steps) = numbers.split_at(numbers.len() / 2);
-        let fill = |shape: &mut Numbers, strides: &mut Numbers| {
+        let fill = |shape: &mut AxisNumbers, strides: &mut AxisNumbers| {
             shape.write_copy_of_slice(lengths);
             strides.write_copy_of_slice(steps);
         };
@@ -102,7 +102,7 @@ impl Prepared {
             let version = options.version::<DLManagedTensorVersioned>()?;
             let lease =
                 options.terms::<DLManagedTensorVersioned>().lease(array.raw()).map_err(Reason::Lease)?;
-            Block::lend((self.tensor, version), self.flags, lease, fill).map_err(Reason::Failed)
+            ManagedBlock::lend((self.tensor, version), self.flags, lease, fill).map_err(Reason::Failed)
         };
         match lend() {
             Ok(managed) => Ok(Exported::in_place(managed)),

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{Class, Entry};
 use crate::exchange::protocol::memory_view::last;
 use crate::exchange::protocol::memory_view::object;
-use crate::view::{Key, Rows};
+use crate::view::{Key, RegistryTable};
 
 /// The limit of classes in a chain of inheritance. A longer chain counts as a cycle.
 const DEEPEST: usize = 64;
@@ -50,9 +50,9 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// All classes ever registered. A value is the `&'static Entry` of the class's producer, or null.
-static CLASSES: Rows<Address> = Rows::new();
+static CLASSES: RegistryTable<Address> = RegistryTable::new();
 /// All producers ever registered: copies, since the caller's struct may move.
-static ENTRIES: Rows<Entry> = Rows::new();
+static ENTRIES: RegistryTable<Entry> = RegistryTable::new();
 
 /// Registers a producer for the objects of a class, and of the classes that inherit from it without
 /// a producer of their own. `entry` is copied.
@@ -119,7 +119,7 @@ unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
 /// Removes the producer of a class, and returns whether the class had one of its own. Views that
 /// are held stay valid, and are released by the producer that exported them.
 pub fn unregister(class: *const Class) -> bool {
-    CLASSES.find(&Address(class.addr())).is_some_and(|row| row.clear())
+    CLASSES.find(&Address(class.addr())).is_some_and(|entry| entry.clear())
 }
 
 /// The producer of a class, its own or inherited.
@@ -136,7 +136,7 @@ pub(super) unsafe fn find(class: *const Class) -> Result<&'static Entry> {
             // requires.
             return Err(unsafe { none(class) });
         }
-        let entry = CLASSES.find(&Address(at.addr())).map_or(ptr::null_mut(), |row| row.value());
+        let entry = CLASSES.find(&Address(at.addr())).map_or(ptr::null_mut(), |entry| entry.value());
         if !entry.is_null() {
             // SAFETY: `try_register` sets values of `CLASSES` to keys of rows of `ENTRIES`, which
             // are never freed or changed.

@@ -5,7 +5,7 @@ use crate::exchange::protocol::memory_view::abi::View;
 use crate::layout::Order;
 
 /// One axis of a view.
-struct Axis {
+struct ViewAxis {
     len: isize,
     stride: Option<isize>,
 }
@@ -71,7 +71,7 @@ impl View {
         let mut is_empty = false;
         for k in 0..rank {
             match axis(k) {
-                Some(Axis { len, .. }) if len >= 0 => is_empty |= len == 0,
+                Some(ViewAxis { len, .. }) if len >= 0 => is_empty |= len == 0,
                 _ => return false,
             }
         }
@@ -84,7 +84,7 @@ impl View {
             return (0..rank).filter_map(axis).filter(|axis| axis.len > 1).count() <= 1;
         }
         for k in 0..rank {
-            let Some(Axis { len, stride }) = axis(inner(order, k, rank)) else { return false };
+            let Some(ViewAxis { len, stride }) = axis(inner(order, k, rank)) else { return false };
             let stride = if self.strides.is_null() { row_major } else { stride };
             if len != 1 {
                 if stride.is_none() || stride != expected {
@@ -138,7 +138,7 @@ impl View {
         for k in 0..rank {
             // SAFETY: `# Safety`: `shape` and `strides` are each null or point to `ndim` numbers;
             // `inner` returns an axis below `rank`, which is `ndim`.
-            let Some(Axis { len, stride }) = (unsafe { self.axis(inner(order, k, rank)) }) else {
+            let Some(ViewAxis { len, stride }) = (unsafe { self.axis(inner(order, k, rank)) }) else {
                 return false;
             };
             if stride != expected {
@@ -155,14 +155,14 @@ impl View {
     ///
     /// 1. `shape` and `strides` are each null or point to `ndim` numbers.
     /// 2. `axis < ndim`.
-    unsafe fn axis(&self, axis: usize) -> Option<Axis> {
+    unsafe fn axis(&self, axis: usize) -> Option<ViewAxis> {
         // SAFETY: clauses 1 and 2 of `# Safety`: `shape` is null or points to `ndim` numbers, and
         // `axis < ndim`.
         let len = unsafe { self.len_of(axis) }.ok()?;
         // SAFETY: clauses 1 and 2 of `# Safety`: `strides` is not null here, so it points to `ndim`
         // numbers, and `axis < ndim`.
         let stride = (!self.strides.is_null()).then(|| unsafe { *self.strides.wrapping_add(axis) });
-        Some(Axis { len, stride })
+        Some(ViewAxis { len, stride })
     }
 
     /// # Safety

@@ -6,14 +6,14 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
-use crate::exchange::protocol::memory_view::loan::Loan;
+use crate::exchange::protocol::memory_view::view_lease::ViewLease;
 use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order, Span, fill_contiguous};
 
 /// A producer's description. Nothing in it is checked yet.
 ///
 /// Each field is read once and by itself. So nothing changes between a check and its use, and no
 /// load of several fields waits for the stores of each.
-pub(super) struct Foreign {
+pub(super) struct ForeignView {
     data: *mut c_void,
     byte_size: isize,
     readonly: u8,
@@ -27,45 +27,46 @@ pub(super) struct Foreign {
 }
 
 /// A parsed format.
-pub(super) struct Items {
+pub(super) struct ParsedFormat {
     format: *const c_char,
     desc: ItemDesc,
 }
 
-impl Foreign {
+impl ForeignView {
     /// # Safety
     ///
-    /// 1. A producer filled in `lent`, and exports what it describes until its `release` is called.
+    /// 1. A producer filled in `filled`, and exports what it describes until its `release` is
+    ///    called.
     /// 2. Until then, `shape`, `strides` and `sub_offsets` are each null or point to `ndim`
     ///    numbers, and `format` is null or a C string.
     #[inline(always)]
-    pub(super) unsafe fn read(lent: &View) -> Self {
+    pub(super) unsafe fn read(filled: &View) -> Self {
         macro_rules! read {
             ($($field:ident),*) => {
-                // SAFETY: the field belongs to `lent`, a reference to an initialised struct, so it
-                // is aligned and can be read.
-                Self { $($field: unsafe { (&raw const lent.$field).read_volatile() },)* }
+                // SAFETY: the field belongs to `filled`, a reference to an initialised struct, so
+                // it is aligned and can be read.
+                Self { $($field: unsafe { (&raw const filled.$field).read_volatile() },)* }
             };
         }
         read!(data, byte_size, readonly, format, item_size, ndim, shape, strides, sub_offsets, private_data)
     }
 
-    /// Checks a foreign struct: the only such function. It stores in `loan` what a consumer's view
-    /// will point to.
+    /// Checks a foreign struct: the only such function. It stores in `view_lease` what a consumer's
+    /// view will point to.
     ///
     /// # Errors
     ///
     /// `is_malformed`, `is_overflow` and `is_unsupported` for contradictions and unknown values,
     /// with both numbers; `is_read_only` and `is_layout` if the view does not meet the flags.
     #[inline(always)]
-    pub(super) fn check(&self, flags: Flags, loan: &mut Loan) -> Result<Items> {
+    pub(super) fn check(&self, flags: Flags, view_lease: &mut ViewLease) -> Result<ParsedFormat> {
         let item_size = self.item_size()?;
-        let items = self.check_format(item_size, loan)?;
+        let items = self.check_format(item_size, view_lease)?;
         match self.ndim.cast_unsigned() {
             rank if rank <= INLINE_RANK && flags.is_modest() && self.sub_offsets.is_null() => {
-                self.check_plain(rank, item_size, flags, loan)?;
+                self.check_plain(rank, item_size, flags, view_lease)?;
             }
-            _ => self.check_any(item_size, flags, loan)?,
+            _ => self.check_any(item_size, flags, view_lease)?,
         }
         Ok(items)
     }
@@ -73,7 +74,7 @@ impl Foreign {
     /// Fills in the consumer's view from checked values; all but the object and the hub's private
     /// field.
     #[inline(always)]
-    pub(super) fn fill_in(&self, items: &Items, loan: &Loan, view: &mut View) {
+    pub(super) fn fill_in(&self, items: &ParsedFormat, view_lease: &ViewLease, view: &mut View) {
         view.data = self.data;
         view.byte_size = self.byte_size;
         // C compilers take a `bool` to be one or zero.
@@ -82,14 +83,20 @@ impl Foreign {
         view.item_size = self.item_size;
         view.item_desc = items.desc;
         view.private_data = self.private_data;
-        loan.point(self.ndim.cast_unsigned(), view);
+        view_lease.point(self.ndim.cast_unsigned(), view);
     }
 
     /// For few axes, without pointers to follow and in any order: without a layout, which costs
     /// more.
     #[inline(always)]
-    fn check_plain(&self, rank: usize, item_size: usize, flags: Flags, loan: &mut Loan) -> Result<()> {
-        let (shape, strides) = loan.axes(rank);
+    fn check_plain(
+        &self,
+        rank: usize,
+        item_size: usize,
+        flags: Flags,
+        view_lease: &mut ViewLease,
+    ) -> Result<()> {
+        let (shape, strides) = view_lease.axes(rank);
         self.read_lengths(item_size, shape)?;
         self.read_strides(item_size, shape, strides)?;
         let (nbytes, span) = Span::measure(shape, strides, item_size)?;
@@ -100,15 +107,15 @@ impl Foreign {
     /// For any number of axes and any flags.
     #[cold]
     #[inline(never)]
-    fn check_any(&self, item_size: usize, flags: Flags, loan: &mut Loan) -> Result<()> {
+    fn check_any(&self, item_size: usize, flags: Flags, view_lease: &mut ViewLease) -> Result<()> {
         let layout = self.layout(item_size)?;
         self.check_extent(layout.nbytes(), layout.span(), (layout.shape(), layout.strides()))?;
         self.check_writable(flags)?;
         flags.check_layout(&layout)?;
-        loan.keep_layout(&layout);
+        view_lease.keep_layout(&layout);
         if let Some(suboffsets) = layout.suboffsets() {
             let in_c = |suboffset: &Option<isize>| suboffset.unwrap_or(-1);
-            loan.keep_suboffsets(suboffsets.iter().map(in_c).collect());
+            view_lease.keep_suboffsets(suboffsets.iter().map(in_c).collect());
         }
         Ok(())
     }
@@ -127,8 +134,8 @@ impl Foreign {
         }
         let (mut lengths, mut distances) = (vec![0; rank], vec![0; rank]);
         self.read_lengths(item_size, &mut lengths)?;
-        // SAFETY: clause 2 of `Foreign::read`: `sub_offsets` is null or points to `ndim` numbers,
-        // and `rank` is `ndim`.
+        // SAFETY: clause 2 of `ForeignView::read`: `sub_offsets` is null or points to `ndim`
+        // numbers, and `rank` is `ndim`.
         match unsafe { suboffsets(self.sub_offsets, rank) }? {
             Some(suboffsets) if self.strides.is_null() => Err(malformed(format!(
                 "it follows pointers (suboffsets {suboffsets:?}) and its strides are null"
@@ -150,7 +157,7 @@ impl Foreign {
             return self.count(item_size, lengths);
         }
         for (axis, len) in lengths.iter_mut().enumerate() {
-            // SAFETY: clause 2 of `Foreign::read`: `shape` is not null (checked above), so it
+            // SAFETY: clause 2 of `ForeignView::read`: `shape` is not null (checked above), so it
             // points to `ndim` numbers; both callers pass a slice of `ndim` lengths.
             *len = length(axis, unsafe { self.shape.wrapping_add(axis).read_unaligned() })?;
         }
@@ -183,7 +190,7 @@ impl Foreign {
             return fill_contiguous(lengths, item_size, Order::RowMajor, strides);
         }
         for (axis, stride) in strides.iter_mut().enumerate() {
-            // SAFETY: clause 2 of `Foreign::read`: `strides` is not null (checked above), so it
+            // SAFETY: clause 2 of `ForeignView::read`: `strides` is not null (checked above), so it
             // points to `ndim` numbers; both callers pass a slice of `ndim` strides.
             *stride = unsafe { self.strides.wrapping_add(axis).read_unaligned() };
         }
@@ -235,33 +242,34 @@ impl Foreign {
 
     /// Parses the format, or makes one if it is null, and compares it with the item size.
     #[inline(always)]
-    fn check_format(&self, said: usize, loan: &mut Loan) -> Result<Items> {
+    fn check_format(&self, said: usize, view_lease: &mut ViewLease) -> Result<ParsedFormat> {
         let mut format = self.format;
         if format.is_null() {
             format = match said {
                 0 => return Err(malformed("it has no format and an item_size of 0: it was not filled in")),
                 1 => c"C".as_ptr(),
-                _ => loan.keep_bytes(BytesFormat::new(said)).as_ptr(),
+                _ => view_lease.keep_bytes(BytesFormat::new(said)).as_ptr(),
             };
         }
         // SAFETY: the format is not null here: it is the producer's C string (clause 2 of
-        // `Foreign::read`), a literal, or text that `loan` just stored, with a zero behind it.
+        // `ForeignView::read`), a literal, or text that `view_lease` just stored, with a zero
+        // behind it.
         let text = unsafe { format::read(format) }?;
         if let Some((_, component)) = format::known(text) {
             check_item_size(said, component.size, text)?;
-            return Ok(Items { format, desc: ItemDesc { components: component, length: 1 } });
+            return Ok(ParsedFormat { format, desc: ItemDesc { components: component, length: 1 } });
         }
-        Ok(Items { format, desc: parse(text, said, loan)? })
+        Ok(ParsedFormat { format, desc: parse(text, said, view_lease)? })
     }
 }
 
 #[inline(never)]
-fn parse(text: &[u8], said: usize, loan: &mut Loan) -> Result<ItemDesc> {
+fn parse(text: &[u8], said: usize, view_lease: &mut ViewLease) -> Result<ItemDesc> {
     let template = format::parse(text)?;
     check_item_size(said, template.item_size(), text)?;
     let components = match template.as_static() {
         Some(components) => components,
-        None => loan.keep_template(template).components(),
+        None => view_lease.keep_template(template).components(),
     };
     Ok(ItemDesc { components: components.as_ptr(), length: components.len() })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::element::DType;
 use crate::element::dialect::pack::{self, Component, Template};
 use crate::error::{Error, Kind, Result};
-use crate::view::{Key, Rows};
+use crate::view::{Key, RegistryTable};
 
 /// The limit of a template's length in bytes.
 const LONGEST: usize = 1 << 16;
@@ -46,7 +46,7 @@ impl BytesFormat {
     pub(super) const EMPTY: Self = Self([0; 24]);
 
     pub(super) fn new(item_size: usize) -> Self {
-        let mut text = Text { bytes: [0; 24], len: 0 };
+        let mut text = InlineText { bytes: [0; 24], len: 0 };
         let _fits = write!(text, "C{item_size}");
         Self(text.bytes)
     }
@@ -57,12 +57,12 @@ impl BytesFormat {
 }
 
 /// Text in its own storage, followed by a zero.
-struct Text {
+struct InlineText {
     bytes: [u8; 24],
     len: usize,
 }
 
-impl Write for Text {
+impl Write for InlineText {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         let end = self.len + text.len();
         let place = self.bytes[..23].get_mut(self.len..end).ok_or(std::fmt::Error)?;
@@ -79,7 +79,7 @@ pub(super) struct Spelling {
 }
 
 /// The format of an array's items, ready for a view.
-pub(super) struct Format {
+pub(super) struct ItemFormat {
     pub(super) text: *const c_char,
     pub(super) components: *const Component,
     pub(super) length: usize,
@@ -89,10 +89,10 @@ pub(super) struct Format {
 
 // SAFETY: the pointers lead to constants, or to the text and the components in `shared`, which are
 // never changed and live as long.
-unsafe impl Send for Format {}
-// SAFETY: `&Format` permits only reads of constants, or of the text and the components in `shared`,
-// which are never changed.
-unsafe impl Sync for Format {}
+unsafe impl Send for ItemFormat {}
+// SAFETY: `&ItemFormat` permits only reads of constants, or of the text and the components in
+// `shared`, which are never changed.
+unsafe impl Sync for ItemFormat {}
 
 /// A scalar's template, filled up with zeros.
 type Short = [u8; 4];
@@ -106,7 +106,7 @@ impl Key for Short {
 
 /// All scalar templates parsed so far, of which there are few: each is a constant from then on. A
 /// value is its component, in a static table.
-static SCALARS: Rows<Short> = Rows::new();
+static SCALARS: RegistryTable<Short> = RegistryTable::new();
 
 #[inline]
 fn short(text: &[u8]) -> Option<Short> {
@@ -154,7 +154,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Template> {
     Ok(template)
 }
 
-impl Format {
+impl ItemFormat {
     /// # Errors
     ///
     /// If no template describes the dtype, naming the part.

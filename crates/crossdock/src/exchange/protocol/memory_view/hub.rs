@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{Class, Entry, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
-use crate::exchange::protocol::memory_view::foreign::Foreign;
-use crate::exchange::protocol::memory_view::loan::{Lender, Loan, Producer};
+use crate::exchange::protocol::memory_view::foreign::ForeignView;
 use crate::exchange::protocol::memory_view::object::{self, ArrayObject};
 use crate::exchange::protocol::memory_view::records;
-use crate::exchange::protocol::memory_view::state::Refused;
+use crate::exchange::protocol::memory_view::state::ClaimError;
+use crate::exchange::protocol::memory_view::view_lease::{Lender, ReleaseCall, ViewLease};
 use crate::exchange::protocol::memory_view::{classes, last};
 
 /// Requests a view of an object, and fills it in. On success the view meets the flags, whatever the
@@ -80,7 +80,7 @@ unsafe fn get_of_producer(
     let mut record = records::take()?;
     // SAFETY: clause 1 of `# Safety` is that of `ask`, and `find` returned the producer of the
     // object's class.
-    let viewed = match unsafe { ask(obj, entry, record.loan(), view, flags) } {
+    let viewed = match unsafe { ask(obj, entry, record.view_lease(), view, flags) } {
         Ok(viewed) => viewed,
         // SAFETY: clause 2 of `# Safety`, and clause 1 of `get`: `class` is null or points to a
         // class.
@@ -105,7 +105,7 @@ unsafe fn get_of_producer(
 unsafe fn ask(
     obj: *mut c_void,
     entry: &Entry,
-    loan: &mut Loan,
+    view_lease: &mut ViewLease,
     view: *mut View,
     flags: Flags,
 ) -> Result<*mut c_void> {
@@ -120,31 +120,31 @@ unsafe fn ask(
     let Some(get) = entry.get else {
         return Err(Error::new(Kind::Refused, "the producer has no `get`"));
     };
-    loan.lent = View::EMPTY;
+    view_lease.filled = View::EMPTY;
     // SAFETY: clause 2 of `# Safety`, and clause 2 of `get`: the producer may be called for the
-    // object; the struct is the record's, borrowed by `loan` alone.
-    if unsafe { get(obj, &raw mut loan.lent, flags.bits()) } == 0 {
+    // object; the struct is the record's, borrowed by `view_lease` alone.
+    if unsafe { get(obj, &raw mut view_lease.filled, flags.bits()) } == 0 {
         return Err(said_no(&format!("the producer gave no view for {flags}"), ", and no reason", before));
     }
-    let viewed = if loan.lent.obj.is_null() { obj } else { loan.lent.obj };
-    let producer = Producer { obj: viewed, release: entry.release };
+    let viewed = if view_lease.filled.obj.is_null() { obj } else { view_lease.filled.obj };
+    let producer = ReleaseCall { obj: viewed, release: entry.release };
     // SAFETY: the producer's `get` reported success, so by clauses 3 and 4 of `register` the struct
     // is filled in, and valid until its `release`.
-    let foreign = unsafe { Foreign::read(&loan.lent) };
-    match foreign.check(flags, loan) {
+    let foreign = unsafe { ForeignView::read(&view_lease.filled) };
+    match foreign.check(flags, view_lease) {
         Ok(items) => {
             // SAFETY: clause 3 of `get`: `view` is not null here, and no other code uses the
             // struct; every pattern of bits is a `View`.
             let view = unsafe { &mut *view };
             view.obj = viewed;
-            foreign.fill_in(&items, loan, view);
-            loan.lender = Lender::Producer(producer);
+            foreign.fill_in(&items, view_lease, view);
+            view_lease.lender = Lender::Producer(producer);
             Ok(viewed)
         }
         Err(error) => {
-            // SAFETY: clauses 1 and 2 of `take_back`: the producer filled in `loan.lent` above, and
-            // no other call has its view, so it was not released yet.
-            let _taken = unsafe { producer.take_back(&mut loan.lent) };
+            // SAFETY: clauses 1 and 2 of `take_back`: the producer filled in `view_lease.filled`
+            // above, and no other call has its view, so it was not released yet.
+            let _taken = unsafe { producer.take_back(&mut view_lease.filled) };
             Err(error)
         }
     }
@@ -162,18 +162,18 @@ fn said_no(what: &str, silent: &str, before: last::Mark) -> Error {
     Error::new(Kind::Refused, text)
 }
 
-impl Producer {
+impl ReleaseCall {
     /// Releases the producer's view, and returns whether the producer accepted that.
     ///
     /// # Safety
     ///
-    /// 1. `lent` is the struct that this producer filled in.
+    /// 1. `filled` is the struct that this producer filled in.
     /// 2. It was not released yet.
-    unsafe fn take_back(self, lent: &mut View) -> bool {
+    unsafe fn take_back(self, filled: &mut View) -> bool {
         match self.release {
             // SAFETY: clauses 1 and 2 of `# Safety`: the callback gets the object and the struct of
             // a view that is not released, as clause 2 of `register` permits.
-            Some(release) => (unsafe { release(self.obj, lent) }) != 0,
+            Some(release) => (unsafe { release(self.obj, filled) }) != 0,
             None => true,
         }
     }
@@ -212,11 +212,11 @@ pub unsafe fn release(view: *mut View) -> bool {
         Ok(claimed) => claimed,
         Err(refused) => return not_released(refused),
     };
-    let loan = claimed.loan();
-    if let Lender::Producer(producer) = loan.lender {
+    let view_lease = claimed.view_lease();
+    if let Lender::Producer(producer) = view_lease.lender {
         // SAFETY: clauses 1 and 2 of `take_back`: the record holds the struct that the producer
         // filled in, and `claim` admits one call until the view is released.
-        if !unsafe { producer.take_back(&mut loan.lent) } {
+        if !unsafe { producer.take_back(&mut view_lease.filled) } {
             return not_taken();
         }
     }
@@ -240,13 +240,13 @@ const _: () = assert!(size_of::<Emptied>() == std::mem::offset_of!(View, reserve
 
 #[cold]
 #[inline(never)]
-fn not_released(refused: Refused) -> bool {
+fn not_released(refused: ClaimError) -> bool {
     let text = match refused {
-        Refused::Over => "the view, or a copy of it, was released before",
-        Refused::Busy => {
+        ClaimError::Over => "the view, or a copy of it, was released before",
+        ClaimError::Busy => {
             "the view is being released by another thread, or by the release that it is called in"
         }
-        Refused::Unknown => "the view was not given by this hub, or was released before",
+        ClaimError::Unknown => "the view was not given by this hub, or was released before",
     };
     last::keep(&Error::new(Kind::Refused, text));
     false

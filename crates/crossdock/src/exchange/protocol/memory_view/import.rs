@@ -9,9 +9,9 @@ use crate::element::dialect::pack;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::View;
 use crate::exchange::protocol::memory_view::flags::Flags;
-use crate::exchange::protocol::memory_view::foreign::Foreign;
-use crate::exchange::protocol::memory_view::loan::Loan;
+use crate::exchange::protocol::memory_view::foreign::ForeignView;
 use crate::exchange::protocol::memory_view::object::{self, ArrayObject};
+use crate::exchange::protocol::memory_view::view_lease::ViewLease;
 use crate::exchange::protocol::memory_view::{classes, format, hub, last};
 use crate::layout::Layout;
 use crate::memory::{Birth, Place};
@@ -53,7 +53,7 @@ unsafe fn try_import(obj: *mut c_void, flags: Flags) -> Result<DArray> {
             return unsafe { &*obj.cast::<ArrayObject>() }.hand_over(flags);
         }
     }
-    let mut held = Held(View::EMPTY);
+    let mut held = HeldView(View::EMPTY);
     // SAFETY: clause 1 of `import` covers the object; the struct is this function's own variable,
     // so no other code uses it.
     unsafe { hub::get(obj, &mut held.0, flags) }?;
@@ -66,27 +66,27 @@ unsafe fn try_import(obj: *mut c_void, flags: Flags) -> Result<DArray> {
 ///
 /// 1. It is empty, or filled in by [`hub::get`] and not released; no other code has a copy that
 ///    releases it.
-struct Held(View);
+struct HeldView(View);
 
 // SAFETY: a view may be released on any thread (clause 2 of `register`), and its pointers lead to
 // memory of the hub and the producer that lives until then.
-unsafe impl Send for Held {}
+unsafe impl Send for HeldView {}
 
-impl Drop for Held {
+impl Drop for HeldView {
     fn drop(&mut self) {
         if !self.0.reserved.is_null() {
-            // SAFETY: Held 1: the field is set, so the hub filled in the view; the array that used
-            // its memory was dropped before, or never made.
+            // SAFETY: HeldView 1: the field is set, so the hub filled in the view; the array that
+            // used its memory was dropped before, or never made.
             let _taken = unsafe { hub::release(&mut self.0) };
         }
     }
 }
 
-impl Held {
+impl HeldView {
     fn into_array(self) -> Result<DArray> {
         let view = self.0;
-        // SAFETY: Held 1: `hub::get` checked the view, and holds it until `self` is dropped; clause
-        // 2 of `import` covers pointers that suboffsets follow.
+        // SAFETY: HeldView 1: `hub::get` checked the view, and holds it until `self` is dropped;
+        // clause 2 of `import` covers pointers that suboffsets follow.
         unsafe { array_of(&view, move || drop(self)) }
     }
 }
@@ -102,7 +102,7 @@ impl Held {
 /// use crossdock::bindings::memory_view::{self, Flags, View};
 ///
 /// let (samples, shape) = ([1.5f32, 2.5, 3.5, 4.5], [2, 2]);
-/// let lent = View {
+/// let filled = View {
 ///     data: samples.as_ptr().cast_mut().cast(),
 ///     byte_size: 16,
 ///     readonly: 1,
@@ -113,7 +113,7 @@ impl Held {
 ///     ..View::EMPTY
 /// };
 /// // SAFETY: what the struct points to outlives the array.
-/// let array = unsafe { memory_view::adopt(&lent, Flags::SIMPLE, || println!("given back")) }?;
+/// let array = unsafe { memory_view::adopt(&filled, Flags::SIMPLE, || println!("given back")) }?;
 /// assert_eq!((array.strides(), array.get(&[1, 0])?.as_f64()), (&[8, 4][..], Some(3.5)));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
@@ -130,23 +130,23 @@ impl Held {
 /// 2. Until then, the elements that shape and strides reach are as in clause 4 of
 ///    [`register`](super::register).
 /// 3. The pointers of an indirect array are as in clause 2 of [`import`].
-pub unsafe fn adopt<F: FnOnce() + Send + 'static>(lent: &View, flags: Flags, release: F) -> Result<DArray> {
-    let (mut view, mut loan) = (View::EMPTY, Loan::NONE);
-    let release = Release(Some(release));
+pub unsafe fn adopt<F: FnOnce() + Send + 'static>(filled: &View, flags: Flags, release: F) -> Result<DArray> {
+    let (mut view, mut view_lease) = (View::EMPTY, ViewLease::NONE);
+    let release = CallOnDrop(Some(release));
     // SAFETY: clause 1 of `# Safety`: the pointers are each null, or lead to `ndim` numbers or a C
     // string, until `release` is called.
-    let foreign = unsafe { Foreign::read(lent) };
-    let items = foreign.check(flags, &mut loan)?;
-    foreign.fill_in(&items, &loan, &mut view);
-    // SAFETY: clause 1 of `array_of`: `check` passed, and `loan` holds the view's numbers until
-    // this returns. Clauses 2 and 3 of `# Safety` are those of `array_of`.
+    let foreign = unsafe { ForeignView::read(filled) };
+    let items = foreign.check(flags, &mut view_lease)?;
+    foreign.fill_in(&items, &view_lease, &mut view);
+    // SAFETY: clause 1 of `array_of`: `check` passed, and `view_lease` holds the view's numbers
+    // until this returns. Clauses 2 and 3 of `# Safety` are those of `array_of`.
     unsafe { array_of(&view, move || drop(release)) }
 }
 
 /// Calls a function once, when it is dropped.
-struct Release<F: FnOnce()>(Option<F>);
+struct CallOnDrop<F: FnOnce()>(Option<F>);
 
-impl<F: FnOnce()> Drop for Release<F> {
+impl<F: FnOnce()> Drop for CallOnDrop<F> {
     fn drop(&mut self) {
         if let Some(release) = self.0.take() {
             release();
@@ -156,13 +156,13 @@ impl<F: FnOnce()> Drop for Release<F> {
 
 /// # Safety
 ///
-/// 1. [`Foreign::check`] passed for the view, whose shape, strides, suboffsets and format live
+/// 1. [`ForeignView::check`] passed for the view, whose shape, strides, suboffsets and format live
 ///    during the call.
 /// 2. Until `release` is called, the elements are as in clause 4 of [`register`](super::register).
 /// 3. The pointers of an indirect array are as in clause 2 of [`import`].
 unsafe fn array_of(view: &View, release: impl FnOnce() + Send + 'static) -> Result<DArray> {
     // An error before the memory owns `release` drops it, which calls it.
-    let release = Release(Some(release));
+    let release = CallOnDrop(Some(release));
     // SAFETY: clause 1 of `# Safety`: the view is checked, and its format, shape, strides and
     // suboffsets live during the call.
     let (dtype, layout) = (unsafe { dtype_of(view) }?, unsafe { layout_of(view) }?);
@@ -187,7 +187,7 @@ unsafe fn array_of(view: &View, release: impl FnOnce() + Send + 'static) -> Resu
 
 /// # Safety
 ///
-/// 1. [`Foreign::check`] passed for the view.
+/// 1. [`ForeignView::check`] passed for the view.
 /// 2. Its format lives during the call.
 unsafe fn dtype_of(view: &View) -> Result<DType> {
     // SAFETY: clauses 1 and 2 of `# Safety`: a checked view has a format that is a C string, alive
@@ -198,7 +198,7 @@ unsafe fn dtype_of(view: &View) -> Result<DType> {
 
 /// # Safety
 ///
-/// 1. [`Foreign::check`] passed for the view.
+/// 1. [`ForeignView::check`] passed for the view.
 /// 2. Its shape, strides and suboffsets live during the call.
 unsafe fn layout_of(view: &View) -> Result<Layout> {
     let View { ndim, shape, strides, sub_offsets, item_size, .. } = *view;

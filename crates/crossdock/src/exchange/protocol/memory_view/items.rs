@@ -84,9 +84,9 @@ impl View {
         // writes during the call.
         let reserved = unsafe { (*view).reserved };
         // SAFETY: clause 2 of `# Safety`: the view is not released during the call, which outlives
-        // the use of `loan`.
-        let loan = unsafe { records::look(reserved) };
-        let desc = match loan.and_then(|loan| loan.template()) {
+        // the use of `view_lease`.
+        let view_lease = unsafe { records::find_view_lease(reserved) };
+        let desc = match view_lease.and_then(|view_lease| view_lease.template()) {
             Some(template) => desc_of(template.components()),
             None if format.is_null() => return Ok(()),
             None => {
@@ -105,9 +105,9 @@ impl View {
         unsafe { AtomicUsize::from_ptr(length) }.store(desc.length, Ordering::Relaxed);
         let components = desc.components.cast_mut();
         let first = place.compare_exchange(ptr::null_mut(), components, Ordering::Release, Ordering::Relaxed);
-        if first.is_err() && loan.is_none() {
-            // SAFETY: clauses 1 and 2 of `free`: without a loan, `ItemDesc::of` made `desc` above,
-            // and the failed exchange did not publish it.
+        if first.is_err() && view_lease.is_none() {
+            // SAFETY: clauses 1 and 2 of `free`: without a view lease, `ItemDesc::of` made `desc`
+            // above, and the failed exchange did not publish it.
             unsafe { desc.free() };
         }
         Ok(())

@@ -13,10 +13,10 @@ use crate::error::Error;
 static REFUSALS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    static LAST: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<KeptRefusal>> = const { RefCell::new(None) };
 }
 
-struct Kept {
+struct KeptRefusal {
     number: u64,
     text: CString,
 }
@@ -37,8 +37,8 @@ pub(super) fn since(mark: Mark) -> Option<String> {
     read(|kept| (kept.number >= mark.0).then(|| kept.text.to_string_lossy().into_owned())).flatten()
 }
 
-fn read<T>(read: impl FnOnce(&Kept) -> T) -> Option<T> {
-    let last = |last: &RefCell<Option<Kept>>| last.try_borrow().ok()?.as_ref().map(read);
+fn read<T>(read: impl FnOnce(&KeptRefusal) -> T) -> Option<T> {
+    let last = |last: &RefCell<Option<KeptRefusal>>| last.try_borrow().ok()?.as_ref().map(read);
     LAST.try_with(last).ok().flatten()
 }
 
@@ -60,7 +60,7 @@ pub fn keep_refusal(why: &dyn fmt::Display) {
     let _ending = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             let number = REFUSALS.fetch_add(1, Ordering::Relaxed);
-            *last = Some(Kept { number, text });
+            *last = Some(KeptRefusal { number, text });
         }
     });
 }

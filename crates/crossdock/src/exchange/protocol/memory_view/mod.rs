@@ -31,10 +31,11 @@
 //! | `foreign.rs` | the only check of what a producer of C filled in |
 //! | `records.rs`, `state.rs` | the views in use, by number and generation; who releases one |
 //! | `classes.rs` | producers by class of C, in a table that is read without a lock |
-//! | `standing.rs`, `import.rs` | exports to, and imports from, another hub such as Ruby's |
+//! | `cached_export.rs`, `import.rs` | exports to, and imports from, another hub such as Ruby's |
 
 pub(crate) mod abi;
 mod access;
+pub(crate) mod cached_export;
 mod classes;
 pub(crate) mod contiguous;
 mod flags;
@@ -44,11 +45,10 @@ pub(crate) mod hub;
 pub(crate) mod import;
 mod items;
 pub(crate) mod last;
-mod loan;
 pub(crate) mod object;
 mod records;
-pub(crate) mod standing;
 mod state;
+mod view_lease;
 
 pub use self::abi::{Class, Entry, ItemDesc, View};
 pub use self::classes::{register, unregister};

@@ -10,9 +10,9 @@ use crate::element::dialect::pack;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{Class, ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
-use crate::exchange::protocol::memory_view::format::Format;
-use crate::exchange::protocol::memory_view::loan::Lender;
+use crate::exchange::protocol::memory_view::format::ItemFormat;
 use crate::exchange::protocol::memory_view::records;
+use crate::exchange::protocol::memory_view::view_lease::Lender;
 use crate::memory::{LeaseKind, Protocols};
 use crate::view::{Access, Terms};
 
@@ -50,7 +50,7 @@ pub struct ArrayObject {
     class: *const Class,
     array: DArray,
     /// The error, if no template describes the dtype.
-    format: Result<Format>,
+    format: Result<ItemFormat>,
 }
 
 // SAFETY: the class pointer leads to a static constant; the array and the format are `Send` by
@@ -64,7 +64,7 @@ impl ArrayObject {
     /// An object for an array. O(1) for scalars, otherwise O(fields), with a heap block. If no pack
     /// template describes the dtype, requests for views are refused with the part in question.
     pub fn new(array: DArray) -> Self {
-        let format = Format::new(array.dtype());
+        let format = ItemFormat::new(array.dtype());
         Self { class: &CLASS, array, format }
     }
 
@@ -72,7 +72,7 @@ impl ArrayObject {
     /// `C`, a complex number two floats. (See [`pack::to_pack_approximately`].)
     #[doc(hidden)]
     pub fn approximated(array: DArray) -> Self {
-        let format = pack::to_pack_approximately(array.dtype()).and_then(Format::spelt);
+        let format = pack::to_pack_approximately(array.dtype()).and_then(ItemFormat::spelt);
         Self { class: &CLASS, array, format }
     }
 
@@ -99,8 +99,8 @@ impl ArrayObject {
         let suboffsets = layout.suboffsets().map(in_c).transpose()?;
         let mut record = records::take()?;
         let lease = Terms::new(Protocols::MEMORY_VIEW, Access::Only(kind)).lease(raw)?;
-        let loan = record.loan();
-        loan.lender = Lender::Array(lease);
+        let view_lease = record.view_lease();
+        view_lease.lender = Lender::Array(lease);
         view.obj = self.as_ptr();
         view.data = raw.ptr().as_ptr().cast();
         view.byte_size = layout.nbytes() as isize;
@@ -109,13 +109,13 @@ impl ArrayObject {
         view.item_size = layout.itemsize() as isize;
         view.item_desc = ItemDesc { components: format.components, length: format.length };
         view.private_data = ptr::null_mut();
-        loan.keep_layout(layout);
+        view_lease.keep_layout(layout);
         if let Some(suboffsets) = suboffsets {
-            loan.keep_suboffsets(suboffsets);
+            view_lease.keep_suboffsets(suboffsets);
         }
-        loan.point(layout.rank(), view);
+        view_lease.point(layout.rank(), view);
         if let Some(spelling) = &format.shared {
-            loan.keep_spelling(Arc::clone(spelling));
+            view_lease.keep_spelling(Arc::clone(spelling));
         }
         view.reserved = record.publish(view.obj);
         Ok(())
@@ -134,7 +134,7 @@ impl ArrayObject {
 
     /// The format of its items.
     #[inline]
-    pub(super) fn format(&self) -> Result<&Format> {
+    pub(super) fn format(&self) -> Result<&ItemFormat> {
         self.format.as_ref().map_err(|_| self.unsaid())
     }
 

@@ -1,7 +1,7 @@
 //! The hub's record of each view: what shape and strides point to, and what the release needs.
 //!
 //! ```text
-//!   View::reserved = generation, number ──> Slot { state, loan }          in chunks that are never freed
+//!   View::reserved = generation, number ──> ViewRecord { state, lease }        in chunks that are never freed
 //!                                             │ free
 //!          list of the thread ── (too many, or none) ── list of all ── never used so far
 //! ```
@@ -17,23 +17,23 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::memory_view::loan::Loan;
-use crate::exchange::protocol::memory_view::state::{GENERATIONS, Refused, State};
-use crate::pool::slot;
+use crate::exchange::protocol::memory_view::state::{ClaimError, GENERATIONS, RecordState};
+use crate::exchange::protocol::memory_view::view_lease::ViewLease;
+use crate::pool::thread_index;
 
-/// The size of the first chunk, which is static; each further one has twice as many slots as the
+/// The size of the first chunk, which is static; each further one has twice as many records as the
 /// one before.
 const FIRST: u32 = 32;
 const CHUNKS: usize = 19;
 /// The limit of views at a time.
 const MOST: u32 = FIRST * ((1 << CHUNKS) - 1);
-/// The limit of slots in a thread's own list.
+/// The limit of records in a thread's own list.
 const KEPT: u32 = 16;
 
-/// The `next` of a slot that belongs to a [`Reserved`].
+/// The `next` of a record that belongs to a [`Reserved`].
 const RESERVED: u32 = u32::MAX;
 
-/// Bits of [`View::reserved`](super::View) for the number of the slot; the generation has the
+/// Bits of [`View::reserved`](super::View) for the number of the record; the generation has the
 /// others.
 const NUMBER_BITS: u32 = 24;
 const _: () = assert!(MOST < 1 << NUMBER_BITS && GENERATIONS <= 1 << (64 - NUMBER_BITS));
@@ -42,77 +42,79 @@ const _: () = assert!(MOST < 1 << NUMBER_BITS && GENERATIONS <= 1 << (64 - NUMBE
 ///
 /// # Invariants
 ///
-/// 1. Only the owner of the slot accesses `loan`: the one who took it from a list, or claimed it.
-///    While the slot is live, `loan` does not change.
-/// 2. A free slot that was used before is in at most one list; `next` is the number of the slot
-///    behind it plus 1, or 0. A slot that is [`Reserved`] is in none, and `next` is [`RESERVED`].
+/// 1. Only the owner of the record accesses `view_lease`: the one who took it from a list, or
+///    claimed it. While the record is live, `view_lease` does not change.
+/// 2. A free record that was used before is in at most one list; `next` is the number of the record
+///    behind it plus 1, or 0. A record that is [`Reserved`] is in none, and `next` is [`RESERVED`].
 #[repr(align(64))]
-struct Slot {
-    state: State,
+struct ViewRecord {
+    state: RecordState,
     next: AtomicU32,
     /// The view's object, for [`count`] only.
     object: AtomicPtr<c_void>,
-    loan: UnsafeCell<Loan>,
+    view_lease: UnsafeCell<ViewLease>,
 }
 
-// SAFETY: Slot 1: one thread at a time owns the loan, which is `Send` and may be released by any;
-// while it is live, it is only read. The other fields are atomic.
-unsafe impl Sync for Slot {}
+// SAFETY: ViewRecord 1: one thread at a time owns the view_lease, which is `Send` and may be
+// released by any; while it is live, it is only read. The other fields are atomic.
+unsafe impl Sync for ViewRecord {}
 
-impl Slot {
+impl ViewRecord {
     const fn new() -> Self {
         Self {
-            state: State::new(),
+            state: RecordState::new(),
             next: AtomicU32::new(0),
             object: AtomicPtr::new(ptr::null_mut()),
-            loan: UnsafeCell::new(Loan::NONE),
+            view_lease: UnsafeCell::new(ViewLease::NONE),
         }
     }
 }
 
-static FIRST_CHUNK: [Slot; FIRST as usize] = [const { Slot::new() }; FIRST as usize];
+static FIRST_CHUNK: [ViewRecord; FIRST as usize] = [const { ViewRecord::new() }; FIRST as usize];
 
-/// Chunk `n + 1`: null, or `FIRST << n + 1` leaked slots.
-static MORE_CHUNKS: [AtomicPtr<Slot>; CHUNKS - 1] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS - 1];
+/// Chunk `n + 1`: null, or `FIRST << n + 1` leaked records.
+static MORE_CHUNKS: [AtomicPtr<ViewRecord>; CHUNKS - 1] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS - 1];
 
-/// The number of slots ever used.
+/// The number of records ever used.
 static USED: AtomicU32 = AtomicU32::new(0);
 
-/// The shared list: the number of its first slot plus 1, or 0; in the upper half a count that every
-/// change increments, so that a list that changed meanwhile is not mistaken for the one that was
-/// read.
+/// The shared list: the number of its first record plus 1, or 0; in the upper half a count that
+/// every change increments, so that a list that changed meanwhile is not mistaken for the one that
+/// was read.
 static SHARED: AtomicU64 = AtomicU64::new(0);
 
-/// The list of slots that one thread released.
+/// The list of records that one thread released.
 ///
 /// # Invariants
 ///
 /// 1. Only the thread with this index accesses it.
 #[repr(align(64))]
 struct Local {
-    /// The number of its first slot plus 1, or 0.
+    /// The number of its first record plus 1, or 0.
     head: Cell<u32>,
     len: Cell<u32>,
 }
 
-struct Locals([Local; slot::SLOTS]);
+struct Locals([Local; thread_index::INDEXED_THREADS]);
 
-// SAFETY: Local 1: `slot::current` is unique among running threads, so each thread accesses only
-// its own entry; the index passes to the next thread with a happens-before edge.
+// SAFETY: Local 1: `thread_index::current` is unique among running threads, so each thread accesses
+// only its own entry; the index passes to the next thread with a happens-before edge.
 unsafe impl Sync for Locals {}
 
-static LOCALS: Locals = Locals([const { Local { head: Cell::new(0), len: Cell::new(0) } }; slot::SLOTS]);
+static LOCALS: Locals =
+    Locals([const { Local { head: Cell::new(0), len: Cell::new(0) } }; thread_index::INDEXED_THREADS]);
 
-/// The slot with a number, if it exists.
+/// The record with a number, if it exists.
 #[inline]
-fn find(number: u32) -> Option<&'static Slot> {
-    if let Some(slot) = FIRST_CHUNK.get(number as usize) {
-        return Some(slot);
+fn find(number: u32) -> Option<&'static ViewRecord> {
+    if let Some(record) = FIRST_CHUNK.get(number as usize) {
+        return Some(record);
     }
     find_in_more(number)
 }
 
-/// The position of a slot beyond the first chunk: its chunk, counted from the second one, the
+/// The position of a record beyond the first chunk: its chunk, counted from the second one, the
 /// length of that chunk, and the index in it.
 fn place(number: u32) -> (usize, usize, usize) {
     let doublings = (number / FIRST + 1).ilog2();
@@ -120,30 +122,30 @@ fn place(number: u32) -> (usize, usize, usize) {
     (doublings as usize - 1, len as usize, (number - (len - FIRST)) as usize)
 }
 
-fn find_in_more(number: u32) -> Option<&'static Slot> {
+fn find_in_more(number: u32) -> Option<&'static ViewRecord> {
     let (chunk, _, index) = place(number);
-    let slots = MORE_CHUNKS.get(chunk)?.load(Ordering::Acquire);
-    if slots.is_null() {
+    let records = MORE_CHUNKS.get(chunk)?.load(Ordering::Acquire);
+    if records.is_null() {
         return None;
     }
     // SAFETY: `place` returns an index below the length of its chunk, and the chunk behind this
     // pointer was allocated with that length.
-    let slot = unsafe { slots.add(index) };
-    // SAFETY: `find_or_make` initialised the slots before it published the chunk (the load acquires
-    // that), and leaked them, so they are never freed.
-    Some(unsafe { &*slot })
+    let record = unsafe { records.add(index) };
+    // SAFETY: `find_or_make` initialised the records before it published the chunk (the load
+    // acquires that), and leaked them, so they are never freed.
+    Some(unsafe { &*record })
 }
 
 /// As [`find_in_more`], but allocates the chunk if needed.
-fn find_or_make(number: u32) -> Result<&'static Slot> {
-    if let Some(slot) = find(number) {
-        return Ok(slot);
+fn find_or_make(number: u32) -> Result<&'static ViewRecord> {
+    if let Some(record) = find(number) {
+        return Ok(record);
     }
     let (chunk, len, _) = place(number);
-    let mut slots = crate::error::try_with_capacity(len)?;
-    slots.resize_with(len, Slot::new);
-    let capacity = slots.capacity();
-    let made = Vec::leak(slots).as_mut_ptr();
+    let mut records = crate::error::try_with_capacity(len)?;
+    records.resize_with(len, ViewRecord::new);
+    let capacity = records.capacity();
+    let made = Vec::leak(records).as_mut_ptr();
     if MORE_CHUNKS[chunk]
         .compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Relaxed)
         .is_err()
@@ -162,16 +164,16 @@ fn exhausted() -> Error {
 
 // ===== the lists
 
-/// A free slot, which the caller owns from then on.
+/// A free record, which the caller owns from then on.
 #[inline]
 pub(super) fn take() -> Result<Vacant> {
-    if let Some(local) = LOCALS.0.get(slot::current())
+    if let Some(local) = LOCALS.0.get(thread_index::current())
         && let Some(number) = local.head.get().checked_sub(1)
-        && let Some(slot) = find(number)
+        && let Some(record) = find(number)
     {
-        local.head.set(slot.next.load(Ordering::Relaxed));
+        local.head.set(record.next.load(Ordering::Relaxed));
         local.len.set(local.len.get() - 1);
-        return Ok(Vacant { slot, number });
+        return Ok(Vacant { record, number });
     }
     take_elsewhere()
 }
@@ -179,56 +181,56 @@ pub(super) fn take() -> Result<Vacant> {
 #[cold]
 #[inline(never)]
 fn take_elsewhere() -> Result<Vacant> {
-    let _number = slot::claim();
+    let _number = thread_index::claim();
     let mut head = SHARED.load(Ordering::Acquire);
     while let Some(number) = (head as u32).checked_sub(1) {
-        let slot = find(number).ok_or_else(exhausted)?;
-        let next = changed(head, slot.next.load(Ordering::Relaxed));
+        let record = find(number).ok_or_else(exhausted)?;
+        let next = changed(head, record.next.load(Ordering::Relaxed));
         match SHARED.compare_exchange_weak(head, next, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => return Ok(Vacant { slot, number }),
+            Ok(_) => return Ok(Vacant { record, number }),
             Err(now) => head = now,
         }
     }
-    let (slot, number) = next_number(&USED, find_or_make)?;
-    Ok(Vacant { slot, number })
+    let (record, number) = next_number(&USED, find_or_make)?;
+    Ok(Vacant { record, number })
 }
 
-/// The first number without a slot so far, and its slot. The slot is made first: if its allocation
-/// fails, the number stays free.
+/// The first number without a record so far, and its record. The record is made first: if its
+/// allocation fails, the number stays free.
 fn next_number<S>(used: &AtomicU32, find_or_make: impl Fn(u32) -> Result<S>) -> Result<(S, u32)> {
     let mut number = used.load(Ordering::Relaxed);
     while number < MOST {
-        let slot = find_or_make(number)?;
+        let record = find_or_make(number)?;
         match used.compare_exchange_weak(number, number + 1, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return Ok((slot, number)),
+            Ok(_) => return Ok((record, number)),
             Err(now) => number = now,
         }
     }
     Err(exhausted())
 }
 
-/// The value of the shared list with another first slot and the next count.
+/// The value of the shared list with another first record and the next count.
 fn changed(head: u64, first: u32) -> u64 {
     (head >> 32).wrapping_add(1) << 32 | u64::from(first)
 }
 
-/// Puts a slot that the caller owns into a list.
+/// Puts a record that the caller owns into a list.
 #[inline]
-fn put(slot: &'static Slot, number: u32) {
-    if let Some(local) = LOCALS.0.get(slot::current()).filter(|local| local.len.get() < KEPT) {
-        slot.next.store(local.head.replace(number + 1), Ordering::Relaxed);
+fn put(record: &'static ViewRecord, number: u32) {
+    if let Some(local) = LOCALS.0.get(thread_index::current()).filter(|local| local.len.get() < KEPT) {
+        record.next.store(local.head.replace(number + 1), Ordering::Relaxed);
         local.len.set(local.len.get() + 1);
         return;
     }
-    put_elsewhere(slot, number);
+    put_elsewhere(record, number);
 }
 
 #[cold]
 #[inline(never)]
-fn put_elsewhere(slot: &'static Slot, number: u32) {
+fn put_elsewhere(record: &'static ViewRecord, number: u32) {
     let mut head = SHARED.load(Ordering::Relaxed);
     loop {
-        slot.next.store(head as u32, Ordering::Relaxed);
+        record.next.store(head as u32, Ordering::Relaxed);
         match SHARED.compare_exchange_weak(
             head,
             changed(head, number + 1),
@@ -241,28 +243,28 @@ fn put_elsewhere(slot: &'static Slot, number: u32) {
     }
 }
 
-// ===== what is done with a slot
+// ===== what is done with a record
 
-/// A slot from a list, for a view that is about to be published. Returns to a list when it is
+/// A record from a list, for a view that is about to be published. Returns to a list when it is
 /// dropped.
 pub(super) struct Vacant {
-    slot: &'static Slot,
+    record: &'static ViewRecord,
     number: u32,
 }
 
 impl Vacant {
     #[inline]
-    pub(super) fn loan(&mut self) -> &mut Loan {
-        // SAFETY: Slot 1: this `Vacant` took the slot from a list and so owns its loan, which
-        // `&mut self` borrows.
-        unsafe { &mut *self.slot.loan.get() }
+    pub(super) fn view_lease(&mut self) -> &mut ViewLease {
+        // SAFETY: ViewRecord 1: this `Vacant` took the record from a list and so owns its view
+        // lease, which `&mut self` borrows.
+        unsafe { &mut *self.record.view_lease.get() }
     }
 
     /// Publishes the view. Returns its name.
     #[inline]
     pub(super) fn publish(self, object: *mut c_void) -> *mut c_void {
-        self.slot.object.store(object, Ordering::Relaxed);
-        let name = self.slot.state.publish() << NUMBER_BITS | u64::from(self.number);
+        self.record.object.store(object, Ordering::Relaxed);
+        let name = self.record.state.publish() << NUMBER_BITS | u64::from(self.number);
         std::mem::forget(self);
         ptr::without_provenance_mut(name as usize)
     }
@@ -270,58 +272,58 @@ impl Vacant {
 
 impl Drop for Vacant {
     fn drop(&mut self) {
-        self.loan().clear();
-        put(self.slot, self.number);
+        self.view_lease().clear();
+        put(self.record, self.number);
     }
 }
 
-/// A slot whose view the owner of this is releasing. If it is dropped, the view stays held.
+/// A record whose view the owner of this is releasing. If it is dropped, the view stays held.
 pub(super) struct Claimed {
-    slot: &'static Slot,
+    record: &'static ViewRecord,
     number: u32,
 }
 
 impl Claimed {
     #[inline]
-    pub(super) fn loan(&mut self) -> &mut Loan {
-        // SAFETY: Slot 1: this `Claimed` claimed the slot and so owns its loan, which `&mut self`
-        // borrows.
-        unsafe { &mut *self.slot.loan.get() }
+    pub(super) fn view_lease(&mut self) -> &mut ViewLease {
+        // SAFETY: ViewRecord 1: this `Claimed` claimed the record and so owns its view lease, which
+        // `&mut self` borrows.
+        unsafe { &mut *self.record.view_lease.get() }
     }
 
     /// Completes the release of the view.
     #[inline]
     pub(super) fn retire(mut self) {
-        self.loan().clear();
-        let Self { slot, number } = self;
+        self.view_lease().clear();
+        let Self { record, number } = self;
         std::mem::forget(self);
-        if slot.state.retire() && slot.next.load(Ordering::Relaxed) != RESERVED {
-            put(slot, number);
+        if record.state.retire() && record.next.load(Ordering::Relaxed) != RESERVED {
+            put(record, number);
         }
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        self.slot.state.keep();
+        self.record.state.keep();
     }
 }
 
-/// A slot that one exporter keeps, for one view at a time, without a list and without an atomic
+/// A record that one exporter keeps, for one view at a time, without a list and without an atomic
 /// exchange. The exporter owns what the view shows.
 pub(super) struct Reserved {
-    slot: &'static Slot,
+    record: &'static ViewRecord,
     number: u32,
 }
 
 impl Vacant {
-    /// Keeps the slot out of all lists, for the views of one object.
+    /// Keeps the record out of all lists, for the views of one object.
     pub(super) fn reserve(self, object: *mut c_void) -> Reserved {
-        let Self { slot, number } = self;
+        let Self { record, number } = self;
         std::mem::forget(self);
-        slot.object.store(object, Ordering::Relaxed);
-        slot.next.store(RESERVED, Ordering::Relaxed);
-        Reserved { slot, number }
+        record.object.store(object, Ordering::Relaxed);
+        record.next.store(RESERVED, Ordering::Relaxed);
+        Reserved { record, number }
     }
 }
 
@@ -330,31 +332,31 @@ impl Reserved {
     /// thread at a time.
     #[inline]
     pub(super) fn publish(&self) -> Option<*mut c_void> {
-        let generation = self.slot.state.publish_again()?;
+        let generation = self.record.state.publish_again()?;
         Some(ptr::without_provenance_mut((generation << NUMBER_BITS | u64::from(self.number)) as usize))
     }
 
     /// Whether its view is held.
     pub(super) fn is_live(&self) -> bool {
-        self.slot.state.is_used()
+        self.record.state.is_used()
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        if !self.is_live() && self.slot.state.is_usable() {
-            put(self.slot, self.number);
+        if !self.is_live() && self.record.state.is_usable() {
+            put(self.record, self.number);
         }
     }
 }
 
-/// Whether the name was that of a held view of a reserved slot; the view is released now. For one
+/// Whether the name was that of a held view of a reserved record; the view is released now. For one
 /// name, called by one thread at a time.
 #[inline]
 pub(super) fn finish(name: *mut c_void) -> bool {
     let (generation, number) = parts(name);
-    let Some(slot) = find(number) else { return false };
-    slot.next.load(Ordering::Relaxed) == RESERVED && slot.state.finish(generation)
+    let Some(record) = find(number) else { return false };
+    record.next.load(Ordering::Relaxed) == RESERVED && record.state.finish(generation)
 }
 
 #[inline]
@@ -365,11 +367,11 @@ fn parts(name: *mut c_void) -> (u64, u32) {
 
 /// Claims the view with this name, to release it.
 #[inline]
-pub(super) fn claim(name: *mut c_void) -> Result<Claimed, Refused> {
+pub(super) fn claim(name: *mut c_void) -> Result<Claimed, ClaimError> {
     let (generation, number) = parts(name);
-    let Some(slot) = find(number) else { return Err(Refused::Unknown) };
-    slot.state.claim(generation)?;
-    Ok(Claimed { slot, number })
+    let Some(record) = find(number) else { return Err(ClaimError::Unknown) };
+    record.state.claim(generation)?;
+    Ok(Claimed { record, number })
 }
 
 /// The hub's data of a view.
@@ -377,18 +379,19 @@ pub(super) fn claim(name: *mut c_void) -> Result<Claimed, Refused> {
 /// # Safety
 ///
 /// No code releases the view while the result is used.
-pub(super) unsafe fn look<'a>(name: *mut c_void) -> Option<&'a Loan> {
+pub(super) unsafe fn find_view_lease<'a>(name: *mut c_void) -> Option<&'a ViewLease> {
     let (generation, number) = parts(name);
-    let slot = find(number).filter(|slot| slot.state.is_held(generation))?;
-    // SAFETY: Slot 1: the slot is live with this generation (checked above) and stays so
-    // (`# Safety`), so the loan does not change.
-    Some(unsafe { &*slot.loan.get() })
+    let record = find(number).filter(|record| record.state.is_held(generation))?;
+    // SAFETY: ViewRecord 1: the record is live with this generation (checked above) and stays so
+    // (`# Safety`), so the view_lease does not change.
+    Some(unsafe { &*record.view_lease.get() })
 }
 
-/// The number of views of an object that are held. Reads every slot that was ever used.
+/// The number of views of an object that are held. Reads every record that was ever used.
 pub(super) fn count(object: *mut c_void) -> usize {
     let used = USED.load(Ordering::Relaxed);
-    let of_object = |slot: &&Slot| slot.state.is_used() && slot.object.load(Ordering::Relaxed) == object;
+    let of_object =
+        |record: &&ViewRecord| record.state.is_used() && record.object.load(Ordering::Relaxed) == object;
     (0..used).filter_map(find).filter(of_object).count()
 }
 
@@ -406,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_whose_slot_could_not_be_allocated_stays_free() {
+    fn a_number_whose_record_could_not_be_allocated_stays_free() {
         let used = AtomicU32::new(MOST - 1);
         let failed = next_number(&used, |number| Err::<(), _>(Error::out_of_memory(number as usize, 1)));
         assert!(failed.unwrap_err().is_out_of_memory());

@@ -21,7 +21,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The atomic word, or the model checker's.
-pub(super) trait Word {
+pub(super) trait AtomicWord {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, word: u64, order: Ordering);
     fn exchange(&self, from: u64, to: u64, order: Ordering) -> Result<u64, u64>;
@@ -29,7 +29,7 @@ pub(super) trait Word {
 
 macro_rules! word {
     ($atomic:ty) => {
-        impl Word for $atomic {
+        impl AtomicWord for $atomic {
             #[inline]
             fn load(&self, order: Ordering) -> u64 {
                 self.load(order)
@@ -64,7 +64,7 @@ pub(super) const GENERATIONS: u64 = 1 << 40;
 
 /// Why a view cannot be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum ClaimError {
     /// It was released.
     Over,
     /// Another call is releasing it.
@@ -74,9 +74,9 @@ pub(super) enum Refused {
 }
 
 /// The word of one record.
-pub(super) struct State<W = AtomicU64>(W);
+pub(super) struct RecordState<W = AtomicU64>(W);
 
-impl State {
+impl RecordState {
     /// The state of a record that was never used. The first generation is 1, so that no view has
     /// the name 0.
     pub(super) const fn new() -> Self {
@@ -84,7 +84,7 @@ impl State {
     }
 }
 
-impl<W: Word> State<W> {
+impl<W: AtomicWord> RecordState<W> {
     /// From free to live, by the owner of the record. Returns the generation.
     #[inline]
     pub(super) fn publish(&self) -> u64 {
@@ -97,7 +97,7 @@ impl<W: Word> State<W> {
     /// From live to busy, if the record has this generation: the caller owns the record from then
     /// on.
     #[inline]
-    pub(super) fn claim(&self, generation: u64) -> Result<(), Refused> {
+    pub(super) fn claim(&self, generation: u64) -> Result<(), ClaimError> {
         let live = (generation * GENERATION) | LIVE;
         match self.0.exchange(live, (live ^ LIVE) | BUSY, Ordering::Acquire) {
             Ok(_) => Ok(()),
@@ -123,7 +123,7 @@ impl<W: Word> State<W> {
         next < GENERATIONS
     }
 
-    /// From free to live, as [`State::publish`], if it is free and has generations left: for
+    /// From free to live, as [`RecordState::publish`], if it is free and has generations left: for
     /// records that one exporter keeps.
     #[inline]
     pub(super) fn publish_again(&self) -> Option<u64> {
@@ -166,15 +166,15 @@ impl<W: Word> State<W> {
 }
 
 #[cold]
-fn refused(generation: u64, found: u64) -> Refused {
+fn refused(generation: u64, found: u64) -> ClaimError {
     if generation == 0 || found / GENERATION < generation {
-        Refused::Unknown
+        ClaimError::Unknown
     } else if found / GENERATION == generation && found & PHASE == BUSY {
-        Refused::Busy
+        ClaimError::Busy
     } else if found / GENERATION == generation {
-        Refused::Unknown
+        ClaimError::Unknown
     } else {
-        Refused::Over
+        ClaimError::Over
     }
 }
 
@@ -184,34 +184,34 @@ mod tests {
 
     #[test]
     fn a_generation_is_claimed_once() {
-        let state = State::new();
-        assert_eq!(state.claim(1), Err(Refused::Unknown));
+        let state = RecordState::new();
+        assert_eq!(state.claim(1), Err(ClaimError::Unknown));
         let generation = state.publish();
         assert_eq!(generation, 1);
         assert!(state.is_held(1) && !state.is_held(2));
         assert_eq!(state.claim(1), Ok(()));
-        assert_eq!(state.claim(1), Err(Refused::Busy));
+        assert_eq!(state.claim(1), Err(ClaimError::Busy));
         state.keep();
         assert_eq!(state.claim(1), Ok(()));
         assert!(state.retire());
         assert!(!state.is_used());
-        assert_eq!(state.claim(1), Err(Refused::Over));
+        assert_eq!(state.claim(1), Err(ClaimError::Over));
         assert_eq!(state.publish(), 2);
-        assert_eq!(state.claim(1), Err(Refused::Over));
-        assert_eq!(state.claim(3), Err(Refused::Unknown));
-        assert_eq!(state.claim(0), Err(Refused::Unknown));
+        assert_eq!(state.claim(1), Err(ClaimError::Over));
+        assert_eq!(state.claim(3), Err(ClaimError::Unknown));
+        assert_eq!(state.claim(0), Err(ClaimError::Unknown));
     }
 
     #[test]
     fn a_record_that_is_kept_is_published_and_finished_in_turns() {
-        let state = State::new();
+        let state = RecordState::new();
         assert_eq!((state.publish_again(), state.publish_again()), (Some(1), None));
         assert!(!state.finish(2) && !state.finish(0) && state.finish(1) && !state.finish(1));
         assert_eq!(state.publish_again(), Some(2));
         assert_eq!(state.claim(2), Ok(()));
         assert!(!state.finish(2) && state.publish_again().is_none());
         assert!(state.retire() && state.is_usable());
-        let worn = State(AtomicU64::new((GENERATIONS - 1) * GENERATION));
+        let worn = RecordState(AtomicU64::new((GENERATIONS - 1) * GENERATION));
         assert_eq!(worn.publish_again(), Some(GENERATIONS - 1));
         assert!(worn.finish(GENERATIONS - 1) && !worn.is_usable());
         assert_eq!(worn.publish_again(), None);
@@ -219,14 +219,14 @@ mod tests {
 
     #[test]
     fn the_last_generation_is_the_last() {
-        let state = State(AtomicU64::new((GENERATIONS - 2) * GENERATION));
+        let state = RecordState(AtomicU64::new((GENERATIONS - 2) * GENERATION));
         assert_eq!(state.publish(), GENERATIONS - 2);
         assert_eq!(state.claim(GENERATIONS - 2), Ok(()));
         assert!(state.retire());
         assert_eq!(state.publish(), GENERATIONS - 1);
         assert_eq!(state.claim(GENERATIONS - 1), Ok(()));
         assert!(!state.retire());
-        assert_eq!(state.claim(GENERATIONS), Err(Refused::Unknown));
+        assert_eq!(state.claim(GENERATIONS), Err(ClaimError::Unknown));
     }
 }
 
@@ -241,8 +241,8 @@ mod model {
     use std::sync::atomic::AtomicUsize;
 
     struct Record {
-        state: State<loom::sync::atomic::AtomicU64>,
-        loan: UnsafeCell<u64>,
+        state: RecordState<loom::sync::atomic::AtomicU64>,
+        view_lease: UnsafeCell<u64>,
         released: AtomicUsize,
     }
 
@@ -255,11 +255,15 @@ mod model {
 
     fn record() -> Arc<Record> {
         let word = loom::sync::atomic::AtomicU64::new(GENERATION);
-        Arc::new(Record { state: State(word), loan: UnsafeCell::new(0), released: AtomicUsize::new(0) })
+        Arc::new(Record {
+            state: RecordState(word),
+            view_lease: UnsafeCell::new(0),
+            released: AtomicUsize::new(0),
+        })
     }
 
     fn publish(record: &Record) -> u64 {
-        record.loan.with_mut(|_| ());
+        record.view_lease.with_mut(|_| ());
         record.state.publish()
     }
 
@@ -269,7 +273,7 @@ mod model {
         if record.state.claim(generation).is_err() {
             return false;
         }
-        record.loan.with_mut(|_| ());
+        record.view_lease.with_mut(|_| ());
         if declined {
             record.state.keep();
             return false;

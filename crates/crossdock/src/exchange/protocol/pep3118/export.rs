@@ -3,10 +3,10 @@
 use crate::array::DArray;
 use crate::error::Result;
 use crate::memory::Protocols;
-use crate::view::loan::Loan;
+use crate::view::export_lease::ExportLease;
 use crate::view::{Access, Terms};
 
-/// Takes the lease under which the buffer of an array is exported, until the loan is dropped. One
+/// Takes the lease under which the buffer of an array is exported, until the lease is dropped. One
 /// compare-and-swap.
 ///
 /// The consumer of a writable buffer may write it, so it is exported under a Share lease: other
@@ -23,13 +23,13 @@ use crate::view::{Access, Terms};
 /// use crossdock::{Array, DArray};
 ///
 /// let numbers = Array::from_vec(vec![1.5f64, 2.5], [2])?;
-/// let loan = lend(&DArray::from(numbers.clone()))?;
+/// let lease = lend(&DArray::from(numbers.clone()))?;
 /// assert!(numbers.read().unwrap_err().is_conflict()); // the consumer may write
-/// drop(loan);
+/// drop(lease);
 /// assert_eq!(numbers.read()?.to_vec(), [1.5, 2.5]);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 #[inline]
-pub fn lend(array: &DArray) -> Result<Loan> {
-    Loan::new(&Terms::new(Protocols::PEP3118, Access::AsFlagged), array)
+pub fn lend(array: &DArray) -> Result<ExportLease> {
+    ExportLease::new(&Terms::new(Protocols::PEP3118, Access::AsFlagged), array)
 }

@@ -20,7 +20,7 @@ const _: () = assert!(align_of::<libc::cmsghdr>() <= 8);
 
 /// The descriptors received with bytes.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct ReceivedDescriptors {
     /// The first descriptor.
     pub(super) fd: Option<OwnedFd>,
     /// The number of further ones, which are closed already.
@@ -48,7 +48,7 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'
 
 /// Receives at most `room.len()` bytes, none at the end of the stream, and the attached
 /// descriptors. Those are closed when this process executes another program.
-pub(super) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(usize, Beside)> {
+pub(super) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(usize, ReceivedDescriptors)> {
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let mut control = Control([0; CONTROL_NBYTES]);
     let mut header = header(&mut vector, &mut control, CONTROL_NBYTES);
@@ -92,9 +92,9 @@ fn write_rights(control: &mut [u8], fd: BorrowedFd<'_>) -> usize {
 }
 
 /// Takes ownership of the descriptors in control messages.
-fn read_rights(control: &[u8]) -> Beside {
+fn read_rights(control: &[u8]) -> ReceivedDescriptors {
     const HEAD: usize = size_of::<libc::cmsghdr>();
-    let (mut beside, mut rest) = (Beside::default(), control);
+    let (mut beside, mut rest) = (ReceivedDescriptors::default(), control);
     while let Some(head) = rest.first_chunk::<HEAD>() {
         // SAFETY: `head` has `HEAD` bytes, the size of a `cmsghdr`, which consists of integers; an
         // unaligned read needs no alignment.

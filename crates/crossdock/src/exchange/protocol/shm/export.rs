@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loan_is_a_lease() {
+    fn an_export_is_a_lease() {
         let array = sample().to_shared(Order::RowMajor).unwrap();
         let (buffer, _) = array.buffer().unwrap();
         // SAFETY: `to_shared` created the memory above, and no other process gets its descriptor:

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::copy::shuffle::{Blocks, Pass, Shuffle};
+use crate::kernel::copy::shuffle::{AxisShuffle, Pass, ShuffleBlocks};
 use crate::memory::racy::vector;
 
 /// The passes for a shuffle with these numbers of source and destination registers. Frequent
@@ -47,7 +47,10 @@ unsafe fn load(src: *const u8, from: [isize; 2]) -> __m256i {
 ///
 /// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx2")]
-unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
+unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(
+    shuffle: &AxisShuffle,
+    blocks: ShuffleBlocks,
+) {
     let mut tables = [[_mm256_setzero_si256(); IN]; OUT];
     let mut from = [[[0; 2]; IN]; OUT];
     let mut to = [0; OUT];
@@ -82,7 +85,7 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &
 ///
 /// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx2")]
-unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
+unsafe fn any<const STREAM: bool>(shuffle: &AxisShuffle, blocks: ShuffleBlocks) {
     let (src_step, dst_step) = shuffle.steps();
     let (mut src, mut dst) = (blocks.src, blocks.dst);
     for _ in 0..blocks.count {

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::kernel::copy::shuffle::{Blocks, Pass, Shuffle};
+use crate::kernel::copy::shuffle::{AxisShuffle, Pass, ShuffleBlocks};
 use crate::memory::racy::vector;
 
 /// The passes for a shuffle with these numbers of source and destination registers. Frequent
@@ -39,7 +39,10 @@ fn named(table: __m512i) -> u64 {
 ///
 /// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
+unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(
+    shuffle: &AxisShuffle,
+    blocks: ShuffleBlocks,
+) {
     let mut tables = [[_mm512_setzero_si512(); IN]; OUT];
     let mut masks = [[0; IN]; OUT];
     let mut from = [[0; IN]; OUT];
@@ -94,7 +97,7 @@ unsafe fn pass<const IN: usize, const OUT: usize, const STREAM: bool>(shuffle: &
 ///
 /// Clauses 1 to 4 of [`Pass`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn any<const STREAM: bool>(shuffle: &Shuffle, blocks: Blocks) {
+unsafe fn any<const STREAM: bool>(shuffle: &AxisShuffle, blocks: ShuffleBlocks) {
     let (src_step, dst_step) = shuffle.steps();
     let (mut src, mut dst) = (blocks.src, blocks.dst);
     for _ in 0..blocks.count {

@@ -11,7 +11,7 @@ mod avx2;
 mod avx512;
 
 use crate::kernel::copy::elements::{self, offset};
-use crate::kernel::copy::plan::Axis;
+use crate::kernel::copy::plan::CopyAxis;
 use crate::kernel::copy::run;
 use crate::kernel::cpu::Level;
 use crate::layout::sort_few;
@@ -74,23 +74,23 @@ struct Output {
 /// 3. Where it streams, every byte of the outputs belongs to an element, and the destination of the
 ///    first block begins a cache line.
 /// 4. The CPU has the level that the function was chosen for.
-type Pass = unsafe fn(&Shuffle, Blocks);
+type Pass = unsafe fn(&AxisShuffle, ShuffleBlocks);
 
 /// Consecutive blocks of a shuffle.
 #[derive(Clone, Copy)]
-struct Blocks {
+struct ShuffleBlocks {
     src: *const u8,
     dst: *mut u8,
     count: usize,
 }
 
 /// A copy of the elements of one axis, or of one axis and a few neighbours of each element.
-pub(super) struct Shuffle {
+pub(super) struct AxisShuffle {
     width: usize,
     /// The long axis.
-    along: Axis,
+    along: CopyAxis,
     /// The short one.
-    beside: Axis,
+    beside: CopyAxis,
     /// How many elements of the long axis a block has.
     block: usize,
     outputs: Vec<Output>,
@@ -103,12 +103,18 @@ pub(super) struct Shuffle {
     stream_pass: Pass,
 }
 
-impl Shuffle {
+impl AxisShuffle {
     /// The table for two axes. The destination must be contiguous along `along` or, where `beside`
     /// is the innermost, along both as one. Returns `None` where element by element is as good: at
     /// a level without such instructions, for few elements, or for too many registers of the
     /// source.
-    pub(super) fn new(level: Level, width: usize, along: Axis, beside: Axis, stream: bool) -> Option<Self> {
+    pub(super) fn new(
+        level: Level,
+        width: usize,
+        along: CopyAxis,
+        beside: CopyAxis,
+        stream: bool,
+    ) -> Option<Self> {
         let registers = Registers::of(level)?;
         let size = registers.nbytes();
         let inner = beside.to.unsigned_abs() < along.to.unsigned_abs();
@@ -180,7 +186,7 @@ impl Shuffle {
     /// 2. The elements of both axes may be stored to `dst` racily.
     /// 3. The CPU has the level.
     pub(super) unsafe fn copy(&self, src: *const u8, dst: *mut u8) {
-        let Axis { len, from, .. } = self.along;
+        let CopyAxis { len, from, .. } = self.along;
         // A block may begin where its loads stay within the bytes of the elements.
         let fits = |start: usize| {
             let start = start as isize * from;
@@ -214,13 +220,13 @@ impl Shuffle {
     ///
     /// # Safety
     ///
-    /// 1. Clauses 1 to 3 of [`Shuffle::copy`].
+    /// 1. Clauses 1 to 3 of [`AxisShuffle::copy`].
     /// 2. Blocks that begin at `first`, at `last` and between them load only bytes among the
     ///    elements, and end within the axis.
     unsafe fn blocks(&self, src: *const u8, dst: *mut u8, first: usize, last: usize) -> usize {
         let at = |start: usize, count: usize| {
             let (src, dst) = offset(src, dst, self.along, start);
-            Blocks { src, dst, count }
+            ShuffleBlocks { src, dst, count }
         };
         let mut start = first;
         let mut pass = self.store;
@@ -260,7 +266,8 @@ impl Shuffle {
 
     /// # Safety
     ///
-    /// Clauses 1 and 2 of [`Shuffle::copy`], for the `len` steps of the long axis from `start` on.
+    /// Clauses 1 and 2 of [`AxisShuffle::copy`], for the `len` steps of the long axis from `start`
+    /// on.
     unsafe fn one_by_one(&self, src: *const u8, dst: *mut u8, start: usize, len: usize) {
         for step in start..start + len {
             let (src, dst) = offset(src, dst, self.along, step);
@@ -290,8 +297,8 @@ fn reach(registers: Registers, outputs: &[Output]) -> Option<(isize, isize)> {
 }
 
 /// The range of bytes that the elements of both axes occupy in the source, from element 0 of all.
-fn limits(width: usize, along: Axis, beside: Axis) -> (isize, isize) {
-    let last = |axis: Axis| (axis.len - 1) as isize * axis.from;
+fn limits(width: usize, along: CopyAxis, beside: CopyAxis) -> (isize, isize) {
+    let last = |axis: CopyAxis| (axis.len - 1) as isize * axis.from;
     let (a, b) = (last(along), last(beside));
     (a.min(0) + b.min(0), a.max(0) + b.max(0) + width as isize)
 }

@@ -9,13 +9,13 @@ use crate::error::{Error, Kind, Result};
 /// The bytes of a buffer, with a position. Each read loads the current bytes, and fails if a
 /// guarded file shrank.
 #[derive(Debug)]
-pub(super) struct Pinned {
+pub(super) struct PinnedReader {
     buffer: Buffer,
     bytes: PinGuard,
     position: u64,
 }
 
-impl Pinned {
+impl PinnedReader {
     /// Under a new lease. O(1). Errors as [`Buffer::pin`].
     pub(super) fn new(buffer: &Buffer) -> Result<Self> {
         Ok(Self { buffer: buffer.try_clone()?, bytes: buffer.pin()?, position: 0 })
@@ -31,7 +31,7 @@ impl Pinned {
     }
 }
 
-impl Read for Pinned {
+impl Read for PinnedReader {
     fn read(&mut self, dst: &mut [u8]) -> io::Result<usize> {
         let count = self.load(self.position, dst)?;
         self.position += count as u64;
@@ -39,7 +39,7 @@ impl Read for Pinned {
     }
 }
 
-impl Seek for Pinned {
+impl Seek for PinnedReader {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let (from, by) = match to {
             SeekFrom::Start(position) => (position, 0),
@@ -67,7 +67,7 @@ pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> Str
 }
 
 #[cfg(feature = "npz")]
-impl rawzip::ReaderAt for Pinned {
+impl rawzip::ReaderAt for PinnedReader {
     fn read_at(&self, dst: &mut [u8], offset: u64) -> io::Result<usize> {
         Ok(self.load(offset, dst)?)
     }
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn bytes_are_read_from_any_position_and_not_counted() {
         let buffer = Buffer::from_vec((0..100u8).collect()).unwrap();
-        let mut stream = Pinned::new(&buffer).unwrap();
+        let mut stream = PinnedReader::new(&buffer).unwrap();
         let (mut bytes, copied) = ([0; 8], copied_bytes_here());
         assert_eq!(stream.seek(SeekFrom::End(-4)).unwrap(), 96);
         assert_eq!((stream.read(&mut bytes).unwrap(), &bytes[..4]), (4, &[96, 97, 98, 99][..]));

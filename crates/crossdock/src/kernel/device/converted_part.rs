@@ -1,22 +1,22 @@
-//! Divides elements into leaves: parts that are moved or converted as one.
+//! Divides elements into parts that are moved or converted as one.
 
 use crate::element::{DType, DTypeKind, Scalar, ScalarKind, no_field_among};
 use crate::error::{Error, Result};
 use crate::kernel::Gaps;
-use crate::kernel::device::cast::Numbers;
+use crate::kernel::device::cast::DeviceCast;
 use crate::kernel::records::has_gaps;
 use crate::layout::{Layout, Order};
 
 /// A part of every element of the source or of the destination: its dtype and its place.
 #[derive(Clone)]
-pub(super) struct End {
+pub(super) struct PartEndpoint {
     pub(super) dtype: DType,
     pub(super) layout: Layout,
     /// The offset of the first one, in bytes from the start of the buffer.
     pub(super) offset: usize,
 }
 
-impl End {
+impl PartEndpoint {
     /// A part of this part, `offset` bytes into it.
     fn part(&self, offset: usize, dtype: &DType) -> Self {
         let (layout, _) = self.layout.part(offset, dtype.itemsize());
@@ -29,33 +29,37 @@ impl End {
     }
 }
 
-/// How a leaf is converted.
+/// How a part is converted.
 #[derive(Clone, Copy)]
-pub(super) enum Way {
+pub(super) enum PartConversion {
     Moved,
     /// The bytes of parts of this width are swapped.
     Swapped(usize),
-    Cast(Numbers),
+    Cast(DeviceCast),
 }
 
 /// A part of the elements that is moved or converted as one.
-pub(super) struct Leaf {
-    pub(super) from: End,
-    pub(super) to: End,
-    pub(super) way: Way,
+pub(super) struct ConvertedPart {
+    pub(super) from: PartEndpoint,
+    pub(super) to: PartEndpoint,
+    pub(super) conversion: PartConversion,
     /// The names of the fields that contain it.
     pub(super) path: String,
     /// The rank of the array of elements that it is a part of.
     pub(super) outer_rank: usize,
 }
 
-/// Divides elements into the leaves that convert one dtype to the other: records by the names of
-/// the destination's fields.
+/// Divides elements into the parts that convert one dtype to the other: records by the names of the
+/// destination's fields.
 ///
 /// # Errors
 ///
 /// `is_dtype` where a record lacks a field, `is_unsupported` for dtypes that no kernel converts.
-pub(super) fn leaves(from: End, to: End, gaps: Gaps) -> Result<Vec<Leaf>> {
+pub(super) fn converted_parts(
+    from: PartEndpoint,
+    to: PartEndpoint,
+    gaps: Gaps,
+) -> Result<Vec<ConvertedPart>> {
     let (mut list, outer_rank) = (Vec::new(), to.layout.rank());
     add(from, to, gaps, ("", outer_rank), &mut list)?;
     Ok(list)
@@ -63,14 +67,16 @@ pub(super) fn leaves(from: End, to: End, gaps: Gaps) -> Result<Vec<Leaf>> {
 
 /// Recurses to the depth of the dtypes, which is bounded.
 fn add(
-    from: End,
-    to: End,
+    from: PartEndpoint,
+    to: PartEndpoint,
     gaps: Gaps,
     (path, outer_rank): (&str, usize),
-    list: &mut Vec<Leaf>,
+    list: &mut Vec<ConvertedPart>,
 ) -> Result<()> {
-    let way = match (from.dtype.kind(), to.dtype.kind()) {
-        _ if from.dtype == to.dtype && (gaps == Gaps::Fill || !has_gaps(&to.dtype)) => Some(Way::Moved),
+    let conversion = match (from.dtype.kind(), to.dtype.kind()) {
+        _ if from.dtype == to.dtype && (gaps == Gaps::Fill || !has_gaps(&to.dtype)) => {
+            Some(PartConversion::Moved)
+        }
         (DTypeKind::Record(source), DTypeKind::Record(target)) => {
             for field in target.fields() {
                 let name = field.name();
@@ -91,21 +97,21 @@ fn add(
             let to = to.elements(target.shape(), target.base())?;
             return add(from, to, gaps, (path, outer_rank), list);
         }
-        (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => way(source, target),
+        (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => conversion(source, target),
         _ => None,
     };
-    let way = way.ok_or_else(|| no_kernel(&from.dtype, &to.dtype))?;
-    list.push(Leaf { from, to, way, path: path.to_owned(), outer_rank });
+    let conversion = conversion.ok_or_else(|| no_kernel(&from.dtype, &to.dtype))?;
+    list.push(ConvertedPart { from, to, conversion, path: path.to_owned(), outer_rank });
     Ok(())
 }
 
-fn way(source: Scalar, target: Scalar) -> Option<Way> {
+fn conversion(source: Scalar, target: Scalar) -> Option<PartConversion> {
     if source.kind() != target.kind() {
-        return Numbers::new(source, target).map(Way::Cast);
+        return DeviceCast::new(source, target).map(PartConversion::Cast);
     }
     // Swaps may move anything but text, in which not every number is a letter.
     let is_text = matches!(source.kind(), ScalarKind::Text(_) | ScalarKind::LongDouble);
-    (!is_text).then_some(Way::Swapped(source.kind().component_size()))
+    (!is_text).then_some(PartConversion::Swapped(source.kind().component_size()))
 }
 
 #[cold]

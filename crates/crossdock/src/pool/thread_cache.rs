@@ -2,15 +2,15 @@
 //!
 //! The global allocator takes longer for one request than all the work of this library. So each
 //! thread keeps a few blocks with their headers, in lists that no other thread touches. The lists
-//! belong to the thread's number ([`slot`](super::slot)). They are emptied when the thread ends, or
-//! by [`Pool::trim`](crate::pool::Pool::trim).
+//! belong to the thread's index ([`thread_index`](super::thread_index)). They are emptied when the
+//! thread ends, or by [`Pool::trim`](crate::pool::Pool::trim).
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::memory::header::Header;
 use crate::pool::form::ALIGNMENT;
-use crate::pool::numbers::SLOTS;
+use crate::pool::index_set::INDEXED_THREADS;
 use crate::pool::plain::deallocate_kept;
 
 /// Larger blocks are not kept.
@@ -27,41 +27,42 @@ const IS_ON: bool = !cfg!(any(crossdock_portable, loom));
 ///
 /// # Invariants
 ///
-/// 1. Only the thread that has the slot accesses it.
+/// 1. Only the thread that has the index accesses it.
 /// 2. `tops` are headers of plain blocks of that capacity, of the global allocator, which the list
 ///    owns. The next header's address is in place of the account's. `counts` are the lengths.
 #[repr(align(64))]
-struct Front {
+struct ThreadCache {
     tops: [Cell<Option<NonNull<Header>>>; CLASSES],
     counts: [Cell<u8>; CLASSES],
 }
 
-struct Fronts([Front; SLOTS]);
+struct ThreadCaches([ThreadCache; INDEXED_THREADS]);
 
-// SAFETY: Front 1: each thread accesses the front of its own slot only, and releasing and taking a
-// slot orders these accesses (`Numbers`).
-unsafe impl Sync for Fronts {}
+// SAFETY: ThreadCache 1: each thread accesses the cache of its own index only, and releasing and
+// taking an index orders these accesses (`IndexSet`).
+unsafe impl Sync for ThreadCaches {}
 
-static FRONTS: Fronts = Fronts(
-    [const { Front { tops: [const { Cell::new(None) }; CLASSES], counts: [const { Cell::new(0) }; CLASSES] } };
-        SLOTS],
+static CACHES: ThreadCaches = ThreadCaches(
+    [const {
+        ThreadCache { tops: [const { Cell::new(None) }; CLASSES], counts: [const { Cell::new(0) }; CLASSES] }
+    }; INDEXED_THREADS],
 );
 
 /// A block of the capacity, whose header still has its former content.
 ///
 /// # Safety
 ///
-/// 1. The slot is this thread's, or none.
+/// 1. The index is this thread's, or none.
 #[inline]
-pub(crate) unsafe fn take(slot: usize, capacity: usize) -> Option<NonNull<Header>> {
-    let front = FRONTS.0.get(slot)?;
+pub(crate) unsafe fn take(thread_index: usize, capacity: usize) -> Option<NonNull<Header>> {
+    let cache = CACHES.0.get(thread_index)?;
     let class = capacity / ALIGNMENT;
-    let header = front.tops.get(class)?.get()?;
-    // SAFETY: Front 2: the list owns the header, which is alive, and by clause 1 of `# Safety` the
-    // list is this thread's.
+    let header = cache.tops.get(class)?.get()?;
+    // SAFETY: ThreadCache 2: the list owns the header, which is alive, and by clause 1 of
+    // `# Safety` the list is this thread's.
     let next = unsafe { header.as_ref() }.spare().ptr;
-    front.tops[class].set(NonNull::new(next.cast_mut().cast()));
-    front.counts[class].set(front.counts[class].get() - 1);
+    cache.tops[class].set(NonNull::new(next.cast_mut().cast()));
+    cache.counts[class].set(cache.counts[class].get() - 1);
     Some(header)
 }
 
@@ -69,19 +70,19 @@ pub(crate) unsafe fn take(slot: usize, capacity: usize) -> Option<NonNull<Header
 ///
 /// # Safety
 ///
-/// 1. The slot is this thread's, or none.
+/// 1. The index is this thread's, or none.
 /// 2. The header is that of a plain block of the capacity, of the global allocator. The caller owns
 ///    it, and loses it if the result is `true`.
 #[inline]
-pub(crate) unsafe fn give(slot: usize, capacity: usize, mut header: NonNull<Header>) -> bool {
+pub(crate) unsafe fn give(thread_index: usize, capacity: usize, mut header: NonNull<Header>) -> bool {
     let class = capacity / ALIGNMENT;
-    let Some(front) = FRONTS.0.get(slot).filter(|_| IS_ON && class < CLASSES) else { return false };
-    let count = &front.counts[class];
+    let Some(cache) = CACHES.0.get(thread_index).filter(|_| IS_ON && class < CLASSES) else { return false };
+    let count = &cache.counts[class];
     if count.get() >= KEPT {
         return false;
     }
     count.set(count.get() + 1);
-    let next = front.tops[class].replace(Some(header));
+    let next = cache.tops[class].replace(Some(header));
     let next = next.map_or(std::ptr::null(), |next| next.as_ptr().cast_const().cast());
     // SAFETY: clause 2 of `# Safety`: the caller owned the header and passes it to this list, so no
     // other reference to it exists.
@@ -93,15 +94,16 @@ pub(crate) unsafe fn give(slot: usize, capacity: usize, mut header: NonNull<Head
 ///
 /// # Safety
 ///
-/// 1. The slot is this thread's, or none.
-pub(crate) unsafe fn drain(slot: usize) -> usize {
+/// 1. The index is this thread's, or none.
+pub(crate) unsafe fn drain(thread_index: usize) -> usize {
     let mut nbytes = 0;
     for capacity in (0..=LARGEST).step_by(ALIGNMENT) {
-        // SAFETY: clause 1 of `take` is clause 1 of `# Safety`: the slot is this thread's, or none.
-        while let Some(header) = unsafe { take(slot, capacity) } {
+        // SAFETY: clause 1 of `take` is clause 1 of `# Safety`: the index is this thread's, or
+        // none.
+        while let Some(header) = unsafe { take(thread_index, capacity) } {
             nbytes += capacity;
-            // SAFETY: clause 1 of `deallocate_kept`: Front 2: the list held plain blocks of the
-            // global allocator. Clause 2: `take` removed this one from the list.
+            // SAFETY: clause 1 of `deallocate_kept`: ThreadCache 2: the list held plain blocks of
+            // the global allocator. Clause 2: `take` removed this one from the list.
             unsafe { deallocate_kept(header) };
         }
     }

@@ -14,7 +14,7 @@ use crate::exchange::files::new_file::already_there;
 const MOST_LINKS: usize = 40;
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// No file exists there.
     New(PathBuf),
     /// A regular file exists there. It was opened for writing, to check the permission and to read
@@ -28,7 +28,7 @@ pub(super) enum Place {
 const LOOKS: usize = 100;
 
 /// Follows `path`. Without `replaces`, a path to existing data is an error.
-pub(super) fn find(path: &Path, replaces: bool) -> Result<Place> {
+pub(super) fn find(path: &Path, replaces: bool) -> Result<Destination> {
     for _ in 0..LOOKS {
         if let Some(place) = look(path, replaces)? {
             return Ok(place);
@@ -38,7 +38,7 @@ pub(super) fn find(path: &Path, replaces: bool) -> Result<Place> {
 }
 
 /// Like [`find`]; `None` if another file took the place during the look.
-fn look(path: &Path, replaces: bool) -> Result<Option<Place>> {
+fn look(path: &Path, replaces: bool) -> Result<Option<Destination>> {
     if path.as_os_str().is_empty() {
         return Err(refused(io::Error::from(ErrorKind::NotFound), "an empty name: name a file"));
     }
@@ -67,15 +67,15 @@ fn look(path: &Path, replaces: bool) -> Result<Option<Place>> {
     }
     let opened = to_write(path)?;
     if !kind.is_file() {
-        return Ok(Some(Place::Through(opened)));
+        return Ok(Some(Destination::Through(opened)));
     }
     let now = std::fs::symlink_metadata(&place).map_err(not_reached)?;
     let is_there = same(&now, &opened.metadata().map_err(not_reached)?);
-    Ok(is_there.then_some(Place::Old(place, opened)))
+    Ok(is_there.then_some(Destination::Old(place, opened)))
 }
 
 /// A path to a file that does not exist yet, possibly through dangling links.
-fn new(path: &Path) -> Result<Place> {
+fn new(path: &Path) -> Result<Destination> {
     let (place, link) = follow(path)?;
     if link.is_some() || place.file_name().is_none() || place.as_os_str().as_bytes().ends_with(b"/") {
         let text = "there is no such directory: create it first, or name a file";
@@ -85,7 +85,7 @@ fn new(path: &Path) -> Result<Place> {
         let text = "it is not open, and no file can be created there: write to a file of another folder";
         return Err(refused(io::Error::from(ErrorKind::NotFound), text));
     }
-    Ok(Place::New(place))
+    Ok(Destination::New(place))
 }
 
 /// The name at the end of a chain of links. If the chain ends at a link in `/proc`, that link, too:
@@ -119,7 +119,7 @@ pub(super) fn parent(place: &Path) -> &Path {
 
 /// Opens a link of `/proc`. A descriptor of this process is duplicated, so that writing continues
 /// at its position; a file of another process is opened.
-fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> Result<Place> {
+fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> Result<Destination> {
     if let Some(descriptor) = own_descriptor(link) {
         // SAFETY: with `F_DUPFD_CLOEXEC`, `fcntl` accesses no memory of this process; for a number
         // that is not a descriptor it returns an error.
@@ -129,7 +129,7 @@ fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> R
         }
         // SAFETY: `fcntl` returned `copy` as a new descriptor (it is not negative, as checked
         // above), and no other object owns it.
-        return Ok(Place::Through(File::from(unsafe { OwnedFd::from_raw_fd(copy) })));
+        return Ok(Destination::Through(File::from(unsafe { OwnedFd::from_raw_fd(copy) })));
     }
     let holds_data = found.is_file() || found.file_type().is_block_device();
     if !replaces && holds_data {
@@ -139,7 +139,7 @@ fn through_link(link: &Path, path: &Path, found: &Metadata, replaces: bool) -> R
     if found.is_file() {
         file.set_len(0).map_err(not_reached)?;
     }
-    Ok(Place::Through(file))
+    Ok(Destination::Through(file))
 }
 
 /// The number of a descriptor of this process, from `/proc/PID/fd/N` or `/proc/PID/task/TID/fd/N`.

@@ -6,9 +6,9 @@ use crate::memory::{Lease, LeaseKind};
 use crate::view::Terms;
 
 /// The lease of an exported array, until it is dropped. It keeps the memory alive by itself.
-pub struct Loan(Lease);
+pub struct ExportLease(Lease);
 
-impl Loan {
+impl ExportLease {
     /// One compare-and-swap.
     ///
     /// # Errors

@@ -3,14 +3,14 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use crate::array::make::check_layout;
+use crate::array::from_memory::check_layout;
 use crate::array::uninit::UninitArray;
 use crate::array::{Array, DArray, ShapeSpec};
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::device::{self, MemoryManager};
 use crate::element::{DType, Element, Value};
 use crate::error::{Error, Kind, Result};
-use crate::kernel::device::{self as engines, Operand};
+use crate::kernel::device::{self as engines, DeviceOperand};
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::Place;
 use crate::pool::{ALIGNMENT, AllocOptions, Pool};
@@ -186,7 +186,11 @@ fn repeated_by_device(
     let count = nbytes.checked_div(element.len()).unwrap_or(0);
     let dtype = DType::void(element.len())?;
     let layout = Layout::contiguous(&[count], element.len(), Order::RowMajor)?;
-    engines::fill(&*engine, Operand { buffer: &fresh, offset: 0, dtype: &dtype, layout: &layout }, element)?;
+    engines::fill(
+        &*engine,
+        DeviceOperand { buffer: &fresh, offset: 0, dtype: &dtype, layout: &layout },
+        element,
+    )?;
     Ok(Some(fresh))
 }
 

@@ -6,13 +6,13 @@ use crate::element::{DType, DTypeKind, Field, Record, Scalar, no_field_among};
 use crate::error::Result;
 use crate::kernel::cast::unlike;
 use crate::kernel::records::gaps::Gaps;
-use crate::kernel::records::program::Run;
+use crate::kernel::records::program::ByteRun;
 
 /// How a record is made of another one.
-pub(super) struct Parts {
+pub(super) struct RecordConversion {
     /// The bytes that move, in the order of the result. With [`Gaps::Fill`], every byte that is not
     /// in `changes` is in one of the runs.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<ByteRun>,
     pub(super) changes: Vec<Change>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Change {
     pub(super) to_offset: usize,
 }
 
-impl Parts {
+impl RecordConversion {
     /// # Errors
     ///
     /// `is_dtype` where `to` has a field that `from` lacks, or one that cannot be converted.
@@ -57,7 +57,7 @@ impl Parts {
             let (from_offset, to_offset) = (at.0 + source.offset(), at.1 + field.offset());
             let (from, to) = (source.dtype(), field.dtype());
             if from == to && (gaps == Gaps::Fill || !has_gaps(to)) {
-                self.runs.push(Run { from: Some(from_offset), to: to_offset, nbytes: to.itemsize() });
+                self.runs.push(ByteRun { from: Some(from_offset), to: to_offset, nbytes: to.itemsize() });
                 continue;
             }
             let path =
@@ -84,7 +84,7 @@ impl Parts {
         let width = scalar.alignment();
         for byte in 0..scalar.itemsize() {
             let mirrored = byte / width * width + (width - 1 - byte % width);
-            self.runs.push(Run { from: Some(from + mirrored), to: to + byte, nbytes: 1 });
+            self.runs.push(ByteRun { from: Some(from + mirrored), to: to + byte, nbytes: 1 });
         }
     }
 
@@ -98,7 +98,7 @@ impl Parts {
         let mut end = 0;
         for (start, stop) in covered.into_iter().chain([(itemsize, itemsize)]) {
             if start > end {
-                self.runs.push(Run { from: None, to: end, nbytes: start - end });
+                self.runs.push(ByteRun { from: None, to: end, nbytes: start - end });
             }
             end = end.max(stop);
         }
@@ -135,7 +135,7 @@ impl Parts {
 fn check(from: &DType, to: &DType, gaps: Gaps) -> Result<()> {
     match (from.kind(), to.kind()) {
         (DTypeKind::Scalar(_), DTypeKind::Scalar(_)) => Ok(()),
-        (DTypeKind::Record(from), DTypeKind::Record(to)) => Parts::new(from, to, gaps).map(drop),
+        (DTypeKind::Record(from), DTypeKind::Record(to)) => RecordConversion::new(from, to, gaps).map(drop),
         (DTypeKind::SubArray(from), DTypeKind::SubArray(to)) if from.shape() == to.shape() => {
             check(from.base(), to.base(), gaps)
         }

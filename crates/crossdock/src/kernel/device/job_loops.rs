@@ -1,19 +1,19 @@
 //! The loops over source and destination of a job, and the pieces in which they can be moved.
 
 use crate::device::engine::Start;
-use crate::kernel::copy::{Axis, Plan};
+use crate::kernel::copy::{CopyAxis, CopyPlan};
 
 /// The loops of a job, outermost first, and where source and destination begin.
 #[derive(Clone, Debug)]
-pub(super) struct Loops {
-    pub(super) axes: Vec<Axis>,
+pub(super) struct JobLoops {
+    pub(super) axes: Vec<CopyAxis>,
     pub(super) from: Start,
     pub(super) to: Start,
 }
 
-impl Loops {
+impl JobLoops {
     /// The loops of a plan for a source and a destination that begin there.
-    pub(super) fn of(plan: &Plan, from: Start, to: Start) -> Self {
+    pub(super) fn of(plan: &CopyPlan, from: Start, to: Start) -> Self {
         Self { axes: plan.axes().to_vec(), from: from.moved(plan.from_start), to: to.moved(plan.to_start) }
     }
 
@@ -40,7 +40,7 @@ impl Loops {
     /// Adds an innermost loop, over adjacent pieces.
     pub(super) fn in_pieces(mut self, len: usize, piece: usize) -> Self {
         if len > 1 {
-            self.axes.push(Axis { len, from: piece as isize, to: piece as isize });
+            self.axes.push(CopyAxis { len, from: piece as isize, to: piece as isize });
         }
         self
     }
@@ -72,7 +72,7 @@ impl Loops {
                 to: self.to.moved(start as isize * outer.to),
             };
             if len > 1 {
-                part.axes.insert(0, Axis { len, ..outer });
+                part.axes.insert(0, CopyAxis { len, ..outer });
             }
             part.for_each_part(most_axes, most_steps, whole, f);
         }
@@ -83,20 +83,20 @@ impl Loops {
 mod tests {
     use super::*;
 
-    fn loops(lens: &[usize]) -> Loops {
+    fn loops(lens: &[usize]) -> JobLoops {
         let mut stride = 1;
-        let mut axes: Vec<Axis> = lens
+        let mut axes: Vec<CopyAxis> = lens
             .iter()
             .rev()
             .map(|&len| {
-                let axis = Axis { len, from: 4 * stride, to: stride };
+                let axis = CopyAxis { len, from: 4 * stride, to: stride };
                 stride *= len as isize;
                 axis
             })
             .collect();
         axes.reverse();
         let start = Start { offset: 0, address: 0 };
-        Loops { axes, from: start, to: start }
+        JobLoops { axes, from: start, to: start }
     }
 
     #[test]
@@ -133,8 +133,8 @@ mod tests {
     fn pieces_divide_all_addresses() {
         let start = |address| Start { offset: 0, address };
         let piece = |from, to, stride, width| {
-            let axes = vec![Axis { len: 2, from: stride, to: 64 }];
-            Loops { axes, from: start(from), to: start(to) }.piece(width)
+            let axes = vec![CopyAxis { len: 2, from: stride, to: 64 }];
+            JobLoops { axes, from: start(from), to: start(to) }.piece(width)
         };
         assert_eq!(piece(0, 0, 64, 48), 16);
         assert_eq!(piece(0, 0, -24, 48), 8);

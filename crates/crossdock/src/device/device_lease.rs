@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
-use crate::memory::header::Attached;
-use crate::memory::overlap::{self, Extent, Operand};
+use crate::memory::header::DeviceMapping;
+use crate::memory::overlap::{self, Extent, OverlapOperand};
 use crate::memory::release::Orphan;
 use crate::memory::{Lease, LeaseKind, Place, count_copied};
 
@@ -17,20 +17,20 @@ use crate::memory::{Lease, LeaseKind, Place, count_copied};
 /// # Invariants
 ///
 /// 1. `ptr..ptr + nbytes` lies within the lease's region.
-pub struct Hold {
+pub struct DeviceLease {
     lease: Lease,
     ptr: NonNull<u8>,
     nbytes: usize,
 }
 
-// SAFETY: `lease` is Send and keeps the region alive on any thread (Hold 1, Header 1); `ptr` is
-// only reported, never followed.
-unsafe impl Send for Hold {}
-// SAFETY: `&Hold` only reports `ptr` and `nbytes`, gives no access to the bytes, and `lease` is
-// Sync.
-unsafe impl Sync for Hold {}
+// SAFETY: `lease` is Send and keeps the region alive on any thread (DeviceLease 1, Header 1); `ptr`
+// is only reported, never followed.
+unsafe impl Send for DeviceLease {}
+// SAFETY: `&DeviceLease` only reports `ptr` and `nbytes`, gives no access to the bytes, and `lease`
+// is Sync.
+unsafe impl Sync for DeviceLease {}
 
-impl Hold {
+impl DeviceLease {
     /// The kind of lease.
     pub fn kind(&self) -> LeaseKind {
         self.lease.kind()
@@ -51,7 +51,7 @@ impl Hold {
         self.nbytes
     }
 
-    pub(super) fn attached(&self) -> Option<Attached<'_>> {
+    pub(super) fn attached(&self) -> Option<DeviceMapping<'_>> {
         self.lease.device()
     }
 
@@ -77,12 +77,12 @@ impl Hold {
         Extent::of_lease(&self.lease, self.ptr.addr().get(), self.nbytes)
     }
 
-    fn operand(&self) -> Operand<'_> {
-        Operand { header: self.lease.header(), extent: self.extent() }
+    fn operand(&self) -> OverlapOperand<'_> {
+        OverlapOperand { header: self.lease.header(), extent: self.extent() }
     }
 }
 
-impl fmt::Debug for Hold {
+impl fmt::Debug for DeviceLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} lease of {} bytes at {:p} on {}", self.kind(), self.nbytes, self.ptr, self.place())
     }
@@ -95,7 +95,7 @@ impl Buffer {
     /// # Errors
     ///
     /// `is_conflict`, `is_read_only` and `is_exhausted` as [`Buffer::read`] and its siblings.
-    pub fn hold(&self, kind: LeaseKind) -> Result<Hold> {
+    pub fn device_lease(&self, kind: LeaseKind) -> Result<DeviceLease> {
         if self.is_readonly() && matches!(kind, LeaseKind::Write | LeaseKind::Share) {
             return Err(Error::new(
                 Kind::ReadOnly,
@@ -103,8 +103,8 @@ impl Buffer {
             ));
         }
         let lease = self.handle().lease(kind)?;
-        // Hold 1: Buffer 1.
-        Ok(Hold { lease, ptr: self.start(), nbytes: self.nbytes() })
+        // DeviceLease 1: Buffer 1.
+        Ok(DeviceLease { lease, ptr: self.start(), nbytes: self.nbytes() })
     }
 }
 
@@ -120,17 +120,17 @@ pub(crate) type Orphans = [Option<Orphan>; 3];
 ///    allocations.
 #[derive(Debug)]
 pub struct Transfer {
-    src: Hold,
-    dst: Hold,
+    src: DeviceLease,
+    dst: DeviceLease,
 }
 
 impl Transfer {
     /// For a synchronous copy: Read of the source and Write of the destination, if available.
     pub(super) fn now(src: &Buffer, dst: &Buffer) -> Result<Self> {
         let same = std::ptr::eq(src.handle().header(), dst.handle().header());
-        let prefer = |buffer: &Buffer, best, next| match (same, buffer.hold(best)) {
-            (false, Ok(hold)) => Ok(hold),
-            _ => buffer.hold(next),
+        let prefer = |buffer: &Buffer, best, next| match (same, buffer.device_lease(best)) {
+            (false, Ok(lease)) => Ok(lease),
+            _ => buffer.device_lease(next),
         };
         Self::checked(
             prefer(src, LeaseKind::Read, LeaseKind::Pin)?,
@@ -141,10 +141,10 @@ impl Transfer {
     /// For a copy in a stream. Later work in the stream may use the same memory before this copy is
     /// done, ordered by events, so the leases must be compatible with each other: Pin and Share.
     pub(super) fn later(src: &Buffer, dst: &Buffer) -> Result<Self> {
-        Self::checked(src.hold(LeaseKind::Pin)?, dst.hold(LeaseKind::Share)?)
+        Self::checked(src.device_lease(LeaseKind::Pin)?, dst.device_lease(LeaseKind::Share)?)
     }
 
-    fn checked(src: Hold, dst: Hold) -> Result<Self> {
+    fn checked(src: DeviceLease, dst: DeviceLease) -> Result<Self> {
         if overlap::meet(src.extent(), dst.extent()) || overlap::meet_by_mapping(src.operand(), dst.operand())
         {
             return Err(Error::new(
@@ -156,12 +156,12 @@ impl Transfer {
     }
 
     /// The source.
-    pub fn src(&self) -> &Hold {
+    pub fn src(&self) -> &DeviceLease {
         &self.src
     }
 
     /// The destination.
-    pub fn dst(&self) -> &Hold {
+    pub fn dst(&self) -> &DeviceLease {
         &self.dst
     }
 

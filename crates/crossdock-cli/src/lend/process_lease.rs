@@ -1,4 +1,4 @@
-//! A loan to another process: a descriptor to inherit, and its description.
+//! A lease to another process: a descriptor to inherit, and its description.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -7,15 +7,15 @@ use crossdock::exchange::protocol::shm::Exported;
 use crate::failure::{Failure, Result};
 use crate::lend::description::{Array, Environment};
 
-/// A loan to processes that are started while it exists. Dropping it revokes nothing from them.
+/// A lease to processes that are started while it exists. Dropping it revokes nothing from them.
 #[derive(Debug)]
-pub(crate) struct Loan<'a> {
+pub(crate) struct ProcessLease<'a> {
     exported: &'a Exported,
     /// A duplicate that child processes inherit; they do not inherit the exported descriptor.
     inherited: OwnedFd,
 }
 
-impl<'a> Loan<'a> {
+impl<'a> ProcessLease<'a> {
     /// Duplicates the descriptor.
     pub(crate) fn new(exported: &'a Exported) -> Result<Self> {
         let inherited = rustix::io::dup(exported.fd())

@@ -3,7 +3,7 @@
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 
-use crate::array::make::check_layout;
+use crate::array::from_memory::check_layout;
 use crate::array::{DArray, RawArray};
 use crate::buffer::Buffer;
 use crate::element::DType;
@@ -15,11 +15,11 @@ use crate::layout::Layout;
 /// # Invariants
 ///
 /// 1. The layout is initialised, and nothing else is. It is dropped with this.
-pub(crate) struct Making<'a> {
+pub(crate) struct ArrayBuilder<'a> {
     place: &'a mut MaybeUninit<DArray>,
 }
 
-impl<'a> Making<'a> {
+impl<'a> ArrayBuilder<'a> {
     /// Starts with the layout of a scalar.
     #[inline]
     pub(crate) fn new(place: &'a mut MaybeUninit<DArray>) -> Self {
@@ -42,7 +42,7 @@ impl<'a> Making<'a> {
     #[inline]
     pub(crate) fn layout(&mut self) -> &mut Layout {
         let layout = self.layout_ptr();
-        // SAFETY: the layout is initialised (Making 1), and `&mut self` makes this the only
+        // SAFETY: the layout is initialised (ArrayBuilder 1), and `&mut self` makes this the only
         // reference to it.
         unsafe { &mut *layout }
     }
@@ -51,8 +51,8 @@ impl<'a> Making<'a> {
     pub(crate) fn into_parts(self) -> (&'a mut MaybeUninit<DArray>, Layout) {
         let mut this = ManuallyDrop::new(self);
         let layout = this.layout_ptr();
-        // SAFETY: the layout is initialised (Making 1); `ManuallyDrop` keeps this value's `drop`
-        // from dropping the moved layout again.
+        // SAFETY: the layout is initialised (ArrayBuilder 1); `ManuallyDrop` keeps this value's
+        // `drop` from dropping the moved layout again.
         let layout = unsafe { layout.read() };
         let place: *mut _ = &raw mut *this.place;
         // SAFETY: `place` is the `&'a mut` that `this` held; `this` is not used or dropped after
@@ -86,25 +86,25 @@ impl<'a> Making<'a> {
         // reads nothing.
         let to = unsafe { &raw mut (*array).raw };
         // SAFETY: `to` points to the field `raw` of the borrowed place, which is uninitialised
-        // (Making 1) and valid for writes.
+        // (ArrayBuilder 1) and valid for writes.
         unsafe { to.write(raw) };
         // SAFETY: `array` points to the borrowed place, so the field `dtype` is in bounds; `&raw
         // mut` reads nothing.
         let to = unsafe { &raw mut (*array).dtype };
         // SAFETY: `to` points to the field `dtype` of the borrowed place, which is uninitialised
-        // (Making 1) and valid for writes.
+        // (ArrayBuilder 1) and valid for writes.
         unsafe { to.write(dtype) };
-        // SAFETY: `raw` and `dtype` were just written, and the layout is initialised (Making 1);
-        // `this`, never dropped, held the only borrow for `'a`.
+        // SAFETY: `raw` and `dtype` were just written, and the layout is initialised
+        // (ArrayBuilder 1); `this`, never dropped, held the only borrow for `'a`.
         unsafe { &mut *array }
     }
 }
 
-impl Drop for Making<'_> {
+impl Drop for ArrayBuilder<'_> {
     fn drop(&mut self) {
         let layout = self.layout_ptr();
-        // SAFETY: the layout is initialised, and dropped with this (Making 1): `drop` runs once,
-        // and `into_parts` and `finish` skip it.
+        // SAFETY: the layout is initialised, and dropped with this (ArrayBuilder 1): `drop` runs
+        // once, and `into_parts` and `finish` skip it.
         unsafe { layout.drop_in_place() };
     }
 }

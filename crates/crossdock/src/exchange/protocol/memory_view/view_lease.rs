@@ -17,18 +17,18 @@ pub(super) enum Lender {
     /// An array of this library, by a lease.
     Array(#[expect(dead_code, reason = "held until it is dropped")] Lease),
     /// A producer, by the function that was registered at the time of the request.
-    Producer(Producer),
+    Producer(ReleaseCall),
 }
 
 /// The arguments of a producer's release, and the function.
 #[derive(Clone, Copy)]
-pub(super) struct Producer {
+pub(super) struct ReleaseCall {
     pub(super) obj: *mut c_void,
     pub(super) release: Option<Release>,
 }
 
 /// The hub's data of one view. Pointers of the view lead to its fields.
-pub(super) struct Loan {
+pub(super) struct ViewLease {
     pub(super) lender: Lender,
     /// Whether `rest` holds anything.
     has_rest: bool,
@@ -37,7 +37,7 @@ pub(super) struct Loan {
     strides: [isize; INLINE_RANK],
     rest: Rest,
     /// The struct that the producer filled in, as the producer left it.
-    pub(super) lent: View,
+    pub(super) filled: View,
 }
 
 /// Data that few views have.
@@ -55,9 +55,9 @@ struct Rest {
 
 // SAFETY: a producer's view may be released on any thread (clause 2 of `register`); leases,
 // layouts, formats and templates are `Send`.
-unsafe impl Send for Loan {}
+unsafe impl Send for ViewLease {}
 
-impl Loan {
+impl ViewLease {
     pub(super) const NONE: Self = Self {
         lender: Lender::Nobody,
         has_rest: false,
@@ -70,7 +70,7 @@ impl Loan {
             template: None,
             bytes: BytesFormat::EMPTY,
         },
-        lent: View::EMPTY,
+        filled: View::EMPTY,
     };
 
     /// The storage for lengths and strides of up to `INLINE_RANK` axes.

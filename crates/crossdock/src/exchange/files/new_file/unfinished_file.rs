@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::files::new_file::place::parent;
+use crate::exchange::files::new_file::destination::parent;
 use crate::exchange::files::new_file::{already_there, attributes, write_error};
 
 /// The mode of a new file, which the umask restricts.
@@ -17,13 +17,13 @@ const NEW: u32 = 0o666;
 
 /// The unfinished file's entry in its directory, if it has one. Dropping it removes the entry.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(super) enum UnfinishedFile {
     /// No entry: the system frees the file when it is closed.
     Unnamed,
     Named(Hidden),
 }
 
-impl Part {
+impl UnfinishedFile {
     /// Creates the file in the folder of `place`, with the attributes of the one that it replaces.
     pub(super) fn begin(place: &Path, old: Option<&File>) -> Result<(File, Self)> {
         // Only the owner may open it until it has the attributes of the old file.
@@ -163,10 +163,10 @@ mod tests {
     use super::*;
 
     /// Like a file system without unnamed files.
-    fn named(place: &Path, text: &str) -> (File, Part) {
+    fn named(place: &Path, text: &str) -> (File, UnfinishedFile) {
         let (mut file, hidden) = Hidden::create(place, NEW).unwrap();
         io::Write::write_all(&mut file, text.as_bytes()).unwrap();
-        (file, Part::Named(hidden))
+        (file, UnfinishedFile::Named(hidden))
     }
 
     fn names(folder: &Path) -> Vec<String> {

@@ -9,12 +9,12 @@ use crate::memory::{Birth, LeaseKind};
 
 /// A Read lease, for bytes that are constant, or a Pin lease, for racy loads.
 #[derive(Debug)]
-pub(crate) enum Look {
+pub(crate) enum ReadOrPinLease {
     Constant(ReadGuard),
     Changing(PinGuard),
 }
 
-impl Look {
+impl ReadOrPinLease {
     /// Takes a Read lease or, where that is refused, a Pin lease. Errors as [`Buffer::pin`].
     pub(crate) fn at(buffer: &Buffer) -> Result<Self> {
         if buffer.birth() != Birth::Aliased {

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use crossdock::DArray;
-use crossdock::bindings::array_interface::{Loan, lend_ordered};
+use crossdock::bindings::array_interface::{ExportLease, lend_ordered};
 use crossdock::bindings::dlpack::abi::{DLManagedTensorVersioned, DLTensor};
 use crossdock::bindings::dlpack::{ExportOptions, Exported, Prepared};
 use crossdock::view::Refusal;
@@ -12,7 +12,7 @@ use pyo3::PyErr;
 use crate::errors;
 
 /// One word, which is empty for most objects.
-pub(crate) struct Kept(OnceCell<Box<Parts>>);
+pub(crate) struct ConsumerState(OnceCell<Box<Parts>>);
 
 /// # Invariants
 ///
@@ -21,10 +21,10 @@ pub(crate) struct Kept(OnceCell<Box<Parts>>);
 struct Parts {
     prepared: OnceCell<Prepared>,
     /// The lease of consumers of the array interface, which holds until the object goes.
-    told: OnceCell<Loan>,
+    told: OnceCell<ExportLease>,
 }
 
-impl Kept {
+impl ConsumerState {
     #[inline(always)]
     pub(crate) fn new() -> Self {
         Self(OnceCell::new())
@@ -81,10 +81,10 @@ impl Kept {
     /// accesses come after in-flight work. Returns whether the consumer must not write.
     pub(crate) fn tell(&self, array: &DArray) -> crossdock::Result<bool> {
         let told = &self.parts().told;
-        if let Some(loan) = told.get() {
-            return Ok(loan.is_readonly());
+        if let Some(lease) = told.get() {
+            return Ok(lease.is_readonly());
         }
-        let loan = lend_ordered(array)?;
-        Ok(told.get_or_init(|| loan).is_readonly())
+        let lease = lend_ordered(array)?;
+        Ok(told.get_or_init(|| lease).is_readonly())
     }
 }

@@ -8,7 +8,7 @@ use crate::layout::Layout;
 ///
 /// # Errors
 ///
-/// `is_shape`, `is_bounds`, as [`Layout::hops`].
+/// `is_shape`, `is_bounds`, as [`Layout::distances`].
 ///
 /// # Safety
 ///
@@ -31,12 +31,12 @@ pub(crate) unsafe fn element_at(ptr: *mut u8, layout: &Layout, index: &[usize]) 
 /// Clauses 1 and 2 of [`element_at`].
 #[cold]
 unsafe fn indirect_element_at(ptr: *mut u8, layout: &Layout, index: &[usize]) -> Result<*mut u8> {
-    let mut hops = layout.hops(index)?;
-    let mut at = ptr.wrapping_offset(hops.next().unwrap_or(0));
-    for hop in hops {
-        // SAFETY: clause 1 of `element_at`: the layout has another hop, so a readable pointer that
-        // is never written lies at `at`.
-        at = unsafe { follow(at) }.wrapping_offset(hop);
+    let mut distances = layout.distances(index)?;
+    let mut at = ptr.wrapping_offset(distances.next().unwrap_or(0));
+    for distance in distances {
+        // SAFETY: clause 1 of `element_at`: the layout has another dereference, so a readable
+        // pointer that is never written lies at `at`.
+        at = unsafe { dereference(at) }.wrapping_offset(distance);
     }
     Ok(at)
 }
@@ -48,14 +48,14 @@ unsafe fn indirect_element_at(ptr: *mut u8, layout: &Layout, index: &[usize]) ->
 /// 1. A pointer lies at `at`, and is valid for reads.
 /// 2. It is never written.
 #[inline]
-pub(crate) unsafe fn follow(at: *const u8) -> *mut u8 {
+pub(crate) unsafe fn dereference(at: *const u8) -> *mut u8 {
     // SAFETY: clauses 1 and 2 of `# Safety`: the pointer may be read, and no write races with it. A
     // plain read keeps its provenance.
     unsafe { at.cast::<*mut u8>().read_unaligned() }
 }
 
 /// The pointer from which an array is reached, and its layout.
-pub(crate) type Ends<'a> = (*mut u8, &'a Layout);
+pub(crate) type Endpoint<'a> = (*mut u8, &'a Layout);
 
 /// Calls `f` with the direct parts of two arrays of one shape, in row-major order and with the
 /// position of the first element of each, until it returns a result. A direct array is one part. If
@@ -70,9 +70,9 @@ pub(crate) type Ends<'a> = (*mut u8, &'a Layout);
 /// 1. Clauses 1 and 2 of [`element_at`], for both arrays.
 /// 2. The shapes are equal.
 pub(crate) unsafe fn each_direct<R>(
-    left: Ends<'_>,
-    right: Ends<'_>,
-    mut f: impl FnMut(usize, Ends<'_>, Ends<'_>) -> Result<Option<R>>,
+    left: Endpoint<'_>,
+    right: Endpoint<'_>,
+    mut f: impl FnMut(usize, Endpoint<'_>, Endpoint<'_>) -> Result<Option<R>>,
 ) -> Result<Option<R>> {
     if left.1.itemsize() == 0 && right.1.itemsize() == 0 {
         return f(0, (left.0, &one_of_all(left.1)?), (right.0, &one_of_all(right.1)?));

@@ -9,14 +9,14 @@ use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowArray;
 use crate::exchange::protocol::arrow::column::is_moment;
-use crate::exchange::protocol::arrow::field::{Field, FieldKind, children, malformed, unsupported};
-use crate::exchange::protocol::arrow::foreign::Foreign;
-use crate::exchange::protocol::arrow::validity::{Bits, mask, nulls_are_no_times};
+use crate::exchange::protocol::arrow::field::{ArrowField, FieldKind, children, malformed, unsupported};
+use crate::exchange::protocol::arrow::foreign::ForeignStruct;
+use crate::exchange::protocol::arrow::validity::{ValidityBits, mask, nulls_are_no_times};
 use crate::layout::{Layout, Order};
 use crate::memory::{Birth, Place};
 
 /// Contiguous elements of a column.
-pub(super) struct Leaf<'a> {
+pub(super) struct LeafColumn<'a> {
     above: Above<'a>,
     data: *mut u8,
     /// How many elements of the buffer precede the first of these.
@@ -24,26 +24,30 @@ pub(super) struct Leaf<'a> {
     dtype: DType,
 }
 
-impl Leaf<'_> {
+impl LeafColumn<'_> {
     pub(super) fn name(&self) -> &str {
         &self.above.name
     }
 
-    /// The leaf as an array, which holds the loan. Null dates and durations are accepted if each of
-    /// them is also not a time as a number.
+    /// The leaf as an array, which holds the struct. Null dates and durations are accepted if each
+    /// of them is also not a time as a number.
     ///
     /// # Errors
     ///
-    /// `is_value` if elements are null; otherwise as [`Leaf::into_array_of_all`].
+    /// `is_value` if elements are null; otherwise as [`LeafColumn::into_array_of_all`].
     ///
     /// # Safety
     ///
-    /// 1. The leaf is of this loan, on this device.
-    pub(super) unsafe fn into_array(self, loan: &Arc<Foreign<ArrowArray>>, place: Place) -> Result<DArray> {
+    /// 1. The leaf is of this struct, on this device.
+    pub(super) unsafe fn into_array(
+        self,
+        foreign: &Arc<ForeignStruct<ArrowArray>>,
+        place: Place,
+    ) -> Result<DArray> {
         let Some((nulls, rows)) = self.nulls().next() else {
-            // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device, which is
+            // SAFETY: clause 1 of `# Safety`: the leaf is of this struct, on this device, which is
             // all that `into_array_of_all` requires.
-            return unsafe { self.into_array_of_all(loan, place) };
+            return unsafe { self.into_array_of_all(foreign, place) };
         };
         let levels = self.above.levels.clone();
         let refused = self.named(Error::new(
@@ -56,9 +60,9 @@ impl Leaf<'_> {
         if !is_moment(&self.dtype) {
             return Err(refused);
         }
-        // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, on this device, which is all
+        // SAFETY: clause 1 of `# Safety`: the leaf is of this struct, on this device, which is all
         // that `into_array_of_all` requires.
-        let array = unsafe { self.into_array_of_all(loan, place) }?;
+        let array = unsafe { self.into_array_of_all(foreign, place) }?;
         match nulls_are_no_times(&levels, &array.buffer()?.0.read()?) {
             true => Ok(array),
             false => Err(refused),
@@ -74,21 +78,21 @@ impl Leaf<'_> {
     ///
     /// # Safety
     ///
-    /// 1. The leaf is of this loan, on this device.
+    /// 1. The leaf is of this struct, on this device.
     pub(super) unsafe fn into_array_of_all(
         self,
-        loan: &Arc<Foreign<ArrowArray>>,
+        foreign: &Arc<ForeignStruct<ArrowArray>>,
         place: Place,
     ) -> Result<DArray> {
         let layout = Layout::contiguous(&self.above.shape, self.dtype.itemsize(), Order::RowMajor);
         let begin = layout.and_then(|layout| Ok((self.begin(&layout)?, layout)));
         let (begin, layout) = begin.map_err(|error| self.named(error))?;
-        let loan = loan.clone();
-        // SAFETY: clause 1 of `# Safety`: the leaf is of this loan, so its elements are memory of
-        // `place`, initialised and constant until the loan is released (Foreign 1); `Parts::first`
-        // checked their number, and `begin` refused what wraps around.
+        let foreign = foreign.clone();
+        // SAFETY: clause 1 of `# Safety`: the leaf is of this struct, so its elements are memory of
+        // `place`, initialised and constant until the struct is released (ForeignStruct 1);
+        // `ArrayPointers::first` checked their number, and `begin` refused what wraps around.
         let buffer = unsafe {
-            Buffer::from_foreign(begin, layout.nbytes(), place, Birth::Constant, move || drop(loan))
+            Buffer::from_foreign(begin, layout.nbytes(), place, Birth::Constant, move || drop(foreign))
         }?;
         DArray::from_buffer(buffer, self.dtype, layout, 0)?.permute(&self.above.order)
     }
@@ -149,7 +153,7 @@ struct Above<'a> {
     /// For each axis of the array, its number in memory order.
     order: Vec<usize>,
     /// The bitmaps found so far.
-    levels: Vec<Bits<'a>>,
+    levels: Vec<ValidityBits<'a>>,
 }
 
 impl Above<'_> {
@@ -174,22 +178,26 @@ impl Above<'_> {
 /// 1. `array` is a column of the type `field`, on `place`.
 /// 2. It meets the clauses of [`take_over`](super::take_over).
 /// 3. It is not released, and stays unchanged, while the leaves are used.
-pub(super) unsafe fn leaves<'a>(field: &Field, array: &'a ArrowArray, place: Place) -> Result<Vec<Leaf<'a>>> {
+pub(super) unsafe fn leaves<'a>(
+    field: &ArrowField,
+    array: &'a ArrowArray,
+    place: Place,
+) -> Result<Vec<LeafColumn<'a>>> {
     let len = length(array)?;
     let above = Above { shape: vec![len], order: vec![0], ..Above::default() };
-    let mut walk = Walk { place, found: Vec::new() };
+    let mut walk = LeafWalk { place, found: Vec::new() };
     // SAFETY: clauses 1 to 3 of `# Safety` are those of `visit`, for the same column, type and
     // place.
     unsafe { walk.visit(field, array, 0, len, above) }?;
     Ok(walk.found)
 }
 
-struct Walk<'a> {
+struct LeafWalk<'a> {
     place: Place,
-    found: Vec<Leaf<'a>>,
+    found: Vec<LeafColumn<'a>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> LeafWalk<'a> {
     /// Visits elements `start..start + len` of a column.
     ///
     /// # Safety
@@ -197,7 +205,7 @@ impl<'a> Walk<'a> {
     /// The clauses of [`leaves`], for `field` and `array`.
     unsafe fn visit(
         &mut self,
-        field: &Field,
+        field: &ArrowField,
         array: &'a ArrowArray,
         start: usize,
         len: usize,
@@ -206,16 +214,16 @@ impl<'a> Walk<'a> {
         let named = |error| above.named(error);
         // SAFETY: `# Safety`: `array` is a column of the type `field` that meets the clauses of
         // `leaves`.
-        let parts = unsafe { Parts::of(field, array) }.map_err(named)?;
+        let parts = unsafe { ArrayPointers::of(field, array) }.map_err(named)?;
         let first = parts.first(start, len).map_err(named)?;
         // SAFETY: `# Safety`: `parts` are those of `array`, which meets the clauses of `leaves`;
-        // `Parts::first` found `first..first + len` within the column.
+        // `ArrayPointers::first` found `first..first + len` within the column.
         let bits = unsafe { self.bits(&parts, first, len) }.map_err(named)?;
         above.levels.extend(bits);
         match &field.kind {
             FieldKind::Values(dtype) => {
                 let data = parts.buffers.get(1).map_or(std::ptr::null(), |&data| data).cast::<u8>();
-                self.found.push(Leaf { data: data.cast_mut(), first, dtype: dtype.clone(), above });
+                self.found.push(LeafColumn { data: data.cast_mut(), first, dtype: dtype.clone(), above });
                 Ok(())
             }
             FieldKind::List { len: size, tensor, item } => {
@@ -258,7 +266,12 @@ impl<'a> Walk<'a> {
     ///
     /// 1. `parts` are those of a column that meets the clauses of [`leaves`].
     /// 2. Elements `first..first + len`, counted as the buffers do, are within the column.
-    unsafe fn bits(&self, parts: &Parts<'a>, first: usize, len: usize) -> Result<Option<Bits<'a>>> {
+    unsafe fn bits(
+        &self,
+        parts: &ArrayPointers<'a>,
+        first: usize,
+        len: usize,
+    ) -> Result<Option<ValidityBits<'a>>> {
         let (nulls, length) = (parts.array.null_count, parts.array.length);
         let bitmap = parts.buffers.first().map_or(std::ptr::null(), |&bitmap| bitmap);
         if nulls < -1 || nulls > length {
@@ -287,22 +300,22 @@ impl<'a> Walk<'a> {
         // SAFETY: clauses 1 and 2 of `# Safety`: the bitmap has a bit for each element of the
         // column, these among them, and stays constant. It is not null, on the host and in the
         // address space (checked above).
-        Ok(Some(unsafe { Bits::new(bitmap.cast(), first, len) }))
+        Ok(Some(unsafe { ValidityBits::new(bitmap.cast(), first, len) }))
     }
 }
 
 /// The arrays of pointers of a struct, whose lengths were compared with its type.
-struct Parts<'a> {
+struct ArrayPointers<'a> {
     array: &'a ArrowArray,
     buffers: &'a [*const c_void],
     children: &'a [*mut ArrowArray],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ArrayPointers<'a> {
     /// # Safety
     ///
     /// The clauses of [`leaves`], for `field` and `array`.
-    unsafe fn of(field: &Field, array: &'a ArrowArray) -> Result<Self> {
+    unsafe fn of(field: &ArrowField, array: &'a ArrowArray) -> Result<Self> {
         let (buffers, below) = match &field.kind {
             FieldKind::Values(_) => (2, 0),
             FieldKind::List { .. } => (1, 1),
@@ -362,7 +375,7 @@ fn length(array: &ArrowArray) -> Result<usize> {
 /// # Safety
 ///
 /// `parts` are those of a column that meets the clauses of [`leaves`].
-unsafe fn child<'a>(parts: &Parts<'a>, k: usize) -> Result<&'a ArrowArray> {
+unsafe fn child<'a>(parts: &ArrayPointers<'a>, k: usize) -> Result<&'a ArrowArray> {
     let child = parts.children.get(k).copied().unwrap_or_default();
     // SAFETY: `# Safety`, clause 2 of `leaves`: a pointer to a child is null, or points to a struct
     // that lives as long as its parent.

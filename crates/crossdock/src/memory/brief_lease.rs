@@ -13,15 +13,15 @@ use crate::memory::word::LeaseKind;
 /// # Invariants
 ///
 /// 1. The header's word counts it once, as `kind`.
-pub(crate) struct Glance<'a> {
+pub(crate) struct BriefLease<'a> {
     header: &'a Header,
     kind: LeaseKind,
 }
 
-impl Drop for Glance<'_> {
+impl Drop for BriefLease<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Glance 1. Never the last holder, since the handle is borrowed.
+        // BriefLease 1. Never the last holder, since the handle is borrowed.
         let _never_last = self.header.word().give(self.kind);
     }
 }
@@ -31,10 +31,10 @@ impl Handle {
     /// step: on refusal, during device work, and while the ledger lists leases. The caller then
     /// uses [`lease`](crate::memory::lease()).
     #[inline(always)]
-    pub(crate) fn glance(&self, kind: LeaseKind) -> Option<Glance<'_>> {
+    pub(crate) fn brief_lease(&self, kind: LeaseKind) -> Option<BriefLease<'_>> {
         let header = self.header();
         let at_once = header.place().is_host() && !header.awaited.load(Ordering::Acquire) && !book::is_on();
         // Constructed only where it is counted, because its drop releases one count.
-        if at_once && header.word().take(kind).is_ok() { Some(Glance { header, kind }) } else { None }
+        if at_once && header.word().take(kind).is_ok() { Some(BriefLease { header, kind }) } else { None }
     }
 }

@@ -1,8 +1,8 @@
 //! Exports arrays to a foreign MemoryView hub (Ruby's) that takes many short views in a row.
 //!
-//! The lease and the record of a view cost four atomic exchanges, as much as all the rest. A
-//! standing loan needs none, for one read-only view at a time, as nearly all are: its lease lasts
-//! as long as the loan, and it has a record of its own. All other views are exported as by
+//! The lease and the record of a view cost four atomic exchanges, as much as all the rest. A cached
+//! export needs none, for one read-only view at a time, as nearly all are: its lease lasts as long
+//! as the export, and it has a record of its own. All other views are exported as by
 //! [`get`](super::hub::get).
 
 use core::ffi::c_void;
@@ -16,9 +16,9 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::last;
-use crate::exchange::protocol::memory_view::loan::Lender;
 use crate::exchange::protocol::memory_view::object::ArrayObject;
 use crate::exchange::protocol::memory_view::records::{self, Reserved};
+use crate::exchange::protocol::memory_view::view_lease::Lender;
 use crate::memory::fork::get_or_make;
 use crate::memory::{Lease, LeaseKind, Protocols};
 use crate::view::{Access, Terms};
@@ -30,51 +30,51 @@ use crate::view::{Access, Terms};
 /// name in [`View::reserved`], which the binding keeps where the foreign hub has room for it. The
 /// view is [released](take_back) by its name alone.
 ///
-/// What a view shows stays valid while it is held, even if the loan is dropped before: at the end
+/// What a view shows stays valid while it is held, even if the export is dropped before: at the end
 /// of a process, objects are freed in any order.
 ///
 /// ```
 /// use crossdock::Array;
-/// use crossdock::bindings::memory_view::{self, Flags, StandingLoan, View};
+/// use crossdock::bindings::memory_view::{self, Flags, CachedExport, View};
 ///
-/// let loan = StandingLoan::new(Array::from_vec(vec![1.5f64, 2.5], [2])?.into());
+/// let export = CachedExport::new(Array::from_vec(vec![1.5f64, 2.5], [2])?.into());
 /// let mut view = View::EMPTY;
-/// loan.lend(&mut view, Flags::STRIDES)?;
-/// assert_eq!((view.ndim, view.byte_size, loan.held()), (1, 16, 1));
+/// export.lend(&mut view, Flags::STRIDES)?;
+/// assert_eq!((view.ndim, view.byte_size, export.held()), (1, 16, 1));
 /// let name = view.reserved;
-/// // SAFETY: only this thread releases views of this loan.
+/// // SAFETY: only this thread releases views of this export.
 /// assert!(unsafe { memory_view::take_back(name) });
-/// // SAFETY: only this thread releases views of this loan.
+/// // SAFETY: only this thread releases views of this export.
 /// assert!(!unsafe { memory_view::take_back(name) });
 /// # Ok::<(), crossdock::Error>(())
 /// ```
-pub struct StandingLoan {
-    inner: ManuallyDrop<Box<Inner>>,
+pub struct CachedExport {
+    inner: ManuallyDrop<Box<CachedArray>>,
 }
 
 /// # Invariants
 ///
-/// 1. It is neither moved nor freed while a view of the record in `standing` is held: pointers of
-///    the view lead into it.
-struct Inner {
+/// 1. It is neither moved nor freed while a view of the record in `cached` is held: pointers of the
+///    view lead into it.
+struct CachedArray {
     object: ArrayObject,
     /// Set after the first view.
-    standing: OnceLock<Standing>,
+    cached: OnceLock<CachedLease>,
 }
 
-struct Standing {
+struct CachedLease {
     #[expect(dead_code, reason = "held until it is dropped")]
     lease: Lease,
     record: Reserved,
 }
 
-impl StandingLoan {
+impl CachedExport {
     /// For an array whose dtype may be approximated by numbers: see [`ArrayObject::approximated`].
     /// O(1) for scalars, otherwise O(fields). Arrays that cannot be exported are refused when a
     /// view is requested.
     pub fn new(array: DArray) -> Self {
         let object = ArrayObject::approximated(array);
-        Self { inner: ManuallyDrop::new(Box::new(Inner { object, standing: OnceLock::new() })) }
+        Self { inner: ManuallyDrop::new(Box::new(CachedArray { object, cached: OnceLock::new() })) }
     }
 
     /// The array.
@@ -92,7 +92,7 @@ impl StandingLoan {
         self.inner.lend(view, flags).inspect_err(last::keep)
     }
 
-    /// As [`StandingLoan::lend`], and faster: O(1), without a lock and without an atomic exchange,
+    /// As [`CachedExport::lend`], and faster: O(1), without a lock and without an atomic exchange,
     /// for a read-only view of a direct array while no other such view is held.
     ///
     /// # Errors
@@ -101,20 +101,18 @@ impl StandingLoan {
     ///
     /// # Safety
     ///
-    /// No other thread calls this for the same loan at the same time.
+    /// No other thread calls this for the same export at the same time.
     #[inline]
     pub unsafe fn lend_alone(&self, view: &mut View, flags: Flags) -> Result<()> {
-        match self.inner.standing.get() {
-            Some(standing) if !flags.is_writable() && self.inner.lend_quickly(standing, view, flags) => {
-                Ok(())
-            }
+        match self.inner.cached.get() {
+            Some(cached) if !flags.is_writable() && self.inner.lend_quickly(cached, view, flags) => Ok(()),
             _ => self.inner.lend_slowly(view, flags).inspect_err(last::keep),
         }
     }
 
-    /// Whether a view shows this loan's own data: if the loan is dropped now, it is leaked.
+    /// Whether a view shows this export's own data: if the export is dropped now, it is leaked.
     pub fn is_shown(&self) -> bool {
-        self.inner.standing.get().is_some_and(|standing| standing.record.is_live())
+        self.inner.cached.get().is_some_and(|cached| cached.record.is_live())
     }
 
     /// The number of views that are held. Reads every record that was ever used.
@@ -123,26 +121,26 @@ impl StandingLoan {
     }
 }
 
-impl Drop for StandingLoan {
+impl Drop for CachedExport {
     fn drop(&mut self) {
         if !self.is_shown() {
-            // SAFETY: Inner 1: `is_shown` is false, so no view leads into `inner`; it is not used
-            // after this drop. Views with a record from a list hold leases of their own.
+            // SAFETY: CachedArray 1: `is_shown` is false, so no view leads into `inner`; it is not
+            // used after this drop. Views with a record from a list hold leases of their own.
             unsafe { ManuallyDrop::drop(&mut self.inner) };
         }
     }
 }
 
-impl Inner {
-    /// Whether the view was exported from the standing lease and record.
+impl CachedArray {
+    /// Whether the view was exported from the cached lease and record.
     #[inline(always)]
-    fn lend_quickly(&self, standing: &Standing, view: &mut View, flags: Flags) -> bool {
+    fn lend_quickly(&self, cached: &CachedLease, view: &mut View, flags: Flags) -> bool {
         let Ok(format) = self.object.format() else { return false };
         let (layout, data) = (self.object.array().layout(), self.object.array().raw().ptr());
         if flags.check_layout(layout).is_err() || layout.suboffsets().is_some() {
             return false;
         }
-        let Some(name) = standing.record.publish() else { return false };
+        let Some(name) = cached.record.publish() else { return false };
         view.obj = self.object.as_ptr();
         view.data = data.as_ptr().cast();
         view.byte_size = layout.nbytes() as isize;
@@ -151,7 +149,8 @@ impl Inner {
         view.item_size = layout.itemsize() as isize;
         view.item_desc = NO_COMPONENTS;
         view.ndim = layout.rank() as isize;
-        // Lengths fit in an `isize`. The pointers stay valid while the view is held (Inner 1).
+        // Lengths fit in an `isize`. The pointers stay valid while the view is held
+        // (CachedArray 1).
         view.shape = layout.shape().as_ptr().cast();
         view.strides = layout.strides().as_ptr();
         view.sub_offsets = ptr::null();
@@ -165,7 +164,7 @@ impl Inner {
     fn lend_slowly(&self, view: &mut View, flags: Flags) -> Result<()> {
         self.lend(view, flags)?;
         // Prepares the next view; if that fails, the next one is exported like this one.
-        if self.standing.get().is_none()
+        if self.cached.get().is_none()
             && self.object.array().layout().suboffsets().is_none()
             && let Ok(lease) = STANDING.lease(self.object.array().raw())
             && let Ok(record) = records::take()
@@ -173,7 +172,7 @@ impl Inner {
             let record = record.reserve(self.object.as_ptr());
             // If two threads get here, the second releases its lease and its record. A child that
             // was forked meanwhile can set its own.
-            get_or_make(&self.standing, || Standing { lease, record });
+            get_or_make(&self.cached, || CachedLease { lease, record });
         }
         Ok(())
     }
@@ -188,7 +187,7 @@ impl Inner {
     }
 }
 
-/// The terms of the standing lease.
+/// The terms of the cached lease.
 const STANDING: Terms = Terms::new(Protocols::MEMORY_VIEW, Access::Only(LeaseKind::Pin));
 
 const NO_COMPONENTS: ItemDesc = ItemDesc { components: ptr::null(), length: 0 };
@@ -209,7 +208,7 @@ pub unsafe fn take_back(name: *mut c_void) -> bool {
 fn take_back_slowly(name: *mut c_void) -> bool {
     // A view of a producer registered with this hub stays held.
     if let Ok(mut claimed) = records::claim(name)
-        && !matches!(claimed.loan().lender, Lender::Producer(_))
+        && !matches!(claimed.view_lease().lender, Lender::Producer(_))
     {
         claimed.retire();
         return true;
@@ -218,7 +217,7 @@ fn take_back_slowly(name: *mut c_void) -> bool {
     false
 }
 
-impl fmt::Debug for StandingLoan {
+impl fmt::Debug for CachedExport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StandingLoan").field("object", &self.inner.object).finish()
     }
@@ -230,9 +229,9 @@ mod tests {
     use crate::array::Array;
     use crate::view::Request;
 
-    fn loan() -> (DArray, StandingLoan) {
+    fn cached() -> (DArray, CachedExport) {
         let array = DArray::from(Array::from_vec((0..6i32).collect(), [2, 3]).unwrap());
-        (array.clone(), StandingLoan::new(array))
+        (array.clone(), CachedExport::new(array))
     }
 
     fn taken_back(view: &View) -> bool {
@@ -242,14 +241,14 @@ mod tests {
     }
 
     /// Exports a view in either way.
-    fn lent(loan: &StandingLoan, flags: Flags, alone: bool) -> Result<View> {
+    fn exported(export: &CachedExport, flags: Flags, alone: bool) -> Result<View> {
         let mut view = View { ndim: 77, ..View::EMPTY };
         let result = if alone {
-            // SAFETY: only this test's thread uses the loan, so no other thread calls this at the
+            // SAFETY: only this test's thread uses the export, so no other thread calls this at the
             // same time.
-            unsafe { loan.lend_alone(&mut view, flags) }
+            unsafe { export.lend_alone(&mut view, flags) }
         } else {
-            loan.lend(&mut view, flags)
+            export.lend(&mut view, flags)
         };
         assert!(result.is_ok() || view.ndim == 77 && view.reserved.is_null());
         result.map(|()| view)
@@ -257,10 +256,11 @@ mod tests {
 
     #[test]
     fn views_are_known_by_name_and_taken_back_once() {
-        let (array, loan) = loan();
-        assert_eq!(loan.held(), 0);
+        let (array, export) = cached();
+        assert_eq!(export.held(), 0);
         for round in 0..3 {
-            let views = [true, true, false, true].map(|alone| lent(&loan, Flags::ROW_MAJOR, alone).unwrap());
+            let views =
+                [true, true, false, true].map(|alone| exported(&export, Flags::ROW_MAJOR, alone).unwrap());
             for view in &views {
                 assert_eq!(
                     (view.data.cast_const().cast(), view.readonly, view.byte_size),
@@ -274,12 +274,12 @@ mod tests {
                 assert_eq!((shape, strides), (&[2, 3], &[12, 4]));
                 assert!(view.item_desc.components.is_null() && view.sub_offsets.is_null());
             }
-            assert_eq!(loan.held(), 4, "round {round}");
+            assert_eq!(export.held(), 4, "round {round}");
             for view in &views {
                 assert!(taken_back(view) && !taken_back(view));
             }
             assert!(views.iter().all(|view| !taken_back(view)));
-            assert_eq!(loan.held(), 0);
+            assert_eq!(export.held(), 0);
         }
         for name in [0, 1, usize::MAX] {
             assert!(!taken_back(&View { reserved: ptr::without_provenance_mut(name), ..View::EMPTY }));
@@ -287,45 +287,45 @@ mod tests {
     }
 
     #[test]
-    fn the_lease_stands_from_the_first_view_to_the_end_of_the_loan() {
-        let (array, loan) = loan();
-        assert!(taken_back(&lent(&loan, Flags::SIMPLE, false).unwrap()));
+    fn the_lease_stands_from_the_first_view_to_the_end_of_the_export() {
+        let (array, export) = cached();
+        assert!(taken_back(&exported(&export, Flags::SIMPLE, false).unwrap()));
         drop(array.export(&Request::write()).unwrap());
-        assert!(taken_back(&lent(&loan, Flags::SIMPLE, true).unwrap()));
+        assert!(taken_back(&exported(&export, Flags::SIMPLE, true).unwrap()));
         assert!(array.export(&Request::write()).is_err() && array.export(&Request::read()).is_ok());
-        let view = lent(&loan, Flags::WRITABLE, true).unwrap();
+        let view = exported(&export, Flags::WRITABLE, true).unwrap();
         assert!(view.readonly == 0 && array.export(&Request::read()).is_err());
         assert!(taken_back(&view) && array.export(&Request::read()).is_ok());
-        drop(loan);
+        drop(export);
         assert!(array.export(&Request::write()).is_ok());
     }
 
     #[test]
     fn refusals_leave_the_struct_alone() {
-        let (array, loan) = loan();
+        let (array, export) = cached();
         for (flags, why) in [(Flags::COLUMN_MAJOR, "COLUMN_MAJOR"), (Flags::from_bits(1 << 20), "0x100000")] {
             for alone in [false, true, true] {
-                let error = lent(&loan, flags, alone).unwrap_err();
+                let error = exported(&export, flags, alone).unwrap_err();
                 assert!(error.to_string().contains(why), "{error}");
-                assert!(taken_back(&lent(&loan, Flags::SIMPLE, alone).unwrap()));
+                assert!(taken_back(&exported(&export, Flags::SIMPLE, alone).unwrap()));
             }
         }
-        let readonly = StandingLoan::new(array.into_readonly());
-        assert!(lent(&readonly, Flags::WRITABLE, true).unwrap_err().is_read_only());
-        let half = StandingLoan::new(
+        let readonly = CachedExport::new(array.into_readonly());
+        assert!(exported(&readonly, Flags::WRITABLE, true).unwrap_err().is_read_only());
+        let half = CachedExport::new(
             DArray::zeros(crate::element::DType::F16, &[2], crate::layout::Order::RowMajor).unwrap(),
         );
         for alone in [false, true, true] {
-            assert!(lent(&half, Flags::SIMPLE, alone).unwrap_err().is_unsupported());
+            assert!(exported(&half, Flags::SIMPLE, alone).unwrap_err().is_unsupported());
         }
     }
 
     #[test]
-    fn a_loan_that_goes_before_its_views_leaves_them_what_they_show() {
-        let (array, loan) = loan();
-        let views = [true, true, false].map(|alone| lent(&loan, Flags::SIMPLE, alone).unwrap());
-        assert!(loan.is_shown());
-        drop((array, loan));
+    fn an_export_that_goes_before_its_views_leaves_them_what_they_show() {
+        let (array, export) = cached();
+        let views = [true, true, false].map(|alone| exported(&export, Flags::SIMPLE, alone).unwrap());
+        assert!(export.is_shown());
+        drop((array, export));
         for view in &views {
             // SAFETY: the views are still held, so shape and strides are there, of two axes as the
             // index has; there are no suboffsets.
@@ -338,17 +338,19 @@ mod tests {
     }
 
     #[test]
-    fn the_hub_takes_a_view_of_a_standing_loan_back_and_leaves_its_record_there() {
-        let (_, loan) = loan();
-        assert!(taken_back(&lent(&loan, Flags::SIMPLE, true).unwrap()));
+    fn the_hub_takes_a_view_of_a_cached_export_back_and_leaves_its_record_there() {
+        let (_, export) = cached();
+        assert!(taken_back(&exported(&export, Flags::SIMPLE, true).unwrap()));
         for _ in 0..3 {
-            let mut view = lent(&loan, Flags::SIMPLE, true).unwrap();
+            let mut view = exported(&export, Flags::SIMPLE, true).unwrap();
             // SAFETY: the struct is this test's own variable, and the memory of the view is not
             // used afterwards.
             assert!(unsafe { crate::exchange::protocol::memory_view::hub::release(&mut view) });
         }
-        let (first, second) =
-            (lent(&loan, Flags::SIMPLE, true).unwrap(), lent(&loan, Flags::SIMPLE, true).unwrap());
+        let (first, second) = (
+            exported(&export, Flags::SIMPLE, true).unwrap(),
+            exported(&export, Flags::SIMPLE, true).unwrap(),
+        );
         assert_ne!(first.reserved, second.reserved);
         assert!(taken_back(&first) && taken_back(&second));
     }
