@@ -43,6 +43,18 @@ fn examples_in_c_run() {
 }
 
 #[test]
+fn the_chapter_on_producers_shows_its_program_and_what_it_prints() {
+    let source = root().join("examples/c/scan.c");
+    let chapter = fs::read_to_string(root().join("docs/guide/08-producer.md")).expect("the chapter");
+    let text = fs::read_to_string(&source).expect("the program");
+    assert!(chapter.contains(&format!("```c\n{text}```\n")), "the chapter shows another program");
+    if let Some(mut command) = program(C11, &source, &[]) {
+        let shown = format!("```c\n{text}```\n\n```text\n{}```\n", succeeded(&mut command));
+        assert!(chapter.contains(&shown), "the chapter does not show\n{shown}");
+    }
+}
+
+#[test]
 fn programs_in_cxx_find_what_they_check() {
     for source in sources(Path::new(PACKAGE).join("tests/c"), "cc") {
         run(CXX20, &source);

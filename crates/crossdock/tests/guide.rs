@@ -1,0 +1,85 @@
+//! The programs in Rust of the guide's chapters: each chapter shows the file as it is, and what the
+//! program prints.
+
+use std::process::Command;
+
+mod devices {
+    include!("../../../docs/guide/programs/07_devices.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+mod memory {
+    include!("../../../docs/guide/programs/09_memory.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+mod producer {
+    include!("../../../docs/guide/programs/08_producer.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+const PROGRAM: &str = "CROSSDOCK_TEST_PROGRAM";
+
+/// One of the programs, if this process was started for it. The copied bytes, the pools and the
+/// ledger are those of a whole process, so each program has its own.
+#[test]
+fn program() {
+    let Ok(name) = std::env::var(PROGRAM) else { return };
+    let outcome = match name.as_str() {
+        "devices" => devices::run(),
+        "memory" => memory::run(),
+        "producer" => producer::run(),
+        _ => panic!("{name}"),
+    };
+    if let Err(error) = &outcome {
+        eprintln!("{error}");
+    }
+    std::process::exit(i32::from(outcome.is_err()));
+}
+
+/// What a program prints.
+#[track_caller]
+fn printed(name: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new(program)
+        .args(["--exact", "program", "--nocapture", "--quiet", "--test-threads=1"])
+        .env(PROGRAM, name)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.strip_prefix("\nrunning 1 test\n").unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[track_caller]
+fn is_shown_with_its_output(chapter: &str, source: &str, name: &str) {
+    let shown = format!("```rust\n{source}```\n\n```text\n{}```\n", printed(name));
+    assert!(chapter.contains(&shown), "the chapter does not show\n{shown}");
+}
+
+#[test]
+fn the_chapter_on_devices_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/07-devices.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/07_devices.rs"), "devices");
+}
+
+#[test]
+fn the_chapter_on_producers_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/08-producer.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/08_producer.rs"), "producer");
+}
+
+#[test]
+fn the_chapter_on_memory_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/09-memory.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/09_memory.rs"), "memory");
+}
