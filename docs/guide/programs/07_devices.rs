@@ -4,6 +4,7 @@
 use crossdock::device::fenced::FencedDevice;
 use crossdock::device::{self, Device};
 use crossdock::memory::{Place, copied_bytes};
+use crossdock::view::Request;
 use crossdock::{Array, DArray, Error, Result};
 
 fn main() -> Result<()> {
@@ -14,11 +15,11 @@ fn main() -> Result<()> {
     let image = DArray::from(Array::from_vec(vec![1.5_f32, 2.5, 3.5, 4.5], [2, 2])?);
     let sent = image.copy_to(&there)?;
     println!("{} to {}: {} bytes copied", image.place(), sent.place(), copied_bytes());
-    match sent.get(&[0, 0]) {
-        Ok(value) => println!("element [0, 0] is {value}"),
-        Err(error) => println!("refused: {error}"),
+    if let Err(refusal) = crossdock::view(&sent, Request::pin()) {
+        println!("refused: {refusal}");
     }
-    println!("back: {}", sent.copy_to(&here)?.get(&[0, 0])?);
+    println!("one element: {}", sent.get(&[0, 1])?); // the device copies it
+    println!("all of them: {}", sent.copy_to(&here)?);
 
     // The same in a stream: the call returns before the copy is done.
     let stream = device.stream()?.ok_or_else(|| Error::unsupported("no streams"))?;
