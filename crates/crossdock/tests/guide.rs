@@ -75,7 +75,11 @@ fn the_chapter_on_devices_shows_its_program_and_what_it_prints() {
 #[test]
 fn the_chapter_on_producers_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/08-producer.md");
-    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/08_producer.rs"), "producer");
+    is_shown_with_its_output(
+        chapter,
+        include_str!("../../../docs/guide/programs/08_producer.rs"),
+        "producer",
+    );
 }
 
 #[test]

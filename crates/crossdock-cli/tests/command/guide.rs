@@ -80,6 +80,9 @@ fn the_chapter_on_files_shows_what_its_commands_print() {
 
 #[test]
 fn only_the_time_of_a_conversion_is_left_out() {
-    assert_eq!(without_time("a.npy: 1 array, 3 B written, 0 B copied, 0.001 s"), "a.npy: 1 array, 3 B written, 0 B copied");
+    assert_eq!(
+        without_time("a.npy: 1 array, 3 B written, 0 B copied, 0.001 s"),
+        "a.npy: 1 array, 3 B written, 0 B copied"
+    );
     assert_eq!(without_time("a.npy: 2 arrays, b c s"), "a.npy: 2 arrays, b c s");
 }
