@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "open3"
 require "fiddle"
 
 class TestAdapters < Test::Unit::TestCase
@@ -154,7 +155,7 @@ class TestAdapters < Test::Unit::TestCase
         error.class
       end
       [Crossdock::Adapters.find(Photo.new([])), Crossdock::Adapters.find(Negative.new([])), wrong,
-       Crossdock.view(IO::Buffer.for("ab")).to_a]
+       Crossdock.view(IO::Buffer.for("ab".freeze)).to_a]
     end.take
     assert_equal [shareable, shareable, Ractor::IsolationError, [97, 98]], values
   end
@@ -237,12 +238,26 @@ class TestAdapters < Test::Unit::TestCase
     array = Crossdock.view(buffer)
     assert_equal ["T".ord, true], [array[0], array.readonly?]
     assert_equal "C", array.to_arrow.format
-    slice = buffer.slice(4, 5)
+    assert_match(/frozen String/, message_of(Crossdock::Refusal) { Crossdock.view(buffer, writable: true) })
+    refute Crossdock.view(buffer, writable: true, copy: true).readonly?
+  end
+
+  # Some releases of Ruby 3.1 unlock a String for its buffer and again for each slice of that
+  # buffer; the second time aborts the process.
+  def test_slices_of_buffers_of_strings_are_constant
+    slices = 'IO::Buffer.for("The quick brown fox".freeze).slice(4, 5); nil'
+    program = "500.times { #{slices} }; GC.start"
+    _, status = Open3.capture2e(RbConfig.ruby, "-W0", "-e", program)
+    omit("this Ruby aborts when it collects slices of the buffer of a String") unless status.success?
+
+    slice = IO::Buffer.for("The quick brown fox").slice(4, 5)
     assert_equal "quick", Crossdock.view(slice).to_binary
     # Ruby's own setters write the String through a slice of its buffer.
-    [buffer, slice].each { |one| assert_match(/frozen String/, message_of(Crossdock::Refusal) { Crossdock.view(one, writable: true) }) }
+    assert_match(/frozen String/, message_of(Crossdock::Refusal) { Crossdock.view(slice, writable: true) })
     refute Crossdock.view(slice, writable: true, copy: true).readonly?
-    # An unrelated String makes nothing constant.
+  end
+
+  def test_a_string_that_a_slice_refers_to_makes_it_constant_only_if_it_owns_the_bytes
     slice = IO::Buffer.new(64).slice(4, 5)
     slice.instance_variable_set(:@label, "frozen")
     assert_raise(Crossdock::Refusal) { Crossdock.view(slice).to_arrow }

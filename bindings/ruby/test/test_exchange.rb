@@ -70,7 +70,7 @@ class TestExchange < Test::Unit::TestCase
       $kept = ::Array.new(500) do |number|
         array = Crossdock::Array.new([number] * 100)
         memory = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
-        [array, array.to_dlpack, array.copy.to_arrow, Crossdock.from_dlpack(array), Crossdock.view(IO::Buffer.new(64)), Crossdock.view(IO::Buffer.for("bytes")),
+        [array, array.to_dlpack, array.copy.to_arrow, Crossdock.from_dlpack(array), Crossdock.view(IO::Buffer.new(64)), Crossdock.view(IO::Buffer.for("bytes \#{number}".freeze)),
          Crossdock.at_address(memory, dtype: :uint8, shape: [64], owner: memory) { raise "never at the end" }]
       end
       puts "done"
@@ -82,7 +82,7 @@ class TestExchange < Test::Unit::TestCase
       require "crossdock"
       require "narray"
       lent = ::Array.new(200) do |number|
-        [Crossdock.view(IO::Buffer.for("buffer \#{number}")), Crossdock.view(NArray.int(4).fill!(number)), Crossdock::Array.new([number] * 4).to_dlpack]
+        [Crossdock.view(IO::Buffer.for("buffer \#{number}".freeze)), Crossdock.view(NArray.int(4).fill!(number)), Crossdock::Array.new([number] * 4).to_dlpack]
       end
       5.times { GC.start; GC.compact; ::Array.new(10_000) { "x" * 30 } }
       right = lent.each_with_index.all? do |(buffer, narray, capsule), number|
