@@ -1,4 +1,7 @@
 //! The type `crossdock.Array`: its slots, which the other files implement.
+//!
+//! Reasons: `DESIGN.md`, "The type has slots of its own".
+//! See also: `DESIGN.md`, "The collector does not traverse arrays".
 
 use std::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
 use std::ptr;

@@ -1,4 +1,6 @@
 //! Releases the GIL during long work, so that other Python threads run meanwhile.
+//!
+//! Reasons: `DESIGN.md`, "The GIL is released only for long work".
 
 use crossdock::DArray;
 use pyo3::prelude::*;

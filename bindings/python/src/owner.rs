@@ -4,6 +4,8 @@
 //! The last handle on memory may go on a consumer's thread that does not hold the GIL. Its owner is
 //! then queued, and the interpreter runs a pending call that releases the queue. Once the
 //! interpreter is finalised, owners leak.
+//!
+//! Reasons: `DESIGN.md`, "Python references are released later".
 
 use std::ffi::{c_int, c_void};
 use std::mem;

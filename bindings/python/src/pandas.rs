@@ -1,4 +1,6 @@
 //! pandas objects: what their conversions to NumPy and Arrow omit or round.
+//!
+//! Reasons: `DESIGN.md`, "A pandas frame loses its row labels in `asarray`".
 
 use crossdock::DArray;
 use crossdock::element::ScalarKind;

@@ -1,4 +1,6 @@
 //! Elements as values: numbers inline, longer values behind a pointer that the value owns.
+//!
+//! Reasons: `DESIGN.md`, "A value of C packs kind and length in one word".
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;

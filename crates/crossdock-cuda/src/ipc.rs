@@ -1,4 +1,6 @@
 //! Memory of a device that other processes open.
+//!
+//! Reasons: `DESIGN.md`, "An export to another process is an object".
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

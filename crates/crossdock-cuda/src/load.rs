@@ -1,4 +1,6 @@
 //! Loads the driver's library once, when it is first needed.
+//!
+//! Reasons: `DESIGN.md`, "Drivers are loaded by name into our own tables".
 
 use std::ffi::{OsString, c_int, c_void};
 use std::ptr::NonNull;

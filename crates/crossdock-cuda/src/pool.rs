@@ -1,4 +1,6 @@
 //! The stream-ordered memory pool of a device.
+//!
+//! Reasons: `DESIGN.md`, "CUDA memory comes from an idle stream".
 
 use std::fmt;
 use std::sync::Arc;

@@ -4,6 +4,8 @@
 //! The driver's own copy reads pageable memory during the call, although work earlier in the stream
 //! may still have to write it; in the other direction, the call returns only when the stream has
 //! reached it.
+//!
+//! Reasons: `DESIGN.md`, "Copies of pageable memory in a stream go through pinned memory".
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

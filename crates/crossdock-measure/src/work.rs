@@ -2,6 +2,8 @@
 //!
 //! A ratio is to a warm `memcpy` on one thread, in the same rounds, of the mean of the bytes read
 //! and written: for a copy, of its bytes.
+//!
+//! Reasons: `DESIGN.md`, "Works of the benchmark are data".
 
 /// An operation on all elements of an array.
 #[derive(Debug)]

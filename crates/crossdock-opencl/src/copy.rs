@@ -1,4 +1,6 @@
 //! Copies of bytes by commands in a queue.
+//!
+//! Reasons: `DESIGN.md`, "A copy between OpenCL contexts maps the source".
 
 use std::ffi::c_void;
 use std::sync::Arc;

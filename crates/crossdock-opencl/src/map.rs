@@ -1,4 +1,6 @@
 //! Maps objects to the host, and host memory to the device.
+//!
+//! Reasons: `DESIGN.md`, "OpenCL memory is mapped only if mapping has no effect".
 
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -7,6 +7,8 @@
 //!
 //! To add a name, make it `pub` where it is defined, in a module that is `pub(crate)`, and
 //! re-export it here. A method that only bindings call is `#[doc(hidden)]` at its type.
+//!
+//! Reasons: `DESIGN.md`, "Internal names of the bindings are hidden".
 
 pub use crate::element::record::MAX_DEPTH;
 pub use crate::memory::copied::count_copied;

@@ -1,4 +1,6 @@
 //! The error type. The kind is private and tested by predicates; the text has the numbers.
+//!
+//! Reasons: `DESIGN.md`, "An error keeps its kind private".
 
 use std::fmt;
 

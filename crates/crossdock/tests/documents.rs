@@ -1,5 +1,7 @@
 //! Paths, links, identifiers, suites, and the version of Rust in the documents exist.
 
+#[path = "documents/design.rs"]
+mod design;
 #[path = "documents/features.rs"]
 mod features;
 
@@ -7,13 +9,15 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The documents at the root, and all pages in `docs`.
+/// The documents at the root, and all pages in `docs` and `docs/design`.
 fn documents() -> Vec<String> {
     let at_root =
         ["README.md", "ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md", "COMPARE.md"];
-    let pages = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
-    let pages =
-        pages.map(|name| format!("docs/{}", name.to_str().unwrap())).filter(|name| name.ends_with(".md"));
+    let pages = ["docs", "docs/design"].into_iter().flat_map(|folder| {
+        let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.map(move |name| format!("{folder}/{}", name.to_str().unwrap()))
+    });
+    let pages = pages.filter(|name| name.ends_with(".md"));
     let mut documents: Vec<String> = at_root.map(str::to_owned).into_iter().chain(pages).collect();
     documents.sort();
     assert!(documents.len() > at_root.len());
@@ -38,6 +42,12 @@ fn prose(document: &str) -> String {
 /// The text between backticks.
 fn code(prose: &str) -> Vec<&str> {
     prose.split('`').skip(1).step_by(2).collect()
+}
+
+/// The fragment by which a link reaches a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|&c| c.is_alphanumeric() || [' ', '-', '_'].contains(&c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
 /// The sources in Rust, Ruby and Python, without build outputs.
@@ -131,8 +141,16 @@ fn links_lead_somewhere() {
         let text = read(document);
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             links += 1;
-            let folder = root().join(document);
-            assert!(folder.parent().unwrap().join(target).exists(), "{document} links to {target}");
+            let (path, fragment) = target.split_once('#').unwrap_or((target, ""));
+            let page = root().join(document);
+            let page = if path.is_empty() { page } else { page.parent().unwrap().join(path) };
+            assert!(page.exists(), "{document} links to {target}");
+            if !fragment.is_empty() {
+                let text = fs::read_to_string(&page).unwrap();
+                let headings = text.lines().filter(|line| line.starts_with('#'));
+                let mut anchors = headings.map(|line| anchor(line.trim_start_matches(['#', ' '])));
+                assert!(anchors.any(|found| found == fragment), "{document} links to {target}");
+            }
         }
     }
     assert!(links >= 6, "{links} links were seen");

@@ -1,4 +1,6 @@
 //! All mutants of a file in one text, each behind its number: one build can act as any of them.
+//!
+//! Reasons: `DESIGN.md`, "All mutants of a file are compiled at once".
 
 use std::ops::{Range, RangeInclusive};
 

@@ -18,8 +18,8 @@ use crate::run::{Door, Run};
 /// The kept listing.
 const KEPT: &str = "docs/surface.txt";
 
-/// The largest number of names. It only decreases: see "How are public names counted?" in
-/// `DESIGN.md`.
+/// The largest number of names, which only decreases: see
+/// `DESIGN.md`, "Public names are counted once per module".
 const MOST_NAMES: usize = 900;
 
 /// The limit follows the number of names down if it is this far above it.

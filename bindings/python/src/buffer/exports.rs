@@ -1,5 +1,7 @@
 //! What an object remembers of the buffers that it exported: their number, the lease that they
 //! share, and the description that they all get.
+//!
+//! Reasons: `DESIGN.md`, "An object's buffers share one lease".
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::{CString, c_char};

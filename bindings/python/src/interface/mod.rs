@@ -1,4 +1,6 @@
 //! NumPy's array interface, both ways: dictionaries, and capsules with a C struct.
+//!
+//! Reasons: `DESIGN.md`, "The array interface lends until the object dies".
 
 mod export;
 mod import;

@@ -1,4 +1,6 @@
 //! Dispatch from run-time dtypes and ranks to types: the macros and the functions that they call.
+//!
+//! Reasons: `DESIGN.md`, "`dispatch!` lists its dtypes and ranks".
 
 use crate::array::{Array, DArray};
 use crate::element::{DType, Element};

@@ -1,4 +1,6 @@
 //! Indirect arrays: rows at arbitrary addresses, reached through a table of pointers.
+//!
+//! Reasons: `DESIGN.md`, "An indirect array has one table".
 
 use std::mem::ManuallyDrop;
 

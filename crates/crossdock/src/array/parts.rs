@@ -1,5 +1,7 @@
 //! Iteration over parts of a view: rows, the indices of an axis, chunks of an axis. The layout
 //! computes the parts ([`Parts`]); this module makes views of them.
+//!
+//! Reasons: `DESIGN.md`, "Parts are found by their number".
 
 use std::fmt;
 use std::iter::FusedIterator;

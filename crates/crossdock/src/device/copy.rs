@@ -1,4 +1,6 @@
 //! Copies between places, and the choice of the manager.
+//!
+//! Reasons: `DESIGN.md`, "A manager is asked before it copies".
 
 use std::sync::Arc;
 

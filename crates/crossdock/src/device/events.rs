@@ -3,6 +3,8 @@
 //! A header has room for one flag. The events are in a separate table, which is read only if the
 //! flag is set. They belong to the allocation, so all its slices share them, and they are removed
 //! when it is released.
+//!
+//! Reasons: `DESIGN.md`, "Events are in a table, not in the header".
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

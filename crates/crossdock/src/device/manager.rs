@@ -1,4 +1,6 @@
 //! The three traits of a device: its driver, the device itself, and its memory.
+//!
+//! Reasons: `DESIGN.md`, "No driver is built into the library".
 
 use std::any::Any;
 use std::ffi::c_void;

@@ -1,5 +1,7 @@
 //! The part that readers and writers share: a position, and the lease that they hold while they are
 //! open.
+//!
+//! Reasons: `DESIGN.md`, "A reader holds a lease while it lives".
 
 use std::io::SeekFrom;
 

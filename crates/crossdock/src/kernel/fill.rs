@@ -1,4 +1,6 @@
 //! Fills an array with one element.
+//!
+//! Reasons: `DESIGN.md`, "Writes to overlapping elements are refused".
 
 use crate::error::Result;
 use crate::kernel::block::{LaneBlock, Writer};

@@ -1,4 +1,6 @@
 //! The bytes that an array touches, and the only bounds check against a window of memory.
+//!
+//! Reasons: `DESIGN.md`, "Addresses end at `isize::MAX`".
 
 use crate::error::{Error, Kind, Result};
 use crate::layout::rules;

@@ -1,4 +1,6 @@
 //! Brief leases, for the access to one element.
+//!
+//! Reasons: `DESIGN.md`, "Reading one element takes a brief lease".
 
 use std::sync::atomic::Ordering;
 

@@ -9,6 +9,8 @@
 //! A header lies in a block of its own, followed by what its owner needs to free the region
 //! ([`adopt`](super::owner::adopt)), or, for pool memory, in front of the bytes. It contains
 //! everything that slicing must preserve, so that a slice is a handle, a pointer and a length.
+//!
+//! Reasons: `DESIGN.md`, "An allocation knows no devices, pools or ledger".
 
 use std::any::Any;
 use std::ffi::c_void;

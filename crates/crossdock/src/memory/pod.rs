@@ -1,4 +1,6 @@
 //! Types whose bytes are their value.
+//!
+//! Reasons: `DESIGN.md`, "`Pod` and `Element` are two traits".
 
 /// Plain old data: every bit pattern of `size_of::<Self>()` bytes is a value, and no byte of a
 /// value is padding.

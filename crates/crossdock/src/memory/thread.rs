@@ -1,4 +1,6 @@
 //! The library's own threads.
+//!
+//! Reasons: `DESIGN.md`, "Threads exist only while there is work".
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

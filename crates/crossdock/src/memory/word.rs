@@ -18,6 +18,10 @@
 //! sequence.) A handle is added with Relaxed, since another handle keeps the memory alive
 //! meanwhile, and dropped with Release. The last holder fences with Acquire, so that everything
 //! done through any handle happens before the release.
+//!
+//! Reasons: `DESIGN.md`, "A lease is a handle".
+//! See also: `DESIGN.md`, "A lease covers the whole allocation".
+//! See also: `DESIGN.md`, "Aliased memory is one bit of the lease word".
 
 use crate::memory::sync::{AtomicU64, Ordering, fence};
 

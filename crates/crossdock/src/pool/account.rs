@@ -7,6 +7,8 @@
 //!
 //! A block is charged to each account on the way. A block keeps the first account alive by its
 //! charge, and each account keeps the next one.
+//!
+//! Reasons: `DESIGN.md`, "Pools are chains of accounts".
 
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::ptr::NonNull;

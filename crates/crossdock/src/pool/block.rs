@@ -11,6 +11,9 @@
 //!
 //! Freezing turns a block into an allocation, whose lease word counts its holders. An allocation
 //! with a single handle can be thawed again.
+//!
+//! Reasons: `DESIGN.md`, "A small block's header precedes its bytes".
+//! See also: `DESIGN.md`, "A new block is one pointer".
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;

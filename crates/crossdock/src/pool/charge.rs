@@ -1,5 +1,8 @@
 //! The amount of a pool that is in use: one counter, which enforces the limit and keeps the pool's
 //! core alive.
+//!
+//! Reasons: `DESIGN.md`, "A charge keeps a pool alive".
+//! See also: `DESIGN.md`, "One counter holds the limit, and threads have credits".
 
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
 

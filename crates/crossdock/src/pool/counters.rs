@@ -3,6 +3,8 @@
 //! Each thread adds to its own counters, by plain loads and stores; a reader adds up all of them.
 //! Only the peak needs a global sum: a thread reports its gain or loss to the sum once it exceeds
 //! [`BATCH`].
+//!
+//! Reasons: `DESIGN.md`, "Each thread has counters of its own".
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 

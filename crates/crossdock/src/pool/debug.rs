@@ -1,4 +1,6 @@
 //! Debug mode: guard bytes around every block, and patterns in memory that is new or freed.
+//!
+//! Reasons: `DESIGN.md`, "Debug mode leaves a damaged block in place".
 
 use std::fmt;
 use std::io::Write;

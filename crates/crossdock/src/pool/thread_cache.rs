@@ -4,6 +4,8 @@
 //! thread keeps a few blocks with their headers, in lists that no other thread touches. The lists
 //! belong to the thread's index ([`thread_index`](super::thread_index)). They are emptied when the
 //! thread ends, or by [`Pool::trim`](crate::pool::Pool::trim).
+//!
+//! Reasons: `DESIGN.md`, "A thread keeps small blocks".
 
 use std::cell::Cell;
 use std::ptr::NonNull;

@@ -1,4 +1,6 @@
 //! The copy that a request permits: its route and its memory.
+//!
+//! Reasons: `DESIGN.md`, "A request names the function that copies".
 
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! The negotiation by which every protocol exports an array: zero-copy, or, if the request permits,
 //! as a copy that records its reason.
+//!
+//! Reasons: `DESIGN.md`, "One negotiation serves all protocols".
 
 use crate::array::{DArray, RawArray};
 use crate::device;

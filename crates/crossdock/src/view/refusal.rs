@@ -1,4 +1,6 @@
 //! Refusals as data: the request, the offer, and the reason.
+//!
+//! Reasons: `DESIGN.md`, "A refusal is data".
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! Files that use each other in a cycle, and the shortest cycle.
+//!
+//! Reasons: `DESIGN.md`, "At most three files form a cycle".
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

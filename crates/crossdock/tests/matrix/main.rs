@@ -8,6 +8,8 @@
 //!
 //! A new adapter is an entry in [`importers`] or [`exporters`], a new class one in [`classes`].
 //! `CROSSDOCK_BLESS=1` rewrites the page.
+//!
+//! Reasons: `DESIGN.md`, "The matrix compares with a twin".
 
 mod classes;
 mod exporters;

@@ -3,6 +3,8 @@
 //! `adopt` creates an array on memory at an address, which an object keeps alive. `io_buffer` locks
 //! an `IO::Buffer` while its bytes are lent. `narray` reads the struct of an NArray object, in the
 //! layout of that library's header.
+//!
+//! Reasons: `DESIGN.md`, "Ruby adapters are found by class, after MemoryView".
 
 use core::ffi::{c_char, c_int, c_void};
 use std::collections::BTreeMap;

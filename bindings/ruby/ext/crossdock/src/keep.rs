@@ -11,6 +11,8 @@
 //! thread that is not Ruby's, or in another Ractor than the object's: then the release waits in a
 //! queue. At the end of the process, an object may be gone before its borrower: then nothing is
 //! released.
+//!
+//! Reasons: `DESIGN.md`, "The gem wraps foreign structs in its own".
 
 use core::ffi::{c_int, c_void};
 use std::num::NonZeroUsize;

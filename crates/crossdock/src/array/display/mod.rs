@@ -1,4 +1,6 @@
 //! Formats arrays as NumPy prints them.
+//!
+//! Reasons: `DESIGN.md`, "Printing never fails".
 
 mod lines;
 mod number;

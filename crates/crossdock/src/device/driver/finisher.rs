@@ -1,5 +1,7 @@
 //! The thread that finishes work for which no other thread waits. There is one for all devices, and
 //! it runs only while there is work and shortly after.
+//!
+//! Reasons: `DESIGN.md`, "Leases are released outside the driver's callbacks".
 
 use std::collections::VecDeque;
 use std::ffi::c_void;

@@ -8,6 +8,8 @@
 //! released, and its outcome is published. After the lock is released, all other held values are
 //! dropped. Only then do foreign owners run their code: such an owner may use the same queue, and
 //! wait for any event, including that of this work.
+//!
+//! Reasons: `DESIGN.md`, "Drivers push work to a `DriverQueue`".
 
 use std::any::Any;
 use std::collections::VecDeque;

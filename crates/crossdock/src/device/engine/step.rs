@@ -1,4 +1,6 @@
 //! One step of a device's work.
+//!
+//! Reasons: `DESIGN.md`, "Strided work is described by plain numbers".
 
 use crate::device::engine::{Job, Kernel};
 

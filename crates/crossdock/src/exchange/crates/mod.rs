@@ -1,5 +1,7 @@
 //! Conversions to and from arrays of other Rust crates, by `From` and `TryFrom`. Each crate has a
 //! feature of its name.
+//!
+//! Reasons: `DESIGN.md`, "A feature names the version of its crate".
 
 #[cfg(feature = "arrow-60")]
 mod arrow;

@@ -16,6 +16,8 @@
 //!
 //! `ndarray` counts strides in elements and accepts no negative ones when a view is created, so a
 //! reversed axis is exported forwards and then inverted.
+//!
+//! Reasons: `DESIGN.md`, "Mapped elements are cells in `ndarray`".
 
 use std::ptr::NonNull;
 

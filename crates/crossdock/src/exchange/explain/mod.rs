@@ -10,6 +10,9 @@
 //! | `rule.rs` | evaluates a table over a description |
 //!
 //! A binding describes objects of other libraries, since only it can call them.
+//!
+//! Reasons: `DESIGN.md`, "Profiles of consumers are tables".
+//! See also: `DESIGN.md`, "`offers` calls the exporters".
 
 mod formats;
 pub(crate) mod misread;

@@ -9,6 +9,8 @@
 //! are strided arrays themselves, and each is converted as one. Everything else is converted
 //! element by element through [`Value`](crate::element::Value), which also describes an element
 //! that does not fit.
+//!
+//! Reasons: `DESIGN.md`, "Numbers are converted in blocks".
 
 mod by_value;
 mod narrow;

@@ -17,6 +17,9 @@
 //! Each way has an implementation for every [`Level`](crate::kernel::cpu::Level). All of them
 //! access memory racily. They may load the bytes between the elements of the source where that is
 //! cheaper. They write only elements of the destination, some of them twice.
+//!
+//! Reasons: `DESIGN.md`, "Kernels take any two layouts".
+//! See also: `DESIGN.md`, "A copy may load the gaps between elements".
 
 mod direct;
 mod elements;

@@ -5,6 +5,8 @@
 //! where the CPU has them (`program.rs`). Fields that are converted follow one by one, while a
 //! block of records is still in the cache (`blocks.rs`). Columns are copied block by block in the
 //! same way (`columns.rs`).
+//!
+//! Reasons: `DESIGN.md`, "Records convert by field name".
 
 mod blocks;
 mod columns;

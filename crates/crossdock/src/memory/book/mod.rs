@@ -2,6 +2,8 @@
 //!
 //! It is written here, where allocations and leases begin and end. The layer above reads it and
 //! adds what only that layer records of pools and devices ([`ledger`](crate::ledger)).
+//!
+//! Reasons: `DESIGN.md`, "The ledger notes a lease when it is taken".
 
 mod leases;
 

@@ -1,4 +1,6 @@
 //! Asks the system which files are mapped at given addresses.
+//!
+//! Reasons: `DESIGN.md`, "Foreign mappings are looked up late".
 
 use std::fs::File;
 use std::io::Read;

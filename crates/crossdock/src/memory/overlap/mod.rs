@@ -10,6 +10,8 @@
 //! Memory that another library mapped has no row. Where its addresses meet no others, [`maps`] asks
 //! the system what they show, unless the memory is known to be private: see [`meet_by_mapping`].
 //! Rows behind pointers that lie among the other operand's addresses are compared by address only.
+//!
+//! Reasons: `DESIGN.md`, "Overlap is decided by address".
 
 mod elsewhere;
 mod extent;

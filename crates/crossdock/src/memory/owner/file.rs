@@ -1,4 +1,6 @@
 //! A mapped file.
+//!
+//! Reasons: `DESIGN.md`, "A mapped file gives no references".
 
 use std::fs::File;
 use std::mem::MaybeUninit;

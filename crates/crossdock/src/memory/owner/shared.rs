@@ -9,6 +9,8 @@
 //!
 //! Seals belong to the memory, not to a descriptor or a process, and are never removed. Source:
 //! `fcntl(2)`, "File Sealing".
+//!
+//! Reasons: `DESIGN.md`, "Each step towards constant memory is a call".
 
 use std::ffi::{CStr, OsStr};
 use std::fs::File;

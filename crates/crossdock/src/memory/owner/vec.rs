@@ -1,4 +1,6 @@
 //! A `Vec`, adopted and released without a copy.
+//!
+//! Reasons: `DESIGN.md`, "A vector is recognised by the address of its owner's table".
 
 use std::alloc::{Layout as AllocLayout, dealloc};
 use std::mem::ManuallyDrop;

@@ -9,6 +9,8 @@
 //! On x86-64 and aarch64 an access is one inline-assembly instruction, which the compiler can
 //! neither split, repeat nor reason about. Elsewhere, and with `--cfg crossdock_portable` or under
 //! the model checker, it is a loop over atomic bytes (which sanitizers see).
+//!
+//! Reasons: `DESIGN.md`, "Racy access is inline assembly".
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod vector;

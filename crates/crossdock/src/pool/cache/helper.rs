@@ -2,6 +2,8 @@
 //! while one of them holds a block.
 //!
 //! It polls, so that no thread has to wake it. A forked child does not have it, and starts its own.
+//!
+//! Reasons: `DESIGN.md`, "A clock returns cached memory".
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

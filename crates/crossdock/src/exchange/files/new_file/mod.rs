@@ -1,4 +1,6 @@
 //! A file that appears once it is complete, or a pipe or device that is written directly.
+//!
+//! Reasons: `DESIGN.md`, "A new file has no name until it is complete".
 
 mod attributes;
 mod destination;

@@ -1,4 +1,6 @@
 //! The struct that a producer filled in, before it is checked.
+//!
+//! Reasons: `DESIGN.md`, "Numbers of a producer are checked, its pointers are trusted".
 
 use std::ffi::{c_char, c_void};
 

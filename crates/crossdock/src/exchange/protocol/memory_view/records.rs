@@ -10,6 +10,8 @@
 //! that it is still that view's. So the hub accesses only its own memory, whatever a struct
 //! contains. A thread takes records from its own list and returns them to it, without a lock and
 //! without a cache line that other threads write.
+//!
+//! Reasons: `DESIGN.md`, "A view of C names its record".
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;

@@ -1,4 +1,6 @@
 //! Limits of a receiver.
+//!
+//! Reasons: `DESIGN.md`, "The receiver limits the bytes that an array covers".
 
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;

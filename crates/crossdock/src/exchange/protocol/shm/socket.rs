@@ -1,4 +1,6 @@
 //! Sends arrays from one process to another on a Unix stream socket.
+//!
+//! Reasons: `DESIGN.md`, "A socket receives only sealed memory".
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
