@@ -70,9 +70,8 @@ fn the_contents_of_the_design_list_every_chapter_and_every_entry_in_order() {
 
     let listed: HashSet<String> = chapters().into_iter().collect();
     let pages = fs::read_dir(root().join("docs/design")).unwrap();
-    let pages: HashSet<String> = pages
-        .map(|entry| format!("docs/design/{}", entry.unwrap().file_name().to_str().unwrap()))
-        .collect();
+    let pages: HashSet<String> =
+        pages.map(|entry| format!("docs/design/{}", entry.unwrap().file_name().to_str().unwrap())).collect();
     assert_eq!(listed, pages);
 }
 
