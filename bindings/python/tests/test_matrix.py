@@ -44,11 +44,10 @@ WORDS = {
 RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 HEAD = """
-What goes in is asked of `crossdock.asarray`, with a copy only where nothing else is possible; what goes out is really handed to each library,
-with elements of `int16`. Reasons of the ways in are the errors' own words, those of the ways out are what `crossdock.explain` says of them
-beforehand, which the same tests hold to what happens. **misread** means that it was taken for something else than it is, **taken** that the
-elements are right, and that no address tells whether they are in place. This section is
-written by a test of the wheel (`bindings/python/tests/test_matrix.py`).
+`crossdock.asarray` imports the data, with a copy only if nothing else is possible; each library receives the exported array, with elements
+of `int16`. Reasons of imports are the texts of errors. Reasons of exports are the predictions of `crossdock.explain`, which the same tests
+compare with the outcome. **misread** means that the library read other elements, **taken** that the elements are right and no address shows
+whether they are in place. A test of the wheel writes this section (`bindings/python/tests/test_matrix.py`).
 """
 
 
@@ -129,10 +128,10 @@ def cell(verdict, reasons):
 
 
 TWICE = """
-The same memory, brought in twice: what is assigned through the array of the row, from that of the column, is what the elements were before.
-The numbers say how many operations were compared with NumPy's on a copy that was made before: {operations}; conversion to another type in the
-same bytes and to a wider one behind them; fields of records, where both say them. Shared memory that is mapped twice and rows behind pointers
-are in `bindings/python/tests/test_same_memory.py`, and so are files that another library has mapped twice (`numpy.memmap`), or beside
+The same memory, imported twice: an assignment to the array of the row, from that of the column, gives the elements as they were before.
+Each number counts the operations that were compared with NumPy's on an earlier copy: {operations}; conversion to another type in the
+same bytes and to a wider one behind them; fields of records, if both describe them. Shared memory that is mapped twice and rows behind pointers
+are in `bindings/python/tests/test_same_memory.py`, as are files that another library mapped twice (`numpy.memmap`), or beside
 `crossdock.open`.
 """
 
@@ -176,7 +175,7 @@ def section():
     return "\n".join([
         HEADING.lstrip("\n").rstrip("\n") + "\n" + HEAD,
         "What comes in:\n\n" + table("importer", imports, list(CLASSES)),
-        "What goes out, of arrays of our own:\n\n" + table("exporter", exports, list(CLASSES)),
+        "What goes out, of Crossdock's arrays:\n\n" + table("exporter", exports, list(CLASSES)),
         "From each to each, of row-major data:\n\n" + table("from \\ to", ways, list(EXPORTERS)),
         f"Of {len(counted)} ways from each to each, {numbers}.\n",
         same_memory(),

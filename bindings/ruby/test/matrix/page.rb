@@ -28,28 +28,28 @@ module Matrix
       <<~MARKDOWN
         #{HEADING.strip}
 
-        The importers and exporters of the gem, over the same classes, with elements of `int16`. Each has another side of its own: a producer and a
-        consumer in C of Ruby's MemoryView, structs that were put together byte by byte, the libraries themselves. There is no memory of devices here,
-        and rows behind pointers come from others alone. This section is written by a test of the gem (`bindings/ruby/test/test_matrix.rb`).
+        The importers and exporters of the gem, over the same classes, with elements of `int16`. Each has its own counterpart: a producer and a
+        consumer in C of Ruby's MemoryView, structs that were assembled byte by byte, the libraries themselves. Device memory is not included,
+        and only foreign producers have rows behind pointers. A test of the gem writes this section (`bindings/ruby/test/test_matrix.rb`).
 
         What comes in:
 
         #{table("importer", imports, classes)}
-        What goes out, of arrays of our own:
+        What goes out, of Crossdock's arrays:
 
         #{table("exporter", exports, classes)}
-        From each to each, of row-major data; of column-major data from NArray, which has no others:
+        From each to each, of row-major data; NArray has column-major data only:
 
         #{table("from \\ to", pairs, Exporters::ALL.keys)}
         Of #{ways.size} ways from each to each, #{ways.count { |one| one.kind == :in_place }} are in place, #{ways.count { |one| one.kind == :copies }} copy, and #{ways.count { |one| one.kind == :refused }} are refused.
 
-        One memory that comes in twice, by the importer of the row and by that of the column: the first array is assigned from the second, shifted,
-        backwards, transposed, converted, in another byte order, with columns that change places (#{Overlap::OPERATIONS.size} ways). It is right where each
-        leaves what a copy made before says:
+        The same memory, imported by the importers of the row and of the column: the first array is assigned from the second, shifted,
+        backwards, transposed, converted, byte-swapped, with columns swapped (#{Overlap::OPERATIONS.size} ways). A cell is right if every
+        result equals that of an earlier copy:
 
         #{table("to \\ from", twice, Overlap::ROADS)}
-        RMagick copies, so that its memory never comes in. A file that a program maps by itself (`IO::Buffer.map`) is an address only: the library does not
-        know whose bytes these are.
+        RMagick copies, so its memory is never imported. A file that a program maps by itself (`IO::Buffer.map`) is only an address: the library does
+        not know the owner of its bytes.
       MARKDOWN
     end
 

@@ -13,17 +13,17 @@ use crate::verdict::Verdict;
 const HEAD: &str = "\
 # The matrix
 
-Every importer of the Rust library beside every exporter, over every class of layout. An adapter knows its own side and the array in the
-middle, and no other adapter: n adapters do what n² bridges would. This page is written by the test that runs all of it
-(`crates/crossdock/tests/matrix`), and compared by it ever after.
+Every importer of the Rust library with every exporter, over every class of layout. An adapter knows one foreign library and the array in
+the middle, and no other adapter: n adapters replace n² bridges. The test `crates/crossdock/tests/matrix` runs every combination, writes
+this page, and compares it in later runs.
 
-- **in place**: the bytes are where they were, seen there by whoever gets them, and none was counted as copied.
-- **copies**: the bytes are others, all were counted, and the copy was permitted; without the permission, it is the refusal.
-- **refused**: an error that says this, and nothing is lost.
-- **–**: the other side has no such data.
+- **in place**: the consumer sees the bytes at their address, and none was counted as copied.
+- **copies**: the bytes have another address, all were counted, and the copy was permitted; without permission, the export is refused.
+- **refused**: an error with this reason; the source is unchanged.
+- **–**: the producer or consumer has no such data.
 
-Reasons are the errors' own words, with … in the place of addresses, and of the lists of numbers that the error has here; those of – are
-about the other side, and ours. JPEG is left out, since no element comes back from it as it was.
+Reasons are the texts of errors, with … in place of addresses and lists of numbers; the tests state the reasons of –. JPEG is left out,
+since it changes the elements.
 ";
 
 /// The beginning of the part that another test writes.
@@ -55,17 +55,17 @@ fn page(matrix: &Matrix) -> String {
     let exporters: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name).collect();
     let memories: Vec<&str> = MEMORIES.iter().map(|memory| memory.name).collect();
 
-    page += "\n## What comes in\n\nData that lie so on the other side, by each importer; and in which memory they are then.\n\n";
+    page += "\n## What comes in\n\nData of the class in the foreign library, by each importer, and the kind of memory that the imported array has.\n\n";
     let with_memory: Vec<String> =
         importers.iter().zip(&matrix.into).map(|(name, memory)| format!("{name} | {memory}")).collect();
     page += &table("importer | memory", &names(&with_memory), &classes, &transposed(&matrix.imports));
-    page += "\n## What goes out\n\nAn array of our own that lies so, by each exporter.\n\n";
+    page += "\n## What goes out\n\nA Crossdock array of the class, by each exporter.\n\n";
     page += &table("exporter", &exporters, &classes, &transposed(&matrix.exports));
     page += "\n## In which memory it goes out\n\nA row-major array in memory of each kind; a column-major one for \
-             `nalgebra::DMatrix`, which lies by columns.\nAn exporter asks what the memory is, and not who brought it.\n\n";
+             `nalgebra::DMatrix`, which is column-major.\nAn exporter depends on the kind of memory, not on its importer.\n\n";
     page += &table("exporter", &exporters, &memories, &transposed(&matrix.memories));
-    page += "\n## From each to each\n\nRow-major data, from their side to the other; column-major data, where either is `nalgebra::DMatrix`. \
-             It is the worse\nof two answers: that of the importer, and that of the exporter to an array of our own in memory of the \
+    page += "\n## From each to each\n\nRow-major data, from each importer to each exporter; column-major data, if either is `nalgebra::DMatrix`. \
+             A cell is the worse\nof two answers: the importer's, and the exporter's for an array of the library in memory of the \
              same kind. Importers\nwith the same answers share a row, and exporters a column.\n\n";
     let (from, rows) = shared(&importers, &matrix.each_to_each());
     let (to, columns) = shared(&exporters, &transposed(&rows));
@@ -73,7 +73,7 @@ fn page(matrix: &Matrix) -> String {
 
     let _ = write!(
         page,
-        "\nOf {} ways ({} classes from {} importers to {} exporters), {} are in place, {} copy, {} are refused, and for {} there are no such \
+        "\nOf {} ways ({} classes from {} importers to {} exporters), {} are in place, {} copy, {} are refused, and {} have no such \
          data.\n",
         matrix.count(|_| true),
         classes.len(),
@@ -84,10 +84,10 @@ fn page(matrix: &Matrix) -> String {
         matrix.count(|verdict| matches!(verdict, Verdict::Refused(_))),
         matrix.count(|verdict| matches!(verdict, Verdict::CannotSay(_))),
     );
-    page += "\n## The same memory, twice\n\nThe importer of the row and that of the column bring one memory in, each by its own road; \
-             then the array of the row is written\nfrom that of the column: shifted up and down, reversed, transposed, with a conversion, and \
-             with two columns that change places.\n**as if copied**: every byte is what it would be had the source been copied before, and \
-             only what meets was. Rows with the same\nanswers are one.\n\n";
+    page += "\n## The same memory, twice\n\nThe importers of the row and of the column import the same memory. \
+             Then the array of the row is assigned\nfrom that of the column: shifted up and down, reversed, transposed, with a conversion, and \
+             with two columns swapped.\n**as if copied**: every byte is as if the source had been copied before, and \
+             only overlapping operands were. Rows with the same\nanswers are merged.\n\n";
     let (into, rows) = shared(&importers, &matrix.twice);
     let (from, columns) = shared(&importers, &transposed(&rows));
     page += &table("written \\ from", &names(&into), &names(&from), &transposed(&columns));
