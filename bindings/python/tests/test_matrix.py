@@ -1,4 +1,4 @@
-"""Every way in beside every way out, over every class of layout, in one run, which `docs/matrix.md` tells."""
+"""Every way in beside every way out, over every class of layout, in one run, which `docs/evidence/matrix.md` tells."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ from handing.memory import alias
 from handing.roads import OPERATIONS, ROADS, both
 from handing.specimens import Specimen
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs/matrix.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs/evidence/matrix.md"
 HEADING, NEXT = "\n## In Python\n", "\n## In Ruby\n"
 EXPORTERS = {name: consumer for name, consumer in CONSUMERS.items() if name != "memoryview.tolist"}
 WORDS = {

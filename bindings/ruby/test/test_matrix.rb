@@ -15,7 +15,7 @@ require_relative "matrix/overlap"
 require_relative "matrix/page"
 
 # Every importer of the gem with every exporter, over every class of layout, in one run, which
-# `docs/matrix.md` records.
+# `docs/evidence/matrix.md` records.
 class TestMatrix < Test::Unit::TestCase
   include Matrix
 

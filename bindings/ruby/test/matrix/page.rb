@@ -15,7 +15,7 @@ module Matrix
 
   # The section of the page about a run.
   module Page
-    FILE = File.expand_path("../../../../docs/matrix.md", __dir__)
+    FILE = File.expand_path("../../../../docs/evidence/matrix.md", __dir__)
     HEADING = "\n## In Ruby\n"
     WORDS = { in_place: "in place", copies: "copies", refused: "refused", cannot_say: "–", right: "right" }.freeze
     RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹".chars.freeze

@@ -1,4 +1,4 @@
-//! The arrays of Majel compared with these: every row of `docs/majel.md` has a test, and every test
+//! The arrays of Majel compared with these: every row of `docs/evidence/majel.md` has a test, and every test
 //! here has a row there (`page.rs` checks it).
 
 mod arrays;

@@ -1,5 +1,5 @@
 //! The matrix: every importer with every exporter, over every class of layout, in one run, which
-//! `docs/matrix.md` records.
+//! `docs/evidence/matrix.md` records.
 //!
 //! An adapter knows only its own library and the array in the middle; no test here knows two
 //! adapters. The run shows that this suffices: an exporter treats an imported array like its twin,

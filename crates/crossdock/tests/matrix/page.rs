@@ -31,7 +31,7 @@ const OF_OTHERS: &str = "\n## In Python\n";
 
 /// Compares the page with the run, or rewrites it.
 pub(crate) fn check(matrix: &Matrix) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/matrix.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/evidence/matrix.md");
     let page = page(matrix);
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     // The tests of the wheel and of the gem write and compare the following part.
@@ -43,7 +43,7 @@ pub(crate) fn check(matrix: &Matrix) {
     let other = page.lines().zip(there.lines()).find(|(ours, theirs)| ours != theirs);
     assert!(
         page == there,
-        "docs/matrix.md does not say what was found, from here on: {other:?}; look why, and write it anew with \
+        "docs/evidence/matrix.md does not say what was found, from here on: {other:?}; look why, and write it anew with \
          CROSSDOCK_BLESS=1 cargo test -p crossdock --all-features --test matrix"
     );
 }
