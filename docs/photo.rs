@@ -1,13 +1,15 @@
 // The example of the README, which a test compares with this file and runs.
 
-use crossdock::{Array, s};
+// cargo add crossdock --path <clone>/crates/crossdock --features ndarray-0_17; cargo add ndarray
+use crossdock::{Array, s, view::Request};
 
 fn main() -> crossdock::Result<()> {
-    let photo: Array<u8, 3> = crossdock::open("data/rocket.npy")?.try_into()?; // the type is checked once
-    let red = photo.slice(s![.., .., 0])?; // a view of the same bytes
-    println!("{:?}", red.pin()?.values().max()); // a lease keeps the map while it is read
-    let pixels = Array::from_owner(vec![7u8; 24], [2, 4, 3])?; // your own memory, adopted and not copied
-    let view = crossdock::view(&pixels, crossdock::view::Request::read())?; // what another crate borrows
-    assert_eq!(view.as_view::<u8, 3>()?[[0, 0, 0]], 7);
+    let photo: Array<u8, 3> = crossdock::open("data/rocket.npy")?.try_into()?; // mapped, not read
+    let red = photo.slice(s![.., .., 0])?; // the same bytes, with strides
+    println!("{:?}", red.pin()?.values().max()); // under a lease
+    let image = Array::from_owner(vec![7u8; 24], [2, 4, 3])?; // your memory: a Vec, an Arc, any owner
+    let lent = crossdock::view(&image, Request::read())?; // how a crate borrows it
+    let same = ndarray::ArrayView3::try_from(lent.as_view::<u8, 3>()?)?; // and ndarray, in place
+    assert_eq!(same[[1, 3, 2]], 7);
     Ok(())
 }

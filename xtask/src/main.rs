@@ -18,6 +18,7 @@ mod ptx;
 mod report;
 mod ruby;
 mod run;
+mod site;
 mod skips;
 mod suite;
 mod surface;

@@ -68,6 +68,10 @@ pub(crate) const PTX: Venv = Venv {
     what: "python3 with NVRTC and ptxas",
 };
 
+/// The environment that builds the site.
+pub(crate) const SITE: Venv =
+    Venv { folder: "venv-site", requirements: "docs/requirements.txt", what: "python3 with MkDocs" };
+
 pub(crate) const CC: Need = Need::Program { name: "cc", packages: "gcc libc6-dev" };
 pub(crate) const CXX: Need = Need::Program { name: "c++", packages: "g++" };
 pub(crate) const VALGRIND: Need = Need::Program { name: "valgrind", packages: "valgrind" };
@@ -91,6 +95,7 @@ pub(crate) const VENV: Need = Need::Venv(&TESTS);
 pub(crate) const WHEEL_VENV: Need = Need::Venv(&WHEEL);
 pub(crate) const BENCH_VENV: Need = Need::Venv(&BENCH);
 pub(crate) const PTX_VENV: Need = Need::Venv(&PTX);
+pub(crate) const SITE_VENV: Need = Need::Venv(&SITE);
 
 const PYTHON: Need = Need::Program { name: "python3", packages: "python3 python3-venv" };
 

@@ -9,11 +9,12 @@ use crate::checks;
 use crate::fuzz;
 use crate::provision::{
     CC, CMAKE, CXX, LIBCLANG, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE, RMAGICK, RUBY,
-    RUBY_HEADERS, VALGRIND, VENV, WHEEL_VENV,
+    RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV,
 };
 use crate::ptx;
 use crate::ruby;
 use crate::run::Run;
+use crate::site;
 use crate::surface;
 use crate::wheel;
 
@@ -63,6 +64,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "python", tier: Tier::Full, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and others, by others' tests, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
+    Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
     Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },

@@ -41,8 +41,8 @@ def of_nanoarrow(array):
 #: The library, the call by which it takes an array, and how it tells the address.
 LIBRARIES = [
     ("NumPy", "np.asarray(x)", lambda x: np.asarray(x), lambda array: array.ctypes.data),
-    ("PyArrow", "pa.array(x)", lambda x: pa.array(x), of_pyarrow),
-    ("Polars", "pl.Series(x)", lambda x: pl.Series(x), lambda series: of_pyarrow(series.to_arrow())),
+    ("PyArrow", "pa.array(x.frozen())", lambda x: pa.array(x), of_pyarrow),
+    ("Polars", "pl.Series(x.frozen())", lambda x: pl.Series(x), lambda series: of_pyarrow(series.to_arrow())),
     ("nanoarrow", "nanoarrow.c_array(x)", lambda x: nanoarrow.c_array(x), of_nanoarrow),
     ("TVM FFI", "tvm_ffi.from_dlpack(x)", lambda x: tvm_ffi.from_dlpack(x), lambda tensor: tensor.data_ptr()),
 ]
@@ -68,7 +68,7 @@ def drawing(address, dtype, shape):
         ]
     parts += [
         f'<rect x="484" y="{middle - 46}" width="260" height="92" rx="6" fill="#ddf4ff" stroke="#0969da"/>',
-        f'<text x="500" y="{middle - 18}" fill="#1f2328" font-weight="bold">photo.npy, mapped once</text>',
+        f'<text x="500" y="{middle - 18}" fill="#1f2328" font-weight="bold">rocket.npy, mapped once</text>',
         f'<text x="500" y="{middle + 6}" fill="#1f2328">{dtype} {" × ".join(map(str, shape))}</text>',
         f'<text x="500" y="{middle + 30}" fill="#0969da">{address:#x}</text>',
         "</svg>",

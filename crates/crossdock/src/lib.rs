@@ -207,7 +207,7 @@ pub use crate::exchange::files::open;
 pub use crate::view::view;
 
 /// The examples of the README run as tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "ndarray-0_17"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 

@@ -116,6 +116,7 @@ fn the_readme_says_whether_cuda_ran_on_hardware() {
 }
 
 /// The example of the README, which reads a file below the current folder.
+#[cfg(feature = "ndarray-0_17")]
 mod photo {
     include!("../../../docs/photo.rs");
 
@@ -125,6 +126,7 @@ mod photo {
 }
 
 #[test]
+#[cfg(feature = "ndarray-0_17")]
 fn the_example_of_the_readme_runs() {
     let example = include_str!("../../../docs/photo.rs");
     let (_, program) = example.split_once("\n\n").unwrap();

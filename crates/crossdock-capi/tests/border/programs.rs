@@ -129,6 +129,37 @@ fn views_are_mdspans_of_the_compiler_or_of_another_library() {
     }
 }
 
+#[test]
+fn the_example_of_the_readme_runs() {
+    let page = fs::read_to_string(root().join("README.md")).expect("the README");
+    let [example] = &fenced(&page, "c")[..] else { panic!("the README has one example in C") };
+    let text = format!(
+        "#include <crossdock.h>
+#include <dlpack/dlpack.h>
+#include <stdlib.h>
+
+int main(void)
+{{
+  unsigned char *pixels = calloc(1, 24);
+  pixels[23] = 7;
+{example}
+  unsigned char *lent = tensor->dl_tensor.data;
+  int is_same = lent == pixels && tensor->dl_tensor.shape[1] == 4 && lent[23] == 7;
+  tensor->deleter(tensor);
+  return !is_same;
+}}
+"
+    );
+    let source = scratch("readme.c");
+    fs::write(&source, text).expect("a source of our own");
+    let script = "import pathlib, tvm_ffi; print(*pathlib.Path(tvm_ffi.__file__).parent.rglob('dlpack.h'), sep='\\n')";
+    let Some(header) = told_by_python(script) else { return };
+    let include = Path::new(header.trim()).ancestors().nth(2).expect("the header lies in a folder");
+    if let Some(mut command) = program(C11, &source, &[format!("-isystem{}", include.display())]) {
+        succeeded(&mut command);
+    }
+}
+
 /// The programs of a page: the contents of its fences in this language.
 fn fenced(page: &str, language: &str) -> Vec<String> {
     let fences = page.split("\n```").skip(1).step_by(2);
