@@ -133,16 +133,17 @@ fn views_are_mdspans_of_the_compiler_or_of_another_library() {
 fn the_example_of_the_readme_runs() {
     let page = fs::read_to_string(root().join("README.md")).expect("the README");
     let [example] = &fenced(&page, "c")[..] else { panic!("the README has one example in C") };
+    let (include, statements) = example.split_once('\n').expect("lines");
     let text = format!(
-        "#include <crossdock.h>
+        "{include}
 #include <dlpack/dlpack.h>
 #include <stdlib.h>
 
 int main(void)
 {{
-  unsigned char *pixels = calloc(1, 24);
+  unsigned char *pixels = calloc(24, 1);
   pixels[23] = 7;
-{example}
+{statements}
   unsigned char *lent = tensor->dl_tensor.data;
   int is_same = lent == pixels && tensor->dl_tensor.shape[1] == 4 && lent[23] == 7;
   tensor->deleter(tensor);
