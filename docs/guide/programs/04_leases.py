@@ -1,4 +1,4 @@
-"""NumPy may write an array, and Polars relies on its elements: each waits for the other's lease to end."""
+"""NumPy may write an array, and Polars needs constant elements: one of them at a time."""
 
 import numpy as np
 import polars as pl
@@ -11,14 +11,14 @@ writable = np.asarray(heights)  # takes a share lease, for NumPy may write
 try:
     pl.Series(heights)  # would take a read lease: no party writes while it is held
 except BufferError as error:
-    print("Polars:", error)
+    print("Polars:", *str(error).split("; "), sep="\n  ")
 
 del writable  # ends the share lease
 crossdock.ledger(on=True)  # lists the leases that are taken from now on
 constant = pl.Series(heights)
 try:
     heights[0] = 0
-except BufferError as error:
+except BufferError:
     print("write: refused")
 
 (entry,) = crossdock.ledger()

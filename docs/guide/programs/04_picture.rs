@@ -45,7 +45,7 @@ fn on_other_memory() -> Result<Vec<Row>> {
     let sealed = shared()?.into_sealed()?;
     Ok(vec![
         row("read-only array", &readonly),
-        row("read-only file map", &photo.flatten()?.try_into()?),
+        row("read-only map", &photo.flatten()?.try_into()?),
         row("shared memory", &shared()?.try_into()?),
         row("sealed memory", &sealed.try_into()?),
     ])
@@ -53,10 +53,8 @@ fn on_other_memory() -> Result<Vec<Row>> {
 
 /// The rows below their heading, from this height on.
 fn table(top: usize, heading: &str, rows: &[Row]) -> String {
-    let mut text = format!(
-        "<text x=\"24\" y=\"{}\" font-weight=\"bold\" fill=\"#1f2328\">{heading}</text>\n",
-        top + 18
-    );
+    let mut text =
+        format!("<text x=\"24\" y=\"{}\" font-weight=\"bold\" fill=\"#1f2328\">{heading}</text>\n", top + 18);
     for (place, (name, granted)) in rows.iter().enumerate() {
         let y = top + 30 + 36 * place;
         text += &format!("<text x=\"40\" y=\"{}\" fill=\"#1f2328\">{name}</text>\n", y + 20);
