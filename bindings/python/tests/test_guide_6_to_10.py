@@ -20,7 +20,7 @@ def run(program):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["06_processes", "10_files"])
+@pytest.mark.parametrize("name", ["04_leases", "05_copies", "06_processes", "10_files"])
 def test_a_chapter_shows_its_program_and_what_it_prints(name):
     program = GUIDE / f"programs/{name}.py"
     chapter = (GUIDE / f"{name.replace('_', '-')}.md").read_text()

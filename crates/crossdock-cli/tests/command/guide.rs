@@ -65,6 +65,11 @@ fn print_what_is_shown(name: &str, expected: usize) {
 }
 
 #[test]
+fn the_chapter_on_copies_shows_what_its_command_prints() {
+    print_what_is_shown("05-copies.md", 1);
+}
+
+#[test]
 fn the_chapter_on_processes_shows_its_borrower_and_what_it_prints() {
     let borrower = std::fs::read_to_string(root().join("docs/guide/programs/06_report.py")).unwrap();
     assert!(chapter("06-processes.md").contains(&format!("```python\n{borrower}```\n")), "{borrower}");
