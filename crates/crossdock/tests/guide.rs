@@ -19,8 +19,24 @@ mod memory {
     }
 }
 
+mod open {
+    include!("../../../docs/guide/programs/01_open.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
 mod producer {
     include!("../../../docs/guide/programs/08_producer.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+mod slices {
+    include!("../../../docs/guide/programs/03_slices.rs");
 
     pub(crate) fn run() -> Result<()> {
         main()
@@ -37,7 +53,9 @@ fn program() {
     let outcome = match name.as_str() {
         "devices" => devices::run(),
         "memory" => memory::run(),
+        "open" => open::run(),
         "producer" => producer::run(),
+        "slices" => slices::run(),
         _ => panic!("{name}"),
     };
     if let Err(error) = &outcome {
@@ -46,13 +64,14 @@ fn program() {
     std::process::exit(i32::from(outcome.is_err()));
 }
 
-/// What a program prints.
+/// What a program prints, started in the checkout.
 #[track_caller]
 fn printed(name: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let output = Command::new(program)
         .args(["--exact", "program", "--nocapture", "--quiet", "--test-threads=1"])
         .env(PROGRAM, name)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
@@ -86,4 +105,16 @@ fn the_chapter_on_producers_shows_its_program_and_what_it_prints() {
 fn the_chapter_on_memory_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/09-memory.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/09_memory.rs"), "memory");
+}
+
+#[test]
+fn the_chapter_on_opening_files_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/01-open.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/01_open.rs"), "open");
+}
+
+#[test]
+fn the_chapter_on_slices_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/03-slices.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/03_slices.rs"), "slices");
 }
