@@ -22,6 +22,14 @@ class TestGuide < Test::Unit::TestCase
     assert_shown "08_producer.rb", "08-producer.md"
   end
 
+  def test_the_chapter_on_opening_files_shows_its_program_and_what_it_prints
+    assert_shown "01_open.rb", "01-open.md"
+  end
+
+  def test_the_chapter_on_slices_shows_its_program_and_what_it_prints
+    assert_shown "03_slices.rb", "03-slices.md"
+  end
+
   private
 
   # Runs a program in the checkout.

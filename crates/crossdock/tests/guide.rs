@@ -43,8 +43,24 @@ mod memory {
     }
 }
 
+mod open {
+    include!("../../../docs/guide/programs/01_open.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
 mod producer {
     include!("../../../docs/guide/programs/08_producer.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+mod slices {
+    include!("../../../docs/guide/programs/03_slices.rs");
 
     pub(crate) fn run() -> Result<()> {
         main()
@@ -64,7 +80,9 @@ fn program() {
         "leases" => leases::run(),
         "leases_picture" => leases_picture::run(),
         "memory" => memory::run(),
+        "open" => open::run(),
         "producer" => producer::run(),
+        "slices" => slices::run(),
         _ => panic!("{name}"),
     };
     if let Err(error) = &outcome {
@@ -131,4 +149,16 @@ fn the_chapter_on_producers_shows_its_program_and_what_it_prints() {
 fn the_chapter_on_memory_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/09-memory.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/09_memory.rs"), "memory");
+}
+
+#[test]
+fn the_chapter_on_opening_files_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/01-open.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/01_open.rs"), "open");
+}
+
+#[test]
+fn the_chapter_on_slices_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/03-slices.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/03_slices.rs"), "slices");
 }

@@ -1,4 +1,4 @@
-"""The programs of the guide, from chapter 6 on: the chapters show the files as they are, and what the programs print."""
+"""The programs of the guide: the chapters show the files as they are, and what the programs print."""
 
 import pathlib
 import re
@@ -20,7 +20,9 @@ def run(program):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["04_leases", "05_copies", "06_processes", "10_files"])
+@pytest.mark.parametrize(
+    "name", ["01_open", "02_lend", "03_slices", "04_leases", "05_copies", "06_processes", "10_files"]
+)
 def test_a_chapter_shows_its_program_and_what_it_prints(name):
     program = GUIDE / f"programs/{name}.py"
     chapter = (GUIDE / f"{name.replace('_', '-')}.md").read_text()
@@ -29,13 +31,14 @@ def test_a_chapter_shows_its_program_and_what_it_prints(name):
 
 def examples(chapter):
     """The programs that stand in a chapter alone, and what it shows below each."""
-    found = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", (GUIDE / chapter).read_text(), re.M | re.S)
+    found = re.findall(r"^```python\n((?:(?!^```).)*)^```\n\n```text\n(.*?)^```$", (GUIDE / chapter).read_text(), re.M | re.S)
     assert found, chapter
     return found
 
 
-def check(chapter, capsys):
-    for program, shown in examples(chapter):
+def check(chapter, capsys, skip=0):
+    """Runs the programs of a chapter, without the first ones where those are files that other tests run."""
+    for program, shown in examples(chapter)[skip:]:
         exec(compile(program, chapter, "exec"), {})
         assert capsys.readouterr().out == shown
 
@@ -50,3 +53,22 @@ def test_the_chapter_on_memory_shows_what_its_example_prints(capsys):
         check("09-memory.md", capsys)
     finally:
         crossdock.ledger(on=False)
+
+
+def test_the_chapter_on_lending_shows_how_refusals_read(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    check("02-lend.md", capsys, skip=1)
+
+
+def test_the_chapter_on_slices_shows_what_its_example_prints(capsys):
+    check("03-slices.md", capsys, skip=1)
+
+
+def test_the_chapter_on_slices_draws_views_as_they_are():
+    chapter = (GUIDE / "03-slices.md").read_text()
+    views = re.findall(r"^(x\S*|x\[.*?\]) +starts at byte (\d+), +strides (\(.*\))$", chapter, re.M)
+    assert len(views) == 4
+    x = crossdock.array([[0, 1, 2], [3, 4, 5]], "int16")
+    for text, start, strides in views:
+        view = eval(text, {"x": x})
+        assert (view.ptr - x.ptr, str(view.strides)) == (int(start), strides), text
