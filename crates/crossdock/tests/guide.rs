@@ -87,3 +87,6 @@ fn the_chapter_on_memory_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/09-memory.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/09_memory.rs"), "memory");
 }
+
+#[path = "guide/from.rs"]
+mod from;
