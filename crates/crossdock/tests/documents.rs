@@ -188,7 +188,8 @@ fn identifiers_exist() {
                 |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_');
             let parts: Vec<&str> = token.trim_end_matches("()").split("::").collect();
             let named = parts.len() > 1 || token.ends_with("()") || token.starts_with(char::is_uppercase);
-            if !named || !parts.iter().all(|part| plain(part)) {
+            // Names of Ruby's header are looked up there, by the gem's test of the guide.
+            if !named || token.starts_with("RUBY_") || !parts.iter().all(|part| plain(part)) {
                 continue;
             }
             seen += 1;

@@ -1,8 +1,8 @@
-// Majel's steps, one after the other. The comments have the lines in C++.
+// A program of Majel, line by line: the comments have the C++.
 
 use crossdock::array::{Native, Visitor};
 use crossdock::layout::Order;
-use crossdock::memory::{Place, copied_bytes};
+use crossdock::memory::copied_bytes;
 use crossdock::{Array, DArray, Result, s};
 
 // struct Sum : boost::static_visitor<double> { template <...> double operator()(Array<T, D> a) ... };
@@ -26,12 +26,12 @@ fn main() -> Result<()> {
             a.set([i, j], (10 * i + j) as f32)?;
         }
     }
-    // a.stride() is (1, 2): elements. Here they are bytes.
-    println!("{} at {}, strides {:?}", a, Place::CPU, a.strides());
+    // a.place(), a.stride() // CpuPlace, (1, 2)
+    println!("{}, strides of {:?} bytes\n{a}", a.place(), a.strides());
 
     // auto b = slice(a, {0, 0}, {2, 3}, {1, 2});
     let b = a.slice(s![.., ..;2])?;
-    // b[make_dim(1, 1)] = 7; // a sees it
+    // b[make_dim(1, 1)] = 7; // an element of a, too
     b.reference([1, 1])?.set(7.0)?;
     println!("a[1, 2] is {}", a.get([1, 2])?);
 

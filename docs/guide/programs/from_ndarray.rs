@@ -29,8 +29,8 @@ fn main() -> Result<()> {
     let pixels = ArrayView3::try_from(&pin)?;
     println!("brightest: {:?}", pixels.iter().map(Pinned::load).max());
 
-    // And back: the same vector, as an array of `ndarray`.
+    // And back: an array of `ndarray` on the same vector.
     let table = Array2::try_from(table).map_err(|rejected| rejected.error)?;
-    println!("{:?}; {} bytes copied", table.row(1), copied_bytes());
+    println!("{}, {} bytes copied", table.row(1), copied_bytes());
     Ok(())
 }

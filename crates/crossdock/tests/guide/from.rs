@@ -1,5 +1,5 @@
-//! The pages "Coming from …": the rows of their tables are run, and each page shows what its program
-//! prints.
+//! The pages "Coming from …": the rows of their tables are run, and each page shows what its
+//! program prints.
 
 use std::path::Path;
 use std::process::Command;
@@ -68,8 +68,7 @@ fn shows_its_program_and_what_it_prints(name: &str) {
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     let printed = String::from_utf8(output.stdout).unwrap();
     let printed = printed.strip_prefix("\nrunning 1 test\n").unwrap_or_else(|| panic!("{printed}"));
-    let source =
-        std::fs::read_to_string(root().join(format!("docs/guide/programs/from_{name}.rs"))).unwrap();
+    let source = std::fs::read_to_string(root().join(format!("docs/guide/programs/from_{name}.rs"))).unwrap();
     let shown = format!("```rust\n{source}```\n\n```text\n{printed}```\n");
     assert!(page(name).contains(&shown), "the page does not show\n{shown}");
 }
@@ -78,7 +77,8 @@ fn without_spaces(code: &str) -> String {
     code.split_whitespace().collect()
 }
 
-/// The code in the cells of a page's first table has been run: it is that of `rows`, in the same order.
+/// The code in these columns of a page's first table is that of `rows`, which were run, in the same
+/// order.
 #[track_caller]
 fn table_is(name: &str, columns: &[usize], rows: &[Vec<&str>]) {
     let page = page(name);

@@ -36,7 +36,8 @@ fn every_row_of_the_table_was_run() -> Result<(), Box<dyn std::error::Error>> {
     row!(rows, Array::<f32, 2>::zeros([2, 3])?, |array| array.strides() == &[12, 4]);
     row!(rows, Array::<f32, 2>::zeros(([2, 3], Order::ColumnMajor))?, |array| array.strides() == &[4, 8]);
     row!(rows, Array::from_vec(vector, [6])?, |array| array.len() == 6);
-    row!(rows, Array::<f32, 2>::from_buffer_with_layout(buffer, layout, 0)?, |array| array.get([1, 1])? == 3.0);
+    row!(rows, Array::<f32, 2>::from_buffer_with_layout(buffer, layout, 0)?, |array| array.get([1, 1])?
+        == 3.0);
     row!(rows, a.get([0, 1])?, |element| element == 1.0);
     row!(rows, a.set([0, 1], 5.0)?, |_done| a.get([0, 1])? == 5.0);
     row!(rows, a.reference([0, 1])?, |reference| reference.get()? == 5.0);

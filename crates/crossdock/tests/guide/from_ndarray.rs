@@ -41,12 +41,10 @@ fn every_row_of_the_table_was_run() -> Result<(), Box<dyn std::error::Error>> {
 
     row!(rows, Array2::<f32>::zeros((2, 3)), Array::<f32, 2>::zeros([2, 3])?, |a, x| equal(&a.view(), &x));
     row!(rows, Array2::from_shape_vec((2, 3), v)?, Array::from_vec(w, [2, 3])?, |a, x| equal(&a.view(), &x));
-    row!(
-        rows,
-        ArrayView2::from_shape((2, 3), &slice)?,
-        ArrayView::from_slice(&slice, [2, 3])?,
-        |a, x| a.as_ptr() == x.as_ptr() && a.iter().eq(&x)
-    );
+    row!(rows, ArrayView2::from_shape((2, 3), &slice)?, ArrayView::from_slice(&slice, [2, 3])?, |a, x| a
+        .as_ptr()
+        == x.as_ptr()
+        && a.iter().eq(&x));
     row!(rows, array![[1, 2], [3, 4]], Array::from_nested([[1, 2], [3, 4]])?, |a, x| equal(&a.view(), &x));
     row!(rows, a[[0, 1]], x.get([0, 1])?, |a, x| a == x);
     row!(rows, a[[0, 1]] = 5.0, x.set([0, 1], 5.0)?, |_a, _x| true);

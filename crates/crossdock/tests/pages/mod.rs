@@ -33,7 +33,8 @@ impl Row {
 
 impl Page {
     pub(crate) fn rows(&self, (letter, columns): Table) -> Vec<Row> {
-        let page = fs::read_to_string(crate_root().join(format!("../../docs/evidence/{}.md", self.name))).unwrap();
+        let page =
+            fs::read_to_string(crate_root().join(format!("../../docs/evidence/{}.md", self.name))).unwrap();
         let mut rows = vec![];
         for line in page.lines().filter(|line| line.starts_with('|')) {
             let cells: Vec<String> =
