@@ -1,5 +1,6 @@
 """A column's memory goes from Arrow to Crossdock and back. PyArrow's pools and buffers are those of Arrow C++."""
 
+import numpy as np
 import pyarrow as pa
 
 import crossdock
@@ -16,11 +17,15 @@ print("Arrow's pool still counts", pool.bytes_allocated(), "bytes, which x keeps
 back = pa.array(x)  # in place: the elements are constant
 print("same address:", back.buffers()[1].address == address)
 
-y = crossdock.zeros(3)  # writable
-try:
-    pa.array(y)
-except BufferError as error:
-    print("refused:", error)
-print(pa.array(y.frozen()).to_pylist(), "|", crossdock.copied_bytes(), "bytes copied")
+y = crossdock.zeros(3)
+lent = pa.array(y)  # in place, under a read lease
+z = crossdock.asarray(np.ones(3))  # memory that NumPy may write at any time
+for step in [lambda: y.fill(1), lambda: pa.array(z)]:
+    try:
+        step()
+    except BufferError as error:
+        print("refused:", error)
+print(pa.array(z.frozen()).to_pylist(), "|", crossdock.copied_bytes(), "bytes copied")
+
 del x, back
 print("Arrow's pool counts", pool.bytes_allocated(), "bytes")

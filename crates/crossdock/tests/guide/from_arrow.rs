@@ -13,8 +13,9 @@ use crossdock::pool::Pool;
 macro_rules! row {
     ($rows:ident, $here:expr, |$b:ident| $is_expected:expr) => {{
         $rows.push(vec![stringify!($here)]);
-        let $b = $here;
-        assert!($is_expected, "{}", stringify!($here));
+        match $here {
+            $b => assert!($is_expected, "{}", stringify!($here)),
+        }
     }};
 }
 
@@ -31,7 +32,7 @@ fn every_row_of_the_table_was_run() -> Result<(), Box<dyn std::error::Error>> {
     row!(rows, MutableBuffer::with_capacity(64)?, |bytes| bytes.capacity() == 64 && bytes.is_empty());
     row!(rows, buffer.read()?, |bytes| bytes[3] == 3);
     row!(rows, buffer.write()?, |bytes| bytes[3] == 3);
-    row!(rows, buffer.read()?.as_slice_of::<u32>()?.len(), |len| len == 4);
+    row!(rows, buffer.read()?.as_slice_of::<u32>()?, |numbers| numbers.len() == 4);
     row!(rows, buffer.slice(4..12)?, |part| part.read()?[0] == 4 && part.nbytes() == 8);
     row!(rows, buffer.nbytes(), |nbytes| nbytes == 16);
     row!(rows, buffer.place(), |place| place == Place::CPU);

@@ -9,8 +9,9 @@ use crossdock::{Array, Casting, DArray, s};
 macro_rules! row {
     ($rows:ident, $here:expr, |$b:ident| $is_expected:expr) => {{
         $rows.push(vec![stringify!($here)]);
-        let $b = $here;
-        assert!($is_expected, "{}", stringify!($here));
+        match $here {
+            $b => assert!($is_expected, "{}", stringify!($here)),
+        }
     }};
 }
 
