@@ -5,7 +5,7 @@
 require "crossdock"
 require "fiddle"
 
-# Lend: an array is a producer.
+# Lend: an array is a producer, and so is a part of it, here with its columns reversed.
 grid = Crossdock::Array.new([[1, 2, 3], [4, 5, 6]])
 view = Fiddle::MemoryView.new(grid[true, (-1..0) % -1])
 puts [view.format, view.shape, view.strides, view[1, 0]].inspect

@@ -87,7 +87,7 @@ fn table_is(name: &str, columns: &[usize], rows: &[Vec<&str>]) {
         .take_while(|line| line.starts_with('|'))
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-            assert!(cells.len() == 3 && cells[0] != "" && cells[1] != "", "{line}");
+            assert!(cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()), "{line}");
             columns.iter().map(|&column| without_spaces(cells[column].trim_matches('`'))).collect()
         })
         .collect();

@@ -1,11 +1,13 @@
 //! The table of "Coming from ndarray": both cells of each row are run, and their values compared.
 
-use crossdock::array::Array;
+use crossdock::array::ArrayView;
 use crossdock::element::Element;
-use ndarray::{ArrayView, Dim, Dimension};
+use crossdock::layout::Order;
+use crossdock::{Array, Casting, s};
+use ndarray::{Array2, ArrayView2, Axis, Dim, Dimension, array};
 
 fn equal<T: Element + PartialEq, const D: usize>(
-    theirs: &ArrayView<'_, T, Dim<[usize; D]>>,
+    theirs: &ndarray::ArrayView<'_, T, Dim<[usize; D]>>,
     here: &Array<T, D>,
 ) -> bool
 where
@@ -20,15 +22,12 @@ macro_rules! row {
         $rows.push(vec![stringify!($theirs), stringify!($here)]);
         let $a = {
             $(let $v = $v.clone();)?
-            #[allow(unused_imports, reason = "for whichever row this is")]
-            use ndarray::{Array2, ArrayView2, Axis, array, s};
+            // Both crates have an `s!`. Most rows do not use it, so it is used here.
+            use ndarray::s;
+            let _ = s![..];
             $theirs
         };
-        let $b = {
-            #[allow(unused_imports, reason = "for whichever row this is")]
-            use crossdock::{Array, Casting, DArray, array::ArrayView, layout::Order, s};
-            $here
-        };
+        let $b = $here;
         assert!($is_same, "{}", stringify!($here));
     }};
 }
@@ -37,7 +36,7 @@ macro_rules! row {
 fn every_row_of_the_table_was_run() -> Result<(), Box<dyn std::error::Error>> {
     let v = vec![0.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0];
     let slice = v.clone();
-    let mut a = ndarray::Array2::from_shape_vec((2, 3), v.clone())?;
+    let mut a = Array2::from_shape_vec((2, 3), v.clone())?;
     let mut x = Array::from_vec(v.clone(), [2, 3])?;
     let mut rows = Vec::new();
 
