@@ -72,3 +72,27 @@ fn every_row_of_the_table_was_run() -> Result<(), Box<dyn std::error::Error>> {
     super::table_is("ndarray", &[0, 1], &rows);
     Ok(())
 }
+
+#[test]
+fn the_differences_are_as_the_page_says() -> Result<(), Box<dyn std::error::Error>> {
+    let x = Array::<f32, 2>::zeros([2, 3])?;
+    let other = x.clone();
+    x.set([1, 2], 7.0)?;
+    assert_eq!(other.get([1, 2])?, 7.0);
+
+    // Only a vector goes back; a view of any array is copied by `ndarray`.
+    drop(other);
+    let back = Array2::try_from(x).unwrap_err();
+    assert!(back.error.is_unsupported());
+    let view = back.value.read()?;
+    let owned: ndarray::ArrayD<f32> = ArrayView2::try_from(view.view())?.to_owned().into_dyn();
+    assert_eq!(owned[[1, 2]], 7.0);
+
+    let file = crossdock::open(super::root().join("data/rocket.npy"))?;
+    assert!(
+        Array::<u8, 2>::try_from(file.clone()).is_err() && Array::<f32, 3>::try_from(file.clone()).is_err()
+    );
+    let photo = Array::<u8, 3>::try_from(file)?;
+    assert!(photo.read().unwrap_err().is_conflict());
+    Ok(())
+}
