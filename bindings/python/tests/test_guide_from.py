@@ -31,21 +31,20 @@ def rows(page):
 
 
 def run(code, names):
-    """The value of an expression, or of the array after a statement."""
-    try:
-        expression = compile(code, code, "eval")
-    except SyntaxError:
-        exec(compile(code, code, "exec"), names)
+    """The value of an expression, or the array after an assignment."""
+    if " = " in code:
+        exec(code, names)
         return names["a"]
-    return eval(expression, names)
+    return eval(code, names)
 
 
 @pytest.mark.parametrize(("theirs", "here", "_differs"), rows("from-numpy.md"))
-def test_a_row_has_two_ways_to_the_same_value(theirs, here, _differs, monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_a_row_has_two_ways_to_the_same_value(theirs, here, _differs, monkeypatch, tmp_path):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
     a = np.arange(6.0).reshape(2, 3)
     x = crossdock.asarray(a)
-    expected = run(theirs, {"np": np, "a": a.copy() if "=" in theirs.split("(")[0] else a})
+    expected = run(theirs, {"np": np, "a": a.copy() if " = " in theirs else a})
     value = run(here, {"np": np, "crossdock": crossdock, "a": a, "x": x})
     if isinstance(value, crossdock.Array):
         assert (value.dtype, value.shape) == (expected.dtype.name, expected.shape)
@@ -69,11 +68,11 @@ def test_a_page_shows_its_program_and_what_it_prints(name):
 def test_the_differences_from_numpy_are_as_the_page_says():
     a = np.array([300, 2, 3])
     assert a.astype("uint8")[0] == 44
-    with pytest.raises(OverflowError):
+    with pytest.raises(ValueError, match="300 does not fit"):
         crossdock.asarray(a).astype("uint8")
     x = crossdock.asarray(a)
     for key in [a > 2, [0, 1]]:
-        with pytest.raises((IndexError, TypeError)):
+        with pytest.raises(IndexError):
             x[key]
     assert (x == a.astype("float32"), x == crossdock.array([1, 2, 3])) == (True, False)
     assert np.asarray(x[:2]).tolist() == [300, 2] and not np.asarray(x.frozen()).flags.writeable
@@ -85,7 +84,13 @@ def test_the_differences_from_numpy_are_as_the_page_says():
 
 def test_a_column_for_arrow_needs_a_promise():
     pa = required("pyarrow")
-    x = crossdock.zeros(3)
+    x = crossdock.asarray(np.zeros(3))
     with pytest.raises(BufferError):
         pa.array(x)
     assert pa.array(x.frozen()).buffers()[1].address == x.ptr
+    own = crossdock.zeros(3)
+    column = pa.array(own)
+    with pytest.raises(BufferError):
+        own.fill(1)
+    del column
+    own.fill(1)
