@@ -41,7 +41,7 @@ fn main() -> Result<()> {
 
     // auto e = boost::get<Array<double, 2>>(d); // throws bad_get
     if let Err(rejected) = Array::<f64, 2>::try_from(d) {
-        println!("refused: {}; it is still {:?}", rejected.error, rejected.value.shape());
+        println!("refused: {}; the array of shape {:?} comes back", rejected.error, rejected.value.shape());
     }
     println!("{} bytes copied", copied_bytes());
     Ok(())
