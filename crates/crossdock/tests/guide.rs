@@ -162,3 +162,6 @@ fn the_chapter_on_slices_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/03-slices.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/03_slices.rs"), "slices");
 }
+
+#[path = "guide/from.rs"]
+mod from;
