@@ -1,5 +1,5 @@
-"""Arrays on devices of CUDA, over the driver without a GPU: streams are put in order as the protocols say, by consumers and producers that
-call that driver themselves. What a GPU makes of it is not told here."""
+"""Arrays on CUDA devices, with the driver without a GPU: streams are ordered as the protocols require, by consumers
+and producers that call that driver themselves. The behaviour of a real GPU is not tested."""
 
 import ctypes
 import gc
@@ -25,7 +25,7 @@ api.PyCapsule_New.restype = ctypes.py_object
 
 @pytest.fixture(autouse=True)
 def nothing_wrong():
-    """The driver is used as it may be, and memory is given back."""
+    """The driver is used correctly, and all memory is freed."""
     gc.collect()
     before = driver.count("device_memory")
     with driver.context():
@@ -45,13 +45,13 @@ def four():
 
 
 def tensor_of(array, **arguments):
-    """The capsule, to be kept, and what it leads to."""
+    """The capsule, which must be kept, and its tensor."""
     capsule = array.__dlpack__(max_version=(1, 0), **arguments)
     return capsule, Versioned.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor_versioned")).tensor
 
 
 def being_written(stream):
-    """An array of ours that a stream is still writing."""
+    """A Crossdock array that a stream is writing."""
     return crossdock.array([5, 6, 7, 8], "i4").to_device("cuda:0", stream=stream)
 
 
@@ -148,7 +148,7 @@ def test_a_consumer_of_the_processor_is_given_a_copy():
 
 
 class Lent:
-    """A producer that lends memory of the driver's, which a stream of its own writes."""
+    """A producer that lends memory of the driver, which its own stream writes."""
 
     def __init__(self, stream):
         self.stream, self.asked, self.deleted = stream, [], 0
@@ -161,7 +161,7 @@ class Lent:
         self.lent = []
 
     def rewrite(self, *numbers):
-        """Puts other numbers into the stream."""
+        """Enqueues a write of other numbers."""
         self.numbers = (ctypes.c_int32 * 4)(*numbers)
         driver.write_in(self.stream, self.address, self.numbers)
 
@@ -169,7 +169,7 @@ class Lent:
         self.deleted += 1
 
     def order(self, stream):
-        """Lets a stream come after what is in our own."""
+        """Orders a stream after the work in the producer's stream."""
         event = ctypes.c_void_p()
         driver.call("cuEventCreate", ctypes.byref(event), 2)
         driver.call("cuEventRecord", event, ctypes.c_void_p(self.stream))
@@ -247,7 +247,7 @@ def test_what_is_idle_is_taken_without_a_trace():
 
 
 class Told:
-    """An object with nothing but the dictionary."""
+    """An object with only the dictionary."""
 
     def __init__(self, **says):
         self.says = says
@@ -344,7 +344,7 @@ def test_memory_of_the_processor_is_not_taken_for_a_devices():
 
 
 class Column(ctypes.Structure):
-    """`ArrowDeviceArray`, of which the first 80 bytes are the column."""
+    """`ArrowDeviceArray`, whose first 80 bytes are the column."""
 
     _fields_ = [("column", ctypes.c_char * 80), ("id", ctypes.c_int64), ("kind", ctypes.c_int32), ("event", ctypes.c_void_p)]
 

@@ -1,4 +1,4 @@
-"""The programs of the guide, from chapter 6 on: the chapters show the files as they are, and what the programs print."""
+"""The programs of the guide, from chapter 6 on: the chapters show the files unchanged, and their output."""
 
 import pathlib
 import re
@@ -28,7 +28,7 @@ def test_a_chapter_shows_its_program_and_what_it_prints(name):
 
 
 def examples(chapter):
-    """The programs that stand in a chapter alone, and what it shows below each."""
+    """The programs that only a chapter contains, and the output that it shows."""
     found = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", (GUIDE / chapter).read_text(), re.M | re.S)
     assert found, chapter
     return found

@@ -97,7 +97,7 @@ def describe(view: native.PyBuffer, thing: object) -> Offer:
     owner = ctypes.cast(view.obj, ctypes.py_object).value if view.obj else None
     if isinstance(owner, memoryview):
         owner = owner.obj
-    offer.owner = "none" if owner is None else "the object" if owner is thing else class_name(owner)
+    offer.owner = "no object" if owner is None else "the object" if owner is thing else class_name(owner)
     if offer.size * view.itemsize != view.len:
         offer.notes.append(f"its length is {view.len}, and its shape makes {offer.size * view.itemsize}")
     if text is not None and "T{" in text and not is_believed(thing):
