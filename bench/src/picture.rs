@@ -161,7 +161,7 @@ mod tests {
             line(MEMCPY, "1.0 x memcpy"),
             line("crossdock, 1 thread", "0.5 x memcpy"),
             line("NumPy", "9.0 x memcpy"),
-            line("somebody", ""),
+            line("a peer", ""),
         ];
         let svg = draw(&lines.iter().collect::<Vec<_>>()).unwrap();
         assert!(svg.contains(">a work<") && svg.contains("a &lt;machine&gt;"), "{svg}");

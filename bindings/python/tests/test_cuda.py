@@ -87,7 +87,7 @@ def test_the_consumers_stream_waits_and_the_host_does_not():
             capsule, tensor = tensor_of(written, stream=theirs)
             seen = (ctypes.c_int32 * 4)()
             driver.read_in(theirs, seen, tensor.data)
-            assert not driver.is_idle(ours) and not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(ours) and not driver.is_idle(theirs), "no thread has waited"
         driver.call("cuStreamSynchronize", ctypes.c_void_p(theirs))
         assert list(seen) == [5, 6, 7, 8]
         del capsule, tensor
@@ -205,7 +205,7 @@ def test_a_producer_is_asked_for_a_stream_and_whoever_touches_the_memory_waits()
             lent.rewrite(21, 22, 23, 24)
             ours = crossdock.from_dlpack(lent)
             assert ours.device == "cuda:0" and lent.asked[-1] == LEGACY
-            assert not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(theirs), "no thread has waited"
             # A later consumer of this library is ordered after the producer.
             with driver.stream() as further:
                 capsule, tensor = tensor_of(ours, stream=further)
@@ -305,7 +305,7 @@ def test_the_stream_of_an_interface_is_waited_for():
             numbers = (ctypes.c_int32 * 4)(21, 22, 23, 24)
             driver.write_in(theirs, address, numbers)
             ours = crossdock.asarray(Told(shape=(4,), typestr="<i4", data=(address, False), version=3, stream=theirs))
-            assert not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(theirs), "no thread has waited"
             there = ours.__cuda_array_interface__
             assert there["stream"] == LEGACY
             capsule, _ = tensor_of(ours, stream=-1)
@@ -376,7 +376,7 @@ def test_the_event_of_a_column_is_waited_for():
             assert driver.library.cuEventQuery(event) == 600
             holder = type("Holder", (), {"__arrow_c_device_array__": lambda self, requested_schema=None: (schema, column)})()
             back = crossdock.from_arrow(holder)
-            assert not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(theirs), "no thread has waited"
         assert back.to_device("cpu").tolist() == [21, 22, 23, 24]
         del back, ours, schema, column, holder
         gc.collect()
@@ -406,7 +406,7 @@ def test_the_table_gives_the_default_stream_which_comes_after_all_work():
                     assert describe(written, tensor) == 0
                 seen = (ctypes.c_int32 * 4)()
                 driver.read_in(stream.value, seen, tensor.data)
-                assert not driver.is_idle(ours), "nobody has waited"
+                assert not driver.is_idle(ours), "no thread has waited"
             driver.call("cuStreamSynchronize", stream)
             assert list(seen) == [5, 6, 7, 8]
             if is_lent:

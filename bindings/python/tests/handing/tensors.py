@@ -106,7 +106,7 @@ def handmade():
     square = numbers("f8", (6, 5))
     yield "a tensor", Handmade(square), square
     yield "a tensor from before 1.0", Handmade(square, "legacy"), square
-    yield "a versioned tensor that nobody asked for", Handmade(square, "versioned"), square
+    yield "a versioned tensor without a request", Handmade(square, "versioned"), square
     yield "a producer that knows no versions", Handmade(square, "old"), square
     yield "no strides", Handmade(square, strides=None), square
     yield "no strides, from before 1.0", Handmade(square, "legacy", strides=None), square
