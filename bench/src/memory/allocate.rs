@@ -115,8 +115,8 @@ pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     harness::measure(title, Scale::NANOSECONDS, &[MALLOC, ARROW], cases)
 }
 
-/// The library cannot be built without its ledger, so the cost of the ledger while it is off is part
-/// of the ratio to `malloc`.
+/// The library cannot be built without its ledger, so the cost of the ledger while it is off is
+/// part of the ratio to `malloc`.
 pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![

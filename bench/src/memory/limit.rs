@@ -1,8 +1,8 @@
 //! Two threads at a pool's limit: how often they hold more than it allows.
 //!
-//! A counter beside the pool has the threads' bytes: they are added after the pool has granted them,
-//! and subtracted before they are freed. So a count above the limit proves an excess. In between, the
-//! memory is written, as in a real program.
+//! A counter beside the pool has the threads' bytes: they are added after the pool has granted
+//! them, and subtracted before they are freed. So a count above the limit proves an excess. In
+//! between, the memory is written, as in a real program.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;

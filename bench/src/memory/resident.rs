@@ -1,8 +1,8 @@
 //! The memory that stays resident after the last free, without a further call.
 //!
 //! Each owner is measured in its own process, which holds 64 MiB and repeatedly allocates, writes
-//! and frees another 64 MiB. The figure is the resident memory beyond the live memory, as a fraction
-//! of the live memory.
+//! and frees another 64 MiB. The figure is the resident memory beyond the live memory, as a
+//! fraction of the live memory.
 
 use std::fs;
 use std::process::Command;

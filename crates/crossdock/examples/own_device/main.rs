@@ -66,8 +66,8 @@ impl Device for OwnDevice {
     }
 }
 
-// 3. Its memory: blocks that only the device can access. The library reserves addresses for them, at
-//    which the CPU faults.
+// 3. Its memory: blocks that only the device can access. The library reserves addresses for them,
+//    at which the CPU faults.
 
 #[derive(Debug)]
 struct OwnMemory {
@@ -207,7 +207,8 @@ impl Engine for Compiled {
 
     fn run(&self, work: &Work) -> Result<()> {
         if self.generation != generation() {
-            // Another thread of the parent may have held the lock at the fork: it would stay locked.
+            // Another thread of the parent may have held the lock at the fork: it would stay
+            // locked.
             return Err(Error::device("the engine belongs to the parent of this forked process"));
         }
         let (to, from) = (self.bytes_of(work.to())?, self.bytes_of(work.from())?.cast_const());
