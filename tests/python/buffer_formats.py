@@ -90,7 +90,7 @@ def write(order):
             view = memoryview(np.zeros(2, kind))
         except ValueError:
             continue
-        # What NumPy does not read back as it was is wrong: it leaves out the padding behind records whose last mark is no `@`.
+        # A format that NumPy does not read back is wrong: it omits the padding behind records whose last mark is not `@`.
         if _dtype_from_pep3118(view.format) != kind:
             continue
         described = describe(kind)

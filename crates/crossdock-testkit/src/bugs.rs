@@ -10,9 +10,9 @@
 pub struct Bug {
     /// A short name.
     pub id: &'static str,
-    /// What the original does.
+    /// The behaviour of Ruby.
     pub original: &'static str,
-    /// What this library does.
+    /// The behaviour of this library.
     pub here: &'static str,
     /// The deviations that show it in recorded answers.
     pub deviations: &'static [&'static str],
