@@ -33,7 +33,7 @@ def nothing_wrong():
         gc.collect()
         driver.call("mock_cuda_settle")
     assert driver.misuses() == ""
-    # A thread of the library gives back what finished work held.
+    # A thread of the library releases the leases of finished work.
     deadline = time.monotonic() + 10
     while driver.count("device_memory") > before and time.monotonic() < deadline:
         time.sleep(0.001)

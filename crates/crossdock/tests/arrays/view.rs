@@ -223,7 +223,7 @@ fn rebuild(refusal: &Refusal) -> Refusal {
     Refusal::new(refusal.asked().unwrap(), reason).with_offer(refusal.offer().unwrap().clone())
 }
 
-// ===== what stands in the way
+// ===== conflicts
 
 #[test]
 fn a_lease_that_somebody_holds_is_named_and_a_copy_helps_unless_it_is_being_written() {

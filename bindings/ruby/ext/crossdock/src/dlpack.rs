@@ -153,7 +153,7 @@ impl<T: Tensor> ObjectLease for BorrowedTensor<T> {
     fn give_back(&mut self, _: VALUE) {
         let deleted = protect(|| {
             // SAFETY: clause 2 of `ForwardedTensor::of`: the deleter may be called on Ruby threads,
-            // and a lease is given back once.
+            // and a lease is released once.
             unsafe { (self.1)(self.0) };
             rb_sys::Qnil as VALUE
         });
