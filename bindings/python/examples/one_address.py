@@ -1,4 +1,4 @@
-"""One photograph in five libraries, and the address at which each of them has it.
+"""One photograph in five libraries, all at the address of the mapped file.
 
 `python one_address.py drawing.svg` also draws the picture of the repository's README.
 

@@ -1,4 +1,4 @@
-"""Arrow's PyCapsule interface, both ways, with PyArrow, nanoarrow, arro3 and Polars on the other side."""
+"""Arrow's PyCapsule interface, in both directions, with PyArrow, nanoarrow, arro3 and Polars."""
 
 import ctypes
 import gc
@@ -15,7 +15,7 @@ import crossdock
 
 
 def address(theirs):
-    """Where the values of a column of PyArrow's lie."""
+    """The address of the values of a PyArrow column."""
     while isinstance(theirs, (pa.FixedSizeListArray, pa.ExtensionArray)):
         theirs = theirs.storage if isinstance(theirs, pa.ExtensionArray) else theirs.values
     return theirs.buffers()[1].address + theirs.offset * (theirs.type.bit_width // 8)
@@ -519,7 +519,7 @@ def test_capsules_have_their_names():
 
 
 class Both:
-    """Exports by Arrow, or raises there; and makes a copy for NumPy."""
+    """Exports by Arrow, or raises; copies for NumPy."""
 
     def __init__(self, column):
         self.column = column
@@ -534,7 +534,7 @@ class Both:
 
 
 class WithoutData:
-    """Columns of numbers whose data are null, by a mistake of the producer."""
+    """Columns of numbers whose data pointer is null, by an error of the producer."""
 
     def __init__(self, names):
         self.batch = pa.RecordBatch.from_arrays([pa.array([1])] * len(names), names)

@@ -1,4 +1,4 @@
-"""Arrays on a device of OpenCL: made, moved, lent to PyOpenCL and taken from it, and refused where the processor would have to look."""
+"""Arrays on an OpenCL device: created, moved, exchanged with PyOpenCL, and refused for accesses by the CPU."""
 
 import ctypes
 import pickle
@@ -182,7 +182,7 @@ def test_pyopencl_computes_in_place_on_what_is_lent(there):
 
 
 class Lent:
-    """A producer that lends a buffer of PyOpenCL's."""
+    """A producer that lends a PyOpenCL buffer."""
 
     def __init__(self, buffer, offset, shape, size):
         self.buffer, self.given, self.asked = buffer, 0, []

@@ -30,7 +30,7 @@ def test_a_chapter_shows_its_program_and_what_it_prints(name):
 
 
 def examples(chapter):
-    """The programs that stand in a chapter alone, and what it shows below each."""
+    """The programs that only a chapter contains, and the output that it shows."""
     found = re.findall(r"^```python\n((?:(?!^```).)*)^```\n\n```text\n(.*?)^```$", (GUIDE / chapter).read_text(), re.M | re.S)
     assert found, chapter
     return found

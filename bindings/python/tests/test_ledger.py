@@ -1,4 +1,4 @@
-"""`crossdock.ledger()`: what is alive, and who holds it."""
+"""`crossdock.ledger()`: live memory and its holders."""
 
 import gc
 

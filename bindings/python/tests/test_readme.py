@@ -1,7 +1,9 @@
-"""The example in the repository's README runs."""
+"""The examples of the two READMEs run, the repository's and the package's."""
 
 import pathlib
 import re
+import subprocess
+import sys
 
 import numpy as np
 
@@ -21,6 +23,13 @@ def test_the_example_of_the_readme_runs(monkeypatch, capsys):
     printed = capsys.readouterr().out.splitlines()
     rows = [line for line in readme.splitlines() if line.startswith("  ") and "  read-only" in line or "tobytes" in line]
     assert len(rows) >= 2 and all(row in printed for row in rows)
+
+
+def test_the_first_lines_of_the_package_print_what_its_readme_shows():
+    readme = (ROOT / "bindings/python/README.md").read_text()
+    program, shown = re.search(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", readme, re.M | re.S).groups()
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert (run.stdout, run.stderr) == (shown, "")
 
 
 def test_the_drawing_is_what_the_example_draws():

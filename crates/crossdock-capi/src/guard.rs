@@ -94,8 +94,8 @@ mod tests {
         // SAFETY: the error came from `XdError::throw` and is freed only here; `error` is not used
         // after this line.
         unsafe { xd_error_free(thrown.as_ptr()) };
-        assert_eq!(fallible::<usize>(None, || panic!("nobody listens")), 0);
-        assert_eq!(answer::<usize>(|| panic!("nobody can")), 0);
+        assert_eq!(fallible::<usize>(None, || panic!("no error output")), 0);
+        assert_eq!(answer::<usize>(|| panic!("no answer")), 0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-"""Whether the reason that `explain` gives for a refusal is the library's own, by what it raises."""
+"""Compares the reason that `explain` gives for a refusal with the library's exception."""
 
 import re
 

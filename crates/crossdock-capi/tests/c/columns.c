@@ -79,7 +79,7 @@ static void there_and_back(void)
   xd_array_free(array);
 }
 
-/* Records go out as columns, by a copy, and come back so. */
+/* Records are exported as columns, by a copy, and imported again. */
 static void records(void)
 {
   ssize_t shape[] = {2};

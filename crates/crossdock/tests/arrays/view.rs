@@ -223,7 +223,7 @@ fn rebuild(refusal: &Refusal) -> Refusal {
     Refusal::new(refusal.asked().unwrap(), reason).with_offer(refusal.offer().unwrap().clone())
 }
 
-// ===== what stands in the way
+// ===== conflicts
 
 #[test]
 fn a_lease_that_somebody_holds_is_named_and_a_copy_helps_unless_it_is_being_written() {
@@ -241,7 +241,11 @@ fn a_lease_that_somebody_holds_is_named_and_a_copy_helps_unless_it_is_being_writ
             let refusal = crossdock::view(&array, request(kind).copy(policy)).unwrap_err();
             assert!(matches!(refusal.reason(), Reason::Lease(_)), "{refusal:?}");
             assert_says(&refusal, &[&format!("a {kind:?} lease was refused"), "1 Write lease"]);
-            assert_eq!(refusal.would_copy(), None, "nobody reads what is being written: {refusal}");
+            assert_eq!(
+                refusal.would_copy(),
+                None,
+                "elements that are being written cannot be read: {refusal}"
+            );
         }
         let refusal = crossdock::view(&array, request(kind).copy(CopyPolicy::Always)).unwrap_err();
         assert!(matches!(refusal.reason(), Reason::Failed(_)), "{refusal:?}");

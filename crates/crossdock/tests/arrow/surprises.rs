@@ -1,4 +1,4 @@
-//! What surprises users of Arrow, with a sound outcome.
+//! Surprises for users of Arrow, with a sound outcome.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

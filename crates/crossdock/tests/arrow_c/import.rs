@@ -34,7 +34,7 @@ fn assert_all_released(export: &ForeignExport) {
 #[track_caller]
 fn assert_refused(root: Column, kind: fn(&Error) -> bool, parts: &[&str]) {
     let export = lent(root);
-    let error = take_over(&export).and_then(Imported::into_columns).expect_err("what nobody can take");
+    let error = take_over(&export).and_then(Imported::into_columns).expect_err("an invalid column");
     assert!(kind(&error), "{error:?}");
     for part in parts.iter().chain(&["importing an Arrow column"]) {
         assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
@@ -178,7 +178,7 @@ fn changed(root: Column, change: fn(&mut ArrowSchema, &mut ArrowArray)) -> Error
     // SAFETY: the export keeps the struct alive, and this is the only reference to it.
     let array = unsafe { &mut *export.array() };
     change(schema, array);
-    let error = take_over(&export).and_then(Imported::into_columns).expect_err("what nobody can take");
+    let error = take_over(&export).and_then(Imported::into_columns).expect_err("an invalid column");
     assert_all_released(&export);
     error
 }

@@ -111,7 +111,11 @@ fn sealed_memory_is_constant_on_both_sides_and_nobody_can_write_it() {
         assert!(Buffer::map_shared(fd, 0, 1, true).unwrap_err().is_read_only());
     }
     let again = sealed.clone().into_sealed().unwrap();
-    assert_eq!(again.as_ptr(), sealed.as_ptr(), "sealed memory comes back as it is, whoever else has it");
+    assert_eq!(
+        again.as_ptr(),
+        sealed.as_ptr(),
+        "sealed memory is returned unchanged, also if it has other holders"
+    );
 }
 
 #[test]

@@ -65,7 +65,7 @@ unsafe impl Send for Told {}
 impl ObjectLease for Told {
     fn give_back(&mut self, _: VALUE) {
         let told = protect(|| {
-            // SAFETY: the extension passed this function for this context; a lease is given back
+            // SAFETY: the extension passed this function for this context; a lease is released
             // once, so it is called once.
             unsafe { (self.release)(self.context) };
             rb_sys::Qnil as VALUE

@@ -16,7 +16,7 @@
 //!
 //! let paused = device.pause(); // work in its streams waits
 //! let placed = source.copy_to_in(&device.memory(), &*stream)?;
-//! let event = placed.event.expect("it is under way");
+//! let event = placed.event.expect("the work is in flight");
 //! assert!(!event.is_done());
 //! drop(paused);
 //! source.write()?.fill(0); // waits for the copy, which reads the source

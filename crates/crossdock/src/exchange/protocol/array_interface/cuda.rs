@@ -113,7 +113,7 @@ impl Describe for OnDevice<'_> {
 /// use crossdock::{Array, DArray};
 ///
 /// let array = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?);
-/// assert_eq!(cuda::stream(&array)?, None); // nothing is under way
+/// assert_eq!(cuda::stream(&array)?, None); // no work is in flight
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn stream(array: &DArray) -> Result<Option<i64>> {
