@@ -38,7 +38,8 @@ def of_nanoarrow(array):
     return view.buffer(1)._addr()
 
 
-#: The library, the call by which it takes an array, and how it tells the address.
+#: The library, the call by which it takes an array, and how it tells the address. `frozen` promises that nothing
+#: writes the file, which consumers of Arrow rely on.
 LIBRARIES = [
     ("NumPy", "np.asarray(x)", lambda x: np.asarray(x), lambda array: array.ctypes.data),
     ("PyArrow", "pa.array(x.frozen())", lambda x: pa.array(x.frozen()), of_pyarrow),
@@ -77,7 +78,6 @@ def drawing(address, dtype, shape):
 
 
 def main():
-    # `frozen` promises that nothing writes the file, which Arrow's consumers rely on.
     photo = crossdock.open(PHOTO)
     for name, _, take, address in LIBRARIES:
         found = address(take(photo))
