@@ -177,7 +177,7 @@ fn the_others_see_what_one_writes_and_more_is_refused() {
         let text = sharing[refused].as_str().unwrap();
         // The ledger is on, so the report lists the holders of each, by protocol.
         assert!(
-            text.contains("2 Share leases (MemoryView, ") && text.contains("1 Pin lease (MemoryView, "),
+            text.contains("2 share leases (MemoryView, ") && text.contains("1 pin lease (MemoryView, "),
             "{text}"
         );
     }
