@@ -142,7 +142,7 @@ fn each_protocol_is_named_in_the_list_the_text_and_the_refusal() {
     let entry = entry_at(array.as_ptr()).unwrap();
     let listed: Vec<String> = entry.holders.iter().map(|holder| masked(&holder.to_string())).collect();
     let expected: Vec<String> =
-        cases.iter().map(|(name, kind, _)| format!("{kind:?} lease, {name}, AGE old")).collect();
+        cases.iter().map(|(name, kind, _)| format!("{kind} lease, {name}, AGE old")).collect();
     assert_eq!(listed, expected, "the oldest first");
 
     let text = masked(&ledger::report().to_string());

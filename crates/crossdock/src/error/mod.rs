@@ -169,8 +169,8 @@ impl Error {
         self
     }
 
-    /// The same kind, text and advice again, without the source: for a failure that is reported more
-    /// than once, like that of an [`Event`](crate::device::Event).
+    /// The same kind, text and advice again, without the source: for a failure that is reported
+    /// more than once, like that of an [`Event`](crate::device::Event).
     #[cold]
     pub fn again(&self) -> Self {
         match &self.0 {
@@ -213,7 +213,7 @@ impl Error {
     /// The text without the advice.
     #[doc(hidden)]
     pub fn fact(&self) -> impl fmt::Display {
-        Fact(self)
+        ErrorFact(self)
     }
 
     /// What to do about it, if that is known: for bindings, which have their own words.
@@ -228,7 +228,7 @@ impl Error {
     /// The text, and the advice in the words of a language.
     #[doc(hidden)]
     pub fn in_words(&self, words: advice::Words) -> impl fmt::Display {
-        InWords { fact: Fact(self), advice: self.advice(), words }
+        InWords { fact: ErrorFact(self), advice: self.advice(), words }
     }
 
     /// The text and the advice, without the kind.
@@ -409,7 +409,7 @@ impl fmt::Display for ErrorText {
 }
 
 /// An error's text without its advice.
-struct Fact<'a>(&'a Error);
+struct ErrorFact<'a>(&'a Error);
 
 impl fmt::Display for Error {
     /// With the advice in Rust's words.
@@ -418,7 +418,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for Fact<'_> {
+impl fmt::Display for ErrorFact<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.0 {
             ErrorRepr::OutOfMemory { nbytes, align } => {

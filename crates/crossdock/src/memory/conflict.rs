@@ -178,14 +178,14 @@ fn plural(count: u64, noun: &str) -> String {
 impl fmt::Display for Conflict {
     /// With the advice in Rust's words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        InWords { fact: Fact(self), advice: self.advice(), words: Advice::in_rust }.fmt(f)
+        InWords { fact: ConflictFact(self), advice: self.advice(), words: Advice::in_rust }.fmt(f)
     }
 }
 
 /// A conflict without its advice.
-struct Fact<'a>(&'a Conflict);
+struct ConflictFact<'a>(&'a Conflict);
 
-impl fmt::Display for Fact<'_> {
+impl fmt::Display for ConflictFact<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let conflict = self.0;
         match conflict.wanted {
@@ -227,7 +227,7 @@ impl From<Conflict> for Error {
     #[cold]
     fn from(conflict: Conflict) -> Self {
         let kind = if conflict.is_full() { Kind::Exhausted } else { Kind::Conflict };
-        let (fact, advice) = (Fact(&conflict).to_string(), conflict.advice());
+        let (fact, advice) = (ConflictFact(&conflict).to_string(), conflict.advice());
         Self::caused(kind, fact, conflict).advising(advice)
     }
 }

@@ -33,7 +33,7 @@ impl Reason {
     /// The reason without advice.
     #[doc(hidden)]
     pub fn fact(&self) -> impl fmt::Display {
-        Fact(self)
+        ReasonFact(self)
     }
 
     /// What to do about it, if that is known.
@@ -48,9 +48,9 @@ impl Reason {
     }
 }
 
-struct Fact<'a>(&'a Reason);
+struct ReasonFact<'a>(&'a Reason);
 
-impl fmt::Display for Fact<'_> {
+impl fmt::Display for ReasonFact<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Reason::Lease(error) => write!(f, "{}", error.fact()),

@@ -143,13 +143,13 @@ impl Refusal {
     /// The refusal without advice.
     #[doc(hidden)]
     pub fn fact(&self) -> impl fmt::Display {
-        Fact(self)
+        RefusalFact(self)
     }
 
     /// The refusal, with the advice in the words of a language.
     #[doc(hidden)]
     pub fn in_words(&self, words: Words) -> impl fmt::Display {
-        InWords { fact: Fact(self), advice: self.advice(), words }
+        InWords { fact: RefusalFact(self), advice: self.advice(), words }
     }
 
     /// Whether the Pin lease for a copy is available although the requested lease is not.
@@ -171,9 +171,9 @@ impl fmt::Display for Refusal {
 }
 
 /// A refusal without its advice.
-struct Fact<'a>(&'a Refusal);
+struct RefusalFact<'a>(&'a Refusal);
 
-impl fmt::Display for Fact<'_> {
+impl fmt::Display for RefusalFact<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.reason().fact())?;
         if let Some(offer) = self.0.offer() {
@@ -211,7 +211,7 @@ impl std::error::Error for Refusal {
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
-        let (fact, advice) = (Fact(&refusal).to_string(), refusal.advice());
+        let (fact, advice) = (RefusalFact(&refusal).to_string(), refusal.advice());
         Self::caused(Kind::Refused, fact, refusal).advising(advice)
     }
 }

@@ -29,8 +29,8 @@ pub(crate) enum Access {
     Only(LeaseKind),
     /// Share, or Pin for a read-only array: the struct has a read-only flag that consumers obey.
     AsFlagged,
-    /// Share. A read-only array is refused with this text and advice: the struct has no read-only flag, or
-    /// consumers ignore it.
+    /// Share. A read-only array is refused with this text and advice: the struct has no read-only
+    /// flag, or consumers ignore it.
     Writable(&'static str, Advice),
 }
 

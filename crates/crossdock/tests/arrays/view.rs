@@ -219,7 +219,7 @@ fn check_refusal(refusal: &Refusal, request: &Request, obstacle: &str, would_cop
 
 /// A refusal as a producer would build it.
 fn rebuild(refusal: &Refusal) -> Refusal {
-    let reason = Reason::Unsupported(refusal.to_string());
+    let reason = Reason::Unsupported(refusal.to_string().into());
     Refusal::new(refusal.asked().unwrap(), reason).with_offer(refusal.offer().unwrap().clone())
 }
 
@@ -409,7 +409,7 @@ fn a_producer_that_fails_half_way_is_told_what_it_was_asked() {
 #[test]
 fn a_producer_may_refuse_with_an_offer_of_its_own() {
     let never = Makes(|request: &Request| {
-        let reason = Reason::Unsupported("photographs are never written".to_owned());
+        let reason = Reason::Unsupported("photographs are never written".into());
         Err(Refusal::new(request, reason).with_offer(Offer::from(&rows())))
     });
     let producer: &dyn Producer = &never;

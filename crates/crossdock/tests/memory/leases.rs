@@ -178,7 +178,7 @@ fn mutable_access_is_refused_while_anything_is_held_and_given_afterwards() {
             let held = take(&buffer, kind).unwrap();
             assert!(!buffer.is_exclusive());
             let error = buffer.as_mut_slice().unwrap_err();
-            let text = format!("exclusive access was refused: 1 {kind:?} lease, 1 handle held");
+            let text = format!("exclusive access was refused: 1 {kind} lease, 1 handle held");
             assert_eq!(error.to_string(), text, "{owner}");
             drop(held);
             assert!(buffer.is_exclusive(), "{owner}");

@@ -281,11 +281,11 @@ impl<'a> LeafWalk<'a> {
             return Err(malformed(format!("it has {nulls} nulls, and no bitmap that says which")));
         }
         if !self.place.is_host() {
-            return Err(unsupported(format!(
-                "which of its elements are null is written on {}, where it cannot be read from here: count the nulls there, or \
-                 copy the column to the processor",
+            let text = format!(
+                "which of its elements are null is written on {}, where it cannot be read from here",
                 self.place
-            )));
+            );
+            return Err(unsupported(text).advising(Advice::CopyToCpu));
         }
         let bytes = Layout::contiguous(&[(first % 8 + len).div_ceil(8)], 1, Order::RowMajor)?.span();
         let begin = bitmap.addr().checked_add(first / 8);

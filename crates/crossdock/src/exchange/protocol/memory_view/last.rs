@@ -1,6 +1,6 @@
 //! The last refusal of each thread, for callers whose functions return only true or false.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ struct KeptRefusal {
     number: u64,
     why: Explanation,
     /// The text for C, once it was asked for.
-    text: OnceCell<CString>,
+    text: Option<CString>,
 }
 
 /// A point in the sequence of refusals.
@@ -59,7 +59,7 @@ pub fn keep_refusal(why: Explanation) {
     let _ending = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             let number = REFUSALS.fetch_add(1, Ordering::Relaxed);
-            *last = Some(KeptRefusal { number, why, text: OnceCell::new() });
+            *last = Some(KeptRefusal { number, why, text: None });
         }
     });
 }
@@ -84,8 +84,12 @@ pub fn last_refusal() -> Option<String> {
 /// As [`last_refusal`], in these words, as a C string that is valid until the next refusal of this
 /// thread or its end; or null.
 pub fn last_refusal_ptr(words: Words) -> *const c_char {
-    let text = |kept: &KeptRefusal| kept.text.get_or_init(|| c_string(&kept.why, words)).as_ptr();
-    read(text).unwrap_or(ptr::null())
+    let text = |last: &RefCell<Option<KeptRefusal>>| {
+        let mut last = last.try_borrow_mut().ok()?;
+        let KeptRefusal { why, text, .. } = last.as_mut()?;
+        Some(text.get_or_insert_with(|| c_string(why, words)).as_ptr())
+    };
+    LAST.try_with(text).ok().flatten().unwrap_or(ptr::null())
 }
 
 fn c_string(why: &Explanation, words: Words) -> CString {
