@@ -31,8 +31,8 @@ const COMMAND: &str = concat!(
 /// The words, the text that lists the language's names, and names that stand for a program's own.
 const LANGUAGES: &[(&str, Words, &str, &[&str])] = &[
     ("Rust", Advice::in_rust, SURFACE, &["crossdock_cuda", "crossdock_opencl", "Dyn", "to_vec"]),
-    ("Python", python::words, STUB, &["x", "data"]),
-    ("Ruby", ruby::words, SIGNATURES, &["uint8", "column", "path", "npy"]),
+    ("Python", python::words, STUB, &["x", "data", "True"]),
+    ("Ruby", ruby::words, SIGNATURES, &["uint8", "column", "path", "npy", "true"]),
     ("C", c::words, HEADER, &[]),
     ("the command", command::words, COMMAND, &["crossdock", "convert", "lend", "always", "uint8"]),
 ];

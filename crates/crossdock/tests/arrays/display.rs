@@ -197,7 +197,7 @@ fn where_no_lease_can_be_had_the_text_says_what_it_is_and_why() {
     let moved = Array::<i32, 1>::from_buffer(moved.slice(at..).unwrap(), [2]).unwrap();
     let text = moved.to_string();
     assert!(
-        text.starts_with("Array(int32, shape [2]") && text.contains("cannot address memory on ext_dev:0"),
+        text.starts_with("Array(int32, shape [2]") && text.contains("memory on ext_dev:0 is not accessible"),
         "{text}"
     );
 
