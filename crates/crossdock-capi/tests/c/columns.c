@@ -54,7 +54,7 @@ static void lent(void)
   xd_lease_t *lease = xd_array_lease(array, XD_LEASE_WRITE, &error);
   CHECK(lease != NULL);
   CHECK(!xd_array_to_arrow(array, NULL, XD_EXPORT_IN_PLACE, &schema, &column, &error));
-  CHECK_ERROR(XD_ERROR_REFUSED, "Write");
+  CHECK_ERROR(XD_ERROR_REFUSED, "write lease");
   CHECK(!xd_array_to_arrow(array, NULL, XD_EXPORT_TRUST_READONLY, &schema, &column, &error));
   CHECK_ERROR(XD_ERROR_ARGUMENT, "0x4");
   xd_lease_release(lease);
