@@ -138,7 +138,7 @@ def test_streams_that_are_none_are_refused():
 def test_a_consumer_of_the_processor_is_given_a_copy():
     there = four()
     assert np.from_dlpack(there, device="cpu").tolist() == [1, 2, 3, 4]
-    with pytest.raises(BufferError, match="x.to_device..cpu"):
+    with pytest.raises(BufferError, match=r"to_device\(.cpu"):
         there.__dlpack__(dl_device=(1, 0), copy=False)
     _, tensor = tensor_of(there, dl_device=(1, 0))
     assert tuple(tensor.device) == (1, 0)
@@ -267,7 +267,7 @@ def test_interfaces_say_address_layout_and_stream():
     with pytest.raises(AttributeError, match="cuda_host"):
         there.to_device("cuda_host:0").__cuda_array_interface__
     for name in ["__array_interface__", "__array_struct__"]:
-        with pytest.raises(AttributeError, match="x.to_device..cpu"):
+        with pytest.raises(AttributeError, match=r"to_device\(.cpu"):
             getattr(there, name)
 
 
@@ -357,7 +357,7 @@ def test_columns_of_a_device_come_back_in_place():
     holder = type("Holder", (), {"__arrow_c_device_array__": lambda self, requested_schema=None: (schema, column)})()
     back = crossdock.from_arrow(holder)
     assert back.device == "cuda:1" and back.to_device("cpu").tolist() == [1, 2, 3]
-    with pytest.raises(BufferError, match="cuda:1.*x.to_device..cpu"):
+    with pytest.raises(BufferError, match=r"cuda:1.*to_device\(.cpu"):
         there.__arrow_c_array__()
 
 

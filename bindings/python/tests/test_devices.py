@@ -122,12 +122,12 @@ def test_single_elements_are_read_and_written(there):
 def test_whoever_would_have_to_look_is_told_the_place_and_the_way_out(there, look):
     with pytest.raises(BufferError, match="opencl:0") as refused:
         look(there)
-    assert "x.to_device('cpu')" in str(refused.value)
+    assert 'copy it with `to_device("cpu")`' in str(refused.value)
 
 
 def test_interfaces_without_a_place_are_not_there(there):
     for name in ["__array_interface__", "__array_struct__"]:
-        with pytest.raises(AttributeError, match="x.to_device..cpu"):
+        with pytest.raises(AttributeError, match=r"to_device\(.cpu"):
             getattr(there, name)
     with pytest.raises(AttributeError, match="not on a device of CUDA"):
         there.__cuda_array_interface__

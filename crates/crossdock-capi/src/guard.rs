@@ -38,7 +38,7 @@ pub(crate) fn answer<T: Default>(body: impl FnOnce() -> T) -> T {
 #[inline]
 pub(crate) fn refusable<T: Default>(body: impl FnOnce() -> Result<T>) -> T {
     caught(body).unwrap_or_else(|failure| {
-        memory_view::keep_refusal(&failure);
+        memory_view::keep_refusal(failure.into_explanation());
         T::default()
     })
 }

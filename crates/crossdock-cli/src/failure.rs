@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use crossdock::view::Refusal;
 
+use crate::words::words;
 use crate::{out, status};
 
 /// A [`Result`](std::result::Result) whose error is [`Failure`].
@@ -90,13 +91,14 @@ impl From<Box<dyn Error>> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self::new(refusal)
+        Self::new(refusal.in_words(words))
     }
 }
 
 impl From<crossdock::Error> for Failure {
     /// The error already names its file, if a file caused it.
     fn from(error: crossdock::Error) -> Self {
-        if error.is_fault() { Self::distrusted(error) } else { Self::new(error) }
+        let text = error.in_words(words);
+        if error.is_fault() { Self::distrusted(text) } else { Self::new(text) }
     }
 }

@@ -23,6 +23,7 @@ mod status;
 mod terminal;
 mod tour;
 mod walk;
+mod words;
 
 use std::process::ExitCode;
 

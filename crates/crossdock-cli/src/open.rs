@@ -6,11 +6,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
+use crossdock::bindings::Advice;
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
 use crate::progress;
+use crate::words::words;
 
 /// An opened file, its contents, and the rest of the argument after the file's name.
 #[derive(Debug)]
@@ -34,11 +36,10 @@ impl Archive {
     /// Opens `FILE[:NAME][:EXPR]`. The file is guarded for any options.
     pub(crate) fn open(target: &OsStr, options: OpenOptions) -> Result<Self, Failure> {
         let (path, rest) = split(target)?;
-        let opened = options.guarded(true).open_all(&path);
-        let contents = opened.map_err(|error| match Format::named(&path) {
-            Some(Format::Raw) if error.is_unsupported() => Failure::new(format_args!(
-                "{error}; describe what it holds, as --raw 'dtype=uint16; shape=480,640'"
-            )),
+        let contents = options.guarded(true).open_all(&path).map_err(|error| match Format::named(&path) {
+            Some(Format::Raw) if error.is_unsupported() => {
+                Failure::new(format_args!("{}; {}", error.fact(), words(Advice::DescribeRaw)))
+            }
             _ => error.into(),
         })?;
         Ok(Self { path, contents, rest })
@@ -115,7 +116,7 @@ impl Archive {
     fn failure(&self, error: Option<&crossdock::Error>) -> Failure {
         match error {
             Some(error) if error.is_fault() => Failure::shrank(&self.path, error),
-            Some(error) => Failure::new(format_args!("{}: {error}", self.path.display())),
+            Some(error) => Failure::new(format_args!("{}: {}", self.path.display(), error.in_words(words))),
             None => Failure::new(format_args!("{}: it has no arrays", self.path.display())),
         }
     }
@@ -153,8 +154,9 @@ impl Opened {
     pub(crate) fn open_raw(target: &OsStr, description: &Description) -> Result<Self, Failure> {
         let (path, expr) = split(target)?;
         let whole = OpenOptions::new().raw(description.clone()).guarded(true).open(&path)?;
-        let view =
-            whole.at(&expr).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
+        let view = whole
+            .at(&expr)
+            .map_err(|error| Failure::new(format_args!("{}: {}", path.display(), error.in_words(words))))?;
         let opened = Self { path, name: String::new(), expr, decoded: None, view };
         opened.check()?;
         Ok(opened)

@@ -177,7 +177,7 @@ fn the_others_see_what_one_writes_and_more_is_refused() {
         let text = sharing[refused].as_str().unwrap();
         // The ledger is on, so the report lists the holders of each, by protocol.
         assert!(
-            text.contains("2 Share leases (MemoryView, ") && text.contains("1 Pin lease (MemoryView, "),
+            text.contains("2 share leases (MemoryView, ") && text.contains("1 pin lease (MemoryView, "),
             "{text}"
         );
     }
@@ -194,7 +194,7 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
         (DArray::zeros(DType::F32, &[2; 8], Order::RowMajor).unwrap(), "up to rank 6, not 8"),
         (DArray::zeros(DType::BOOL, &[7], Order::RowMajor).unwrap(), "no Rust number is bool"),
         (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such type"),
-        (DArray::zeros(DType::I32.swapped(), &[7], Order::RowMajor).unwrap(), "no byte order but"),
+        (DArray::zeros(DType::I32.swapped(), &[7], Order::RowMajor).unwrap(), "non-native byte order"),
         // More elements than a loop can visit, in 0 bytes.
         (
             DArray::zeros(DType::bytes(0).unwrap(), &[1 << 50], Order::RowMajor).unwrap(),

@@ -39,7 +39,7 @@ pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     // the handle to a live local variable.
     unsafe { core.driver().ipc_get_mem_handle(&raw mut handle, base) }.map_err(|failure| {
         Error::from(failure)
-            .within("only memory of `cuda::exportable_memory` can be opened by other processes")
+            .within("only memory that was allocated to be exportable can be opened by other processes")
     })?;
     let handle = IpcHandle::new(handle.0, address - base, lease.nbytes() as u64);
     Ok(IpcExport::new(handle, lease))

@@ -34,7 +34,7 @@ RULES = [
     ("the memory is not accessible", "Unsupported device"),
     ("reading its items fails", "subset"),
     ("suboffsets", "suboffsets"),
-    ("the producer refuses Arrow", "BufferError: (Arrow|a Read lease|an array of rank|the address|the elements)"),
+    ("the producer refuses Arrow", "BufferError: (Arrow|a read lease|an array of rank|the address|the elements)"),
     ("the producer refuses DLPack", "DLPack|dltensor"),
     # nanoarrow requests the length before the buffer.
     ("the producer: ValueError: cannot include dtype", "cannot include dtype|unsized|Can't convert|not contiguous"),

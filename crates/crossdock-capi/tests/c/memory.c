@@ -40,7 +40,7 @@ static void leases(void)
   CHECK(memcmp(xd_lease_data(reading), "234", 3) == 0);
   CHECK(xd_lease_mutable_data(reading) == NULL);
   CHECK(xd_buffer_lease(buffer, XD_LEASE_WRITE, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_CONFLICT, "1 Read lease");
+  CHECK_ERROR(XD_ERROR_CONFLICT, "1 read lease");
   xd_lease_t *pinning = xd_buffer_lease(buffer, XD_LEASE_PIN, &error);
   CHECK(pinning != NULL && xd_lease_mutable_data(pinning) == NULL);
 

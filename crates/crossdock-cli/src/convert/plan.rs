@@ -10,6 +10,7 @@ use crossdock::{Casting, DArray};
 use crate::convert::Args;
 use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened, Picked};
+use crate::words::words;
 use crate::{out, progress};
 
 /// The converted arrays, and how they are written.
@@ -52,7 +53,7 @@ impl Plan {
             let array = convert(opened, args, plan.order).map_err(|error| {
                 let may_fit = error.is_value() && args.dtype.is_some() && !args.saturate;
                 let more = if may_fit { "; use --saturate to make it fit" } else { "" };
-                Failure::new(format_args!("{}: {error}{more}", named(opened)))
+                Failure::new(format_args!("{}: {}{more}", named(opened), error.in_words(words)))
             })?;
             plan.arrays.push((name(opened), array));
         }

@@ -12,6 +12,7 @@ use indicatif::ProgressBar;
 use crate::convert::cleanup;
 use crate::convert::plan::Plan;
 use crate::failure::{Failure, Result};
+use crate::words::words;
 
 /// The output, under the name that the user gave.
 pub(super) struct Target<'a> {
@@ -87,7 +88,7 @@ fn named(path: &Path, error: &crossdock::Error) -> Failure {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
     let exists = source.is_some_and(|source| source.kind() == ErrorKind::AlreadyExists);
     let more = if exists { "; use --force to replace it" } else { "" };
-    Failure::new(format_args!("{}: {error}{more}", path.display()))
+    Failure::new(format_args!("{}: {}{more}", path.display(), error.in_words(words)))
 }
 
 fn same(a: &Metadata, b: &Metadata) -> bool {

@@ -19,6 +19,7 @@ pub(crate) use self::description::order_letter;
 pub(crate) use self::process_lease::ProcessLease;
 use crate::failure::Failure;
 use crate::open::Opened;
+use crate::words::words;
 use crate::{out, progress, status};
 
 const EXAMPLES: &str = concat!(
@@ -182,14 +183,19 @@ fn nbytes_to_copy(view: &DArray, request: &Request) -> usize {
 }
 
 fn refused(opened: &Opened, refusal: &Refusal) -> Failure {
-    let permit = if refusal.would_copy().is_some() { ", which --copy if-needed permits" } else { "" };
-    Failure::new(format_args!("{}: not lent: {refusal}{permit}", opened.path.display()))
+    let path = opened.path.display();
+    match refusal.would_copy() {
+        Some(_) => {
+            Failure::new(format_args!("{path}: not lent: {}, which --copy if-needed permits", refusal.fact()))
+        }
+        None => Failure::new(format_args!("{path}: not lent: {}", refusal.in_words(words))),
+    }
 }
 
 fn report_copy(exported: &Exported) {
     let nbytes = exported.copied_nbytes();
     match exported.copied_because() {
-        Some(refusal) => out::note(&format!("copied {nbytes} bytes because {}", refusal.reason())),
+        Some(refusal) => out::note(&format!("copied {nbytes} bytes because {}", refusal.reason().fact())),
         None if nbytes > 0 => out::note(&format!("copied {nbytes} bytes because --copy always asks for it")),
         None => {}
     }

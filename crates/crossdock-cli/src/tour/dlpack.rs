@@ -76,8 +76,7 @@ impl Consumer {
 
 /// The reason of a refusal, without the offer, which the table shows.
 fn brief(refusal: &Refusal) -> String {
-    let text = refusal.to_string();
-    text.split("; on offer").next().unwrap_or(&text).to_owned()
+    refusal.reason().fact().to_string()
 }
 
 fn lend(

@@ -96,8 +96,7 @@ impl Stay {
 }
 
 fn declined(refusal: &Refusal) -> Outcome {
-    let text = refusal.to_string();
-    Outcome::Declined(text.split("; on offer").next().unwrap_or(&text).to_owned())
+    Outcome::Declined(refusal.reason().fact().to_string())
 }
 
 /// Exports a DLPack struct, and imports it again.

@@ -69,7 +69,7 @@ fn dtype_of(format: &str, lent: &DType) -> Option<String> {
 fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
     let exported = match shm::export(array, &Request::pin()) {
         Ok(exported) => exported,
-        Err(refusal) => return Ok(Outcome::Declined(refusal.to_string())),
+        Err(refusal) => return Ok(Outcome::Declined(refusal.fact().to_string())),
     };
     let lease = ProcessLease::new(&exported)?;
     command.envs(lease.environment()?);

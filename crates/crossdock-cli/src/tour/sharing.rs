@@ -99,9 +99,6 @@ fn other_value(view: &MemoryView, first: &[usize], last: &[usize]) -> Result<Val
 fn refusal(sample: &DArray, request: Request) -> Result<String> {
     match crossdock::view(sample, request) {
         Ok(view) => Err(Failure::new(format_args!("beside Share holders, this was given: {view:?}"))),
-        Err(refusal) => {
-            let text = refusal.to_string();
-            Ok(text.split("; on offer").next().unwrap_or(&text).to_owned())
-        }
+        Err(refusal) => Ok(refusal.reason().fact().to_string()),
     }
 }

@@ -6,7 +6,7 @@ use crate::array::view::check_len;
 use crate::array::{Array, DArray, RawArray};
 use crate::buffer::Buffer;
 use crate::element::{DType, Element};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{FixedLayout, Layout, Order};
 
 impl<T: Element, const D: usize> Array<T, D> {
@@ -165,9 +165,10 @@ pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
         Some(suboffsets) => Err(Error::new(
             Kind::Unsupported,
             format!(
-                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for: see `DArray::from_indirect`"
+                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
             ),
-        )),
+        )
+        .advising(Advice::ImportIndirect)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::Span;
 use crate::memory::{BriefLease, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
 
@@ -173,6 +173,7 @@ impl RawArray {
 pub(super) fn elsewhere() -> Error {
     Error::new(
         Kind::Layout,
-        "the elements lie where a table of pointers leads, so that no one buffer has them: copy the array",
+        "the elements lie where a table of pointers leads, so that no one buffer has them",
     )
+    .advising(Advice::Copy)
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::device::host::{HostDevice, HostMemory, SharedMemory};
 use crate::device::{Device, Driver, MemoryManager, Usage};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::memory::fork::ForkLock;
 use crate::memory::{Backing, DeviceKind, Place};
 
@@ -198,14 +198,12 @@ pub(crate) fn place_of(kind: DeviceKind, address: *const u8) -> Result<Option<Pl
 
 #[cold]
 fn unknown(kind: DeviceKind) -> Error {
-    let hint = match kind {
-        DeviceKind::CUDA | DeviceKind::CUDA_HOST | DeviceKind::CUDA_MANAGED => {
-            ": call `crossdock_cuda::register()`"
-        }
-        DeviceKind::OPENCL => ": call `crossdock_opencl::register()`",
-        _ => "",
+    let advice = match kind {
+        DeviceKind::CUDA | DeviceKind::CUDA_HOST | DeviceKind::CUDA_MANAGED => Some(Advice::RegisterCuda),
+        DeviceKind::OPENCL => Some(Advice::RegisterOpenCl),
+        _ => None,
     };
-    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered{hint}"))
+    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered")).advising(advice)
 }
 
 fn no_such(place: Place) -> Error {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::cut;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
@@ -433,9 +433,10 @@ impl Layout {
             Some(suboffsets) => Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "an array with suboffsets {suboffsets:?} has no {what} from its element 0, since it follows pointers: copy it"
+                    "an array with suboffsets {suboffsets:?} has no {what} from its element 0, since it follows pointers"
                 ),
-            )),
+            )
+            .advising(Advice::Copy)),
         }
     }
 

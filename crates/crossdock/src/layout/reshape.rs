@@ -1,7 +1,7 @@
 //! Other shapes for the same elements, as views: broadcasting and reshaping. Both write the new
 //! strides or return an error.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::MAX_RANK;
 use crate::layout::rules::{self, Order};
 
@@ -98,9 +98,10 @@ pub(super) fn reshape(
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "no strides express shape {from_shape:?} with strides {from_strides:?} as {shape:?} in {order} order; copy it first"
+                    "no strides express shape {from_shape:?} with strides {from_strides:?} as {shape:?} in {order} order"
                 ),
-            ));
+            )
+            .advising(Advice::Copy));
         }
         strides[axis] = stride;
         left /= len;

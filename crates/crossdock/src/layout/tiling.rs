@@ -1,7 +1,7 @@
 //! Windows and blocks: an array as an array of smaller ones. Also bytes as elements of another
 //! size.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::rules;
 use crate::layout::{FixedLayout, Layout, MAX_RANK};
 
@@ -179,17 +179,18 @@ fn resize(shape: &mut [usize], strides: &mut [isize], itemsize: usize, new: usiz
     let (Some(len), Some(stride)) = (shape.last_mut(), strides.last_mut()) else {
         return Err(Error::new(
             Kind::Shape,
-            format!("an array of rank 0 has one element of {itemsize} bytes, not of {new}: insert an axis"),
-        ));
+            format!("an array of rank 0 has one element of {itemsize} bytes, not of {new}"),
+        )
+        .advising(Advice::InsertAxis));
     };
     if *len > 1 && *stride != itemsize as isize {
         return Err(Error::new(
             Kind::Layout,
             format!(
-                "elements of {itemsize} bytes that lie {stride} bytes apart along the last axis are not seen as elements of {new}: \
-                 copy the array"
+                "elements of {itemsize} bytes that lie {stride} bytes apart along the last axis are not seen as elements of {new}"
             ),
-        ));
+        )
+        .advising(Advice::Copy));
     }
     let nbytes = len.saturating_mul(itemsize);
     if new == 0 || !nbytes.is_multiple_of(new) {

@@ -222,8 +222,8 @@ mod tests {
             Report::new(entries, 2, false).to_string(),
             "  bytes           address     place  backing   pool        age  handles  leases          went out by
 1048576  1.0 MiB  0x7f000040  cpu    heap      default   3.2 s       12  1 Share, 3 Pin  MemoryView, DLPack
-                    Share lease, DLPack, 1.4 s old
-                    Pin lease, a guard, 20 ms old
+                    share lease, DLPack, 1.4 s old
+                    pin lease, a guard, 20 ms old
                     2 leases that are not listed
      12     12 B  0x5500      cpu    file map  -         older        1  1 Read          -
                     1 lease that is not listed

@@ -208,7 +208,7 @@ impl MemoryView {
         let kind = self.lease.kind();
         Err(Error::new(
             Kind::Conflict,
-            format!("elements {how} were asked of a view under a {kind:?} lease, which does not give them"),
+            format!("elements {how} were asked of a view under a {kind} lease, which does not give them"),
         ))
     }
 
@@ -250,7 +250,7 @@ impl MemoryView {
         if self.is_readonly() {
             return Err(Error::new(
                 Kind::ReadOnly,
-                format!("a view under a {:?} lease is not written", self.lease.kind()),
+                format!("a view under a {} lease is not written", self.lease.kind()),
             ));
         }
         // SAFETY: 1. `is_readonly` found a Write or Share lease, under which the bytes that the
@@ -375,23 +375,23 @@ impl MemoryView {
     #[inline]
     pub(super) fn unfulfilled(&self, request: &Request) -> Option<Reason> {
         if self.lease.kind() != request.lease() {
-            return Some(Reason::Unsupported(format!(
-                "a {:?} lease was asked for, and the producer gave a {:?} lease",
+            let text = format!(
+                "a {} lease was asked for, and the producer gave a {} lease",
                 request.lease(),
                 self.lease.kind()
-            )));
+            );
+            return Some(Reason::Unsupported(text.into()));
         }
         let copied = self.grant.copied_nbytes();
         if self.grant.copied.is_made() && request.copy_policy() == CopyPolicy::Never {
-            return Some(Reason::Unsupported(format!(
-                "no copy was permitted, and the producer gave one of {copied} bytes"
-            )));
+            let text = format!("no copy was permitted, and the producer gave one of {copied} bytes");
+            return Some(Reason::Unsupported(text.into()));
         }
         if request.copy_policy() == CopyPolicy::Always && !self.grant.copied.is_made() {
             return Some(Reason::Unsupported(
                 "a copy was asked for, and the producer lent its own memory: have the array export itself by the \
                  request"
-                    .to_owned(),
+                    .into(),
             ));
         }
         request.mismatch(&self.dtype, &self.layout, self.place(), Reach::Host)

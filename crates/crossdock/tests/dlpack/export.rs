@@ -230,7 +230,7 @@ fn while_it_is_exported_nobody_reads_constancy_or_writes_alone() {
         assert!(error.is_conflict());
         assert_eq!(conflict(&error).leases(), Some((LeaseKind::Share, 1)));
         assert!(conflict(&error).exported().contains(Protocols::DLPACK));
-        assert!(error.to_string().contains("1 Share lease held; it was handed out by DLPack"), "{error}");
+        assert!(error.to_string().contains("1 share lease held; it was handed out by DLPack"), "{error}");
     }
     assert!(array.as_view_mut().err().unwrap().to_string().contains("DLPack"));
     assert!(array.share().is_ok() && array.pin().is_ok());

@@ -277,7 +277,7 @@ fn a_growing_buffer_cannot_be_had_back_while_somebody_reads() {
     let reader = BufferReader::new(buffer.clone()).unwrap();
     let Rejected { value: buffer, error } = buffer.try_into_mut().unwrap_err();
     assert!(error.is_conflict());
-    assert!(error.to_string().contains("1 Read lease"), "{error}");
+    assert!(error.to_string().contains("1 read lease"), "{error}");
     drop(reader);
     assert_eq!(&buffer.try_into_mut().unwrap()[..], b"abc");
 }
@@ -288,14 +288,14 @@ fn where_somebody_writes_or_reads_the_buffer_comes_back_with_the_reason() {
     let writing = buffer.write().unwrap();
     let Rejected { value, error } = BufferReader::new(buffer.clone()).unwrap_err();
     assert_eq!(value.as_ptr(), buffer.as_ptr());
-    assert!(error.is_conflict() && error.to_string().contains("1 Write lease"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("1 write lease"), "{error}");
     assert!(FixedWriter::new(value).unwrap_err().error.is_conflict());
     drop(writing);
 
     let reading = buffer.read().unwrap();
     let Rejected { value, error } = FixedWriter::new(buffer.clone()).unwrap_err();
     assert_eq!(value.as_ptr(), buffer.as_ptr());
-    assert!(error.is_conflict() && error.to_string().contains("1 Read lease"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("1 read lease"), "{error}");
     drop(reading);
 
     for readonly in [buffer.into_readonly(), Buffer::from_static(b"constant").unwrap()] {

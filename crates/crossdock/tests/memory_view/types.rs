@@ -44,7 +44,10 @@ fn what_a_registered_producer_gives_is_held_against_the_request() {
     let liar = Liar(Array::from_vec(vec![1, 2], [2]).unwrap());
     assert!(view::view_any(&liar, Request::pin()).is_ok());
     let refused = view::view_any(&liar, Request::share().copy(CopyPolicy::Never)).unwrap_err();
-    assert!(refused.to_string().contains("Share") && refused.to_string().contains("Pin"), "{refused}");
+    assert!(
+        refused.to_string().contains("a share lease") && refused.to_string().contains("a pin lease"),
+        "{refused}"
+    );
     assert!(view::unregister::<Liar>());
 }
 

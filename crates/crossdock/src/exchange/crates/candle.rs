@@ -40,7 +40,7 @@ use candle_core::{CpuStorage, DType, Layout, Storage, Tensor, WithDType};
 
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::element::Element;
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Advice, Error, Kind, Rejected, Result};
 use crate::layout::FixedLayout;
 
 impl<'a, T: Element + WithDType, const D: usize> TryFrom<(&'a CpuStorage, &'a Layout)>
@@ -154,18 +154,14 @@ fn elements_mut<T: WithDType>(storage: &mut CpuStorage) -> Result<&mut [T]> {
 #[cold]
 fn other_dtype<T: WithDType>(given: DType) -> Error {
     let (given, wanted) = (given.as_str(), T::DTYPE.as_str());
-    let text = format!(
-        "the tensor's elements are {given}, not {wanted}: convert them (`Tensor::to_dtype`), or ask for {given}"
-    );
-    Error::new(Kind::DType, text)
+    let text = format!("the tensor's elements are {given}, not {wanted}");
+    Error::new(Kind::DType, text).advising(Advice::ConvertElements)
 }
 
 #[cold]
 fn elsewhere(place: &str) -> Error {
-    let text = format!(
-        "the tensor is on {place}, where the processor does not reach it: copy it (`Tensor::to_device`)"
-    );
-    Error::new(Kind::Place, text)
+    let text = format!("the tensor is on {place}, which is not accessible from the CPU");
+    Error::new(Kind::Place, text).advising(Advice::CopyToCpu)
 }
 
 #[cold]

@@ -14,7 +14,7 @@ use image::{DynamicImage, ImageBuffer, Pixel};
 
 use crate::array::{Array, ArrayRead, DArray};
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 impl<P> TryFrom<ImageBuffer<P, Vec<P::Subpixel>>> for Array<P::Subpixel, 3>
 where
@@ -78,12 +78,12 @@ impl<'a, T: Element> TryFrom<&'a ArrayRead<T, 3>> for FlatSamples<&'a [T]> {
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "strides {:?} are negative or not whole numbers of samples of {} bytes, which an image counts in: copy the \
-                     array",
+                    "strides {:?} are negative or not whole numbers of samples of {} bytes, which an image counts in",
                     array.strides(),
                     size_of::<T>()
                 ),
-            ));
+            )
+            .advising(Advice::Copy));
         };
         let too_large = || {
             Error::new(

@@ -40,5 +40,5 @@ fn of_type<T: Element>(array: &DArray) -> Result<(), Refusal> {
 }
 
 fn unsupported(why: String) -> Refusal {
-    Refusal::new(&Request::pin(), Reason::Unsupported(why))
+    Refusal::new(&Request::pin(), Reason::Unsupported(why.into()))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::options::{Expected, OpenOptions};
@@ -111,10 +111,8 @@ impl OpenOptions {
                 return Ok(Contents::of_array(Format::Raw, array, 0));
             }
             Expected::Format(Format::Raw) => {
-                return Err(Error::new(
-                    Kind::Unsupported,
-                    "a raw file does not say what it holds: describe it with `OpenOptions::raw`",
-                ));
+                return Err(Error::new(Kind::Unsupported, "a raw file does not say what it holds")
+                    .advising(Advice::DescribeRaw));
             }
             Expected::Format(format) => expected(*format, &first_bytes(&buffer)?)?,
             Expected::Any => told(&first_bytes(&buffer)?)?,

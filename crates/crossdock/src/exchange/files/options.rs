@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::contents::LIMIT;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::raw::Description;
@@ -158,10 +158,8 @@ impl OpenOptions {
     /// Refuses writes to a file through a copy of its bytes.
     pub(super) fn check(&self) -> Result<()> {
         if self.writable && !self.mapped {
-            return Err(Error::new(
-                Kind::Unsupported,
-                "what is read into memory is not written to the file: map it, or open it without `writable`, which the copy is",
-            ));
+            return Err(Error::new(Kind::Unsupported, "what is read into memory is not written to the file")
+                .advising(Advice::MapToWrite));
         }
         Ok(())
     }

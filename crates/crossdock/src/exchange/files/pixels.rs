@@ -7,7 +7,7 @@ use image::{ColorType, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError
 use crate::array::{Casting, DArray};
 use crate::buffer::Buffer;
 use crate::element::{DType, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::new_file::write_error;
@@ -76,13 +76,11 @@ impl Encoded for Picture {
         let layout = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?;
         let nbytes = layout.nbytes();
         if nbytes as u64 > self.limit {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "an image of shape {shape:?} takes {nbytes} bytes, more than the limit of {}: raise the limit with which it is opened",
-                    self.limit
-                ),
-            ));
+            let text = format!(
+                "an image of shape {shape:?} takes {nbytes} bytes, more than the limit of {}",
+                self.limit
+            );
+            return Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit));
         }
         let mut buffer = Buffer::zeroed(nbytes)?;
         decoder.read_image_boxed(buffer.as_mut_slice()?).map_err(bad_image)?;
@@ -145,12 +143,13 @@ impl Samples {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "this format stores {} with {} channels; this array is {} with {channels}: cast it, or pick channels",
+                    "this format stores {} with {} channels; this array is {} with {channels}",
                     kinds.join(" or "),
                     counts.join(" or "),
                     array.dtype().brief(),
                 ),
-            ));
+            )
+            .advising(Advice::CastOrPickChannels));
         };
         let size = |len: usize| u32::try_from(len).ok().filter(|&len| len > 0);
         let (Some(width), Some(height)) = (size(width), size(height)) else {

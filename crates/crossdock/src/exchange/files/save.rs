@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::{new_file, npy, raw, shown};
 use crate::layout::Order;
@@ -129,8 +129,9 @@ impl SaveOptions {
         let saved = self.format.or_else(|| Format::named(path)).ok_or_else(|| {
             Error::new(
                 Kind::Unsupported,
-                "its ending names no format: end it in .npy, .npz, .safetensors, .png, .jpg or .raw, or set the format",
+                "its ending names no format: .npy, .npz, .safetensors, .png, .jpg and .raw do",
             )
+            .advising(Advice::SetFormat)
         });
         let saved = saved.and_then(|format| {
             new_file::write(path, !self.create_new, |file| self.encode(format, file, arrays))
@@ -150,7 +151,8 @@ impl SaveOptions {
     /// device.
     pub fn write<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
         let format = self.format.ok_or_else(|| {
-            Error::new(Kind::Unsupported, "a writer has no name that tells the format: set the format")
+            Error::new(Kind::Unsupported, "a writer has no name that tells the format")
+                .advising(Advice::SetFormat)
         })?;
         self.encode(format, writer, arrays)
     }

@@ -1,7 +1,7 @@
 //! Divides elements into parts that are moved or converted as one.
 
 use crate::element::{DType, DTypeKind, Scalar, ScalarKind, no_field_among};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::kernel::Gaps;
 use crate::kernel::device::cast::DeviceCast;
 use crate::kernel::records::has_gaps;
@@ -117,7 +117,5 @@ fn conversion(source: Scalar, target: Scalar) -> Option<PartConversion> {
 #[cold]
 fn no_kernel(from: &DType, to: &DType) -> Error {
     let (from, to) = (from.brief(), to.brief());
-    Error::unsupported(format!(
-        "no kernel of a device makes {to} of {from}: copy the array to the host, and cast it there"
-    ))
+    Error::unsupported(format!("no kernel of a device makes {to} of {from}")).advising(Advice::CastOnCpu)
 }

@@ -12,7 +12,7 @@ mod tensor;
 use std::borrow::Cow;
 
 use crate::element::{ByteOrder, DType, DTypeKind, ScalarKind, TimeUnit};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 pub use tensor::TensorShape;
 
@@ -180,25 +180,27 @@ fn not_strided(shown: &str) -> String {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn to_format(dtype: &DType) -> Result<Cow<'static, str>> {
-    let unsupported =
-        |what: &str| Err(Error::new(Kind::Unsupported, format!("Arrow has no {what}: {}", dtype.brief())));
+    let unsupported = |what: &str, advice: Option<Advice>| {
+        let text = format!("Arrow has no {what}: {}", dtype.brief());
+        Err(Error::new(Kind::Unsupported, text).advising(advice))
+    };
     let scalar = match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar,
         DTypeKind::Record(_) => {
-            return unsupported("records, but columns apart; hand over one field at a time");
+            return unsupported("records, but columns apart", Some(Advice::OneField));
         }
-        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays"),
+        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays", None),
     };
     if !scalar.is_native() {
-        return unsupported("byte order but the machine's own; turn it around (`to_byte_order`)");
+        return unsupported("elements in non-native byte order", Some(Advice::ConvertByteOrder));
     }
     match scalar.kind() {
         ScalarKind::Void(width) => Ok(format!("w:{width}").into()),
-        ScalarKind::Bool => unsupported("truth values of a byte, only bits; view them as uint8"),
-        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL"),
+        ScalarKind::Bool => unsupported("truth values of a byte, only bits", Some(Advice::ViewAsUint8)),
+        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL", None),
         kind => match TABLE.iter().find(|(_, known)| *known == kind) {
             Some((format, _)) => Ok((*format).into()),
-            None => unsupported("such type"),
+            None => unsupported("such type", None),
         },
     }
 }

@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::{DType, NAT, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::crates::arrow::buffer::lend_elements;
 use crate::exchange::crates::arrow::dtype::{from_arrow, to_arrow};
 use crate::layout::{Layout, Order};
@@ -101,10 +101,10 @@ fn check_nulls(data: &ArrayData, start: usize, len: usize) -> Result<()> {
     }
     match nulls.slice(start, len).null_count() {
         0 => Ok(()),
-        count => Err(Error::new(
-            Kind::Value,
-            format!("{count} of {len} elements are null, which no dtype says: fill them, or leave them out"),
-        )),
+        count => {
+            Err(Error::new(Kind::Value, format!("{count} of {len} elements are null, which no dtype says"))
+                .advising(Advice::FillNulls))
+        }
     }
 }
 
@@ -152,8 +152,9 @@ impl TryFrom<&DArray> for ArrayData {
             None => (ours.dtype(), &[][..]),
         };
         let Some((&rows, lists)) = ours.shape().split_first() else {
-            let text = "an array of rank 0 is no column: insert an axis (`insert_axis`)";
-            return Err(Error::new(Kind::Shape, text));
+            return Err(
+                Error::new(Kind::Shape, "an array of rank 0 is no column").advising(Advice::InsertAxis)
+            );
         };
         if !ours.is_contiguous(Order::RowMajor) {
             return Err(no_column(ours));
@@ -222,12 +223,12 @@ fn no_column(ours: &DArray) -> Error {
     Error::new(
         Kind::Layout,
         format!(
-            "elements of shape {:?} with strides {:?}{pointers} do not lie row-major without gaps, as Arrow's do: copy the array \
-             (`to_order`)",
+            "elements of shape {:?} with strides {:?}{pointers} do not lie row-major without gaps, as Arrow's do",
             ours.shape(),
             ours.strides()
         ),
     )
+    .advising(Advice::Copy)
 }
 
 #[cold]
@@ -534,7 +535,7 @@ mod tests {
         assert!(ArrayData::try_from(&shared.into_sealed().unwrap()).is_ok());
         let ours = DArray::from_vec(vec![1i32], &[1]).unwrap();
         let writer = ours.lease(crate::memory::LeaseKind::Write).unwrap();
-        assert!(refused(&ours, "1 Write lease").is_conflict());
+        assert!(refused(&ours, "1 write lease").is_conflict());
         drop(writer);
         let pin = ours.lease(crate::memory::LeaseKind::Pin).unwrap();
         assert!(ArrayData::try_from(&ours).is_ok());

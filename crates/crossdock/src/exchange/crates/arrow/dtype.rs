@@ -6,7 +6,7 @@ use arrow_schema::{DataType, TimeUnit as Unit};
 
 use crate::element::dialect::arrow::{ArrowFormat, to_format};
 use crate::element::{DType, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 /// The types without parameters, and their format strings.
 static TABLE: [(DataType, &str); 20] = [
@@ -47,7 +47,10 @@ pub(super) fn from_arrow(theirs: &DataType) -> Result<DType> {
         TABLE.iter().find(|(known, _)| known == theirs).map(|&(_, format)| ArrowFormat::parse(format));
     match format.transpose()? {
         Some(ArrowFormat::Scalar(dtype)) => Ok(dtype),
-        _ => Err(Error::new(Kind::Unsupported, why_not(theirs))),
+        _ => {
+            let advice = matches!(theirs, DataType::Struct(_)).then_some(Advice::TakeChildren);
+            Err(Error::new(Kind::Unsupported, why_not(theirs)).advising(advice))
+        }
     }
 }
 
@@ -55,11 +58,7 @@ fn why_not(theirs: &DataType) -> String {
     use DataType::*;
     match theirs {
         Boolean => "Arrow's truth values are bits, eight to a byte, and elements have a byte at least: cast them to UInt8".into(),
-        Struct(fields) => format!(
-            "the {} columns of a struct lie apart: take its children one by one, or make records of them \
-             (`DArray::from_columns`)",
-            fields.len()
-        ),
+        Struct(fields) => format!("the {} columns of a struct lie apart", fields.len()),
         Timestamp(_, Some(zone)) => format!(
             "no dtype has a time zone, as these timestamps have ({zone}): relabel them without one, and they count from \
              1970-01-01T00:00 UTC"

@@ -9,7 +9,7 @@ use rawzip::{CompressionMethod, ZipFileHeaderRecord, ZipLocalFileHeader, ZipLoca
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result, short};
+use crate::error::{Advice, Error, Kind, Result, short};
 use crate::exchange::files::contents::{Checked, Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::npy;
@@ -182,12 +182,8 @@ impl Deflated {
         if nbytes as u64 <= limit {
             return Ok(());
         }
-        Err(Error::new(
-            Kind::Unsupported,
-            format!(
-                "inflating it takes {nbytes} bytes, more than the limit of {limit}: raise the limit with which it is opened"
-            ),
-        ))
+        let text = format!("inflating it takes {nbytes} bytes, more than the limit of {limit}");
+        Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit))
     }
 
     /// Fails if the stream continues after the last byte, or if the checksum differs.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::array::DArray;
 use crate::device::{Effect, Event};
 use crate::element::DType;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::event;
 use crate::exchange::protocol::arrow::field::{ArrowField, FieldKind, SchemaReader, malformed, unsupported};
@@ -351,11 +351,8 @@ impl Imported {
             field = item;
         }
         if let FieldKind::Struct(fields) = &field.kind {
-            return Err(within(unsupported(format!(
-                "the {} columns of a struct lie apart: take them one by one (`into_columns`), or make records of them \
-                 (`into_records`)",
-                fields.len()
-            ))));
+            let text = format!("the {} columns of a struct lie apart", fields.len());
+            return Err(within(unsupported(text).advising(Advice::TakeColumns)));
         }
         let mut leaves = self.leaves().map_err(within)?;
         leaves.pop().ok_or_else(|| within(malformed("it has no column of elements")))

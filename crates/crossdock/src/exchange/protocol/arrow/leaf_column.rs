@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::DType;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowArray;
 use crate::exchange::protocol::arrow::column::is_moment;
 use crate::exchange::protocol::arrow::field::{ArrowField, FieldKind, children, malformed, unsupported};
@@ -50,13 +50,10 @@ impl LeafColumn<'_> {
             return unsafe { self.into_array_of_all(foreign, place) };
         };
         let levels = self.above.levels.clone();
-        let refused = self.named(Error::new(
-            Kind::Value,
-            format!(
-                "{nulls} of {rows} elements are null, which no dtype says: fill them, leave them out, or take the truth values \
-                 beside them (`into_array_with_validity`)"
-            ),
-        ));
+        let refused = self.named(
+            Error::new(Kind::Value, format!("{nulls} of {rows} elements are null, which no dtype says"))
+                .advising(Advice::NullsBeside),
+        );
         if !is_moment(&self.dtype) {
             return Err(refused);
         }
@@ -284,11 +281,11 @@ impl<'a> LeafWalk<'a> {
             return Err(malformed(format!("it has {nulls} nulls, and no bitmap that says which")));
         }
         if !self.place.is_host() {
-            return Err(unsupported(format!(
-                "which of its elements are null is written on {}, where it cannot be read from here: count the nulls there, or \
-                 copy the column to the processor",
+            let text = format!(
+                "which of its elements are null is written on {}, where it cannot be read from here",
                 self.place
-            )));
+            );
+            return Err(unsupported(text).advising(Advice::CopyToCpu));
         }
         let bytes = Layout::contiguous(&[(first % 8 + len).div_ceil(8)], 1, Order::RowMajor)?.span();
         let begin = bitmap.addr().checked_add(first / 8);

@@ -100,7 +100,7 @@ unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
         let name = unsafe { name(class) };
         return Err(Error::new(
             Kind::Malformed,
-            format!("the producer of {name} has no `get`: it could lend nothing"),
+            format!("the producer of {name} has no function get: it could lend nothing"),
         ));
     }
     let entry = ptr::from_ref(ENTRIES.find_or_make(*entry).key());

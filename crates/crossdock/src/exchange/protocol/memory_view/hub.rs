@@ -118,7 +118,7 @@ unsafe fn ask(
         }
     }
     let Some(get) = entry.get else {
-        return Err(Error::new(Kind::Refused, "the producer has no `get`"));
+        return Err(Error::new(Kind::Refused, "the producer has no function get"));
     };
     view_lease.filled = View::EMPTY;
     // SAFETY: clause 2 of `# Safety`, and clause 2 of `get`: the producer may be called for the
@@ -155,11 +155,13 @@ unsafe fn ask(
 #[cold]
 #[inline(never)]
 fn said_no(what: &str, silent: &str, before: last::Mark) -> Error {
-    let text = match last::since(before) {
-        Some(reason) => format!("{what}, and was refused itself: {reason}"),
-        None => format!("{what}{silent}"),
-    };
-    Error::new(Kind::Refused, text)
+    match last::since(before) {
+        Some(reason) => {
+            let text = format!("{what}, and was refused itself: {}", reason.fact());
+            Error::new(Kind::Refused, text).advising(reason.advice())
+        }
+        None => Error::new(Kind::Refused, format!("{what}{silent}")),
+    }
 }
 
 impl ReleaseCall {

@@ -1,6 +1,6 @@
 //! The flags of a consumer's request, and the parts of the description that answer it.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{Layout, Order};
 use crate::view::flags::{Needs, flags, lies_otherwise};
 
@@ -77,8 +77,9 @@ impl Flags {
         if readonly && self.contains(Self::WRITABLE) {
             return Err(Error::new(
                 Kind::ReadOnly,
-                format!("{self} asks for elements that may be written, and the array is read-only: copy it"),
-            ));
+                format!("{self} asks for elements that may be written, and the array is read-only"),
+            )
+            .advising(Advice::CopyToWrite));
         }
         let needs = Needs {
             indirect: self.contains(Self::INDIRECT),

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result, try_with_capacity};
+use crate::error::{Advice, Error, Kind, Result, try_with_capacity};
 use crate::exchange::protocol::shm::ancillary;
 use crate::exchange::protocol::shm::description::Description;
 use crate::exchange::protocol::shm::export::Exported;
@@ -33,11 +33,8 @@ use crate::memory::Backing;
 /// the message may be sent, so the stream must be closed. `SIGPIPE` is not raised.
 pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
     if exported.backing() != Backing::Shared {
-        let text = format!(
-            "a {} can shrink under its receiver: copy the array into shared memory, or hand the descriptor over otherwise",
-            exported.backing()
-        );
-        return Err(Error::new(Kind::Unsupported, text));
+        let text = format!("a {} can shrink under its receiver", exported.backing());
+        return Err(Error::new(Kind::Unsupported, text).advising(Advice::CopyToShared));
     }
     let bytes = message::write(&exported.description().to_text()?)?;
     let mut sent = 0;
