@@ -192,13 +192,13 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
         (DArray::zeros(DType::F64, &[], Order::RowMajor).unwrap(), ""),
         (DArray::zeros(DType::F32, &[0, 3], Order::RowMajor).unwrap(), ""),
         (DArray::zeros(DType::F32, &[2; 8], Order::RowMajor).unwrap(), "up to rank 6, not 8"),
-        (DArray::zeros(DType::BOOL, &[7], Order::RowMajor).unwrap(), "no Rust number is bool"),
-        (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such type"),
+        (DArray::zeros(DType::BOOL, &[7], Order::RowMajor).unwrap(), "Rust has no number type for bool"),
+        (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such dtype"),
         (DArray::zeros(DType::I32.swapped(), &[7], Order::RowMajor).unwrap(), "no byte order but"),
         // More elements than a loop can visit, in 0 bytes.
         (
             DArray::zeros(DType::bytes(0).unwrap(), &[1 << 50], Order::RowMajor).unwrap(),
-            "no Rust number is S0",
+            "Rust has no number type for S0",
         ),
     ];
     let folder = Folder::new("kinds");
@@ -224,7 +224,7 @@ fn without_bytes_there_is_nothing_to_share() {
         let file = folder.save(&array);
         let output = tour(&[file.to_str().unwrap()]);
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains("nothing to share") && !text.contains("one writes"), "{array:?}: {text}");
+        assert!(text.contains("nothing to share") && !text.contains("holder writes"), "{array:?}: {text}");
         assert_eq!(tour_json(&file)["sharing"]["written"], "", "{array:?}");
     }
 }
@@ -246,9 +246,12 @@ fn missing_consumers_are_named_and_the_others_go_on() {
         Command::new(env!("CARGO_BIN_EXE_crossdock")).arg("tour").env("PATH", "/nowhere").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("there is no C compiler") && text.contains("there is no python3"), "{text}");
     assert!(
-        text.contains("16 hand-overs; 16 of them counted what they copied: 0 bytes. 0 allocations alive"),
+        text.contains("the C compiler `cc` could not be run") && text.contains("python3 is not installed"),
+        "{text}"
+    );
+    assert!(
+        text.contains("16 exports; 16 of them counted copied bytes: 0 in all. 0 allocations are alive"),
         "{text}"
     );
 }

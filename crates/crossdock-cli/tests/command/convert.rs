@@ -53,7 +53,7 @@ fn every_format_becomes_every_other() {
             // Only the name can be lost.
             let is_lost =
                 Format::named(&source).unwrap().has_names() && !Format::named(&out).unwrap().has_names();
-            let lost = format!("crossdock: left out of {}: the name \"small\"\n", source.display());
+            let lost = format!("crossdock: not converted from {}: the name \"small\"\n", source.display());
             assert_eq!(stderr(&output), if is_lost { lost.as_str() } else { "" });
             let told = stdout(&output);
             let written = std::fs::metadata(&out).unwrap().len();
@@ -366,10 +366,7 @@ fn a_file_on_standard_input_is_read_in_place_and_a_pipe_is_refused() {
         .output()
         .unwrap();
     let said = refusal(&output, 1);
-    assert!(
-        said.contains("/dev/stdin: a pipe") && said.contains("write what comes out of it to a file"),
-        "{said}"
-    );
+    assert!(said.contains("/dev/stdin: it is a pipe") && said.contains("write its data to a file"), "{said}");
     // A file named `-` has precedence over standard input.
     std::fs::copy(data("rocket.npy"), folder.path("-")).unwrap();
     let output = crossdock(["inspect", "-", "--json"]).current_dir(folder.path("")).output().unwrap();
@@ -384,7 +381,7 @@ fn what_the_new_file_does_not_hold_is_told() {
     let options = SaveOptions::new().metadata("format", "pt").metadata("author", "x");
     options.save_all(&tensors, &[("a", array.clone())]).unwrap();
     let (npz, npy) = (folder.path("out.npz"), folder.path("out.npy"));
-    let left = format!("crossdock: left out of {}: ", text(&tensors));
+    let left = format!("crossdock: not converted from {}: ", text(&tensors));
     let said = noted(&[text(&tensors), text(&npz)]);
     assert_eq!(said, format!("{left}2 texts (\"format\", \"author\")\n"));
     let said = noted(&[text(&tensors), text(&npy)]);
@@ -398,8 +395,8 @@ fn what_the_new_file_does_not_hold_is_told() {
     // Two consecutive arrays, as `numpy.save` writes them to one file.
     let one = std::fs::read(data("elevation.npy")).unwrap();
     let two = folder.file("two.npy", [&one[..], &one].concat());
-    let left = format!("crossdock: left out of {}: ", text(&two));
-    assert_eq!(noted(&[text(&two), text(&npy)]), format!("{left}{} B behind the last element\n", one.len()));
+    let left = format!("crossdock: not converted from {}: ", text(&two));
+    assert_eq!(noted(&[text(&two), text(&npy)]), format!("{left}{} B after the last element\n", one.len()));
 
     let Some(python) = python() else { return };
     let mixed = folder.path("mixed.npz");
@@ -411,8 +408,8 @@ fn what_the_new_file_does_not_hold_is_told() {
         .args(["-c", script, text(&mixed), text(&data("elevation.npy")), text(&two)])
         .status();
     assert!(status.unwrap().success());
-    let left = format!("crossdock: left out of {}: ", text(&mixed));
-    let behind = format!("{} B behind the last element in \"b.npy\"", one.len());
+    let left = format!("crossdock: not converted from {}: ", text(&mixed));
+    let behind = format!("{} B after the last element in \"b.npy\"", one.len());
     let files = "2 files (\"readme.txt\", \"more/\\u{1b}.csv\")";
     for out in [&npz, &folder.path("out.safetensors")] {
         assert_eq!(noted(&[text(&mixed), text(out)]), format!("{left}{behind}; {files}\n"));

@@ -138,7 +138,8 @@ impl<'a> ArrayOptions<'a> {
             Home::Device(place) => Err(Error::new(
                 Kind::Place,
                 format!(
-                    "the processor does not write memory on {place}: make the array on the host and copy it there"
+                    "the CPU cannot write memory on {place}; create the array in host memory and copy it \
+                    there"
                 ),
             )),
         }

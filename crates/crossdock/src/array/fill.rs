@@ -85,14 +85,14 @@ impl DArray {
         let turned = match () {
             () if layout.suboffsets().is_some() => Err(Error::new(
                 Kind::Unsupported,
-                "the bytes of rows behind pointers cannot be turned around in place: copy them",
+                "an array with suboffsets cannot be byte-swapped in place; copy it",
             )),
             () if !layout.is_injective() => {
                 Err(Error::new(Kind::Layout, overlap(layout.shape(), layout.strides())))
             }
             () if !kernel::turns_in_place(&own) => Err(Error::new(
                 Kind::Unsupported,
-                format!("the bytes of {} cannot be turned around in place: copy them", own.brief()),
+                format!("elements of {} cannot be byte-swapped in place; copy them", own.brief()),
             )),
             () => raw.exclusive().and_then(|()| {
                 let ptr = raw.ptr().as_ptr();

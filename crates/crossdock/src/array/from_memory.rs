@@ -176,7 +176,7 @@ pub(super) fn check_itemsize(dtype: &DType, layout: &Layout) -> Result<()> {
         return Ok(());
     }
     let text = format!(
-        "{} has {} bytes, but the layout is for {}",
+        "{} has {} bytes, but the layout has elements of {} bytes",
         dtype.brief(),
         dtype.itemsize(),
         layout.itemsize()

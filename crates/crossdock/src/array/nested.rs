@@ -45,7 +45,8 @@ fn measure(len: usize, axis: usize, shape: &mut [Option<usize>; 8]) -> Result<()
         Some(first) if first != len => Err(Error::new(
             Kind::Shape,
             format!(
-                "lists of {first} and of {len} elements at axis {axis}: an array has the same length everywhere"
+                "axis {axis} has lists of {first} and of {len} elements; all lists of an axis must have the \
+                same length"
             ),
         )),
         _ => Ok(()),

@@ -173,6 +173,6 @@ impl RawArray {
 pub(super) fn elsewhere() -> Error {
     Error::new(
         Kind::Layout,
-        "the elements lie where a table of pointers leads, so that no one buffer has them: copy the array",
+        "the array follows pointers (suboffsets), so its elements are not in one buffer; copy the array",
     )
 }

@@ -166,8 +166,8 @@ fn misaligned(address: usize, strides: &[isize], align: usize) -> Error {
     Error::new(
         Kind::Alignment,
         format!(
-            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the element type: take \
-             elements by value, or copy the array"
+            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the \
+            element type; read elements by value, or copy the array"
         ),
     )
 }

@@ -44,7 +44,8 @@ impl Buffer {
         let within = ptr.addr().get() - handle.header().ptr().addr().get();
         if within != 0 {
             let text = format!(
-                "the {nbytes} bytes begin at byte {within} of their memory, and a vector at byte 0: copy them"
+                "the {nbytes} bytes begin at byte {within} of their memory, but a vector must begin at byte \
+                0; copy them"
             );
             return back(handle, Error::new(Kind::Bounds, text));
         }

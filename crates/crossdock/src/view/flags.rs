@@ -102,8 +102,8 @@ impl Needs {
     pub(crate) fn check(self, layout: &Layout, flags: &dyn fmt::Display) -> Result<()> {
         if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.indirect) {
             let text = format!(
-                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} does not ask for: ask for \
-                 INDIRECT, or for a copy"
+                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} does not permit; \
+                request INDIRECT, or a copy"
             );
             return Err(Error::new(Kind::Layout, text));
         }
@@ -126,8 +126,8 @@ pub(crate) fn lies_otherwise(layout: &Layout, flags: &dyn fmt::Display, order: &
     Error::new(
         Kind::Layout,
         format!(
-            "{flags} asks for {order} without gaps; shape {:?} with strides {:?} and items of {} bytes lies otherwise: \
-             copy it",
+            "{flags} requires contiguous {order}; shape {:?} with strides {:?} and items of {} bytes has \
+            another layout; copy it",
             layout.shape(),
             layout.strides(),
             layout.itemsize()

@@ -32,7 +32,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Lease(error) => write!(f, "{error}"),
-            Reason::Order(order) => write!(f, "the elements do not lie in {order} order"),
+            Reason::Order(order) => write!(f, "the elements are not contiguous in {order} order"),
             Reason::DType(dtype) => write!(f, "the elements are not {}", dtype.brief()),
             Reason::Place(place) => write!(f, "the memory is not on {place}"),
             Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what),

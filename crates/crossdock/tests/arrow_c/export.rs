@@ -348,7 +348,7 @@ fn assert_unsupported(array: &DArray, part: &str) {
 fn what_arrow_cannot_say_is_named() {
     for (dtype, part) in [
         (DType::F64.swapped(), "byte order"),
-        (DType::native(ScalarKind::LongDouble), "no such type"),
+        (DType::native(ScalarKind::LongDouble), "no such dtype"),
         (DType::C64, "complex64"),
         (DType::text(3).unwrap(), "text"),
         (DType::datetime(TimeUnit::DAY), "datetime64[D]"),

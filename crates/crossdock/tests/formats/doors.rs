@@ -1,5 +1,7 @@
 //! The functions that all formats share: `open`, `open_all`, `save` and their options.
 
+use std::io;
+
 use crossdock::Array;
 use crossdock::buffer::Buffer;
 use crossdock::element::Value;
@@ -38,7 +40,10 @@ fn another_format_than_the_expected_one_is_refused_and_no_format_is_explained_by
     for format in [Format::Npz, Format::Safetensors, Format::Png, Format::Jpeg] {
         let error = expect(format).open(&path).unwrap_err();
         assert!(error.is_unsupported());
-        assert_says(&error, &["a.npy: ", "a .npy file, where a ", &format!(" {format} file was expected")]);
+        assert_says(
+            &error,
+            &["a.npy: ", "it is a .npy file, but a ", &format!("{format} file was expected")],
+        );
     }
     assert_says(&expect(Format::Raw).open(&path).unwrap_err(), &["OpenOptions::raw"]);
     std::fs::write(&other, b"\x93NUM").unwrap();
@@ -107,14 +112,14 @@ fn a_format_of_one_array_takes_one_and_options_that_a_format_lacks_are_refused()
         let several = [("a", ramp([1])), ("b", ramp([1]))];
         let error = SaveOptions::new().format(format).write(Vec::new(), &several).unwrap_err();
         assert!(error.is_unsupported());
-        assert_says(&error, &["2 arrays, where a ", "file holds one"]);
+        assert_says(&error, &["file holds one array, but 2 were given"]);
         assert!(SaveOptions::new().format(format).write::<&str>(Vec::new(), &[]).is_err());
     }
     write(SaveOptions::new().order(Order::ColumnMajor), Format::Raw).unwrap();
     for (options, words) in [
         (SaveOptions::new().order(Order::RowMajor), "an order"),
         (SaveOptions::new().deflated(true), "deflated"),
-        (SaveOptions::new().quality(50), "a quality"),
+        (SaveOptions::new().quality(50), "an option for the quality"),
         (SaveOptions::new().metadata("k", "v"), "texts"),
     ] {
         let error = write(options, Format::Npy).unwrap_err();
@@ -148,4 +153,30 @@ fn bytes_that_are_no_file_are_opened_with_options_too() {
     let contents = raw.read(buffer()).unwrap();
     assert_eq!(contents.format(), Format::Raw);
     assert_same(&contents.single().unwrap().open().unwrap(), &ramp([3]));
+}
+
+#[test]
+fn a_system_error_reads_as_a_sentence_and_its_number_is_in_the_source() {
+    let folder = Folder::new("doors-system-errors");
+    let said = |path: std::path::PathBuf| {
+        let error = files::open(&path).unwrap_err();
+        let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>());
+        let text = error.to_string();
+        let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned();
+        (text, source.and_then(io::Error::raw_os_error))
+    };
+    assert_eq!(said(folder.path("missing")), ("no such file; check the name".into(), Some(libc::ENOENT)));
+    assert_eq!(said(folder.path("")), ("it is a directory, not a file; name a file in it".into(), None));
+    std::os::unix::fs::symlink("loop", folder.path("loop")).unwrap();
+    let text = "it could not be opened to read: too many levels of symbolic links";
+    assert_eq!(said(folder.path("loop")), (text.into(), Some(libc::ELOOP)));
+    let error = files::save(folder.path("no/a.npy"), &ramp([3])).unwrap_err();
+    assert!(error.to_string().ends_with("no/a.npy: no such directory; create it first"), "{error}");
+    for (error, text) in [
+        (io::Error::from_raw_os_error(libc::EIO), "input/output error"),
+        (io::Error::from_raw_os_error(9999), "unknown error 9999"),
+        (io::Error::other("Not the system's"), "Not the system's"),
+    ] {
+        assert_eq!(crossdock::bindings::system_text(&error), text);
+    }
 }

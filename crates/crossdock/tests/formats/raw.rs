@@ -112,11 +112,11 @@ fn a_bad_description_is_told_apart() {
         ("dtype=u1; shape=three", "three"),
         ("dtype=u1; shape=-3", "-3"),
         ("dtype=u1; shape=3; order=A", "\"A\""),
-        ("dtype=u1; shape=3; order=C; strides=1", "both order and strides"),
+        ("dtype=u1; shape=3; order=C; strides=1", "order and strides are both given"),
         ("dtype=u1; shape=3; offset=-1", "-1"),
         ("dtype=q9; shape=3", "q9"),
         ("dtype=u1; shape=3; sign=1", "\"sign\""),
-        ("uint8 3", "no entry"),
+        ("uint8 3", "is not NAME=VALUE"),
     ] {
         assert_says(&text.parse::<Description>().unwrap_err(), &[words]);
     }

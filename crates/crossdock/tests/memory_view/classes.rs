@@ -235,7 +235,7 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
     let error = refused(&mut window);
     let text = error.to_string();
     assert!(
-        error.is_refused() && text.starts_with("the class Outer: the producer gave no view for WRITABLE"),
+        error.is_refused() && text.starts_with("the class Outer: the producer refused a view for WRITABLE"),
         "{text}"
     );
     assert!(text.contains(read_only) && last_refusal() == Some(text.clone()), "{text}");
@@ -247,7 +247,7 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
 
     window.asks_early = true;
     let text = refused(&mut window).to_string();
-    assert!(text.contains("is not available") && text.contains(read_only), "{text}");
+    assert!(text.contains("exports no views at present") && text.contains(read_only), "{text}");
 
     // Refusals from before, or on other threads, are not the reason.
     window.asks_early = false;
@@ -256,6 +256,6 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
         .join()
         .unwrap();
     let text = refused(&mut window).to_string();
-    assert!(text.ends_with("gave no view for WRITABLE, and no reason"), "{text}");
+    assert!(text.ends_with("refused a view for WRITABLE, without a reason"), "{text}");
     assert!(memory_view::unregister(&outer) && memory_view::unregister(&inner));
 }

@@ -59,7 +59,7 @@ static void second_release(void)
   CHECK(loud.gets == 2 && loud.releases == 2 && xd_memory_view_unregister(&quiet_class));
   xd_memory_view_t by_hand = of_bytes(bytes, 26);
   by_hand.obj = &loud;
-  CHECK_REFUSED(xd_memory_view_release(&by_hand), "not given");
+  CHECK_REFUSED(xd_memory_view_release(&by_hand), "not exported");
   CHECK(loud.releases == 2 && xd_memory_view_exports(&loud) == 0);
 }
 
@@ -100,7 +100,7 @@ static void uninitialised(void)
   view = garbage;
   CHECK_REFUSED(xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE), "not filled in");
   CHECK(memcmp(&view, &garbage, sizeof view) == 0);
-  CHECK_REFUSED(xd_memory_view_release(&view), "not given");
+  CHECK_REFUSED(xd_memory_view_release(&view), "not exported");
   CHECK(memcmp(&view, &garbage, sizeof view) == 0 && xd_memory_view_unregister(&sparing_class));
 }
 

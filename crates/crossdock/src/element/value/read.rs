@@ -113,7 +113,7 @@ impl ValueReader {
         self.allowed = self.allowed.checked_sub(1).ok_or_else(|| {
             Error::new(
                 Kind::Unsupported,
-                "the dtype makes out of proportion many values of its few bytes; read one field at a time",
+                "the dtype has many more values than bytes; read one field at a time",
             )
         })?;
         Ok(())
@@ -216,7 +216,7 @@ fn read_text(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
         let letter = char::from_u32(code).ok_or_else(|| {
             Error::new(
                 Kind::Value,
-                format!("code point {index} of the text is {code:#x}, which is no Unicode character"),
+                format!("code point {index} of the text is {code:#x}, which is not a Unicode character"),
             )
         })?;
         text.push(letter);

@@ -89,7 +89,7 @@ impl Inside {
 
 #[cold]
 fn indirect() -> Error {
-    Error::unsupported("rows behind pointers are not reached by a device: copy the array on the host first")
+    Error::unsupported("a device cannot follow pointers (suboffsets); copy the array on the host first")
 }
 
 pub(super) fn check_direct(layout: &Layout) -> Result<()> {

@@ -96,13 +96,13 @@ fn number(format: &str, digits: &str) -> Result<usize> {
     if digits.is_empty() || digits.bytes().any(|digit| !digit.is_ascii_digit()) {
         return Err(Error::new(
             Kind::Malformed,
-            format!("the format {} has no number behind the colon", show(format)),
+            format!("format {} has no number after the colon", show(format)),
         ));
     }
     digits.parse().map_err(|_| {
         Error::new(
             Kind::Overflow,
-            format!("the number of the format {} is more than {}", show(format), usize::MAX),
+            format!("the number in format {} is greater than {}", show(format), usize::MAX),
         )
     })
 }
@@ -132,34 +132,43 @@ fn why_not(format: &str) -> String {
     let shown = show(format);
     if let Some(zone) = time_zone(format) {
         return format!(
-            "no dtype has a time zone, as these timestamps have ({}): relabel them without one, and they count from \
-             1970-01-01T00:00 UTC",
+            "no dtype has a time zone, and these timestamps have {}; remove it (the values are UTC)",
             show(zone)
         );
     }
     match format {
-        "b" => "Arrow's truth values are bits, eight to a byte, and elements have a byte at least: cast them to uint8".into(),
+        "b" => {
+            "Arrow booleans are bits, and an element has at least one byte; cast the column to uint8".into()
+        }
         "tdD" | "tts" | "ttm" => {
-            format!("{shown} counts in 32 bits, and dates and durations here in 64: cast it, or relabel it as int32")
+            format!(
+                "{shown} has 32 bits, but dates and durations of a dtype have 64; cast it, or view it as \
+                int32"
+            )
         }
         "ttu" | "ttn" => {
-            format!("{shown} is a time of day, which no dtype is: relabel it as a duration since midnight")
+            format!(
+                "{shown} is a time of day, which no dtype expresses; cast it to a duration since midnight"
+            )
         }
-        "tiM" | "tiD" | "tin" => format!("{shown} counts in several units at once, which no dtype does"),
-        "n" => "columns of nothing but nulls have no elements".into(),
+        "tiM" | "tiD" | "tin" => format!("{shown} is an interval of several units, which no dtype expresses"),
+        "n" => "a column of type null has no elements".into(),
         _ if format.starts_with("d:") => {
-            format!("no dtype is decimal, as {shown} is: cast it to floats, or relabel it as integers of its width")
+            format!(
+                "{shown} is a decimal, which no dtype expresses; cast it to float64, or view it as integers \
+                of the same width"
+            )
         }
-        "z" | "Z" | "u" | "U" | "vz" | "vu" | "+l" | "+L" | "+vl" | "+vL" | "+m" | "+r" => not_strided(&shown),
+        "z" | "Z" | "u" | "U" | "vz" | "vu" | "+l" | "+L" | "+vl" | "+vL" | "+m" | "+r" => {
+            not_strided(&shown)
+        }
         _ if format.starts_with("+ud:") || format.starts_with("+us:") => not_strided(&shown),
-        _ => format!("the format {shown} is not known"),
+        _ => format!("the Arrow format {shown} is unknown"),
     }
 }
 
 fn not_strided(shown: &str) -> String {
-    format!(
-        "elements of the format {shown} do not lie one after the other in equal widths: no strides lead to them"
-    )
+    format!("elements of format {shown} have no fixed width, so strides cannot describe them")
 }
 
 /// The format of a dtype without parts. Truth values have none: see [`BOOL8`].
@@ -185,20 +194,20 @@ pub fn to_format(dtype: &DType) -> Result<Cow<'static, str>> {
     let scalar = match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar,
         DTypeKind::Record(_) => {
-            return unsupported("records, but columns apart; hand over one field at a time");
+            return unsupported("records, only separate columns; export one field at a time");
         }
-        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays"),
+        DTypeKind::SubArray(_) => return unsupported("nested sub-arrays"),
     };
     if !scalar.is_native() {
         return unsupported("byte order but the machine's own; turn it around (`to_byte_order`)");
     }
     match scalar.kind() {
         ScalarKind::Void(width) => Ok(format!("w:{width}").into()),
-        ScalarKind::Bool => unsupported("truth values of a byte, only bits; view them as uint8"),
-        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL"),
+        ScalarKind::Bool => unsupported("one-byte booleans, only bits; view them as uint8"),
+        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("NUL-padded text"),
         kind => match TABLE.iter().find(|(_, known)| *known == kind) {
             Some((format, _)) => Ok((*format).into()),
-            None => unsupported("such type"),
+            None => unsupported("such dtype"),
         },
     }
 }

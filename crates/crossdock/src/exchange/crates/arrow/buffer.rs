@@ -125,9 +125,7 @@ pub(super) unsafe fn lend_elements(
     if !address.is_multiple_of(align) {
         return Err(Error::new(
             Kind::Alignment,
-            format!(
-                "address {address:#x} is not a multiple of {align}, as Arrow's elements are: copy the array"
-            ),
+            format!("address {address:#x} is not a multiple of {align}, as Arrow requires; copy the array"),
         ));
     }
     // SAFETY: clause 1 of `lend`: `RawArray::lease` returned a Read lease for CPU access. Clause 2:

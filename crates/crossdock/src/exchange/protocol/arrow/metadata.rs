@@ -101,7 +101,7 @@ impl MetadataCursor {
         let number = bytes.iter().rev().fold(0u32, |number, &byte| number << 8 | u32::from(byte));
         let number = if cfg!(target_endian = "little") { number } else { number.swap_bytes() } as i32;
         usize::try_from(number).map_err(|_| {
-            Error::new(Kind::Malformed, format!("the metadata have a number of {what} of {number}"))
+            Error::new(Kind::Malformed, format!("the metadata has a negative number of {what}: {number}"))
         })
     }
 

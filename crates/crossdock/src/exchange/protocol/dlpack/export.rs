@@ -114,7 +114,8 @@ impl ExportOptions {
     pub(super) fn version<M: Managed>(&self) -> Result<DLPackVersion, Reason> {
         match self.max_version {
             Some(most) if M::HAS_FLAGS && most.major < VERSION.major => Err(Reason::Unsupported(format!(
-                "the consumer knows DLPack up to {}.{}, which is before the versioned struct: use the legacy one",
+                "the consumer supports DLPack up to {}.{}, which has no versioned struct; export the legacy \
+                struct",
                 most.major, most.minor
             ))),
             Some(most) if most.major == VERSION.major => {
@@ -264,7 +265,8 @@ impl TensorType {
         let padded = needs_padded_flag(array.dtype());
         if padded && !M::HAS_FLAGS {
             return Err(Reason::Unsupported(format!(
-                "DLPack's legacy struct cannot say that elements of {bits} bits have a byte each: {}",
+                "DLPack's legacy struct cannot express that elements of {bits} bits are padded to a byte \
+                each: {}",
                 array.dtype()
             )));
         }
@@ -303,8 +305,8 @@ fn location(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
     }
     if place.is_addressed() {
         return Err(Reason::Unsupported(format!(
-            "on {place}, DLPack lends addresses, and this memory has none: its driver knows it by an object; copy it to \
-             the host"
+            "DLPack exports addresses on {place}, but this memory is a driver object without one; copy it \
+            to the host"
         )));
     }
     object(array)
@@ -318,7 +320,7 @@ fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
             Ok((attached.object, (array.as_ptr().addr() - attached.base.addr().get()) as u64))
         }
         _ => Err(Reason::Unsupported(format!(
-            "on {}, DLPack lends handles and not addresses, and this library has none of this memory",
+            "DLPack exports handles on {}, but Crossdock has no handle of this memory; copy it to the host",
             array.place()
         ))),
     }

@@ -165,8 +165,8 @@ fn in_c(suboffsets: &[Option<isize>]) -> Result<Box<[isize]>> {
         return Err(Error::new(
             Kind::Layout,
             format!(
-                "MemoryView has no word for suboffsets that lead backwards, as these do: {suboffsets:?}; copy the array, \
-                 or reverse its axes again"
+                "MemoryView cannot express negative suboffsets ({suboffsets:?}); copy the array, or reverse \
+                its axes again"
             ),
         ));
     }
