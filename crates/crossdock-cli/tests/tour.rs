@@ -191,7 +191,10 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
         (DArray::zeros(DType::F64, &[2, 3, 4], Order::ColumnMajor).unwrap(), ""),
         (DArray::zeros(DType::F64, &[], Order::RowMajor).unwrap(), ""),
         (DArray::zeros(DType::F32, &[0, 3], Order::RowMajor).unwrap(), ""),
-        (DArray::zeros(DType::F32, &[2; 8], Order::RowMajor).unwrap(), "up to rank 6, not 8"),
+        (
+            DArray::zeros(DType::F32, &[2; 8], Order::RowMajor).unwrap(),
+            "at most rank 6; the array has rank 8",
+        ),
         (DArray::zeros(DType::BOOL, &[7], Order::RowMajor).unwrap(), "Rust has no number type for bool"),
         (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such dtype"),
         (DArray::zeros(DType::I32.swapped(), &[7], Order::RowMajor).unwrap(), "no byte order but"),
@@ -265,7 +268,7 @@ fn without_a_file_it_shows_the_photograph_as_the_page_of_the_command_prints_it()
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command.md")).unwrap();
     let printed: Vec<_> = page.lines().filter(|line| line.contains("0x7f")).map(steady).collect();
     assert!(printed.len() >= 6, "the page shows what the tour prints");
-    assert!(text.contains("the time of mapping the descriptor alone"), "{text}");
+    assert!(text.contains("how long mapping the descriptor takes"), "{text}");
     let now: Vec<_> = text.lines().map(steady).collect();
     for line in printed {
         let measured_here = line.contains(&"python3,".to_owned()) || line.contains(&"C".to_owned());

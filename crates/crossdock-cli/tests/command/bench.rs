@@ -75,7 +75,7 @@ fn a_device_is_measured_by_its_copies_and_by_works_beside_its_own() {
 #[test]
 fn a_place_that_is_not_there_is_named() {
     for (place, status, words) in [
-        ("gpu", 2, "`gpu` is no place"),
+        ("gpu", 2, "`gpu` is not a place"),
         ("cuda:77", 1, "CUDA"),
         ("opencl:77", 1, "opencl:77"),
         ("metal:0", 1, "no driver for devices of kind metal"),

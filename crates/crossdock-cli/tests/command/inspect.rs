@@ -92,7 +92,9 @@ fn orders_and_alignment_are_told() {
     let columns = folder.file("f.npy", npy("'<i4'", true, "(2, 3)", &[0; 24]));
     assert!(inspect(columns.to_str().unwrap(), &[]).contains("order      F (column-major), contiguous"));
     let line = folder.file("l.npy", npy("'<i4'", false, "(6,)", &[0; 24]));
-    assert!(inspect(line.to_str().unwrap(), &[]).contains("order      both C and F"));
+    assert!(
+        inspect(line.to_str().unwrap(), &[]).contains("order      both C (row-major) and F (column-major)")
+    );
     let packed = folder.file("p.npy", npy("[('a', '|u1'), ('b', '<i4')]", false, "(2,)", &[0; 10]));
     let field = as_json(&target(&packed, ".b"), &[]);
     assert_eq!((&field["offset"], &field["is_aligned"]), (&json!(129), &json!(false)));

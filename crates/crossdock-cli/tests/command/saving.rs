@@ -152,7 +152,7 @@ fn names_may_be_anything_that_the_system_permits() {
         let told = answer(&run([OsStr::new("inspect"), path.as_os_str()]));
         assert!(told.lines().next().is_some_and(|line| line.ends_with(".npy")), "{told}");
         let said = refusal(&run([OsStr::new("convert"), file.as_os_str(), path.as_os_str()]), 1);
-        assert!(said.contains("it already exists; use --force to replace it"), "{said}");
+        assert!(said.contains("already exists; use --force to replace it"), "{said}");
     }
     let said =
         refusal(&run(["convert", text(&file), text(&folder.path(&format!("{}.npy", "n".repeat(252))))]), 1);

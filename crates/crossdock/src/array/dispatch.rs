@@ -28,7 +28,7 @@ use crate::error::{Error, Kind, Rejected};
 /// let refused = dispatch!(array, Array<f32 | f64, 1 | 2>, |typed| typed.len()).unwrap_err();
 /// assert_eq!(
 ///     refused.to_string(),
-///     "an array of uint8 and rank 2 is not taken here: element types are float32, float64, ranks are 1, 2"
+///     "an array of uint8 and rank 2 is not supported here; supported element types are float32, float64, ranks are 1, 2"
 /// );
 /// assert_eq!(refused.value.shape(), [2, 2]); // nothing was lost
 /// # Ok::<(), crossdock::Error>(())

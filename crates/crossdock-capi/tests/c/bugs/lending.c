@@ -49,11 +49,11 @@ static void second_release(void)
     CHECK(xd_memory_view_release(&view));
     CHECK(view.item_desc.components == NULL && view.shape == NULL && view.obj == NULL && view.reserved == NULL);
     CHECK_REFUSED(xd_memory_view_release(&view), "released");
-    CHECK_REFUSED(xd_memory_view_release(&copy), "released before");
+    CHECK_REFUSED(xd_memory_view_release(&copy), "already released");
     CHECK(xd_memory_view_exports(both[k]) == 0);
     /* The copy is not taken for the next view, either. */
     CHECK(xd_memory_view_get(both[k], &other, XD_MEMORY_VIEW_FORMAT));
-    CHECK_REFUSED(xd_memory_view_release(&copy), "released before");
+    CHECK_REFUSED(xd_memory_view_release(&copy), "already released");
     CHECK(xd_memory_view_exports(both[k]) == 1 && xd_memory_view_release(&other) && xd_memory_view_exports(both[k]) == 0);
   }
   CHECK(loud.gets == 2 && loud.releases == 2 && xd_memory_view_unregister(&quiet_class));

@@ -74,7 +74,7 @@ impl ArrowFormat {
     /// assert_eq!(ArrowFormat::parse("g")?, ArrowFormat::Scalar(DType::F64));
     /// assert_eq!(ArrowFormat::parse("w:16")?, ArrowFormat::Scalar(DType::void(16)?));
     /// assert_eq!(ArrowFormat::parse("+w:3")?, ArrowFormat::List(3));
-    /// assert!(ArrowFormat::parse("b").unwrap_err().to_string().contains("eight to a byte"));
+    /// assert!(ArrowFormat::parse("b").unwrap_err().to_string().contains("booleans are bits"));
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn parse(format: &str) -> Result<Self> {
