@@ -312,7 +312,7 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
 
     // The other map of the same file lost the same bytes, but no thread accessed them there.
     let text = spared.fault().unwrap().to_string();
-    assert!(text.contains(&format!("it has {} now", 2 * PAGE)), "{text}");
+    assert!(text.contains(&format!("it has only {} now", 2 * PAGE)), "{text}");
     assert!(other.fault().is_none());
     assert_eq!(other.pin().unwrap().to_vec(), bytes);
 }
@@ -340,7 +340,7 @@ fn a_file_that_ends_within_a_page_is_told_too() {
     assert_eq!(buffer.pin().unwrap().load::<u8>(200).unwrap(), 0);
     let fault = buffer.fault().unwrap();
     assert!(fault.is_io());
-    assert!(fault.to_string().contains("it has 100 now"), "{fault}");
+    assert!(fault.to_string().contains("it has only 100 now"), "{fault}");
 }
 
 #[test]

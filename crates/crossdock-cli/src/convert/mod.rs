@@ -59,8 +59,8 @@ pub(crate) struct Args {
     /// The view to write, as in Python: '::2, ..., .field'.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     at: Option<String>,
-    /// The dtype to write: float32, <f4, uint8, … Floats are rounded to the nearest; any other value
-    /// that does not fit is an error.
+    /// The dtype to write: float32, <f4, uint8, … Floats are rounded to the nearest; any other
+    /// value that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
     /// With --dtype: convert values that do not fit. Fractions are truncated towards zero, dates are

@@ -101,7 +101,7 @@ fn orders_and_alignment_are_told() {
     let single = folder.file("s.npy", npy("'<f8'", false, "()", &3.5f64.to_le_bytes()));
     assert!(inspect(single.to_str().unwrap(), &[]).contains("(), a single element"));
     let empty = folder.file("e.npy", npy("'<f8'", false, "(0, 3)", &[]));
-    assert!(inspect(empty.to_str().unwrap(), &[]).contains("no elements of 8 B, hence no bytes"));
+    assert!(inspect(empty.to_str().unwrap(), &[]).contains("no elements (of 8 B each)"));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn the_tour_tells_its_steps_on_a_terminal() {
     let shown = on_terminal(&arguments, &[]);
     let (progress, rest) = shown.rsplit_once(ERASE).unwrap_or_else(|| panic!("{shown:?}"));
     assert!(progress.contains("of 28 steps done: whole to "), "{shown:?}");
-    assert!(!rest.contains("steps done") && rest.contains("what they copied: 0 bytes"), "{shown:?}");
+    assert!(!rest.contains("steps done") && rest.contains("counted copied bytes: 0 in all"), "{shown:?}");
 }
 
 #[test]

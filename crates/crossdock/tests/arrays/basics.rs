@@ -631,7 +631,7 @@ fn device_memory_is_sliced_and_never_touched() {
     // A registered device would copy one element.
     for error in [array.get([0]).unwrap_err(), array.set([0], 1.0).unwrap_err()] {
         assert!(error.is_unsupported(), "{error}");
-        assert_says(&error, &["nobody copies", "rocm:1"]);
+        assert_says(&error, &["no device copies", "rocm:1"]);
     }
 }
 

@@ -367,7 +367,7 @@ fn what_a_producer_gives_is_held_against_the_request() {
     };
     let refusal = lies(Request::read(), Request::pin());
     assert!(matches!(refusal.reason(), Reason::Unsupported(_)), "{refusal:?}");
-    assert_says(&refusal, &["a Read lease was asked for", "gave a Pin lease"]);
+    assert_says(&refusal, &["a Read lease was requested", "granted a Pin lease"]);
     assert_eq!(refusal.would_copy(), None);
     let refusal = lies(Request::pin().order(Order::ColumnMajor), Request::pin());
     assert!(matches!(refusal.reason(), Reason::Order(Order::ColumnMajor)), "{refusal:?}");

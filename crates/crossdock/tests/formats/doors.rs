@@ -22,7 +22,7 @@ fn the_path_names_the_format_unless_an_option_does() {
         let path = folder.path(name);
         let error = files::save(&path, &ramp([1])).unwrap_err();
         assert!(error.is_unsupported() && !path.exists());
-        assert_says(&error, &[name, "its ending names no format", ".safetensors"]);
+        assert_says(&error, &[name, "its ending is not that of a format", ".safetensors"]);
         SaveOptions::new().format(Format::Npy).save(&path, &ramp([4])).unwrap();
         assert_same(&files::open(&path).unwrap(), &ramp([4]));
     }
@@ -82,7 +82,7 @@ fn an_array_of_a_file_without_names_has_the_empty_one() {
     assert_same(&OpenOptions::new().name("").open(&path).unwrap(), &ramp([3]));
     let error = OpenOptions::new().name("b").open(&path).unwrap_err();
     assert!(error.is_bounds());
-    assert_says(&error, &["a.npy: ", "no array \"b\""]);
+    assert_says(&error, &["a.npy: ", "no array is named \"b\""]);
 }
 
 #[cfg(all(feature = "npz", feature = "safetensors"))]
@@ -95,7 +95,7 @@ fn an_array_is_picked_by_its_name_and_saved_under_that_of_the_file() {
         assert_same(&OpenOptions::new().name("b").open(&path).unwrap(), &ramp([2, 2]));
         let error = OpenOptions::new().name("c").open(&path).unwrap_err();
         assert!(error.is_bounds());
-        assert_says(&error, &["both.", "no array \"c\"", "2 arrays: \"a\", \"b\""]);
+        assert_says(&error, &["both.", "no array is named \"c\"", "2 arrays: \"a\", \"b\""]);
         assert!(files::open(&path).unwrap_err().is_unsupported());
         files::save(&path, &ramp([5])).unwrap();
         assert_eq!(files::open_all(&path).unwrap().names().collect::<Vec<_>>(), ["both"]);
@@ -117,10 +117,10 @@ fn a_format_of_one_array_takes_one_and_options_that_a_format_lacks_are_refused()
     }
     write(SaveOptions::new().order(Order::ColumnMajor), Format::Raw).unwrap();
     for (options, words) in [
-        (SaveOptions::new().order(Order::RowMajor), "an order"),
-        (SaveOptions::new().deflated(true), "deflated"),
+        (SaveOptions::new().order(Order::RowMajor), "an option for the order"),
+        (SaveOptions::new().deflated(true), "an option to deflate"),
         (SaveOptions::new().quality(50), "an option for the quality"),
-        (SaveOptions::new().metadata("k", "v"), "texts"),
+        (SaveOptions::new().metadata("k", "v"), "an option for texts"),
     ] {
         let error = write(options, Format::Npy).unwrap_err();
         assert!(error.is_unsupported());

@@ -85,7 +85,7 @@ fn cases() -> Vec<Case> {
             "header length past the end, version 1.0",
             b"\x93NUMPY\x01\0\xff\xff{}".to_vec(),
             malformed,
-            &["65535 bytes", "2 bytes"],
+            &["65535 bytes", "only 2 follow"],
         ),
         Case(
             "huge header",
@@ -218,10 +218,7 @@ fn each_bad_file_is_told_apart_with_its_numbers() {
             wrong.push(format!("{name}: {fragment:?} is not in: {text}"));
         }
         let said = from_file.to_string().replace(&format!("{}: ", temporary.0.display()), "");
-        assert!(
-            said == text || is_other && said.ends_with("where a .npy file was expected"),
-            "{name}: {said}"
-        );
+        assert!(said == text || is_other && said.ends_with("but a .npy file was expected"), "{name}: {said}");
         if text.contains('\n') || text.len() > 1500 {
             wrong.push(format!("{name}: no one clear sentence: {text}"));
         }
@@ -240,7 +237,7 @@ fn other_formats_are_unsupported_and_named() {
         (b"GIF89a\0\0", "GIF"),
         (b"\x1f\x8b\x08\0", "gzip"),
         (b"\x80\x04\x95", "pickle"),
-        (b"a text", "61 20 74"),
+        (b"a text", "the text \"a text\""),
     ] {
         let temporary = Temporary::with(&format!("format-{}", bytes.len()), bytes);
         let error = crossdock::open(&temporary.0).unwrap_err();

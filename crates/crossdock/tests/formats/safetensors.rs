@@ -151,9 +151,9 @@ fn a_bad_header_is_refused_with_numbers() {
     let cases = [
         (one("U8", "[9]", "[0,9]"), &["0 and 9", "8"][..]),
         (one("U8", "[4]", "[0,4]"), &["4 bytes belong to no tensor"]),
-        (one("U8", "[4]", "[4,8]"), &["hole of 4 bytes"]),
+        (one("U8", "[4]", "[4,8]"), &["gap of 4 bytes"]),
         (one("U8", "[4]", "[8,4]"), &["8 and 4"]),
-        (one("F32", "[3]", "[0,8]"), &["12 bytes", "8 apart"]),
+        (one("F32", "[3]", "[0,8]"), &["12 bytes", "cover 8"]),
         (one("F32", "[4294967296,4294967296]", "[0,8]"), &["4294967296", "exceed the address space"]),
         (one("F32", &format!("[{huge},0,{huge}]"), "[0,0]"), &["\"a\""]),
         (one("U8", "[1e3]", "[0,8]"), &["the header is invalid"]),
@@ -187,7 +187,7 @@ fn a_bad_header_is_refused_with_numbers() {
         assert!(contents.single().unwrap_err().is_unsupported());
     }
     let not_utf8 = [&10u64.to_le_bytes()[..], b"{\"\xff\xfe\":1} ", &[0; 8]].concat();
-    assert_says(&safetensors::from_buffer(buffer(&not_utf8)).unwrap_err(), &["no UTF-8 from its byte 2"]);
+    assert_says(&safetensors::from_buffer(buffer(&not_utf8)).unwrap_err(), &["not UTF-8 from its byte 2"]);
     for (length, words) in
         [(1u64 << 40, "1099511627776"), (100_000_000, "100000000"), (u64::MAX, &huge.to_string())]
     {

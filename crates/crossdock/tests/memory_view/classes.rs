@@ -67,7 +67,7 @@ fn registering_twice_leaves_the_first() {
     let class = class(c"Twice", ptr::null());
     register(&class, &producer!(first, 1)).unwrap();
     let error = register(&class, &producer!(second, 2)).unwrap_err();
-    assert!(error.is_conflict() && error.to_string().contains("Twice has a producer already"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("Twice already has a producer"), "{error}");
     assert_eq!(last_refusal(), Some(error.to_string()));
     assert_eq!(len_of(&class), Some(1));
     assert!(memory_view::unregister(&class) && !memory_view::unregister(&class));
@@ -231,7 +231,7 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
         get(ptr::from_mut(window).cast(), &mut View::EMPTY.clone(), Flags::WRITABLE).unwrap_err()
     };
 
-    let read_only = "the class Inner: WRITABLE asks for elements that may be written";
+    let read_only = "the class Inner: WRITABLE requests writable elements";
     let error = refused(&mut window);
     let text = error.to_string();
     assert!(

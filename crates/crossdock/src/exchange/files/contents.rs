@@ -148,6 +148,9 @@ impl Contents {
         let count = self.entries.len() + self.refused.len();
         let mut text = match count {
             0 => return "the file has no arrays".to_owned(),
+            1 if self.names().all(str::is_empty) && self.refused.is_empty() => {
+                return "the file has one array, which has no name".to_owned();
+            }
             1 => "the file has one array: ".to_owned(),
             _ => format!("the file has {count} arrays: "),
         };

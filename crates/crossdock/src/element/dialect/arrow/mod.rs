@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn what_no_dtype_says_is_refused_by_name() {
         for (format, says) in [
-            ("b", "eight to a byte"),
+            ("b", "booleans are bits"),
             ("tss:+01:00", "+01:00"),
             ("tdD", "32 bits"),
             ("tts", "32 bits"),
@@ -246,15 +246,15 @@ mod tests {
             ("ttn", "time of day"),
             ("tiD", "several units"),
             ("d:9,2", "decimal"),
-            ("n", "nulls"),
-            ("u", "\"u\" do not lie"),
-            ("+l", "\"+l\" do not lie"),
-            ("+us:0,1", "do not lie"),
-            ("", "not known"),
-            ("gg", "not known"),
-            ("+w", "not known"),
-            ("tsx", "not known"),
-            ("\u{e9}", "not known"),
+            ("n", "type null"),
+            ("u", "\"u\" have no fixed width"),
+            ("+l", "\"+l\" have no fixed width"),
+            ("+us:0,1", "no fixed width"),
+            ("", "is unknown"),
+            ("gg", "is unknown"),
+            ("+w", "is unknown"),
+            ("tsx", "is unknown"),
+            ("\u{e9}", "is unknown"),
         ] {
             let error = ArrowFormat::parse(format).unwrap_err();
             assert!(error.to_string().contains(says), "{format}: {error}");

@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn what_no_strides_lead_to_is_refused() {
         let bits = column(DataType::Boolean, 3, vec![5u8].into());
-        assert!(DArray::try_from(&bits).unwrap_err().to_string().contains("eight to a byte"));
+        assert!(DArray::try_from(&bits).unwrap_err().to_string().contains("booleans are bits"));
         let fields = vec![Field::new("a", DataType::Int32, true), Field::new("b", DataType::Int32, true)];
         let both = ArrayData::builder(DataType::Struct(fields.into())).len(24);
         let both = both.add_child_data(counted()).add_child_data(counted()).build().unwrap();
@@ -422,7 +422,10 @@ mod tests {
             (int().len(1).offset(huge).add_buffer(three.clone()), "18446744073709551615"),
             (int().len(huge).add_buffer(three.clone()), "18446744073709551615"),
             (int().len(1), "must have one buffer, but has 0"),
-            (int().len(1).add_buffer(three.clone()).add_buffer(three.clone()), "2 of what"),
+            (
+                int().len(1).add_buffer(three.clone()).add_buffer(three.clone()),
+                "must have one buffer, but has 2",
+            ),
             (int().len(3).add_buffer(three.clone()).nulls(Some(NullBuffer::new_null(2))), "2 bits"),
             (list(2).len(1), "must have one child, but has 0"),
             (list(-2).len(1).add_child_data(counted()), "-2"),

@@ -140,10 +140,10 @@ mod tests {
     fn what_no_dtype_says_is_refused_by_name() {
         let list = Arc::new(Field::new_list_field(DataType::Int8, true));
         for (theirs, says) in [
-            (DataType::Boolean, "eight to a byte"),
+            (DataType::Boolean, "booleans are bits"),
             (DataType::Struct(Fields::from(vec![Field::new("a", DataType::Int8, true)])), "the 1 columns"),
             (DataType::Timestamp(Unit::Second, Some("+01:00".into())), "+01:00"),
-            (DataType::Date32, "Date32 counts in 32 bits"),
+            (DataType::Date32, "Date32 has 32 bits"),
             (DataType::Time32(Unit::Second), "32 bits"),
             (DataType::Time64(Unit::Nanosecond), "time of day"),
             (DataType::Decimal32(9, 2), "Decimal32(9, 2)"),
@@ -154,7 +154,7 @@ mod tests {
             (DataType::Null, "type Null"),
             (DataType::Utf8, "type Utf8"),
             (DataType::BinaryView, "type BinaryView"),
-            (DataType::List(list), "type List do not"),
+            (DataType::List(list), "type List have no fixed width"),
             (DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)), "type Dictionary"),
         ] {
             let error = from_arrow(&theirs).unwrap_err();

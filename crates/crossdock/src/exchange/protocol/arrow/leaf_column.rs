@@ -362,7 +362,7 @@ impl<'a> ArrayPointers<'a> {
         }
         let offset = self.array.offset;
         usize::try_from(offset)
-            .map_err(|_| malformed(format!("its offset is negative: {offset}")))?
+            .map_err(|_| malformed(format!("its offset is {offset}, which is negative")))?
             .checked_add(start)
             .filter(|first| first.checked_add(len).is_some())
             .ok_or_else(|| too_long(start, len))
@@ -370,7 +370,8 @@ impl<'a> ArrayPointers<'a> {
 }
 
 fn length(array: &ArrowArray) -> Result<usize> {
-    usize::try_from(array.length).map_err(|_| malformed(format!("its length is negative: {}", array.length)))
+    usize::try_from(array.length)
+        .map_err(|_| malformed(format!("its length is {}, which is negative", array.length)))
 }
 
 /// A child column.
