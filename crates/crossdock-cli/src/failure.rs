@@ -44,7 +44,7 @@ impl Failure {
 
     /// The file under a map shrank: bytes read from it are not reliable.
     pub(crate) fn shrank(path: &Path, detail: impl fmt::Display) -> Self {
-        Self::distrusted(format_args!("{}: {detail}", terminal::path(&path)))
+        Self::distrusted(format_args!("{}: {detail}", terminal::path(path)))
     }
 
     fn distrusted(what: impl fmt::Display) -> Self {

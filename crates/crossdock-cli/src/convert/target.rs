@@ -34,7 +34,7 @@ impl<'a> Target<'a> {
             return Err(Failure::new(format_args!(
                 "{}: it is a terminal, which cannot show binary data; write to a file or a pipe, or use \
                 --force",
-                terminal::path(&path)
+                terminal::path(path)
             )));
         }
         if let Some(part) = file.part() {
@@ -48,7 +48,7 @@ impl<'a> Target<'a> {
         let through = self.file.written_through().and_then(|file| file.metadata().ok());
         match (through, std::fs::metadata(source)) {
             (Some(through), Ok(source)) if through.is_file() && same(&through, &source) => Err(Failure::new(
-                format_args!("{}: it is also the input; write to another file", terminal::path(&self.path)),
+                format_args!("{}: it is also the input; write to another file", terminal::path(self.path)),
             )),
             _ => Ok(()),
         }

@@ -155,7 +155,7 @@ pub(crate) struct Moved {
 impl TourReport {
     pub(crate) fn new(file: &Path, array: &DArray) -> Self {
         Self {
-            file: terminal::path(&file),
+            file: terminal::path(file),
             dtype: array.dtype().to_string(),
             shape: array.shape().to_vec(),
             strides: array.strides().to_vec(),
