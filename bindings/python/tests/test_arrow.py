@@ -190,7 +190,7 @@ def test_a_column_is_taken_once():
 
     twice = Twice()
     assert crossdock.from_arrow(twice).tolist() == [1, 2, 3]
-    with pytest.raises(BufferError, match="released, or moved"):
+    with pytest.raises(BufferError, match="released or moved"):
         crossdock.from_arrow(twice)
 
 
@@ -420,7 +420,7 @@ def test_what_elements_mean_is_never_dropped(take):
         (polars.Series([1, 2]).cast(polars.Datetime("us", "UTC")), "time zone"),
         (polars.DataFrame({"a": polars.Series([1]).cast(polars.Datetime("us", "Asia/Tokyo"))}), "time zone"),
         (polars.Series(["1.5"]).str.to_decimal(scale=1), "decimal"), (pa.array([1], pa.decimal128(5, 2)), "decimal"),
-        (pa.array([1], pa.time64("ns")), "time of day"), (pa.array([1], pa.time32("s")), "relabel"),
+        (pa.array([1], pa.time64("ns")), "time of day"), (pa.array([1], pa.time32("s")), "view it as int32"),
         (polars.Series([1]).cast(polars.Time), "time of day"),
         (ZONED.dictionary_encode(), "time zone"), (pa.chunked_array([ZONED.dictionary_encode()]), "time zone"),
         (pa.RunEndEncodedArray.from_arrays([1, 2], ZONED), "time zone"),
