@@ -125,7 +125,7 @@ def test_nulls_go_out_by_a_mask():
 def test_memory_that_others_may_write_is_refused_without_a_word():
     theirs = np.arange(3.0)
     ours = crossdock.asarray(theirs)
-    with pytest.raises(BufferError, match=r"another owner that may write it.*frozen"):
+    with pytest.raises(BufferError, match=r"another owner may write the memory.*frozen"):
         ours.__arrow_c_array__()
     frozen = ours.frozen()
     assert frozen.readonly and not ours.readonly and address(pa.array(frozen)) == theirs.ctypes.data
@@ -190,7 +190,7 @@ def test_a_column_is_taken_once():
 
     twice = Twice()
     assert crossdock.from_arrow(twice).tolist() == [1, 2, 3]
-    with pytest.raises(BufferError, match="released, or moved"):
+    with pytest.raises(BufferError, match="released or moved"):
         crossdock.from_arrow(twice)
 
 
@@ -420,7 +420,7 @@ def test_what_elements_mean_is_never_dropped(take):
         (polars.Series([1, 2]).cast(polars.Datetime("us", "UTC")), "time zone"),
         (polars.DataFrame({"a": polars.Series([1]).cast(polars.Datetime("us", "Asia/Tokyo"))}), "time zone"),
         (polars.Series(["1.5"]).str.to_decimal(scale=1), "decimal"), (pa.array([1], pa.decimal128(5, 2)), "decimal"),
-        (pa.array([1], pa.time64("ns")), "time of day"), (pa.array([1], pa.time32("s")), "relabel"),
+        (pa.array([1], pa.time64("ns")), "time of day"), (pa.array([1], pa.time32("s")), "view it as int32"),
         (polars.Series([1]).cast(polars.Time), "time of day"),
         (ZONED.dictionary_encode(), "time zone"), (pa.chunked_array([ZONED.dictionary_encode()]), "time zone"),
         (pa.RunEndEncodedArray.from_arrays([1, 2], ZONED), "time zone"),

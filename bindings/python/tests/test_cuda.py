@@ -336,7 +336,7 @@ def test_interfaces_that_lie_are_refused(changes, kind, words):
 
 def test_memory_of_the_processor_is_not_taken_for_a_devices():
     numbers = (ctypes.c_int32 * 4)()
-    with pytest.raises(BufferError, match="cpu is no place of CUDA"):
+    with pytest.raises(BufferError, match="cpu cannot be exported by CUDA"):
         crossdock.asarray(Told(shape=(4,), typestr="<i4", data=(ctypes.addressof(numbers), False), version=3))
 
 

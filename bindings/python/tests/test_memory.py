@@ -94,9 +94,9 @@ def holders():
         "a slice": (lambda buffer: buffer[1:3], "2 handles"),
         "an array": (lambda buffer: buffer.array("i2"), "2 handles"),
         "asarray": (crossdock.asarray, "2 handles"),
-        "memoryview": (memoryview, r"1 share lease, .*handed out by PEP 3118"),
-        "np.asarray": (np.asarray, r"1 share lease, .*handed out by PEP 3118"),
-        "DLPack": (lambda buffer: np.from_dlpack(buffer.array()), r"1 share lease.*handed out by DLPack"),
+        "memoryview": (memoryview, r"1 share lease, .*exported by PEP 3118"),
+        "np.asarray": (np.asarray, r"1 share lease, .*exported by PEP 3118"),
+        "DLPack": (lambda buffer: np.from_dlpack(buffer.array()), r"1 share lease.*exported by DLPack"),
     }
 
 

@@ -181,7 +181,7 @@ class value {
       case XD_VALUE_UINT:
       case XD_VALUE_BOOL: return static_cast<double>(held_.as.u);
       case XD_VALUE_FLOAT: return held_.as.f;
-      default: throw error(XD_ERROR_VALUE, "a value of kind " + std::to_string(held_.kind) + " is no number");
+      default: throw error(XD_ERROR_VALUE, "a value of kind " + std::to_string(held_.kind) + " is not a number");
     }
   }
 

@@ -71,7 +71,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("a panic without a message");
-    Failure::of_kind(XD_ERROR_INTERNAL, format!("a defect of Crossdock: {text}"))
+    Failure::of_kind(XD_ERROR_INTERNAL, format!("internal error in Crossdock: {text}"))
 }
 
 #[cfg(test)]

@@ -53,8 +53,8 @@ fn kind_of(number: i32) -> Result<LeaseKind> {
         XD_LEASE_SHARE => Ok(LeaseKind::Share),
         XD_LEASE_PIN => Ok(LeaseKind::Pin),
         other => Err(Failure::argument(format!(
-            "the argument `kind` is {other}: it is {XD_LEASE_READ} to read, {XD_LEASE_WRITE} to write, {XD_LEASE_SHARE} to share \
-             or {XD_LEASE_PIN} to pin"
+            "the argument `kind` is {other}; it must be {XD_LEASE_READ} (read), {XD_LEASE_WRITE} (write), \
+            {XD_LEASE_SHARE} (share) or {XD_LEASE_PIN} (pin)"
         ))),
     }
 }

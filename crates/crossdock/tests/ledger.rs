@@ -155,7 +155,7 @@ fn each_protocol_is_named_in_the_list_the_text_and_the_refusal() {
         masked(&error.to_string()),
         "a write lease was refused: 3 share leases (a guard, AGE old; DLPack, AGE old; DLPack, AGE old), \
          2 pin leases (MemoryView, AGE old; shared memory, AGE old) held; \
-         it was handed out by MemoryView, DLPack, shared memory"
+         it was exported by MemoryView, DLPack, shared memory"
     );
     assert_eq!(conflict(&error).holders().len(), 5);
     drop(cases);
@@ -569,7 +569,7 @@ fn forgotten_work_is_listed_and_can_be_ended_by_hand() {
     assert!(event.downcast_ref::<Signal>().unwrap().give_up());
     assert!(buffer.read().unwrap_err().is_device());
     let text = ledger::report().to_string();
-    assert!(text.contains("Signal(failed: the work was given up before it was done)"), "{text}");
+    assert!(text.contains("Signal(failed: the work was dropped before it was done)"), "{text}");
     buffer.settle().unwrap_err();
     assert!(entry_at(buffer.as_ptr()).unwrap().work.is_empty());
     assert_eq!(buffer.read().unwrap()[0], 0);

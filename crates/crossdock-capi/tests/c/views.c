@@ -190,7 +190,7 @@ static void passed_on(void)
   CHECK(strstr(xd_last_refusal(), "[32, 8]") != NULL && strstr(xd_last_refusal(), "the class window: ") == xd_last_refusal());
   CHECK(xd_array_from_object(&on_grid, XD_MEMORY_VIEW_COLUMN_MAJOR, &error) == NULL);
   CHECK_ERROR(XD_ERROR_REFUSED, "the class grid: COLUMN_MAJOR");
-  CHECK_REFUSED(xd_memory_view_get(&on_nothing, &view, XD_MEMORY_VIEW_SIMPLE), "no reason");
+  CHECK_REFUSED(xd_memory_view_get(&on_nothing, &view, XD_MEMORY_VIEW_SIMPLE), "without a reason");
   CHECK(one.gets == one.releases && xd_memory_view_unregister(&window_class) && xd_memory_view_unregister(&grid_class));
 }
 

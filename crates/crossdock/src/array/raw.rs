@@ -171,9 +171,6 @@ impl RawArray {
 /// The error for the buffer of an indirect array.
 #[cold]
 pub(super) fn elsewhere() -> Error {
-    Error::new(
-        Kind::Layout,
-        "the elements lie where a table of pointers leads, so that no one buffer has them",
-    )
-    .advising(Advice::Copy)
+    Error::new(Kind::Layout, "the array follows pointers (suboffsets), so its elements are not in one buffer")
+        .advising(Advice::Copy)
 }

@@ -146,7 +146,10 @@ impl Transfer {
         {
             return Err(Error::new(
                 Kind::Bounds,
-                format!("a copy of {} bytes from {:p} to {:p} overlaps itself", src.nbytes, src.ptr, dst.ptr),
+                format!(
+                    "the source and destination of a copy of {} bytes, at {:p} and {:p}, overlap",
+                    src.nbytes, src.ptr, dst.ptr
+                ),
             ));
         }
         Ok(Self { src, dst })

@@ -243,7 +243,7 @@ fn check(header: &Header, kind: LeaseKind) -> Result<()> {
 
 #[cold]
 fn failed(error: Error) -> Error {
-    error.within("the work that was to write this memory failed")
+    error.within("device work that writes this memory failed")
 }
 
 impl Buffer {

@@ -370,6 +370,22 @@ pub(crate) fn shown(text: &str) -> String {
     safe
 }
 
+/// The text of a system error for a message: without ` (os error 2)`, and in lower case like the rest
+/// of the sentence. The number stays in the source of the [`Error`].
+pub fn system_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let Some(number) = error.raw_os_error() else { return text };
+    let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text);
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        // An abbreviation such as RPC keeps its capitals.
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(text.chars().skip(1)).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// An empty vector with capacity for `len` elements, or an error if they cannot be allocated.
 pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();

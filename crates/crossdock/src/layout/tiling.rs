@@ -99,7 +99,10 @@ impl Layout {
         }
         Err(Error::new(
             Kind::Shape,
-            format!("{what} of shape {tile:?} in an array of rank {}: give one length per axis", self.rank()),
+            format!(
+                "{what} of shape {tile:?} do not match an array of rank {}; give one length per axis",
+                self.rank()
+            ),
         ))
     }
 
@@ -138,7 +141,9 @@ fn windows(
         if wide == 0 || wide > len {
             return Err(Error::new(
                 Kind::Shape,
-                format!("a window of {wide} on axis {axis} of length {len}: from 1 to {len} elements fit"),
+                format!(
+                    "a window of {wide} elements does not fit axis {axis} of length {len}; take 1 to {len}"
+                ),
             ));
         }
         (shape[axis], shape[rank + axis]) = (len - wide + 1, wide);
@@ -159,7 +164,7 @@ fn blocks(
         if wide == 0 || len % wide != 0 {
             return Err(Error::new(
                 Kind::Shape,
-                format!("axis {axis} of length {len} is not a whole number of blocks of {wide}"),
+                format!("the length of axis {axis}, {len}, is not a multiple of the block length {wide}"),
             ));
         }
         (shape[axis], shape[rank + axis]) = (len / wide, wide);
@@ -187,7 +192,8 @@ fn resize(shape: &mut [usize], strides: &mut [isize], itemsize: usize, new: usiz
         return Err(Error::new(
             Kind::Layout,
             format!(
-                "elements of {itemsize} bytes that lie {stride} bytes apart along the last axis are not seen as elements of {new}"
+                "elements of {itemsize} bytes that are {stride} bytes apart along the last axis cannot be \
+                viewed as elements of {new} bytes"
             ),
         )
         .advising(Advice::Copy));
@@ -196,7 +202,10 @@ fn resize(shape: &mut [usize], strides: &mut [isize], itemsize: usize, new: usiz
     if new == 0 || !nbytes.is_multiple_of(new) {
         return Err(Error::new(
             Kind::Shape,
-            format!("the {nbytes} bytes of the last axis are no whole number of elements of {new} bytes"),
+            format!(
+                "the last axis has {nbytes} bytes, which is not a multiple of the new element size, {new} \
+                bytes"
+            ),
         ));
     }
     (*len, *stride) = (nbytes / new, new as isize);

@@ -147,7 +147,11 @@ impl Conflict {
             write!(f, "{separator}{} {}", self.handles(), plural(self.handles(), "handle"))?;
             separator = ", ";
         }
-        if separator.is_empty() { f.write_str("nothing is held by now") } else { f.write_str(" held") }
+        if separator.is_empty() {
+            f.write_str("the holder released it meanwhile; try again")
+        } else {
+            f.write_str(" held")
+        }
     }
 
     /// Writes, in brackets, what the ledger lists of the `count` leases of `kind`.
@@ -192,12 +196,12 @@ impl fmt::Display for ConflictFact<'_> {
             Wanted::Lease(kind) => write!(f, "a {kind} lease was refused: ")?,
             Wanted::Exclusive => f.write_str("exclusive access was refused: ")?,
             Wanted::OnlyHandle => {
-                f.write_str("to be divided or sealed, memory must have one handle and no lease: ")?;
+                f.write_str("memory must have one handle and no lease to be divided or sealed: ")?;
             }
             Wanted::Handle => f.write_str("another handle was refused: ")?,
         }
         if conflict.is_alias_in_the_way() {
-            f.write_str("the memory has another owner that may write it at any time")?;
+            f.write_str("another owner may write the memory at any time")?;
             if conflict.leases().is_some() || conflict.pins() > 0 {
                 f.write_str(", and ")?;
                 conflict.describe_holders(f)?;
@@ -206,10 +210,10 @@ impl fmt::Display for ConflictFact<'_> {
             conflict.describe_holders(f)?;
         }
         if conflict.is_full() {
-            f.write_str(", as many as can be counted")?;
+            f.write_str(", the most that can be counted")?;
         }
         if !conflict.exported.is_empty() {
-            write!(f, "; it was handed out by {}", conflict.exported)?;
+            write!(f, "; it was exported by {}", conflict.exported)?;
         }
         Ok(())
     }
@@ -248,7 +252,7 @@ mod tests {
         let error = buffer.read().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a read lease was refused: 1 share lease held; it was handed out by DLPack, PEP 3118"
+            "a read lease was refused: 1 share lease held; it was exported by DLPack, PEP 3118"
         );
         let conflict: &Conflict = error.source().unwrap().downcast_ref().unwrap();
         assert!(conflict.exported().contains(Protocols::DLPACK));
@@ -257,7 +261,7 @@ mod tests {
         let _other = buffer.clone();
         let error = buffer.as_mut_slice().unwrap_err();
         assert!(
-            error.to_string().ends_with("2 handles held; it was handed out by DLPack, PEP 3118"),
+            error.to_string().ends_with("2 handles held; it was exported by DLPack, PEP 3118"),
             "{error}"
         );
     }

@@ -102,7 +102,7 @@ impl Needs {
     pub(crate) fn check(self, layout: &Layout, flags: &dyn fmt::Display) -> Result<()> {
         if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.indirect) {
             let text = format!(
-                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} without INDIRECT does not permit"
+                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} does not permit"
             );
             return Err(Error::new(Kind::Layout, text).advising(Advice::Copy));
         }
@@ -125,7 +125,8 @@ pub(crate) fn lies_otherwise(layout: &Layout, flags: &dyn fmt::Display, order: &
     Error::new(
         Kind::Layout,
         format!(
-            "{flags} asks for {order} without gaps; shape {:?} with strides {:?} and items of {} bytes lies otherwise",
+            "{flags} requires contiguous {order}; shape {:?} with strides {:?} and items of {} bytes has \
+            another layout",
             layout.shape(),
             layout.strides(),
             layout.itemsize()

@@ -97,10 +97,7 @@ pub fn register<T: Any>(producer: ProducerFn<T>) -> Result<()> {
         return Ok(());
     }
     let name = std::any::type_name::<T>();
-    Err(Error::new(
-        Kind::Conflict,
-        format!("{name} has a producer already, which stays: unregister it before"),
-    ))
+    Err(Error::new(Kind::Conflict, format!("{name} already has a producer; unregister it first")))
 }
 
 /// Removes the producer of a type. Returns whether there was one. Existing views stay valid.

@@ -137,11 +137,14 @@ impl Terms {
             );
         }
         let axis = fractional_axis(layout).unwrap_or_default();
-        Reason::Layout(format!(
-            "{holder} counts strides in elements, and the stride of axis {axis}, {} bytes, is not a multiple of the \
-             {itemsize} bytes of one",
-            layout.strides()[axis]
-        ).into())
+        Reason::Layout(
+            format!(
+                "{holder} counts strides in elements, but the stride of axis {axis}, {} bytes, is not a \
+            multiple of the item size, {itemsize} bytes",
+                layout.strides()[axis]
+            )
+            .into(),
+        )
     }
 }
 

@@ -219,7 +219,7 @@ fn an_element_that_is_no_value_says_so_in_its_place() {
     let texts = DArray::from_buffer(buffer, dtype, layout, 0).unwrap();
     let printed = texts.to_string();
     assert!(
-        printed.starts_with("['a'") && printed.contains("0xd800, which is no Unicode character>"),
+        printed.starts_with("['a'") && printed.contains("0xd800, which is not a Unicode character>"),
         "{printed}"
     );
 }

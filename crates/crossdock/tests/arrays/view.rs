@@ -264,7 +264,7 @@ fn no_copy_is_promised_where_no_more_holders_can_be_counted() {
             Err(error) => break error,
         }
     };
-    assert_says(&full, &[&pins.len().to_string(), "as many as can be counted"]);
+    assert_says(&full, &[&pins.len().to_string(), "the most that can be counted"]);
     let refusal = crossdock::view(&array, Request::pin().copy(CopyPolicy::IfNeeded)).unwrap_err();
     assert!(matches!(refusal.reason(), Reason::Lease(_)), "{refusal:?}");
     assert_eq!(refusal.would_copy(), None, "{refusal}");
@@ -371,7 +371,7 @@ fn what_a_producer_gives_is_held_against_the_request() {
     };
     let refusal = lies(Request::read(), Request::pin());
     assert!(matches!(refusal.reason(), Reason::Unsupported(_)), "{refusal:?}");
-    assert_says(&refusal, &["a read lease was asked for", "gave a pin lease"]);
+    assert_says(&refusal, &["a read lease was requested", "granted a pin lease"]);
     assert_eq!(refusal.would_copy(), None);
     let refusal = lies(Request::pin().order(Order::ColumnMajor), Request::pin());
     assert!(matches!(refusal.reason(), Reason::Order(Order::ColumnMajor)), "{refusal:?}");
@@ -615,7 +615,7 @@ fn a_producer_that_lends_its_own_where_a_copy_was_asked_for_is_refused() {
     let request = || Request::write().copy(CopyPolicy::Always);
     let careless = Careless(Array::from_vec(vec![1, 2, 3], [3]).unwrap());
     let refusal = crossdock::view(&careless, request()).unwrap_err();
-    assert!(refusal.to_string().contains("a copy was asked for"), "{refusal}");
+    assert!(refusal.to_string().contains("a copy was requested"), "{refusal}");
     assert!(careless.0.write().is_ok(), "its lease was given back");
     let empty = Careless(Array::from_vec(vec![], [0]).unwrap());
     assert!(crossdock::view(&empty, request()).is_ok(), "a copy of nothing is one");

@@ -139,7 +139,7 @@ fn reads_by_position_are_short_at_the_end_exact_on_request_and_errors_behind_it(
     }
     let error = reader.read_exact_at(8, 3).unwrap_err();
     assert!(error.is_bounds());
-    assert_eq!(error.to_string(), "3 bytes at byte 8 do not lie within a stream of 10 bytes");
+    assert_eq!(error.to_string(), "3 bytes at byte 8 are out of bounds for a stream of 10 bytes");
     assert_eq!(&room, b"6789", "a refused read writes nothing");
     assert_eq!(reader.position(), 0, "positional reads move nothing");
 }
@@ -465,7 +465,7 @@ fn a_fixed_writer_fills_its_buffer_and_no_more() {
     assert_eq!(writer.write(b"").unwrap(), 0);
     let error = writer.write(b"!").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WriteZero);
-    assert_eq!(error.to_string(), "1 bytes at byte 10 do not lie within a stream of 10 bytes");
+    assert_eq!(error.to_string(), "1 bytes at byte 10 are out of bounds for a stream of 10 bytes");
     assert!(writer.seek(SeekFrom::End(1)).is_err() && writer.seek(SeekFrom::Current(-11)).is_err());
     assert_eq!(writer.position(), 10);
     writer.seek(SeekFrom::Start(4)).unwrap();

@@ -201,7 +201,7 @@ fn partition_is_refused_while_anything_is_held_and_says_what() {
         assert_eq!(found.wanted(), Wanted::OnlyHandle, "{owner}");
         assert_eq!((found.handles(), found.pins()), (2, 1), "{owner}");
         let text =
-            "to be divided or sealed, memory must have one handle and no lease: 1 pin lease, 2 handles held";
+            "memory must have one handle and no lease to be divided or sealed: 1 pin lease, 2 handles held";
         assert_eq!(refused.error.to_string(), text, "{owner}");
         drop((slice, pin));
         assert_eq!(refused.value.partition(&[0..4, 4..8]).unwrap().len(), 2, "{owner}");
@@ -501,7 +501,7 @@ fn forgotten_handles_run_into_an_error_and_never_wrap() {
     assert!(error.is_exhausted(), "{error}");
     assert_eq!((conflict(&error).wanted(), conflict(&error).is_full()), (Wanted::Handle, true));
     assert_eq!(conflict(&error).handles(), made, "the one that was refused is not counted");
-    assert!(error.to_string().contains("8388607 handles held, as many as can be counted"), "{error}");
+    assert!(error.to_string().contains("8388607 handles held, the most that can be counted"), "{error}");
     // Handles of refused requests on other threads do not count, either.
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -27,7 +27,7 @@ fn a_value_of_any_type_is_lent_by_the_producer_that_is_registered_for_it() {
     let twice =
         view::register::<Sound>(|_, request| Err(Refusal::new(request, Reason::Unsupported("no".into()))));
     let error = twice.unwrap_err();
-    assert!(error.is_conflict() && error.to_string().contains("Sound has a producer already"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("Sound already has a producer"), "{error}");
     let lent = view::view_any(&sound as &dyn Any, Request::read()).unwrap();
     assert_eq!((lent.as_slice::<i16>().unwrap(), lent.as_ptr()), (&[1, -2, 3][..], sound.0.as_ptr().cast()));
 

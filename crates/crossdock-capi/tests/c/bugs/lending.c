@@ -49,17 +49,17 @@ static void second_release(void)
     CHECK(xd_memory_view_release(&view));
     CHECK(view.item_desc.components == NULL && view.shape == NULL && view.obj == NULL && view.reserved == NULL);
     CHECK_REFUSED(xd_memory_view_release(&view), "released");
-    CHECK_REFUSED(xd_memory_view_release(&copy), "released before");
+    CHECK_REFUSED(xd_memory_view_release(&copy), "already released");
     CHECK(xd_memory_view_exports(both[k]) == 0);
     /* The copy does not count as the next view, either. */
     CHECK(xd_memory_view_get(both[k], &other, XD_MEMORY_VIEW_FORMAT));
-    CHECK_REFUSED(xd_memory_view_release(&copy), "released before");
+    CHECK_REFUSED(xd_memory_view_release(&copy), "already released");
     CHECK(xd_memory_view_exports(both[k]) == 1 && xd_memory_view_release(&other) && xd_memory_view_exports(both[k]) == 0);
   }
   CHECK(loud.gets == 2 && loud.releases == 2 && xd_memory_view_unregister(&quiet_class));
   xd_memory_view_t by_hand = of_bytes(bytes, 26);
   by_hand.obj = &loud;
-  CHECK_REFUSED(xd_memory_view_release(&by_hand), "not given");
+  CHECK_REFUSED(xd_memory_view_release(&by_hand), "not exported");
   CHECK(loud.releases == 2 && xd_memory_view_exports(&loud) == 0);
 }
 
@@ -100,7 +100,7 @@ static void uninitialised(void)
   view = garbage;
   CHECK_REFUSED(xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE), "not filled in");
   CHECK(memcmp(&view, &garbage, sizeof view) == 0);
-  CHECK_REFUSED(xd_memory_view_release(&view), "not given");
+  CHECK_REFUSED(xd_memory_view_release(&view), "not exported");
   CHECK(memcmp(&view, &garbage, sizeof view) == 0 && xd_memory_view_unregister(&sparing_class));
 }
 

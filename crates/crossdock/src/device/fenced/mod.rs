@@ -210,7 +210,7 @@ impl FencedCore {
         let count_down = |left: u64| left.checked_sub(1);
         match self.failures(operation).fetch_update(Ordering::Relaxed, Ordering::Relaxed, count_down) {
             Ok(1) => Err(Error::device(format!(
-                "{operation:?} on {} failed with error {FAILURE}, as it was told to",
+                "{operation:?} on {} failed with error {FAILURE}, as configured for this test",
                 self.place
             ))),
             _ => Ok(()),

@@ -135,17 +135,19 @@ pub fn from_dlpack(code: u8, bits: u8, lanes: u16, subbyte_padded: bool) -> Resu
         Error::new(Kind::Unsupported, format!("{what}: DLPack type code {code}, {bits} bits, {lanes} lanes"))
     };
     if lanes != 1 {
-        return Err(unsupported(format!("elements of {lanes} lanes are not supported; one lane is")));
+        return Err(unsupported(format!(
+            "elements of {lanes} lanes are not supported, only elements of 1 lane"
+        )));
     }
     match TABLE.iter().find(|(known, width, _)| (*known, *width) == (code, bits)) {
-        Some((.., kind)) if bits < 8 && !subbyte_padded => Err(unsupported(format!(
-            "{kind} packed into parts of bytes is not supported; padded to one byte each it is"
-        ))),
+        Some((.., kind)) if bits < 8 && !subbyte_padded => {
+            Err(unsupported(format!("packed {kind} is not supported, only elements padded to one byte each")))
+        }
         Some((.., kind)) => Ok(Scalar::new(*kind, ByteOrder::NATIVE)?.into()),
         None if TABLE.iter().any(|(known, ..)| *known == code) => {
             Err(unsupported(format!("type code {code} has no width of {bits} bits")))
         }
-        None => Err(unsupported(format!("type code {code} is not known"))),
+        None => Err(unsupported(format!("type code {code} is unknown"))),
     }
 }
 

@@ -214,7 +214,7 @@ fn read_text(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
         let letter = char::from_u32(code).ok_or_else(|| {
             Error::new(
                 Kind::Value,
-                format!("code point {index} of the text is {code:#x}, which is no Unicode character"),
+                format!("code point {index} of the text is {code:#x}, which is not a Unicode character"),
             )
         })?;
         text.push(letter);

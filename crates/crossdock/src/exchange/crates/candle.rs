@@ -112,7 +112,7 @@ impl<T: Element + WithDType, const D: usize> TryFrom<Array<T, D>> for Tensor {
 fn place_of<T: Element, const D: usize>(layout: &Layout) -> Result<(FixedLayout<D>, usize)> {
     let (dims, strides) = (layout.dims(), layout.stride());
     let (Ok(shape), Ok(strides)) = (<[usize; D]>::try_from(dims), <[usize; D]>::try_from(strides)) else {
-        let text = format!("a tensor of shape {dims:?} with strides {strides:?} has not rank {D}");
+        let text = format!("a tensor of shape {dims:?} with strides {strides:?} does not have rank {D}");
         return Err(Error::new(Kind::Shape, text));
     };
     let nbytes = |elements: usize| elements.checked_mul(size_of::<T>()).filter(|&n| n <= isize::MAX as usize);
@@ -167,9 +167,8 @@ fn elsewhere(place: &str) -> Error {
 #[cold]
 fn too_far(layout: &Layout) -> Error {
     let (dims, strides, start) = (layout.dims(), layout.stride(), layout.start_offset());
-    let text = format!(
-        "shape {dims:?} with strides {strides:?} from element {start} on is more than can be addressed"
-    );
+    let text =
+        format!("shape {dims:?} with strides {strides:?} from element {start} on exceeds the address space");
     Error::new(Kind::Overflow, text)
 }
 

@@ -56,7 +56,7 @@ impl TryFrom<DynamicImage> for DArray {
             other => {
                 return Err(Error::new(
                     Kind::Unsupported,
-                    format!("images of {:?} samples are not known here", other.color()),
+                    format!("images of {:?} samples are not supported", other.color()),
                 ));
             }
         })
@@ -78,7 +78,8 @@ impl<'a, T: Element> TryFrom<&'a ArrayRead<T, 3>> for FlatSamples<&'a [T]> {
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "strides {:?} are negative or not whole numbers of samples of {} bytes, which an image counts in",
+                    "strides {:?} are negative or not multiples of the sample size, {} bytes, as an image \
+                    requires",
                     array.strides(),
                     size_of::<T>()
                 ),
@@ -88,7 +89,7 @@ impl<'a, T: Element> TryFrom<&'a ArrayRead<T, 3>> for FlatSamples<&'a [T]> {
         let too_large = || {
             Error::new(
                 Kind::Overflow,
-                format!("{height} × {width} pixels of {channels} channels are more than an image can have"),
+                format!("an image cannot have {height} × {width} pixels of {channels} channels"),
             )
         };
         // The stride of an axis of length 0 or 1 is never used and may have any value.

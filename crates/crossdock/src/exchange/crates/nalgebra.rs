@@ -115,7 +115,7 @@ fn length<N: Dim>(axis: usize, len: usize) -> Result<N> {
     match N::try_to_usize() {
         Some(known) if known != len => Err(Error::new(
             Kind::Shape,
-            format!("axis {axis} has {len} elements, where the type of the matrix has {known}"),
+            format!("axis {axis} has {len} elements, but the matrix type fixes {known}"),
         )),
         _ => Ok(N::from_usize(len)),
     }

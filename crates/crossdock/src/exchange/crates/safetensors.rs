@@ -157,7 +157,7 @@ impl TryFrom<(&Buffer, &TensorView<'_>)> for DArray {
             return Err(Error::new(
                 Kind::Malformed,
                 format!(
-                    "a tensor of shape {:?} has {} bytes in the place of {nbytes}",
+                    "the tensor has {1} bytes, but shape {0:?} takes {nbytes}",
                     tensor.shape(),
                     data.len()
                 ),
@@ -169,8 +169,8 @@ impl TryFrom<(&Buffer, &TensorView<'_>)> for DArray {
             Error::new(
                 Kind::Bounds,
                 format!(
-                    "the {nbytes} bytes of the tensor at {:p} are not within the buffer, which has {} bytes at {:p}: give the buffer that \
-                     it was read from",
+                    "the {nbytes} bytes of the tensor at {:p} are not within the buffer, which has {} bytes \
+                    at {:p}; pass the buffer that the tensor was read from",
                     data.as_ptr(),
                     buffer.nbytes(),
                     buffer.as_ptr()
@@ -198,7 +198,8 @@ impl<'a, T: Element, const D: usize> TryFrom<ArrayView<'a, T, D>> for TensorView
             Error::new(
                 Kind::Layout,
                 format!(
-                    "shape {:?} with strides {:?} is not row-major without gaps, as a tensor is written",
+                    "shape {:?} with strides {:?} is not C-contiguous (row-major), as a tensor file \
+                    requires",
                     view.shape(),
                     view.strides()
                 ),

@@ -122,7 +122,8 @@ impl OpenOptions {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "a {format} file cannot be written in place, since it is compressed or has checksums: open it for reading only"
+                    "a {format} file cannot be written in place, since it is compressed or has checksums; \
+                    open it for reading only"
                 ),
             ));
         }
@@ -137,7 +138,10 @@ impl OpenOptions {
             #[cfg(feature = "jpeg")]
             Format::Jpeg => crate::exchange::files::jpeg::read(buffer, self.limit),
             // No bytes are recognised as a raw file, and `raw` was handled above.
-            _ => Err(Error::new(Kind::Unsupported, format!("a {format} file, which says nothing of itself"))),
+            _ => Err(Error::new(
+                Kind::Unsupported,
+                format!("it is a {format} file, which does not describe its contents"),
+            )),
         }?;
         if self.verified { contents.verified() } else { Ok(contents) }
     }
@@ -148,7 +152,10 @@ fn told(start: &[u8]) -> Result<Format> {
     // The reader of `.npy` files has the best error for an empty file.
     let format = magic::format(start).or(start.is_empty().then_some(Format::Npy));
     format.ok_or_else(|| {
-        let text = format!("not a file of arrays that can be opened here: {}", magic::describe(start));
+        let text = format!(
+            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG): {}",
+            magic::describe(start)
+        );
         Error::new(Kind::Unsupported, text)
     })
 }
@@ -157,9 +164,10 @@ fn told(start: &[u8]) -> Result<Format> {
 /// best error.
 fn expected(format: Format, start: &[u8]) -> Result<Format> {
     match magic::format(start) {
-        Some(other) if other != format => {
-            Err(Error::new(Kind::Unsupported, format!("a {other} file, where a {format} file was expected")))
-        }
+        Some(other) if other != format => Err(Error::new(
+            Kind::Unsupported,
+            format!("it is a {other} file, but a {format} file was expected"),
+        )),
         _ => Ok(format),
     }
 }

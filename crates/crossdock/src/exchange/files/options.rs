@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use crate::buffer::Buffer;
-use crate::error::{Advice, Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result, system_text};
 use crate::exchange::files::contents::LIMIT;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::raw::Description;
@@ -139,8 +139,9 @@ impl OpenOptions {
         if self.mapped {
             return Buffer::map(file, MapOptions::new().writable(self.writable).guarded(self.guarded));
         }
-        let unread =
-            |error: std::io::Error| Error::caused(Kind::Io, format!("it could not be read: {error}"), error);
+        let unread = |error: std::io::Error| {
+            Error::caused(Kind::Io, format!("it could not be read: {}", system_text(&error)), error)
+        };
         let size = file.metadata().map_err(unread)?.len();
         // A file of more bytes than can be addressed fails as out of memory.
         let nbytes = usize::try_from(size).unwrap_or(usize::MAX);

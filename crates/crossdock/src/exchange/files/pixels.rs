@@ -48,7 +48,8 @@ pub(super) fn read(bytes: Buffer, codec: Codec, limit: u64) -> Result<Contents> 
         return Err(Error::new(
             Kind::Malformed,
             format!(
-                "the image lies: {} bytes cannot be one of shape {shape:?}, which takes {nbytes}, but {most} at most",
+                "the image is invalid: shape {shape:?} takes {nbytes} bytes, but {} compressed bytes expand \
+                to at most {most}",
                 picture.bytes.nbytes()
             ),
         ));
@@ -98,7 +99,7 @@ fn samples(decoder: &dyn ImageDecoder) -> Result<(DType, Vec<usize>)> {
         other => {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("images of {other:?} samples are not known here"),
+                format!("images of {other:?} samples are not supported"),
             ));
         }
     };
@@ -118,7 +119,11 @@ impl Samples {
     /// The samples of an array of height × width, or height × width × channels. They are gathered
     /// if they are not contiguous, in native byte order and constant: copies, and counts,
     /// [`DArray::nbytes`] then. `colors` lists the supported numbers of channels and sample types.
-    pub(super) fn of(array: &DArray, colors: &[(usize, ScalarKind, ExtendedColorType)]) -> Result<Self> {
+    pub(super) fn of(
+        array: &DArray,
+        format: Format,
+        colors: &[(usize, ScalarKind, ExtendedColorType)],
+    ) -> Result<Self> {
         let (height, width, channels) = match *array.shape() {
             [height, width] => (height, width, 1),
             [height, width, channels] => (height, width, channels),
@@ -126,7 +131,8 @@ impl Samples {
                 return Err(Error::new(
                     Kind::Shape,
                     format!(
-                        "an array of shape {:?} is no image: that has height, width and channels",
+                        "an array of shape {:?} is not an image, whose axes are height, width and channels; \
+                        slice or reshape it",
                         array.shape()
                     ),
                 ));
@@ -135,18 +141,22 @@ impl Samples {
         let kind = array.dtype().as_scalar().map(|scalar| scalar.kind());
         let known = colors.iter().find(|color| (color.0, Some(color.1)) == (channels, kind));
         let Some(&(.., color)) = known else {
-            let (mut kinds, mut counts): (Vec<String>, Vec<String>) =
-                colors.iter().map(|(channels, kind, _)| (kind.to_string(), channels.to_string())).unzip();
+            let mut kinds: Vec<String> = colors.iter().map(|(_, kind, _)| kind.to_string()).collect();
             kinds.dedup();
+            let mut counts: Vec<usize> = colors.iter().map(|(count, ..)| *count).collect();
             counts.sort_unstable();
             counts.dedup();
+            let counts = match counts[..] {
+                [first, .., last] if last - first + 1 == counts.len() => format!("{first} to {last}"),
+                _ => counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "),
+            };
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "this format stores {} with {} channels; this array is {} with {channels}",
+                    "{format} stores {} with {counts} channels, but this array is {} with {channels} channel{}",
                     kinds.join(" or "),
-                    counts.join(" or "),
                     array.dtype().brief(),
+                    if channels == 1 { "" } else { "s" }
                 ),
             )
             .advising(Advice::CastOrPickChannels));
@@ -155,7 +165,7 @@ impl Samples {
         let (Some(width), Some(height)) = (size(width), size(height)) else {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("an image of {height} x {width} pixels: each must be 1 to {}", u32::MAX),
+                format!("an image cannot have {height} x {width} pixels; each must be 1 to {}", u32::MAX),
             ));
         };
         Ok(Self { bytes: gathered(array)?, width, height, color })

@@ -129,7 +129,7 @@ impl SaveOptions {
         let saved = self.format.or_else(|| Format::named(path)).ok_or_else(|| {
             Error::new(
                 Kind::Unsupported,
-                "its ending names no format: .npy, .npz, .safetensors, .png, .jpg and .raw do",
+                "its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw",
             )
             .advising(Advice::SetFormat)
         });
@@ -180,7 +180,7 @@ impl SaveOptions {
             (Format::Jpeg, [(_, array)]) => crate::exchange::files::jpeg::encode(writer, array, self.quality),
             (Format::Raw, [(_, array)]) => raw::encode(writer, array, self.order.unwrap_or(Order::RowMajor)),
             _ => {
-                let text = format!("{} arrays, where a {format} file holds one", arrays.len());
+                let text = format!("a {format} file holds one array, but {} were given", arrays.len());
                 Err(Error::new(Kind::Unsupported, text))
             }
         }
@@ -189,16 +189,18 @@ impl SaveOptions {
     /// Refuses an option that the format does not have.
     fn check(&self, format: Format) -> Result<()> {
         let options = [
-            ("an order of elements to choose", self.order.is_some(), Format::Raw),
-            ("deflated arrays", self.deflated, Format::Npz),
-            ("a quality", self.quality.is_some(), Format::Jpeg),
-            ("texts beside its arrays", !self.metadata.is_empty(), Format::Safetensors),
+            ("an option for the order of elements", self.order.is_some(), Format::Raw),
+            ("an option to deflate arrays", self.deflated, Format::Npz),
+            ("an option for the quality", self.quality.is_some(), Format::Jpeg),
+            ("an option for texts", !self.metadata.is_empty(), Format::Safetensors),
         ];
         match options.into_iter().find(|&(_, is_set, owner)| is_set && owner != format) {
             None => Ok(()),
             Some((what, _, owner)) => Err(Error::new(
                 Kind::Unsupported,
-                format!("a {format} file does not have {what}, as a {owner} file has: leave the option out"),
+                format!(
+                    "a {format} file does not have {what}, only a {owner} file has; leave the option out"
+                ),
             )),
         }
     }

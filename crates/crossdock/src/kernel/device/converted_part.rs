@@ -83,7 +83,9 @@ fn add(
                 let found = source.fields().iter().find(|field| field.name() == name);
                 let Some(source) = found else {
                     let error = no_field_among(source.fields(), name);
-                    return Err(error.within(format_args!("a record cannot be made of another one")));
+                    return Err(
+                        error.within(format_args!("a record cannot be converted to a different record"))
+                    );
                 };
                 let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
                 let parts =

@@ -111,7 +111,8 @@ fn capacity_of<T: Pod>(layout: AllocLayout) -> Result<usize> {
     let (size, align) = (size_of::<T>(), align_of::<T>());
     if layout.align() != align {
         let text = format!(
-            "the vector's block is aligned to {} bytes, and one of elements aligned to {align} cannot have it",
+            "the vector's memory is aligned to {} bytes, so it cannot become a vector of elements aligned \
+            to {align}",
             layout.align()
         );
         return Err(Error::new(Kind::Alignment, text).advising(Advice::CopyElements));
@@ -120,7 +121,7 @@ fn capacity_of<T: Pod>(layout: AllocLayout) -> Result<usize> {
         Some(capacity) if layout.size().is_multiple_of(size) => Ok(capacity),
         _ => {
             let text = format!(
-                "the vector's block of {} bytes is not a whole number of elements of {size} bytes",
+                "the vector's {} bytes are not a multiple of the element size, {size} bytes",
                 layout.size()
             );
             Err(Error::new(Kind::Bounds, text).advising(Advice::CopyElements))

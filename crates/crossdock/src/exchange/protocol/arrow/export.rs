@@ -157,17 +157,17 @@ fn export_array<A: ExportedStruct>(
 fn check_validity(array: &DArray, options: &ExportOptions) -> Result<(), Reason> {
     let Some(mask) = &options.validity else { return Ok(()) };
     let text = match () {
-        () if *mask.dtype() != DType::BOOL => format!("of {}, and not of truth values", mask.dtype().brief()),
+        () if *mask.dtype() != DType::BOOL => format!("has dtype {}, not bool", mask.dtype().brief()),
         () if mask.shape() != array.shape() => {
-            format!("of shape {:?}, and not {:?}", mask.shape(), array.shape())
+            format!("has shape {:?}, but the array has {:?}", mask.shape(), array.shape())
         }
         () if array.dtype().as_subarray().is_some() => {
-            format!("of elements that are arrays themselves ({})", array.dtype().brief())
+            format!("cannot mark elements that are sub-arrays ({})", array.dtype().brief())
         }
-        () if !array.place().is_host() => format!("that would have to be on {}", array.place()),
+        () if !array.place().is_host() => format!("is in host memory, but the array is on {}", array.place()),
         () => return Ok(()),
     };
-    Err(Reason::Unsupported(format!("which elements are null cannot be told by a mask {text}").into()))
+    Err(Reason::Unsupported(format!("the validity mask {text}").into()))
 }
 
 /// Refuses dates and durations that the CPU cannot read: which of them are null is unknown.
@@ -176,7 +176,7 @@ fn check_times(array: &DArray) -> Result<(), Reason> {
         return Ok(());
     }
     let text = format!(
-        "dates and durations that are not a time (NaT) are null in Arrow, and which are cannot be read on {}",
+        "NaT is null in Arrow, but the CPU cannot read on {} which dates and durations are NaT",
         array.place()
     );
     Err(Reason::Unsupported(Explanation::new(text, Advice::CopyToCpu)))

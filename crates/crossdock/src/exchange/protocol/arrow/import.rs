@@ -134,12 +134,14 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
             let id = array.device_id;
             Place::new(
                 kind,
-                i32::try_from(id).map_err(|_| malformed(format!("it is on {kind} number {id}")))?,
+                i32::try_from(id).map_err(|_| {
+                    malformed(format!("it is on device {id} of kind {kind}, which is out of range"))
+                })?,
             )
         }
     };
     if !place.is_addressed() {
-        return Err(unsupported(format!("on {place}, its buffers are handles and not addresses")));
+        return Err(unsupported(format!("its buffers on {place} are handles, not addresses")));
     }
     Ok(place)
 }
@@ -355,7 +357,7 @@ impl Imported {
             return Err(within(unsupported(text).advising(Advice::TakeColumns)));
         }
         let mut leaves = self.leaves().map_err(within)?;
-        leaves.pop().ok_or_else(|| within(malformed("it has no column of elements")))
+        leaves.pop().ok_or_else(|| within(malformed("it has no column with elements")))
     }
 }
 

@@ -118,7 +118,8 @@ impl ExportOptions {
     pub(super) fn version<M: Managed>(&self) -> Result<DLPackVersion, Reason> {
         match self.max_version {
             Some(most) if M::HAS_FLAGS && most.major < VERSION.major => Err(Reason::Unsupported(format!(
-                "the consumer knows DLPack up to {}.{}, which is before the versioned struct: use the legacy one",
+                "the consumer supports DLPack up to {}.{}, which has no versioned struct; export the legacy \
+                struct",
                 most.major, most.minor
             ).into())),
             Some(most) if most.major == VERSION.major => {
@@ -269,7 +270,7 @@ impl TensorType {
         if padded && !M::HAS_FLAGS {
             return Err(Reason::Unsupported(
                 format!(
-                    "DLPack's legacy struct cannot say that elements of {bits} bits have a byte each: {}",
+                    "DLPack's legacy struct cannot express that elements of {bits} bits are padded to a byte each: {}",
                     array.dtype()
                 )
                 .into(),
@@ -326,7 +327,7 @@ fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
         }
         _ => Err(Reason::Unsupported(
             format!(
-                "on {}, DLPack lends handles and not addresses, and this library has none of this memory",
+                "DLPack exports handles on {}, but Crossdock has no handle of this memory",
                 array.place()
             )
             .into(),

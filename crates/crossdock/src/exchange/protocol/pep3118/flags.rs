@@ -90,14 +90,15 @@ impl Flags {
         needs.check(layout, &self)?;
         let strides = self.contains(Self::STRIDES);
         if !strides && !layout.is_contiguous(Order::RowMajor) {
-            return Err(lies_otherwise(layout, &self, "row-major order (for want of strides)"));
+            return Err(lies_otherwise(layout, &self, "row-major order (no strides were requested)"));
         }
         let (shape, format) = (self.contains(Self::ND), self.contains(Self::FORMAT));
         if format && !shape {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "{self} asks for plain bytes (no shape) and for the format of elements: ask for one of them"
+                    "{self} requests both plain bytes (no shape) and the format of elements; request one of \
+                    them"
                 ),
             ));
         }
