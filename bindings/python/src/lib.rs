@@ -9,6 +9,9 @@
 //! | `object.rs`, `array_type.rs` | the object, and the slots of its type |
 //! | `protocols.rs`, `import.rs` | the order in which protocols are tried; when a copy is made |
 //! | `buffer/export.rs` | exports by the buffer protocol |
+//! | `dtype.rs`, `dtype_object.rs` | dtypes: what is read as one, and the object |
+//! | `functions.rs`, `creation.rs` | the functions of the module |
+//! | `methods.rs`, `axes.rs` | attributes and methods; those that view the axes in another way |
 //! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
 //! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
@@ -20,16 +23,19 @@
 mod arguments;
 mod array_type;
 mod arrow;
+mod axes;
 mod buffer;
 mod capsule;
 mod consumer_state;
 mod convert;
 mod copies;
+mod creation;
 mod detach;
 mod device;
 mod dlpack;
 mod docstrings;
 mod dtype;
+mod dtype_object;
 mod entry;
 mod errors;
 mod exchange;
@@ -74,7 +80,11 @@ mod _crossdock {
     #[pymodule_export]
     use super::arrow::ArrowColumn;
     #[pymodule_export]
+    use super::creation::{arange, empty_like, full_like, ones, ones_like, zeros_like};
+    #[pymodule_export]
     use super::device::devices;
+    #[pymodule_export]
+    use super::dtype_object::DTypeObject;
     #[pymodule_export]
     use super::explain::{_consumers, _judge, _judge_array, _protocols};
     #[pymodule_export]
@@ -103,6 +113,7 @@ mod _crossdock {
         memory::note_type(module.py());
         // Pickles refer to this module, whatever the package's parts are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("Array", array_type::make_type(module.py())?)
     }
 

@@ -2,7 +2,7 @@
 
 use crossdock::DArray;
 
-use crate::dtype::dtype_text;
+use crate::dtype_object::dtype_text;
 
 /// The longest line, as in NumPy's texts, and the number of elements above which the middle is left
 /// out.

@@ -43,7 +43,7 @@ def ask(thing: object) -> Offer | None:
 def is_believed(thing: object) -> bool:
     """Whether the fields that a format names make up an item; so it is also where the format cannot be read."""
     try:
-        return not asarray(thing).dtype.startswith("|V")
+        return not str(asarray(thing).dtype).startswith("|V")
     except Exception:
         return True
 
