@@ -141,6 +141,8 @@ fn floats(start: f64, stop: f64, step: f64) -> PyResult<DArray> {
             "no numbers lead from {start} to {stop} in steps of {step}"
         )));
     }
+    // The distance of the first two numbers, as NumPy counts.
+    let step = (start + step) - start;
     numbers::<f64>(len.max(0.0) as usize, |index| start + index as f64 * step)
 }
 

@@ -76,6 +76,8 @@ impl DTypeObject {
             None | Some(ScalarKind::Void(_)) => "void",
             Some(ScalarKind::Bytes(_)) => "bytes",
             Some(ScalarKind::Text(_)) => "str",
+            Some(ScalarKind::LongDouble) => "float",
+            Some(ScalarKind::ComplexLongDouble) => "complex",
             Some(_) => return dtype_text(&self.0.with_byte_order(ByteOrder::NATIVE)),
         };
         match self.0.itemsize() {
@@ -94,7 +96,8 @@ impl DTypeObject {
             Some(Bool) => 'b',
             Some(Int8 | Int16 | Int32 | Int64) => 'i',
             Some(UInt8 | UInt16 | UInt32 | UInt64) => 'u',
-            Some(Float16 | Float32 | Float64 | LongDouble) => 'f',
+            // `ml_dtypes` counts one of the narrow floats as one of NumPy's.
+            Some(Float16 | Float32 | Float64 | LongDouble | Float8E5M2) => 'f',
             Some(Complex64 | Complex128 | ComplexLongDouble) => 'c',
             Some(DateTime(_)) => 'M',
             Some(TimeDelta(_)) => 'm',
