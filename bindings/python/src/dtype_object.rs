@@ -2,7 +2,7 @@
 
 use crossdock::bindings::dialect::typestr;
 use crossdock::element::{ByteOrder, DType, ScalarKind, TimeUnit};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
@@ -86,9 +86,11 @@ impl DTypeObject {
         }
     }
 
-    /// The letter of NumPy's kinds: ``'b'`` truth values, ``'i'`` and ``'u'`` integers, ``'f'``
-    /// floats, ``'c'`` complex numbers, ``'M'`` and ``'m'`` times, ``'S'`` and ``'U'`` text,
-    /// ``'V'`` records, and what NumPy does not have, such as bfloat16.
+    /// The letter of NumPy's kinds.
+    ///
+    /// ``'b'`` truth values, ``'i'`` and ``'u'`` integers, ``'f'`` floats, ``'c'`` complex numbers,
+    /// ``'M'`` and ``'m'`` times, ``'S'`` and ``'U'`` text, ``'V'`` records and dtypes that NumPy
+    /// lacks, such as bfloat16.
     #[getter]
     fn kind(&self) -> char {
         use ScalarKind::*;
@@ -157,8 +159,9 @@ impl DTypeObject {
         self.0.alignment()
     }
 
-    /// ``'='`` for the machine's byte order, ``'<'`` or ``'>'`` for another one, ``'|'`` where there
-    /// is none.
+    /// The byte order as NumPy marks it.
+    ///
+    /// ``'='`` for the machine's, ``'<'`` or ``'>'`` for another one, ``'|'`` where there is none.
     #[getter]
     fn byteorder(&self) -> char {
         match (self.0.as_scalar(), self.0.byte_order()) {
@@ -187,8 +190,9 @@ impl DTypeObject {
         record.map(|record| PyTuple::new(py, record.fields().iter().map(|field| field.name()))).transpose()
     }
 
-    /// The fields of a record: names, each with the dtype and the offset in bytes (and the title,
-    /// if there is one). Otherwise None.
+    /// The fields of a record, otherwise None.
+    ///
+    /// Names, each with the dtype and the offset in bytes (and the title, if there is one).
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(record) = self.0.as_record() else { return Ok(None) };
@@ -253,9 +257,17 @@ impl DTypeObject {
         numpy::dtype(py, &self.0)
     }
 
-    /// The dtype of a field.
-    fn __getitem__(&self, name: &str) -> PyResult<Self> {
-        match self.0.field(name) {
+    /// The dtype of a field, by its name or its position.
+    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let fields = self.0.as_record().map_or(&[][..], |record| record.fields());
+        if let Ok(position) = key.extract::<isize>() {
+            let from_start = if position < 0 { position + fields.len().cast_signed() } else { position };
+            let field = usize::try_from(from_start).ok().and_then(|index| fields.get(index));
+            let missing = || PyIndexError::new_err(format!("field {position} of {}", fields.len()));
+            return field.map(|field| Self(field.dtype().clone())).ok_or_else(missing);
+        }
+        let name: String = key.extract()?;
+        match self.0.field(&name) {
             Some(field) => Ok(Self(field.dtype().clone())),
             None => Err(PyKeyError::new_err(format!("{} has no field {name:?}", dtype_text(&self.0)))),
         }

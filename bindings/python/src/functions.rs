@@ -1,7 +1,5 @@
 //! The module's functions that create arrays.
 
-use std::path::PathBuf;
-
 use crossdock::DArray;
 use crossdock::array::{ArrayOptions, CopyPolicy};
 use crossdock::buffer::Buffer;
@@ -315,35 +313,6 @@ pub(crate) fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResul
     let place = device.map_or(Ok(Place::CPU), device::place_of)?;
     device::memory_at(place)?;
     Ok(ArrayOptions::new().order(shape::order(order)?).place(place))
-}
-
-/// The only array of a file, read-only.
-///
-/// It is mapped if the file stores plain elements, and decoded otherwise.
-///
-/// Parameters
-/// ----------
-/// path : str or os.PathLike
-///     A ``.npy``, ``.npz``, ``.safetensors``, PNG or JPEG file, identified by its first bytes.
-///
-/// Returns
-/// -------
-/// Array
-///
-/// Examples
-/// --------
-/// >>> import crossdock, pathlib, tempfile
-/// >>> with tempfile.TemporaryDirectory() as folder:
-/// ...     path = pathlib.Path(folder, 'three.npy')
-/// ...     header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}".ljust(117) + '\n'
-/// ...     _ = path.write_bytes(b'\x93NUMPY\x01\x00v\x00' + header.encode() + b'abc')
-/// ...     crossdock.open(path).tolist()
-/// [97, 98, 99]
-#[pyfunction]
-#[pyo3(signature = (path, /))]
-pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-    let _attached = attached(py);
-    wrap(py, crossdock::open(path).raise()?)
 }
 
 /// An array on memory at an address. The address cannot be checked.

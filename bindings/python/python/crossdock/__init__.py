@@ -7,6 +7,7 @@
 """
 
 from ._crossdock import (
+    Archive,
     Array,
     ArrowColumn,
     Buffer,
@@ -30,6 +31,7 @@ from ._crossdock import (
     ones_like,
     open,
     register_numpy_dtypes,
+    save,
     shared,
     to_arrow,
     zeros,
@@ -37,6 +39,7 @@ from ._crossdock import (
 )
 
 __all__ = [
+    "Archive",
     "Array",
     "ArrowColumn",
     "Buffer",
@@ -59,6 +62,7 @@ __all__ = [
     "ones_like",
     "open",
     "register_numpy_dtypes",
+    "save",
     "shared",
     "to_arrow",
     "zeros",

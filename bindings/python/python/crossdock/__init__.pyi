@@ -1,7 +1,8 @@
 """Share n-dimensional arrays between libraries without copying them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike
+from pathlib import Path
 from types import EllipsisType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final, overload, type_check_only
 
@@ -11,6 +12,7 @@ from typing_extensions import Buffer as _Buffer
 from ._explain import Explanation as _Explanation
 
 __all__ = [
+    "Archive",
     "Array",
     "ArrowColumn",
     "Buffer",
@@ -33,6 +35,7 @@ __all__ = [
     "ones_like",
     "open",
     "register_numpy_dtypes",
+    "save",
     "shared",
     "to_arrow",
     "zeros",
@@ -40,6 +43,9 @@ __all__ = [
 ]
 
 __version__: str
+
+class _File(Protocol):
+    def fileno(self) -> int: ...
 
 class _SupportsDLPack(Protocol):
     def __dlpack__(self, **kwargs: Any) -> Any: ...
@@ -314,6 +320,30 @@ class _Ledger:
     def __iter__(self) -> Iterator[_LedgerEntry]: ...
 
 @final
+class Archive(Mapping[str, Array]):
+    """The arrays of a file by name."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def format(self) -> Literal["npz", "safetensors"]: ...
+    @property
+    def metadata(self) -> dict[str, str]: ...
+    @property
+    def refused(self) -> dict[str, str]: ...
+    def keys(self, prefix: str = "", /) -> list[str]: ...  # type: ignore[override]
+    def values(self) -> list[Array]: ...  # type: ignore[override]
+    def items(self) -> list[tuple[str, Array]]: ...  # type: ignore[override]
+    def get(self, name: str, default: Any = None, /) -> Any: ...
+    def describe(self, name: str) -> tuple[dtype, tuple[int, ...]]: ...
+    def __getitem__(self, name: str, /) -> Array: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __enter__(self) -> Archive: ...
+    def __exit__(self, kind: Any, error: Any, trace: Any, /) -> None: ...
+
+@final
 class ArrowColumn:
     """An array as a column of Arrow's, with what the array itself cannot say."""
 
@@ -357,7 +387,38 @@ def ones_like(obj: Any, /, *, dtype: _DType | None = None, device: _Device | Non
 def full_like(
     obj: Any, /, value: Any, *, dtype: _DType | None = None, device: _Device | None = None
 ) -> Array: ...
-def open(path: str | PathLike[str], /) -> Array: ...
+@overload
+def open(
+    path: str | PathLike[str] | _File,
+    /,
+    *,
+    name: None = None,
+    mode: Literal["r", "r+", "c"] = "r",
+    dtype: None = None,
+    shape: _Shape | None = None,
+    offset: int = 0,
+    order: _Order = "C",
+) -> Any: ...
+@overload
+def open(
+    path: str | PathLike[str] | _File,
+    /,
+    *,
+    name: str | None = None,
+    mode: Literal["r", "r+", "c"] = "r",
+    dtype: _DType | None = None,
+    shape: _Shape | None = None,
+    offset: int = 0,
+    order: _Order = "C",
+) -> Array: ...
+def save(
+    path: str | PathLike[str],
+    obj: Any,
+    /,
+    *,
+    compress: bool = False,
+    metadata: dict[str, str] | None = None,
+) -> None: ...
 def from_address(
     address: int,
     nbytes: int,
