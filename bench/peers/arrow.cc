@@ -1,9 +1,9 @@
 // Arrow C++ as a peer of the benchmarks: loops over its public interface, for `bench/src/arrow.rs`, which finds them
 // through the table at the end.
 //
-// Each function does its operation `count` times with no call from outside in between, and returns the sum of numbers
-// that depend on what was made; where an operation fails, its number is missing, and the caller's check notices.
-// Nothing is thrown over the border: `noexcept` ends the program.
+// Each function does its operation `count` times with no foreign call in between, and returns the sum of numbers
+// that depend on the results. If an operation fails, its number is missing, which the caller detects.
+// Functions never throw to the caller: `noexcept` ends the program.
 
 #include <atomic>
 #include <cstdint>
@@ -62,7 +62,7 @@ uint64_t allocate_write(uint64_t count, uint64_t nbytes) noexcept {
   return sum;
 }
 
-// What the default pool counts as allocated.
+// The default pool's count of allocated bytes.
 uint64_t live() noexcept { return static_cast<uint64_t>(default_pool()->bytes_allocated()); }
 
 // Allocates a written buffer that is never freed.

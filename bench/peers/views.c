@@ -1,5 +1,5 @@
-// Loops over MemoryView's functions, as the original names them. Compiled twice: with Ruby's header, as an extension of Ruby; and
-// with Crossdock's, which gives its own functions those names. `cargo xtask bench` does both.
+// Loops over MemoryView's functions by Ruby's names. Compiled twice: with Ruby's header, as an extension of Ruby, and with
+// Crossdock's header, which defines the same names. `cargo xtask bench` does both.
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void free_components(rb_memory_view_item_component_t *components, size_t 
 
 #define LENGTH 100
 
-// ===== the smallest producer that there can be
+// ===== the smallest possible producer
 
 struct source {
   const char *format;
@@ -137,7 +137,7 @@ static void make_objects(void) {
 }
 #endif
 
-// ===== the loops: each returns the sum of its answers
+// ===== the loops: each returns the sum of its results
 
 static uint64_t get_and_release(uint64_t count, object_t object) {
   uint64_t sum = 0;
@@ -176,7 +176,7 @@ static uint64_t parse(uint64_t count, const char *format) {
 }
 
 #ifndef BESIDE_RUBY
-// What Crossdock has beside: arrays of its own as objects, and items without a value between.
+// Crossdock's additions: arrays as objects, and items without an intermediate value.
 
 static xd_array_t *array_of_d(void) {
   const ssize_t axis[] = {LENGTH};
@@ -186,7 +186,7 @@ static xd_array_t *array_of_d(void) {
   return array;
 }
 
-// Each thread has an array of its own, for as long as the program runs.
+// Each thread has its own array until the program ends.
 static uint64_t get_and_release_array(uint64_t count) {
   static _Thread_local xd_array_t *array;
   if (!array) array = array_of_d();

@@ -1,4 +1,4 @@
-# Asked over a pipe for loops of `views.c`, as an extension of Ruby: "name count" is answered by nanoseconds and the sum.
+# Runs loops of `views.c`, as an extension of Ruby, on request over a pipe: "name count" returns nanoseconds and the sum.
 
 require ARGV.fetch(0)
 

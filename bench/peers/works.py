@@ -1,8 +1,9 @@
-"""NumPy's side of the works. Asked over a pipe for each sample, so that the rounds meet it, too; it holds the clock itself.
+"""NumPy's part of the kernel benchmarks. Receives a request over a pipe for each sample, so that it takes part in the rounds, and
+measures the time itself.
 
-The one argument says what is done, in JSON: a base in a file and a view of it, the target's dtype, a file with what must come
-out, and the operation. The first line of the answer is `ready`, or why not. Then each line asks for so many repetitions and is
-answered with nanoseconds; `?` asks whether the target is what it should be.
+The only argument is JSON: a base in a file and a view of it, the target's dtype, a file with the expected result, and the
+operation. The first line of output is `ready`, or the reason why not. Then each input line is a number of repetitions, and the
+output is nanoseconds; `?` asks whether the target has the expected result.
 """
 
 import ast
@@ -35,7 +36,7 @@ def work(question):
         target.fill(element)
 
     def new():
-        result[0] = None  # The memory of the one before is free again.
+        result[0] = None  # The memory of the previous target is free again.
         result[0] = source.astype(into, order="C", copy=True)
 
     operation = {"assign": assign, "fill": fill, "new": new}[question["operation"]]

@@ -1,4 +1,4 @@
-//! What single elements, rows and views cost.
+//! The cost of single elements, rows and views.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub(crate) const MEASURES: &[Measure] = &[
 
 const ARC: &str = "Arc::clone + drop";
 
-/// Adds up all elements, found by index. Floats are added in the order in which they are found, so
-/// that no compiler can vectorise it.
+/// Adds up all elements by index. Floats are added in index order, so that no compiler can
+/// vectorise the loop.
 fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     const PEER: &str = "raw pointer";
     const SIDE: usize = 1024;
@@ -51,8 +51,7 @@ fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             PEER,
             answer,
             by_index!(view.as_ptr(), |a, i, j| {
-                // SAFETY: the element is one of the array's, which is constant while the guard is
-                // there.
+                // SAFETY: the element is in the array, which is constant while the guard exists.
                 unsafe { a.wrapping_add(i * SIDE + j).read() }
             }),
         ),
@@ -73,8 +72,8 @@ fn index(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     harness::measure("sum of 1024 x 1024 f32 by index", Scale::gigabytes(SIDE * SIDE * 4), &[PEER], cases)
 }
 
-/// Adds up all elements, row by row. Integers may be added several at a time, and are where the
-/// compiler sees that they lie side by side.
+/// Adds up all elements, row by row. Integers may be added several at a time, if the compiler
+/// proves that they are adjacent.
 fn rows(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     const PEER: &str = "slices";
     const SIDE: usize = 256;
@@ -86,7 +85,7 @@ fn rows(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let view = guard.view();
     let cases = vec![
         Case::new(PEER, answer, || {
-            // An array's rows are as long as it says when it runs, and so are these.
+            // The length of an array's rows is known at run time only; so is the length of these.
             let rows = black_box(&values).chunks_exact(black_box(SIDE));
             rows.fold(0u32, |sum, row| sum.wrapping_add(row.iter().fold(0, |sum, &x| sum.wrapping_add(x))))
                 as usize
@@ -109,7 +108,7 @@ fn rows(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     harness::measure("sum of 256 x 256 u32 row by row", Scale::gigabytes(SIDE * SIDE * 4), &[PEER], cases)
 }
 
-/// One element whose place, and in a dynamic array whose type, is known at run time only.
+/// One element whose index, and in a dynamic array whose type, is known at run time only.
 fn element(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let arc = Arc::new(41usize);
     let array = Array::from_vec((0..4096).collect::<Vec<u16>>(), [16, 16, 16])?;

@@ -1,6 +1,6 @@
 //! Arrow C++ from the pyarrow wheel, behind the functions of `bench/peers/arrow.cc`.
 //!
-//! Loaded at run time, so that building the workspace needs neither the wheel nor a C++ compiler.
+//! Loaded at run time, so that the workspace builds without the wheel and without a C++ compiler.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::AtomicUsize;
@@ -9,11 +9,11 @@ use libloading::Library;
 
 use crate::Result;
 
-/// The environment variable that says where the built peer is.
+/// The environment variable with the path of the built peer.
 pub(crate) const LIBRARY: &str = "CROSSDOCK_BENCH_ARROW";
 
-/// The table at the end of `peers/arrow.cc`, field by field. A function that takes no pointers may
-/// be given any numbers.
+/// The table at the end of `peers/arrow.cc`, field by field. Functions without pointer parameters
+/// accept any numbers.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Functions {
@@ -38,7 +38,7 @@ struct Functions {
 /// The peer.
 pub(crate) struct Arrow {
     functions: Functions,
-    /// Where the functions are.
+    /// The address of the functions.
     _library: Library,
 }
 
@@ -56,17 +56,16 @@ impl Arrow {
     pub(crate) fn load() -> Result<Option<Self>> {
         let Some(path) = std::env::var_os(LIBRARY) else { return Ok(None) };
         let failed = |error: libloading::Error| format!("{}: {error}", path.display());
-        // SAFETY: the initialisers of Arrow C++ and of the C++ runtime, which expect nothing of the
-        // program.
+        // SAFETY: the initialisers of Arrow C++ and of the C++ runtime have no preconditions.
         let library = unsafe { Library::new(&path) }.map_err(failed)?;
-        // SAFETY: what `peers/arrow.cc` calls so is a constant `Functions`.
+        // SAFETY: the symbol in `peers/arrow.cc` is a constant `Functions`.
         let table = unsafe { library.get::<*const Functions>(b"crossdock_bench_arrow\0") }.map_err(failed)?;
-        // SAFETY: the table begins with its size, whatever follows.
+        // SAFETY: the table begins with its size, in every version.
         let nbytes = unsafe { table.cast::<usize>().read() };
         if nbytes != size_of::<Functions>() {
             return Err(format!("{}: not of this checkout", path.display()).into());
         }
-        // SAFETY: of the size that is expected, and constant.
+        // SAFETY: the size is the expected one, and the table is constant.
         let functions = unsafe { table.read() };
         Ok(Some(Self { functions, _library: library }))
     }
@@ -74,52 +73,52 @@ impl Arrow {
     /// Its version, and the allocator behind its default pool.
     pub(crate) fn version(&self) -> String {
         let text = (self.functions.version)();
-        // SAFETY: a string of the library, which is loaded.
+        // SAFETY: a C string of the loaded library.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 
-    /// Allocates and frees; the answer of each is 1, if it is aligned to 64 bytes.
+    /// Allocates and frees; the result of each is 1 if it is aligned to 64 bytes.
     pub(crate) fn allocate(&self, count: usize, nbytes: usize) -> usize {
         (self.functions.allocate)(count, nbytes)
     }
 
-    /// A pool that refuses what would take the default pool above `limit` bytes.
+    /// A pool that refuses allocations beyond `limit` bytes in the default pool.
     pub(crate) fn capped(&self, limit: usize) -> Capped {
         Capped((self.functions.capped)(limit))
     }
 
-    /// As [`Arrow::allocate`].
+    /// Like [`Arrow::allocate`].
     pub(crate) fn allocate_capped(&self, count: usize, nbytes: usize, pool: Capped) -> usize {
         // SAFETY: a capped pool.
         unsafe { (self.functions.allocate_capped)(count, nbytes, pool.0) }
     }
 
-    /// Allocates, fills with sevens and frees; the answer of each is the last byte.
+    /// Allocates, fills with sevens and frees; the result of each is the last byte.
     pub(crate) fn allocate_write(&self, count: usize, nbytes: usize) -> usize {
         (self.functions.allocate_write)(count, nbytes)
     }
 
-    /// What the default pool counts as allocated.
+    /// The default pool's count of allocated bytes.
     pub(crate) fn live(&self) -> usize {
         (self.functions.live)()
     }
 
-    /// Allocates and fills with sevens what is never freed; the answer is the last byte.
+    /// Allocates memory that is never freed and fills it with sevens; the result is the last byte.
     pub(crate) fn keep(&self, nbytes: usize) -> usize {
         (self.functions.keep)(nbytes)
     }
 
-    /// The answer of each is 41.
+    /// The result of each is 41.
     pub(crate) fn copy_shared_ptr(&self, count: usize) -> usize {
         (self.functions.copy_shared_ptr)(count)
     }
 
-    /// The answer of each is the length of the slice.
+    /// The result of each is the length of the slice.
     pub(crate) fn slice(&self, count: usize, nbytes: usize, offset: usize, length: usize) -> usize {
         (self.functions.slice)(count, nbytes, offset, length)
     }
 
-    /// Appends to `nbytes` bytes; the answer of each is their number and the last of them.
+    /// Appends up to `nbytes` bytes; the result of each is their number and the last byte.
     pub(crate) fn append(&self, count: usize, chunk: &[u8], nbytes: usize) -> usize {
         // SAFETY: the chunk has that many bytes.
         unsafe { (self.functions.append)(count, chunk.as_ptr(), chunk.len(), nbytes) }
@@ -128,25 +127,25 @@ impl Arrow {
     /// The digits of `bytes`.
     pub(crate) fn hex_once(&self, bytes: &[u8]) -> Vec<u8> {
         let mut digits = vec![0u8; 2 * bytes.len()];
-        // SAFETY: there is room for two digits of each byte.
+        // SAFETY: the output has room for two digits of each byte.
         let length = unsafe { (self.functions.hex_once)(bytes.as_ptr(), bytes.len(), digits.as_mut_ptr()) };
         assert_eq!(length, digits.len(), "two digits for each byte");
         digits
     }
 
-    /// The answer of each is the number of digits and the last of them.
+    /// The result of each is the number of digits and the last digit.
     pub(crate) fn hex(&self, count: usize, bytes: &[u8]) -> usize {
         // SAFETY: there are that many bytes.
         unsafe { (self.functions.hex)(count, bytes.as_ptr(), bytes.len()) }
     }
 
-    /// The answer of each is the number of bytes and the last of them.
+    /// The result of each is the number of bytes and the last byte.
     pub(crate) fn copy(&self, count: usize, bytes: &[u8]) -> usize {
         // SAFETY: there are that many bytes.
         unsafe { (self.functions.copy)(count, bytes.as_ptr(), bytes.len()) }
     }
 
-    /// The answer of each is 1 where they are equal.
+    /// The result of each is 1 if they are equal.
     pub(crate) fn equals(&self, count: usize, left: &[u8], right: &[u8]) -> usize {
         assert_eq!(left.len(), right.len(), "the comparison is of the same number of bytes");
         // SAFETY: both have that many bytes.

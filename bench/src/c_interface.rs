@@ -1,4 +1,4 @@
-//! MemoryView through the C interface, beside the original in a process of Ruby: the same C loops,
+//! MemoryView through the C interface, beside Ruby's own in a Ruby process: the same C loops,
 //! compiled with either header (`bench/peers/views.c`).
 
 use std::cell::RefCell;
@@ -20,17 +20,17 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { group: "c", name: "c-formats", run: formats },
 ];
 
-/// The environment variables that say where the loops are: compiled with our header, and as an
-/// extension of Ruby.
+/// The environment variables with the paths of the loops: compiled with Crossdock's header, and as
+/// a Ruby extension.
 const OURS: &str = "CROSSDOCK_BENCH_VIEWS";
 const RUBYS: &str = "CROSSDOCK_BENCH_RUBY_VIEWS";
 
-/// Answers for Ruby.
+/// Serves the loops in Ruby.
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/views.rb");
 
 const PEER: &str = "Arc::clone + drop";
 
-/// Who is there.
+/// The available peers.
 pub(crate) fn peer() -> String {
     match (std::env::var_os(OURS), std::env::var_os(RUBYS)) {
         (None, _) => format!("no C loops ({OURS} is not set: type `cargo xtask bench`)"),
@@ -47,10 +47,10 @@ struct Functions {
     run: unsafe extern "C" fn(*const c_char, u64) -> u64,
 }
 
-/// The loops, compiled with our header.
+/// The loops, compiled with Crossdock's header.
 struct Loops {
     run: unsafe extern "C" fn(*const c_char, u64) -> u64,
-    /// Where they are.
+    /// Their address.
     _library: Library,
 }
 
@@ -58,9 +58,9 @@ impl Loops {
     fn load() -> Result<Self> {
         let path: OsString = std::env::var_os(OURS).ok_or_else(peer)?;
         let failed = |error: libloading::Error| format!("{}: {error}", path.display());
-        // SAFETY: the initialisers of our own library, which expect nothing of the program.
+        // SAFETY: the initialisers of Crossdock's library have no preconditions.
         let library = unsafe { Library::new(&path) }.map_err(failed)?;
-        // SAFETY: what `peers/views.c` calls so is a constant `Functions`.
+        // SAFETY: the symbol in `peers/views.c` is a constant `Functions`.
         let table = unsafe { library.get::<*const Functions>(b"crossdock_bench_views\0") }.map_err(failed)?;
         // SAFETY: `peers/views.c` defines that symbol as a constant of this type, and the library
         // stays loaded in `_library`.
@@ -69,21 +69,21 @@ impl Loops {
         Ok(Self { run, _library: library })
     }
 
-    /// Runs a loop so many times, and gives the sum of the answers.
+    /// Runs a loop `count` times, and returns the sum of the results.
     fn run(&self, name: &CStr, count: usize) -> usize {
         // SAFETY: a C string.
         unsafe { (self.run)(name.as_ptr(), count as u64) as usize }
     }
 }
 
-/// The loops in a process of Ruby, if there is one.
+/// The loops in a Ruby process, if there is one.
 fn ruby() -> Result<Option<RefCell<Companion>>> {
     let Some(extension) = std::env::var_os(RUBYS) else { return Ok(None) };
     let companion = Companion::start(Command::new("ruby").arg(SERVER).arg(extension))?;
     Ok(Some(RefCell::new(companion)))
 }
 
-/// The original's loop of a name.
+/// Ruby's loop of a name.
 fn original<'a>(case: &'static str, ruby: &'a RefCell<Companion>, name: &'a str, answer: usize) -> Case<'a> {
     Case::timed(case, answer, move |count| {
         ruby.borrow_mut().ask(&format!("{name} {count}")).expect("Ruby answers")

@@ -1,8 +1,8 @@
-//! Loops in another process: one whose global allocator is another one, which is a program's
-//! choice, made once; or one that is an interpreter.
+//! Loops in another process: with another global allocator, which a program chooses once, or in an
+//! interpreter.
 //!
-//! The benchmark asks over a pipe for each sample, so that the rounds meet the companion's loops,
-//! too; the companion takes the time.
+//! The benchmark requests each sample over a pipe, so that the companion's loops take part in the
+//! rounds; the companion measures the time.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -22,31 +22,30 @@ pub(crate) struct Companion {
     answers: BufReader<ChildStdout>,
 }
 
-/// Where the companion is, if it is there.
+/// The path of the companion, if it exists.
 pub(crate) fn path() -> io::Result<Option<PathBuf>> {
     let path = std::env::current_exe()?.with_file_name(PROGRAM);
     Ok(path.is_file().then_some(path))
 }
 
 impl Companion {
-    /// Starts the companion with mimalloc, if it is there.
+    /// Starts the companion with mimalloc, if it exists.
     pub(crate) fn with_mimalloc() -> Result<Option<Self>> {
         path()?.map(|path| Self::start(&mut Command::new(path))).transpose()
     }
 
-    /// Starts a program that answers as [`serve`] does.
+    /// Starts a program that answers like [`serve`].
     pub(crate) fn start(program: &mut Command) -> Result<Self> {
         let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let answers = BufReader::new(child.stdout.take().ok_or("the companion has no output")?);
         Ok(Self { questions: child.stdin.take(), answers, child })
     }
 
-    /// Runs a loop of [`NAMED`] on one thread or on two: how long it took, and the sum of the
-    /// answers.
+    /// Runs a loop of [`NAMED`] on one thread or on two: its duration, and the sum of the results.
     ///
     /// # Panics
     ///
-    /// Where the companion has ended.
+    /// If the companion has ended.
     pub(crate) fn run(
         &mut self,
         name: &str,
@@ -57,7 +56,7 @@ impl Companion {
         self.ask(&format!("{name} {threads} {count} {nbytes}")).expect("the companion answers")
     }
 
-    /// The time that it took to do what was asked for, and the sum of the answers.
+    /// The time of the requested loop, and the sum of the results.
     pub(crate) fn ask(&mut self, question: &str) -> Result<(Duration, usize)> {
         let questions = self.questions.as_mut().ok_or("the companion has no input")?;
         writeln!(questions, "{question}")?;
@@ -70,7 +69,7 @@ impl Companion {
 
 impl Drop for Companion {
     fn drop(&mut self) {
-        // The end of its input is the end of the companion.
+        // The companion ends at the end of its input.
         drop(self.questions.take());
         let _ = self.child.wait();
     }

@@ -1,6 +1,6 @@
 //! Copies the figures of the record into `COMPARE.md`, the README and the page of the command.
 //!
-//! They stand between a line `<!-- figures: <block> -->` and the next `<!-- end -->`; the text
+//! They are between a line `<!-- figures: <block> -->` and the next `<!-- end -->`; the text
 //! around them is written by hand.
 
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ pub(crate) fn rewrite() -> Result {
     Ok(())
 }
 
-/// The page with the figures of the record in place of what stands there.
+/// The page with its figures replaced by those of the record.
 fn with_figures(page: &str, text: &str) -> Result<String> {
     let mut parts = text.split(BEGIN);
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -112,7 +112,7 @@ fn tables(all: &[Runs]) -> Vec<&str> {
     tables
 }
 
-/// Cases with a column of their own in the table of kernels, on one thread and on two.
+/// Cases with their own column in the table of kernels, on one thread and on two.
 const COLUMNS: [&str; 6] = [
     "crossdock, 1 thread",
     "crossdock, 2 threads",
@@ -221,9 +221,9 @@ fn lines(all: &[Runs]) -> String {
     text
 }
 
-/// What Arrow C++ does as well.
+/// The operations that Arrow C++ has, too.
 fn arrow(all: &[Runs]) -> String {
-    // In a program that says nothing of allocators, as Arrow's is.
+    // In a program without its own allocator, as Arrow's is.
     let own = |case: &str| case.starts_with("crossdock") && !case.contains("program with");
     let both = tables(all).into_iter().filter_map(|table| {
         let find = |is: fn(&str) -> bool| {

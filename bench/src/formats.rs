@@ -1,4 +1,4 @@
-//! What item formats cost: reading one, and the numbers of an item by it.
+//! The cost of item formats: parsing one, and reading the numbers of an item by it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "f
 
 const PEER: &str = "Arc::clone + drop";
 
-/// One number, a few, and a format with everything in it.
+/// One number, a few, and a format with all features.
 const ONE: &[u8] = b"d";
 const FEW: &[u8] = b"iqc";
 const ALL: &[u8] = b"ccc2f3x2d4q!<";
 
-/// How many components a format has, and the last byte of the last of them.
+/// The number of components of a format, and the last byte of the last one.
 fn parse(format: &[u8]) -> usize {
     let template = pack::parse(black_box(format));
     let Ok(template) = black_box(&template) else { return 0 };
@@ -30,7 +30,7 @@ fn size(format: &[u8]) -> usize {
     pack::item_size(black_box(format)).unwrap_or(0)
 }
 
-/// The sum of all numbers, of floats that of their bits.
+/// The sum of all numbers; for floats, of their bits.
 fn sum(item: &[u8], components: &[pack::Component]) -> usize {
     let mut sum = 0_usize;
     let done = pack::read_members(black_box(item), black_box(components), |member| {

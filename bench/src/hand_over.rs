@@ -1,4 +1,4 @@
-//! What a hand-over costs, beside `Arc::clone` and drop.
+//! The cost of a hand-over, beside `Arc::clone` and drop.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "l
 
 const PEER: &str = "Arc::clone + drop";
 
-/// Each case returns a number that depends on what it made, and which the harness checks.
+/// Each case returns a number that depends on its result, which the harness checks.
 fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let arc = Arc::new(41usize);
     let buffer = Buffer::from_vec(vec![7u8; 4096])?;
@@ -81,7 +81,7 @@ fn hand_over(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             black_box(&exported).as_ref().map_or(0, |exported| exported.managed().dl_tensor.ndim as usize)
         }),
         Case::new("DLPack: export of what is prepared + deleter", 3, || {
-            // SAFETY: prepared for this array.
+            // SAFETY: the description was prepared for this array.
             let exported = unsafe { prepared.lend(black_box(&dynamic_shared), black_box(&options)) };
             black_box(&exported).as_ref().map_or(0, |exported| exported.managed().dl_tensor.ndim as usize)
         }),

@@ -1,7 +1,7 @@
-//! What Crossdock's speed claims rest on, in ratios to peers that are measured in the same run.
+//! Measures Crossdock's speed, in ratios to peers that are measured in the same run.
 //!
-//! `cargo xtask bench` builds the peers and starts [`run`]; `bench/README.md` says what is measured
-//! and how.
+//! `cargo xtask bench` builds the peers and starts [`run`]; `bench/README.md` describes the
+//! measurements.
 
 mod arrays;
 mod arrow;
@@ -81,7 +81,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Answers a benchmark that wants its loops run in this process, until its standard input ends.
+/// Runs loops for a benchmark in another process, until its standard input ends.
 pub fn serve() -> ExitCode {
     match companion::serve() {
         Ok(()) => ExitCode::SUCCESS,
@@ -122,7 +122,7 @@ fn main(args: &[&str]) -> Result {
     println!("{peers}");
     let mut lines = Vec::new();
     for measure in &chosen {
-        // In a process of its own: what one table leaves in caches, heaps and threads does not meet
+        // In its own process, so that one table's effects on caches, heaps and threads do not reach
         // the next.
         let mut command = Command::new(std::env::current_exe()?);
         let output = command
@@ -157,7 +157,7 @@ fn main(args: &[&str]) -> Result {
     Ok(())
 }
 
-/// The tables that the arguments ask for: by the name of a group or of a table, or by a word of the
+/// The tables that the arguments select: by the name of a group or of a table, or by a word of the
 /// latter.
 fn choose(args: &[&str]) -> Result<Vec<Measure>> {
     let mut chosen = vec![args.is_empty(); measures().count()];
@@ -177,7 +177,7 @@ fn choose(args: &[&str]) -> Result<Vec<Measure>> {
     Ok(measures().zip(chosen).filter(|(_, chosen)| *chosen).map(|(measure, _)| measure).collect())
 }
 
-/// How much of what is to be reached was, and what was not.
+/// The number of targets that were reached, and those that were not.
 fn outcome<'a>(lines: impl Iterator<Item = &'a Line>) -> String {
     let held: Vec<&Line> = lines.filter(|line| line.met.is_some()).collect();
     let missed: Vec<&&Line> = held.iter().filter(|line| line.met == Some(false)).collect();
@@ -194,7 +194,7 @@ fn outcome<'a>(lines: impl Iterator<Item = &'a Line>) -> String {
     text
 }
 
-/// Who is there, and who is not.
+/// The available peers, and the missing ones.
 fn peers() -> Result<String> {
     let arrow = match Arrow::load()? {
         Some(arrow) => format!("Arrow C++ {}", arrow.version()),

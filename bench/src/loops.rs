@@ -1,5 +1,5 @@
 //! Loops over the peers that Rust programs link: each runs its operation `count` times, and returns
-//! the sum of the answers.
+//! the sum of the results.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::hint::black_box;
@@ -8,14 +8,14 @@ use bytes::BytesMut;
 use crossdock::buffer::MutableBuffer;
 use crossdock::pool::Pool;
 
-/// One loop: how often, and how many bytes.
+/// One loop: the number of repetitions, and of bytes.
 pub(crate) type Loop = fn(usize, usize) -> usize;
 
-/// The loops that a companion may be asked for, by name.
+/// The loops of a companion, by name.
 pub(crate) const NAMED: &[(&str, Loop)] =
     &[("arrow-buffer", arrow_buffer), ("bytes", bytes), ("crossdock", crossdock), ("global", global)];
 
-/// Whether a pointer is aligned to `alignment`, as an answer; the optimiser does not know the
+/// Whether a pointer is aligned to `alignment`, as a number; the optimiser does not know the
 /// pointer.
 fn aligned<T>(ptr: *const T, alignment: usize) -> usize {
     usize::from(!ptr.is_null() && black_box(ptr).addr().is_multiple_of(alignment))
@@ -25,10 +25,10 @@ fn repeat(count: usize, operation: impl Fn() -> usize) -> usize {
     (0..count).fold(0usize, |sum, _| sum.wrapping_add(operation()))
 }
 
-/// The C library's `malloc` and `free`. Sixteen bytes is what it aligns to.
+/// The C library's `malloc` and `free`, which align to 16 bytes.
 pub(crate) fn malloc(count: usize, nbytes: usize) -> usize {
     repeat(count, || {
-        // SAFETY: any size will do.
+        // SAFETY: `malloc` accepts any size.
         let ptr = unsafe { libc::malloc(black_box(nbytes)) };
         let answer = aligned(ptr, 16);
         // SAFETY: allocated above, freed once.
@@ -37,7 +37,7 @@ pub(crate) fn malloc(count: usize, nbytes: usize) -> usize {
     })
 }
 
-/// The C library's own way to memory that is aligned to 64 bytes.
+/// The C library's function for memory that is aligned to 64 bytes.
 pub(crate) fn memalign(count: usize, nbytes: usize) -> usize {
     repeat(count, || {
         // SAFETY: a power of two.
@@ -78,17 +78,17 @@ pub(crate) fn crossdock(count: usize, nbytes: usize) -> usize {
     repeat(count, || fresh(MutableBuffer::with_capacity(black_box(nbytes))))
 }
 
-/// The default pool, and a finished buffer: with the header that counts who has it.
+/// The default pool, and a finished buffer, with its reference-counted header.
 pub(crate) fn crossdock_frozen(count: usize, nbytes: usize) -> usize {
     repeat(count, || frozen(MutableBuffer::with_capacity(black_box(nbytes))))
 }
 
-/// A pool that is asked by its handle.
+/// A pool through its handle.
 pub(crate) fn crossdock_pool(count: usize, nbytes: usize, pool: &Pool) -> usize {
     repeat(count, || fresh(pool.mutable(black_box(nbytes))))
 }
 
-// Inlined, as the loops of the C++ peer are: a result that is passed on is copied first.
+// Inlined like the loops of the C++ peer: a result that is passed on is copied first.
 #[inline(always)]
 fn fresh(buffer: crossdock::Result<MutableBuffer>) -> usize {
     match &buffer {

@@ -1,11 +1,11 @@
-//! How near everybody comes to `memcpy`, as a picture (SVG).
+//! All ratios to `memcpy`, as a picture (SVG).
 
 use std::fmt::Write;
 
 use crossdock_measure::MEMCPY;
 use crossdock_measure::record::Line;
 
-/// Ours, as bars: who, the colour, and where the bar lies within a row.
+/// Crossdock's bars: the case, the colour, and the position of the bar within a row.
 const BARS: [(&str, &str, f64, f64); 3] = [
     ("crossdock, 1 thread", "#1f6feb", 3.0, 8.0),
     ("crossdock, 2 threads", "#9ec5fe", 11.0, 5.0),
@@ -23,16 +23,16 @@ const DOTS: [(&str, &str); 7] = [
 ];
 const OTHER: &str = "#24292e";
 
-/// Where the bars begin, in pixels.
+/// The start of the bars, in pixels.
 const LEFT: f64 = 260.0;
-/// So many are as much as `memcpy`.
+/// The pixels of a ratio of 1.
 const SCALE: f64 = 420.0;
-/// Farther than so often `memcpy` nothing is drawn.
+/// The greatest ratio that is drawn.
 const FARTHEST: f64 = 1.6;
 const ROW: f64 = 20.0;
 const HEAD: f64 = 78.0;
 
-/// A picture of all lines that have a ratio to `memcpy`; `None` where none has.
+/// A picture of all lines that have a ratio to `memcpy`; `None` if there are none.
 pub(crate) fn draw(lines: &[&Line]) -> Option<String> {
     let mut tables: Vec<&str> = Vec::new();
     for line in lines.iter().filter(|line| line.case == MEMCPY) {
@@ -91,7 +91,7 @@ fn escaped(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Where a ratio lies, if it is within the picture.
+/// The position of a ratio, if it is within the picture.
 fn place(line: &Line) -> Option<f64> {
     Some(LEFT + line.ratio(MEMCPY)?.min(FARTHEST) * SCALE)
 }
@@ -103,7 +103,7 @@ fn bar(svg: &mut String, line: &Line, colour: &str, y: f64, thick: f64) {
         svg,
         "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{width:.1}\" height=\"{thick}\" fill=\"{colour}\">{title}</rect>"
     );
-    // What it should reach: a mark across the bar.
+    // The target: a mark across the bar.
     let wanted = line.reach.strip_prefix(">= ").and_then(|reach| reach.strip_suffix(" x memcpy"));
     if let Some(wanted) = wanted.and_then(|ratio| ratio.parse::<f64>().ok()) {
         let (x, top) = (LEFT + wanted * SCALE, y - 1.0);
@@ -125,14 +125,14 @@ fn colour_of(peer: &str) -> &'static str {
     DOTS.iter().find(|(name, _)| *name == peer).map_or(OTHER, |&(_, colour)| colour)
 }
 
-/// What is shown where one points at it.
+/// The tooltip.
 fn title(line: &Line) -> String {
     let ratio = line.ratio(MEMCPY).unwrap_or_default();
     let words = format!("{}, {}: {ratio:.2} ({:.1} {})", line.table, line.case, line.figure, line.unit);
     format!("<title>{}</title>", escaped(&words))
 }
 
-/// Who is who, for those who are there.
+/// The legend, for the participants.
 fn legend(svg: &mut String, lines: &[&Line]) {
     let mut x = 10.0;
     let bars = BARS.iter().map(|&(name, colour, ..)| (name, colour));
@@ -161,7 +161,7 @@ mod tests {
             line(MEMCPY, "1.0 x memcpy"),
             line("crossdock, 1 thread", "0.5 x memcpy"),
             line("NumPy", "9.0 x memcpy"),
-            line("somebody", ""),
+            line("a peer", ""),
         ];
         let svg = draw(&lines.iter().collect::<Vec<_>>()).unwrap();
         assert!(svg.contains(">a work<") && svg.contains("a &lt;machine&gt;"), "{svg}");

@@ -3,7 +3,7 @@
 use crossdock_measure::median;
 use crossdock_measure::record::Line;
 
-/// At most this many of the last runs count.
+/// The greatest number of runs that count, from the last one back.
 const MOST: usize = 5;
 
 /// The last runs of one case, on one machine and with one state of the sources.

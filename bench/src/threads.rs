@@ -6,16 +6,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const THREADS: usize = 2;
-/// So many operations before the clock runs: what a thread does once, when it first allocates, is
-/// not timed.
+/// The number of operations before the clock runs, so that the one-time work of a thread's first
+/// allocation is not timed.
 const WARM_UP: usize = 256;
 
-/// Runs `work(count)` on two threads. Returns the time from when both could begin until both had
-/// ended, and the answer.
+/// Runs `work(count)` on two threads. Returns the time from the common start until both
+/// have ended, and the result.
 ///
 /// # Panics
 ///
-/// Where the two threads have different answers.
+/// If the two threads have different results.
 pub(crate) fn on_two(count: usize, work: impl Fn(usize) -> usize + Sync) -> (Duration, usize) {
     let warm_up = || work(WARM_UP);
     let ends = together(warm_up, || {

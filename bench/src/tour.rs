@@ -31,7 +31,7 @@ pub(crate) fn run(recorded: bool) -> Result {
     let text = String::from_utf8(output.stdout)?;
     print!("{text}");
     if recorded {
-        // The first line is the file's path, which means nothing on other machines.
+        // The first line is the file's path, which is meaningless on other machines.
         let (_, found) = text.split_once('\n').ok_or("the tour printed nothing")?;
         fs::write(path(), format!("{}\n\n{found}", Circumstances::now().in_words()))?;
         println!("recorded in {}", path().display());
@@ -39,14 +39,13 @@ pub(crate) fn run(recorded: bool) -> Result {
     Ok(())
 }
 
-/// The rows of the whole photograph from the record, with when and where they were measured.
+/// The rows of the whole photograph from the record, with date and machine.
 pub(crate) fn figures() -> Result<String> {
     let record = fs::read_to_string(path())?;
     excerpt(&record).ok_or_else(|| format!("{} is no record of the tour", path().display()).into())
 }
 
-/// One sentence with the time of a hand-over to `ndarray` and that of a copy, and when and where
-/// they were measured.
+/// One sentence with the times of a hand-over to `ndarray` and of a copy, with date and machine.
 pub(crate) fn headline() -> Result<(String, String)> {
     let record = fs::read_to_string(path())?;
     sentence(&record).ok_or_else(|| format!("{} is no record of the tour", path().display()).into())

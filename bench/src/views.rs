@@ -1,4 +1,4 @@
-//! Views of objects: what asking for one and giving it back costs, beside `Arc::clone` and drop.
+//! Views of objects: the cost of a request and a release, beside `Arc::clone` and drop.
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -17,10 +17,10 @@ pub(crate) const MEASURES: &[Measure] = &[Measure { group: "hand-over", name: "v
 
 const PEER: &str = "Arc::clone + drop";
 
-/// Lends eight bytes, as a producer without anything to find out does.
+/// Lends eight bytes, as the simplest producer does.
 unsafe extern "C" fn lend(obj: *mut c_void, view: *mut View, _: c_int) -> u8 {
     let Ok(bytes) = View::of_bytes(obj, obj, 8, true) else { return 0 };
-    // SAFETY: the hub's struct.
+    // SAFETY: the hub passes a valid struct.
     unsafe { *view = bytes };
     1
 }
@@ -29,10 +29,10 @@ unsafe extern "C" fn take_back(_: *mut c_void, _: *mut View) -> u8 {
     1
 }
 
-/// How many items the view has, which is given back.
+/// Requests a view and releases it: the number of its items.
 #[inline(always)]
 fn get_and_release(obj: *mut c_void, view: &mut View, flags: Flags) -> usize {
-    // SAFETY: an object, and a place for a view.
+    // SAFETY: the object is valid, and the view is writable memory.
     if unsafe { memory_view::get(black_box(obj), black_box(view), black_box(flags)) }.is_err() {
         return 0;
     }
@@ -55,12 +55,12 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let lent: *mut c_void = lent.as_mut_ptr().cast();
     let (obj, mut view, mut held) = (object.as_ptr(), View::EMPTY, View::EMPTY);
     let (mut demanding, mut foreign) = (View::EMPTY, View::EMPTY);
-    // SAFETY: an object, and a place for a view.
+    // SAFETY: the object is valid, and the view is writable memory.
     unsafe { memory_view::get(obj, &mut held, Flags::SIMPLE) }?;
     let on_both = |count: usize| {
         let next = std::sync::atomic::AtomicUsize::new(0);
         threads::on_two(count, |count| {
-            // The first two calls are the warm-up of each thread, the others what is timed.
+            // The first two calls warm up each thread; the others are timed.
             let object = &pair[next.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2];
             let mut view = View::EMPTY;
             (0..count).map(|_| get_and_release(object.as_ptr(), &mut view, Flags::SIMPLE)).sum()
@@ -79,13 +79,13 @@ fn views(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
             get_and_release(lent, &mut foreign, Flags::SIMPLE)
         }),
         Case::new("item_pointer, three axes", 546, || {
-            // SAFETY: a view that is held, and as many numbers as axes.
+            // SAFETY: the view is held, and the index has one number for each axis.
             let item = unsafe { black_box(&held).item_pointer(black_box([1, 1, 1].as_ptr())) };
             item.map_or(0, |item| item.addr() - held.data.addr())
         }),
     ];
     let table = harness::measure("views of objects", Scale::NANOSECONDS, &[PEER], cases);
-    // SAFETY: the view.
+    // SAFETY: the view was filled in by `get`, and is released once.
     unsafe { memory_view::release(&mut held) };
     memory_view::unregister(&CLASS);
     table

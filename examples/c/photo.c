@@ -1,7 +1,6 @@
-/* A library that has photos lends them in place to whoever asks, and a consumer that knows nothing of photos adds up their pixels.
+/* A library lends its photos in place, and a consumer that does not know the library adds up their pixels.
  *
- *   cc photo.c $(pkg-config --cflags --libs crossdock)
- */
+ *   cc photo.c $(pkg-config --cflags --libs crossdock) */
 
 #include <crossdock.h>
 
@@ -10,7 +9,7 @@
 
 /* ----- the library ----- */
 
-/* Rows are padded; the memory belongs to whoever counts. (A program with threads would count atomically.) */
+/* Rows are padded, and the memory is reference-counted. (A program with threads would count atomically.) */
 struct photo {
   const xd_class *class; /* first, so that a pointer to a photo is an object */
   int holders;
@@ -30,13 +29,13 @@ static void photo_release(struct photo *photo)
 static bool photo_get_view(void *object, xd_memory_view_t *view, int flags)
 {
   struct photo *photo = object;
-  (void)flags; /* what is asked beyond this, the hub checks */
+  (void)flags; /* the hub checks all other flags */
   xd_memory_view_init_as_byte_array(view, photo, photo->pixels, photo->shape[0] * photo->strides[0], false);
   view->format = "C";
   view->ndim = 3;
   view->shape = photo->shape;
   view->strides = photo->strides;
-  photo->holders++; /* a view keeps the photo */
+  photo->holders++; /* a view keeps the photo alive */
   return true;
 }
 
@@ -67,7 +66,7 @@ static struct photo *photo_new(ssize_t height, ssize_t width)
 
 /* ----- the consumer ----- */
 
-/* The sum of all items, whatever the object is and however its memory lies; -1 where it lends nothing. */
+/* The sum of all items of any object, in any layout; -1 if the object exports nothing. */
 static double sum(void *object)
 {
   xd_error_t *error;
@@ -91,14 +90,14 @@ static double sum(void *object)
       index[axis] = 0;
     }
   }
-  xd_array_free(array); /* gives the view back */
+  xd_array_free(array); /* releases the view */
   return total;
 }
 
 int main(void)
 {
   struct photo *photo = photo_new(4, 5);
-  if (sum(photo) != -1) /* nobody has said yet what a photo is */
+  if (sum(photo) != -1) /* no producer of photos is registered yet */
     return 1;
   if (!xd_memory_view_register(&photo_class, &photo_entry))
     return 1;
@@ -108,7 +107,7 @@ int main(void)
   if (total != 4 * 5 * (0 + 1 + 2))
     return 1;
 
-  /* A view outlives the owner's own handle. */
+  /* A view may outlive the owner's handle. */
   xd_memory_view_t view;
   if (!xd_memory_view_get(photo, &view, XD_MEMORY_VIEW_WRITABLE | XD_MEMORY_VIEW_STRIDES)) {
     puts(xd_last_refusal());
@@ -122,6 +121,6 @@ int main(void)
   if (xd_memory_view_get_item_pointer(&view, outside) != NULL)
     return 1;
   printf("%s\n", xd_last_refusal());
-  xd_memory_view_release(&view); /* the photo is gone */
+  xd_memory_view_release(&view); /* frees the photo */
   return xd_memory_view_release(&view) || xd_copied_bytes() != 0 ? 1 : 0;
 }

@@ -20,7 +20,7 @@ static bool get_view(void *object, xd_memory_view_t *view, int flags)
   struct scan *scan = object;
   (void)flags; /* Crossdock compares the view with the flags */
   xd_memory_view_init_as_byte_array(view, scan, scan->levels, sizeof scan->levels, false);
-  view->format = "S"; /* as in Ruby's Array#pack: 16 bits without a sign */
+  view->format = "S"; /* as in Ruby's Array#pack: an unsigned 16-bit integer */
   view->item_size = 2;
   view->ndim = 2;
   view->shape = shape;
@@ -39,7 +39,7 @@ static bool release_view(void *object, xd_memory_view_t *view)
 static const xd_class scan_class = {"scan", NULL};
 static const xd_memory_view_entry_t scan_entry = {get_view, release_view, NULL};
 
-/* A consumer, which knows nothing of scans. */
+/* A consumer that does not know scans. */
 static bool show_and_brighten(void *object)
 {
   xd_error_t *error;
@@ -62,7 +62,7 @@ static bool show_and_brighten(void *object)
 int main(void)
 {
   struct scan scan = {&scan_class, 0, {{10, 11, 12}, {20, 21, 22}}};
-  show_and_brighten(&scan); /* no one has said yet what a scan is */
+  show_and_brighten(&scan); /* no producer of scans is registered yet */
   if (!xd_memory_view_register(&scan_class, &scan_entry) || !show_and_brighten(&scan))
     return 1;
   printf("the last level is %d, and %d borrowers are left\n", scan.levels[1][2], scan.borrowers);

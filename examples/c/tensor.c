@@ -1,14 +1,13 @@
-/* Memory of a program is adopted, seen as a matrix, cut, and read under a lease; nothing is copied until it is asked for.
+/* Adopts memory of the program as a matrix, slices it, and reads it under a lease. Only an explicit call copies.
  *
- *   cc tensor.c $(pkg-config --cflags --libs crossdock)
- */
+ *   cc tensor.c $(pkg-config --cflags --libs crossdock) */
 
 #include <crossdock.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Says what went wrong, and ends. */
+/* Prints the error and exits. */
 static void *must(void *made, xd_error_t *error)
 {
   if (made == NULL) {
@@ -25,7 +24,7 @@ int main(void)
   for (int k = 0; k < 24; k++)
     samples[k] = (float)k;
 
-  /* From now on the memory is Crossdock's: `free` is called when the last handle goes. */
+  /* From now on Crossdock owns the memory, and calls `free` after the last handle. */
   xd_buffer_t *buffer = must(xd_buffer_adopt(samples, 24 * sizeof *samples, XD_BIRTH_SOLE, free, samples, &error), error);
   xd_dtype_t *f32 = must(xd_dtype_parse("<f4", &error), error);
   ssize_t shape[] = {4, 6};
@@ -38,7 +37,7 @@ int main(void)
   xd_dtype_free(f32);
   xd_array_free(matrix);
 
-  /* While this lease is held, nobody writes. */
+  /* This lease excludes writers. */
   xd_lease_t *lease = must(xd_array_lease(part, XD_LEASE_READ, &error), error);
   const ssize_t *strides = xd_array_strides(part);
   const char *first = xd_lease_data(lease);
@@ -53,7 +52,7 @@ int main(void)
   xd_error_free(error);
   xd_lease_release(lease);
 
-  /* In order, which takes a copy, and is counted. */
+  /* A row-major copy, which is counted. */
   xd_array_t *copy = must(xd_array_copy(part, XD_ROW_MAJOR, &error), error);
   char *text = must(xd_array_to_text(copy, &error), error);
   printf("%s\ncopied %llu bytes\n", text, (unsigned long long)xd_copied_bytes());

@@ -1,4 +1,4 @@
-// A matrix in C++: memory of a std::vector adopted in place, seen through strides, lent by DLPack and by the MemoryView protocol.
+// A matrix in C++: adopts the memory of a std::vector in place, slices it, and lends it by DLPack and the MemoryView protocol.
 //
 //   c++ -std=c++17 matrix.cpp $(pkg-config --cflags --libs crossdock)
 
@@ -23,7 +23,7 @@ int main() try {
   std::iota(numbers.begin(), numbers.end(), 0.0);
   const double *where = numbers.data();
 
-  // Adopted: the vector lives until the last handle goes.
+  // The array adopts the vector, and destroys it after the last handle.
   xd::array matrix = xd::array::adopt(std::move(numbers), {3, 4});
   check(matrix.address() == reinterpret_cast<std::uintptr_t>(where), "in place");
 
@@ -33,7 +33,7 @@ int main() try {
 
   double sum = 0;
   {
-    auto view = part.read<double, 2>(); // a lease: nobody writes meanwhile
+    auto view = part.read<double, 2>(); // a lease, which excludes writers
     for (ssize_t i = 0; i < view.shape()[0]; i++)
       for (ssize_t j = 0; j < view.shape()[1]; j++)
         sum += view(i, j);
@@ -41,7 +41,7 @@ int main() try {
   std::cout << "sum " << sum << "\n";
   check(sum == 36, "the sum of the odd columns");
 
-  // What cannot be is an exception with the numbers in it.
+  // A failure is an exception with the numbers.
   try {
     auto writing = matrix.write<float, 2>();
     check(false, "doubles are no floats");
@@ -50,11 +50,11 @@ int main() try {
     check(error.kind() == XD_ERROR_DTYPE, "the kind of the error");
   }
 
-  // Lent by DLPack and taken back: the same address.
+  // Exported by DLPack and imported again: the same address.
   xd::array back = xd::array::from_dlpack(part.to_dlpack());
   check(back.address() == part.address() && back.equals(part), "a tensor there and back");
 
-  // Lent by the MemoryView protocol, and written through it.
+  // Exported by the MemoryView protocol, and written through the view.
   xd::memory_view view(part.object(), XD_MEMORY_VIEW_WRITABLE);
   xd_value seven{XD_VALUE_INT, {0, 0, 0}, 0, {7}};
   view.set_item(seven, 0, 1);

@@ -55,7 +55,7 @@ fuzz_target!(|data: &[u8]| {
         if taken.nbytes() <= 1 << 16 {
             let copies = [&taken, &array].map(|array| array.to_order(Order::RowMajor).expect("a small copy"));
             let bytes = copies
-                .map(|copy| copy.buffer().expect("one more handle").0.pin().expect("nobody writes").to_vec());
+                .map(|copy| copy.buffer().expect("one more handle").0.pin().expect("no writer").to_vec());
             assert_eq!(bytes[0], bytes[1]);
             onward(&taken, &bytes[0]);
         }

@@ -36,7 +36,7 @@ static DESCRIPTORS: LazyLock<[OwnedFd; 4]> = LazyLock::new(|| {
         let lent = shm::export(array, &request).expect("shared memory has a descriptor");
         lent.fd().try_clone_to_owned().expect("few descriptors")
     };
-    let sealed = shared().into_sealed().expect("nobody else has it");
+    let sealed = shared().into_sealed().expect("the only handle");
     let file = File::open("/dev/zero").expect("a device that is everywhere");
     [
         open(&shared(), Request::share()),
@@ -86,7 +86,7 @@ fn in_a_frame(text: &[u8]) {
     assert_eq!(array.is_readonly(), !writable);
     if array.len() <= FEW && array.nbytes() <= FEW {
         let again = Frame::new(&array).and_then(Frame::into_array).expect("few bytes");
-        assert!(again.equals(&array).expect("nobody writes") && again.is_readonly() == array.is_readonly());
+        assert!(again.equals(&array).expect("no writer") && again.is_readonly() == array.is_readonly());
     }
 }
 
@@ -94,11 +94,11 @@ fn use_it(array: &DArray) {
     let (buffer, offset) = array.buffer().expect("few handles");
     let start = buffer.descriptor().expect("of shared memory").1 as usize;
     assert!(offset <= buffer.nbytes() && start + buffer.nbytes() <= NBYTES, "{array:?}");
-    let bytes = buffer.pin().expect("nobody writes").to_vec();
+    let bytes = buffer.pin().expect("no writer").to_vec();
     assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == ((start + at) * 7 % 251) as u8));
     let layout = Layout::contiguous(&[buffer.nbytes()], 1, Order::RowMajor).expect("few bytes");
     let again = DArray::from_buffer(buffer, DType::U8, layout, 0).expect("its own bytes");
-    assert_eq!(again.export(&Request::pin()).expect("nobody writes").to_bytes().expect("few bytes"), bytes);
+    assert_eq!(again.export(&Request::pin()).expect("no writer").to_bytes().expect("few bytes"), bytes);
     if array.len() <= FEW && array.nbytes() <= FEW {
         let bytes = array.export(&Request::pin()).expect("no Write lease").to_bytes().expect("few bytes");
         onward(array, &bytes);

@@ -1,4 +1,4 @@
-"""What NumPy reads in formats of PEP 3118, and which it writes: `buffer_formats.py read|write`, JSON in and out."""
+"""NumPy's dtypes for formats of PEP 3118, and its formats for dtypes: `buffer_formats.py read|write`, JSON in and out."""
 
 import ast
 import json
@@ -21,7 +21,7 @@ def literal(text):
 
 
 def merged(dtype):
-    """The same with sub-arrays of sub-arrays as the one sub-array that has the axes of both."""
+    """The same with nested sub-arrays merged into one sub-array with all axes."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         base = merged(base)
@@ -35,7 +35,7 @@ def merged(dtype):
 
 
 def read(cases):
-    """Each format as NumPy reads it, beside the dtype that was read elsewhere and the format that is written for that."""
+    """NumPy's dtype for each format, beside the dtype that was read elsewhere and its written format."""
     same, canonical, failed, different = 0, 0, 0, []
     for case in cases:
         try:
@@ -70,7 +70,7 @@ def dtype(rng, depth):
 
 
 def describe(dtype):
-    """What `np.dtype` makes the same of, and other parsers understand as well."""
+    """An equivalent for `np.dtype` that other parsers understand, too."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return (describe(base), shape)
@@ -90,7 +90,7 @@ def write(order):
             view = memoryview(np.zeros(2, kind))
         except ValueError:
             continue
-        # What NumPy does not read back as it was is wrong: it leaves out the padding behind records whose last mark is no `@`.
+        # A format that NumPy does not read back is wrong: it omits the padding behind records whose last mark is not `@`.
         if _dtype_from_pep3118(view.format) != kind:
             continue
         described = describe(kind)

@@ -1,7 +1,7 @@
-"""What CPython's exporters give to every request: JSON in and out.
+"""The answers of CPython's exporters to every request: JSON in and out.
 
-Where the interpreter has it, `_testbuffer.ndarray` answers, CPython's reference; it alone makes indirect arrays. Otherwise
-`memoryview` does, which has the same rules.
+Uses CPython's reference, `_testbuffer.ndarray`, if the interpreter has it; only this one creates indirect arrays. Otherwise uses
+`memoryview`, which has the same rules.
 """
 
 import ctypes

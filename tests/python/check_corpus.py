@@ -1,8 +1,8 @@
-"""Reads back, with NumPy, what was written next to a corpus: python check_corpus.py DIRECTORY
+"""Reads the files beside a corpus with NumPy: python check_corpus.py DIRECTORY
 
 DIRECTORY/answers.json maps each file of the corpus to {dtype, descr, copies}: the dtype as it was printed, as a Python literal
 and as the header of a file has it; and the files written from the array, each with the view that it was taken through.
-Prints what is wrong, a line each, and how much was compared."""
+Prints each error in a line, and the number of comparisons."""
 
 import ast
 import json
@@ -33,7 +33,7 @@ def problems(directory, name, answer):
     original = np.load(directory / name, max_header_size=1 << 30)
     printed = answer["dtype"]
     dtype = np.dtype(ast.literal_eval(printed) if printed[0] in "[({'" else printed)
-    # Equality of dtypes does not see all that a field has.
+    # Equality of dtypes does not include all properties of fields.
     if dtype != original.dtype or dtype.fields != original.dtype.fields:
         yield f"printed {printed}, which is {dtype!r} and not {original.dtype!r}"
     if parse(answer["descr"]) != original.dtype:

@@ -1,4 +1,4 @@
-"""What the tests of the command share: the command itself, and the sample data."""
+"""Fixtures of the command's tests: the command itself, and the sample data."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ from pinned import pytest_make_collect_report, pytest_report_header  # noqa: E40
 
 @pytest.fixture(scope="session")
 def crossdock():
-    """Runs the command with the given arguments and gives back what subprocess.run gives."""
+    """Runs the command with the given arguments, and returns the result of subprocess.run."""
     binary = os.environ.get("CROSSDOCK_BIN", str(ROOT / "target/release/crossdock"))
     if not pathlib.Path(binary).is_file():
         pytest.fail(f"{binary} does not exist; type: cargo xtask test python")

@@ -1,10 +1,10 @@
-"""Writes a corpus of conversions that NumPy (with ml_dtypes) defines: numbers, and what they become.
+"""Writes a corpus of conversions by NumPy (with ml_dtypes): numbers and their results.
 
     make_casts.py FOLDER
 
-FOLDER gets `casts.bin`, the bytes, and `casts.json`, a list of what lies where. Left out is what NumPy leaves to the compiler (floats
-that an integer cannot hold), and where ml_dtypes has other rules than the library: numbers beyond the greatest of a format without
-infinity, and numbers that ml_dtypes rounds twice.
+Writes `casts.bin`, the bytes, and `casts.json`, a list of their positions, into FOLDER. Leaves out conversions that NumPy leaves
+to the compiler (floats that an integer cannot hold), and those for which ml_dtypes has other rules than the library: numbers
+beyond the greatest of a format without infinity, and numbers that ml_dtypes rounds twice.
 """
 
 import json
@@ -39,7 +39,7 @@ def dtype(name, order="="):
 
 
 def numbers(name):
-    """Numbers of a dtype: all of them where they are few."""
+    """Numbers of a dtype: all of them, if they are few."""
     kind = dtype(name)
     if name == "bool":
         return np.array([False, True])
@@ -87,7 +87,7 @@ def defined(source, name, target):
         if not target.startswith(("float4", "float6")):
             keep |= np.isnan(values)
         if name in ("float64", "complex128"):
-            # By way of float32, where that rounds: only what it does not round.
+            # Through float32, which rounds: only numbers that it does not round.
             keep &= (exact.astype(np.float32).astype(np.float64) == exact) | np.isnan(exact)
         if name in INTEGERS:
             keep &= values <= 2**24
@@ -96,7 +96,7 @@ def defined(source, name, target):
 
 
 def main(folder):
-    # What is out of range is left out; NumPy warns of it on the way.
+    # Leaves out numbers out of range, of which NumPy warns.
     np.seterr(all="ignore")
     corpus, rows = bytearray(), []
 

@@ -1,8 +1,8 @@
-"""Writes, with NumPy, one .npy file for everything that NumPy can save without a pickle, and a manifest of what NumPy itself
-says of each: python make_corpus.py DIRECTORY
+"""Writes, with NumPy, one .npy file for each kind of array that NumPy can save without a pickle, and a manifest of NumPy's
+descriptions: python make_corpus.py DIRECTORY
 
 The manifest is a list of {file, shape, strides, offset, hex, values}: `hex` holds the bytes of all elements in row-major
-order of their indices, `values` what each element is, for dtypes of which that can be said in JSON."""
+order of their indices, `values` the elements, for dtypes that JSON can represent."""
 
 import json
 import struct
@@ -29,7 +29,7 @@ def scalars():
 
 
 def records():
-    """Records of every make that can be saved: what overlaps or goes backwards cannot."""
+    """Records of every kind that can be saved; overlapping fields and fields out of order cannot."""
     fields = [("kind", "u1"), ("price", ">f8"), ("at", "<M8[ns]"), ("code", "S3")]
     yield np.dtype(fields)
     yield np.dtype(fields, align=True)
@@ -49,7 +49,7 @@ def records():
 
 
 def fill(dtype, shape, order):
-    """Elements of every kind of value: random bytes, padding included, but where not every pattern is a value."""
+    """Elements of every kind of value: random bytes, including padding, if every pattern is a value."""
     count = int(np.prod(shape, dtype=int))
     array = np.frombuffer(rng.bytes(count * dtype.itemsize), np.uint8).copy() if dtype.itemsize else None
     array = np.ndarray(shape, dtype, array, order=order)
@@ -73,13 +73,13 @@ def tame(array):
         array[...] = rng.choice([b"", b"a", b"it's\n\xff", b"\x00b\x00"], array.shape)
     elif dtype.kind in "Mm":
         unit, multiple = np.datetime_data(dtype)
-        # NumPy's own text of a date is wrong where the count times the multiple overflows 64 bits.
+        # NumPy's text of a date is wrong if the count times the multiple overflows 64 bits.
         most = 3000 if unit in "YMWD" else min(10**15, 2**62 // multiple)
         counts = rng.integers(-most, most, array.shape)
         array[...] = counts.astype(dtype.newbyteorder("="))
         array.flat[0] = np.array("NaT", dtype.newbyteorder("="))
     elif dtype.kind in "fc" and dtype.itemsize // (1 + (dtype.kind == "c")) == 16:
-        # Random bytes of an x87 number may be none at all.
+        # Random bytes may be an invalid x87 number.
         array.real = rng.standard_normal(array.shape) * 10.0 ** rng.integers(-300, 300, array.shape)
         if dtype.kind == "c":
             array.imag = np.inf
@@ -137,7 +137,7 @@ class Corpus:
             warnings.simplefilter("ignore")
             np.lib.format.write_array(file, array, version=version, allow_pickle=False)
         size = path.stat().st_size
-        # Mapped, as it is opened in the tests: read into memory, NumPy gives empty arrays other strides.
+        # Mapped, as the tests open it: if NumPy reads a file into memory, empty arrays get other strides.
         loaded = np.load(path, mmap_mode="r", max_header_size=1 << 30)
         assert loaded.dtype == array.dtype and loaded.shape == array.shape, (loaded.dtype, array.dtype)
         assert raw_bytes(loaded) == raw_bytes(np.asarray(array)), name
@@ -154,8 +154,8 @@ class Corpus:
                 "offset": size - loaded.nbytes,
                 "hex": raw_bytes(loaded).hex(),
                 "values": values(loaded),
-                # Whether the same bytes are to be written again. Of elements without bytes, NumPy writes down the order
-                # that it was once asked for; and Python has a choice of quotes.
+                # Whether writing must give the same bytes. For elements without bytes, NumPy writes the order that
+                # was once requested; and Python can choose between quotes.
                 "identical": version is None and array.dtype.itemsize > 0 and "it's" not in (array.dtype.names or ()),
             }
         )

@@ -1,4 +1,4 @@
-"""Writes, with NumPy, arrays of every dtype, shape and magnitude as .npy files, and what NumPy prints of each:
+"""Writes, with NumPy, arrays of every dtype, shape and magnitude as .npy files, and NumPy's text of each:
 python make_texts.py DIRECTORY
 
 DIRECTORY/texts.json is a list of {file, options, text, literal}: `text` is str() of the array under np.printoptions(**options), and
@@ -109,7 +109,7 @@ RECORDS = [
 
 
 def fill(array):
-    """Gives every field of an array of records values of its own."""
+    """Fills every field of an array of records with distinct values."""
     for name in array.dtype.names:
         part = array[name]
         if part.dtype.names is not None:
@@ -153,7 +153,7 @@ def arrays():
         for char in ["M8", "m8"] * 4:
             yield times(shape, char)
         for char in "SVU":
-            # Of a single `bytes` NumPy prints its own type's name as well.
+            # For a single `bytes`, NumPy also prints its type's name.
             if char != "S" or shape:
                 yield texts(shape, char)
         for fields in RECORDS:

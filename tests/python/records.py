@@ -1,6 +1,6 @@
 """Records of NumPy for the tests of the library: records.py FOLDER.
 
-For each case the records as they are (N.from.npy), as they become by the names of their fields (N.to.npy), and their
+For each case: the records (N.from.npy), the records converted by the names of their fields (N.to.npy), and the
 columns (N.NAME.npy).
 """
 
@@ -49,7 +49,7 @@ TO = [
 
 
 def fill(array, random):
-    """Numbers that every dtype of the cases can say."""
+    """Numbers that every dtype of the cases can represent."""
     if array.dtype.names:
         for name in array.dtype.names:
             fill(array[name], random)

@@ -1,4 +1,4 @@
-"""Files that the command converts, as NumPy, safetensors and Pillow see them, and the other way round."""
+"""Files that the command converts are read by NumPy, safetensors and Pillow, and the reverse."""
 
 import json
 

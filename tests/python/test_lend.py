@@ -1,4 +1,4 @@
-"""`crossdock lend` shows NumPy the very view that NumPy's own subscript makes, in place."""
+"""`crossdock lend` gives NumPy the same view as NumPy's own subscript, in place."""
 
 import json
 import random
@@ -10,7 +10,7 @@ import pytest
 RECORD = np.dtype([("id", "<u4"), ("price", ">f8"), ("at", "<M8[ms]"), ("rgb", "u1", (3,))])
 DTYPES = ["?", "<i2", ">u4", "<f4", ">f8", "<c16", "S5", "<U3", "<m8[s]", RECORD]
 
-# The lines that `lend --help` shows, and then what the array is and holds.
+# The lines that `lend --help` shows, followed by a description of the array.
 TELL = """
 flat = numpy.ascontiguousarray(x)
 print(json.dumps([list(x.shape), list(x.strides), x.dtype.str, flat.tobytes().hex()]))

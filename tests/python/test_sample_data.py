@@ -1,4 +1,4 @@
-"""The sample data are what data/README.md says they are, as NumPy sees them."""
+"""The sample data match data/README.md, as NumPy reads them."""
 
 import numpy as np
 import pytest

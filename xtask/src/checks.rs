@@ -29,8 +29,8 @@ const FOR_LIBRARIES: &str = "-Clink-arg=-Wl,--export-dynamic-symbol=__asan_*";
 
 /// Integration tests of `crossdock` that the address sanitizer omits, and why.
 const NOT_SANITIZED: &[(&str, &str)] = &[
-    ("documents", "reads text and touches no memory of ours"),
-    ("layers", "reads source text and touches no memory of ours"),
+    ("documents", "reads only text"),
+    ("layers", "reads only source text"),
     ("layout_heap", WITHOUT_UNSAFE),
     ("majel", "calls by Majel's names what others call"),
     ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),
@@ -134,8 +134,7 @@ const FAULTS: &str = "goes on behind a fault, for which valgrind does not put al
 const MANY_TIMES_OVER: &str = "does for minutes what tests beside it do once";
 
 /// A C program that moves its own pages on four threads shows it, too.
-const MOVED_PAGES: &str =
-    "takes pages that `mremap` moved, while other threads run, for pages that nobody may touch";
+const MOVED_PAGES: &str = "takes pages that `mremap` moved, while other threads run, for inaccessible pages";
 
 /// A program that leaks: a leak checker must find this leak first.
 const LEAK: &str = "fn main() {

@@ -54,7 +54,7 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     run.expect_tests()
 }
 
-/// What the wheel is built into: apart from the workspace, whose lock file and features are others.
+/// The target folder of the wheel: apart from the workspace, whose lock file and features differ.
 pub(crate) fn target(door: &Door) -> PathBuf {
     door.target.join("wheel")
 }

@@ -1,5 +1,4 @@
-//! Peers as they are in a program whose global allocator is mimalloc; a companion of
-//! `crossdock-bench`.
+//! Peers in a program whose global allocator is mimalloc; a companion of `crossdock-bench`.
 
 #[global_allocator]
 static MIMALLOC: mimalloc::MiMalloc = mimalloc::MiMalloc;

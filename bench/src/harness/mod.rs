@@ -11,7 +11,7 @@ use crate::Result;
 pub(crate) use crossdock_measure::{Case, Reach, Scale};
 pub(crate) use table::{Row, Table};
 
-/// For operations that are quick.
+/// For fast operations.
 const LIMITS: Limits = Limits { most: 401, least: 9, budget: Duration::from_secs(3) };
 
 /// Measures all cases in turn, round by round. The ratios are to the cases that `against` names; a

@@ -1,4 +1,4 @@
-//! What was measured, as a table for people.
+//! The measurements, as a table for people.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use crossdock_measure::{Figure, Unit};
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    /// Its ratios are to the peers of the table.
+    /// The ratios to the peers of the table.
     pub(crate) figure: Figure,
 }
 
-/// The figures of some cases, beside each other.
+/// The figures of several cases.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) title: &'static str,
     pub(crate) unit: Unit,
-    /// The peers that the ratios are to.
+    /// The peers of the ratios.
     pub(crate) against: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
-    /// Whether its ratios to the first peer are drawn, too.
+    /// Whether the ratios to the first peer are drawn as bars.
     pub(crate) bars: bool,
 }
 
-/// So many letters of a bar are as much as the first peer.
+/// The letters of a bar for the first peer.
 const BAR: f64 = 20.0;
-/// A bar ends here, whatever is left of it.
+/// The greatest length of a bar.
 const LONGEST: f64 = 1.5 * BAR;
 
 impl Table {

@@ -1,4 +1,4 @@
-//! Crates that do one thing: `transpose`, `strided-perm`, `half`.
+//! Crates with a single purpose: `transpose`, `strided-perm`, `half`.
 
 use crossdock::element::Element;
 use crossdock::memory::Pod;
@@ -10,7 +10,7 @@ use threadteam::{Exec, Pool};
 
 use crate::kernels::typed::{dtypes, is_straight, slices};
 
-/// Transposes of two axes, or of what is as good as two.
+/// Transposes of two axes, or of two groups of axes that act like two.
 pub(crate) struct Transpose;
 
 impl Engine for Transpose {
@@ -20,7 +20,7 @@ impl Engine for Transpose {
 
     fn job<'a>(&'a self, task: &'a Task) -> Result<Option<Job<'a>>> {
         let (axes, shape) = (task.work().axes, task.base().shape());
-        // The last axes come first, the first ones last, each group in its order.
+        // The last axes first, then the first ones, each group in its order.
         let Some(&split) = axes.first() else { return Ok(None) };
         if !axes.iter().copied().eq((split..axes.len()).chain(0..split)) || !task.work().at.is_empty() {
             return Ok(None);
@@ -39,7 +39,7 @@ impl Engine for Transpose {
     }
 }
 
-/// Strided copies, on so many threads.
+/// Strided copies, on `threads` threads.
 pub(crate) struct StridedPerm {
     name: &'static str,
     threads: Option<Pool>,

@@ -1,5 +1,4 @@
-//! Kernels beside `memcpy` and beside what one would take instead, in the works of
-//! `crossdock-measure`.
+//! Kernels beside `memcpy` and beside the usual alternatives, for the works of `crossdock-measure`.
 
 mod crates;
 pub(crate) mod native;
@@ -24,7 +23,7 @@ pub(crate) use self::numpy::{NumPy, PYTHON};
 /// Each operation takes milliseconds.
 const LIMITS: Limits = Limits { most: 101, least: 5, budget: Duration::from_millis(1500) };
 
-/// What is held against what the works should reach.
+/// The case that is compared with the targets of the works.
 const ONE: &str = "crossdock, 1 thread";
 const TWO: &str = "crossdock, 2 threads";
 const NEW: &str = "crossdock, into a new array";
@@ -35,7 +34,7 @@ pub(crate) fn measures() -> impl Iterator<Item = Measure> {
     WORKS.iter().map(|work| Measure { group: "kernels", name: work.name, run: kernel })
 }
 
-/// Everybody who may take part, those first that are measured against.
+/// All possible participants; those of the ratios come first.
 fn engines() -> Result<Vec<Box<dyn Engine>>> {
     let mut engines: Vec<Box<dyn Engine>> = vec![
         Box::new(Memcpy),
@@ -79,11 +78,11 @@ fn kernel(measure: &Measure, _: Option<&Arrow>) -> Result<Table> {
     Ok(table.with_bars())
 }
 
-/// What one of ours should reach.
+/// The target of one of Crossdock's cases.
 fn reach(work: &Work, name: &str) -> Option<Reach> {
     let WorkReach { one, two, gigabytes } = work.reach;
     match (work.operation, name) {
-        // What is claimed of a new array is claimed beside one that is there.
+        // The target of a new array is compared with an existing array.
         (Operation::New, NEW) => Some(Reach::ratio(one?, ONE)),
         (Operation::New, _) => None,
         (_, ONE) => gigabytes.map(Reach::value).or(Some(Reach::ratio(one?, MEMCPY))),

@@ -11,7 +11,7 @@ use ndarray::{ArrayView, ArrayViewMut, Dim, Dimension, IntoDimension, Zip};
 
 use crate::kernels::typed::{arrays, dtypes};
 
-/// The peer, on so many threads.
+/// The peer, on `threads` threads.
 pub(crate) struct NdArray {
     name: &'static str,
     threads: rayon::ThreadPool,

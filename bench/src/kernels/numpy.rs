@@ -1,4 +1,4 @@
-//! NumPy in a process of its own, which is given the same bytes and views: `peers/works.py`.
+//! NumPy in its own process, with the same bytes and views: `peers/works.py`.
 
 use std::ffi::OsString;
 use std::os::fd::AsRawFd;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::kernels::process::Peer;
 
-/// The environment variable that says which interpreter has NumPy.
+/// The environment variable with the path of the interpreter that has NumPy.
 pub(crate) const PYTHON: &str = "CROSSDOCK_BENCH_PYTHON";
 
 /// The peer, if the environment names one.
@@ -27,7 +27,7 @@ impl NumPy {
         Some(Self { python: std::env::var_os(PYTHON)? })
     }
 
-    /// Its version, and that of what brings the narrow floats.
+    /// Its version, and that of the package with the narrow floats.
     pub(crate) fn version(&self) -> Result<String> {
         let program = "import numpy, ml_dtypes; print('NumPy', numpy.__version__, 'with ml_dtypes', ml_dtypes.__version__, end='')";
         let output = Command::new(&self.python).args(["-c", program]).output()?;
@@ -66,18 +66,18 @@ impl Engine for NumPy {
         });
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/works.py");
         let peer = Peer::start(Command::new(&self.python).arg(script).arg(question.to_string()))?;
-        // It has read them.
+        // The process has read them.
         drop((base, expected));
         Ok(peer.map(Peer::job))
     }
 }
 
-/// How NumPy spells it, or who makes it understand.
+/// NumPy's spelling, or the package that adds the dtype.
 fn spelt(dtype: &DType) -> String {
     typestr::print(dtype).unwrap_or_else(|_| dtype.to_string())
 }
 
-/// Where another process finds the bytes.
+/// The file in which another process finds the bytes.
 fn path(array: &DArray) -> Result<String> {
     let (buffer, _) = array.buffer()?;
     let (descriptor, _) = buffer.descriptor().ok_or("memory without a descriptor")?;

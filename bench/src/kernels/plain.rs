@@ -1,5 +1,4 @@
-//! Loops as one writes them where there is no library for it, as the compiler makes them of what is
-//! the default.
+//! Plain loops without a library, compiled with the compiler's defaults.
 
 use crossdock::memory::Pod;
 use crossdock_measure::{Engine, Job, Operation, Result, Task};
@@ -17,8 +16,7 @@ fn convert<'a, T: Pod, U: Pod>(task: &'a Task, convert: impl Fn(T) -> U + 'a) ->
     })
 }
 
-/// Where the fields of a record lie that has gaps between them, and where they do without: from, to
-/// and how many bytes.
+/// The positions of a record's fields, with gaps and without: from, to and size in bytes.
 const FIELDS: [(usize, usize, usize); 5] = [(0, 0, 1), (8, 1, 8), (16, 9, 4), (20, 13, 2), (24, 15, 8)];
 
 impl Engine for Plain {

@@ -1,4 +1,4 @@
-//! Peers in processes of their own. They measure the time themselves, and answer over a pipe for
+//! Peers in their own processes. They measure the time themselves, and answer over a pipe for
 //! each sample, so that they take part in the same rounds.
 //!
 //! Their first line is `ready` or `declined`. Then each line of input is a number of repetitions,

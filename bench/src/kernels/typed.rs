@@ -1,12 +1,11 @@
-//! What peers need that know element types by Rust's types: the same memory as typed arrays and as
-//! slices.
+//! Support for peers that need Rust's element types: the same memory as typed arrays and as slices.
 
 use crossdock::element::{DType, Element};
 use crossdock::memory::Pod;
 use crossdock::{Array, DArray};
 use crossdock_measure::{Job, Result, Task};
 
-/// The same bytes as elements of another dtype: bits, for types that are none of the library's.
+/// The same bytes as elements of another dtype: as bits, for types that the library lacks.
 fn bits(array: &DArray, dtype: DType) -> Result<DArray> {
     let (buffer, offset) = array.buffer()?;
     Ok(DArray::from_buffer(buffer, dtype, array.layout().clone(), offset)?)
@@ -20,7 +19,7 @@ pub(super) fn arrays<T: Element, U: Element, const D: usize>(
     Ok((source, Array::try_from(bits(task.target(), U::dtype())?)?))
 }
 
-/// A job on all elements of the base, and of the target, as they lie in memory.
+/// A job on all elements of the base and of the target, in memory order.
 pub(super) fn slices<'a, T: Pod, U: Pod>(
     task: &'a Task,
     mut operation: impl FnMut(&[T], &mut [U]) + 'a,
@@ -33,12 +32,12 @@ pub(super) fn slices<'a, T: Pod, U: Pod>(
     }))
 }
 
-/// What a work reads and writes, to choose a typed loop by.
+/// The element types of a work, to choose a typed loop.
 pub(super) fn dtypes(task: &Task) -> (&'static str, &'static str) {
     (task.work().dtype, task.work().into)
 }
 
-/// Whether all elements are read as they lie in memory, without gaps.
+/// Whether all elements are read in memory order, without gaps.
 pub(super) fn is_straight(task: &Task) -> bool {
     task.work().axes.is_empty() && task.work().at.is_empty()
 }

@@ -1,5 +1,4 @@
-//! Allocate and free: the answer of each is that the memory is there, and aligned as its owner
-//! promises.
+//! Allocate and free: the result of each is that the memory exists, and has its owner's alignment.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -13,7 +12,7 @@ use crate::harness::{self, Case, Reach, Scale, Table};
 use crate::memory::{ARROW, ARROW_CAPPED, KIB, MALLOC, MIB};
 use crate::{Measure, Result, loops, threads};
 
-/// A limit that no benchmark comes near: what is measured is the accounting.
+/// A limit far above all benchmarks: only the accounting is measured.
 const FAR: usize = 1 << 40;
 
 pub(super) fn small(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
@@ -35,7 +34,7 @@ const OWN: &str = "crossdock: default pool";
 const OWN_FROZEN: &str = "crossdock: default pool, to a shared Buffer";
 const OWN_CAPPED: &str = "crossdock: capped pool";
 
-/// What our pools should reach, in ratios to `malloc`.
+/// The targets of Crossdock's pools, in ratios to `malloc`.
 struct Bounds {
     default: Option<f64>,
     capped: Option<f64>,
@@ -77,7 +76,7 @@ fn one_thread(title: &'static str, arrow: Option<&Arrow>, nbytes: usize, bounds:
     harness::measure(title, Scale::NANOSECONDS, &[MALLOC, ARROW], cases)
 }
 
-/// The companion's cases, and what the companion calls them.
+/// The companion's cases, and their names in the companion.
 const WITH_MIMALLOC: [(&str, &str); 3] = [
     ("global allocator, program with mimalloc", "global"),
     ("arrow-buffer, program with mimalloc", "arrow-buffer"),
@@ -92,7 +91,7 @@ pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let mut cases = vec![on_two(MALLOC, loops::malloc)];
     if let Some(arrow) = arrow {
         let pool = arrow.capped(FAR);
-        // The first use of a pool is on a thread that stays.
+        // The first use of a pool must be on a thread that stays.
         assert_eq!(arrow.allocate_capped(1, 64, pool), 1, "the pool works");
         let default = move |count| threads::on_two(count, |count| arrow.allocate(count, 64));
         cases.push(Case::timed(ARROW, 1, default).threaded());
@@ -116,8 +115,8 @@ pub(super) fn two_threads(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     harness::measure(title, Scale::NANOSECONDS, &[MALLOC, ARROW], cases)
 }
 
-/// The library cannot be built without its ledger, hence there is no figure without one to compare
-/// with: what the ledger costs while it is off is within the ratio to `malloc`.
+/// The library cannot be built without its ledger, so the cost of the ledger while it is off is
+/// part of the ratio to `malloc`.
 pub(super) fn ledger(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
     let frozen = |count| loops::crossdock_frozen(count, 64);
     let cases = vec![

@@ -1,4 +1,4 @@
-//! Appending: the answer of each is the number of bytes and the last of them.
+//! Appending: the result of each is the number of bytes and the last byte.
 
 use std::hint::black_box;
 

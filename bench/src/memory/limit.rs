@@ -1,8 +1,8 @@
 //! Two threads at a pool's limit: how often they hold more than it allows.
 //!
-//! What the threads hold is counted beside the pool: added after the pool has said yes, and
-//! subtracted before the memory is freed. So a count above the limit is an excess beyond doubt. In
-//! between, the memory is written, as it would be.
+//! A counter beside the pool has the threads' bytes: they are added after the pool has granted
+//! them, and subtracted before they are freed. So a count above the limit proves an excess. In
+//! between, the memory is written, as in a real program.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -39,7 +39,7 @@ pub(super) fn limit(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     Ok(Table { title, unit: Unit::Times, against: vec![], rows, bars: false })
 }
 
-/// What `peers/arrow.cc` does with Arrow's pool.
+/// The same with Arrow's pool, in `peers/arrow.cc`.
 fn own(pool: &Pool, held: &AtomicUsize) -> (usize, usize) {
     let (mut exceeded, mut refused) = (0, 0);
     for _ in 0..OPERATIONS {
@@ -58,8 +58,8 @@ fn own(pool: &Pool, held: &AtomicUsize) -> (usize, usize) {
 ///
 /// # Panics
 ///
-/// Where the pool never refused: then the threads never met at the limit, and the count says
-/// nothing.
+/// If the pool never refused: then the threads were never at the limit at the same time, and the
+/// count proves nothing.
 fn race(run: impl Fn(&AtomicUsize) -> (usize, usize) + Sync) -> usize {
     let held = AtomicUsize::new(0);
     let sums = threads::together(|| (), || run(&held));

@@ -1,4 +1,5 @@
-//! What memory costs: allocating, slicing, growing, copying, and what is given back.
+//! The cost of memory: allocating, slicing, growing, copying, and the memory that stays after a
+//! free.
 
 mod allocate;
 mod growth;
@@ -16,8 +17,8 @@ const GROUP: &str = "memory";
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// Memory that was written before, at an address and in pages that are as good as they get: for the
-/// limits.
+/// Memory that was written before, at the best possible address and in the best possible pages: for
+/// the limits.
 fn warm(nbytes: usize) -> crossdock::Result<MutableBuffer> {
     let mut bytes = MutableBuffer::new()?;
     bytes.resize(nbytes)?;
@@ -25,7 +26,7 @@ fn warm(nbytes: usize) -> crossdock::Result<MutableBuffer> {
     Ok(bytes)
 }
 
-/// Names that stand in several tables.
+/// Names in several tables.
 const MALLOC: &str = "malloc + free";
 const ARROW: &str = "Arrow C++";
 const ARROW_CAPPED: &str = "Arrow C++: capped pool";

@@ -1,8 +1,8 @@
-//! What stays resident after the last free, with no further call.
+//! The memory that stays resident after the last free, without a further call.
 //!
-//! Each owner is measured in a process of its own, which holds 64 MiB all the time and allocates,
-//! writes and frees 64 MiB beside them again and again. The figure is what is resident beyond what
-//! is live, as a part of what is live.
+//! Each owner is measured in its own process, which holds 64 MiB and repeatedly allocates, writes
+//! and frees another 64 MiB. The figure is the resident memory beyond the live memory, as a
+//! fraction of the live memory.
 
 use std::fs;
 use std::process::Command;
@@ -19,7 +19,7 @@ const BLOCK: usize = 64 * MIB;
 const REPEATED: usize = 24;
 const QUIET: Duration = Duration::from_secs(2);
 
-/// An owner: how the child knows it, and the names of its rows.
+/// An owner: its name for the child, and the names of its rows.
 const OWNERS: [(&str, &str, &str); 3] = [
     ("malloc", "malloc: at the last free", "malloc: 2 s later"),
     ("arrow", "Arrow C++: at the last free", "Arrow C++: 2 s later"),
@@ -77,7 +77,7 @@ pub(crate) fn child(owner: &str) -> Result {
     Ok(())
 }
 
-/// Resident bytes beyond those that live, in percent of those that live: at the last free, and
+/// The resident bytes beyond the live bytes, in percent of the live bytes: at the last free, and
 /// after a quiet time.
 fn excess<T>(keep: impl FnOnce() -> Result<(T, usize)>, block: impl Fn() -> Result<u8>) -> Result<[f64; 2]> {
     let before = resident_now()?;
@@ -90,7 +90,7 @@ fn excess<T>(keep: impl FnOnce() -> Result<(T, usize)>, block: impl Fn() -> Resu
     let at_once = percent(resident_now()?);
     std::thread::sleep(QUIET);
     let later = percent(resident_now()?);
-    // Less would mean that what lives was not resident, and the figure no measure of what stays.
+    // Less would mean that live memory was not resident, and the figure meaningless.
     assert!(later > -1.0, "what lives is resident");
     Ok([at_once, later])
 }

@@ -1,4 +1,4 @@
-//! Slice and drop the slice: the answer of each is the slice's length.
+//! Slice and drop the slice: the result of each is the slice's length.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ pub(super) fn slice(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     let own = Buffer::from_vec(vec![7u8; PARENT])?;
     let rust = arrow_buffer::Buffer::from_vec(vec![7u8; PARENT]);
     let bytes = bytes::Bytes::from(vec![7u8; PARENT]);
-    // The first clone makes the counted header.
+    // The first clone creates the counted header.
     let _shared = bytes.clone();
     let end = OFFSET + LENGTH;
 
-    // What is made is looked at where it lies: moving it is no part of the figure.
+    // The result is examined in place: moving it is not part of the figure.
     let mut cases = vec![Case::new(PEER, 41, || **black_box(&Arc::clone(black_box(&arc))))];
     if let Some(arrow) = arrow {
         cases.push(Case::looped("shared_ptr copy + drop", 41, |count| arrow.copy_shared_ptr(count)));

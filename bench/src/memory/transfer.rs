@@ -1,4 +1,4 @@
-//! Bytes that go through the processor: filled, written as digits, copied, compared.
+//! Bytes that the CPU processes: filled, written as digits, copied, compared.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::{Measure, Result};
 const WHOLE: usize = 64 * MIB;
 const SEVEN: u8 = 7;
 
-/// The number of bytes and the last of them.
+/// The number of bytes and the last byte.
 fn answer(bytes: &[u8]) -> usize {
     let bytes = black_box(bytes);
     bytes.len() + bytes.last().map_or(0, |&last| usize::from(last))
@@ -27,7 +27,7 @@ fn sevens() -> crossdock::Result<MutableBuffer> {
     Ok(bytes)
 }
 
-/// The answer of each is the last byte.
+/// The result of each is the last byte.
 pub(super) fn allocate_and_write(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const PEER: &str = "malloc + memset + free";
     const LIMIT: &str = "memset of warm memory (the limit)";
@@ -82,7 +82,7 @@ fn fresh(
     write: impl FnOnce(&mut [MaybeUninit<u8>]),
     read: impl FnOnce(&[u8]) -> usize,
 ) -> usize {
-    // SAFETY: any size will do.
+    // SAFETY: `malloc` accepts any size.
     let ptr = unsafe { libc::malloc(black_box(nbytes)) };
     if ptr.is_null() {
         return 0;
@@ -96,7 +96,7 @@ fn fresh(
     answer
 }
 
-/// The answer of each is the number of digits and the last of them. All of them are compared once.
+/// The result of each is the number of digits and the last digit. All digits are compared once.
 pub(super) fn hex(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "faster-hex into warm memory (the limit)";
     let bytes: Vec<u8> = (0..MIB).map(|index| ((index * 31) >> 3) as u8).collect();
@@ -134,7 +134,7 @@ pub(super) fn hex(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     harness::measure("hex of 1 MiB", scale, &[LIMIT, ARROW], cases)
 }
 
-/// The answer of each is the number of bytes and the last of them.
+/// The result of each is the number of bytes and the last byte.
 pub(super) fn copy(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "memcpy into warm memory (the limit)";
     let own = Buffer::from(sevens()?);
@@ -172,7 +172,7 @@ pub(super) fn copy(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     harness::measure("copy 64 MiB to a new buffer", scale, &[LIMIT, ARROW], cases)
 }
 
-/// The answer of each is 1. That a difference in the last byte is seen is asserted once.
+/// The result of each is 1. A difference in the last byte is asserted once.
 pub(super) fn equal(_: &Measure, arrow: Option<&Arrow>) -> Result<Table> {
     const LIMIT: &str = "memcmp (the limit)";
     let own = [Buffer::from(sevens()?), Buffer::from(sevens()?)];

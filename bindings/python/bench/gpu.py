@@ -1,7 +1,7 @@
-"""What the wheel does with arrays on a GPU: checked with the wheel alone, and beside PyTorch where there is one that has the GPU.
+"""Checks and measures the wheel's arrays on a GPU, alone and, if PyTorch supports the GPU, beside it.
 
-Needs nothing but the wheel. Figures are printed a line each, with tabs between their parts, for the program that draws the table:
-FIGURE, what, value, unit, ratio, to whom, and what the ratio should be.
+Requires only the wheel. Prints one figure a line, with tabs between the fields, for the program that draws the table:
+FIGURE, operation, value, unit, ratio, peer, and the target of the ratio.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main():
 
 
 def torch_with_gpu():
-    """PyTorch, if it is here and sees the GPU."""
+    """PyTorch, if it is installed and supports the GPU."""
     try:
         import torch
     except ImportError:
@@ -39,7 +39,7 @@ def torch_with_gpu():
 
 
 def check_alone(device):
-    """Arrays go there, are looked at, change their layout, and come back. How many things were checked."""
+    """Copies arrays to the GPU and back, checks them and changes their layout. Returns the number of checks."""
     here = crossdock.array([[3 * row + column for column in range(3)] for row in range(4)], "f4")
     there = here.to_device(device)
     back = there.to_device("cpu")
@@ -60,7 +60,7 @@ def check_alone(device):
 
 
 def check_torch(torch, device):
-    """PyTorch and we have the same memory, each taken from the other."""
+    """PyTorch and Crossdock share memory, in both directions."""
     ours = crossdock.zeros((64, 32), "f4", device=device)
     theirs = torch.from_dlpack(ours)
     theirs[3, 5] = 7
@@ -105,7 +105,7 @@ def figure(what, value, unit, ratio, peer, reach):
 
 
 def in_turns(first, second, rounds=31, times=200):
-    """The median seconds that one call of each takes, and the median of their ratios round by round."""
+    """The median time of a call of each, in seconds, and the median of the ratios of each round."""
     def seconds(act):
         start = time.perf_counter()
         for _ in range(times):
@@ -118,7 +118,7 @@ def in_turns(first, second, rounds=31, times=200):
 
 
 def time_hand_overs(torch, device):
-    """A hand-over each way, beside PyTorch's own to itself."""
+    """A hand-over in each direction, beside PyTorch's to itself."""
     ours = crossdock.zeros((64, 32), "f4", device=device)
     theirs = torch.zeros((64, 32), device="cuda")
     itself = lambda: torch.from_dlpack(theirs)
@@ -149,7 +149,7 @@ def time_permutations(torch, device, shrink):
         took, ratio = in_turns(lambda: ours.copy(), contiguous, rounds=11, times=4)
         nbytes = 2 * theirs.numel() * theirs.element_size()
         name = "x".join(map(str, shape)) + " permuted " + "".join(map(str, axes))
-        # Of speeds, like the other figures of copies.
+        # The ratio of speeds, as for the other figures of copies.
         figure(f"f32 {name}, Python", nbytes / took / 1e12, "TB/s", 1 / ratio, ".contiguous()", ">= 1")
 
 

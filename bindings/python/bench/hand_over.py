@@ -1,8 +1,8 @@
-"""What it costs to hand an array over, beside a peer: nanoseconds of the thread, each pair measured in turns, the least of many rounds.
+"""Measures hand-overs of an array beside a peer, in nanoseconds of thread time: each pair in turns, the minimum of many rounds.
 
     python bench/hand_over.py [--record]
 
-With --record the figures are kept in bench/record/python.csv of the checkout.
+--record stores the figures in bench/record/python.csv of the checkout.
 """
 
 import csv
@@ -61,12 +61,12 @@ def statement(text):
 
 
 def in_turns(*measures):
-    """The least of each."""
+    """The minimum of each."""
     return [min(each) for each in zip(*([measure() for measure in measures] for _ in range(ROUNDS)))]
 
 
 def loops(folder):
-    """The loops of C. The header of DLPack is that which comes with TVM's FFI."""
+    """The loops in C. DLPack's header is the one of TVM's FFI."""
     library = Path(folder) / "loops.so"
     dlpack = Path(importlib.util.find_spec("tvm_ffi").origin).parent / "include"
     source = Path(__file__).with_name("loops.c")
@@ -85,13 +85,13 @@ def loops(folder):
 
 
 def import_time(module):
-    """In a new interpreter that has what it needs itself already."""
+    """Measures in a new interpreter, which has already imported its own requirements."""
     script = f"import time, sys; a = time.perf_counter(); import {module}; print((time.perf_counter() - a) * 1e9)"
     return lambda: float(subprocess.check_output([sys.executable, "-c", script]))
 
 
 def check():
-    """A figure of a wrong answer is none."""
+    """Checks the result, so that a wrong one has no figure."""
     x, y, v, t = (NAMES[name] for name in "xyvt")
     assert np.asarray(x).ctypes.data == numbers.ctypes.data == np.from_dlpack(x).ctypes.data
     assert crossdock.asarray(t).tolist() == t.tolist()
@@ -100,7 +100,7 @@ def check():
 
 
 def rows():
-    """What, ours, the peer, theirs, the reach as a ratio or in nanoseconds."""
+    """The operation, Crossdock's time, the peer, the peer's time, and the target as a ratio or in nanoseconds."""
     for ours, peer, theirs, reach in STATEMENTS:
         own, other = in_turns(statement(ours), statement(theirs))
         yield ours, own, peer, other, reach, None
@@ -128,7 +128,7 @@ HEADER = "date machine commit rustc peers table case figure unit ratios reach me
 
 
 def output(*command):
-    """What a command prints, or nothing where it cannot be run."""
+    """The output of a command, or an empty text if it cannot be run."""
     try:
         return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
     except (OSError, subprocess.CalledProcessError):

@@ -1,8 +1,8 @@
-"""What it costs to send an array to another process, beside NumPy in the same run: microseconds for each, the least of many rounds.
+"""Measures the time to send an array to another process, beside NumPy in the same run: in microseconds, the minimum of many rounds.
 
     python bench/transports.py [--json] [--clusters]
 
-With --clusters by Dask and by Ray, too, which have to be installed.
+--clusters also measures Dask and Ray, which must be installed.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ def in_band(array):
 
 
 def once(act, *arguments):
-    """Microseconds of one call, which is long."""
+    """The microseconds of one call, which is long."""
     start = time.perf_counter()
     act(*arguments)
     return (time.perf_counter() - start) * 1e6
@@ -47,7 +47,7 @@ def echo(connection):
 
 @contextlib.contextmanager
 def echoing():
-    """What goes to another process and comes back."""
+    """Sends an array to another process and back."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=echo, args=(there,))
@@ -64,7 +64,7 @@ def echoing():
 
 
 def check(ours, theirs):
-    """A figure of a wrong answer is none."""
+    """Checks the result, so that a wrong one has no figure."""
     assert np.array_equal(np.asarray(ours), theirs) and ours.shape == theirs.shape
 
 

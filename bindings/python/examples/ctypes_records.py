@@ -1,4 +1,4 @@
-"""Structures of ctypes, and their fields as arrays: what is written through one is read through the other.
+"""Structures of ctypes, and their fields as arrays on the same memory.
 
 Prints::
 

@@ -1,4 +1,4 @@
-"""Arrays on a Dask cluster: views go from process to process without a copy on either side, but for the wire itself.
+"""Arrays on a Dask cluster: only the network copies views that are sent between processes.
 
 pip install "dask[distributed]" numpy; python dask_cluster.py
 """
@@ -15,7 +15,7 @@ import crossdock
 
 @contextlib.contextmanager
 def start():
-    """A client of two processes on this machine, which talk by TCP. (Where they share a process, nothing travels at all.)"""
+    """A client of two processes on this machine, which use TCP. (Within one process, nothing would be sent.)"""
     here = dict(host="127.0.0.1", protocol="tcp", dashboard_address=None)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -32,12 +32,12 @@ def look(array):
 
 
 def flip(array):
-    """Runs on a worker: a view of what it received is what it sends."""
+    """Runs on a worker: returns a view of the array that it received."""
     return array[::-1]
 
 
 def demonstrate(client):
-    """What is shown, with a client of any cluster."""
+    """The demonstration, with a client of any cluster."""
     table = crossdock.asarray(np.arange(1_000_000.0).reshape(1000, 1000))
     before = crossdock.copied_bytes()
 

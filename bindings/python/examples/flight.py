@@ -1,4 +1,4 @@
-"""Arrow Flight as the transport between languages: a column of tensors is an array where it was received.
+"""Arrow Flight between languages: the receiver gets an array on a column of tensors.
 
 pip install pyarrow numpy; python flight.py
 """
@@ -13,7 +13,7 @@ import crossdock
 
 
 def column(array):
-    """A column of which each row is one tensor, on the memory of the array: the canonical type of Arrow, for any language."""
+    """A column with one tensor in each row, on the array's memory, in Arrow's canonical type for all languages."""
     rows, *shape = array.shape
     values = pa.Array.from_buffers(pa.float64(), array.size, [None, pa.py_buffer(array)])
     lists = pa.FixedSizeListArray.from_arrays(values, array.size // rows)
@@ -21,7 +21,7 @@ def column(array):
 
 
 class Server(flight.FlightServerBase):
-    """Hands out one batch."""
+    """Serves one batch."""
 
     def __init__(self, batch):
         super().__init__("grpc://127.0.0.1:0")
@@ -32,7 +32,7 @@ class Server(flight.FlightServerBase):
 
 
 def serve(connection):
-    """Runs in another process, which could as well be a program in another language."""
+    """Runs in another process, which could be a program in another language."""
     array = crossdock.asarray(np.arange(24_000.0).reshape(1000, 4, 6))
     with Server(pa.record_batch([column(array)], ["frame"])) as server:
         connection.send(server.port)
@@ -40,7 +40,7 @@ def serve(connection):
 
 
 def demonstrate(port):
-    """What is shown, with a server at the port."""
+    """The demonstration, with a server at the port."""
     before = crossdock.copied_bytes()
     with flight.connect(f"grpc://127.0.0.1:{port}") as client:
         received = client.do_get(flight.Ticket(b"")).read_chunk().data.column("frame")

@@ -1,4 +1,4 @@
-"""One photograph in five libraries, and the address at which each of them has it.
+"""One photograph in five libraries, all at the address of the mapped file.
 
 `python one_address.py drawing.svg` also draws the picture of the repository's README.
 
@@ -38,12 +38,13 @@ def of_nanoarrow(array):
     return view.buffer(1)._addr()
 
 
-#: The library, the call by which it takes an array, and how it tells the address.
+#: The library, the call by which it takes an array, and how it tells the address. `frozen` promises that nothing
+#: writes the file, which consumers of Arrow rely on.
 LIBRARIES = [
     ("NumPy", "np.asarray(x)", lambda x: np.asarray(x), lambda array: array.ctypes.data),
-    ("PyArrow", "pa.array(x.frozen())", lambda x: pa.array(x), of_pyarrow),
-    ("Polars", "pl.Series(x.frozen())", lambda x: pl.Series(x), lambda series: of_pyarrow(series.to_arrow())),
-    ("nanoarrow", "nanoarrow.c_array(x)", lambda x: nanoarrow.c_array(x), of_nanoarrow),
+    ("PyArrow", "pa.array(x.frozen())", lambda x: pa.array(x.frozen()), of_pyarrow),
+    ("Polars", "pl.Series(x.frozen())", lambda x: pl.Series(x.frozen()), lambda series: of_pyarrow(series.to_arrow())),
+    ("nanoarrow", "nanoarrow.c_array(x.frozen())", lambda x: nanoarrow.c_array(x.frozen()), of_nanoarrow),
     ("TVM FFI", "tvm_ffi.from_dlpack(x)", lambda x: tvm_ffi.from_dlpack(x), lambda tensor: tensor.data_ptr()),
 ]
 
@@ -77,8 +78,7 @@ def drawing(address, dtype, shape):
 
 
 def main():
-    # `frozen` promises that nothing writes the file, which Arrow's consumers rely on.
-    photo = crossdock.open(PHOTO).frozen()
+    photo = crossdock.open(PHOTO)
     for name, _, take, address in LIBRARIES:
         found = address(take(photo))
         print(f"{name:12} {'the mapped file' if found == photo.ptr else hex(found)}")

@@ -1,4 +1,4 @@
-"""An image whose red channel is a view: OpenCV draws into the image in place, and the view has it.
+"""An image and a view of its red channel: OpenCV draws into the image in place, which changes the view.
 
 Prints::
 

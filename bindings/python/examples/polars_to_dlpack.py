@@ -1,4 +1,4 @@
-"""A column of Polars as a tensor: its memory goes to whoever takes DLPack, read-only, as columns are.
+"""A Polars column as a DLPack tensor: consumers get its memory, read-only, since columns are immutable.
 
 Prints::
 

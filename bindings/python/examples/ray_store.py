@@ -1,4 +1,4 @@
-"""Arrays in Ray's object store: whoever gets one maps the memory that was put, strided views included.
+"""Arrays in Ray's object store: each `get` maps the stored memory, also for strided views.
 
 pip install ray numpy; python ray_store.py
 """
@@ -19,7 +19,7 @@ import ray  # noqa: E402 (it reads the environment when it is imported)
 
 @contextlib.contextmanager
 def start():
-    """One worker, a small store, and nothing left behind."""
+    """One worker and a small store, with clean-up."""
     quiet = dict(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
@@ -40,7 +40,7 @@ def look(array):
 
 
 def demonstrate():
-    """What is shown, where Ray is running."""
+    """The demonstration, while Ray is running."""
     table = crossdock.asarray(np.arange(1_000_000.0).reshape(1000, 1000))
     before = crossdock.copied_bytes()
 

@@ -1,4 +1,4 @@
-"""NumPy, shared memory, and another process: both write the same array, and nobody copies it.
+"""NumPy, shared memory and another process: both processes write one array without a copy.
 
 python shared_memory.py
 """
@@ -11,7 +11,7 @@ import crossdock
 
 
 def double(array):
-    """Runs in the other process, on memory of this one."""
+    """Runs in the other process, on this process's memory."""
     x = np.asarray(array)
     x *= 2
     return crossdock.copied_bytes()

@@ -1,4 +1,4 @@
-"""An array as a tensor of PyTorch, and that as an array again: one memory throughout.
+"""An array as a PyTorch tensor, and the tensor as an array: one memory throughout.
 
 Prints::
 

@@ -17,9 +17,9 @@ use crate::{buffer, exchange, methods, operators, subscript};
 
 const DOC: &CStr = c"An n-dimensional array on owned or borrowed memory.
 
-Indexing and slicing give views, never copies. Arithmetic is NumPy's: ``np.asarray(x) + 1``.
+Indexing and slicing return views, never copies. For arithmetic, use NumPy: ``np.asarray(x) + 1``.
 
-Made by :func:`asarray`, :func:`array`, :func:`zeros`, :func:`open` and their siblings.";
+Create arrays by :func:`asarray`, :func:`array`, :func:`zeros`, :func:`open` and similar functions.";
 
 /// Makes the type.
 pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {

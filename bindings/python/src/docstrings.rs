@@ -1,19 +1,19 @@
-//! What `help()` says of the methods of `crossdock.Array`: the signature in the first line, as the
-//! interpreter reads it, and a text in NumPy's style.
+//! The docstrings of the methods of `crossdock.Array`: the signature in the first line, which the
+//! interpreter parses, and a text in NumPy's style.
 
 use std::ffi::CStr;
 
 pub(crate) const TOLIST: &CStr = cr#"tolist($self, /)
 --
 
-The elements as Python's own values, in lists as deep as there are axes.
+The elements as Python values, in nested lists with one level for each axis.
 
-Records are tuples, dates and durations objects of ``datetime`` as far as those go, and what is no time is None.
+Records become tuples. Dates and durations become ``datetime`` objects if those can represent them, and NaT becomes None.
 
 Returns
 -------
 list
-    Or one value, of an array without axes.
+    One value instead, for an array without axes.
 
 Examples
 --------
@@ -51,12 +51,12 @@ bytes
 pub(crate) const ITEM: &CStr = cr#"item($self, /, *index)
 --
 
-One element as a value of Python's own.
+One element as a Python value.
 
 Parameters
 ----------
 *index : int
-    One for each axis. May be left out where the array has one element.
+    One for each axis. Optional if the array has one element.
 
 Examples
 --------
@@ -68,7 +68,7 @@ Examples
 pub(crate) const COPY: &CStr = cr#"copy($self, /, order='C')
 --
 
-A copy without gaps.
+A contiguous copy.
 
 Parameters
 ----------
@@ -89,12 +89,12 @@ Examples
 pub(crate) const ASTYPE: &CStr = cr#"astype($self, /, dtype)
 --
 
-A copy with the elements converted.
+A copy with converted elements.
 
 Parameters
 ----------
 dtype : str or dtype
-    What the elements shall be.
+    The dtype of the copy.
 
 Returns
 -------
@@ -103,7 +103,7 @@ Array
 Raises
 ------
 ValueError
-    Where an element does not fit; it says which.
+    If an element does not fit. The message has its index.
 
 Examples
 --------
@@ -115,12 +115,12 @@ dtype('int8')
 pub(crate) const FILL: &CStr = cr#"fill($self, value, /)
 --
 
-Writes one value to every element.
+Write one value to every element.
 
 Parameters
 ----------
 value : object
-    What fits an element.
+    A value that fits the dtype.
 
 Examples
 --------
@@ -139,7 +139,7 @@ The axes in another order, as a view.
 Parameters
 ----------
 *axes : int
-    Which axis stands where; in reverse, where none are named.
+    The axes of the view, in order. By default the order is reversed.
 
 Returns
 -------
@@ -155,16 +155,16 @@ Examples
 pub(crate) const RESHAPE: &CStr = cr#"reshape($self, /, *shape, order='C', copy=False)
 --
 
-The same elements under another shape.
+The same elements with another shape.
 
 Parameters
 ----------
 *shape : int
-    The lengths of the axes, of which one may be -1: what is left.
+    The lengths of the axes. One may be -1, and is then computed.
 order : {'C'}
     The order in which elements are counted: row-major.
 copy : bool or None, default False
-    False for a view or a ValueError, None for a copy where no view is possible, True for a copy.
+    False returns a view or raises ValueError, None copies if no view is possible, True always copies.
 
 Returns
 -------
@@ -372,7 +372,7 @@ A field of every record, as a view: ``x[name]``.
 Parameters
 ----------
 name : str
-    As it stands in the dtype.
+    The name of the field in the dtype.
 
 Returns
 -------
@@ -389,12 +389,12 @@ Examples
 pub(crate) const REPR_HTML: &CStr = cr#"_repr_html_($self, /)
 --
 
-The array for notebooks: what it is, and a drawing of its axes and strides.
+The array for notebooks: its properties, and a drawing of its axes and strides.
 
 Returns
 -------
 str
-    HTML, without scripts and without anything from elsewhere.
+    HTML without scripts or external resources.
 
 Examples
 --------
@@ -406,7 +406,7 @@ True
 pub(crate) const COMPLEX: &CStr = cr#"__complex__($self, /)
 --
 
-The one element of an array, as a complex number.
+The only element of an array, as a complex number.
 
 Examples
 --------
@@ -418,27 +418,26 @@ Examples
 pub(crate) const DLPACK: &CStr = cr#"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
 --
 
-A capsule with the array, for ``from_dlpack`` of another library, which calls this.
+A capsule with the array. ``from_dlpack`` of another library calls this method.
 
 Parameters
 ----------
 stream : int, optional
-    The stream in which the consumer goes on, which comes after the work that is under way on the elements; -1 waits for nothing. On CUDA 1
-    is the legacy default stream, which None stands for, 2 that of the thread, and more the driver's handle; on other devices it is the
-    handle, and None waits on the processor. Memory of the processor has no streams. A handle of CUDA's is of a stream in the device's primary
-    context, which PyTorch, CuPy, JAX and CUDA's runtime use; one of another context is refused.
+    The consumer's stream, which then waits for in-flight work on the elements; -1 skips the wait. On CUDA, 1 and None are the legacy
+    default stream, 2 is the stream of the thread, and other values are handles of the driver. The stream of a handle must be in the
+    device's primary context, which PyTorch, CuPy, JAX and the CUDA runtime use. On other devices the value is a handle, and None waits on
+    the CPU. CPU memory has no streams.
 max_version : tuple of int, optional
-    The newest version that the consumer knows. Without it, the capsule is the one from before there were versions.
+    The latest version that the consumer supports. By default the capsule has the unversioned struct.
 dl_device : tuple of int, optional
-    Where the consumer wants the elements: ``(1, 0)`` is the processor. What is elsewhere is mapped there where that can be, and copied
-    otherwise.
+    The requested device; ``(1, 0)`` is the CPU. Memory on another device is mapped if possible, and otherwise copied.
 copy : bool, optional
-    True for a copy. False forbids one, and so does None, unless another device is wanted.
+    True makes a copy and False forbids it. None allows a copy only to another device.
 
 Raises
 ------
 BufferError
-    What DLPack cannot say, or not of this array.
+    If DLPack cannot describe the array or fulfil the request.
 
 Examples
 --------
@@ -450,12 +449,12 @@ Examples
 pub(crate) const DLPACK_DEVICE: &CStr = cr#"__dlpack_device__($self, /)
 --
 
-The device, as DLPack numbers them.
+The device, as DLPack's pair of numbers.
 
 Returns
 -------
 tuple of int
-    Its kind, and its number.
+    The kind and the ordinal.
 
 Examples
 --------
@@ -467,62 +466,62 @@ Examples
 pub(crate) const REDUCE_EX: &CStr = cr#"__reduce_ex__($self, protocol, /)
 --
 
-What ``pickle`` writes: the bytes that the array covers, and a line of text that says where in them the elements lie.
+The state for ``pickle``: the bytes that the array covers, and a line of text that locates the elements in them.
 
-From protocol 5 on the bytes are lent in place, and go beside the pickle where there is a ``buffer_callback``. A view whose gaps are
-larger than its elements goes as a copy of the elements, as everything does by older protocols.
+Protocol 5 exports the bytes in place, and out of band if there is a ``buffer_callback``. Older protocols copy the elements; so does
+protocol 5 for a view whose gaps are larger than its elements.
 "#;
 
 pub(crate) const SHALLOW_COPY: &CStr = cr#"__copy__($self, /)
 --
 
-A copy without gaps, for ``copy.copy``.
+A contiguous copy, for ``copy.copy``.
 "#;
 
 pub(crate) const DEEP_COPY: &CStr = cr#"__deepcopy__($self, memo=None, /)
 --
 
-A copy without gaps, for ``copy.deepcopy``.
+A contiguous copy, for ``copy.deepcopy``.
 "#;
 
 pub(crate) const ARROW_SCHEMA: &CStr = cr#"__arrow_c_schema__($self, /)
 --
 
-A capsule with the type of the column that ``__arrow_c_array__`` gives.
+A capsule with the type of the column that ``__arrow_c_array__`` exports.
 "#;
 
 pub(crate) const ARROW_ARRAY: &CStr = cr#"__arrow_c_array__($self, /, requested_schema=None)
 --
 
-Two capsules with the array as a column of Arrow's, whose rows are axis 0.
+Two capsules with the array as an Arrow column, whose rows are axis 0.
 
-The memory is lent to be read: until the column is released, nobody writes it. Memory that others may write is refused unless :meth:`frozen`
-gives your word that they do not. :func:`to_arrow` has the options.
+Until the column is released, the array cannot be written. Memory that another library may write is refused, unless you promise by
+:meth:`frozen` that it stays constant. :func:`to_arrow` has options.
 
-Where ``requested_schema`` asks for numbers of another type, they are converted, by a copy, if all of them fit, and otherwise handed over as
-they are. A request of other data (another number of columns, text for numbers) is a BufferError.
+If ``requested_schema`` has another numeric type, a copy converts the numbers if all of them fit, and otherwise they are exported
+unconverted. A request for other data (another number of columns, text for numbers) raises BufferError.
 "#;
 
 pub(crate) const ARROW_DEVICE_ARRAY: &CStr =
     c"__arrow_c_device_array__($self, /, requested_schema=None, **kwargs)
 --
 
-Two capsules with the array as a column of Arrow's, on its device. ``requested_schema`` as in ``__arrow_c_array__``.
+Two capsules with the array as an Arrow column on its device. ``requested_schema`` works as in ``__arrow_c_array__``.
 ";
 
 pub(crate) const NUMPY_ARRAY: &CStr = cr#"__array__($self, /, dtype=None, *, copy=None)
 --
 
-The array as one of NumPy's, in place unless another dtype or a copy is asked for. ``numpy.asarray(x)`` calls it where it has to.
+A NumPy array on the same memory, unless another dtype or a copy is requested. ``numpy.asarray(x)`` calls it if necessary.
 "#;
 
 pub(crate) const FROZEN: &CStr = cr#"frozen($self, /)
 --
 
-The same memory, read-only, with your word that nobody writes it from now on.
+The same memory, read-only, with your promise that no code writes it from now on.
 
-Whoever relies on constancy, as Arrow's libraries do, can have it then, though another library owns the memory and could write it. If
-somebody does write, they see it change, or worse.
+Consumers that need constant memory, such as Arrow libraries, can then borrow it, although another library owns the memory and could
+write it. If code does write it, those consumers read changed values and may crash.
 
 Returns
 -------
@@ -538,16 +537,15 @@ True
 pub(crate) const TO_DEVICE: &CStr = cr#"to_device($self, device, /, *, stream=None)
 --
 
-The elements on another device: a copy, without gaps. Where they are on that device already, the same memory.
+A contiguous copy on another device. An array that is on that device already is returned on the same memory.
 
 Parameters
 ----------
 device : str
-    Where to: a name from :func:`devices`, such as ``'cpu'``, ``'cuda:0'`` or ``'opencl:0'``.
+    The target: a name from :func:`devices`, such as ``'cpu'``, ``'cuda:0'`` or ``'opencl:0'``.
 stream : int, optional
-    The stream of the device's driver in which the elements are copied, as ``__dlpack__`` numbers streams (of CUDA's, in the device's primary
-    context). The call returns before that
-    is done, and whoever touches either array waits for it. Without a stream it is done when the call returns.
+    The stream for the copy, numbered as for ``__dlpack__``. The call then returns before the copy is done, and the next access to either
+    array waits for it. By default the copy is done when the call returns.
 
 Returns
 -------
@@ -556,7 +554,7 @@ Array
 Raises
 ------
 BufferError
-    Where there is no such device: with what is missing.
+    If there is no such device. The message says what is missing.
 
 Examples
 --------

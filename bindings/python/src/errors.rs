@@ -3,44 +3,24 @@
 use std::io;
 
 use crossdock::Error;
-use crossdock::view::{Reason, Refusal};
+use crossdock::view::Refusal;
 use pyo3::exceptions::{
     PyBufferError, PyException, PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError,
     PyValueError,
 };
 use pyo3::prelude::*;
 
-/// Rust names in the library's messages, with their Python equivalents.
-const NAMES: [(&str, &str); 15] = [
-    ("turn it around (`to_byte_order`)", "convert it (x.astype('=f8') of float64)"),
-    ("see `DArray::from_indirect`", "a buffer of Python's says so itself"),
-    ("raise `most_nbytes` for a peer that is trusted", "send it in parts"),
-    ("copy the array (`to_order`)", "copy the array (x.copy())"),
-    (", or see `Buffer::events` for what it is", ""),
-    ("`into_array_with_validity`", "crossdock.from_arrow(obj, validity=True)"),
-    ("`into_columns`", "crossdock.from_arrow(obj)"),
-    ("`into_records`", "crossdock.asarray(obj, copy=None)"),
-    ("`insert_axis`", "x[None]"),
-    ("`ExportOptions::whole`", "crossdock.to_arrow(x, whole=True)"),
-    ("`export_device`", "__arrow_c_device_array__"),
-    ("(`trust_readonly`)", "by __dlpack__"),
-    (", or vouch for the consumer (`trust_legacy_readonly`)", ""),
-    ("copy it to the host", "x.to_device('cpu') copies it"),
-    ("(share, pin or copy it)", "(copy it; x.frozen() is your word that nobody writes it any more)"),
-];
+use crate::words::words;
 
-/// Replaces Rust names in a message by Python's.
-fn translated(text: String) -> String {
-    NAMES.iter().fold(text, |text, &(ours, theirs)| match text.contains(ours) {
-        true => text.replace(ours, theirs),
-        false => text,
-    })
+/// The text of an error, with the advice in Python's words.
+pub(crate) fn text(error: &Error) -> String {
+    error.in_words(words).to_string()
 }
 
 /// The Python exception for an error, by its kind.
 #[cold]
 pub(crate) fn exception(error: &Error) -> PyErr {
-    let text = translated(error.to_string());
+    let text = text(error);
     match error {
         _ if error.is_bounds() => PyIndexError::new_err(text),
         _ if error.is_out_of_memory() || error.is_exhausted() => PyMemoryError::new_err(text),
@@ -65,18 +45,14 @@ pub(crate) fn refusal(error: &Error) -> PyErr {
     if error.is_out_of_memory() {
         exception(error)
     } else {
-        PyBufferError::new_err(translated(error.to_string()))
+        PyBufferError::new_err(text(error))
     }
 }
 
 /// Like [`refusal`], for a [`Refusal`].
 #[cold]
 pub(crate) fn refused(refusal: &Refusal) -> PyErr {
-    let text = translated(refusal.to_string());
-    PyBufferError::new_err(match refusal.reason() {
-        Reason::Place(place) => format!("{text}; x.to_device('{place}') copies it there"),
-        _ => text,
-    })
+    PyBufferError::new_err(refusal.in_words(words).to_string())
 }
 
 /// Wraps a producer's exception as `BufferError`, with what was called. Interrupts pass unchanged.

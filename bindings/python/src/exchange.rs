@@ -26,6 +26,7 @@ use crate::capsule::capsule;
 use crate::entry::{Called, fail, guarded};
 use crate::errors;
 use crate::object::{allocate, is_ours, this};
+use crate::words::words;
 
 static TABLE: DLPackExchangeAPI = DLPackExchangeAPI {
     header: DLPackExchangeAPIHeader::new(),
@@ -164,7 +165,7 @@ unsafe extern "C" fn allocate_tensor(
             },
         )?;
         let exported =
-            dlpack::export_versioned(&array, &ExportOptions::new()).map_err(|refusal| refusal.to_string())?;
+            dlpack::export_versioned(&array, &ExportOptions::new()).map_err(|refusal| refusal.in_words(words).to_string())?;
         Ok(exported.into_raw())
     });
     match made {
@@ -191,7 +192,7 @@ unsafe extern "C" fn allocate_tensor(
 unsafe fn zeros_like(prototype: &DLTensor) -> Result<DArray, String> {
     let (device, dtype) = (prototype.device, prototype.dtype);
     let place = Place::from(device);
-    let dtype = from_dlpack(dtype.code, dtype.bits, dtype.lanes, true).map_err(|error| error.to_string())?;
+    let dtype = from_dlpack(dtype.code, dtype.bits, dtype.lanes, true).map_err(|error| errors::text(&error))?;
     let ndim = prototype.ndim;
     let rank = usize::try_from(ndim).ok().filter(|&rank| rank <= MAX_RANK);
     let rank = rank.ok_or_else(|| format!("the prototype has {ndim} axes, and not 0 to {MAX_RANK}"))?;
@@ -205,7 +206,7 @@ unsafe fn zeros_like(prototype: &DLTensor) -> Result<DArray, String> {
         usize::try_from(len).map_err(|_| format!("axis {axis} of the prototype has a length of {len}"))
     };
     let shape: Vec<usize> = (0..rank).map(length).collect::<Result<_, _>>()?;
-    DArray::zeros(dtype, &shape, place).map_err(|error| error.to_string())
+    DArray::zeros(dtype, &shape, place).map_err(|error| errors::text(&error))
 }
 
 /// The stream for work on a device: `current_work_stream`. Null means none, and on CUDA the legacy

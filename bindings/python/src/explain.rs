@@ -80,7 +80,7 @@ impl AxesOrRefusal {
         match this {
             Some(Self::Axes(axes)) => Ok(axes),
             Some(Self::Refusal(refusal)) => Err(refusal),
-            None => Err("it was not asked".to_owned()),
+            None => Err("it was not called".to_owned()),
         }
     }
 }

@@ -66,6 +66,7 @@ mod shape;
 mod shared;
 mod subscript;
 mod text;
+mod words;
 
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;

@@ -13,7 +13,7 @@ use crate::arguments::Arguments;
 use crate::copies::bytes_of;
 use crate::detach::detached;
 use crate::entry::attached;
-use crate::errors::{Raise, exception};
+use crate::errors::{self, Raise, exception};
 use crate::object::{Own, wrap};
 use crate::protocols;
 
@@ -89,6 +89,6 @@ pub(crate) fn _rebuild<'py>(
 fn damaged(error: &crossdock::Error) -> PyErr {
     match error.is_out_of_memory() || error.is_exhausted() {
         true => exception(error),
-        false => PyValueError::new_err(format!("the pickle of an array is damaged: {error}")),
+        false => PyValueError::new_err(format!("the pickle of an array is damaged: {}", errors::text(error))),
     }
 }

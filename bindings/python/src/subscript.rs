@@ -13,7 +13,7 @@ use pyo3::{Borrowed, ffi};
 use crate::convert::{is_value, number, to_python, to_value};
 use crate::detach::{both_detached, detached};
 use crate::entry::{Called, fail, fetch};
-use crate::errors::{Raise, exception};
+use crate::errors::{self, Raise, exception};
 use crate::object::{allocate, allocate_with, downcast, this, wrap};
 use crate::{moment, nested, protocols};
 
@@ -317,7 +317,7 @@ fn part<S>(
 
 /// The field of this name, in every element.
 pub(crate) fn field(array: &DArray, name: &str) -> PyResult<DArray> {
-    array.field(name).map_err(|error| PyValueError::new_err(error.to_string()))
+    array.field(name).map_err(|error| PyValueError::new_err(errors::text(&error)))
 }
 
 #[inline]
@@ -344,7 +344,7 @@ fn sliced<S>(
     match slice(axes) {
         Ok(made) => Ok(Part::Slice(made)),
         Err(error) if error.is_shape() || error.is_unsupported() => {
-            Err(PyIndexError::new_err(error.to_string()))
+            Err(PyIndexError::new_err(errors::text(&error)))
         }
         Err(error) => Err(exception(&error)),
     }

@@ -9,7 +9,7 @@ from pybuffer import Buffer, get, release
 
 @pytest.fixture(autouse=True, scope="module")
 def only_own_garbage():
-    """Keeps what the imported libraries allocated out of the tests' garbage collections, which otherwise take half
+    """Excludes the allocations of imported libraries from the tests' garbage collections, which otherwise take half
     of the time."""
     gc.collect()
     gc.freeze()
@@ -17,7 +17,7 @@ def only_own_garbage():
 
 @pytest.fixture
 def ask():
-    """The parts of the buffer that an object gives to a request, or why it gives none."""
+    """The parts of the buffer for a request, or the reason for a refusal."""
 
     def ask(thing, flags):
         buffer = Buffer()

@@ -1,4 +1,4 @@
-"""Test suites that others wrote, taken from where they are installed. Nothing of them is kept here."""
+"""Test suites of other projects, loaded from their installed packages. No copy is kept here."""
 
 import ast
 import importlib.util
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def require(name):
-    """The path of a module that is installed."""
+    """The path of an installed module."""
     try:
         spec = importlib.util.find_spec(name)
     except ModuleNotFoundError:
@@ -21,13 +21,13 @@ def require(name):
 
 
 def missing(name):
-    """Skips a test, or a module of them, for want of a counterpart; where all are to be there, it fails."""
+    """Skips a test or a module that lacks a counterpart; fails if all counterparts are required."""
     reason = f"{name} is not installed"
     raise AssertionError(reason) if os.environ.get("CROSSDOCK_REQUIRE_COUNTERPARTS") else unittest.SkipTest(reason)
 
 
 class Through(ast.NodeTransformer):
-    """Asks `through("name", x)` for `x.name`, and `truth(x)` for `if x` and `if x and y`."""
+    """Replaces `x.name` by `through("name", x)`, and `if x` and `if x and y` by `truth(x)`."""
 
     def __init__(self, attributes):
         self.attributes = attributes
@@ -55,7 +55,7 @@ def call(function, *arguments):
 
 
 def load(name, attributes, through, **given):
-    """A module of a suite, in which these attributes are asked for by `through`, and these names are those given."""
+    """A module of a suite, with these attributes replaced by calls of `through`, and with these global names."""
     path = require(name)
     tree = ast.fix_missing_locations(Through(set(attributes)).visit(ast.parse(path.read_text())))
     module = types.ModuleType(name.rpartition(".")[2] + "_relayed")

@@ -1,4 +1,4 @@
-"""Every kind of hand-over, each as something that is done once and leaves nothing behind: a new one is a line of the table."""
+"""Every kind of hand-over, as an operation that leaves nothing behind. Add new ones to the table."""
 
 import array
 import copy
@@ -14,7 +14,7 @@ from pybuffer import Buffer, get, release
 
 
 class Producer:
-    """A producer of DLPack that does what it was made to do."""
+    """A DLPack producer with a given behaviour."""
 
     def __init__(self, act):
         self.act = act
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 def dies(act):
-    """Runs what has to end with an exception."""
+    """Runs an operation that must raise an exception."""
     try:
         act()
     except (BufferError, IndexError, TypeError, ValueError, pickle.UnpicklingError, Refused):
@@ -40,7 +40,8 @@ def dies(act):
 
 
 def table(peers=True):
-    """What is done, by name, and the objects whose references are counted. Without peers: by the standard library alone."""
+    """The operations by name, and the objects whose references are counted. Without peers, only the standard library
+    is used."""
     ours, growing, pages = crossdock.zeros((10, 10)), bytearray(8), mmap.mmap(-1, 4096)
     doubles, numbers = (ctypes.c_double * 4)(), array.array("i", range(4))
     records = crossdock.zeros(10, "[('a', '<i4'), ('b', '<f8')]")
@@ -190,7 +191,7 @@ class Info(ctypes.Structure):
 
 
 def memory():
-    """What the process has of each kind: blocks of the interpreter's, bytes of C's heap, bytes in pages."""
+    """The process's resources: blocks of the interpreter, bytes of C's heap, bytes in pages."""
     gc.collect()
     with open("/proc/self/statm") as text:
         resident = int(text.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -203,7 +204,7 @@ def memory():
 
 
 class Told:
-    """An object with nothing but the dictionary of the array interface."""
+    """An object with only the dictionary of the array interface."""
 
     def __init__(self, theirs):
         self.theirs, self.__array_interface__ = theirs, theirs.__array_interface__

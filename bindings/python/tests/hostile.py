@@ -1,4 +1,4 @@
-"""An exporter of buffers and a producer of DLPack that fill in whatever they are told, and count what comes back."""
+"""A buffer exporter and a DLPack producer with arbitrary descriptions, which count releases."""
 
 import ctypes
 
@@ -21,7 +21,7 @@ BF_GETBUFFER, BF_RELEASEBUFFER = 1, 2
 
 
 class Lies:
-    """What every buffer of the exporter says from now on, and how many were given and came back."""
+    """The description of all later buffers, and the numbers of exports and releases."""
 
     def __init__(self):
         self.memory = ctypes.create_string_buffer(1024)
@@ -29,7 +29,7 @@ class Lies:
         self.tell()
 
     def tell(self, **lie):
-        """Two by three numbers of four bytes, but for what is named."""
+        """Two by three numbers of four bytes, with the named changes."""
         told = dict(buf=ctypes.addressof(self.memory), len=24, itemsize=4, readonly=0, ndim=2, format=b"i", shape=(2, 3), strides=(12, 4))
         told |= dict(suboffsets=None, obj="exporter", result=0) | lie
         self.told = told
@@ -93,7 +93,7 @@ api.PyCapsule_GetName.argtypes, api.PyCapsule_GetName.restype = [ctypes.py_objec
 
 
 class Producer:
-    """Two by three numbers of four bytes, but for what is named; `names` are those of the capsule."""
+    """Two by three numbers of four bytes, with the named changes; `names` are those of the capsule."""
 
     def __init__(self, legacy=False, name=None, deleter=True, version=(1, 3), flags=0, shape=(2, 3), strides=(3, 1), device=(1, 0), **tensor):
         self.memory = (ctypes.c_int32 * 64)(*range(64))

@@ -1,4 +1,5 @@
-"""CUDA's driver, by its functions, as somebody else's code calls them: here the one without a GPU, which can also be told what to do."""
+"""The functions of CUDA's driver, for code that calls them directly. It is the driver without a GPU, which takes
+orders."""
 
 import ctypes
 import os
@@ -10,7 +11,7 @@ PATH = os.environ.get("CROSSDOCK_CUDA_DRIVER", "")
 
 
 def load():
-    """The driver, where it is the one without a GPU."""
+    """The driver, if it is the one without a GPU."""
     if "mock" not in os.path.basename(PATH):
         return None
     library = ctypes.CDLL(PATH)
@@ -25,13 +26,13 @@ class Driver:
         self.call("cuInit", 0)
 
     def call(self, function, *arguments):
-        """A function of the driver's, that has to go well."""
+        """A function of the driver that must succeed."""
         status = getattr(self.library, function)(*arguments)
         assert status == 0, f"{function}: {status}"
 
     @contextmanager
     def context(self, ordinal=0):
-        """The context that libraries have in common on a device."""
+        """The context that libraries share on a device."""
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ordinal)
         self.call("cuCtxPushCurrent_v2", context)
@@ -43,7 +44,7 @@ class Driver:
 
     @contextmanager
     def stream(self):
-        """A stream that waits for no other."""
+        """A stream without dependencies on others."""
         stream = ctypes.c_void_p()
         self.call("cuStreamCreate", ctypes.byref(stream), 1)
         try:
@@ -53,7 +54,7 @@ class Driver:
             self.call("cuStreamDestroy_v2", ctypes.c_void_p(stream.value))
 
     def is_idle(self, stream):
-        """Whether all that was put into a stream is done."""
+        """Whether all work of a stream is done."""
         status = self.library.cuStreamQuery(ctypes.c_void_p(stream))
         assert status in (0, 600), status
         return status == 0
@@ -67,18 +68,18 @@ class Driver:
         self.call("cuMemFree_v2", ctypes.c_uint64(address))
 
     def write_in(self, stream, address, host):
-        """Puts a copy from the host into a stream."""
+        """Enqueues a copy from the host."""
         size = ctypes.c_size_t(ctypes.sizeof(host))
         self.call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), host, size, ctypes.c_void_p(stream))
 
     def read_in(self, stream, host, address):
-        """Puts a copy to the host into a stream."""
+        """Enqueues a copy to the host."""
         size = ctypes.c_size_t(ctypes.sizeof(host))
         self.call("cuMemcpyDtoHAsync_v2", host, ctypes.c_uint64(address), size, ctypes.c_void_p(stream))
 
     @contextmanager
     def paused(self, stream=0):
-        """What is in a stream, or in all of them, is not done meanwhile."""
+        """Holds back the work of one stream, or of all, during the block."""
         self.call("mock_cuda_pause", ctypes.c_void_p(stream))
         try:
             yield

@@ -1,4 +1,4 @@
-"""Libraries that tests are done with, where they are installed."""
+"""Libraries that tests use if they are installed."""
 
 import importlib
 import os
@@ -14,14 +14,14 @@ def is_all_required():
 
 
 def needed(there, reason):
-    """A mark by which a module's tests are skipped, unless something is there; where everything is to be there, they cannot be."""
+    """A mark that skips a module's tests unless a condition holds; it is an error if everything is required."""
     if not there and is_all_required():
         raise RuntimeError(reason)
     return pytest.mark.skipif(not there, reason=reason)
 
 
 def required(name):
-    """The module; without it the tests are skipped, or fail where all of them are to be there."""
+    """The module. Without it, tests are skipped, or fail if all modules are required."""
     if is_all_required():
         return importlib.import_module(name)
     return pytest.importorskip(name)

@@ -22,7 +22,7 @@ class Buffer(ctypes.Structure):
     ]
 
     def parts(self):
-        """What a consumer sees, but for the address."""
+        """The consumer's view, except for the address."""
 
         def numbers(pointer):
             return [pointer[axis] for axis in range(self.ndim)] if pointer else None
@@ -37,7 +37,7 @@ release.argtypes, release.restype = [ctypes.POINTER(Buffer)], None
 
 
 def meaning(text):
-    """What a format of one item says, of the module `struct`: two that say the same are equal."""
+    """The meaning of a format of one item, by the module `struct`: equal for equivalent formats."""
     letter = text.lstrip("@=<>!")
     if len(letter) != 1:
         return text

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal as decimal_module
+import errno
 import fractions
 import math
 import operator
@@ -341,8 +342,18 @@ def test_files_are_opened_in_place(tmp_path):
     np.save(tmp_path / "a.npy", theirs)
     ours = crossdock.open(tmp_path / "a.npy")
     assert ours == theirs and ours.readonly
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as missing:
         crossdock.open(tmp_path / "none.npy")
+    assert (missing.value.errno, missing.value.strerror) == (
+        errno.ENOENT,
+        f"{tmp_path}/none.npy: no such file; check the name",
+    )
+    with pytest.raises(TypeError, match="it is a directory, not a file; name a file in it$"):
+        crossdock.open(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match="could not be opened to read: too many levels of symbolic links$") as loop:
+        crossdock.open(tmp_path / "loop")
+    assert loop.value.errno == errno.ELOOP
 
 
 def test_memory_at_an_address():
@@ -391,4 +402,6 @@ def test_errors_have_no_words_of_rust():
         with pytest.raises((BufferError, ValueError, TypeError)) as raised:
             attempt()
         text = str(raised.value)
-        assert not re.search(r"::|\bVec\b|DArray|DType|is_[a-z]+|to_byte_order|`[a-z_]+`|__name__", text), text
+        assert not re.search(r"::|\bVec\b|DArray|DType|is_[a-z]+|to_byte_order|__name__", text), text
+        for name in re.findall("`([a-z_]+)`", text):
+            assert hasattr(crossdock.Array, name) or hasattr(crossdock, name), text

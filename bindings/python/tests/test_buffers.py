@@ -1,4 +1,4 @@
-"""The buffer protocol, both ways."""
+"""The buffer protocol, in both directions."""
 
 import array
 import ctypes
@@ -69,7 +69,7 @@ def test_rows_behind_pointers_are_aligned_where_all_of_them_are():
 
 
 def test_axes_of_one_element_have_the_strides_of_a_contiguous_array():
-    """Consumers compare them, although no element lies there."""
+    """Consumers compare the strides, although the array is empty."""
     row = crossdock.asarray(np.arange(24.0).reshape(4, 6))[0:1, :3]
     assert row.strides == (48, 8) and memoryview(row).strides == (24, 8)
     both = crossdock.asarray(np.arange(24.0).reshape(4, 6))[:, :3]
@@ -226,7 +226,7 @@ def test_what_shares_no_memory_is_refused_unless_a_copy_is_permitted():
         crossdock.asarray(np.array([object()]))
     with pytest.raises(TypeError):
         crossdock.asarray(object(), copy=None)
-    with pytest.raises(TypeError, match="object references"):
+    with pytest.raises(TypeError, match="stored as a pickle"):
         crossdock.zeros(2, "O")
     with pytest.raises(BufferError, match="object references"):
         crossdock.asarray(np.array([None]))
@@ -253,7 +253,7 @@ def test_objects_with_a_buffer_of_their_own_are_taken():
 
 
 def test_eight_bytes_that_are_read_only_are_no_date():
-    """NumPy's dates are exported like this, and they alone are refused."""
+    """NumPy's dates are exported like this; only they are refused."""
     for thing in (b"12345678", memoryview(b"12345678"), np.frombuffer(b"12345678", "u1")):
         assert crossdock.asarray(thing, copy=False).tolist() == list(b"12345678")
     assert crossdock.asarray(np.int64(5), copy=False).tolist() == 5

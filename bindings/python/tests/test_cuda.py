@@ -1,5 +1,5 @@
-"""Arrays on devices of CUDA, over the driver without a GPU: streams are put in order as the protocols say, by consumers and producers that
-call that driver themselves. What a GPU makes of it is not told here."""
+"""Arrays on CUDA devices, with the driver without a GPU: streams are ordered as the protocols require, by consumers
+and producers that call that driver themselves. The behaviour of a real GPU is not tested."""
 
 import ctypes
 import gc
@@ -25,7 +25,7 @@ api.PyCapsule_New.restype = ctypes.py_object
 
 @pytest.fixture(autouse=True)
 def nothing_wrong():
-    """The driver is used as it may be, and memory is given back."""
+    """The driver is used correctly, and all memory is freed."""
     gc.collect()
     before = driver.count("device_memory")
     with driver.context():
@@ -33,7 +33,7 @@ def nothing_wrong():
         gc.collect()
         driver.call("mock_cuda_settle")
     assert driver.misuses() == ""
-    # A thread of the library gives back what finished work held.
+    # A thread of the library releases the leases of finished work.
     deadline = time.monotonic() + 10
     while driver.count("device_memory") > before and time.monotonic() < deadline:
         time.sleep(0.001)
@@ -45,13 +45,13 @@ def four():
 
 
 def tensor_of(array, **arguments):
-    """The capsule, to be kept, and what it leads to."""
+    """The capsule, which must be kept, and its tensor."""
     capsule = array.__dlpack__(max_version=(1, 0), **arguments)
     return capsule, Versioned.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor_versioned")).tensor
 
 
 def being_written(stream):
-    """An array of ours that a stream is still writing."""
+    """A Crossdock array that a stream is writing."""
     return crossdock.array([5, 6, 7, 8], "i4").to_device("cuda:0", stream=stream)
 
 
@@ -87,7 +87,7 @@ def test_the_consumers_stream_waits_and_the_host_does_not():
             capsule, tensor = tensor_of(written, stream=theirs)
             seen = (ctypes.c_int32 * 4)()
             driver.read_in(theirs, seen, tensor.data)
-            assert not driver.is_idle(ours) and not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(ours) and not driver.is_idle(theirs), "no thread has waited"
         driver.call("cuStreamSynchronize", ctypes.c_void_p(theirs))
         assert list(seen) == [5, 6, 7, 8]
         del capsule, tensor
@@ -138,7 +138,7 @@ def test_streams_that_are_none_are_refused():
 def test_a_consumer_of_the_processor_is_given_a_copy():
     there = four()
     assert np.from_dlpack(there, device="cpu").tolist() == [1, 2, 3, 4]
-    with pytest.raises(BufferError, match="x.to_device..cpu"):
+    with pytest.raises(BufferError, match=r"to_device\(.cpu"):
         there.__dlpack__(dl_device=(1, 0), copy=False)
     _, tensor = tensor_of(there, dl_device=(1, 0))
     assert tuple(tensor.device) == (1, 0)
@@ -148,7 +148,7 @@ def test_a_consumer_of_the_processor_is_given_a_copy():
 
 
 class Lent:
-    """A producer that lends memory of the driver's, which a stream of its own writes."""
+    """A producer that lends memory of the driver, which its own stream writes."""
 
     def __init__(self, stream):
         self.stream, self.asked, self.deleted = stream, [], 0
@@ -161,7 +161,7 @@ class Lent:
         self.lent = []
 
     def rewrite(self, *numbers):
-        """Puts other numbers into the stream."""
+        """Enqueues a write of other numbers."""
         self.numbers = (ctypes.c_int32 * 4)(*numbers)
         driver.write_in(self.stream, self.address, self.numbers)
 
@@ -169,7 +169,7 @@ class Lent:
         self.deleted += 1
 
     def order(self, stream):
-        """Lets a stream come after what is in our own."""
+        """Orders a stream after the work in the producer's stream."""
         event = ctypes.c_void_p()
         driver.call("cuEventCreate", ctypes.byref(event), 2)
         driver.call("cuEventRecord", event, ctypes.c_void_p(self.stream))
@@ -205,7 +205,7 @@ def test_a_producer_is_asked_for_a_stream_and_whoever_touches_the_memory_waits()
             lent.rewrite(21, 22, 23, 24)
             ours = crossdock.from_dlpack(lent)
             assert ours.device == "cuda:0" and lent.asked[-1] == LEGACY
-            assert not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(theirs), "no thread has waited"
             # A later consumer of this library is ordered after the producer.
             with driver.stream() as further:
                 capsule, tensor = tensor_of(ours, stream=further)
@@ -247,7 +247,7 @@ def test_what_is_idle_is_taken_without_a_trace():
 
 
 class Told:
-    """An object with nothing but the dictionary."""
+    """An object with only the dictionary."""
 
     def __init__(self, **says):
         self.says = says
@@ -267,7 +267,7 @@ def test_interfaces_say_address_layout_and_stream():
     with pytest.raises(AttributeError, match="cuda_host"):
         there.to_device("cuda_host:0").__cuda_array_interface__
     for name in ["__array_interface__", "__array_struct__"]:
-        with pytest.raises(AttributeError, match="x.to_device..cpu"):
+        with pytest.raises(AttributeError, match=r"to_device\(.cpu"):
             getattr(there, name)
 
 
@@ -305,7 +305,7 @@ def test_the_stream_of_an_interface_is_waited_for():
             numbers = (ctypes.c_int32 * 4)(21, 22, 23, 24)
             driver.write_in(theirs, address, numbers)
             ours = crossdock.asarray(Told(shape=(4,), typestr="<i4", data=(address, False), version=3, stream=theirs))
-            assert not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(theirs), "no thread has waited"
             there = ours.__cuda_array_interface__
             assert there["stream"] == LEGACY
             capsule, _ = tensor_of(ours, stream=-1)
@@ -336,7 +336,7 @@ def test_interfaces_that_lie_are_refused(changes, kind, words):
 
 def test_memory_of_the_processor_is_not_taken_for_a_devices():
     numbers = (ctypes.c_int32 * 4)()
-    with pytest.raises(BufferError, match="cpu is no place of CUDA"):
+    with pytest.raises(BufferError, match="cpu cannot be exported by CUDA"):
         crossdock.asarray(Told(shape=(4,), typestr="<i4", data=(ctypes.addressof(numbers), False), version=3))
 
 
@@ -344,7 +344,7 @@ def test_memory_of_the_processor_is_not_taken_for_a_devices():
 
 
 class Column(ctypes.Structure):
-    """`ArrowDeviceArray`, of which the first 80 bytes are the column."""
+    """`ArrowDeviceArray`, whose first 80 bytes are the column."""
 
     _fields_ = [("column", ctypes.c_char * 80), ("id", ctypes.c_int64), ("kind", ctypes.c_int32), ("event", ctypes.c_void_p)]
 
@@ -357,7 +357,7 @@ def test_columns_of_a_device_come_back_in_place():
     holder = type("Holder", (), {"__arrow_c_device_array__": lambda self, requested_schema=None: (schema, column)})()
     back = crossdock.from_arrow(holder)
     assert back.device == "cuda:1" and back.to_device("cpu").tolist() == [1, 2, 3]
-    with pytest.raises(BufferError, match="cuda:1.*x.to_device..cpu"):
+    with pytest.raises(BufferError, match=r"cuda:1.*to_device\(.cpu"):
         there.__arrow_c_array__()
 
 
@@ -376,7 +376,7 @@ def test_the_event_of_a_column_is_waited_for():
             assert driver.library.cuEventQuery(event) == 600
             holder = type("Holder", (), {"__arrow_c_device_array__": lambda self, requested_schema=None: (schema, column)})()
             back = crossdock.from_arrow(holder)
-            assert not driver.is_idle(theirs), "nobody has waited"
+            assert not driver.is_idle(theirs), "no thread has waited"
         assert back.to_device("cpu").tolist() == [21, 22, 23, 24]
         del back, ours, schema, column, holder
         gc.collect()
@@ -406,7 +406,7 @@ def test_the_table_gives_the_default_stream_which_comes_after_all_work():
                     assert describe(written, tensor) == 0
                 seen = (ctypes.c_int32 * 4)()
                 driver.read_in(stream.value, seen, tensor.data)
-                assert not driver.is_idle(ours), "nobody has waited"
+                assert not driver.is_idle(ours), "no thread has waited"
             driver.call("cuStreamSynchronize", stream)
             assert list(seen) == [5, 6, 7, 8]
             if is_lent:

@@ -1,4 +1,4 @@
-"""DLPack, both ways, with NumPy on the other side."""
+"""DLPack, in both directions, with NumPy."""
 
 import ctypes
 
@@ -110,7 +110,7 @@ def test_a_capsule_is_taken_once():
 
 def test_a_producer_that_refuses_is_asked_once():
     class Typed(TypeError):
-        """Like PyArrow's."""
+        """A producer like PyArrow's."""
 
     class Refusing:
         asked = 0
@@ -140,7 +140,7 @@ def test_a_consumer_of_an_older_version_gets_a_struct_that_says_no_newer_one():
 
 
 class Counting:
-    """An array of the processor that counts what it is asked."""
+    """A CPU array that counts the calls."""
 
     def __init__(self):
         self.elements, self.asked, self.devices = np.arange(3.0), [], 0

@@ -1,4 +1,4 @@
-"""What the documentation and the stubs say is so."""
+"""The documentation and the stubs are true."""
 
 import ast
 import doctest
@@ -27,7 +27,7 @@ def public(of):
 
 
 def documented():
-    """Everything with a documentation of its own, by name."""
+    """Everything that has its own documentation, by name."""
     things = {"crossdock": crossdock}
     things |= {name: getattr(crossdock, name) for name in FUNCTIONS}
     for name, of in CLASSES.items():
@@ -75,7 +75,7 @@ NOTHING = inspect.Parameter.empty
 
 
 def declared(function, bound):
-    """The names and kinds of what a stub takes, and what that is where it is left out."""
+    """The names, kinds and defaults of the parameters in a stub."""
     arguments = function.args
     names = [(argument.arg, "positional") for argument in arguments.posonlyargs]
     names += [(argument.arg, "either") for argument in arguments.args]
@@ -97,7 +97,7 @@ KINDS = {
 
 
 def taken(thing, bound):
-    """As `declared`, of what is there."""
+    """The same as `declared`, for the real function."""
     rows = [(row.name, KINDS[row.kind], row.default) for row in parameters(thing)]
     return rows[1:] if bound else rows
 
@@ -130,7 +130,7 @@ def test_stubs_declare_the_members_that_there_are(name):
 
 
 def test_types_of_entries_are_declared():
-    """Of the ledger's entries and holders, whose types have no names in the package."""
+    """The ledger's entries and holders, whose types have no names in the package."""
     crossdock.ledger(on=True)
     try:
         array = crossdock.zeros(123)

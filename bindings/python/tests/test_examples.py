@@ -1,4 +1,4 @@
-"""Examples print what they say they print."""
+"""Examples print the output that they show."""
 
 import ast
 import pathlib

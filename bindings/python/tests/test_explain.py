@@ -1,4 +1,4 @@
-"""What `explain` says of objects is so, and what it says of consumers is what they do."""
+"""The results of `explain` are true, for objects and for consumers."""
 
 import collections
 import ctypes
@@ -264,7 +264,7 @@ def test_nothing_is_kept():
 
 
 class Raising:
-    """Everything that it is asked for is an error."""
+    """All requests are errors."""
 
     def __getattribute__(self, name):
         if (

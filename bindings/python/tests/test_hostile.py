@@ -1,4 +1,5 @@
-"""Exporters that lie and producers that misbehave: a refusal that says why, or an array of what can be true; and all is given back once."""
+"""Exporters and producers with errors: the result is a refusal with a reason, or a valid array, and every export is
+released once."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""What NumPy makes of an index, `Array` makes of it, in place."""
+"""An index gives the same elements as in NumPy, in place."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""NumPy's array interface, `__array__`, `__buffer__` of pure Python, and the order in which objects are asked."""
+"""NumPy's array interface, `__array__`, `__buffer__` of Python classes, and the order of the protocols."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ from handing.tensors import new_capsule
 
 
 class Told:
-    """An object with nothing but a dictionary."""
+    """An object with only a dictionary."""
 
     def __init__(self, theirs, **changes):
         self.theirs, self.changes = theirs, changes
@@ -29,7 +29,7 @@ class Told:
 
 
 class Struct:
-    """An object with nothing but the capsule."""
+    """An object with only the capsule."""
 
     def __init__(self, theirs):
         self.theirs = theirs
@@ -226,7 +226,7 @@ def test_numpy_asks_for_an_array_by_its_rules():
 
 
 class Array:
-    """An object with nothing but `__array__`, as of NumPy 2."""
+    """An object with only `__array__`, as for NumPy 2."""
 
     def __init__(self, theirs, shares=True):
         self.theirs, self.shares = theirs, shares
@@ -238,14 +238,14 @@ class Array:
 
 
 class Old(Array):
-    """As before NumPy 2."""
+    """The same, for NumPy before version 2."""
 
     def __array__(self, dtype=None):
         return self.theirs if self.shares else self.theirs.copy()
 
 
 class Deaf(Array):
-    """Copies though it is told not to."""
+    """Copies, although `copy` is false."""
 
     def __array__(self, dtype=None, copy=None):
         return self.theirs if self.shares else self.theirs.copy()
@@ -325,7 +325,7 @@ def test_images_come_in_place_as_rows_columns_and_bands(mode):
 
 @pytest.mark.parametrize("mode", ["1", "LAB"])
 def test_images_whose_memory_has_other_values_than_numpy_are_copied(mode):
-    """Whatever their size: a large image has no single block of memory, and is always copied."""
+    """Of any size: a large image has no single block of memory, and is always copied."""
     for width in (5, 5000):
         theirs = PIL.Image.new(mode, (width, 1500), 1 if mode == "1" else (10, 20, 30))
         with pytest.raises(BufferError, match=f"mode .{mode}. lie in memory"):
@@ -486,7 +486,7 @@ def test_a_struct_that_cannot_be_is_refused_with_its_numbers():
 
 
 def test_an_interface_lives_as_long_as_its_dictionary():
-    """A NumPy scalar makes an array for each dictionary and stores it there."""
+    """A NumPy scalar creates an array for each dictionary and stores it there."""
 
     class Each:
         made = 0
@@ -518,7 +518,7 @@ def test_an_interface_lives_as_long_as_its_dictionary():
 
 
 class Fresh:
-    """Makes its elements anew for each caller, as read-only bytes."""
+    """Creates its elements for each caller, as read-only bytes."""
 
     @property
     def __array_interface__(self):

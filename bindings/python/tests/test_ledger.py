@@ -1,4 +1,4 @@
-"""`crossdock.ledger()`: what is alive, and who holds it."""
+"""`crossdock.ledger()`: live memory and its holders."""
 
 import gc
 
@@ -35,7 +35,7 @@ def test_it_lists_allocations_and_their_holders(on):
     entry = entry_of(array)
     assert entry.leases == {"share": 2} and entry.exported == ["DLPack", "PEP 3118"]
     assert sorted((holder.kind, holder.protocols) for holder in entry.holders) == [("share", ["DLPack"]), ("share", ["PEP 3118"])]
-    assert all(holder.age >= 0 and "Share lease" in repr(holder) for holder in entry.holders)
+    assert all(holder.age >= 0 and "share lease" in repr(holder) for holder in entry.holders)
     assert "DLPack" in repr(entry) and f"{entry.nbytes} bytes" in repr(entry)
     view.release()
     assert entry_of(array).leases == {"share": 1}

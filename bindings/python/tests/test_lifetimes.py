@@ -1,4 +1,4 @@
-"""Memory lives as long as anybody has it, and no longer."""
+"""Memory lives exactly as long as it has a holder."""
 
 import gc
 import os
@@ -18,7 +18,7 @@ from elsewhere import missing
 
 
 def settle():
-    """Lets the interpreter do what it was asked to do in between."""
+    """Runs the interpreter's pending calls."""
     for _ in range(100):
         pass
 
@@ -229,7 +229,7 @@ def test_a_deleter_is_called_when_the_interpreter_is_gone(tmp_path):
 
 
 def library(folder, source):
-    """A library of C, compiled."""
+    """A compiled C library."""
     compiler = shutil.which("cc")
     if compiler is None:
         missing("a C compiler")

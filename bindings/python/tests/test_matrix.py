@@ -1,4 +1,4 @@
-"""Every way in beside every way out, over every class of layout, in one run, which `docs/evidence/matrix.md` tells."""
+"""Every importer with every exporter, for every class of layout, in one run, whose results are in `docs/evidence/matrix.md`."""
 
 import os
 import pathlib
@@ -52,12 +52,12 @@ whether they are in place. A test of the wheel writes this section (`bindings/py
 
 
 def elements_of(made):
-    """The elements as NumPy has them, on the same memory; a copy where they lie behind pointers."""
+    """The elements as a NumPy array on the same memory; a copy if they are behind pointers."""
     return made if isinstance(made, np.ndarray) else np.array(made.tolist(), "i2")
 
 
 def bring(importer, made):
-    """The array that comes in, and the outcome with its reason."""
+    """The imported array, and the outcome with its reason."""
     try:
         thing = importer(made)
     except CannotSay as error:
@@ -104,7 +104,7 @@ def hand_out(name, array, elements):
 
 
 def own(made):
-    """An array of ours that lies so."""
+    """A Crossdock array of the same layout."""
     return crossdock.asarray(made)
 
 
@@ -137,7 +137,7 @@ are in `bindings/python/tests/test_same_memory.py`, as are files that another li
 
 
 def same_memory():
-    """Every importer beside every other, as a table of how many operations are right."""
+    """Every importer with every other, as a table of the number of correct operations."""
     rows = {}
     for to in ROADS:
         done = {origin: both(to, origin) for origin in ROADS}

@@ -1,4 +1,4 @@
-"""Elements that mean more than their numbers: masked ones, those of pandas, columns of one name."""
+"""Elements that mean more than their numbers: masked ones, those of pandas, columns with equal names."""
 
 import numpy as np
 import polars

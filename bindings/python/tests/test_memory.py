@@ -94,9 +94,9 @@ def holders():
         "a slice": (lambda buffer: buffer[1:3], "2 handles"),
         "an array": (lambda buffer: buffer.array("i2"), "2 handles"),
         "asarray": (crossdock.asarray, "2 handles"),
-        "memoryview": (memoryview, r"1 Share lease, .*handed out by PEP 3118"),
-        "np.asarray": (np.asarray, r"1 Share lease, .*handed out by PEP 3118"),
-        "DLPack": (lambda buffer: np.from_dlpack(buffer.array()), r"1 Share lease.*handed out by DLPack"),
+        "memoryview": (memoryview, r"1 share lease, .*exported by PEP 3118"),
+        "np.asarray": (np.asarray, r"1 share lease, .*exported by PEP 3118"),
+        "DLPack": (lambda buffer: np.from_dlpack(buffer.array()), r"1 share lease.*exported by DLPack"),
     }
 
 
@@ -125,7 +125,7 @@ def test_with_the_ledger_a_refusal_names_who_holds_the_memory():
     try:
         buffer = crossdock.Buffer(4)
         view = memoryview(buffer)
-        with pytest.raises(BufferError, match=r"1 Share lease \(PEP 3118, .* old\)"):
+        with pytest.raises(BufferError, match=r"1 share lease \(PEP 3118, .* old\)"):
             buffer.resize(5)
     finally:
         crossdock.ledger(on=False)

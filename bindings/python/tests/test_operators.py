@@ -1,4 +1,4 @@
-"""Comparison, truth, membership; and arithmetic, which is refused with the way to do it."""
+"""Comparison, truth and membership; arithmetic is refused, and the error names NumPy's way."""
 
 import operator
 

@@ -1,7 +1,7 @@
-"""CPython's own tests of buffers, with our arrays in the place of its exporter.
+"""CPython's tests of buffers, with Crossdock arrays in the place of its exporter.
 
-Where they make an array of items, CPython's `_testbuffer.ndarray` makes it, ours takes it, and from there on nothing but ours is used: it is
-what `memoryview` and, as a consumer, `_testbuffer.ndarray` ask for buffers.
+If a test creates an array of items, CPython's `_testbuffer.ndarray` creates it, and Crossdock imports it. From there on only the
+Crossdock array is used: `memoryview` and, as a consumer, `_testbuffer.ndarray` request its buffers.
 """
 
 import copy
@@ -36,7 +36,7 @@ EXPORTERS = {"taken": 0, "left": 0}
 
 
 class Format(str):
-    """A format that equals whatever says the same: ours have one way to say it."""
+    """A format that equals all equivalent formats; Crossdock writes one of them."""
 
     __hash__ = str.__hash__
 
@@ -45,10 +45,10 @@ class Format(str):
 
 
 class Numbers(tuple):
-    """Strides or suboffsets that equal others where they mean something.
+    """Strides or suboffsets that equal others if they have the same effect.
 
-    Where an axis has one element, or the array none, ours say what the strides would be without gaps. Where pointers are followed, they are
-    those of a table that ours have made: in order, without an offset behind them.
+    For axes of one element and for empty arrays, Crossdock exports contiguous strides. Behind pointers, it exports its own table: in
+    order, without an offset.
     """
 
     __hash__ = tuple.__hash__
@@ -64,7 +64,7 @@ class Numbers(tuple):
 
 
 def through(name, thing):
-    """An attribute: of an array of ours, what a memoryview of it says."""
+    """An attribute; for a Crossdock array, of its memoryview."""
     if name == "memoryview_from_buffer" and isinstance(getattr(thing, "obj", None), crossdock.Array):
         return lambda: from_buffer(thing)
     if not isinstance(thing, crossdock.Array):
@@ -87,12 +87,12 @@ def through(name, thing):
 
 
 def truth(thing):
-    """Of an array: that there is one."""
+    """The truth of an array: that it exists."""
     return isinstance(thing, crossdock.Array) or bool(thing)
 
 
 def from_buffer(consumer):
-    """What its method does for exporters of its own type: a memoryview of the buffer that it has been given, and no more."""
+    """The method of exporters of its own type: a memoryview of the given buffer, and nothing more."""
     flags = _testbuffer.PyBUF_FORMAT | _testbuffer.PyBUF_ND if consumer.format else 0
     buffer, make = Buffer(), ctypes.pythonapi.PyMemoryView_FromBuffer
     make.argtypes, make.restype = [ctypes.POINTER(Buffer)], ctypes.py_object
@@ -110,7 +110,7 @@ class Exporter(type):
 
 
 class ndarray(metaclass=Exporter):
-    """What they call by this name: a consumer of an exporter, or an exporter of items."""
+    """The type that the tests call by this name: a consumer of an exporter, or an exporter of items."""
 
     def __new__(cls, items, *arguments, **named):
         theirs = _testbuffer.ndarray(items, *arguments, **named)
@@ -153,18 +153,18 @@ class TestBufferProtocol(theirs.TestBufferProtocol):
     locals().update(dict.fromkeys(NOT_APPLICABLE))
 
     def test_ndarray_random_slice_assign(self):
-        """Ours refuse to write where elements may overlap."""
+        """Crossdock refuses writes to elements that may overlap."""
         with unittest.mock.patch.object(theirs, "rand_structure", apart):
             super().test_ndarray_random_slice_assign()
 
     def test_ndarray_slice_assign_multidim(self):
-        """What is read while it is written is, as in NumPy, what it was before; theirs goes row by row."""
+        """Elements are read before they are overwritten, as in NumPy; CPython copies row by row."""
         with unittest.mock.patch.object(theirs, "multislice_assign", as_it_was):
             super().test_ndarray_slice_assign_multidim()
 
 
 def apart(*arguments, structure=theirs.rand_structure, **named):
-    """A random structure, each axis of which steps over everything that those with smaller steps reach."""
+    """A random structure, in which each stride exceeds the extent of all smaller ones."""
     chosen = structure(*arguments, **named)
     _, reached, _, shape, strides, _ = chosen
     for stride, length in sorted((abs(stride), length) for stride, length in zip(strides, shape) if length > 1):

@@ -1,7 +1,7 @@
-"""NumPy's and pyarrow's own tests of DLPack, relayed: whatever one of their consumers is given has been taken by ours first, and goes out
-again.
+"""NumPy's and pyarrow's tests of DLPack, through Crossdock: it imports each array before one of their consumers gets it, and exports
+it again.
 
-In a second run, what NumPy's tests call on a producer is called on our array of it.
+In a second run, NumPy's tests call the methods of a producer on Crossdock's array of it.
 """
 
 import functools
@@ -18,7 +18,7 @@ relayed = {"taken": 0, "refused": 0}
 
 
 def ours(thing):
-    """Our array of a producer's memory. A refusal raises what the producer raised."""
+    """Crossdock's array of a producer's memory. A refusal raises the producer's exception."""
     try:
         array = crossdock.from_dlpack(thing)
     except BufferError as error:
@@ -29,7 +29,7 @@ def ours(thing):
 
 
 def consumer(theirs):
-    """A consumer of theirs behind ours."""
+    """A consumer of the other library, behind Crossdock."""
 
     @functools.wraps(theirs)
     def take(thing, *arguments, **named):
@@ -39,14 +39,15 @@ def consumer(theirs):
 
 
 def through(name, thing):
-    """`x.__dlpack__` of NumPy's: that of our array on it. `np.from_dlpack` and its like: behind ours."""
+    """Calls `x.__dlpack__` of NumPy arrays on the Crossdock array, and consumers such as `np.from_dlpack` behind
+    Crossdock."""
     if name == "from_dlpack":
         return consumer(thing.from_dlpack)
     return getattr(ours(thing) if isinstance(thing, np.ndarray) else thing, name)
 
 
 def adopt(module, prefix, leaving_out=()):
-    """Their tests, under names of ours."""
+    """Defines the other library's tests in this module."""
     found = 0
     for name, thing in vars(module).items():
         if name.startswith("test_") and callable(thing):

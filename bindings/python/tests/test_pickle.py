@@ -1,4 +1,4 @@
-"""Pickles: in band and out of it, of any layout; what comes back lies in the bytes that were sent."""
+"""Pickles, in band and out of band, for all layouts; the result is on the bytes that were sent."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ def address(thing):
 
 
 def out_of_band(array, receive=lambda buffer: buffer):
-    """The pickle's length, what went beside it, and what is made of both."""
+    """The pickle's length, the out-of-band buffers, and the array from both."""
     beside = []
     text = pickle.dumps(array, 5, buffer_callback=beside.append)
     received = [receive(buffer) for buffer in beside]
@@ -102,7 +102,7 @@ DTYPES = [
 
 
 def random_view(random, array):
-    """A view of a view of one, a few times."""
+    """A view of a view, repeated a few times."""
     for _ in range(random.randrange(4)):
         kind = random.randrange(5)
         if kind == 0:

@@ -1,4 +1,4 @@
-"""Shared memory crosses to other processes as a descriptor; all else crosses as bytes."""
+"""Shared memory is sent to other processes as a descriptor; other memory is sent as bytes."""
 
 import gc
 import mmap

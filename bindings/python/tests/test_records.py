@@ -1,4 +1,4 @@
-"""Records of NumPy, both ways: what the dtype object says counts, not the format that NumPy writes for a buffer."""
+"""Records of NumPy, in both directions: the dtype object decides, not NumPy's buffer format."""
 
 import os
 import pickle
@@ -48,7 +48,7 @@ def record(pick, depth=0):
 
 
 def specimen(pick):
-    """An array of random records, a view of several fields, or one record; and what it is handed over as."""
+    """An array of random records, a view of several fields, or one record, in the form in which it is handed over."""
     dtype, count = record(pick), pick.randrange(4)
     made = np.ndarray((count,), dtype, bytearray(pick.randbytes(count * dtype.itemsize or 1)))
     if pick.random() < 0.3:
@@ -73,7 +73,7 @@ def numpy_dtype(text):
 
 
 def assert_same(theirs, ours, path=""):
-    """Every field, down to the scalars. NumPy's own copies leave padding out."""
+    """Every field, down to the scalars. NumPy's copies omit padding."""
     assert numpy_dtype(ours.dtype) == theirs.dtype, path
     assert ours.itemsize == theirs.dtype.itemsize and ours.shape == theirs.shape, path
     if theirs.dtype.names is None:

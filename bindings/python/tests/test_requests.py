@@ -1,4 +1,5 @@
-"""Every request for a buffer is answered as CPython's reference, `_testbuffer.ndarray`, answers it: over formats, structures and flags."""
+"""Every request for a buffer gets the answer of CPython's reference, `_testbuffer.ndarray`: for all formats,
+structures and flags."""
 
 import collections
 import ctypes
@@ -39,7 +40,7 @@ LAYOUTS = {
 
 
 def exporter(shape, steps, text, flags):
-    """CPython's, of such elements."""
+    """CPython's array of such elements."""
     size, item = struct.calcsize(text), struct.unpack(text, bytes(struct.calcsize(text)))
     item = item[0] if len(item) == 1 else item
     if not shape:
@@ -51,7 +52,7 @@ def exporter(shape, steps, text, flags):
 
 
 def answers(thing):
-    """What each request is given, or None. Buffers that are alike in every bit are looked at once."""
+    """The answer to each request, or None. Buffers that are equal in every bit are examined once."""
     buffer, seen, given = Buffer(), {}, []
     for flags in REQUESTS:
         try:
@@ -70,8 +71,8 @@ def answers(thing):
 
 
 def alike(ours, theirs):
-    """Whether two buffers say the same. What nothing is found by may be said in any way: strides of an axis of one element and of an array
-    without any, the table of pointers in front of rows, the names of fields."""
+    """Whether two buffers are equivalent. Parts without effect may differ: strides of axes of length 1 and of empty arrays, the table of
+    pointers before rows, the names of fields."""
     if ours is None or theirs is None:
         return ours is theirs
     *ours, our_format, our_shape, our_strides, our_suboffsets = ours

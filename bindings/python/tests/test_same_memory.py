@@ -96,7 +96,7 @@ def test_rows_behind_pointers_beside_their_memory():
 
 
 def test_values_in_place_of_arrays():
-    """Objects other than arrays share memory, too, if they have some."""
+    """Objects other than arrays can share memory, too."""
     made = np.arange(6.0)
     ours = crossdock.asarray(made)
     ours[...] = made[2:3]

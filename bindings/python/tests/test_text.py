@@ -1,4 +1,4 @@
-"""Arrays as text: NumPy's, but for the name and the dtype, which is always said; and as HTML."""
+"""Arrays as text: NumPy's format with another name, and always with the dtype; and as HTML."""
 
 import html.parser
 import random
@@ -36,7 +36,7 @@ def random_values(rng, shape, dtype):
 
 
 def as_numpy(array, dtype):
-    """What NumPy's `repr` writes, if its class were called `Array` and no dtype were implied."""
+    """NumPy's `repr` if its class were called `Array` and no dtype were implied."""
     head, rest = "Array(", [f"dtype={dtype})"]
     text = head + np.array2string(array, separator=", ", prefix=head, suffix=")") + ","
     if array.size == 0 and array.shape != (0,) or array.size > 1000:
@@ -96,7 +96,7 @@ def test_dtypes_are_named_as_numpy_names_them():
 
 
 class Page(html.parser.HTMLParser):
-    """Whether every tag that is opened is closed, and which texts there are."""
+    """Checks that every tag is closed, and returns the texts."""
 
     def __init__(self, text):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Threads of Python's run while elements are copied, and have one array at a time as they like."""
+"""Python threads run while elements are copied, and can use one array at the same time."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ SIDE = 1_500
 
 
 def works():
-    """What lets go of the interpreter, on arrays that are large and not contiguous, so that it takes a while."""
+    """Operations that release the GIL, on large strided arrays, so that they take a while."""
     ours, other = crossdock.zeros((SIDE, SIDE)), crossdock.zeros((SIDE, SIDE))
     theirs = np.zeros((SIDE, SIDE))
     buffer = crossdock.Buffer(SIDE * SIDE * 8)
@@ -41,7 +41,7 @@ def works():
 
 @pytest.mark.parametrize("name", works())
 def test_others_run_meanwhile(name):
-    """With an interval of an hour, nobody gets the interpreter but from somebody who lets go of it."""
+    """With a switch interval of an hour, a thread gets the GIL only if the other one releases it."""
     work = works()[name]
     # On a busy machine the other thread may start late: once is enough.
     assert others_ran_during(work, times=500)
@@ -54,7 +54,7 @@ def test_what_is_small_does_not_let_go():
 
 
 def others_ran_during(work, times):
-    """Whether another thread came to run while this one worked, at the first of so many times."""
+    """Whether another thread ran during the work, within so many attempts."""
     before, steps, stop = sys.getswitchinterval(), [], threading.Event()
 
     def count():
@@ -81,7 +81,7 @@ def others_ran_during(work, times):
 
 
 def test_threads_work_on_one_array_at_once():
-    """Elements are those of one writer or another; nothing is refused, and nothing is left."""
+    """Each element is from one of the writers; nothing is refused, and no lease remains."""
     ours, failures, rounds = crossdock.zeros((300, 300), "i4"), [], 15
     allowed = set(range(-1, 3))
 
@@ -118,7 +118,7 @@ def test_threads_work_on_one_array_at_once():
 
 
 def test_an_exporter_that_goes_while_nobody_holds_the_interpreter_is_given_back():
-    """The last that has its memory is a copy under way."""
+    """The last holder of the memory is a running copy."""
     import weakref
 
     class Theirs(np.ndarray):

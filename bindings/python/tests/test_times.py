@@ -1,4 +1,4 @@
-"""Dates and durations are the values that NumPy's `item()` gives, and come back as they were."""
+"""Dates and durations are the values of NumPy's `item()`, and are imported unchanged."""
 
 import datetime
 import random

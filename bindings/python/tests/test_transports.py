@@ -1,4 +1,4 @@
-"""Arrays travel by Dask, by Ray and by Arrow Flight: the examples, and what they cannot show in a few lines."""
+"""Arrays are sent by Dask, Ray and Arrow Flight: the examples, and further checks."""
 
 import contextlib
 import gc
@@ -19,7 +19,7 @@ sys.path.append(str(EXAMPLES))
 
 
 def example(name, needs):
-    """The module, by whose name other processes find it, too."""
+    """The module, under a name by which other processes find it."""
     require(needs)
     return importlib.import_module(name)
 
@@ -43,7 +43,8 @@ def client(dask_cluster):
 
 
 def received(array):
-    """How an array lies in the memory that a worker has received: (length, distance from its begin) of each piece around it."""
+    """The position of an array in the memory that a worker received: (length, distance from its start) of each piece
+    around it."""
     low, pieces = address(array), []
     for thing in gc.get_objects():
         if type(thing) is memoryview:

@@ -1,4 +1,4 @@
-"""The tests with versions other than those that they were written for."""
+"""The tests with other versions than the pinned ones."""
 
 import os
 import subprocess

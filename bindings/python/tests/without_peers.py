@@ -1,5 +1,5 @@
-"""Everything once more, by the standard library alone: for interpreters that have nothing else, and for valgrind, under which NumPy takes
-longer to start than all of this."""
+"""All hand-overs with the standard library alone: for interpreters without other packages, and for valgrind, under which NumPy takes
+longer to start than this program."""
 
 import sys
 import threading

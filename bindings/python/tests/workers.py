@@ -1,4 +1,4 @@
-"""What runs in other processes. It imports nothing that takes long."""
+"""Functions that run in other processes. It imports only fast modules."""
 
 import os
 
@@ -6,24 +6,24 @@ import crossdock
 
 
 def facts(array):
-    """What a receiver sees of an array."""
+    """The receiver's description of an array."""
     return array.backing, array.shape, array.strides, array.readonly, array.dtype, array.tolist()
 
 
 def add_one(array):
-    """Writes, and says where that was."""
+    """Writes, and returns the address."""
     for index in range(len(array)):
         array[index] = array[index] + 1
     return os.getpid()
 
 
 def relay(array):
-    """A view of what came goes back."""
+    """Returns a view of the received array."""
     return array[::-2]
 
 
 def serve(connection):
-    """Adds one to whatever comes, and says what it was, until nothing comes."""
+    """Adds one to each array that arrives, and reports its previous value, until none arrives."""
     while (array := connection.recv()) is not None:
         before = len(os.listdir("/proc/self/fd"))
         connection.send((facts(array), add_one(array)))
@@ -42,7 +42,7 @@ def put_and_wait(queue, event):
 
 
 def overwrite(array):
-    """Why not, or None."""
+    """The reason for a refusal, or None."""
     try:
         array[0] = 1
     except (ValueError, BufferError) as error:

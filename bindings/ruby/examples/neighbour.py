@@ -1,4 +1,4 @@
-"""The other half of neighbour.rb: NumPy and the standard library, and nothing of Crossdock's."""
+"""The other half of neighbour.rb, with NumPy and the standard library, without Crossdock."""
 
 import fcntl
 import mmap
@@ -32,7 +32,7 @@ def receive(stream):
     # For example: offset=8; access=write; shape=3,2; strides=-32,16; dtype=float64
     said = dict(field.split("=", 1) for field in text.decode().split("; "))
     numbers = lambda name: [int(number) for number in said[name].split(",") if number]
-    pages = mmap.mmap(descriptors[0], 0)  # the array keeps the map, and the map keeps the memory
+    pages = mmap.mmap(descriptors[0], 0)  # the array keeps the map alive, which keeps the memory
     os.close(descriptors[0])
     return numpy.ndarray(numbers("shape"), said["dtype"], pages, int(said["offset"]), numbers("strides"))
 
@@ -42,7 +42,7 @@ def send(stream, shape, dtype, fill):
     nbytes = numpy.dtype(dtype).itemsize * int(numpy.prod(shape))
     descriptor = os.memfd_create("sums", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, nbytes)
-    # Memory that could shrink under its receiver is refused.
+    # Receivers refuse memory that could shrink.
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)
     array = numpy.ndarray(shape, dtype, mmap.mmap(descriptor, nbytes))
     fill(array)

@@ -36,10 +36,10 @@ class TestApi < Test::Unit::TestCase
   end
 
   def test_an_owner_is_kept
-    arrays = ::Array.new(300) { |number| Extension.wrap("#{number} is a String that nobody else has".dup) }
+    arrays = ::Array.new(300) { |number| Extension.wrap("#{number} is a String without another owner".dup) }
     GC.start
     ::Array.new(1000) { "x" * 40 }
-    assert_equal(::Array.new(300) { |number| "#{number} is a String that nobody else has" }, arrays.map(&:to_binary))
+    assert_equal(::Array.new(300) { |number| "#{number} is a String without another owner" }, arrays.map(&:to_binary))
     assert_predicate arrays[0], :readonly?
   end
 

@@ -44,7 +44,7 @@ class TestDLPack < Test::Unit::TestCase
       end.new(Fiddle::TYPE_VOID, [Fiddle::TYPE_VOIDP])
       @deleter.block = lambda do
         @deleted += 1
-        raise "of no use to anybody" if raises
+        raise "useless" if raises
       end
       tensor = [@data.to_i, 1, 0, shape.size, code, bits, 1, @shape.to_i, @strides.to_i, 0].pack("Ql2lCCSQQQ")
       function = [0, @deleter.to_i].pack("QQ")

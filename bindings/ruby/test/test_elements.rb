@@ -165,7 +165,7 @@ class TestElements < Test::Unit::TestCase
     end
     assert_equal [{ a: 1, "é": { x: 2 } }], array.to_a
     [{ a: :int8, "a" => :int8 }, { "é" => :int8, latin => :int8 }, { a: { x: :int8, "x" => :int8 } }].each do |doubled|
-      assert_match(/taken already/, message_of(TypeError) { Crossdock::Array.zeros(1, dtype: doubled) })
+      assert_match(/already taken/, message_of(TypeError) { Crossdock::Array.zeros(1, dtype: doubled) })
     end
   end
 

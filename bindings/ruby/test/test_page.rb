@@ -39,7 +39,7 @@ class TestPage < Test::Unit::TestCase
           assert_equal expected.last, command(RbConfig.ruby, "-w", "-I", LIBRARY, "-I", folder, program), text
           programs += 1
         when "text" then assert_equal "ruby", FENCES[at - 1].first
-        else flunk("nobody runs #{language}")
+        else flunk("no test runs #{language}")
         end
       end
       assert_operator programs, :>=, 6

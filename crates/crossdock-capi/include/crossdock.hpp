@@ -1,13 +1,13 @@
-/* Crossdock for C++: what crossdock.h has, held by objects that free it and told by exceptions. C++17; std::span and std::mdspan where the
- * compiler has them. Another mdspan (of Kokkos, of CUDA's C++ library) is used where XD_MDSPAN_NAMESPACE names its namespace, and its header
- * is included before this one. Header only.
+/* Crossdock for C++: classes for the handles of crossdock.h, which free them and throw exceptions. Header only; requires
+ * C++17. Uses std::span and std::mdspan if the compiler has them. To use another mdspan (of Kokkos, of CUDA's C++
+ * library), include its header first and define XD_MDSPAN_NAMESPACE as its namespace.
  *
  *   auto array = crossdock::array::zeros<double>({2, 3});
  *   auto view = array.write<double, 2>();
  *   view(1, 2) = 7;
  *
- * Objects are moved, not copied: `clone()` is another handle on the same thing. What cannot be done throws crossdock::error, whose kind() is
- * one of XD_ERROR_*. Arrays keep their memory, and so do views: what they are made of may go before them. */
+ * Objects are moved, not copied; `clone()` returns another handle. Failures throw crossdock::error, whose kind() is one of
+ * XD_ERROR_*. Arrays and views keep their memory alive, so they may outlive the objects that they were made from. */
 
 #ifndef CROSSDOCK_HPP
 #define CROSSDOCK_HPP
@@ -45,7 +45,7 @@
 
 namespace crossdock {
 
-/* What went wrong: one sentence, and its kind. */
+/* An error: one sentence, and its kind. */
 class error : public std::runtime_error {
  public:
   error(std::int32_t kind, const std::string &text) : std::runtime_error(text), kind_(kind) {}
@@ -57,7 +57,7 @@ class error : public std::runtime_error {
 
 namespace detail {
 
-/* The last argument of what can fail. */
+/* The last argument of functions that can fail. */
 class slot {
  public:
   slot() = default;
@@ -66,7 +66,7 @@ class slot {
   ~slot() { xd_error_free(error_); }
   operator xd_error_t **() noexcept { return &error_; }
 
-  /* Throws where the call failed; otherwise what it gave. */
+  /* Throws if the call failed; otherwise returns its result. */
   template <class T>
   T taken(T result) const {
     if (error_ != nullptr)
@@ -78,14 +78,14 @@ class slot {
   xd_error_t *error_ = nullptr;
 };
 
-/* Calls what takes an error last. */
+/* Calls a function whose last argument is an error. */
 template <class F, class... Arguments>
 auto call(F function, Arguments... arguments) {
   slot error;
   return error.taken(function(arguments..., error));
 }
 
-/* A text for C, which would end at a zero byte within. */
+/* A text for C. Throws if it contains a zero byte, at which C would cut it. */
 inline const char *text(const std::string &whole) {
   const std::size_t end = whole.find('\0');
   if (end != std::string::npos)
@@ -111,7 +111,7 @@ struct is_complex : std::false_type {};
 template <class T>
 struct is_complex<std::complex<T>> : std::true_type {};
 
-/* DLPack's code for a type of C++. */
+/* DLPack's code for a C++ type. */
 template <class T>
 constexpr std::uint8_t code_of() {
   static_assert(std::is_arithmetic_v<T> || is_complex<T>::value, "an element is a number, a bool or a std::complex");
@@ -130,12 +130,12 @@ constexpr std::uint8_t code_of() {
 /* Lengths, strides and indices. */
 using extents = std::vector<ssize_t>;
 
-/* What an element is. */
+/* The type of an element. */
 class dtype {
  public:
   explicit dtype(xd_dtype_t *taken) noexcept : handle_(taken) {}
 
-  /* NumPy's spelling; Ruby's; that of a type of C++. */
+  /* From NumPy's spelling, Ruby's spelling, or a C++ type. */
   static dtype parse(const std::string &typestr) { return dtype(detail::call(xd_dtype_parse, detail::text(typestr))); }
   static dtype parse_pack(const std::string &pack) { return dtype(detail::call(xd_dtype_parse_pack, detail::text(pack))); }
   template <class T>
@@ -156,7 +156,7 @@ class dtype {
   detail::handle<xd_dtype_t, xd_dtype_free> handle_;
 };
 
-/* One element out of its array. */
+/* The value of one element. */
 class value {
  public:
   value() noexcept : held_{XD_VALUE_NIL, {0, 0, 0}, 0, {0}} {}
@@ -174,14 +174,14 @@ class value {
   const xd_value *begin() const noexcept { return is_list() ? held_.as.items : nullptr; }
   const xd_value *end() const noexcept { return is_list() ? held_.as.items + held_.len : nullptr; }
 
-  /* A number, whatever its kind; XD_ERROR_VALUE for what is none. */
+  /* The value as a number of any kind; XD_ERROR_VALUE if it is not a number. */
   double number() const {
     switch (held_.kind) {
       case XD_VALUE_INT: return static_cast<double>(held_.as.i);
       case XD_VALUE_UINT:
       case XD_VALUE_BOOL: return static_cast<double>(held_.as.u);
       case XD_VALUE_FLOAT: return held_.as.f;
-      default: throw error(XD_ERROR_VALUE, "a value of kind " + std::to_string(held_.kind) + " is no number");
+      default: throw error(XD_ERROR_VALUE, "a value of kind " + std::to_string(held_.kind) + " is not a number");
     }
   }
 
@@ -191,7 +191,7 @@ class value {
   xd_value held_;
 };
 
-/* Permission to touch bytes, given back with the object. */
+/* Permission to access bytes, which the destructor releases. */
 class lease {
  public:
   explicit lease(xd_lease_t *taken) noexcept : handle_(taken) {}
@@ -201,7 +201,7 @@ class lease {
   std::size_t nbytes() const noexcept { return xd_lease_nbytes(handle_.get()); }
   std::int32_t kind() const noexcept { return xd_lease_kind(handle_.get()); }
 #if defined(__cpp_lib_span)
-  /* Of a buffer's lease. */
+  /* For the lease of a buffer. */
   std::span<const std::byte> bytes() const noexcept { return {static_cast<const std::byte *>(data()), nbytes()}; }
   std::span<std::byte> mutable_bytes() const noexcept {
     void *first = mutable_data();
@@ -213,7 +213,7 @@ class lease {
   detail::handle<xd_lease_t, xd_lease_release> handle_;
 };
 
-/* Bytes that somebody owns. */
+/* Bytes with an owner. */
 class buffer {
  public:
   explicit buffer(xd_buffer_t *taken) noexcept : handle_(taken) {}
@@ -221,7 +221,7 @@ class buffer {
   static buffer zeroed(std::size_t nbytes) { return buffer(detail::call(xd_buffer_alloc, nbytes)); }
   static buffer copy_of(const void *bytes, std::size_t nbytes) { return buffer(detail::call(xd_buffer_copy, bytes, nbytes)); }
 
-  /* The memory of an owner, in place: `owner` is moved here, and destroyed when the last handle or lease goes. */
+  /* The memory of an owner, in place: `owner` is moved, and destroyed after the last handle or lease. */
   template <class Owner>
   static buffer adopt(void *data, std::size_t nbytes, Owner owner, std::int32_t birth = XD_BIRTH_SOLE) {
     auto held = std::make_unique<Owner>(std::move(owner));
@@ -233,7 +233,7 @@ class buffer {
   template <class T>
   static buffer adopt(std::vector<T> vector) {
     static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>, "numbers");
-    /* On the heap before its address is taken: moving it later would be allowed to change that. */
+    /* Moved to the heap before its address is taken, since a later move could change the address. */
     auto held = std::make_unique<std::vector<T>>(std::move(vector));
     T *first = held->data();
     const std::size_t nbytes = held->size() * sizeof(T);
@@ -258,7 +258,7 @@ class buffer {
   detail::handle<xd_buffer_t, xd_buffer_free> handle_;
 };
 
-/* Elements of one type in N axes, under a lease that is given back with the object. T is const where they are not to be written. */
+/* Elements of one type with N axes, under a lease that the destructor releases. T is const for read-only views. */
 template <class T, std::size_t N>
 class view {
  public:
@@ -279,7 +279,7 @@ class view {
   /* In bytes. */
   const std::array<ssize_t, N> &strides() const noexcept { return strides_; }
 
-  /* The element at an index, which has to be inside. */
+  /* The element at an index, which must be in bounds. */
   template <class... Indices>
   T &operator()(Indices... indices) const noexcept {
     static_assert(sizeof...(Indices) == N, "an index for each axis");
@@ -289,7 +289,7 @@ class view {
     return *reinterpret_cast<T *>(first_ + offset);
   }
 
-  /* The same, and XD_ERROR_BOUNDS outside. */
+  /* The same, but throws XD_ERROR_BOUNDS if the index is out of bounds. */
   template <class... Indices>
   T &at(Indices... indices) const {
     static_assert(sizeof...(Indices) == N, "an index for each axis");
@@ -314,7 +314,7 @@ class view {
   }
 
 #if defined(__cpp_lib_span)
-  /* All elements, which have to lie row-major without gaps. */
+  /* All elements, which must be C-contiguous (row-major). */
   std::span<T> span() const {
     if (!is_row_major())
       throw error(XD_ERROR_LAYOUT, "the elements do not lie row-major without gaps: copy the array");
@@ -323,9 +323,10 @@ class view {
 #endif
 
 #if defined(XD_MDSPAN_NAMESPACE)
-  /* The same elements, for as long as this view is there. XD_ERROR_LAYOUT for strides that mdspan does not take: where there is more than
-   * one element along an axis, they have to be positive multiples of the element's size, each beyond what the smaller ones reach.
-   * (The layout is a parameter so that files which name different namespaces can be linked together.) */
+  /* The same elements, valid while this view lives. Throws XD_ERROR_LAYOUT for strides that mdspan does not support:
+   * along axes with more than one element, they must be positive multiples of the element's size, each beyond the
+   * extent of the smaller ones. (The layout is a parameter so that files with different namespaces can be linked
+   * together.) */
   template <class Layout = XD_MDSPAN_NAMESPACE::layout_stride>
   auto mdspan() const {
     static_assert(std::is_same_v<Layout, XD_MDSPAN_NAMESPACE::layout_stride>, "no other layout has any strides");
@@ -341,14 +342,14 @@ class view {
   auto mdspan_of(std::index_sequence<Axes...>) const {
     using lengths = XD_MDSPAN_NAMESPACE::dextents<ssize_t, N>;
     using mapping = typename Layout::template mapping<lengths>;
-    /* Whichever array the implementation has. */
+    /* The array type that the implementation uses. */
     using numbers = std::decay_t<decltype(std::declval<const mapping &>().strides())>;
     const std::array<ssize_t, N> steps = element_steps();
     return XD_MDSPAN_NAMESPACE::mdspan<T, lengths, Layout>(
         reinterpret_cast<T *>(first_), mapping(lengths(shape_[Axes]...), numbers{steps[Axes]...}));
   }
 
-  /* The strides in elements. Those that nothing is stepped by are 1. */
+  /* The strides in elements; 1 for axes without steps. */
   std::array<ssize_t, N> element_steps() const {
     constexpr ssize_t itemsize = sizeof(T);
     std::array<ssize_t, N> steps{};
@@ -365,7 +366,7 @@ class view {
       steps[axis] = strides_[axis] / itemsize;
       stepped[count++] = {steps[axis], shape_[axis]};
     }
-    /* Each has to lead beyond all that the smaller ones reach. */
+    /* Each must exceed the extent of the smaller ones. */
     std::sort(stepped.begin(), stepped.begin() + static_cast<std::ptrdiff_t>(count));
     for (std::size_t axis = 1; axis < count; axis++)
       if (stepped[axis].first < stepped[axis - 1].first * stepped[axis - 1].second)
@@ -393,7 +394,7 @@ class view {
   std::array<ssize_t, N> shape_{}, strides_{};
 };
 
-/* An n-dimensional array. It is an object of the MemoryView protocol, too: object(). */
+/* An n-dimensional array. It is also an object of the MemoryView protocol: object(). */
 class array {
  public:
   explicit array(xd_array_t *taken) noexcept : handle_(taken) {}
@@ -421,7 +422,7 @@ class array {
     return from_buffer(buffer::adopt(std::move(vector)), dtype::of<T>(), shape);
   }
   static array open(const std::string &path) { return array(detail::call(xd_array_open, detail::text(path))); }
-  /* Any object's view; a tensor of DLPack, which is taken over. */
+  /* From any object's view, or from a DLPack tensor, which is consumed. */
   static array from_object(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
     return array(detail::call(xd_array_from_object, object, flags));
   }
@@ -476,7 +477,8 @@ class array {
     detail::call(xd_array_set, get(), index.data(), &element);
   }
 
-  /* All elements, typed and under a lease: XD_ERROR_DTYPE for another type, XD_ERROR_SHAPE for another number of axes. */
+  /* All elements, typed and under a lease. Throws XD_ERROR_DTYPE for another type, and XD_ERROR_SHAPE for another
+   * number of axes. */
   template <class T, std::size_t N>
   view<const T, N> read() const {
     return typed<const T, N>(XD_LEASE_READ);
@@ -496,12 +498,12 @@ class array {
 
   std::string text() const { return detail::owned(detail::call(xd_array_to_text, get())); }
   friend std::ostream &operator<<(std::ostream &out, const array &array) { return out << array.text(); }
-  /* By which protocols it goes out, and what functions of other libraries do with it; null: of all libraries. */
+  /* The protocols that export it, and the behaviour of functions of other libraries; null selects all libraries. */
   std::string explain(const char *library = nullptr) const {
     return detail::owned(detail::call(xd_array_explain, get(), library));
   }
 
-  /* Lent to others. */
+  /* Exports. */
   DLManagedTensorVersioned *to_dlpack(std::uint32_t flags = XD_EXPORT_IN_PLACE) const {
     return detail::call(xd_array_to_dlpack, get(), flags);
   }
@@ -530,7 +532,7 @@ class array {
   detail::handle<xd_array_t, xd_array_free> handle_;
 };
 
-/* A view of any object, given back with this. XD_ERROR_REFUSED where there is none, with the reason. */
+/* A view of any object, which the destructor releases. Throws XD_ERROR_REFUSED with the reason if there is none. */
 class memory_view {
  public:
   explicit memory_view(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
@@ -551,7 +553,7 @@ class memory_view {
   const xd_memory_view_t *operator->() const noexcept { return &held_; }
   const xd_memory_view_t &get() const noexcept { return held_; }
 
-  /* XD_ERROR_BOUNDS outside. */
+  /* Throws XD_ERROR_BOUNDS if the index is out of bounds. */
   template <class... Indices>
   value item(Indices... indices) const {
     const std::array<ssize_t, sizeof...(Indices)> index{static_cast<ssize_t>(indices)...};

@@ -111,8 +111,9 @@ fn birth_of(number: i32) -> Result<Birth> {
         XD_BIRTH_CONSTANT => Ok(Birth::Constant),
         XD_BIRTH_ALIASED => Ok(Birth::Aliased),
         other => Err(Failure::argument(format!(
-            "the argument `birth` is {other}: it is {XD_BIRTH_SOLE} for memory that nobody else touches, {XD_BIRTH_CONSTANT} for \
-             what nobody writes, {XD_BIRTH_ALIASED} for what others may write"
+            "the argument `birth` is {other}; it must be {XD_BIRTH_SOLE} (no other code accesses the \
+            memory), {XD_BIRTH_CONSTANT} (no code writes it) or {XD_BIRTH_ALIASED} (other code may write \
+            it)"
         ))),
     }
 }

@@ -184,7 +184,7 @@ pub extern "C" fn xd_dtype_with_byte_order(
             b'>' => ByteOrder::Big,
             b'=' => ByteOrder::NATIVE,
             other => {
-                let text = format!("the argument `order` is byte {other}: it is one of '<', '>' and '='");
+                let text = format!("the argument `order` is byte {other}; it must be '<', '>' or '='");
                 return Err(crate::error::Failure::argument(text));
             }
         };

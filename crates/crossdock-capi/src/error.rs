@@ -5,11 +5,13 @@ use std::ffi::{CStr, c_char};
 use std::fmt::{self, Display, Write};
 use std::ptr::NonNull;
 
+use crossdock::bindings::Explanation;
 use crossdock::view::Refusal;
 use crossdock::{Error, Rejected};
 
 use crate::guard::answer;
 use crate::handle::try_box;
+use crate::words::words;
 
 /// Why a call failed, on its way to the guard.
 pub(crate) enum Failure {
@@ -41,6 +43,14 @@ impl Failure {
         Self::Call(kind, text.into())
     }
 
+    /// The fact and the advice, for the thread's last refusal.
+    pub(crate) fn into_explanation(self) -> Explanation {
+        match self {
+            Self::Library(error) => Explanation::new(error.fact().to_string(), error.advice()),
+            Self::Call(_, text) => text.into_owned().into(),
+        }
+    }
+
     fn kind(&self) -> i32 {
         match self {
             Self::Library(error) => kind_of(error),
@@ -52,7 +62,7 @@ impl Failure {
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Library(error) => error.fmt(f),
+            Self::Library(error) => error.in_words(words).fmt(f),
             Self::Call(_, text) => f.write_str(text),
         }
     }

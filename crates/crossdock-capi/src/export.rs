@@ -23,7 +23,7 @@ pub const XD_EXPORT_WHOLE: u32 = 8;
 pub(crate) fn policy_of(flags: u32, others: u32) -> Result<CopyPolicy> {
     let unknown = flags & !(XD_EXPORT_COPY_IF_NEEDED | XD_EXPORT_COPY | others);
     if unknown != 0 {
-        let text = format!("the argument `flags`, {flags:#x}, has bits that mean nothing here: {unknown:#x}");
+        let text = format!("the argument `flags`, {flags:#x}, has unknown bits {unknown:#x}");
         return Err(Failure::argument(text));
     }
     Ok(match flags {

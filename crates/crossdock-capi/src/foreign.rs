@@ -60,7 +60,7 @@ pub(crate) unsafe fn items<'a, T>(ptr: *const T, len: usize, name: &str) -> Resu
         return Err(Failure::null(name));
     }
     if !ptr.is_aligned() || len > isize::MAX as usize / size_of::<T>().max(1) {
-        return Err(Failure::argument(format!("the argument `{name}` cannot be a list of {len} items")));
+        return Err(Failure::argument(format!("the argument `{name}` cannot have {len} items")));
     }
     // SAFETY: the checks above show that the pointer is not null and aligned, and that the list is
     // at most `isize::MAX` bytes; `# Safety`: it is to `len` initialised items, unwritten while the
@@ -92,7 +92,7 @@ impl Lengths {
 /// The pointer is null, or to `rank` initialised numbers that nothing writes during the call.
 pub(crate) unsafe fn lengths(ptr: *const isize, rank: usize, name: &str) -> Result<Lengths> {
     if rank > MAX_RANK {
-        let text = format!("{rank} axes are more than the {MAX_RANK} that arrays can have");
+        let text = format!("{rank} axes were given; an array has at most {MAX_RANK}");
         return Err(Failure::of_kind(XD_ERROR_UNSUPPORTED, text));
     }
     // SAFETY: `# Safety`: the pointer is null, or to `rank` initialised numbers; the slice is used
@@ -132,7 +132,7 @@ pub(crate) fn string(text: String) -> Result<*mut c_char> {
             let at = error.nul_position();
             Err(Failure::of_kind(
                 XD_ERROR_MALFORMED,
-                format!("the text has a zero at byte {at}, where C's texts end"),
+                format!("the text has a NUL at byte {at}, which ends text in C"),
             ))
         }
     }

@@ -38,7 +38,7 @@ pub(crate) fn answer<T: Default>(body: impl FnOnce() -> T) -> T {
 #[inline]
 pub(crate) fn refusable<T: Default>(body: impl FnOnce() -> Result<T>) -> T {
     caught(body).unwrap_or_else(|failure| {
-        memory_view::keep_refusal(&failure);
+        memory_view::keep_refusal(failure.into_explanation());
         T::default()
     })
 }
@@ -71,7 +71,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("a panic without a message");
-    Failure::of_kind(XD_ERROR_INTERNAL, format!("a defect of Crossdock: {text}"))
+    Failure::of_kind(XD_ERROR_INTERNAL, format!("internal error in Crossdock: {text}"))
 }
 
 #[cfg(test)]
@@ -94,8 +94,8 @@ mod tests {
         // SAFETY: the error came from `XdError::throw` and is freed only here; `error` is not used
         // after this line.
         unsafe { xd_error_free(thrown.as_ptr()) };
-        assert_eq!(fallible::<usize>(None, || panic!("nobody listens")), 0);
-        assert_eq!(answer::<usize>(|| panic!("nobody can")), 0);
+        assert_eq!(fallible::<usize>(None, || panic!("no error output")), 0);
+        assert_eq!(answer::<usize>(|| panic!("no answer")), 0);
     }
 
     #[test]

@@ -125,9 +125,7 @@ unsafe fn malformed(ptr: *const Component, len: usize) -> Failure {
     // of words; the slice is dropped unread.
     match unsafe { items(ptr.cast::<[u64; size_of::<Component>() / 8]>(), len, "components") } {
         Err(failure) => failure,
-        Ok(_) => {
-            Failure::of_kind(XD_ERROR_MALFORMED, "a component has a truth value that is neither 0 nor 1")
-        }
+        Ok(_) => Failure::of_kind(XD_ERROR_MALFORMED, "a component has a boolean that is neither 0 nor 1"),
     }
 }
 
@@ -185,7 +183,7 @@ unsafe fn list(ptr: *const u8, nbytes: usize, components: &[Component]) -> Resul
 /// The number of numbers in an item.
 fn count(components: &[Component]) -> Result<usize> {
     let sum = components.iter().try_fold(0_usize, |sum, component| sum.checked_add(component.repeat));
-    sum.ok_or_else(|| Failure::of_kind(XD_ERROR_OVERFLOW, "more numbers in one item than can be counted"))
+    sum.ok_or_else(|| Failure::of_kind(XD_ERROR_OVERFLOW, "one item has more numbers than can be counted"))
 }
 
 /// The address of an item.
@@ -440,7 +438,7 @@ pub unsafe extern "C" fn xd_memory_view_set_item(
     fallible(error, || {
         let (view, value) = (given(view, "view")?, given(value, "value")?);
         if view.is_readonly() {
-            let text = "the view is read-only: ask for one with XD_MEMORY_VIEW_WRITABLE";
+            let text = "the view is read-only; request one with XD_MEMORY_VIEW_WRITABLE";
             return Err(Failure::of_kind(XD_ERROR_READ_ONLY, text));
         }
         // SAFETY: clause 1 of `# Safety`: the contract of `item_pointer` holds for this view, which
@@ -493,6 +491,6 @@ fn member(value: &XdValue) -> Result<Member> {
         XD_VALUE_INT => Ok(Member::Int(value.signed())),
         XD_VALUE_UINT | XD_VALUE_BOOL => Ok(Member::UInt(value.bits())),
         XD_VALUE_FLOAT => Ok(Member::Float(value.real())),
-        kind => Err(Failure::of_kind(XD_ERROR_VALUE, format!("a value of kind {kind} is no number"))),
+        kind => Err(Failure::of_kind(XD_ERROR_VALUE, format!("a value of kind {kind} is not a number"))),
     }
 }

@@ -10,6 +10,7 @@ use crossdock::view::{MemoryView, Reason, Request};
 use crate::error::{Failure, Result, kind_of as kind_of_error};
 use crate::guard::answer;
 use crate::handle::Handle;
+use crate::words::words;
 
 /// `XD_LEASE_NONE` of the header: the kind of a null lease.
 pub const XD_LEASE_NONE: i32 = 0;
@@ -52,8 +53,8 @@ fn kind_of(number: i32) -> Result<LeaseKind> {
         XD_LEASE_SHARE => Ok(LeaseKind::Share),
         XD_LEASE_PIN => Ok(LeaseKind::Pin),
         other => Err(Failure::argument(format!(
-            "the argument `kind` is {other}: it is {XD_LEASE_READ} to read, {XD_LEASE_WRITE} to write, {XD_LEASE_SHARE} to share \
-             or {XD_LEASE_PIN} to pin"
+            "the argument `kind` is {other}; it must be {XD_LEASE_READ} (read), {XD_LEASE_WRITE} (write), \
+            {XD_LEASE_SHARE} (share) or {XD_LEASE_PIN} (pin)"
         ))),
     }
 }
@@ -81,7 +82,9 @@ impl Lease {
         let view = array.export(&request.indirect().held_by(Protocols::LEASE)).map_err(|refusal| {
             match refusal.reason() {
                 // The error's kind is that of a buffer lease; its text is more specific.
-                Reason::Lease(error) => Failure::of_kind(kind_of_error(error), refusal.to_string()),
+                Reason::Lease(error) => {
+                    Failure::of_kind(kind_of_error(error), refusal.in_words(words).to_string())
+                }
                 _ => refusal.into(),
             }
         })?;

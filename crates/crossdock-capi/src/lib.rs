@@ -42,3 +42,4 @@ pub mod lease;
 pub mod memory_view;
 pub mod value;
 pub mod version;
+mod words;

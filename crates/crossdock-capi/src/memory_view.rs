@@ -13,6 +13,7 @@ use crate::error::Failure;
 use crate::foreign::{emptied, given, put};
 use crate::guard::{ErrorOut, answer, fallible, refusable};
 use crate::handle::Handle;
+use crate::words::words;
 
 // ===== objects
 
@@ -86,7 +87,7 @@ pub extern "C" fn xd_memory_view_exports(obj: *mut c_void) -> usize {
 /// The reason for the last refusal on this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_last_refusal() -> *const c_char {
-    answer(|| match memory_view::last_refusal_ptr() {
+    answer(|| match memory_view::last_refusal_ptr(words) {
         text if text.is_null() => c"".as_ptr(),
         text => text,
     })

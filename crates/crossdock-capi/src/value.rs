@@ -169,7 +169,7 @@ impl Owned {
                 Self::list(XD_VALUE_LIST, fields.into_iter().map(|(_, value)| Self::of(value)))?
             }
             other => {
-                let text = format!("a value that C has no kind for: {other}");
+                let text = format!("the value {other} has no kind in C");
                 return Err(Failure::of_kind(XD_ERROR_UNSUPPORTED, text));
             }
         })
@@ -240,7 +240,7 @@ impl ExactSizeIterator for Ended<'_> {}
 
 fn short(len: usize) -> Result<u32> {
     u32::try_from(len).map_err(|_| {
-        Failure::of_kind(XD_ERROR_OVERFLOW, format!("{len} items are more than a value can count"))
+        Failure::of_kind(XD_ERROR_OVERFLOW, format!("{len} items are more than a value can have"))
     })
 }
 
@@ -354,7 +354,7 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
         (XD_VALUE_TEXT, _) => match std::str::from_utf8(unsafe { bytes(value) }?) {
             Ok(text) => Value::Text(text.to_owned()),
             Err(error) => {
-                let text = format!("a text that is not UTF-8 from byte {} on", error.valid_up_to());
+                let text = format!("the text is not UTF-8 from byte {} on", error.valid_up_to());
                 return Err(Failure::of_kind(XD_ERROR_MALFORMED, text));
             }
         },
@@ -379,7 +379,7 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
                 }
                 _ => {
                     return Err(misfit(
-                        "a complex number of other parts than two floats or two long doubles",
+                        "a complex number whose parts are not two floats or two long doubles",
                         scalar,
                     ));
                 }
@@ -390,7 +390,7 @@ unsafe fn to_scalar(value: &XdValue, scalar: Scalar) -> Result<Value> {
         (XD_VALUE_DATETIME, _) => return Err(misfit("a date", scalar)),
         (XD_VALUE_TIMEDELTA, _) => return Err(misfit("a duration", scalar)),
         (kind, _) => {
-            let text = format!("the value's kind, {kind}, is none of those that there are");
+            let text = format!("the value's kind is {kind}, which is not one of the constants");
             return Err(Failure::argument(text));
         }
     })
@@ -423,11 +423,12 @@ unsafe fn long_double(value: &XdValue) -> Result<[u8; 16]> {
 /// The contract of [`to_element`] holds for `value`.
 unsafe fn list<'a>(value: &'a XdValue, len: usize, dtype: &DType) -> Result<&'a [XdValue]> {
     if !matches!(value.kind(), XD_VALUE_LIST | XD_VALUE_COMPLEX) {
-        let text = format!("a value of kind {} where {dtype} wants a list of {len}", value.kind());
+        let text =
+            format!("a value of kind {} does not fit {dtype}, which requires a list of {len}", value.kind());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
     if value.len() != len {
-        let text = format!("a list of {} where {dtype} wants one of {len}", value.len());
+        let text = format!("a list of {} does not fit {dtype}, which requires a list of {len}", value.len());
         return Err(Failure::of_kind(XD_ERROR_VALUE, text));
     }
     // SAFETY: the checks above show a list or a complex number of `len` items, so by clause 1 of

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use crossdock::view::Refusal;
 
-use crate::{out, status};
+use crate::words::words;
+use crate::{out, status, terminal};
 
 /// A [`Result`](std::result::Result) whose error is [`Failure`].
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -44,13 +45,12 @@ impl Failure {
 
     /// The file under a map shrank: bytes read from it are not reliable.
     pub(crate) fn shrank(path: &Path, detail: impl fmt::Display) -> Self {
-        Self::distrusted(format_args!("{}: {detail}", path.display()))
+        Self::distrusted(format_args!("{}: {detail}", terminal::path(path)))
     }
 
     fn distrusted(what: impl fmt::Display) -> Self {
-        let text = format!(
-            "{what}; nothing that was read since is to be trusted: run this again once the file is whole"
-        );
+        let text =
+            format!("{what}; nothing read since then is reliable; run this again when the file is complete");
         Self { text, status: status::SHRANK }
     }
 
@@ -90,13 +90,14 @@ impl From<Box<dyn Error>> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self::new(refusal)
+        Self::new(refusal.in_words(words))
     }
 }
 
 impl From<crossdock::Error> for Failure {
     /// The error already names its file, if a file caused it.
     fn from(error: crossdock::Error) -> Self {
-        if error.is_fault() { Self::distrusted(error) } else { Self::new(error) }
+        let text = error.in_words(words);
+        if error.is_fault() { Self::distrusted(text) } else { Self::new(text) }
     }
 }

@@ -23,6 +23,7 @@ mod status;
 mod terminal;
 mod tour;
 mod walk;
+mod words;
 
 use std::process::ExitCode;
 
@@ -49,10 +50,10 @@ Examples:
   crossdock lend photo.npy -- python3 report.py
   crossdock convert photo.png photo.npy
 
-Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where a file shrank
-while it was mapped; that of lend is its command's.";
+Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if a mapped file
+shrank. `lend` exits with the status of its command.";
 
-/// Hand arrays between programs, libraries and languages without copying them.
+/// Share arrays between programs, libraries and languages without copying them.
 #[derive(Debug, Parser)]
 #[command(name = "crossdock", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 120)]
 struct Arguments {

@@ -6,11 +6,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
+use crossdock::bindings::{Advice, system_text};
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
 use crate::progress;
+use crate::terminal;
+use crate::words::words;
 
 /// An opened file, its contents, and the rest of the argument after the file's name.
 #[derive(Debug)]
@@ -34,11 +37,10 @@ impl Archive {
     /// Opens `FILE[:NAME][:EXPR]`. The file is guarded for any options.
     pub(crate) fn open(target: &OsStr, options: OpenOptions) -> Result<Self, Failure> {
         let (path, rest) = split(target)?;
-        let opened = options.guarded(true).open_all(&path);
-        let contents = opened.map_err(|error| match Format::named(&path) {
-            Some(Format::Raw) if error.is_unsupported() => Failure::new(format_args!(
-                "{error}; describe what it holds, as --raw 'dtype=uint16; shape=480,640'"
-            )),
+        let contents = options.guarded(true).open_all(&path).map_err(|error| match Format::named(&path) {
+            Some(Format::Raw) if error.is_unsupported() => {
+                Failure::new(format_args!("{}; {}", error.fact(), words(Advice::DescribeRaw)))
+            }
             _ => error.into(),
         })?;
         Ok(Self { path, contents, rest })
@@ -115,8 +117,10 @@ impl Archive {
     fn failure(&self, error: Option<&crossdock::Error>) -> Failure {
         match error {
             Some(error) if error.is_fault() => Failure::shrank(&self.path, error),
-            Some(error) => Failure::new(format_args!("{}: {error}", self.path.display())),
-            None => Failure::new(format_args!("{}: it has no arrays", self.path.display())),
+            Some(error) => {
+                Failure::new(format_args!("{}: {}", terminal::path(&self.path), error.in_words(words)))
+            }
+            None => Failure::new(format_args!("{}: the file has no arrays", terminal::path(&self.path))),
         }
     }
 }
@@ -144,7 +148,7 @@ impl Opened {
             Picked::One(entry, expr) => archive.view(entry, expr),
             Picked::All => {
                 let said = archive.failure(archive.contents.single().err().as_ref());
-                Err(Failure::new(format_args!("{said}; name it, as FILE:NAME")))
+                Err(Failure::new(format_args!("{said}; name one, as FILE:NAME")))
             }
         }
     }
@@ -153,8 +157,9 @@ impl Opened {
     pub(crate) fn open_raw(target: &OsStr, description: &Description) -> Result<Self, Failure> {
         let (path, expr) = split(target)?;
         let whole = OpenOptions::new().raw(description.clone()).guarded(true).open(&path)?;
-        let view =
-            whole.at(&expr).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
+        let view = whole.at(&expr).map_err(|error| {
+            Failure::new(format_args!("{}: {}", terminal::path(&path), error.in_words(words)))
+        })?;
         let opened = Self { path, name: String::new(), expr, decoded: None, view };
         opened.check()?;
         Ok(opened)
@@ -174,14 +179,15 @@ impl Opened {
         let size = fd.try_clone_to_owned().and_then(|fd| File::from(fd).metadata()).map(|data| data.len());
         match size {
             Ok(size) if size < mapped => {
-                let detail =
-                    format_args!("the file shrank from {mapped} to {size} bytes while it was mapped");
+                let detail = format_args!("the mapped file shrank from {mapped} to {size} bytes");
                 Err(Failure::shrank(&self.path, detail))
             }
             Ok(_) => Ok(()),
-            Err(error) => {
-                Err(Failure::new(format_args!("{}: its size is unknown: {error}", self.path.display())))
-            }
+            Err(error) => Err(Failure::new(format_args!(
+                "{}: its size could not be read: {}",
+                terminal::path(&self.path),
+                system_text(&error)
+            ))),
         }
     }
 }
@@ -201,9 +207,9 @@ fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
     for at in colons {
         let path = Path::new(OsStr::from_bytes(&bytes[..at]));
         if at > 0 && path.exists() {
-            let expr = OsString::from_vec(bytes[at + 1..].to_vec()).into_string().map_err(|expr| {
-                Failure::new(format_args!("the view {expr:?} is not UTF-8: write it in UTF-8"))
-            })?;
+            let expr = OsString::from_vec(bytes[at + 1..].to_vec())
+                .into_string()
+                .map_err(|expr| Failure::new(format_args!("the view {expr:?} is not UTF-8")))?;
             return Ok((path.to_owned(), expr));
         }
     }

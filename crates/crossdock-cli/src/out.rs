@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use crossdock::bindings::system_text;
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -17,14 +18,16 @@ pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(Failure::new(format_args!("the answer could not be written to stdout: {error}"))),
+        Err(error) => {
+            Err(Failure::new(format_args!("standard output could not be written: {}", system_text(&error))))
+        }
     }
 }
 
 /// Prints a serialisable answer as JSON, on lines of its own.
 pub(crate) fn print_json(answer: &impl serde::Serialize) -> Result<ExitCode, Failure> {
     let text = serde_json::to_string_pretty(answer)
-        .map_err(|error| Failure::new(format_args!("the answer could not be written as JSON: {error}")))?;
+        .map_err(|error| Failure::new(format_args!("the result could not be written as JSON: {error}")))?;
     print(&(terminal::json(&text) + "\n"))
 }
 

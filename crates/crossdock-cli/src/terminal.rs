@@ -6,6 +6,7 @@
 //! people goes through [`shown`] line by line; JSON goes through [`json`].
 
 use std::fmt::Write;
+use std::path::Path;
 
 /// The text on one line, with every character escaped that a terminal would act on.
 pub(crate) fn shown(text: &str) -> String {
@@ -17,6 +18,19 @@ pub(crate) fn shown(text: &str) -> String {
         }
     }
     safe
+}
+
+/// A path as text: bytes that are not UTF-8 are spelt as a shell's `$'\xff'` has them.
+pub(crate) fn path(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
 }
 
 /// Escapes a character as in a Python literal, so that a description with such a name can be typed.
@@ -66,6 +80,13 @@ mod tests {
     fn letters_stay_and_what_a_terminal_acts_on_is_spelt() {
         assert_eq!(shown("größe 大小 e\u{301} 🚀 \\ '\""), "größe 大小 e\u{301} 🚀 \\ '\"");
         assert_eq!(shown(HOSTILE), r"a\x1b[31m\x9b2J\r\n\t\x7f\u202eb\u2066\u200b\U000e0041\x00");
+    }
+
+    #[test]
+    fn a_path_that_is_not_utf_8_keeps_its_bytes() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"gr\xc3\xb6\xdfe \n.npy");
+        assert_eq!(shown(&path(Path::new(name))), r"grö\xdfe \n.npy");
     }
 
     #[test]

@@ -179,7 +179,7 @@ fn asked(core: &Core, source: Source, nbytes: usize) -> String {
 
 fn too_much(core: &Core, source: Source, nbytes: usize, there_are: u64) -> Error {
     let asked = asked(core, source, nbytes);
-    Error::no_memory(format!("out of memory: {asked} were asked for, of a device with {there_are}"))
+    Error::no_memory(format!("out of memory: {asked} were requested, but the device has {there_are}"))
 }
 
 /// Refuses managed memory that exceeds the device's free memory, because it would migrate back and
@@ -189,7 +189,7 @@ fn check_managed(core: &Core, nbytes: usize) -> Result<()> {
     for needed in [attribute::MANAGED_MEMORY, attribute::CONCURRENT_MANAGED_ACCESS] {
         if core.context().attribute(needed)? == 0 {
             return Err(Error::unsupported(format!(
-                "{} has no managed memory that the host may touch at any time (attribute {needed} is 0)",
+                "{} has no managed memory that the CPU may access at any time (attribute {needed} is 0)",
                 core.context().place()
             )));
         }
@@ -197,7 +197,7 @@ fn check_managed(core: &Core, nbytes: usize) -> Result<()> {
     let free = core.free_nbytes()?;
     if nbytes as u64 > free {
         let asked = asked(core, Source::Managed, nbytes);
-        let text = format!("out of memory: {asked} were asked for, of a device with {free} free");
+        let text = format!("out of memory: {asked} were requested, but the device has {free} free");
         return Err(Error::no_memory(text));
     }
     Ok(())

@@ -195,7 +195,7 @@ pub(crate) fn device(driver: &Driver, ordinal: i32) -> Result<sys::Device> {
     if !(0..count).contains(&ordinal) {
         let place = Place::new(DeviceKind::CUDA, ordinal);
         return Err(Error::bounds(format!(
-            "there is no {place}: the CUDA driver has {count} devices, counted from 0"
+            "there is no {place}; the CUDA driver has {count} devices, counted from 0"
         )));
     }
     let mut device = 0;

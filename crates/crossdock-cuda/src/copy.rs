@@ -33,14 +33,12 @@ impl CopyAccess {
             DeviceKind::CUDA_MANAGED => Self::Managed,
             DeviceKind::CUDA_HOST => Self::Pinned,
             _ if place.is_host() => Self::Pageable,
-            _ => return Err(Error::unsupported(format!("CUDA does not copy memory of {place}"))),
+            _ => return Err(Error::unsupported(format!("CUDA cannot copy memory on {place}"))),
         };
         // CUDA's memory is identified by its address alone. A hold with an object belongs to the
         // device of another driver.
         if side != Self::Pageable && lease.object().is_some() {
-            return Err(Error::device(format!(
-                "CUDA does not know the memory on {place}: another device made it"
-            )));
+            return Err(Error::device(format!("memory on {place} was not allocated by CUDA")));
         }
         Ok(side)
     }

@@ -42,8 +42,8 @@ pub(crate) fn register() -> Result<()> {
 }
 
 fn open(place: Place) -> Result<Arc<dyn Device>> {
-    let source =
-        Source::of(place.kind()).ok_or_else(|| Error::unsupported(format!("{place} is no place of CUDA")))?;
+    let source = Source::of(place.kind())
+        .ok_or_else(|| Error::unsupported(format!("{place} is not a CUDA device")))?;
     let core = Core::of(place.ordinal())?;
     let name = name(&core)?;
     Ok(Arc::new(CudaDevice { memory: CudaMemory::new(core, source), name }))

@@ -45,7 +45,7 @@ impl CudaEngine {
         let place = self.core.context().place();
         if lease.place() != place || lease.object().is_some() {
             let its = lease.place();
-            return Err(Error::place(format!("the kernels of {place} do not reach the memory on {its}")));
+            return Err(Error::place(format!("kernels on {place} cannot access memory on {its}")));
         }
         Ok(lease.address().expose_provenance() as Address)
     }
@@ -150,7 +150,7 @@ impl Engine for CudaEngine {
 
     fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         let Some(stream) = CudaStream::of(stream) else {
-            return Err(Error::unsupported(format!("{stream:?} is no stream of CUDA")));
+            return Err(Error::unsupported(format!("{stream:?} is not a CUDA stream")));
         };
         stream.push(work, |work, raw| self.put(work, raw))
     }

@@ -37,7 +37,7 @@ fn check(address: NonNull<u8>, nbytes: usize) -> Result<Place> {
     let place = place_of(address.as_ptr())?.unwrap_or(Place::CPU);
     if place == Place::CPU {
         return Err(Error::place(format!(
-            "the CUDA driver knows nothing of {address:p}: adopt it as memory of the host, or pin it"
+            "address {address:p} is unknown to the CUDA driver; adopt it as host memory, or pin it"
         )));
     }
     if place.kind() != DeviceKind::CUDA {
@@ -48,7 +48,8 @@ fn check(address: NonNull<u8>, nbytes: usize) -> Result<Place> {
     let room = extent - (start - base) as usize;
     if nbytes > room {
         return Err(Error::bounds(format!(
-            "{nbytes} bytes at {address:p} on {place}: the allocation ends {room} bytes from there"
+            "{nbytes} bytes at {address:p} on {place} exceed the allocation, which ends {room} bytes from \
+            there"
         )));
     }
     Ok(place)
@@ -63,7 +64,8 @@ pub(crate) fn range(core: &Core, address: Address) -> Result<(Address, usize)> {
     unsafe { core.driver().mem_get_address_range(&raw mut base, &raw mut nbytes, address) }?;
     if !(base..=base + nbytes as Address).contains(&address) {
         return Err(Error::device(format!(
-            "cuMemGetAddressRange_v2 gave {nbytes} bytes at {base:#x} for the address {address:#x}"
+            "cuMemGetAddressRange_v2 returned {nbytes} bytes at {base:#x}, which do not contain address \
+            {address:#x}"
         )));
     }
     Ok((base, nbytes))
@@ -71,8 +73,7 @@ pub(crate) fn range(core: &Core, address: Address) -> Result<(Address, usize)> {
 
 pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
     if buffer.place() != Place::CPU {
-        let text =
-            format!("memory on {} is not pinned: that is for usual memory of the host", buffer.place());
+        let text = format!("memory on {} cannot be pinned; only host memory can", buffer.place());
         return Err(Error::place(text));
     }
     let memory = memory_at(DeviceKind::CUDA_HOST, ordinal)?;
@@ -82,7 +83,7 @@ pub(crate) fn pin(buffer: &Buffer, ordinal: i32) -> Result<Buffer> {
     if readonly && core.context().attribute(attribute::READ_ONLY_HOST_REGISTER_SUPPORTED)? == 0 {
         let place = core.context().place();
         return Err(Error::unsupported(format!(
-            "{place} pins no read-only memory: copy it to pinned memory instead"
+            "{place} cannot pin read-only memory; copy it to pinned memory instead"
         )));
     }
     let lease = buffer.device_lease(if readonly { LeaseKind::Pin } else { LeaseKind::Share })?;

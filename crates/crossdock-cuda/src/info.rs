@@ -18,7 +18,7 @@ pub(crate) fn memory_at(kind: DeviceKind, ordinal: i32) -> Result<Arc<dyn Memory
 }
 
 pub(crate) fn not_ours(memory: &dyn MemoryManager) -> Error {
-    Error::unsupported(format!("{memory:?} is no memory of CUDA"))
+    Error::unsupported(format!("{memory:?} is not CUDA memory"))
 }
 
 pub(crate) fn driver_version() -> Result<(u32, u32)> {

@@ -21,7 +21,7 @@ pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     let place = buffer.place();
     if place.kind() != DeviceKind::CUDA {
         let text = format!(
-            "memory on {place} is not opened by other processes: that is for memory of a CUDA device"
+            "memory on {place} cannot be opened by other processes; only memory of a CUDA device can"
         );
         return Err(Error::place(text));
     }
@@ -39,7 +39,7 @@ pub(crate) fn export_ipc(buffer: &Buffer) -> Result<IpcExport> {
     // the handle to a live local variable.
     unsafe { core.driver().ipc_get_mem_handle(&raw mut handle, base) }.map_err(|failure| {
         Error::from(failure)
-            .within("only memory of `cuda::exportable_memory` can be opened by other processes")
+            .within("only memory that was allocated to be exportable can be opened by other processes")
     })?;
     let handle = IpcHandle::new(handle.0, address - base, lease.nbytes() as u64);
     Ok(IpcExport::new(handle, lease))
@@ -77,7 +77,7 @@ pub(crate) unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer
     let (offset, nbytes) = (handle.offset(), handle.nbytes());
     if offset.checked_add(nbytes).is_none_or(|end| end > use_of.nbytes as u64) {
         return Err(Error::bounds(format!(
-            "the handle is for {nbytes} bytes from byte {offset} on, of an allocation of {}",
+            "the handle is for {nbytes} bytes from byte {offset} on, but the allocation has {}",
             use_of.nbytes
         )));
     }

@@ -54,7 +54,7 @@ impl IpcHandle {
     /// `is_malformed` for another number of bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let wrong = || {
-            let text = format!("a handle of memory of CUDA has {} bytes, and not {}", Self::LEN, bytes.len());
+            let text = format!("a handle of CUDA memory has {} bytes, not {}", Self::LEN, bytes.len());
             Error::malformed(text)
         };
         let (driver, rest) = bytes.split_first_chunk::<64>().ok_or_else(wrong)?;

@@ -111,7 +111,8 @@ fn check(loaded: &'static LoadedDriver) -> Result<&'static LoadedDriver> {
 #[cold]
 pub(crate) fn forked() -> Error {
     Error::device(
-        "CUDA was in use when this process was forked, and works in the parent only: start the process anew instead",
+        "CUDA was in use when this process was forked, so it works in the parent process only; start a new \
+        process instead (in Python: the start method spawn)",
     )
 }
 
@@ -121,7 +122,8 @@ fn load(name: &OsString) -> Result<(Driver, c_int)> {
     // SAFETY: the file is the system's CUDA driver, or the library that the user named instead; its
     // initialisers run as in any program that links it.
     let library = unsafe { Library::new(name) }.map_err(|error| {
-        Error::unsupported(format!("there is no CUDA driver: {shown} cannot be loaded ({error})"))
+        let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        Error::unsupported(format!("no CUDA driver: {shown} cannot be loaded ({why})"))
     })?;
     let find = |symbol: &'static str| -> Result<*mut c_void> {
         // SAFETY: the symbol is looked up as a plain pointer, which is not called or dereferenced
@@ -131,7 +133,7 @@ fn load(name: &OsString) -> Result<(Driver, c_int)> {
         // table is used after `forget` keeps the library loaded for ever.
         let found = found.and_then(|found| unsafe { found.try_as_raw_ptr() });
         found.ok_or_else(|| {
-            Error::unsupported(format!("{shown} has no function {symbol}: a newer CUDA driver is needed"))
+            Error::unsupported(format!("{shown} has no function {symbol}; install a newer CUDA driver"))
         })
     };
     let version = version(find("cuDriverGetVersion")?, &shown)?;
@@ -159,7 +161,7 @@ fn version(function: *mut c_void, library: &str) -> Result<c_int> {
     if version < OLDEST {
         let of = |version: c_int| format!("{}.{}", version / 1000, version % 1000 / 10);
         return Err(Error::unsupported(format!(
-            "{library} is a driver for CUDA {}: one for {} or later is needed",
+            "{library} is a driver for CUDA {}; install one for {} or later",
             of(version),
             of(OLDEST)
         )));
@@ -169,6 +171,6 @@ fn version(function: *mut c_void, library: &str) -> Result<c_int> {
 
 #[cold]
 fn not_started(failure: Failure) -> Error {
-    let text = format!("the CUDA driver does not start: {failure}");
+    let text = format!("the CUDA driver did not start: {failure}");
     if failure.code == code::NO_DEVICE { Error::unsupported(text) } else { Error::device(text) }
 }

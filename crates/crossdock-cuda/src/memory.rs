@@ -107,8 +107,8 @@ impl CudaMemory {
 
 fn region(address: Address, nbytes: usize, birth: Birth) -> Result<DeviceRegion<'static>> {
     let address = std::ptr::with_exposed_provenance_mut(address as usize);
-    let address =
-        NonNull::new(address).ok_or_else(|| Error::device(format!("{nbytes} bytes have no address")))?;
+    let address = NonNull::new(address)
+        .ok_or_else(|| Error::device(format!("{nbytes} bytes were given without an address")))?;
     Ok(DeviceRegion { address: Some(address), nbytes, object: std::ptr::null_mut(), birth, aliases: &[] })
 }
 
@@ -157,7 +157,7 @@ impl MemoryManager for CudaMemory {
     fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         let Some(stream) = CudaStream::of(stream) else {
             return Err(Error::unsupported(format!(
-                "memory on {} has no copies in {stream:?}",
+                "the memory manager of {} cannot copy in {stream:?}",
                 self.place()
             )));
         };

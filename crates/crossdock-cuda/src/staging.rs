@@ -48,7 +48,7 @@ impl StagingBuffer {
         // local variable.
         unsafe { context.driver().mem_host_alloc(&raw mut address, nbytes, sys::HOST_PORTABLE_AND_MAPPED) }?;
         let address =
-            NonNull::new(address.cast()).ok_or_else(|| Error::device("cuMemHostAlloc gave no memory"))?;
+            NonNull::new(address.cast()).ok_or_else(|| Error::device("cuMemHostAlloc returned no memory"))?;
         Ok(Self { context: context.clone(), address, nbytes })
     }
 }

@@ -53,7 +53,7 @@ impl CudaStream {
         if context != core.context().raw() {
             let place = core.context().place();
             return Err(Error::unsupported(format!(
-                "the stream {:p} is not of the primary context of {place}: wrap it for the device that it is of",
+                "stream {:p} does not belong to the primary context of {place}; wrap it for its own device",
                 raw.0
             )));
         }

@@ -36,15 +36,18 @@ impl<'a> Struct<'a> {
                 return Err(Error::new_spanned(
                     name,
                     format!(
-                        "`{name}` cannot be an element: memory from elsewhere may hold bytes that are none of an \
-                         enum's variants; make its number the element, and convert"
+                        "`{name}` cannot be an element: foreign memory may hold bytes that are not a \
+                        variant of an enum; use its number as the element, and convert"
                     ),
                 ));
             }
             Data::Union(_) => {
                 return Err(Error::new_spanned(
                     name,
-                    format!("`{name}` cannot be an element: a dtype cannot say which field of a union holds"),
+                    format!(
+                        "`{name}` cannot be an element: a dtype cannot express which field of a union is \
+                        valid"
+                    ),
                 ));
             }
         };
@@ -52,8 +55,8 @@ impl<'a> Struct<'a> {
             return Err(Error::new_spanned(
                 &input.generics,
                 format!(
-                    "`{name}` cannot be an element: each element type has one dtype and one proof that it has no \
-                     padding, so there are no generics; derive it for the concrete struct"
+                    "`{name}` cannot be an element: a generic struct has no single dtype; derive `Element` \
+                    for a concrete struct"
                 ),
             ));
         }
@@ -62,8 +65,8 @@ impl<'a> Struct<'a> {
             return Err(Error::new_spanned(
                 name,
                 format!(
-                    "`{name}` cannot be an element: Rust may order its fields as it likes; write `#[repr(C)]`, \
-                     `#[repr(C, packed)]` or `#[repr(transparent)]`"
+                    "`{name}` cannot be an element: Rust may reorder its fields; add `#[repr(C)]`, \
+                    `#[repr(C, packed)]` or `#[repr(transparent)]`"
                 ),
             ));
         }
@@ -79,7 +82,8 @@ impl<'a> Struct<'a> {
             return Err(Error::new_spanned(
                 name,
                 format!(
-                    "`{name}` cannot be an element: a transparent one is its only field, but this has {} fields",
+                    "`{name}` cannot be an element: a transparent struct must have one field, but this has \
+                    {}",
                     fields.len()
                 ),
             ));
@@ -91,7 +95,8 @@ impl<'a> Struct<'a> {
                 return Err(Error::new_spanned(
                     renamed,
                     format!(
-                        "`{name}` is transparent: its dtype is the field's, in which no name of the field occurs"
+                        "`{name}` is transparent, so its dtype is that of its field and has no field names; \
+                        remove the name"
                     ),
                 ));
             }
@@ -99,7 +104,7 @@ impl<'a> Struct<'a> {
             if let Some(twin) = before.iter().find(|twin| twin.name == field.name) {
                 let at = field.renamed.as_ref().or(twin.renamed.as_ref());
                 let text =
-                    format!("`{name}` has two fields called {:?}: a field is found by its name", field.name);
+                    format!("`{name}` has two fields named {:?}; give each field its own name", field.name);
                 return Err(Error::new(at.map_or_else(|| name.span(), syn::LitStr::span), text));
             }
         }
@@ -138,11 +143,11 @@ fn library(attributes: &[Attribute]) -> Result<Path> {
                 return Err(meta.error("`name = \"…\"` names a field; move it to that field"));
             }
             if !meta.path.is_ident("crate") {
-                return Err(meta.error("a struct takes only `crate = path::of::crossdock` here"));
+                return Err(meta.error("only `crate = path::of::crossdock` is supported on a struct"));
             }
             match library.replace(meta.value()?.call(Path::parse_mod_style)?) {
                 None => Ok(()),
-                Some(_) => Err(meta.error("the struct has a `crate` already")),
+                Some(_) => Err(meta.error("the struct already has a `crate`")),
             }
         })?;
     }
@@ -155,15 +160,15 @@ fn renamed(attributes: &[Attribute]) -> Result<Option<LitStr>> {
     for attribute in own(attributes) {
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("name") {
-                return Err(meta.error("all that can be said of a field is `name = \"…\"`"));
+                return Err(meta.error("only `name = \"…\"` is supported on a field"));
             }
             let text: LitStr = meta.value()?.parse()?;
             if text.value().is_empty() {
-                return Err(Error::new_spanned(text, "a field without a name cannot be found"));
+                return Err(Error::new_spanned(text, "the name of a field must not be empty"));
             }
             match name.replace(text) {
                 None => Ok(()),
-                Some(_) => Err(meta.error("the field has a name already")),
+                Some(_) => Err(meta.error("the field already has a name")),
             }
         })?;
     }

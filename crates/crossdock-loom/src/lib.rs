@@ -9,7 +9,7 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, unused_imports, reason = "the models need a corner of these layers")]
 
-#[path = "../../crossdock/src/error.rs"]
+#[path = "../../crossdock/src/error/mod.rs"]
 mod error;
 #[path = "../../crossdock/src/memory/mod.rs"]
 mod memory;

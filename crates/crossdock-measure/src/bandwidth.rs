@@ -112,7 +112,9 @@ fn speed(traffic: Traffic, nbytes: usize, begin: &Barrier, time: Duration) -> Re
     while count == 0 || start.elapsed() < time {
         for _ in 0..often {
             match traffic {
-                Traffic::Read => assert!(!holds(&source, black_box(2)), "a byte is there that nobody wrote"),
+                Traffic::Read => {
+                    assert!(!holds(&source, black_box(2)), "a byte was not written by this program")
+                }
                 Traffic::Write => target.fill(black_box(1)),
                 Traffic::Copy => target.copy_from_slice(black_box(&source)),
             }

@@ -1,6 +1,4 @@
-/*
- * Groups of work-items on one thread: each item is a fiber where the kernel has a barrier, and a call where it has none.
- */
+/* Groups of work-items on one thread: an item is a fiber if the kernel has a barrier, and otherwise a call. */
 
 #include "dialect.h"
 
@@ -23,13 +21,13 @@ static const struct {
 #undef ENTRY
 };
 
-/* Kernels keep little on their stacks. */
+/* Kernels need small stacks. */
 static const size_t STACK = 64 << 10;
 
-/* What went wrong with a launch. */
+/* The error of a launch. */
 enum Outcome { DONE, NO_MEMORY, PARTED_AT_A_BARRIER };
 
-/* The launch that runs on this thread. */
+/* This thread's launch. */
 struct Launch {
     Kernel kernel;
     u8 *to;
@@ -39,7 +37,7 @@ struct Launch {
     u32 items;
     u32 group;
     u32 item;
-    /* Whether items are fibers, and may stop at a barrier; how many have come to their ends. */
+    /* Whether items are fibers, which may stop at a barrier; and how many have ended. */
     bool is_fibers;
     u32 ended;
     Outcome outcome;
@@ -108,7 +106,7 @@ static void run_group(Launch *launch)
         start(launch, item);
         go_on(launch, item);
     }
-    /* All have come to the barrier, or all to their ends. */
+    /* All items are at the barrier, or all have ended. */
     while (launch->ended == 0) {
         for (u32 item = 0; item < launch->items; item += 1)
             go_on(launch, item);

@@ -1,4 +1,4 @@
-//! What every function of the driver does before and after its own work.
+//! The common part of all functions of the driver, before and after their own work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};

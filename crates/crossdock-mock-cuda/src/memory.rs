@@ -74,7 +74,7 @@ pub(crate) struct Reached {
     _room: Option<Arc<Pages>>,
 }
 
-/// Who accesses memory.
+/// The party that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// A device, which accesses only memory that the driver knows.

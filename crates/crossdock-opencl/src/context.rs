@@ -126,7 +126,7 @@ impl Context {
         let devices = unsafe { all::<cl_device_id>(like.driver, Subject::Context(raw), CL_CONTEXT_DEVICES) }?;
         if !devices.contains(&like.identity.device()) {
             return Err(Error::place(format!(
-                "the object's context has no {}: it has {} other devices",
+                "the object's context does not contain {}; it contains {} other devices",
                 like.place,
                 devices.len()
             )));
@@ -186,7 +186,7 @@ impl Context {
         if device == self.device() {
             return Ok(());
         }
-        Err(Error::place(format!("{whose} is another device's, not that of {}", self.place)))
+        Err(Error::place(format!("{whose} belongs to another device, not to {}", self.place)))
     }
 
     pub(crate) fn new_queue(&self) -> Result<Object<OfQueue>> {

@@ -47,9 +47,7 @@ impl Range {
 
 #[cold]
 fn lost(place: Place) -> Error {
-    Error::device(format!(
-        "OpenCL does not know the memory on {place}: another device made it, or it has no bytes"
-    ))
+    Error::device(format!("memory on {place} was not allocated by this OpenCL device, or has 0 bytes"))
 }
 
 /// The source and the destination of a copy.
@@ -102,7 +100,7 @@ impl Copy {
     /// The context that performs the copy: the destination's, or else the source's.
     pub(crate) fn context(&self) -> Result<&Arc<Context>> {
         let context = self.to.context().or(self.from.context());
-        context.ok_or_else(|| Error::unsupported("OpenCL does not copy from the host to the host"))
+        context.ok_or_else(|| Error::unsupported("OpenCL cannot copy from the host to the host"))
     }
 
     /// Whether one queue of a context can perform the copy.

@@ -110,7 +110,7 @@ unsafe fn symbol<D: Described>(library: &Library, name: &str) -> Result<D::Funct
     let found = unsafe { library.get::<D>(name) };
     let missing = || {
         Error::unsupported(format!(
-            "the loader of OpenCL has no function {name}: it is older than OpenCL 1.2, or something else"
+            "the OpenCL loader has no function {name}; install a loader of OpenCL 1.2 or later"
         ))
     };
     found.ok().and_then(|symbol| symbol.function()).ok_or_else(missing)
@@ -174,8 +174,8 @@ impl Driver {
             return Ok(());
         }
         Err(Error::device(
-            "OpenCL was in use when this process was forked, and its threads stayed with the parent: start a program anew, \
-             or use OpenCL after the fork only",
+            "OpenCL was in use when this process was forked, so it works in the parent process only; start \
+            a new process, or use OpenCL only after the fork",
         ))
     }
 }
@@ -198,7 +198,7 @@ fn open() -> Result<Library> {
         }
     }
     Err(Error::unsupported(format!(
-        "there is no OpenCL here: its loader could not be opened ({why}); install one (Debian: ocl-icd-libopencl1), or name it by \
-         {VARIABLE}"
+        "no OpenCL: its loader could not be opened ({why}); install one (Debian: ocl-icd-libopencl1), or \
+        set {VARIABLE} to its file"
     )))
 }

@@ -34,7 +34,7 @@ impl ClEngine {
         let range = Range::of(lease)?.filter(|range| range.context.is(&self.context));
         let elsewhere = || {
             let (own, its) = (self.context.place(), lease.place());
-            Error::place(format!("the kernels of {own} do not reach the memory on {its}"))
+            Error::place(format!("kernels on {own} cannot access memory on {its}"))
         };
         range.map(Some).ok_or_else(elsewhere)
     }
@@ -227,7 +227,7 @@ impl Engine for ClEngine {
 
     fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         let Some(queue) = ClStream::of(stream) else {
-            return Err(Error::unsupported(format!("{stream:?} is not a queue of OpenCL")));
+            return Err(Error::unsupported(format!("{stream:?} is not an OpenCL queue")));
         };
         queue.put(work, |work, raw, events| self.put(work, raw, events))
     }

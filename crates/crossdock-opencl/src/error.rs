@@ -31,7 +31,7 @@ macro_rules! names {
         pub(crate) fn name(status: cl_int) -> &'static str {
             match status {
                 $($name => stringify!($name),)*
-                _ => "which OpenCL 1.2 has no name for",
+                _ => "unknown to OpenCL 1.2",
             }
         }
     };

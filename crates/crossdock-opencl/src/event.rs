@@ -91,7 +91,7 @@ impl ClEvent {
             return Ok(());
         }
         let place = self.context.place();
-        Err(Error::device(format!("{place}: a command ended with error {status} ({})", name(status))))
+        Err(Error::device(format!("{place}: a command failed with error {status} ({})", name(status))))
     }
 
     /// Waits by polling where the driver's wait failed, since the command may still be in flight.

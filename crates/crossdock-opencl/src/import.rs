@@ -37,7 +37,7 @@ pub(crate) unsafe fn import(object: *mut c_void, on: &Arc<Context>, birth: Birth
     let kind = unsafe { one::<cl_mem_object_type>(driver, subject, CL_MEM_TYPE) }?;
     if kind != CL_MEM_OBJECT_BUFFER {
         return Err(Error::malformed(format!(
-            "the memory object on {place} is no buffer: it has the type {kind:#x}"
+            "the memory object on {place} is not a buffer: its type is {kind:#x}"
         )));
     }
     // SAFETY: `object` holds a reference to the memory object (Object 1), so it is alive.
@@ -105,7 +105,7 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
         return Err(Error::bounds("OpenCL has no memory objects of 0 bytes"));
     }
     let Some(Range { context, object, offset }) = Range::of(&lease)? else {
-        return Err(Error::place(format!("memory on {} has no object of OpenCL", lease.place())));
+        return Err(Error::place(format!("memory on {} has no OpenCL object", lease.place())));
     };
     let (driver, place) = (context.driver(), context.place());
     driver.check_process()?;
@@ -119,7 +119,8 @@ pub(crate) fn sub_buffer(buffer: &Buffer, kind: LeaseKind) -> Result<SubBuffer> 
     let alignment = context.description().alignment;
     if !offset.is_multiple_of(alignment) {
         return Err(Error::alignment(format!(
-            "a sub-buffer begins at a multiple of {alignment} bytes on {place}, and the memory at byte {offset} of its object"
+            "the memory begins at byte {offset} of its object, but a sub-buffer on {place} must begin at a \
+            multiple of {alignment} bytes"
         )));
     }
     let (region, mut status) = (cl_buffer_region { origin: offset, size: nbytes }, CL_SUCCESS);

@@ -109,7 +109,7 @@ pub fn devices() -> Result<Vec<Description>> {
 ///    `Constant`, nothing writes them.
 pub unsafe fn import(object: *mut std::ffi::c_void, place: Place, birth: Birth) -> Result<Buffer> {
     if place.kind() != DeviceKind::OPENCL {
-        return Err(Error::place(format!("memory of OpenCL is not on {place}")));
+        return Err(Error::place(format!("{place} is not an OpenCL device")));
     }
     register()?;
     // SAFETY: clauses 1 and 2 of `# Safety` are the contract of `Device::wrap_object`; for null,

@@ -63,7 +63,10 @@ impl Mapping {
         })?;
         let address = NonNull::new(address.cast::<u8>());
         if address.is_none() {
-            return Err(Error::device(format!("{}: clEnqueueMapBuffer gave no address", context.place())));
+            return Err(Error::device(format!(
+                "{}: clEnqueueMapBuffer returned no address",
+                context.place()
+            )));
         }
         Ok(Self { range: range.clone(), address })
     }

@@ -93,7 +93,7 @@ impl MemoryManager for Context {
 
     fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         let Some(queue) = ClStream::of(stream) else {
-            return Err(Error::unsupported(format!("{stream:?} is not a queue of OpenCL")));
+            return Err(Error::unsupported(format!("{stream:?} is not an OpenCL queue")));
         };
         let (context, copy) = (queue.context(), Copy::of(&transfer)?);
         match copy {

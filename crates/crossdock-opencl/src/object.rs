@@ -96,8 +96,8 @@ impl<K: Counted> Object<K> {
         function: &str,
     ) -> Result<Self> {
         check(status, function).map_err(|error| error.within(place))?;
-        let raw =
-            NonNull::new(raw).ok_or_else(|| Error::device(format!("{place}: {function} gave nothing")))?;
+        let raw = NonNull::new(raw)
+            .ok_or_else(|| Error::device(format!("{place}: {function} returned a null handle")))?;
         Ok(Self { raw, driver, place, kind: PhantomData })
     }
 
@@ -112,7 +112,7 @@ impl<K: Counted> Object<K> {
     /// `raw` is null, or an object of this kind and this driver that is alive.
     pub(crate) unsafe fn retained(raw: *mut c_void, driver: &'static Driver, place: Place) -> Result<Self> {
         if raw.is_null() {
-            return Err(Error::malformed(format!("{place}: the handle of an OpenCL object is null")));
+            return Err(Error::malformed(format!("{place}: the handle of the OpenCL object is null")));
         }
         // SAFETY: `raw` is not null by the check above, so by `# Safety` it is an object of this
         // kind that is alive (Driver 1).

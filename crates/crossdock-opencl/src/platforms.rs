@@ -55,7 +55,7 @@ pub(crate) fn all(driver: &Driver) -> Result<Vec<Identity>> {
     match first_error {
         _ if !found.is_empty() => Ok(found),
         Some(error) => Err(error),
-        None => Err(Error::unsupported("there is no device of OpenCL here: none of the platforms has one")),
+        None => Err(Error::unsupported("no OpenCL device: no platform has one")),
     }
 }
 
@@ -76,8 +76,8 @@ fn platforms(driver: &Driver) -> Result<Vec<cl_platform_id>> {
 #[cold]
 fn no_platform(status: cl_int) -> Error {
     Error::unsupported(format!(
-        "there is no platform of OpenCL here, error {status} ({}): its loader is there, and a driver has to be installed beside it \
-         (Debian: pocl-opencl-icd)",
+        "no OpenCL platform, error {status} ({}): the loader is installed, but no driver; install one \
+        (Debian: pocl-opencl-icd)",
         name(status)
     ))
 }
@@ -117,8 +117,7 @@ pub(crate) fn find(driver: &Driver, place: Place) -> Result<Identity> {
     let devices = all(driver)?;
     let number = usize::try_from(place.ordinal()).ok();
     number.and_then(|number| devices.get(number)).copied().ok_or_else(|| {
-        let last = devices.len() - 1;
-        Error::bounds(format!("there is no {place}: OpenCL has the devices 0 to {last}"))
+        Error::bounds(format!("there is no {place}; OpenCL has {} devices, counted from 0", devices.len()))
     })
 }
 

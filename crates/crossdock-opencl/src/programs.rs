@@ -75,7 +75,7 @@ impl Compiled {
         // process lives.
         let is_little = unsafe { one::<cl_uint>(driver, Subject::Device(device), CL_DEVICE_ENDIAN_LITTLE) }?;
         if (is_little == 0) == cfg!(target_endian = "little") {
-            return Err(Error::unsupported(format!("{} has another byte order than the processor", place)));
+            return Err(Error::unsupported(format!("{} has another byte order than the CPU", place)));
         }
         let source = program.source();
         let mut text = source.as_ptr().cast::<c_char>();
@@ -121,5 +121,7 @@ fn log(target: &Target, program: cl_program) -> String {
     };
     text.truncate(if status == CL_SUCCESS { nbytes } else { 0 });
     let text = String::from_utf8_lossy(&text);
-    if text.trim().is_empty() { "the compiler says nothing of it".to_owned() } else { text.trim().to_owned() }
+    // An error message is one line.
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() { "the compiler gave no reason".to_owned() } else { lines.join("; ") }
 }

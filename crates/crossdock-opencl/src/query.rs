@@ -75,7 +75,7 @@ pub(crate) unsafe fn one<A: Answer>(driver: &Driver, subject: Subject, what: cl_
     check(status, function)?;
     if nbytes != size_of::<A>() {
         return Err(Error::device(format!(
-            "{function} answered question {what:#x} with {nbytes} bytes in place of {}",
+            "{function} answered query {what:#x} with {nbytes} bytes instead of {}",
             size_of::<A>()
         )));
     }

@@ -10,9 +10,9 @@
 pub struct Bug {
     /// A short name.
     pub id: &'static str,
-    /// What the original does.
+    /// The behaviour of Ruby.
     pub original: &'static str,
-    /// What this library does.
+    /// The behaviour of this library.
     pub here: &'static str,
     /// The deviations that show it in recorded answers.
     pub deviations: &'static [&'static str],
@@ -22,86 +22,86 @@ pub struct Bug {
 pub const BUGS: &[Bug] = &[
     Bug {
         id: "null-strides",
-        original: "contiguity follows null strides: a crash up to 4.0",
-        here: "null strides are row-major without gaps",
+        original: "the contiguity check dereferences null strides, and crashes up to 4.0",
+        here: "reads null strides as row-major without gaps",
         deviations: &["contiguous-null-strides"],
     },
     Bug {
         id: "white-space",
-        original: "white space between the members of a format writes components beyond the end of their memory",
-        here: "it is counted as it is read",
+        original: "white space between the members of a format makes it write components beyond their memory",
+        here: "counts white space as it parses it",
         deviations: &["whitespace-components"],
     },
     Bug {
         id: "no-class",
-        original: "looking for the producer of an object without classes above its own is a crash",
-        here: "it has none, with a reason; no object and a cycle of classes likewise",
+        original: "the search for the producer of an object without a superclass crashes",
+        here: "finds none, and reports the reason; null objects and cycles of classes likewise",
         deviations: &[],
     },
     Bug {
         id: "empty-axis",
-        original: "the item of a view with null strides is found by dividing by each length: a crash where one is 0",
-        here: "every index is outside of such an axis",
+        original: "finding an item of a view with null strides divides by each length, and crashes if one is 0",
+        here: "every index is out of bounds for such an axis",
         deviations: &[],
     },
     Bug {
         id: "one-axis-indirect",
-        original: "suboffsets are not followed where there is one axis",
-        here: "they are followed at any rank",
+        original: "ignores suboffsets if there is one axis",
+        here: "follows them at any rank",
         deviations: &[],
     },
     Bug {
         id: "overflow",
-        original: "counts and totals of a format wrap around, and the place of the error is not set",
-        here: "an error, with its place",
+        original: "counts and totals of a format wrap around, and the error has no position",
+        here: "fails with the position",
         deviations: &["count-overflow", "total-overflow"],
     },
     Bug {
         id: "second-release",
-        original: "a second release, also by a copy of the struct, frees components twice or pins a phantom for ever",
-        here: "it does nothing and says so; nothing in the struct dangles after the first",
+        original: "a second release, also through a copy of the struct, frees components twice or leaves a stale entry pinned for ever",
+        here: "ignores it and reports it; the first release leaves no dangling pointer in the struct",
         deviations: &[],
     },
     Bug {
         id: "uninitialised",
-        original: "what was in the struct before is taken for the producer's, and freed",
-        here: "a producer fills in an empty struct of the hub's; what was there before is not looked at",
+        original: "takes stale contents of the struct for the producer's, and frees them",
+        here: "a producer fills in an empty struct of the hub, which ignores previous contents",
         deviations: &[],
     },
     Bug {
         id: "null-callbacks",
-        original: "a producer without its functions is registered, and crashes later",
-        here: "one without `get_func` is refused; the others mean that there is nothing to do",
+        original: "registers a producer without functions, and crashes later",
+        here: "refuses one without `get_func`; the other functions are optional",
         deviations: &[],
     },
     Bug {
         id: "out-of-bounds",
-        original: "no index is compared with the length of its axis, nor is the offset checked for overflow",
-        here: "an index outside gives nothing, with the axis and its length",
+        original: "compares no index with the length of its axis, and does not check offsets for overflow",
+        here: "refuses the index, with the axis and its length",
         deviations: &["item-out-of-bounds", "item-offset-wraps", "item-outside-addresses"],
     },
     Bug {
         id: "owner-changes",
-        original: "memory is moved, freed and written while it is viewed, and no flag is enforced",
-        here: "a view keeps and locks the memory of an array, counts as an export of any object, and keeps to its flags",
+        original: "moves, frees and writes memory during a view, and enforces no flag",
+        here: "a view keeps and locks the memory of an array, counts as an export of any object, and obeys its flags",
         deviations: &[],
     },
     Bug {
         id: "contiguity-rules",
-        original: "a product that wraps is contiguous; axes of length 1 and empty arrays follow rules of their own",
-        here: "the rules of NumPy; the original's in the functions that end in `strictly`, and no product wraps",
+        original: "a product that wraps counts as contiguous; axes of length 1 and empty arrays have special rules",
+        here: "follows NumPy's rules, and no product wraps; functions that end in `strictly` follow Ruby's",
         deviations: &["contiguous-product-wraps", "contiguous-single-axes", "contiguous-empty-axes"],
     },
     Bug {
         id: "exit",
-        original: "views that are released when the process ends find their objects freed",
-        here: "the hub keeps what a release needs; views may be left, and released in any order",
+        original: "a view that is released when the process ends finds its object freed",
+        here: "the hub keeps what a release needs; views may be released in any order, or never",
         deviations: &[],
     },
     Bug {
         id: "char-sign",
-        original: "the sign of `c` is that of the platform's `char`",
-        here: "`c` has a sign everywhere, `C` has none",
+        original: "`c` has the sign of the platform's `char`",
+        here: "`c` is signed and `C` is unsigned on all platforms",
         deviations: &[],
     },
     Bug {

@@ -11,6 +11,8 @@
 //! Reasons: `DESIGN.md`, "Internal names of the bindings are hidden".
 
 pub use crate::element::record::MAX_DEPTH;
+pub use crate::error::advice::{Advice, Explanation, Words};
+pub use crate::error::system_text;
 pub use crate::memory::copied::count_copied;
 
 /// Readers and writers of a dtype in the notations of other systems.

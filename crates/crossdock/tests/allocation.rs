@@ -25,7 +25,7 @@ fn an_owned_allocation_is_zeroed_on_the_host_and_tells_its_bounds() {
 
 #[test]
 fn new_memory_is_made_on_the_default_place_and_what_exists_stays() {
-    let nobody = Place::new(DeviceKind::METAL, 7);
+    let unserved = Place::new(DeviceKind::METAL, 7);
     let there = Place::new(KIND, 5);
     let open = |place: Place| Ok(FencedDevice::new(place.ordinal()) as Arc<dyn Device>);
     device::register(Arc::new((KIND, open))).unwrap();
@@ -35,10 +35,10 @@ fn new_memory_is_made_on_the_default_place_and_what_exists_stays() {
     let mut far = Allocation::new(10, default_place()).unwrap();
     assert_eq!((here.place(), far.place()), (Place::CPU, there));
     assert!(far.as_mut_slice().unwrap_err().is_place());
-    assert_eq!(set_default_place(nobody), there);
+    assert_eq!(set_default_place(unserved), there);
     let error = Allocation::new(10, default_place()).unwrap_err();
     assert!(error.is_unsupported() && error.to_string().contains("metal"), "{error}");
-    assert_eq!(set_default_place(Place::CPU), nobody);
+    assert_eq!(set_default_place(Place::CPU), unserved);
     device::unregister(KIND).unwrap();
     assert_eq!(Buffer::from(far).nbytes(), 10, "memory outlives the registration of its device");
 }

@@ -459,7 +459,7 @@ fn failure_at_any_request_of_a_pool_is_an_error_and_leaks_nothing() {
     assert!(requests > 200 && did_without < requests / 2, "{requests}, {did_without}");
     // If no request succeeds any more, only the text of the last refusal is shorter.
     let (requests, did_without) = fail_everywhere_in_pools(true);
-    println!("{requests} requests, of which {did_without} were needed by nobody");
+    println!("{requests} requests, of which {did_without} were not needed");
     assert!(requests > 200 && did_without <= 1, "{requests}, {did_without}");
 }
 

@@ -619,7 +619,7 @@ fn events_go_with_their_allocation_and_not_to_the_next_at_its_address() {
         let signal: Arc<dyn Event> = signal;
         buffer.note_event(signal.clone(), Effect::Writes).unwrap();
         drop(buffer);
-        assert_eq!(Arc::strong_count(&signal), 2, "here, and whoever brings it about");
+        assert_eq!(Arc::strong_count(&signal), 2, "this test, and the work that signals it");
         drop(completion);
     }
 }

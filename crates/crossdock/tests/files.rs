@@ -298,7 +298,7 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
     assert_eq!(pin.load::<u8>(first_gone + 5).unwrap(), 0);
     let fault = hit.fault().unwrap();
     assert!(fault.is_io());
-    assert!(fault.to_string().contains(&format!("byte {} was gone", 2 * PAGE + 5)), "{fault}");
+    assert!(fault.to_string().contains(&format!("byte {} no longer exists", 2 * PAGE + 5)), "{fault}");
     assert_eq!(pin.load::<u64>(2 * PAGE).unwrap(), 0, "every page that is gone");
     assert_eq!(hit.fault().unwrap().to_string(), fault.to_string(), "the first fault is told");
     assert!(hit.slice(1..2).unwrap().fault().is_some(), "through every handle");
@@ -307,12 +307,12 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
     let error = DArray::from(array.clone()).to_order(Order::RowMajor).unwrap_err();
     assert!(error.is_fault(), "{error}");
     let request = Request::read().copy(CopyPolicy::IfNeeded);
-    assert!(crossdock::view(&array, request).unwrap_err().to_string().contains("was gone"));
+    assert!(crossdock::view(&array, request).unwrap_err().to_string().contains("no longer exists"));
     assert!(files::save(file.0.with_extension("npy"), &array.into()).unwrap_err().is_fault());
 
     // The other map of the same file lost the same bytes, but no thread accessed them there.
     let text = spared.fault().unwrap().to_string();
-    assert!(text.contains(&format!("it has {} now", 2 * PAGE)), "{text}");
+    assert!(text.contains(&format!("it has only {} now", 2 * PAGE)), "{text}");
     assert!(other.fault().is_none());
     assert_eq!(other.pin().unwrap().to_vec(), bytes);
 }
@@ -328,7 +328,7 @@ fn a_copy_over_the_end_of_a_shrunken_file_goes_on_with_zeros() {
     expected[PAGE..].fill(0);
     assert!(buffer.pin().unwrap().to_vec() == expected);
     let fault = buffer.fault().unwrap().to_string();
-    assert!(fault.contains(&format!("byte {PAGE} was gone")), "{fault}");
+    assert!(fault.contains(&format!("byte {PAGE} no longer exists")), "{fault}");
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_file_that_ends_within_a_page_is_told_too() {
     assert_eq!(buffer.pin().unwrap().load::<u8>(200).unwrap(), 0);
     let fault = buffer.fault().unwrap();
     assert!(fault.is_io());
-    assert!(fault.to_string().contains("it has 100 now"), "{fault}");
+    assert!(fault.to_string().contains("it has only 100 now"), "{fault}");
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_guarded_part_tells_the_fault_of_the_whole() {
     let parts = buffer.partition(&[0..10, PAGE..PAGE + 10]).unwrap();
     file.shrink(0);
     assert_eq!(parts[1].pin().unwrap().to_vec(), [0; 10]);
-    assert!(parts[1].fault().unwrap().to_string().contains(&format!("byte {PAGE} was gone")));
+    assert!(parts[1].fault().unwrap().to_string().contains(&format!("byte {PAGE} no longer exists")));
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn entries_are_reused_by_many_threads_while_others_fault() {
                     file.shrink(PAGE);
                     assert_eq!(buffer.pin().unwrap().load::<u8>(PAGE + 1).unwrap(), 0);
                     let fault = buffer.fault().unwrap().to_string();
-                    assert!(fault.contains(&format!("byte {} was gone", PAGE + 1)), "{fault}");
+                    assert!(fault.contains(&format!("byte {} no longer exists", PAGE + 1)), "{fault}");
                     assert!(beside.fault().is_none());
                     assert_eq!(beside.pin().unwrap().load::<u8>(7).unwrap(), 8);
                 }

@@ -74,7 +74,7 @@ fn a_child_uses_and_drops_what_it_inherited_while_another_thread_had_the_ledger(
                 let entry = entries.iter().find(|entry| entry.address == copy.as_ptr().addr());
                 // The thread's own, the new one, and maybe one of the thread that is gone.
                 let listed = entry.is_some_and(|entry| (2..=3).contains(&entry.holders.len()));
-                let told = ledger::report().to_string().contains("Read lease, a guard");
+                let told = ledger::report().to_string().contains("read lease, a guard");
                 drop((copy, fresh, another));
                 reading && listed && told
             });

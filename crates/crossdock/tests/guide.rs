@@ -3,8 +3,32 @@
 
 use std::process::Command;
 
+mod copies {
+    include!("../../../docs/guide/programs/05_copies.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
 mod devices {
     include!("../../../docs/guide/programs/07_devices.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+mod leases {
+    include!("../../../docs/guide/programs/04_leases.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+mod leases_picture {
+    include!("../../../docs/guide/programs/04_picture.rs");
 
     pub(crate) fn run() -> Result<()> {
         main()
@@ -19,8 +43,24 @@ mod memory {
     }
 }
 
+mod open {
+    include!("../../../docs/guide/programs/01_open.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
 mod producer {
     include!("../../../docs/guide/programs/08_producer.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
+mod slices {
+    include!("../../../docs/guide/programs/03_slices.rs");
 
     pub(crate) fn run() -> Result<()> {
         main()
@@ -35,9 +75,14 @@ const PROGRAM: &str = "CROSSDOCK_TEST_PROGRAM";
 fn program() {
     let Ok(name) = std::env::var(PROGRAM) else { return };
     let outcome = match name.as_str() {
+        "copies" => copies::run(),
         "devices" => devices::run(),
+        "leases" => leases::run(),
+        "leases_picture" => leases_picture::run(),
         "memory" => memory::run(),
+        "open" => open::run(),
         "producer" => producer::run(),
+        "slices" => slices::run(),
         _ => panic!("{name}"),
     };
     if let Err(error) = &outcome {
@@ -46,13 +91,14 @@ fn program() {
     std::process::exit(i32::from(outcome.is_err()));
 }
 
-/// What a program prints.
+/// What a program prints, started in the checkout.
 #[track_caller]
 fn printed(name: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let output = Command::new(program)
         .args(["--exact", "program", "--nocapture", "--quiet", "--test-threads=1"])
         .env(PROGRAM, name)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
@@ -64,6 +110,23 @@ fn printed(name: &str) -> String {
 fn is_shown_with_its_output(chapter: &str, source: &str, name: &str) {
     let shown = format!("```rust\n{source}```\n\n```text\n{}```\n", printed(name));
     assert!(chapter.contains(&shown), "the chapter does not show\n{shown}");
+}
+
+#[test]
+fn the_chapter_on_leases_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/04-leases.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/04_leases.rs"), "leases");
+}
+
+#[test]
+fn the_picture_of_leases_is_what_its_program_draws() {
+    assert_eq!(printed("leases_picture"), include_str!("../../../docs/guide/leases.svg"));
+}
+
+#[test]
+fn the_chapter_on_copies_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/05-copies.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/05_copies.rs"), "copies");
 }
 
 #[test]
@@ -87,3 +150,18 @@ fn the_chapter_on_memory_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/09-memory.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/09_memory.rs"), "memory");
 }
+
+#[test]
+fn the_chapter_on_opening_files_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/01-open.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/01_open.rs"), "open");
+}
+
+#[test]
+fn the_chapter_on_slices_shows_its_program_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/03-slices.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/03_slices.rs"), "slices");
+}
+
+#[path = "guide/from.rs"]
+mod from;

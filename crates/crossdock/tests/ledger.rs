@@ -142,7 +142,7 @@ fn each_protocol_is_named_in_the_list_the_text_and_the_refusal() {
     let entry = entry_at(array.as_ptr()).unwrap();
     let listed: Vec<String> = entry.holders.iter().map(|holder| masked(&holder.to_string())).collect();
     let expected: Vec<String> =
-        cases.iter().map(|(name, kind, _)| format!("{kind:?} lease, {name}, AGE old")).collect();
+        cases.iter().map(|(name, kind, _)| format!("{kind} lease, {name}, AGE old")).collect();
     assert_eq!(listed, expected, "the oldest first");
 
     let text = masked(&ledger::report().to_string());
@@ -153,9 +153,9 @@ fn each_protocol_is_named_in_the_list_the_text_and_the_refusal() {
     let error = unsafe { buffer.assume_sole() }.write().unwrap_err();
     assert_eq!(
         masked(&error.to_string()),
-        "a Write lease was refused: 3 Share leases (a guard, AGE old; DLPack, AGE old; DLPack, AGE old), \
-         2 Pin leases (MemoryView, AGE old; shared memory, AGE old) held; \
-         it was handed out by MemoryView, DLPack, shared memory"
+        "a write lease was refused: 3 share leases (a guard, AGE old; DLPack, AGE old; DLPack, AGE old), \
+         2 pin leases (MemoryView, AGE old; shared memory, AGE old) held; \
+         it was exported by MemoryView, DLPack, shared memory"
     );
     assert_eq!(conflict(&error).holders().len(), 5);
     drop(cases);
@@ -169,19 +169,19 @@ fn a_refusal_names_four_and_counts_the_others() {
     ledger::switch_off();
     let unknown = buffer.read().unwrap();
     let error = buffer.write().unwrap_err();
-    assert_eq!(error.to_string(), "a Write lease was refused: 1 Read lease held");
+    assert_eq!(error.to_string(), "a write lease was refused: 1 read lease held");
     ledger::switch_on();
     let error = buffer.write().unwrap_err();
-    assert_eq!(error.to_string(), "a Write lease was refused: 1 Read lease held");
+    assert_eq!(error.to_string(), "a write lease was refused: 1 read lease held");
     let known: Vec<ReadGuard> = (0..2).map(|_| buffer.read().unwrap()).collect();
     let text = masked(&buffer.write().unwrap_err().to_string());
     assert_eq!(
         text,
-        "a Write lease was refused: 3 Read leases (a guard, AGE old; a guard, AGE old; 1 more) held"
+        "a write lease was refused: 3 read leases (a guard, AGE old; a guard, AGE old; 1 more) held"
     );
     let more: Vec<ReadGuard> = (0..7).map(|_| buffer.read().unwrap()).collect();
     let text = masked(&buffer.write().unwrap_err().to_string());
-    assert!(text.ends_with("10 Read leases (a guard, AGE old; a guard, AGE old; a guard, AGE old; a guard, AGE old; 6 more) held"), "{text}");
+    assert!(text.ends_with("10 read leases (a guard, AGE old; a guard, AGE old; a guard, AGE old; a guard, AGE old; 6 more) held"), "{text}");
     assert!(ledger::report().to_string().contains("1 lease that is not listed\n"));
     drop((unknown, known, more));
     drop(buffer.write().unwrap());
@@ -569,7 +569,7 @@ fn forgotten_work_is_listed_and_can_be_ended_by_hand() {
     assert!(event.downcast_ref::<Signal>().unwrap().give_up());
     assert!(buffer.read().unwrap_err().is_device());
     let text = ledger::report().to_string();
-    assert!(text.contains("Signal(failed: the work was given up before it was done)"), "{text}");
+    assert!(text.contains("Signal(failed: the work was dropped before it was done)"), "{text}");
     buffer.settle().unwrap_err();
     assert!(entry_at(buffer.as_ptr()).unwrap().work.is_empty());
     assert_eq!(buffer.read().unwrap()[0], 0);

@@ -210,14 +210,14 @@ fn two_programs_survive_the_death_of_either_at_any_moment() {
             }
         }
         assert!(!unharmed || successes == 2);
-        coverage.note_if(unharmed, "nobody was killed");
+        coverage.note_if(unharmed, "no process was killed");
         coverage.note_if(victims.len() == 2, "both were killed");
         assert_nothing_is_left(&name);
     }
     println!("{coverage}");
     println!("{times} rounds in {:?}", start.elapsed());
     assert_eq!(descriptors(), before, "this program's own descriptors");
-    coverage.assert_at_least(0.05, ["nobody was killed"]);
+    coverage.assert_at_least(0.05, ["no process was killed"]);
     if times == USUAL {
         coverage.assert_at_least(0.3, ["killed", "killed while it had the memory", "both were killed"]);
         coverage.assert_at_least(0.2, ["survived with an error", "survived with an error amid the exchange"]);

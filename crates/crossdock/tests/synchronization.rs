@@ -198,7 +198,7 @@ fn the_consumers_stream_waits_and_the_host_does_not() {
     unsafe { order(&array, Some(theirs.raw().addr() as i64)) }.unwrap();
     let lent = lend(&array);
     let reached = theirs.record().unwrap();
-    assert!(!written.is_done() && !reached.is_done(), "nobody has waited");
+    assert!(!written.is_done() && !reached.is_done(), "no thread has waited");
     drop(paused);
     reached.wait().unwrap();
     assert!(written.is_done(), "what comes in the stream comes after the work");

@@ -14,7 +14,7 @@ Crossdock.register(Scan) do |scan, request|
   padded[true, 0...scan.columns]
 end
 
-# A consumer, which knows nothing of scans.
+# A consumer that does not know scans.
 scan = Scan.new([10, 11, 12, 0, 20, 21, 22, 0].pack("S*").freeze, 2, 3, 4)
 array = Crossdock.view(scan)
 puts array.inspect, "strides #{array.strides}, #{Crossdock.copied_bytes} bytes copied"

@@ -22,7 +22,7 @@ impl Producer for Scan {
     }
 }
 
-/// A consumer, which knows nothing of scans.
+/// A consumer that does not know scans.
 fn brightest(image: &dyn Producer) -> Result<Option<u16>> {
     let view = crossdock::view(image, Request::read())?;
     Ok(view.as_view::<u16, 2>()?.iter().copied().max())

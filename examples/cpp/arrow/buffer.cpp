@@ -1,7 +1,7 @@
-// Memory of Arrow's C++ library seen through Crossdock, and the other way round: an arrow::Buffer is adopted in place, and what is given
-// back is an arrow::Buffer that keeps Crossdock's lease. Nothing is copied, and what was lent is released once.
+// Exchanges memory with Arrow's C++ library in both directions: adopts an arrow::Buffer in place, and exports memory as an
+// arrow::Buffer that holds Crossdock's lease. Nothing is copied, and each export is released once.
 //
-// Arrow's headers ask for C++20. Its library comes with the wheel of pyarrow, too: pyarrow.get_include(), pyarrow.get_library_dirs().
+// Arrow's headers require C++20. The wheel of pyarrow contains its library: pyarrow.get_include(), pyarrow.get_library_dirs().
 //
 //   c++ -std=c++20 buffer.cpp $(pkg-config --cflags --libs crossdock arrow)
 
@@ -21,11 +21,11 @@ namespace xd = crossdock;
 
 // ----- from Arrow -----
 
-// Adopts a buffer in place; it lives as long as anything that is made of the result. Move it in where nobody else has it.
+// Adopts a buffer in place, and keeps it while the result or a view of it exists. If this is the only pointer, move it in.
 static xd::buffer adopt(std::shared_ptr<arrow::Buffer> buffer) {
   if (!buffer->is_cpu())
     throw xd::error(XD_ERROR_PLACE, "the buffer is in the memory of a device");
-  // What Arrow calls immutable may still be a slice of what somebody writes.
+  // A buffer that Arrow calls immutable may be a slice of a mutable one.
   bool is_written = false;
   for (const arrow::Buffer *whole = buffer.get(); whole != nullptr; whole = whole->parent().get())
     is_written = is_written || whole->is_mutable();
@@ -41,7 +41,7 @@ static xd::buffer adopt(std::shared_ptr<arrow::Buffer> buffer) {
 
 // ----- to Arrow -----
 
-// Arrow relies on nobody writing what it reads: for as long as it has the buffer, nobody can.
+// Arrow relies on constant bytes: the lease excludes writers while Arrow has the buffer.
 class lent final : public arrow::Buffer {
  public:
   explicit lent(xd::lease lease)
@@ -54,7 +54,7 @@ class lent final : public arrow::Buffer {
 
 static std::shared_ptr<arrow::Buffer> lend(const xd::buffer &buffer) { return std::make_shared<lent>(buffer.read()); }
 
-// ----- what comes of it -----
+// ----- the program -----
 
 static void check(bool is, const char *what) {
   if (!is) {
@@ -75,7 +75,7 @@ static std::int32_t kind_of(auto call) {
 
 static int freed;
 
-// 12 floats in an arrow::Buffer, whose end is counted.
+// 12 floats in an arrow::Buffer whose destructor is counted.
 static std::shared_ptr<arrow::Buffer> counted() {
   auto *numbers = new std::vector<float>(12);
   std::iota(numbers->begin(), numbers->end(), 0.0f);
@@ -104,9 +104,9 @@ static std::shared_ptr<arrow::FloatArray> middle_row(std::shared_ptr<arrow::Buff
   }
   std::cout << odd << "\nsum " << sum << "\n";
   check(sum == 36, "the sum of the odd columns");
-  check(kind_of([&] { (void)matrix.write<float, 2>(); }) == XD_ERROR_READ_ONLY, "what is immutable is not written");
+  check(kind_of([&] { (void)matrix.write<float, 2>(); }) == XD_ERROR_READ_ONLY, "immutable memory cannot be written");
 
-  // The middle row, given back: Arrow makes an array of it.
+  // Exports the middle row, as an Arrow array.
   std::shared_ptr<arrow::Buffer> row = lend(buffer.slice(16, 16));
   check(row->address() == where + 16 && row->Equals(*arrow::SliceBuffer(original, 16, 16)), "the same bytes");
   original.reset();
@@ -116,21 +116,21 @@ static std::shared_ptr<arrow::FloatArray> middle_row(std::shared_ptr<arrow::Buff
 
 static void there_and_back() {
   std::shared_ptr<arrow::FloatArray> floats = middle_row(counted());
-  check(freed == 0 && floats->Value(0) == 4 && floats->Value(3) == 7, "what was given back keeps it, too");
+  check(freed == 0 && floats->Value(0) == 4 && floats->Value(3) == 7, "the export keeps it alive, too");
   check(floats->Validate().ok(), "an array of Arrow");
   floats.reset();
-  check(freed == 1, "whoever is last lets it go, once");
+  check(freed == 1, "the last holder frees it, once");
 }
 
 static void written() {
-  // Nobody else has it: it is written under a lease like memory of Crossdock's own.
+  // Memory with one owner can be leased for writing.
   auto made = arrow::AllocateBuffer(16);
   check(made.ok(), "16 bytes");
   xd::array sole = xd::array::from_buffer(adopt(std::move(made).ValueUnsafe()), xd::dtype::of<std::int32_t>(), {4});
   sole.write<std::int32_t, 1>()(2) = 7;
   check(sole.get({2}).number() == 7, "an element, written in place");
 
-  // Somebody else has it: that is said by what leases it gives.
+  // Memory with another owner can be shared, but not leased for writing.
   std::shared_ptr<arrow::Buffer> shared = arrow::AllocateBuffer(16).ValueOrDie();
   {
     xd::array seen = xd::array::from_buffer(adopt(shared), xd::dtype::of<std::int32_t>(), {4});
@@ -140,11 +140,11 @@ static void written() {
   check(shared.use_count() == 1 && shared->data_as<std::int32_t>()[1] == -5, "Arrow sees what was written");
 }
 
-static void of_ours() {
+static void exported() {
   xd::buffer buffer = xd::buffer::adopt(std::vector<std::int64_t>{1, 2, 3});
   auto integers = std::make_shared<arrow::Int64Array>(3, lend(buffer));
   check(integers->Value(2) == 3 && integers->values()->address() == buffer.address(), "in place");
-  check(kind_of([&] { (void)buffer.write(); }) == XD_ERROR_CONFLICT, "while Arrow has it, nobody writes");
+  check(kind_of([&] { (void)buffer.write(); }) == XD_ERROR_CONFLICT, "Arrow's buffer excludes writers");
   integers.reset();
   buffer.write();
 }
@@ -152,7 +152,7 @@ static void of_ours() {
 int main() try {
   there_and_back();
   written();
-  of_ours();
+  exported();
   check(xd_copied_bytes() == 0, "nothing was copied");
   return 0;
 } catch (const xd::error &error) {

@@ -1,7 +1,6 @@
-//! A library in Rust that knows nothing of Python: it makes numbers, and frees them when it is told
-//! to.
+//! A Rust library without any knowledge of Python: it allocates numbers, and frees them on request.
 
-/// The first `count` squares. `free_squares` takes them back.
+/// The first `count` squares. `free_squares` frees them.
 #[unsafe(no_mangle)]
 pub extern "C" fn make_squares(count: usize) -> *mut f64 {
     let squares: Box<[f64]> = (0..count).map(|k| (k * k) as f64).collect();

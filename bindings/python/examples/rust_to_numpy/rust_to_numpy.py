@@ -1,4 +1,4 @@
-"""Rust → NumPy: memory that a library in Rust made, as an array of NumPy's; it goes back when the last view of it is gone.
+"""Rust → NumPy: memory of a Rust library as a NumPy array, which Rust frees after the last view.
 
 Needs ``rustc``, which makes the library of ``lib.rs``.
 
@@ -37,7 +37,7 @@ def build(folder):
 
 
 class Squares:
-    """Owns what Rust made, for as long as Python has any of it."""
+    """Owns Rust's memory while Python uses it."""
 
     def __init__(self, library, count):
         library.make_squares.restype = ctypes.c_void_p

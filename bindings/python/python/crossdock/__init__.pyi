@@ -6,7 +6,7 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final, overload, type_check_only
 
-# Known to type checkers for every version of Python; nothing is imported from it when a program runs.
+# Type checkers know this module for every version of Python; it is not imported at run time.
 from typing_extensions import Buffer as _Buffer
 
 from ._explain import Explanation as _Explanation
@@ -68,7 +68,7 @@ _Shape: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsInd
 _Axes: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
 _DType: TypeAlias = str | dtype | type[bool] | type[int] | type[float] | type[complex] | Any
 _Order: TypeAlias = Literal["C", "F"]
-# A name, a pair of DLPack's numbers, or what prints itself as a name.
+# A name, DLPack's pair of numbers, or an object whose text is a name.
 _Device: TypeAlias = str | tuple[int, int] | Any
 
 @final
@@ -193,7 +193,7 @@ class Array(_Buffer):
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> tuple[Any, ...]: ...
     def __copy__(self) -> Array: ...
     def __deepcopy__(self, memo: Any = None, /) -> Array: ...
-    # A capsule, which consumers written in C look for on the type.
+    # A capsule, which consumers in C look up on the type.
     __dlpack_c_exchange_api__: Any
     def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
@@ -345,7 +345,7 @@ class Archive(Mapping[str, Array]):
 
 @final
 class ArrowColumn:
-    """An array as a column of Arrow's, with what the array itself cannot say."""
+    """An array as an Arrow column, with what the array itself cannot express."""
 
     def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...

@@ -1,7 +1,7 @@
-"""Arrays in shared memory cross to other processes of `multiprocessing` as descriptors.
+"""Arrays in shared memory are sent to other processes of `multiprocessing` as descriptors.
 
-Imported where the first such array is made or arrives, since what it needs of the standard library takes longer to import than all
-of this package.
+Imported when the first such array is created or received, since its imports from the standard library take longer than the
+whole package.
 """
 
 import os

@@ -1,6 +1,7 @@
 //! Exports Arrow: `__arrow_c_schema__`, `__arrow_c_array__`, `__arrow_c_device_array__`.
 
 use crossdock::array::CopyPolicy;
+use crossdock::bindings::Advice;
 use crossdock::bindings::arrow::abi::ArrowSchema;
 use crossdock::bindings::arrow::{self, ExportOptions, Exported, ExportedStruct};
 use crossdock::layout::Order;
@@ -125,7 +126,7 @@ fn as_requested<A: ExportedStruct>(
 fn refused(array: &DArray, refusal: &Refusal) -> PyErr {
     let error = errors::refused(refusal);
     let goes_whole = || arrow::export_device(array, &ExportOptions::new().whole()).is_ok();
-    if !goes_whole() {
+    if refusal.advice() == Some(Advice::InsertAxisOrWhole) || !goes_whole() {
         return error;
     }
     let advice = "crossdock.to_arrow(x, whole=True) hands it over in place, as one tensor";

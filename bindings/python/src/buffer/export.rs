@@ -48,7 +48,7 @@ fn fill(this: &Own, object: *mut ffi::PyObject, view: Option<&mut ffi::Py_buffer
     let Some(view) = view else {
         return fail(|_| PyBufferError::new_err("the address for the buffer is null"));
     };
-    // Whatever happens: what is released without having been given refers to nothing.
+    // Cleared first: a release after a refused request must find no object.
     view.obj = ptr::null_mut();
     let array = &this.array;
     let given = match flags.given(array.layout(), array.is_readonly()) {

@@ -39,7 +39,7 @@ pub(super) struct Description {
     pub(super) misread: Option<&'static str>,
 }
 
-/// What of the description does not lie in the array as C wants it.
+/// The parts of the description that the array does not store in C's form.
 struct Aside {
     format: Option<CString>,
     strides: Vec<isize>,

@@ -96,7 +96,8 @@ fn request_to<'a>(
     if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags.bits()) } != 0 {
         return Err(errors::producer(py, "the buffer", fetch(py)));
     }
-    // What it points to is the exporter's, and stays where it is until the buffer is released.
+    // The exporter owns the memory behind the struct, which must not move until the buffer is
+    // released.
     let ffi::Py_buffer { buf, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, .. } = *view;
     // SAFETY: `PyObject_GetBuffer` returned 0 and filled `view`, and only this function has it, so
     // it is released once.

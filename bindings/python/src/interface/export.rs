@@ -6,6 +6,7 @@
 use std::ffi::{c_int, c_void};
 
 use crossdock::DArray;
+use crossdock::bindings::Advice;
 use crossdock::bindings::array_interface::abi::{self, PyArrayInterface};
 use crossdock::bindings::array_interface::{ExportLease, InterfaceType, cuda, lease_kind, lend};
 use crossdock::bindings::explain::misread_interface;
@@ -21,6 +22,7 @@ use crate::capsule::{capsule, pointer};
 use crate::entry::Attached;
 use crate::errors;
 use crate::object::Own;
+use crate::words::words;
 
 /// An array that an interface cannot describe looks as if the attribute were missing, so that
 /// consumers try the next protocol.
@@ -34,7 +36,8 @@ fn absent(error: impl std::fmt::Display) -> PyErr {
 fn elsewhere(array: &DArray) -> PyErr {
     let place = array.place();
     absent(format!(
-        "the array interface says no place, and this array is on {place}: x.to_device('cpu') copies it"
+        "the array interface says no place, and this array is on {place}; {}",
+        words(Advice::CopyToCpu)
     ))
 }
 

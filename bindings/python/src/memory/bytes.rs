@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PySlice;
 use pyo3::types::slice::PySliceIndices;
 
-use crate::errors::{Raise, exception};
+use crate::errors::{self, Raise, exception};
 
 /// Bytes with an owner: new ones, or a copy of what an object has.
 ///
@@ -131,7 +131,8 @@ impl Bytes {
         drop(taken);
         resized.map_err(|error| match error.is_conflict() {
             true => PyBufferError::new_err(format!(
-                "a Buffer of {before} bytes cannot be resized to {nbytes}: {error}"
+                "a Buffer of {before} bytes cannot be resized to {nbytes}: {}",
+                errors::text(&error)
             )),
             false => exception(&error),
         })

@@ -1,1 +1,1 @@
-"""What the tests hand over, and to whom."""
+"""The objects that tests hand over, and their consumers."""

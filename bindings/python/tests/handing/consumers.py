@@ -1,4 +1,4 @@
-"""Consumers of arrays that are really called, and what they received.
+"""Real consumers of arrays, and the arrays that they received.
 
 Each is a generator of two steps: first it takes the array, which the library may refuse; then it
 inspects the result, which must not fail. So an error in these helpers never counts as a refusal.
@@ -25,7 +25,7 @@ python = ctypes.PyDLL(None)
 
 @dataclass
 class Got:
-    """What a consumer has: its elements as an array of NumPy's or a list; where the first is, unless nobody can tell."""
+    """A consumer's array: its elements as a NumPy array or a list, and the address of the first, if it is known."""
 
     elements: object
     address: int | None = None
@@ -141,7 +141,7 @@ def pyarrow_py_buffer(thing):
 
 
 def column(made):
-    """What an array of Arrow's has. Lists of one fixed length are axes."""
+    """The elements of an Arrow array. Fixed-size lists are axes."""
     import pyarrow
 
     if isinstance(made, pyarrow.FixedShapeTensorArray) and pyarrow.types.is_primitive(made.type.value_type):
@@ -265,7 +265,7 @@ def tensor(address, shape, strides, code, bits, lanes, owner):
 
 
 def nanobind(function):
-    """A consumer of an extension that was made with nanobind."""
+    """A consumer in an extension that uses nanobind."""
 
     def consumer(thing):
         from handing import extension
@@ -327,7 +327,7 @@ GAPS = {("a", "b"): slice(4, 8)}
 
 
 def without(gap, items):
-    """Items of 16 bytes without the gap in each."""
+    """Items of 16 bytes without their gaps."""
     if gap is None or len(items) % 16:
         return items
     rows = np.frombuffer(items, "u1").reshape(-1, 16).copy()
@@ -336,13 +336,13 @@ def without(gap, items):
 
 
 def is_same_type(one, other):
-    """Whether two types of NumPy's are, for one who reads items without fields as bytes; the byte order aside."""
+    """Whether two NumPy dtypes are equal for a consumer that reads items without fields as bytes, in any byte order."""
     plain = one.num == other.num == np.dtype("V").num and one.itemsize == other.itemsize
     return plain or one.newbyteorder("=") == other.newbyteorder("=")
 
 
 def difference(got, elements):
-    """In what the elements that a consumer has are not those that it was given."""
+    """The differences between a consumer's elements and the given ones."""
     made, gap = got.elements, GAPS.get(elements.dtype.names)
     if got.is_flat:
         return "" if made in (elements.tobytes(), elements.tobytes("A")) else "other bytes"
@@ -405,7 +405,7 @@ def hand_over(consumer, specimen):
 
 
 def follows(got, address):
-    """Whether a consumer sees what is written to the memory."""
+    """Whether a consumer sees writes to the memory."""
     before, seen_before = ctypes.string_at(address, 1), got.elements.tobytes()
     ctypes.memmove(address, bytes([before[0] ^ 0x55]), 1)
     after = got.again().tobytes()

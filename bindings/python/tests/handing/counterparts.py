@@ -1,4 +1,4 @@
-"""Libraries of others that tests talk to."""
+"""Other libraries that tests use."""
 
 import importlib
 import os
@@ -12,11 +12,11 @@ def is_required():
 
 
 def need(name):
-    """The module; without it, tests are skipped, or fail where counterparts are required."""
+    """The module. Without it, tests are skipped, or fail if counterparts are required."""
     return importlib.import_module(name) if is_required() else pytest.importorskip(name)
 
 
 def need_program(name):
-    """As need, for a program."""
+    """The same as `need`, for a program."""
     if shutil.which(name) is None:
         (pytest.fail if is_required() else pytest.skip)(f"{name} is missing")

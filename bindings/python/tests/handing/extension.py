@@ -1,4 +1,4 @@
-"""An extension that takes and gives arrays by nanobind, compiled where it is first asked for."""
+"""An extension that imports and exports arrays by nanobind, compiled at its first use."""
 
 import atexit
 import functools
@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(__file__).with_name("peer.cpp")
 
 @functools.cache
 def build():
-    """Where it is, until this process ends."""
+    """Its folder, which exists until this process ends."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="crossdock-"))
     atexit.register(shutil.rmtree, folder)
     root, made = pathlib.Path(nanobind.__file__).parent, folder / "peer.so"
@@ -32,7 +32,7 @@ def build():
 
 @functools.cache
 def load(made=None):
-    """The module, from where it was made already, or made now."""
+    """The module, built before or now."""
     spec = importlib.util.spec_from_file_location("peer", made or build())
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

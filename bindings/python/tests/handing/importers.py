@@ -1,4 +1,4 @@
-"""What the matrix brings in: data of every class of layout, as each side has them."""
+"""The importers of the matrix: data of every class of layout, in the form of each library."""
 
 import ctypes
 import pathlib
@@ -17,7 +17,7 @@ RECORD = np.dtype([("kind", "u1"), ("price", "<i2")])
 
 
 class CannotSay(Exception):
-    """The other side has no such data."""
+    """The library has no such data."""
 
 
 def integers(lead=0, dtype="<i2", shape=(3, 4)):
@@ -59,7 +59,7 @@ CLASSES = {
 
 
 def plain(made, words="no tables of pointers"):
-    """An array of NumPy's, or the reason why there is none."""
+    """A NumPy array, or the reason why there is none."""
     if not isinstance(made, np.ndarray):
         raise CannotSay(words)
     return made
@@ -70,7 +70,7 @@ def numpy(made):
 
 
 def producer(made):
-    """CPython's own reference exporter, on a copy that lies alike."""
+    """CPython's reference exporter, on a copy with the same layout."""
     if not isinstance(made, np.ndarray):
         return made
     low, high = np.lib.array_utils.byte_bounds(made)

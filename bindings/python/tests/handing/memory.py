@@ -1,4 +1,4 @@
-"""Memory whose address tests choose."""
+"""Memory at addresses that tests choose."""
 
 import ctypes
 
@@ -8,7 +8,7 @@ import crossdock
 
 
 def block(nbytes, lead=0):
-    """Bytes that differ, from an address that is so far behind a multiple of 64."""
+    """Distinct bytes, whose address is `lead` bytes behind a multiple of 64."""
     memory = np.empty(nbytes + 192, "u1")
     start = -memory.ctypes.data % 64 + 64 + lead
     window = memory[start : start + nbytes]
@@ -17,7 +17,7 @@ def block(nbytes, lead=0):
 
 
 def numbers(dtype, shape, lead=0, start=1):
-    """Numbers from `start` on, in row-major order, whose first is so far behind a multiple of 64."""
+    """Numbers from `start` on, in row-major order, at an address `lead` bytes behind a multiple of 64."""
     dtype = np.dtype(dtype)
     made = block(dtype.itemsize * int(np.prod(shape)), lead).view(dtype).reshape(shape)
     made[...] = (np.arange(made.size) % 100 + start).reshape(shape)
@@ -25,7 +25,7 @@ def numbers(dtype, shape, lead=0, start=1):
 
 
 def alias(array):
-    """The elements of an array of ours as NumPy has them, without a loan, which stands in the way of other consumers."""
+    """The elements of a Crossdock array as a NumPy array, without a lease, which would exclude other consumers."""
     (offer,) = (offer for offer in crossdock.explain(array).offers if offer.protocol == "PEP 3118")
     return lying(offer.address, array.shape, array.strides, np.dtype(array.dtype), array)
 

@@ -1,4 +1,4 @@
-"""Whether the reason that `explain` gives for a refusal is the library's own, by what it raises."""
+"""Compares the reason that `explain` gives for a refusal with the library's exception."""
 
 import re
 
@@ -34,12 +34,12 @@ RULES = [
     ("the memory is not accessible", "Unsupported device"),
     ("reading its items fails", "subset"),
     ("suboffsets", "suboffsets"),
-    ("the producer refuses Arrow", "BufferError: (Arrow|a Read lease|an array of rank|the address|the elements)"),
+    ("the producer refuses Arrow", "BufferError: (Arrow|a read lease|an array of rank|the address|the elements|column)"),
     ("the producer refuses DLPack", "DLPack|dltensor"),
     # nanoarrow requests the length before the buffer.
     ("the producer: ValueError: cannot include dtype", "cannot include dtype|unsized|Can't convert|not contiguous"),
     # NumPy requests a memoryview, which refuses with its own message.
-    ("the producer: BufferError: SIMPLE asks for", "SIMPLE asks for|not C-contiguous|PEP 3118 has no letter"),
+    ("the producer: BufferError: SIMPLE requires", "SIMPLE requires|not C-contiguous|PEP 3118 has no letter"),
     ("the producer: BufferError: ndarray cannot be represented without suboffsets", "suboffsets"),
 ]
 

@@ -1,4 +1,4 @@
-"""Objects of every kind that may be handed over, each with its elements as NumPy has them on the same memory."""
+"""Objects of every kind that may be handed over, each with its elements as a NumPy array on the same memory."""
 
 import array
 import ctypes
@@ -15,20 +15,20 @@ from handing.memory import alias, block
 
 @dataclass(frozen=True)
 class Specimen:
-    """An object, and its elements on the object's own memory; no elements where it holds none in memory."""
+    """An object, and its elements on the object's memory; None if it has no elements in memory."""
 
     name: str
     thing: object
     elements: np.ndarray | None
 
     def anew(self):
-        """The same, with an array of ours as an object of its own: some consumers are counted for as long as that is there."""
+        """The same, with a separate Crossdock array: some consumers count as long as the object lives."""
         thing = self.thing[...] if isinstance(self.thing, crossdock.Array) else self.thing
         return Specimen(self.name, thing, self.elements)
 
 
 def grid(dtype, shape, lead=0):
-    """Elements in row-major order, whose first is so far behind a multiple of 64."""
+    """Elements in row-major order, at an address `lead` bytes behind a multiple of 64."""
     dtype = np.dtype(dtype)
     made = block(dtype.itemsize * int(np.prod(shape)), lead).view(dtype).reshape(shape)
     if dtype.kind == "b":
@@ -104,7 +104,7 @@ LAYOUTS = {
 
 
 def numpys():
-    """Arrays of NumPy: every dtype along one axis and in rows, and every layout with a few dtypes."""
+    """NumPy arrays: every dtype along one axis and in rows, and every layout with a few dtypes."""
     for dtype in [*NUMBERS, *OTHERS, *RECORDS.values(), *(np.dtype(getattr(ml_dtypes, name)) for name in EXTENDED)]:
         name = next((name for name, known in RECORDS.items() if known is dtype), str(np.dtype(dtype)))
         yield f"{name}, one axis", grid(dtype, (30,))
@@ -148,7 +148,7 @@ class Either(ctypes.Union):
 
 
 def at(thing, dtype, shape):
-    """The elements at the address of a ctypes object or another with a buffer of bytes."""
+    """The elements at the address of a ctypes object, or of another object with a buffer of bytes."""
     address = ctypes.addressof(thing) if isinstance(thing, (ctypes.Array, ctypes.Structure)) else None
     nbytes = np.dtype(dtype).itemsize * int(np.prod(shape))
     if address is None:
@@ -157,7 +157,7 @@ def at(thing, dtype, shape):
 
 
 def standard():
-    """What the standard library has."""
+    """Objects of the standard library."""
     for thing, dtype, shape in [
         (b"abcdefgh" * 4, "u1", (32,)),
         (bytearray(b"abcdefgh" * 4), "u1", (32,)),
@@ -185,14 +185,14 @@ def standard():
 
 
 class Says:
-    """An object with the attributes that it was given, and no others."""
+    """An object with the given attributes only."""
 
     def __init__(self, **attributes):
         self.__dict__.update(attributes)
 
 
 class Method:
-    """An object with `__array__`, of the kind that NumPy 2 asks for, or of the old one."""
+    """An object with `__array__`, for NumPy 2 or older."""
 
     def __init__(self, made, is_old=False):
         self.made = made
@@ -210,7 +210,7 @@ class OldMethod(Method):
 
 
 def libraries():
-    """What other libraries have, and objects of the protocols that only some of them speak."""
+    """Objects of other libraries, and of protocols that only some of them use."""
     import arro3.core
     import nanoarrow
     import polars
@@ -265,7 +265,7 @@ def libraries():
 
 
 def ours(made):
-    """The same elements as an array of ours, or nothing where they cannot be."""
+    """The same elements as a Crossdock array, or None if that is impossible."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -286,7 +286,7 @@ OWN = {
 
 
 def own():
-    """Arrays in memory of our own, which nobody else may write."""
+    """Arrays in Crossdock's memory, which no other code can write."""
     for dtype in ["float64", "int16", "bool", "uint8", "complex128", ">f8"]:
         for name, cut in OWN.items():
             whole = crossdock.array([[(5 * row + k) % 2 for k in range(5)] for row in range(6)]).astype(dtype)

@@ -1,4 +1,4 @@
-"""Tensors of DLPack that were put together by hand: right ones of kinds that no library here makes, and wrong ones."""
+"""DLPack tensors that tests build: valid ones of kinds that no library here exports, and invalid ones."""
 
 import ctypes
 
@@ -23,7 +23,7 @@ is_valid.argtypes, pointer_of.argtypes, pointer_of.restype = (
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def give_back(capsule):
-    """The destructor of a capsule that nobody took. It cannot be called while an exception is under way."""
+    """The destructor of a capsule that no consumer took. It cannot be called during an exception."""
     for name, kind in [(b"dltensor", DLManagedTensor), (b"dltensor_versioned", DLManagedTensorVersioned)]:
         if is_valid(capsule, name):
             pointer = pointer_of(capsule, name)
@@ -39,10 +39,10 @@ lent = []
 
 
 class Handmade:
-    """A producer whose tensors say whatever the test wants.
+    """A producer of tensors with a given description.
 
-    `speaks` is what it answers with: "both" as it is asked, "legacy" or "versioned" always, "old" without knowing of versions.
-    `gives_back` says whether a capsule that nobody took calls the deleter.
+    `speaks` is the struct of its answers: "both" as requested, "legacy" or "versioned" always, "old" without knowledge of versions.
+    `gives_back` tells whether a capsule that no consumer took calls the deleter.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class Handmade:
 
 
 def handmade():
-    """Names, producers, and the elements as NumPy has them; none where they are not NumPy's."""
+    """Names, producers, and the elements as NumPy arrays; None for other dtypes."""
     square = numbers("f8", (6, 5))
     yield "a tensor", Handmade(square), square
     yield "a tensor from before 1.0", Handmade(square, "legacy"), square
-    yield "a versioned tensor that nobody asked for", Handmade(square, "versioned"), square
+    yield "a versioned tensor without a request", Handmade(square, "versioned"), square
     yield "a producer that knows no versions", Handmade(square, "old"), square
     yield "no strides", Handmade(square, strides=None), square
     yield "no strides, from before 1.0", Handmade(square, "legacy", strides=None), square

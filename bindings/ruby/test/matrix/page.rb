@@ -68,7 +68,7 @@ module Matrix
     def cell(verdict, reasons)
       return WORDS[verdict.kind] unless verdict.why
 
-      why = verdict.why[/.*?(?=; (on offer is|it was handed out|a copy of \d)|\z)/m].gsub(/0x\h+/, "…").gsub(/\[[^\]]*\]/, "[…]")
+      why = verdict.why[/.*?(?=; (on offer is|it was exported|a copy of \d)|\z)/m].gsub(/0x\h+/, "…").gsub(/\[[^\]]*\]/, "[…]")
       reasons << why unless reasons.include?(why)
       "#{WORDS[verdict.kind]} #{(reasons.index(why) + 1).digits.reverse.map { |digit| RAISED[digit] }.join}"
     end

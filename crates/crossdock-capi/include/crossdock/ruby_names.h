@@ -1,9 +1,11 @@
-/* The names of Ruby's ruby/memory_view.h for the functions of crossdock.h, so that code which was written for the original compiles
- * against Crossdock. It is for code that is not linked with Ruby: both headers in one file do not go together.
+/* The names of Ruby's ruby/memory_view.h for the functions of crossdock.h, so that code for
+ * Ruby's header compiles against Crossdock. It must not be linked with Ruby: one file cannot
+ * include both headers.
  *
- * What differs: an object (VALUE) is a pointer to memory that begins with a pointer to its class, and the class that
- * rb_memory_view_register takes is an `xd_class *`. What functions answer as VALUE there is an `xd_value` here. Functions that raise there
- * answer false or nil here, with xd_last_refusal(). */
+ * Differences: an object (VALUE) is a pointer to memory that begins with a pointer to its class,
+ * and the class argument of rb_memory_view_register is an `xd_class *`. Functions that return
+ * VALUE in Ruby return an `xd_value`. Functions that raise in Ruby return false or nil, with
+ * xd_last_refusal(). */
 
 #ifndef CROSSDOCK_RUBY_NAMES_H
 #define CROSSDOCK_RUBY_NAMES_H
@@ -49,12 +51,13 @@ enum ruby_memory_view_flags {
 #define rb_memory_view_extract_item_members xd_memory_view_extract_item_members
 #define rb_memory_view_fill_contiguous_strides xd_memory_view_fill_contiguous_strides
 #define rb_memory_view_init_as_byte_array xd_memory_view_init_as_byte_array
-/* As there, components from rb_memory_view_parse_item_format are freed by xfree, and so is what comes from malloc. */
+/* As in Ruby, free components from rb_memory_view_parse_item_format, and memory from malloc, by
+ * xfree. */
 #ifndef xfree
 #define xfree(ptr) xd_memory_view_free_components((const xd_memory_view_item_component_t *)(ptr), 0)
 #endif
 
-/* By the original's own rules, in which every stride counts. */
+/* By Ruby's rules, in which every stride counts. */
 #define rb_memory_view_is_row_major_contiguous xd_memory_view_is_row_major_contiguous_strictly
 #define rb_memory_view_is_column_major_contiguous xd_memory_view_is_column_major_contiguous_strictly
 #define rb_memory_view_is_contiguous(view)                                                                             \

@@ -22,8 +22,8 @@ fn casting_of(number: i32) -> Result<Casting> {
         XD_CASTING_CHECKED => Ok(Casting::Checked),
         XD_CASTING_SATURATING => Ok(Casting::Saturating),
         other => Err(Failure::argument(format!(
-            "the argument `casting` is {other}: it is {XD_CASTING_CHECKED} to refuse what does not fit or \
-             {XD_CASTING_SATURATING} to make it fit"
+            "the argument `casting` is {other}; it must be {XD_CASTING_CHECKED} (values that do not fit are \
+            errors) or {XD_CASTING_SATURATING} (they become the nearest limit)"
         ))),
     }
 }

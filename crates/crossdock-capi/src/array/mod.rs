@@ -47,7 +47,8 @@ pub(crate) fn order_of(number: i32) -> Result<Order> {
         XD_ROW_MAJOR => Ok(Order::RowMajor),
         XD_COLUMN_MAJOR => Ok(Order::ColumnMajor),
         other => Err(Failure::argument(format!(
-            "the argument `order` is {other}: it is {XD_ROW_MAJOR} for row-major or {XD_COLUMN_MAJOR} for column-major"
+            "the argument `order` is {other}; it must be {XD_ROW_MAJOR} (row-major) or {XD_COLUMN_MAJOR} \
+            (column-major)"
         ))),
     }
 }

@@ -51,7 +51,7 @@ impl XdSlice {
             XD_SLICE_NEW_AXIS => AxisSlice::NewAxis,
             XD_SLICE_REST => AxisSlice::Ellipsis,
             other => {
-                let text = format!("the kind of `slices[{place}]`, {other}, is none of those that there are");
+                let text = format!("the kind of `slices[{place}]`, {other}, is not one of the constants");
                 return Err(Failure::argument(text));
             }
         })

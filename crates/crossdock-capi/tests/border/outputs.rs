@@ -8,7 +8,7 @@ use crate::programs::run;
 use crate::prototypes::prototypes;
 use crate::toolchain::{C11, scratch};
 
-/// What happens to an output when the function fails.
+/// The value of an output after a failure.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
     /// Every byte of it is 0.

@@ -153,7 +153,8 @@ int main(void)
     );
     let source = scratch("readme.c");
     fs::write(&source, text).expect("a source of our own");
-    let script = "import pathlib, tvm_ffi; print(*pathlib.Path(tvm_ffi.__file__).parent.rglob('dlpack.h'), sep='\\n')";
+    let script =
+        "import pathlib, tvm_ffi; print(*pathlib.Path(tvm_ffi.__file__).parent.rglob('dlpack.h'), sep='\\n')";
     let Some(header) = told_by_python(script) else { return };
     let include = Path::new(header.trim()).ancestors().nth(2).expect("the header lies in a folder");
     if let Some(mut command) = program(C11, &source, &[format!("-isystem{}", include.display())]) {

@@ -8,7 +8,7 @@ static xd_value integer(int64_t number)
   return value;
 }
 
-/* 0, 1, 2, … of int32 in so many axes. */
+/* The int32 numbers 0, 1, 2, … with the given shape. */
 static xd_array_t *ramp(size_t ndim, const ssize_t *shape)
 {
   xd_dtype_t *i32 = xd_dtype_parse("<i4", &error);
@@ -23,7 +23,7 @@ static xd_array_t *ramp(size_t ndim, const ssize_t *shape)
   return array;
 }
 
-/* The element at an index, which is an integer. */
+/* The integer at an index. */
 static int64_t at(const xd_array_t *array, ssize_t i, ssize_t j)
 {
   ssize_t index[] = {i, j};
@@ -148,7 +148,7 @@ static void elements(void)
   xd_array_free(array);
 }
 
-/* Every kind of value goes in and comes out. */
+/* Every kind of value can be written and read. */
 static void values(void)
 {
   static const char spelt[] = "[('yes', '|b1'), ('n', '<i8'), ('u', '<u2'), ('x', '<f4'), ('z', '<c8'), ('b', '|S4'), "
@@ -191,13 +191,13 @@ static void values(void)
   CHECK(got[8].kind == XD_VALUE_DATETIME && got[8].as.i == 20000);
   CHECK(got[9].kind == XD_VALUE_TIMEDELTA && got[9].as.i == 60);
   CHECK(got[10].len == 2 && got[10].as.items[1].as.items[0].as.i == -3);
-  /* What came out goes in again. */
+  /* A value that was read can be written. */
   CHECK(xd_array_set(array, NULL, &back, &error));
   xd_value_free(&back);
   CHECK(back.kind == XD_VALUE_NIL);
   xd_value_free(&back);
 
-  /* Wrong ones are told, and nothing was written. */
+  /* Invalid values are refused, and nothing is written. */
   record.len = 10;
   CHECK(!xd_array_set(array, NULL, &record, &error));
   CHECK_ERROR(XD_ERROR_VALUE, "a list of 10");
@@ -312,7 +312,7 @@ static void tensors(void)
   xd_array_free(array);
 }
 
-/* All of a buffer's memory, imported once more. */
+/* A second import of a buffer's memory. */
 static xd_array_t *import(int32_t *numbers, size_t ndim, const ssize_t *shape)
 {
   xd_dtype_t *i32 = xd_dtype_parse("<i4", &error);
@@ -324,7 +324,7 @@ static xd_array_t *import(int32_t *numbers, size_t ndim, const ssize_t *shape)
   return array;
 }
 
-/* Memory that was imported twice is assigned to itself as if the source had been copied first. */
+/* Assignment between two imports of one memory gives the same result as a copy made first. */
 static void same_memory_twice(void)
 {
   static int32_t numbers[400];
@@ -348,7 +348,7 @@ static void same_memory_twice(void)
   for (int k = 0; k < 399; k++)
     CHECK(numbers[k % 20 * 20 + k / 20] == 398 - k);
 
-  /* Without overlap nothing is copied first. */
+  /* Without overlap there is no extra copy. */
   xd_array_t *first = xd_array_at(one, ":200", &error), *second = xd_array_at(two, "200:", &error);
   uint64_t before = xd_copied_bytes_here();
   CHECK(xd_array_assign(first, second, XD_CASTING_CHECKED, &error) && xd_copied_bytes_here() - before == 800);

@@ -1,4 +1,4 @@
-/* What the test programs share. */
+/* Shared by the test programs. */
 
 #ifndef CHECK_H
 #define CHECK_H
@@ -10,7 +10,7 @@
 
 static xd_error_t *error;
 
-/* Ends the program where something is not as it should be. */
+/* Ends the program if a condition is false. */
 #define CHECK(is)                                                                                                      \
   do {                                                                                                                 \
     if (!(is)) {                                                                                                       \
@@ -19,7 +19,7 @@ static xd_error_t *error;
     }                                                                                                                  \
   } while (0)
 
-/* The last call failed, with this kind and these words. */
+/* The last call failed with this kind and these words. */
 #define CHECK_ERROR(expected, words)                                                                                   \
   do {                                                                                                                 \
     CHECK(xd_error_kind(error) == (expected));                                                                         \
@@ -28,7 +28,7 @@ static xd_error_t *error;
     error = NULL;                                                                                                      \
   } while (0)
 
-/* What says no by nothing is not so, and the reason has these words. */
+/* The condition is false, and the reason has these words. */
 #define CHECK_REFUSED(is, words)                                                                                       \
   do {                                                                                                                 \
     CHECK(!(is));                                                                                                      \
@@ -40,7 +40,7 @@ static xd_error_t *error;
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* A text that has to be freed is this one. */
+/* Compares a text and frees it. */
 static inline int is_text(char *text, const char *expected)
 {
   int same = text != NULL && strcmp(text, expected) == 0;

@@ -48,13 +48,13 @@ static void lent(void)
   CHECK(((const double *)column.buffers[1])[column.offset + 3] == 0.5);
   CHECK((uintptr_t)column.buffers[1] == xd_array_address(array));
   CHECK(xd_array_lease(array, XD_LEASE_WRITE, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_CONFLICT, "Read");
+  CHECK_ERROR(XD_ERROR_CONFLICT, "1 read lease");
   schema.release(&schema);
   column.release(&column);
   xd_lease_t *lease = xd_array_lease(array, XD_LEASE_WRITE, &error);
   CHECK(lease != NULL);
   CHECK(!xd_array_to_arrow(array, NULL, XD_EXPORT_IN_PLACE, &schema, &column, &error));
-  CHECK_ERROR(XD_ERROR_REFUSED, "Write");
+  CHECK_ERROR(XD_ERROR_REFUSED, "write lease");
   CHECK(!xd_array_to_arrow(array, NULL, XD_EXPORT_TRUST_READONLY, &schema, &column, &error));
   CHECK_ERROR(XD_ERROR_ARGUMENT, "0x4");
   xd_lease_release(lease);
@@ -79,7 +79,7 @@ static void there_and_back(void)
   xd_array_free(array);
 }
 
-/* Records go out as columns, by a copy, and come back so. */
+/* Records are exported as columns, by a copy, and imported again. */
 static void records(void)
 {
   ssize_t shape[] = {2};

@@ -1,4 +1,4 @@
-/* What elements are, in every dialect. */
+/* Dtypes, in every dialect. */
 
 #include "check.h"
 

@@ -14,7 +14,7 @@ static void errors(void)
   CHECK(strcmp(xd_error_kind_name(XD_ERROR_READ_ONLY), "read-only") == 0);
   CHECK(xd_error_kind_name(-1) == NULL);
 
-  /* Set whatever happens, initialised or not. */
+  /* Always set, initialised or not. */
   xd_buffer_t *buffer = xd_buffer_alloc(8, &error);
   CHECK(buffer != NULL && error == NULL);
   CHECK(xd_buffer_slice(buffer, 4, 5, &error) == NULL);
@@ -40,11 +40,11 @@ static void leases(void)
   CHECK(memcmp(xd_lease_data(reading), "234", 3) == 0);
   CHECK(xd_lease_mutable_data(reading) == NULL);
   CHECK(xd_buffer_lease(buffer, XD_LEASE_WRITE, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_CONFLICT, "1 Read lease");
+  CHECK_ERROR(XD_ERROR_CONFLICT, "1 read lease");
   xd_lease_t *pinning = xd_buffer_lease(buffer, XD_LEASE_PIN, &error);
   CHECK(pinning != NULL && xd_lease_mutable_data(pinning) == NULL);
 
-  /* A lease keeps the memory by itself. */
+  /* A lease alone keeps the memory alive. */
   xd_buffer_free(buffer);
   xd_buffer_free(middle);
   CHECK(memcmp(xd_lease_data(pinning), "0123456789", 10) == 0);
@@ -94,7 +94,7 @@ static void adoption(void)
   xd_lease_release(lease);
   CHECK(released == 1);
 
-  /* Refused, and released all the same. */
+  /* Refused, and released nevertheless. */
   CHECK(xd_buffer_adopt(NULL, 1, XD_BIRTH_SOLE, release, &one, &error) == NULL && released == 2);
   CHECK_ERROR(XD_ERROR_MALFORMED, "null");
   CHECK(xd_buffer_adopt(bytes, 16, 0, release, &one, &error) == NULL && released == 3);
@@ -102,7 +102,7 @@ static void adoption(void)
   CHECK(xd_buffer_adopt(bytes, SIZE_MAX, XD_BIRTH_SOLE, release, &one, &error) == NULL && released == 4);
   CHECK_ERROR(XD_ERROR_OVERFLOW, "bytes");
 
-  /* What others may write is not read as a constant; what nobody writes is. */
+  /* Aliased memory cannot be leased for reading; constant memory can. */
   buffer = xd_buffer_adopt(bytes, sizeof bytes, XD_BIRTH_ALIASED, NULL, NULL, &error);
   CHECK(xd_buffer_lease(buffer, XD_LEASE_READ, &error) == NULL);
   CHECK_ERROR(XD_ERROR_CONFLICT, "");

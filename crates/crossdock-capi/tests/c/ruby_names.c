@@ -1,4 +1,4 @@
-/* Code as it is written for Ruby's ruby/memory_view.h: a producer of pairs, and a consumer of anything. */
+/* Code for Ruby's ruby/memory_view.h: a producer of pairs, and a consumer of any object. */
 
 #include <crossdock/ruby_names.h>
 

@@ -1,4 +1,4 @@
-/* MemoryView: producers and consumers, and what they do wrong. */
+/* MemoryView: producers and consumers, and their errors. */
 
 #include "check.h"
 
@@ -81,13 +81,13 @@ static void registered(void)
   CHECK(xd_memory_view_read_item(&view, outside, &value, 1) == -1);
   CHECK(!xd_memory_view_is_contiguous(&view));
 
-  /* Release is right whatever was written into the struct. */
+  /* Release works, whatever the consumer wrote into the struct. */
   view.private_data = NULL;
   view.obj = &view;
   view.shape = NULL;
   CHECK(xd_memory_view_release(&view) && one.releases == 1 && xd_memory_view_exports(&one) == 0);
 
-  /* A class inherits its producer. Refused, the struct is as it was. */
+  /* A class inherits its producer. After a refusal the struct is unchanged. */
   memset(&view, 0xaa, sizeof view);
   xd_memory_view_t copy = view;
   CHECK(!xd_memory_view_get(&small, &view, XD_MEMORY_VIEW_ROW_MAJOR));
@@ -96,7 +96,7 @@ static void registered(void)
   small.items = NULL;
   CHECK(!xd_memory_view_available_p(&small));
 
-  /* The producer goes, the view stays. */
+  /* A view outlives its producer's registration. */
   CHECK(xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE));
   CHECK(xd_memory_view_unregister(&grid_class) && !xd_memory_view_unregister(&grid_class));
   CHECK(xd_memory_view_release(&view) && one.releases == one.gets);
@@ -121,7 +121,7 @@ static void imported(void)
   CHECK(xd_memory_view_unregister(&grid_class));
 }
 
-/* ----- producers that are wrong ----- */
+/* ----- producers with errors ----- */
 
 static int bad;
 
@@ -138,7 +138,7 @@ static bool bad_get(void *obj, xd_memory_view_t *view, int flags)
   case 4: view->ndim = -1; break;
   case 5: view->data = NULL; break;
   case 6: view->byte_size = -8; break;
-  /* 48 bytes of items with an extent of more than 2^40: 64 is neither. */
+  /* 48 bytes of items with an extent above 2^40: a size of 64 is neither. */
   case 7: view->byte_size = 64; view->shape = far_shape; view->strides = far_strides; break;
   case 8: view->data = (void *)(intptr_t)-64; break;
   case 9: view->data = (void *)INTPTR_MAX; break;
@@ -160,12 +160,12 @@ static void refused(void)
     CHECK(!xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE));
     CHECK(memcmp(&view, &before, sizeof view) == 0 && strlen(xd_last_refusal()) > 10);
   }
-  /* What was lent and is wrong was given back; what was not lent, not. */
+  /* Invalid views were released; refused ones were not. */
   CHECK(one.gets == 10 && one.releases == 9 && xd_memory_view_exports(&one) == 0);
   CHECK(xd_memory_view_unregister(&bad_class));
 }
 
-/* ----- a producer that passes questions on ----- */
+/* ----- a producer that forwards requests ----- */
 
 typedef struct window {
   const xd_class *cls;
@@ -190,11 +190,11 @@ static void passed_on(void)
   CHECK(strstr(xd_last_refusal(), "[32, 8]") != NULL && strstr(xd_last_refusal(), "the class window: ") == xd_last_refusal());
   CHECK(xd_array_from_object(&on_grid, XD_MEMORY_VIEW_COLUMN_MAJOR, &error) == NULL);
   CHECK_ERROR(XD_ERROR_REFUSED, "the class grid: COLUMN_MAJOR");
-  CHECK_REFUSED(xd_memory_view_get(&on_nothing, &view, XD_MEMORY_VIEW_SIMPLE), "no reason");
+  CHECK_REFUSED(xd_memory_view_get(&on_nothing, &view, XD_MEMORY_VIEW_SIMPLE), "without a reason");
   CHECK(one.gets == one.releases && xd_memory_view_unregister(&window_class) && xd_memory_view_unregister(&grid_class));
 }
 
-/* ----- arrays of ours are objects ----- */
+/* ----- arrays are objects ----- */
 
 static void arrays(void)
 {
@@ -230,13 +230,13 @@ static void arrays(void)
   CHECK(item.kind == XD_VALUE_LIST && item.len == 3 && item.as.items[2].as.i == 7);
   xd_value_free(&item);
 
-  /* A view keeps the memory by itself. */
+  /* A view alone keeps the memory alive. */
   xd_array_free(array);
   xd_dtype_free(dtype);
   CHECK(xd_memory_view_read_item(&view, index, got, 4) == 3);
   CHECK(xd_memory_view_release(&view) && xd_memory_view_release(&constant));
 
-  /* What no template says is told, or said by numbers. */
+  /* A dtype without a template is refused, or approximated by numbers. */
   dtype = xd_dtype_parse("<c16", &error);
   array = xd_array_zeros(dtype, 1, shape, XD_ROW_MAJOR, &error);
   CHECK(!xd_memory_view_get(array, &view, XD_MEMORY_VIEW_SIMPLE) && strstr(xd_last_refusal(), "complex128") != NULL);
@@ -248,7 +248,7 @@ static void arrays(void)
   xd_dtype_free(dtype);
 }
 
-/* ----- structs made by hand ----- */
+/* ----- structs filled in by the caller ----- */
 
 static void by_hand(void)
 {
@@ -273,7 +273,7 @@ static void by_hand(void)
   CHECK(xd_memory_view_get_item(&view, one).as.i == -2);
   xd_memory_view_free_components(view.item_desc.components, view.item_desc.length);
 
-  /* Items that are said to be smaller than their format. */
+  /* Items that claim to be smaller than their format. */
   view.item_desc.components = NULL;
   view.item_size = 2;
   CHECK(xd_memory_view_get_item(&view, one).kind == XD_VALUE_NIL && strlen(xd_last_refusal()) > 0);

@@ -1,4 +1,4 @@
-// What crossdock.hpp adds: ownership, exceptions, typed views.
+// The additions of crossdock.hpp: ownership, exceptions, typed views.
 
 #include <crossdock.hpp>
 
@@ -16,7 +16,7 @@ namespace xd = crossdock;
     }                                                                    \
   } while (0)
 
-// The kind of what a call throws; XD_ERROR_NONE where it does not.
+// The kind of the error that a call throws; XD_ERROR_NONE if it throws none.
 template <class F>
 static std::int32_t kind_of(F call) {
   try {
@@ -96,7 +96,7 @@ static void arrays() {
   CHECK(turned.cast(xd::dtype::of<std::int8_t>()).permute({1, 0}).strides() == (xd::extents{1, 2}));
   CHECK(xd::array::zeros<std::complex<double>>({1}).dtype().text() == "complex128");
 
-  // Elements at odd addresses are not read through a pointer.
+  // Unaligned elements are not read through a pointer.
   xd::array odd = xd::array::from_buffer(xd::buffer::zeroed(9), xd::dtype::of<double>(), {1}, {8}, 1);
   CHECK(kind_of([&] { (void)odd.read<double, 1>(); }) == XD_ERROR_ALIGNMENT && odd.get({0}).number() == 0);
   CHECK(kind_of([&] { (void)xd::array::from_buffer(xd::buffer::zeroed(9), xd::dtype::of<double>(), {1}, {}, 0); }) ==
@@ -128,7 +128,7 @@ static void objects() {
   CHECK(same.address() == array.address() && same.is_readonly());
 }
 
-// One memory that came in twice is assigned to itself as if it had been copied before.
+// Assignment between two imports of one memory gives the same result as a copy made first.
 static void same_memory_twice() {
   std::vector<int> numbers(100);
   for (int k = 0; k < 100; k++)

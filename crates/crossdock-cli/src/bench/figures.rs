@@ -66,7 +66,7 @@ fn beside_the_limit(
 ) -> Result<Work> {
     let mut cases = Vec::new();
     for engine in engines {
-        cases.push(Case::of(&**engine, task)?.ok_or("it cannot be done")?);
+        cases.push(Case::of(&**engine, task)?.ok_or("it is not possible")?);
     }
     let limit = cases[0].name();
     let figures = compare(cases, &[limit], Scale::gigabytes(task.nbytes()), limits)?;

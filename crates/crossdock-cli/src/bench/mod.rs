@@ -35,29 +35,29 @@ const SLOWER: usize = 16;
 
 const EXAMPLES: &str = "\
 Examples:
-  crossdock bench                    (a minute or two; nothing else should be busy)
+  crossdock bench                    (takes a minute or two; the machine should be idle)
   crossdock bench --quick
-  crossdock bench --place cuda:0     (the copies of a device, and its works beside them)
+  crossdock bench --place cuda:0     (a device's copies and kernels)
   crossdock bench --json | jq '.works[] | [.name, .one_thread.ratio]'";
 
 /// Measure this machine's memory, and how close copies and conversions come to it.
 ///
-/// First measures what the C library reads, writes and copies in each cache and in memory. Then
-/// measures each kind of work on arrays against a memcpy of as many bytes in the same rounds:
-/// memcpy is the limit. Every result is compared with a naive one before it is timed.
+/// First measures how fast the C library reads, writes and copies in each cache and in memory. Then
+/// measures each kind of work on arrays beside a memcpy of as many bytes, which is the limit. Every
+/// result is compared with that of a naive loop before it is timed.
 ///
-/// With --place, measures a device: its copies, within it and over its link, and each kind of work
-/// against its own copy of as many bytes.
+/// With --place, measures a device: its copies within it and over its link, and each kind of work
+/// beside its own copy of as many bytes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Use fewer rounds, for rougher figures.
     #[arg(long)]
     quick: bool,
-    /// Print JSON instead of the drawing.
+    /// Print JSON instead of bars.
     #[arg(long)]
     json: bool,
-    /// Measure a device instead of the CPU: cuda:0, opencl:0, ...
+    /// Measure a device instead of the CPU: cuda:0, opencl:0, …
     #[arg(long)]
     place: Option<Place>,
     /// Divide the extents of all arrays by this, for tests.

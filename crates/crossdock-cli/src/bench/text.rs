@@ -50,14 +50,14 @@ pub(super) fn write(report: &BenchReport, glyphs: BarGlyphs) -> String {
     works(&mut text, report, glyphs);
     let BarGlyphs { one, all, limit } = glyphs;
     if report.device.is_some() {
-        let _ = writeln!(text, "\n{one} by the device\n{limit} its own copy of as many bytes");
+        let _ = writeln!(text, "\n{one} the device\n{limit} the device's own copy of as many bytes");
         return text;
     }
-    let _ = writeln!(text, "\n{one} by one thread");
+    let _ = writeln!(text, "\n{one} one thread");
     if report.threads > 1 {
-        let _ = writeln!(text, "{all} as far as {} threads come", report.threads);
+        let _ = writeln!(text, "{all} {} threads", report.threads);
     }
-    let _ = writeln!(text, "{limit} memcpy of the same bytes by one thread; of what only writes, memset");
+    let _ = writeln!(text, "{limit} memcpy of as many bytes in one thread (memset, if the work only writes)");
     text
 }
 
@@ -98,10 +98,13 @@ fn memory(text: &mut String, report: &BenchReport, glyphs: BarGlyphs) {
 }
 
 fn works(text: &mut String, report: &BenchReport, glyphs: BarGlyphs) {
-    let limit =
-        if report.device.is_some() { "its own copy" } else { "memcpy (to fill: memset) by one thread" };
+    let limit = if report.device.is_some() {
+        "the device's own copy"
+    } else {
+        "memcpy (for fills: memset) in one thread"
+    };
     let [one, all] = report.columns();
-    let _ = writeln!(text, "\n{TITLE}how near to {limit}{TITLE:#}");
+    let _ = writeln!(text, "\n{TITLE}speed as a share of {limit}{TITLE:#}");
     let _ = writeln!(text, "{}", format!("{:<42} {:>6} {one:>8} {all:>6}", "", "GB/s").trim_end());
     let mut section = "";
     for work in &report.works {

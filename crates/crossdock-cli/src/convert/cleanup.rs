@@ -12,6 +12,7 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
+use crossdock::bindings::system_text;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Failure, Result};
@@ -69,7 +70,10 @@ fn catch() -> Result<()> {
             // SAFETY: the action only uses atomics, `unlink` and `emulate_default_handler`, which
             // are async-signal-safe, and it cannot panic.
             if let Err(error) = unsafe { signal_hook::low_level::register(signal, action) } {
-                caught = Err(Failure::new(format_args!("signal {signal} could not be caught: {error}")));
+                caught = Err(Failure::new(format_args!(
+                    "a handler for signal {signal} could not be installed: {}",
+                    system_text(&error)
+                )));
             }
         }
     });

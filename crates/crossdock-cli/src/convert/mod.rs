@@ -21,7 +21,7 @@ use crate::convert::target::Target;
 use crate::failure::Failure;
 use crate::lend::Letter;
 use crate::terminal::shown;
-use crate::{out, progress};
+use crate::{out, progress, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,16 +33,17 @@ Examples:
   crossdock convert photo.npy - --to png | display
   crossdock convert scan.raw scan.npy --raw 'dtype=uint16; shape=480,640; offset=512'
 
-Exit status: 0, or 1 for what failed or was refused, 2 for wrong arguments, 74 where FILE shrank meanwhile,
-128 + n where signal n ended it. OUT appears when all of it is on disk: what fails, or is killed, leaves nothing behind.";
+Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if FILE shrank
+meanwhile, 128 + n if signal n ended it. OUT appears when all of it is on disk; after a failure or a
+signal, no part of it is left.";
 
 /// Write arrays to a file of another format.
 ///
-/// FILE is opened in place if its format permits it, and its arrays are compared with their
-/// checksums if it has some (.npz). The parts of FILE that OUT cannot hold are listed on stderr:
-/// texts, names, other files of an archive. Of an image, only pixels are read: texts, colour
-/// profile and EXIF data are left out without a note. Elements keep their type and size unless
-/// --dtype is given. An existing OUT is an error unless --force is given.
+/// FILE is mapped if its format permits it, and the arrays of an .npz file are compared with their
+/// checksums. The parts of FILE that OUT cannot hold (texts, names, other files of an archive) are
+/// listed on stderr. Of an image, only the pixels are read: texts, colour profile and EXIF data are
+/// dropped without a note. Elements keep their dtype unless --dtype is given. An existing OUT is an
+/// error unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -58,19 +59,19 @@ pub(crate) struct Args {
     /// The view to write, as in Python: '::2, ..., .field'.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     at: Option<String>,
-    /// The type to write: float32, <f4, uint8, … Numbers become the nearest float; any other value
-    /// that does not fit is an error.
+    /// The dtype to write: float32, <f4, uint8, … Floats are rounded to the nearest; any other
+    /// value that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
-    /// With --dtype: convert values that do not fit. Fractions are cut off towards zero, dates are
+    /// With --dtype: convert values that do not fit. Fractions are truncated towards zero, dates are
     /// rounded down, and a number out of range becomes the nearest limit.
     #[arg(long, requires = "dtype")]
     saturate: bool,
-    /// The order to write: C (rows) or F (columns). By default, npy and npz keep the order of the
-    /// elements, and other formats have rows. Formats that have only rows refuse F.
+    /// The order to write: C (row-major) or F (column-major). By default, npy and npz keep the order
+    /// of the array, and other formats are row-major; safetensors and images refuse F.
     #[arg(long, value_enum)]
     order: Option<Letter>,
-    /// The format to write, for any ending of OUT.
+    /// The format to write, whatever the ending of OUT.
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<To>,
     /// The description of a raw FILE: dtype and shape, and order, strides or offset if they are not
@@ -87,7 +88,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     force: bool,
     /// Skip the arrays of FILE that cannot be opened, such as those of Python objects, with a note
-    /// on each.
+    /// for each.
     #[arg(long)]
     skip_refused: bool,
 }
@@ -134,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let mut text = format!(
         "{}: {many}, {written} B{} written, {} B copied, {}\n",
-        shown(&args.out.display().to_string()),
+        shown(&terminal::path(&args.out)),
         if written < 1024 { String::new() } else { format!(" ({})", BinaryBytes(written)) },
         copied_bytes() - copied,
         if start.elapsed().as_secs() >= 60 {
@@ -163,19 +164,27 @@ impl Args {
     fn format(&self) -> Result<Format, Failure> {
         let wrong = |text: String| Err(Failure::new(text).with_status(crate::status::USAGE));
         let Some(format) = self.to.map(Format::from).or_else(|| Format::named(&self.out)) else {
+            if self.out.as_os_str() == "-" {
+                return wrong("standard output has no ending that selects a format; give --to FORMAT".into());
+            }
+            if self.out.is_dir() {
+                let out = terminal::path(&self.out);
+                return wrong(format!("{out}: it is a directory, not a file; name a file in it"));
+            }
             return wrong(format!(
-                "{}: its ending names no format: write .npy, .npz, .safetensors, .png, .jpg or .raw, or give --to",
-                self.out.display()
+                "{}: its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw, \
+                or give --to FORMAT",
+                terminal::path(&self.out)
             ));
         };
         if self.order == Some(Letter::F) && !matches!(format, Format::Npy | Format::Npz | Format::Raw) {
-            return wrong(format!("a {format} file has its elements in rows: leave --order F out"));
+            return wrong(format!("a {format} file stores its elements in rows; leave --order F out"));
         }
         if self.deflate && format != Format::Npz {
-            return wrong(format!("--deflate is for .npz files, not for {format} ones"));
+            return wrong(format!("--deflate is for npz files, but the output is {format}; leave it out"));
         }
         if self.quality.is_some() && format != Format::Jpeg {
-            return wrong(format!("--quality is for JPEG images, not for {format} files"));
+            return wrong(format!("--quality is for JPEG images, but the output is {format}; leave it out"));
         }
         Ok(format)
     }

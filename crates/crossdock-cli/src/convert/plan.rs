@@ -10,7 +10,8 @@ use crossdock::{Casting, DArray};
 use crate::convert::Args;
 use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened, Picked};
-use crate::{out, progress};
+use crate::words::words;
+use crate::{out, progress, terminal};
 
 /// The converted arrays, and how they are written.
 pub(super) struct Plan {
@@ -51,8 +52,8 @@ impl Plan {
         for opened in &plan.opened {
             let array = convert(opened, args, plan.order).map_err(|error| {
                 let may_fit = error.is_value() && args.dtype.is_some() && !args.saturate;
-                let more = if may_fit { "; use --saturate to make it fit" } else { "" };
-                Failure::new(format_args!("{}: {error}{more}", named(opened)))
+                let more = if may_fit { "; use --saturate to store the nearest value that fits" } else { "" };
+                Failure::new(format_args!("{}: {}{more}", named(opened), error.in_words(words)))
             })?;
             plan.arrays.push((name(opened), array));
         }
@@ -117,12 +118,12 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
         }
         Picked::All if format.has_names() && args.at.is_none() => {
             for (_, why) in archive.contents.refused() {
-                let text = format!("{}: {why}", archive.path.display());
+                let text = format!("{}: {why}", terminal::path(&archive.path));
                 if !args.skip_refused {
                     let more = "use --skip-refused to convert the other arrays, or name one, as FILE:NAME";
                     return Err(Failure::new(format_args!("{text}; {more}")));
                 }
-                out::note(&format!("left out of {text}"));
+                out::note(&format!("not converted from {text}"));
             }
             let entries = archive.contents.entries().iter();
             entries.map(|entry| archive.verified_view(entry, String::new())).collect()
@@ -130,12 +131,13 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
         Picked::All => {
             let count = archive.contents.entries().len() + archive.contents.refused().len();
             let why = match args.at {
-                Some(_) => "--at is for one of them".to_owned(),
-                None => format!("a {format} file holds one"),
+                Some(_) => "--at selects a view of one array".to_owned(),
+                None => format!("a {format} file holds one array"),
             };
             Err(Failure::new(format_args!(
-                "{}: it has {count} arrays, and {why}: name it, as FILE:NAME (crossdock inspect lists them)",
-                archive.path.display()
+                "{}: the file has {count} arrays, but {why}; name one, as FILE:NAME (`crossdock inspect` \
+                lists them)",
+                terminal::path(&archive.path)
             )))
         }
     }
@@ -166,14 +168,14 @@ fn note_losses(archive: &Archive, opened: &[Opened], format: Format) {
         ignored.into_iter().partition(|(name, _)| name.is_empty() || is_array(name));
     for (name, nbytes) in behind {
         let of = if name.is_empty() { String::new() } else { format!(" in {name:?}") };
-        lost.push(format!("{nbytes} B behind the last element{of}"));
+        lost.push(format!("{nbytes} B after the last element{of}"));
     }
     if !files.is_empty() {
         let names = files.iter().map(|(name, _)| format!("{name:?}"));
         lost.push(counted("file", files.len(), names));
     }
     if !lost.is_empty() {
-        out::note(&format!("left out of {}: {}", archive.path.display(), lost.join("; ")));
+        out::note(&format!("not converted from {}: {}", terminal::path(&archive.path), lost.join("; ")));
     }
 }
 
@@ -181,7 +183,7 @@ fn note_losses(archive: &Archive, opened: &[Opened], format: Format) {
 fn counted(what: &str, count: usize, names: impl Iterator<Item = String>) -> String {
     const MOST: usize = 8;
     let names: Vec<String> = names.take(MOST).collect();
-    let more = if count > MOST { format!(", and {} more", count - MOST) } else { String::new() };
+    let more = if count > MOST { format!(", … {} more", count - MOST) } else { String::new() };
     format!("{count} {what}{} ({}{more})", if count == 1 { "" } else { "s" }, names.join(", "))
 }
 
@@ -213,7 +215,7 @@ fn name(opened: &Opened) -> String {
 
 fn named(opened: &Opened) -> String {
     match opened.name.as_str() {
-        "" => opened.path.display().to_string(),
-        name => format!("{}: array {:?}", opened.path.display(), name),
+        "" => terminal::path(&opened.path),
+        name => format!("{}: array {:?}", terminal::path(&opened.path), name),
     }
 }

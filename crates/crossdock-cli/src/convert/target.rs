@@ -12,6 +12,8 @@ use indicatif::ProgressBar;
 use crate::convert::cleanup;
 use crate::convert::plan::Plan;
 use crate::failure::{Failure, Result};
+use crate::terminal;
+use crate::words::words;
 
 /// The output, under the name that the user gave.
 pub(super) struct Target<'a> {
@@ -31,8 +33,9 @@ impl<'a> Target<'a> {
         let file = opened.map_err(|error| named(path, &error))?;
         if !force && file.written_through().is_some_and(IsTerminal::is_terminal) {
             return Err(Failure::new(format_args!(
-                "{}: a terminal, which shows no arrays: write to a file or a pipe, or use --force",
-                path.display()
+                "{}: it is a terminal, which cannot show binary data; write to a file or a pipe, or use \
+                --force",
+                terminal::path(path)
             )));
         }
         if let Some(part) = file.part() {
@@ -45,12 +48,9 @@ impl<'a> Target<'a> {
     pub(super) fn check_source(&self, source: &Path) -> Result<()> {
         let through = self.file.written_through().and_then(|file| file.metadata().ok());
         match (through, std::fs::metadata(source)) {
-            (Some(through), Ok(source)) if through.is_file() && same(&through, &source) => {
-                Err(Failure::new(format_args!(
-                    "{}: it is the file that is read: write to a file of another name",
-                    self.path.display()
-                )))
-            }
+            (Some(through), Ok(source)) if through.is_file() && same(&through, &source) => Err(Failure::new(
+                format_args!("{}: it is also the input; write to another file", terminal::path(self.path)),
+            )),
             _ => Ok(()),
         }
     }
@@ -85,9 +85,13 @@ impl<'a> Target<'a> {
 
 fn named(path: &Path, error: &crossdock::Error) -> Failure {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
-    let exists = source.is_some_and(|source| source.kind() == ErrorKind::AlreadyExists);
-    let more = if exists { "; use --force to replace it" } else { "" };
-    Failure::new(format_args!("{}: {error}{more}", path.display()))
+    let shown = terminal::path(path);
+    match source.map(std::io::Error::kind) {
+        Some(ErrorKind::AlreadyExists) => {
+            Failure::new(format_args!("{shown} already exists; use --force to replace it"))
+        }
+        _ => Failure::new(format_args!("{shown}: {}", error.in_words(words))),
+    }
 }
 
 fn same(a: &Metadata, b: &Metadata) -> bool {

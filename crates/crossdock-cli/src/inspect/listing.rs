@@ -9,6 +9,7 @@ use indicatif::BinaryBytes;
 use serde_json::{Value, json};
 
 use crate::open::Archive;
+use crate::terminal;
 use crate::terminal::shown;
 
 const TITLE: Style = AnsiColor::Green.on_default().bold();
@@ -24,7 +25,7 @@ pub(super) fn as_text(archive: &Archive) -> String {
     let in_place = entries.iter().filter(|entry| entry.copied_because().is_none()).count();
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(text, "{TITLE}{}{TITLE:#}", shown(&archive.path.display().to_string()));
+    let _ = writeln!(text, "{TITLE}{}{TITLE:#}", shown(&terminal::path(&archive.path)));
     let many = if entries.len() == 1 { "array" } else { "arrays" };
     let _ = writeln!(
         text,
@@ -64,14 +65,14 @@ pub(super) fn as_text(archive: &Archive) -> String {
             let _ = writeln!(text, "  {}", shown(&why.to_string()));
         }
         if contents.refused().len() > MOST {
-            let _ = writeln!(text, "  and {} more (--json lists all)", contents.refused().len() - MOST);
+            let _ = writeln!(text, "  … {} more (--json lists all)", contents.refused().len() - MOST);
         }
     }
     if contents.ignored().len() > 0 {
         let _ = writeln!(text, "\n{TITLE}not read{TITLE:#}");
         let mut table = table();
         for (name, nbytes) in contents.ignored().take(MOST) {
-            let what = if name.is_empty() { "behind the array".to_owned() } else { shown(name) };
+            let what = if name.is_empty() { "after the array".to_owned() } else { shown(name) };
             table.add_row([what, format!("{nbytes} B")]);
         }
         put(&mut text, &table, contents.ignored().len());
@@ -82,7 +83,7 @@ pub(super) fn as_text(archive: &Archive) -> String {
         for (name, said) in contents.metadata().iter().take(MOST) {
             let mut short: String = said.chars().take(60).collect();
             if short.len() < said.len() {
-                short.push_str(" ...");
+                short.push_str(" …");
             }
             table.add_row([shown(name), shown(&short)]);
         }
@@ -108,7 +109,7 @@ pub(super) fn as_json(archive: &Archive) -> Value {
     let ignored = contents.ignored().map(|(name, nbytes)| json!({ "name": name, "nbytes": nbytes }));
     let texts = contents.metadata().iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
     json!({
-        "file": archive.path.display().to_string(),
+        "file": terminal::path(&archive.path),
         "format": contents.format().ending(),
         "metadata": Value::Object(texts.collect()),
         "arrays": contents.entries().iter().map(array).collect::<Vec<_>>(),
@@ -138,6 +139,6 @@ fn put(text: &mut String, table: &Table, count: usize) {
         let _ = writeln!(text, " {}", line.trim_end());
     }
     if count > MOST {
-        let _ = writeln!(text, "  and {} more (--json lists all)", count - MOST);
+        let _ = writeln!(text, "  … {} more (--json lists all)", count - MOST);
     }
 }

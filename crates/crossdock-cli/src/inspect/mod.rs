@@ -33,10 +33,10 @@ Examples:
   crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
   crossdock inspect trades.npy --json | jq .statistics";
 
-/// Show an array's type, its layout in memory, and the range of its values.
+/// Show an array's dtype, its layout in memory, and the range of its values.
 ///
-/// FILE is opened in place, unless it is compressed: its elements are read once, and nothing is
-/// copied. For a file of several arrays without a NAME, prints a list.
+/// FILE is mapped and its elements are read once; nothing is copied, unless FILE is compressed. For
+/// a file of several arrays without a NAME, prints a list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -47,9 +47,8 @@ pub(crate) struct Args {
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
-    /// For a file of several arrays, compare each with its checksum, which reads all of them.
-    /// Damaged arrays are listed as such, and the exit status is 1. A single array is always
-    /// compared.
+    /// For a file of several arrays, compare each with its checksum, which reads the whole file.
+    /// Damaged arrays are listed, and the exit status is 1. A single array is always compared.
     #[arg(long)]
     verify: bool,
     /// Show which protocols can export the array in place, what functions of other libraries do
@@ -60,8 +59,7 @@ pub(crate) struct Args {
     /// the defaults.
     #[arg(long, value_name = "DESCRIPTION")]
     raw: Option<Description>,
-    /// How to draw an array of two or three dimensions: in colours if the terminal has them,
-    /// otherwise in letters.
+    /// How to draw an array of two or three dimensions.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = picture::How::Auto)]
     picture: picture::How,
 }

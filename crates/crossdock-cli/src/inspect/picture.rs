@@ -17,7 +17,7 @@ use crate::failure::Result;
 /// How an array is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum How {
-    /// As the terminal permits; in letters for files and pipes, and if NO_COLOR is set.
+    /// In colours if the terminal has them; in letters for files and pipes, and if NO_COLOR is set.
     Auto,
     /// No picture.
     Never,

@@ -13,6 +13,7 @@ use crate::inspect::sketch::{self, Step};
 use crate::inspect::statistics::{Found, Statistics};
 use crate::lend::order_letter;
 use crate::open::Opened;
+use crate::terminal;
 
 /// All properties that `inspect` prints.
 #[derive(Debug, Serialize)]
@@ -63,7 +64,7 @@ impl InspectReport {
         let alignment = array.dtype().alignment();
         let orders = [Order::RowMajor, Order::ColumnMajor];
         Ok(Self {
-            file: opened.path.display().to_string(),
+            file: terminal::path(&opened.path),
             name: opened.name.clone(),
             view: opened.expr.clone(),
             decoded: opened.decoded,

@@ -74,7 +74,7 @@ pub(super) fn steps(array: &DArray) -> Vec<Step> {
 /// The drawing, each line indented by two spaces.
 pub(super) fn draw(array: &DArray, glyphs: SketchGlyphs) -> String {
     if array.is_empty() {
-        return format!("  no elements of {} B, hence no bytes\n", array.dtype().itemsize());
+        return format!("  no elements (of {} B each)\n", array.dtype().itemsize());
     }
     let steps = steps(array);
     let labels: Vec<String> =
@@ -121,7 +121,7 @@ fn said(step: &Step) -> String {
         _ if step.stride == 0 => "the same bytes at every step".to_owned(),
         0 => format!("no gap{backwards}"),
         gap if gap < 0 => {
-            format!("{} B used, of which {} again by the next step{backwards}", step.used, -gap)
+            format!("{} B used, {} of them again by the next step{backwards}", step.used, -gap)
         }
         gap => format!("{} B used, {gap} B gap{backwards}", step.used),
     }
@@ -149,7 +149,7 @@ fn element(dtype: &DType) -> String {
     if parts.len() > MOST {
         let more = parts.len() - MOST;
         parts.truncate(MOST);
-        parts.push(format!("... {more} more"));
+        parts.push(format!("… {more} more"));
     }
     format!("record of {} B | {} |", record.itemsize(), parts.join(" | "))
 }
@@ -158,7 +158,7 @@ fn element(dtype: &DType) -> String {
 fn extent(array: &DArray, steps: &[Step]) -> String {
     let (nbytes, span) = (array.nbytes(), array.layout().span().nbytes());
     if steps.iter().all(|step| step.gap == 0) {
-        return format!("all of it is one run of {nbytes} B without gaps");
+        return format!("contiguous: {nbytes} B without gaps");
     }
     let share = nbytes as f64 / span as f64 * 100.0;
     format!("{nbytes} B of elements in a span of {span} B ({share:.0} %)")
@@ -184,7 +184,7 @@ mod tests {
              \x20   axis 2 > 640 x 3 B   |########################|  no gap\n\
              \x20     axis 0 > 3 x 1 B   |########################|  no gap\n\
              \x20       element: uint8, 1 B\n\
-             \x20 all of it is one run of 819840 B without gaps\n"
+             \x20 contiguous: 819840 B without gaps\n"
         );
     }
 

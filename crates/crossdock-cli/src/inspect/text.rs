@@ -48,9 +48,9 @@ pub(super) fn write(
         text += &picture.drawing;
     }
     if let Some(exchange) = &report.exchange {
-        title(&mut text, "\nhanded on by");
+        title(&mut text, "\nprotocols that export it");
         protocols(&mut text, &exchange.protocols);
-        title(&mut text, "\nas a crossdock.Array of Python, taken by");
+        title(&mut text, "\nwhat libraries make of it, as a crossdock.Array in Python");
         consumers(&mut text, &exchange.consumers);
     }
     text
@@ -74,13 +74,13 @@ fn facts(text: &mut String, report: &InspectReport, glyphs: SketchGlyphs) {
             let hidden = lines.len().saturating_sub(MOST_FIELDS);
             lines.iter().take(MOST_FIELDS).for_each(|line| fact("", line));
             if hidden > 0 {
-                fact("", &format!("and {hidden} more fields (--json tells all)"));
+                fact("", &format!("… {hidden} more fields (--json lists all)"));
             }
         }
         _ => fact("dtype", &report.dtype.to_string()),
     }
     let joined = |numbers: Vec<String>, by: &str| match numbers.is_empty() {
-        true => "none: a single element".to_owned(),
+        true => "(), a single element".to_owned(),
         false => numbers.join(by),
     };
     let times = format!(" {} ", glyphs.times);
@@ -89,10 +89,10 @@ fn facts(text: &mut String, report: &InspectReport, glyphs: SketchGlyphs) {
     fact(
         "order",
         match report.orders.as_slice() {
-            ["C", "F"] => "both C and F: without gaps whichever way it is read",
-            ["C"] => "C: row-major, without gaps",
-            ["F"] => "F: column-major, without gaps",
-            _ => "neither C nor F",
+            ["C", "F"] => "both C (row-major) and F (column-major), contiguous",
+            ["C"] => "C (row-major), contiguous",
+            ["F"] => "F (column-major), contiguous",
+            _ => "neither C nor F: not contiguous",
         },
     );
     let many = if report.len == 1 { "element" } else { "elements" };
@@ -106,7 +106,7 @@ fn facts(text: &mut String, report: &InspectReport, glyphs: SketchGlyphs) {
         report.place,
         report.backing,
         if report.readonly { ", read-only" } else { "" },
-        if report.birth == "aliased" { ", aliased: others may write it" } else { "" }
+        if report.birth == "aliased" { ", aliased (other processes may write it)" } else { "" }
     );
     fact("place", &place);
     fact(
@@ -115,7 +115,8 @@ fn facts(text: &mut String, report: &InspectReport, glyphs: SketchGlyphs) {
             "element 0 at {}, a multiple of {} in memory; {} for {} B",
             match report.offset {
                 Some(offset) => format!("byte {offset} of the file"),
-                None => format!("new memory (decoded once, from {})", report.decoded.unwrap_or("a copy")),
+                None =>
+                    format!("byte 0 of new memory (decoded once: {})", report.decoded.unwrap_or("a copy")),
             },
             report.address_alignment,
             if report.is_aligned { "aligned" } else { "not aligned" },
@@ -189,7 +190,7 @@ fn values(text: &mut String, told: &[&Statistics]) {
     }
     put(text, &table);
     if told.len() > MOST_FIELDS {
-        let _ = writeln!(text, "  and {} more (--json tells all)", told.len() - MOST_FIELDS);
+        let _ = writeln!(text, "  … {} more (--json lists all)", told.len() - MOST_FIELDS);
     }
 }
 

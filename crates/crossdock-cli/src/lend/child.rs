@@ -6,44 +6,53 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
+use crossdock::bindings::system_text;
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::failure::Failure;
 use crate::lend::signals;
 use crate::status;
+use crate::terminal;
 
 /// Starts the command with these additions to its environment. Signals are forwarded to it from
 /// then on.
 pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Result<Child, Failure> {
     let Some((program, arguments)) = words.split_first() else {
-        return Err(Failure::new("there is no command behind `--`").with_status(status::USAGE));
+        return Err(Failure::new(
+            "no command after `--`; write it as in crossdock lend photo.npy -- python3 report.py",
+        )
+        .with_status(status::USAGE));
     };
     let mut command = Command::new(program);
     command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
     let child = command.spawn().map_err(|error| {
-        let shown = Path::new(program).display();
+        let shown = terminal::path(Path::new(program));
         match error.kind() {
-            ErrorKind::NotFound if Path::new(program).is_file() && shown.to_string().contains('/') => {
-                Failure::new(format_args!("{shown}: what its first line names as interpreter is not there"))
-                    .with_status(status::NOT_EXECUTABLE)
-            }
+            ErrorKind::NotFound if Path::new(program).is_file() && shown.contains('/') => Failure::new(
+                format_args!("{shown}: the interpreter that its first line names does not exist"),
+            )
+            .with_status(status::NOT_EXECUTABLE),
             ErrorKind::NotFound => {
-                Failure::new(format_args!("there is no command {shown}: check its name and PATH"))
+                Failure::new(format_args!("{shown}: command not found; check its name and PATH"))
                     .with_status(status::NOT_FOUND)
             }
-            ErrorKind::PermissionDenied => Failure::new(format_args!(
-                "{shown} is not an executable file, or not one for you: check its mode (chmod +x)"
-            ))
-            .with_status(status::NOT_EXECUTABLE),
+            ErrorKind::PermissionDenied if Path::new(program).is_dir() => {
+                Failure::new(format_args!("{shown}: it is a directory, not a program"))
+                    .with_status(status::NOT_EXECUTABLE)
+            }
+            ErrorKind::PermissionDenied => {
+                Failure::new(format_args!("{shown}: no permission to execute it; check its mode (chmod +x)"))
+                    .with_status(status::NOT_EXECUTABLE)
+            }
             ErrorKind::ArgumentListTooLong => {
                 let nbytes: usize = environment.iter().map(|(_, value)| value.len()).sum();
                 Failure::new(format_args!(
-                    "the description of the array takes {nbytes} bytes, and with it {shown} gets more arguments and environment \
-                     than the system passes on: lend one field at a time (FILE:.field)"
+                    "the description of the array takes {nbytes} bytes, which makes the environment of \
+                    {shown} larger than the system permits; lend one field at a time (FILE:.field)"
                 ))
             }
-            _ => Failure::new(format_args!("{shown} could not be run: {error}"))
+            _ => Failure::new(format_args!("{shown}: it could not be executed: {}", system_text(&error)))
                 .with_status(status::NOT_EXECUTABLE),
         }
     })?;
@@ -53,7 +62,9 @@ pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Resul
 
 /// Waits for the command.
 pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
-    let failed = |error| Failure::new(format_args!("the command could not be waited for: {error}"));
+    let failed = |error: std::io::Error| {
+        Failure::new(format_args!("the end of the command could not be awaited: {}", system_text(&error)))
+    };
     // The process is reaped only once no signal is forwarded to its number any more.
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(&child)), ended))

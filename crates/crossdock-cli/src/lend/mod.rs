@@ -19,7 +19,8 @@ pub(crate) use self::description::order_letter;
 pub(crate) use self::process_lease::ProcessLease;
 use crate::failure::Failure;
 use crate::open::Opened;
-use crate::{out, progress, status};
+use crate::words::words;
+use crate::{out, progress, status, terminal};
 
 const EXAMPLES: &str = concat!(
     "Examples:\n",
@@ -28,18 +29,18 @@ const EXAMPLES: &str = concat!(
     "  crossdock lend 'trades.npy:.price' -- ruby average.rb      (one field of an array of records)\n",
     "  crossdock lend a.npy --dtype float32 --copy if-needed -- ./solver\n",
     "\n",
-    "COMMAND finds in its environment\n",
-    "  CROSSDOCK_ARRAY    JSON, with all numbers but those of the shape in bytes:\n",
-    "                     fd, dtype, shape, strides, offset, nbytes, span, writable, order (C, F or null),\n",
-    "                     and the dtype as others spell it (null where they cannot): typestr (NumPy),\n",
-    "                     descr (for numpy.dtype), struct (Python's module), io_buffer (Ruby's IO::Buffer)\n",
+    "The environment of COMMAND\n",
+    "  CROSSDOCK_ARRAY    JSON: fd, dtype, itemsize, shape, strides, offset, nbytes, span, writable,\n",
+    "                     order (C, F or null), and the dtype in other notations (null if there is none):\n",
+    "                     typestr (NumPy), descr (for numpy.dtype), struct (Python's module),\n",
+    "                     io_buffer (Ruby's IO::Buffer); strides, offset and span are in bytes\n",
     "  CROSSDOCK_FD       the descriptor to map\n",
-    "  CROSSDOCK_OFFSET   the byte of it at which element [0, 0, …] lies\n",
-    "  CROSSDOCK_END      one past the last byte of it that the array touches\n",
+    "  CROSSDOCK_OFFSET   the byte offset of element [0, 0, …] in it\n",
+    "  CROSSDOCK_END      the byte offset after the last byte of the array in it\n",
     "  CROSSDOCK_NBYTES   the bytes of all elements, without gaps\n",
-    "  CROSSDOCK_SHAPE    the lengths of the axes, with spaces between them\n",
-    "  CROSSDOCK_STRIDES  the bytes from one element to the next along each axis, with spaces\n",
-    "and reads the array in place with three lines of\n",
+    "  CROSSDOCK_SHAPE    the lengths of the axes, separated by spaces\n",
+    "  CROSSDOCK_STRIDES  the bytes from one element to the next along each axis, separated by spaces\n",
+    "Three lines of COMMAND read the array in place\n",
     "\nNumPy (any view; `x` is the array)\n\n",
     include_str!("snippets/numpy.py"),
     "\nPython (row-major arrays; `x` is a memoryview)\n\n",
@@ -52,15 +53,15 @@ const EXAMPLES: &str = concat!(
     include_str!("snippets/c.c"),
     "\nWith --writable, map it with ACCESS_WRITE, without READONLY, or with PROT_WRITE.\n",
     "\n",
-    "Exit status: that of COMMAND (128 + n where signal n ended it); 1 where the array could not be lent,\n",
-    "126 and 127 where COMMAND could not be run, 74 where FILE shrank meanwhile.",
+    "Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the array could not be lent, 126 if\n",
+    "COMMAND is not executable, 127 if it does not exist, 74 if FILE shrank meanwhile.",
 );
 
 /// Lend an array to a command, in place.
 ///
 /// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is
 /// copied. An array that cannot be lent in place is refused, unless --copy permits a copy, which is
-/// then reported. The lease ends when COMMAND ends: TERM and HUP are forwarded to it.
+/// then reported. The lease ends when COMMAND ends. TERM and HUP are forwarded to COMMAND.
 ///
 /// Without --writable, the descriptor is open for reading only: a map of it cannot be written. This
 /// prevents accidents, not intent: COMMAND runs with your permissions, and can open FILE for
@@ -76,10 +77,10 @@ pub(crate) struct Args {
     /// view as in Python: '::2, ..., .field'.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
-    /// Lend only elements of this type: float32, <f4, >i2, uint8, …
+    /// Lend only elements of this dtype: float32, <f4, >i2, uint8, …
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
-    /// Lend only elements that are contiguous in this order: C (rows) or F (columns).
+    /// Lend only elements that are contiguous in this order: C (row-major) or F (column-major).
     #[arg(long, value_enum)]
     order: Option<Letter>,
     /// Whether to copy the elements to shared memory.
@@ -96,10 +97,10 @@ pub(crate) struct Args {
 /// An order as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Letter {
-    /// Rows.
+    /// Row-major.
     #[value(name = "C")]
     C,
-    /// Columns.
+    /// Column-major.
     #[value(name = "F")]
     F,
 }
@@ -143,7 +144,7 @@ impl Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.writable && args.copy != Copying::Never {
-        let text = "what is written to a copy does not reach FILE: give either --writable or --copy";
+        let text = "writes to a copy do not reach FILE; give either --writable or --copy";
         return Err(Failure::new(text).with_status(status::USAGE));
     }
     let opened = Opened::open(&args.target, args.writable)?;
@@ -182,15 +183,20 @@ fn nbytes_to_copy(view: &DArray, request: &Request) -> usize {
 }
 
 fn refused(opened: &Opened, refusal: &Refusal) -> Failure {
-    let permit = if refusal.would_copy().is_some() { ", which --copy if-needed permits" } else { "" };
-    Failure::new(format_args!("{}: not lent: {refusal}{permit}", opened.path.display()))
+    let path = terminal::path(&opened.path);
+    match refusal.would_copy() {
+        Some(_) => {
+            Failure::new(format_args!("{path}: not lent: {}, which --copy if-needed permits", refusal.fact()))
+        }
+        None => Failure::new(format_args!("{path}: not lent: {}", refusal.in_words(words))),
+    }
 }
 
 fn report_copy(exported: &Exported) {
     let nbytes = exported.copied_nbytes();
     match exported.copied_because() {
-        Some(refusal) => out::note(&format!("copied {nbytes} bytes because {}", refusal.reason())),
-        None if nbytes > 0 => out::note(&format!("copied {nbytes} bytes because --copy always asks for it")),
+        Some(refusal) => out::note(&format!("copied {nbytes} bytes because {}", refusal.reason().fact())),
+        None if nbytes > 0 => out::note(&format!("copied {nbytes} bytes because of --copy always")),
         None => {}
     }
 }

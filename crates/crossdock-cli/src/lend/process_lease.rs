@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use crossdock::bindings::system_text;
 use crossdock::exchange::protocol::shm::Exported;
 
 use crate::failure::{Failure, Result};
@@ -18,8 +19,12 @@ pub(crate) struct ProcessLease<'a> {
 impl<'a> ProcessLease<'a> {
     /// Duplicates the descriptor.
     pub(crate) fn new(exported: &'a Exported) -> Result<Self> {
-        let inherited = rustix::io::dup(exported.fd())
-            .map_err(|error| Failure::new(format_args!("the descriptor could not be duplicated: {error}")))?;
+        let inherited = rustix::io::dup(exported.fd()).map_err(|error| {
+            Failure::new(format_args!(
+                "the descriptor could not be duplicated: {}",
+                system_text(&error.into())
+            ))
+        })?;
         Ok(Self { exported, inherited })
     }
 

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
+use crossdock::bindings::system_text;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
@@ -26,8 +27,14 @@ static PENDING: AtomicU64 = AtomicU64::new(0);
 /// Catches these four signals, so that they do not end this process. An ignored signal stays
 /// ignored, also in the command; a caught signal has its default effect there.
 pub(super) fn catch() -> Result<()> {
-    let told =
-        |signal| move |error| Failure::new(format_args!("signal {signal} could not be caught: {error}"));
+    let told = |signal| {
+        move |error: std::io::Error| {
+            Failure::new(format_args!(
+                "a handler for signal {signal} could not be installed: {}",
+                system_text(&error)
+            ))
+        }
+    };
     for signal in [SIGINT, SIGQUIT].into_iter().filter(|&signal| !is_ignored(signal)) {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(told(signal))?;
     }

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
+use crossdock::bindings::system_text;
+
 use crate::failure::{Failure, Result};
 use crossdock::DArray;
 use crossdock::bindings::dialect::dlpack::from_dlpack;
@@ -14,6 +16,7 @@ use crossdock::exchange::protocol::dlpack::{ExportOptions, export_versioned};
 use crossdock::memory::copied_bytes;
 use crossdock::view::Refusal;
 
+use crate::terminal;
 use crate::tour::measure::median_ns;
 use crate::tour::report::{Handover, Outcome};
 
@@ -76,8 +79,7 @@ impl Consumer {
 
 /// The reason of a refusal, without the offer, which the table shows.
 fn brief(refusal: &Refusal) -> String {
-    let text = refusal.to_string();
-    text.split("; on offer").next().unwrap_or(&text).to_owned()
+    refusal.reason().fact().to_string()
 }
 
 fn lend(
@@ -102,9 +104,7 @@ fn lend(
     let refused = unsafe { consume(tensor, &mut report, c_int::from(want_checksum)) };
     match refused {
         0 => Ok(report),
-        what => {
-            Err(Failure::new(format_args!("the C consumer did not understand the tensor (answer {what})")))
-        }
+        what => Err(Failure::new(format_args!("the C consumer rejected the tensor with code {what}"))),
     }
 }
 
@@ -118,7 +118,8 @@ fn build() -> Result<Consume> {
 }
 
 fn build_in(folder: &Path) -> Result<Consume> {
-    let io = |error: io::Error| Failure::new(format_args!("{}: {error}", folder.display()));
+    let io =
+        |error: io::Error| Failure::new(format_args!("{}: {}", terminal::path(folder), system_text(&error)));
     let (source, library) = (folder.join("consumer.c"), folder.join("consumer.so"));
     fs::create_dir(folder).map_err(io)?;
     fs::write(&source, SOURCE).map_err(io)?;
@@ -130,7 +131,7 @@ fn build_in(folder: &Path) -> Result<Consume> {
         .stderr(Stdio::null())
         .status()
         .map_err(|error| {
-            Failure::new(format_args!("there is no C compiler, `cc`, on this machine ({error})"))
+            Failure::new(format_args!("the C compiler `cc` could not be run: {}", system_text(&error)))
         })?;
     if !status.success() {
         return Err(Failure::new("`cc` could not compile the consumer"));

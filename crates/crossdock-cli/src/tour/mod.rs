@@ -36,21 +36,21 @@ pub(crate) use crate::tour::process::{CHILD, run_child};
 
 const EXAMPLES: &str = "\
 Examples:
-  crossdock tour                                (a photograph that comes with the program)
+  crossdock tour                                (a photograph that is part of the program)
   crossdock tour trades.npy
   crossdock tour 'trades.npy:::2, .price'       (every second record, one field)
-  crossdock tour --place cuda:0                 (the same on a device, by the protocols that carry one)
+  crossdock tour --place cuda:0                 (the same on a device, through the protocols for devices)
   crossdock tour --json | jq '.handovers[].ns'";
 
 /// Export one array to every built-in consumer, and show that nothing was copied.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// An array file and, after a colon, a view of it; by default, a photograph that comes with the
+    /// An array file and, after a colon, a view of it; by default, a photograph that is part of the
     /// program.
     #[arg(value_name = "FILE[:EXPR]")]
     target: Option<OsString>,
-    /// Copy the array to a device first, and export it there: cuda:0, opencl:0, ...
+    /// Copy the array to a device first, and export it there: cuda:0, opencl:0, …
     #[arg(long)]
     place: Option<Place>,
     /// Print JSON instead of the table.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crossdock::bindings::system_text;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
@@ -20,7 +21,7 @@ impl Pages {
     /// Looks up an address of this process in `/proc/self/maps`; `None` if nothing is mapped there.
     pub(super) fn at(address: u64) -> Result<Option<Self>> {
         let maps = fs::read_to_string("/proc/self/maps")
-            .map_err(|error| Failure::new(format_args!("/proc/self/maps: {error}")))?;
+            .map_err(|error| Failure::new(format_args!("/proc/self/maps: {}", system_text(&error))))?;
         Ok(find(&maps, address))
     }
 }

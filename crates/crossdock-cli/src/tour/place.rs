@@ -89,15 +89,15 @@ impl Stay {
         if sum == expected {
             return Ok(());
         }
-        let text =
-            format_args!("{name}: the bytes add up to {expected}, and to {sum} after the device copied them");
+        let text = format_args!(
+            "{name}: the checksum is {expected}, but {sum} after the device copied the elements"
+        );
         Err(crate::failure::Failure::new(text))
     }
 }
 
 fn declined(refusal: &Refusal) -> Outcome {
-    let text = refusal.to_string();
-    Outcome::Declined(text.split("; on offer").next().unwrap_or(&text).to_owned())
+    Outcome::Declined(refusal.reason().fact().to_string())
 }
 
 /// Exports a DLPack struct, and imports it again.
@@ -131,18 +131,20 @@ fn arrow(stay: &Stay, array: &DArray) -> Result<Outcome> {
 /// The same bytes mapped for the CPU, if the device supports it.
 fn mapped(stay: &Stay, array: &DArray) -> Result<Outcome> {
     if array.map_to(&stay.host)?.is_none() {
-        let text = format!("the processor cannot reach the memory of {}", stay.device.place());
+        let text = format!("memory on {} is not accessible from the CPU", stay.device.place());
         return Ok(Outcome::Declined(text));
     }
     stay.taken(|| {
-        Ok(array.map_to(&stay.host)?.ok_or_else(|| Error::device("it could be mapped a moment ago"))?)
+        Ok(array
+            .map_to(&stay.host)?
+            .ok_or_else(|| Error::device("the memory could be mapped before, but not again"))?)
     })
 }
 
 /// The refusal of a view for the CPU, which cannot address the memory.
 fn memory_view(_: &Stay, array: &DArray) -> Result<Outcome> {
     match crossdock::view(array, Request::pin()) {
-        Ok(view) => Ok(Outcome::Declined(format!("it was given: {view:?}"))),
+        Ok(view) => Ok(Outcome::Declined(format!("it was granted: {view:?}"))),
         Err(refusal) => Ok(declined(&refusal)),
     }
 }

@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crossdock::DArray;
 use crossdock::bindings::dialect::{pep3118, typestr};
+use crossdock::bindings::system_text;
 use crossdock::element::{DType, ScalarKind};
 use crossdock::exchange::protocol::shm;
 use crossdock::memory::copied_bytes;
@@ -31,8 +32,9 @@ pub(crate) const CHILD: &str = "tour-child";
 
 /// Lends to a child of this program.
 pub(super) fn child(array: &DArray) -> Result<Outcome> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::new(format_args!("this program's own file is unknown: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::new(format_args!("the path of this program could not be read: {}", system_text(&error)))
+    })?;
     let mut command = Command::new(program);
     command.arg(CHILD);
     lend_to(command, array)
@@ -41,7 +43,7 @@ pub(super) fn child(array: &DArray) -> Result<Outcome> {
 /// Lends to the system's Python.
 pub(super) fn python(array: &DArray) -> Result<Outcome> {
     if array.is_empty() {
-        return Ok(Outcome::Declined("Python's mmap maps no empty file".to_owned()));
+        return Ok(Outcome::Declined("Python's mmap cannot map 0 bytes".to_owned()));
     }
     let mut command = Command::new("python3");
     command.args(["-c", PYTHON]);
@@ -69,7 +71,7 @@ fn dtype_of(format: &str, lent: &DType) -> Option<String> {
 fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
     let exported = match shm::export(array, &Request::pin()) {
         Ok(exported) => exported,
-        Err(refusal) => return Ok(Outcome::Declined(refusal.to_string())),
+        Err(refusal) => return Ok(Outcome::Declined(refusal.fact().to_string())),
     };
     let lease = ProcessLease::new(&exported)?;
     command.envs(lease.environment()?);
@@ -78,20 +80,24 @@ fn lend_to(mut command: Command, array: &DArray) -> Result<Outcome> {
     let answer = match command.output() {
         Ok(answer) => answer,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Outcome::Declined(format!("there is no {name} on this machine")));
+            return Ok(Outcome::Declined(format!("{name} is not installed")));
         }
         Err(error) if error.kind() == io::ErrorKind::ArgumentListTooLong => {
-            let why = "the description of so many fields is more than the system passes in an environment";
+            let why = "the description of so many fields is larger than the system permits in an environment";
             return Ok(Outcome::Declined(why.to_owned()));
         }
-        Err(error) => return Err(Failure::new(format_args!("{name} could not be run: {error}"))),
+        Err(error) => {
+            return Err(Failure::new(format_args!("{name} could not be run: {}", system_text(&error))));
+        }
     };
     if !answer.status.success() {
         let words = String::from_utf8_lossy(&answer.stderr);
-        return Err(Failure::new(format_args!("{name} ended with {}: {}", answer.status, words.trim())));
+        // The last line of a traceback says what went wrong.
+        let last = words.trim().lines().next_back().unwrap_or("without a message");
+        return Err(Failure::new(format_args!("{name} failed with {}: {}", answer.status, last.trim())));
     }
     let handover = serde_json::from_slice(&answer.stdout)
-        .map_err(|error| Failure::new(format_args!("{name} answered something else than JSON: {error}")))?;
+        .map_err(|error| Failure::new(format_args!("{name} did not print JSON: {error}")))?;
     Ok(Outcome::Took(handover))
 }
 
@@ -109,17 +115,18 @@ struct ReceivedArray {
 /// The child: opens the inherited descriptor, and reports what it sees.
 pub(crate) fn run_child() -> Result<ExitCode> {
     let text = std::env::var("CROSSDOCK_ARRAY")
-        .map_err(|_| Failure::new("CROSSDOCK_ARRAY is not set: this is a part of `crossdock tour`"))?;
+        .map_err(|_| Failure::new("CROSSDOCK_ARRAY is not set; `crossdock tour` runs this command"))?;
     let lent: ReceivedArray = serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format_args!("CROSSDOCK_ARRAY is not as expected: {error}")))?;
+        .map_err(|error| Failure::new(format_args!("CROSSDOCK_ARRAY is invalid: {error}")))?;
     let dtype: DType = match &lent.descr {
         Some(literal) => typestr::parse(literal)?,
         None => lent.dtype.parse()?,
     };
     let description = shm::Description::new(dtype, &lent.shape, &lent.strides, lent.offset, false)?;
     let open = || -> Result<DArray> {
-        let fd = std::fs::File::open(format!("/proc/self/fd/{}", lent.fd))
-            .map_err(|error| Failure::new(format_args!("descriptor {}: {error}", lent.fd)))?;
+        let fd = std::fs::File::open(format!("/proc/self/fd/{}", lent.fd)).map_err(|error| {
+            Failure::new(format_args!("descriptor {} could not be opened: {}", lent.fd, system_text(&error)))
+        })?;
         Ok(shm::import(fd.into(), &description)?)
     };
     let ns = median_ns(open)?;

@@ -8,17 +8,19 @@ use crossdock::DArray;
 use crossdock::ledger;
 use serde::{Deserialize, Serialize};
 
+use crate::terminal;
 use crate::terminal::shown;
 use crate::tour::pages::Pages;
 use crate::tour::sharing::Account;
 
 /// Explains the rows of other processes.
 const ELSEWHERE: &str = "\
-Every consumer's elements were compared with those lent, in order, and its address with the one lent. Another process has an
-address of its own for the same bytes of the same file; its hand-over is the time of mapping the descriptor alone, measured
-there. – is what a consumer has no means to measure: python3's standard library has no views with strides.\n";
+The elements that each consumer saw were compared with those lent, in order, and so was the address of element 0. Another
+process maps the same bytes of the same file at its own address, and measures how long mapping the descriptor takes.
+– marks what a consumer cannot measure: python3's standard library has no views with strides.\n";
 /// Explains the sums on a device.
-const ON_A_DEVICE: &str = "What was handed over is copied back to be summed, behind the clock; the copies beside are the device's.\n";
+const ON_A_DEVICE: &str = "Each consumer's array was copied back to compare its elements, outside of the measured time; `a copy` \
+    is the device's.\n";
 
 /// What a consumer did with an array.
 pub(crate) enum Outcome {
@@ -52,13 +54,13 @@ impl Handover {
         if let Some(shape) = &self.shape
             && shape != array.shape()
         {
-            let text = format!("shape {:?} was lent, and {shape:?} arrived", array.shape());
+            let text = format!("shape {:?} was lent, but the consumer saw {shape:?}", array.shape());
             return Err(Failure::new(text));
         }
         if let Some(dtype) = &self.dtype
             && *dtype != array.dtype().to_string()
         {
-            let text = format!("elements of {} were lent, and {dtype} arrived", array.dtype());
+            let text = format!("elements of {} were lent, but the consumer saw {dtype}", array.dtype());
             return Err(Failure::new(text));
         }
         if let Some(strides) = &self.strides {
@@ -67,12 +69,16 @@ impl Handover {
             let means = |axis: usize| array.shape()[axis] > 1 && !array.is_empty();
             let differs = |axis| means(axis) && strides.get(axis) != array.strides().get(axis);
             if (0..array.rank()).any(differs) {
-                let text = format!("strides {:?} were lent, and {strides:?} arrived", array.strides());
+                let text =
+                    format!("strides {:?} were lent, but the consumer saw {strides:?}", array.strides());
                 return Err(Failure::new(text));
             }
         }
         if self.checksum != checksum {
-            let text = format!("the checksum lent is {checksum}, the one that arrived {}", self.checksum);
+            let text = format!(
+                "the checksum of the lent elements is {checksum}, but the consumer's is {}",
+                self.checksum
+            );
             return Err(Failure::new(text));
         }
         self.check_address(array)
@@ -89,12 +95,12 @@ impl Handover {
         match &self.pages {
             None if self.address == lent => Ok(()),
             None => Err(Failure::new(format_args!(
-                "element 0 was lent at {lent:#x}, and arrived at {:#x}",
+                "element 0 was lent at {lent:#x}, but the consumer saw it at {:#x}",
                 self.address
             ))),
             Some(pages) => match Pages::at(lent)? {
                 Some(own) if own == *pages => Ok(()),
-                own => Err(Failure::new(format_args!("{own:?} was lent, and {pages:?} arrived"))),
+                own => Err(Failure::new(format_args!("{own:?} was lent, but the consumer saw {pages:?}"))),
             },
         }
     }
@@ -149,7 +155,7 @@ pub(crate) struct Moved {
 impl TourReport {
     pub(crate) fn new(file: &Path, array: &DArray) -> Self {
         Self {
-            file: file.display().to_string(),
+            file: terminal::path(file),
             dtype: array.dtype().to_string(),
             shape: array.shape().to_vec(),
             strides: array.strides().to_vec(),
@@ -208,11 +214,12 @@ impl TourReport {
             return Err(Failure::new(text));
         }
         if self.handovers.is_empty() {
-            return Err(Failure::new("no consumer took the array"));
+            return Err(Failure::new("no consumer accepted the array"));
         }
         if let Some(entry) = alive.first() {
             let text = format!(
-                "{} allocations are alive after everything was dropped, the first of {} bytes of {} at {:#x}, with {} handles{}",
+                "{} allocations are still alive after everything was dropped; the first has {} bytes of {} \
+                at {:#x}, with {} handles{}",
                 alive.len(),
                 entry.nbytes,
                 entry.backing,
@@ -237,7 +244,7 @@ impl TourReport {
         );
         if let Some(Moved { place, device, nbytes, ns }) = &self.moved {
             text +=
-                &format!("copied to {place}, {device}: {nbytes} bytes, on purpose, in {}\n", duration(*ns));
+                &format!("copied to {place}, {device}: {nbytes} bytes in {}, as requested\n", duration(*ns));
         }
         text += &format!("\n{}\n", self.table());
         text += match &self.moved {
@@ -253,8 +260,8 @@ impl TourReport {
         let copied: Vec<u64> = self.handovers.iter().filter_map(|row| row.handover.bytes_copied).collect();
         text.truncate(text.trim_end().len());
         text + &format!(
-            "\n\n{} hand-overs; {} of them counted what they copied: {} bytes. \
-             {} allocations alive after everything was dropped.\n",
+            "\n\n{} exports; {} of them counted copied bytes: {} in all. {} allocations are alive after \
+            everything was dropped.\n",
             self.handovers.len(),
             copied.len(),
             copied.iter().sum::<u64>(),

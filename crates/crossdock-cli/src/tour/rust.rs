@@ -42,7 +42,7 @@ macro_rules! typed {
                     return dispatch_rank::<$ty>(array, consumer);
                 }
             )*
-            Ok(Outcome::Declined(format!("no Rust number is {}", array.dtype())))
+            Ok(Outcome::Declined(format!("Rust has no number type for {}", array.dtype())))
         }
     };
 }
@@ -59,7 +59,9 @@ fn dispatch_rank<T: Bytes>(array: &DArray, consumer: &impl Typed) -> Result<Outc
         4 => consumer.take::<T, 4>(array),
         5 => consumer.take::<T, 5>(array),
         6 => consumer.take::<T, 6>(array),
-        rank => Ok(Outcome::Declined(format!("this consumer goes up to rank 6, not {rank}"))),
+        rank => {
+            Ok(Outcome::Declined(format!("this consumer supports at most rank 6; the array has rank {rank}")))
+        }
     }
 }
 

@@ -4,8 +4,11 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crossdock::bindings::system_text;
+
 use crate::failure::{Failure, Result};
 use crate::open::Opened;
+use crate::terminal;
 
 /// A rocket launch, 427 × 640 pixels of 3 bytes (public domain; `data/README.md` names the source).
 static PHOTOGRAPH: &[u8] = include_bytes!("../../../../data/rocket.npy");
@@ -34,7 +37,11 @@ impl Unpacked {
         match file.and_then(|mut file| file.write_all(PHOTOGRAPH)) {
             Ok(()) => Ok(Self(path)),
             Err(error) => {
-                let text = format_args!("{}: the photograph could not be unpacked: {error}", path.display());
+                let text = format_args!(
+                    "{}: the photograph could not be written: {}",
+                    terminal::path(&path),
+                    system_text(&error)
+                );
                 Err(Failure::new(text))
             }
         }

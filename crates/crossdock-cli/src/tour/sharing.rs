@@ -54,7 +54,7 @@ impl Account {
         self.seen_by_pin = observer.get(&first)?.to_string();
         if [&self.seen_by_share, &self.seen_by_pin] != [&self.written; 2] {
             return Err(Failure::new(format_args!(
-                "{} was written, but the others see {} and {}",
+                "{} was written, but the Share and Pin holders see {} and {}",
                 self.written, self.seen_by_share, self.seen_by_pin
             )));
         }
@@ -66,19 +66,20 @@ impl Account {
     /// The events in sentences.
     pub(crate) fn lines(&self) -> Vec<String> {
         if self.sample_nbytes == 0 {
-            return vec!["The array has no bytes, so there is nothing to share.".to_owned()];
+            return vec!["The array has 0 bytes, so there is nothing to share.".to_owned()];
         }
         vec![
             format!(
-                "Shared: a corner of the array, {} bytes, copied into shared memory on purpose, and lent to three holders.",
+                "Shared: {} bytes from a corner of the array, copied into shared memory and lent to three \
+                holders.",
                 self.sample_nbytes
             ),
             format!(
-                "  one writes {} over {}; the Share holder sees {}, the Pin holder {}",
+                "  one Share holder writes {} over {}; the other one sees {}, the Pin holder {}",
                 self.written, self.before, self.seen_by_share, self.seen_by_pin
             ),
-            format!("  Read asked for meanwhile: {}", self.read_refused),
-            format!("  Write asked for meanwhile: {}", self.write_refused),
+            format!("  a Read request meanwhile: {}", self.read_refused),
+            format!("  a Write request meanwhile: {}", self.write_refused),
         ]
     }
 }
@@ -98,10 +99,9 @@ fn other_value(view: &MemoryView, first: &[usize], last: &[usize]) -> Result<Val
 
 fn refusal(sample: &DArray, request: Request) -> Result<String> {
     match crossdock::view(sample, request) {
-        Ok(view) => Err(Failure::new(format_args!("beside Share holders, this was given: {view:?}"))),
-        Err(refusal) => {
-            let text = refusal.to_string();
-            Ok(text.split("; on offer").next().unwrap_or(&text).to_owned())
+        Ok(view) => {
+            Err(Failure::new(format_args!("this was granted beside holders of share leases: {view:?}")))
         }
+        Err(refusal) => Ok(refusal.reason().fact().to_string()),
     }
 }

@@ -65,7 +65,9 @@ fn a_device_is_measured_by_its_copies_and_by_works_beside_its_own() {
         assert!(work["all_threads"].is_null());
     }
     let drawn = answer(&run([&TINY[..], &["--place", "opencl:0"]].concat()));
-    for words in ["opencl:0: ", "host to device copy of", "how near to its own copy", "# by the device"] {
+    for words in
+        ["opencl:0: ", "host to device copy of", "speed as a share of the device's own copy", "# the device"]
+    {
         assert!(drawn.contains(words), "{words:?} is missing in\n{drawn}");
     }
 }
@@ -73,10 +75,10 @@ fn a_device_is_measured_by_its_copies_and_by_works_beside_its_own() {
 #[test]
 fn a_place_that_is_not_there_is_named() {
     for (place, status, words) in [
-        ("gpu", 2, "`gpu` is no place"),
+        ("gpu", 2, "`gpu` is not a place"),
         ("cuda:77", 1, "CUDA"),
         ("opencl:77", 1, "opencl:77"),
-        ("metal:0", 1, "no devices of the kind metal"),
+        ("metal:0", 1, "no driver for devices of kind metal"),
     ] {
         let said = refusal(&run(["bench", "--place", place]), status);
         assert!(said.contains(words), "{place}: {said}");

@@ -104,6 +104,7 @@ pub(crate) fn refusal(output: &Output, status: i32) -> String {
     assert_eq!(stdout(output), "", "{said}");
     assert!(said.starts_with("crossdock: ") && said.ends_with('\n') && said.lines().count() == 1, "{said:?}");
     assert!(!said.contains("panicked") && !said.contains("unwrap"), "{said}");
+    assert!(!said.contains("(os error"), "{said}");
     said
 }
 

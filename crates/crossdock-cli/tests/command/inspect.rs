@@ -23,11 +23,11 @@ fn the_photograph_is_told_in_full() {
         "  dtype      uint8",
         "  shape      427 x 640 x 3",
         "  strides    1920 B, 3 B, 1 B",
-        "  order      C: row-major, without gaps",
+        "  order      C (row-major), contiguous",
         "  size       819840 elements of 1 B: 819840 B (800.62 KiB)",
-        "  place      cpu, file map, read-only, aliased: others may write it",
+        "  place      cpu, file map, read-only, aliased (other processes may write it)",
         "  axis 0 > 427 x 1920 B  |########################|  no gap",
-        "  all of it is one run of 819840 B without gaps",
+        "  contiguous: 819840 B without gaps",
         &format!("  all      0  255  {mean:.4}"),
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is missing in\n{text}");
@@ -90,16 +90,18 @@ fn records_are_told_field_by_field() {
 fn orders_and_alignment_are_told() {
     let folder = Folder::new("inspect-orders");
     let columns = folder.file("f.npy", npy("'<i4'", true, "(2, 3)", &[0; 24]));
-    assert!(inspect(columns.to_str().unwrap(), &[]).contains("order      F: column-major, without gaps"));
+    assert!(inspect(columns.to_str().unwrap(), &[]).contains("order      F (column-major), contiguous"));
     let line = folder.file("l.npy", npy("'<i4'", false, "(6,)", &[0; 24]));
-    assert!(inspect(line.to_str().unwrap(), &[]).contains("order      both C and F"));
+    assert!(
+        inspect(line.to_str().unwrap(), &[]).contains("order      both C (row-major) and F (column-major)")
+    );
     let packed = folder.file("p.npy", npy("[('a', '|u1'), ('b', '<i4')]", false, "(2,)", &[0; 10]));
     let field = as_json(&target(&packed, ".b"), &[]);
     assert_eq!((&field["offset"], &field["is_aligned"]), (&json!(129), &json!(false)));
     let single = folder.file("s.npy", npy("'<f8'", false, "()", &3.5f64.to_le_bytes()));
-    assert!(inspect(single.to_str().unwrap(), &[]).contains("none: a single element"));
+    assert!(inspect(single.to_str().unwrap(), &[]).contains("(), a single element"));
     let empty = folder.file("e.npy", npy("'<f8'", false, "(0, 3)", &[]));
-    assert!(inspect(empty.to_str().unwrap(), &[]).contains("no elements of 8 B, hence no bytes"));
+    assert!(inspect(empty.to_str().unwrap(), &[]).contains("no elements (of 8 B each)"));
 }
 
 #[test]

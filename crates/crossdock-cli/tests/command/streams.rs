@@ -31,7 +31,8 @@ fn a_full_disk_is_a_failure() {
     let output = crossdock(["inspect"]).arg(data("rocket.npy")).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        String::from_utf8_lossy(&output.stderr).starts_with("crossdock: the answer could not be written")
+        String::from_utf8_lossy(&output.stderr)
+            .starts_with("crossdock: standard output could not be written")
     );
 }
 
@@ -105,11 +106,11 @@ fn what_takes_long_is_told_on_a_terminal_and_erased_in_the_end() {
 fn the_tour_tells_its_steps_on_a_terminal() {
     let file = data("elevation.npy");
     let arguments = ["tour", file.to_str().unwrap()];
-    assert!(answer(&run(arguments)).contains("counted what they copied: 0 bytes"));
+    assert!(answer(&run(arguments)).contains("counted copied bytes: 0 in all"));
     let shown = on_terminal(&arguments, &[]);
     let (progress, rest) = shown.rsplit_once(ERASE).unwrap_or_else(|| panic!("{shown:?}"));
     assert!(progress.contains("of 28 steps done: whole to "), "{shown:?}");
-    assert!(!rest.contains("steps done") && rest.contains("what they copied: 0 bytes"), "{shown:?}");
+    assert!(!rest.contains("steps done") && rest.contains("counted copied bytes: 0 in all"), "{shown:?}");
 }
 
 #[test]

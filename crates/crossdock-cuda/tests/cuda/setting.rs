@@ -90,7 +90,7 @@ pub(crate) fn alone() -> Test<RwLockWriteGuard<'static, ()>> {
         || device::usage().into_iter().find(|(_, place, usage)| is_cuda(*place) && usage.live_count > 0);
     let hangs = Instant::now() + Duration::from_secs(30);
     while let Some(left) = left() {
-        assert!(Instant::now() < hangs, "somebody keeps {left:?}");
+        assert!(Instant::now() < hangs, "{left:?} has a holder");
         std::thread::yield_now();
     }
     test

@@ -73,7 +73,7 @@ fn another(name: &str) -> Scratch {
 fn without_a_library_everything_says_that_there_is_no_driver() {
     alone("loading::without_a_library_everything_says_that_there_is_no_driver", || {
         set_driver(Path::new("/nowhere/libcuda.so.1"));
-        assert_refused("there is no CUDA driver: /nowhere/libcuda.so.1", Error::is_unsupported);
+        assert_refused("no CUDA driver: /nowhere/libcuda.so.1", Error::is_unsupported);
         let text = Scratch::new("text.so");
         fs::write(text.path(), "no library").unwrap();
         set_driver(text.path());

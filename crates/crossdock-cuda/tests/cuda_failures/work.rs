@@ -26,7 +26,7 @@ fn work_that_fails_is_told_to_everyone_who_asks_and_gives_its_leases_back() {
         for _ in 0..2 {
             let error = event.wait().unwrap_err();
             assert!(error.is_device() && error.to_string().contains("failed with error 700"), "{error}");
-            assert!(back.read().unwrap_err().is_device(), "nobody reads what was not written");
+            assert!(back.read().unwrap_err().is_device(), "bytes that were not written cannot be read");
         }
         assert!(matches!(event.poll(), Some(Err(_))));
         drop(there.device_lease(LeaseKind::Write).expect("the leases have been given back"));

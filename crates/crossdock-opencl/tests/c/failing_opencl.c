@@ -1,7 +1,5 @@
-/*
- * A loader of OpenCL that passes each call on to the system's, and fails on demand. It stands in for what no driver does when asked to:
- * functions that fail, releases among them, and commands that end badly.
- */
+/* An OpenCL loader that forwards each call to the system's, and fails on request: functions (also releases) return
+ * errors, and commands end with an error. No driver does this on request. */
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -27,7 +25,7 @@ void fail_next(const char *function, int32_t error)
     pthread_mutex_unlock(&lock);
 }
 
-/* Until told otherwise, all commands have this status, unless it is 0. */
+/* Until it is changed, all commands have this status, unless it is 0. */
 void end_commands_with(int32_t status)
 {
     pthread_mutex_lock(&lock);
@@ -35,7 +33,7 @@ void end_commands_with(int32_t status)
     pthread_mutex_unlock(&lock);
 }
 
-/* How many calls have failed so far. */
+/* The number of calls that failed so far. */
 unsigned failures(void)
 {
     pthread_mutex_lock(&lock);
@@ -95,7 +93,7 @@ static void *of_the_system(const char *function)
 
 #define CALL(function, count) ((word(*)(D##count))of_the_system(#function))(A##count)
 
-/* What returns its error. */
+/* Functions that return their error. */
 #define RETURNS(function, count)              \
     word function(D##count)                   \
     {                                         \
@@ -103,7 +101,7 @@ static void *of_the_system(const char *function)
         return error ? error : CALL(function, count); \
     }
 
-/* What returns an object, or nothing, and its error through its last parameter. */
+/* Functions that return an object or null, and the error through the last parameter. */
 #define MAKES(function, count, last)          \
     word function(D##count)                   \
     {                                         \

@@ -38,7 +38,7 @@ fn the_devices_memory_is_the_hosts_without_a_copy_and_shows_what_either_writes()
     assert_eq!(mapped.pin().unwrap().to_vec(), numbers(5000)[3..]);
     assert!(
         there.device_lease(LeaseKind::Read).unwrap_err().is_conflict(),
-        "nobody may rely on constancy meanwhile"
+        "a read lease is refused meanwhile"
     );
     Buffer::from_vec(vec![0x11u8; 5000]).unwrap().copy_into(&there).unwrap();
     assert_eq!(mapped.pin().unwrap().to_vec(), [0x11; 4997]);

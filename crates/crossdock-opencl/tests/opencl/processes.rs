@@ -37,7 +37,7 @@ fn child() {
         "tell what is missing" => tell_what_is_missing(),
         "end with work under way" => end_with_work_under_way(),
         "fork" => a_child_is_refused(),
-        task => panic!("nobody knows how to {task}"),
+        task => panic!("unknown task: {task}"),
     }
     println!("the task is done");
 }

@@ -137,7 +137,7 @@ fn queues_are_waited_for_by_their_handles() {
     unsafe { asked.order(&array, LeaseKind::Share) }.unwrap();
     let lent = dlpack::export_versioned(&array, &ExportOptions::new().ordered()).unwrap();
     let reached = theirs.record().unwrap();
-    assert!(!reached.is_done(), "nobody has waited");
+    assert!(!reached.is_done(), "no thread has waited");
     drop(gate);
     reached.wait().unwrap();
     assert!(array.buffer().unwrap().0.events().unwrap().iter().all(|(event, _)| event.is_done()));

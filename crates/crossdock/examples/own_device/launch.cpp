@@ -1,4 +1,4 @@
-/* Runs a kernel: all items of a group on one thread. An item that stops at a barrier is a fiber, which goes on when all have come. */
+/* Runs a kernel, with all items of a group on one thread. Each item is a fiber, which stops at a barrier until all items have reached it. */
 
 #include <stdlib.h>
 #include <ucontext.h>
@@ -28,7 +28,7 @@ extern "C" void launch(Kernel kernel, u8 *to, const u8 *from, u32 *refused, cons
     for (group = 0; group < groups; group += 1) {
         ended = 0;
         for (item = 0; item < ITEMS; item += 1) {
-            if (item > 0 && ended == item) { /* No item has stopped, and none will. */
+            if (item > 0 && ended == item) { /* The first item reached no barrier, so none does. */
                 run(); continue;
             }
             getcontext(&fibers[item]);

@@ -1,5 +1,5 @@
-//! A device of its own: memory that the processor does not address, and an engine that compiles the
-//! kernels with the machine's C++ compiler, as a driver's compiler would.
+//! A complete device: memory that the CPU does not address, and an engine that compiles the kernels
+//! with the machine's C++ compiler, as a driver's compiler would.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,10 +20,10 @@ use crossdock::layout::Order;
 use crossdock::memory::{Birth, DeviceKind, Place};
 use crossdock::{Array, DArray, Error, Result};
 
-/// A number that no other kind has.
+/// An unused number.
 pub(crate) const KIND: DeviceKind = DeviceKind(7007);
 
-/// The devices have the numbers below this.
+/// The ordinals are below this number.
 const DEVICES: i32 = 2;
 
 // 1. The driver: which kinds it serves, and how their devices are opened.
@@ -47,7 +47,7 @@ impl Driver for OwnDriver {
     }
 }
 
-// 2. The device. It has no streams: it works while the caller waits.
+// 2. The device. It has no streams: calls return when their work is done.
 
 #[derive(Debug)]
 struct OwnDevice(Arc<OwnMemory>);
@@ -66,8 +66,8 @@ impl Device for OwnDevice {
     }
 }
 
-// 3. Its memory: blocks that only the device knows. The library reserves addresses for them, at
-//    which the processor faults.
+// 3. Its memory: blocks that only the device can access. The library reserves addresses for them,
+//    at which the CPU faults.
 
 #[derive(Debug)]
 struct OwnMemory {
@@ -76,9 +76,9 @@ struct OwnMemory {
     engine: Arc<Compiled>,
 }
 
-/// Where the device finds the bytes of a lease: host memory at its address, memory of this manager
-/// in its block. The place does not tell: a device that was opened again has another manager, to
-/// which the objects of the first mean nothing.
+/// The bytes of a lease: host memory at its address, this manager's memory in its block. Compares
+/// managers, since a device that was opened again has the same place but another manager, for which
+/// the objects of the first are invalid.
 fn bytes_of(lease: &DeviceLease, own: *const dyn MemoryManager) -> Result<*mut u8> {
     if lease.place().is_host() {
         return Ok(lease.address());
@@ -99,7 +99,7 @@ impl MemoryManager for OwnMemory {
         let mut block = Vec::<u128>::new();
         let len = nbytes.div_ceil(16).max(1);
         block.try_reserve_exact(len).map_err(|_| Error::out_of_memory(nbytes, 16))?;
-        // Memory that there is not must not raise the peak: charged when it has been reserved.
+        // Charged after the reservation, so that a failed one does not raise the peak.
         let charge = Meter::charge(&self.meter, nbytes)?;
         block.resize(len, 0);
         let object = block.as_mut_ptr().cast::<c_void>();
@@ -108,8 +108,8 @@ impl MemoryManager for OwnMemory {
             drop(block);
             Ok(())
         };
-        // SAFETY: the block has `nbytes` bytes, which nothing else knows, and goes with the
-        // release.
+        // SAFETY: the block has `nbytes` bytes, which only this buffer accesses, and the release
+        // frees it.
         unsafe { device::adopt_own(self, region, charge, release) }
     }
 
@@ -169,7 +169,7 @@ impl Compiled {
             let mut compiler = Command::new("c++");
             compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
             run(&mut compiler)?;
-            // SAFETY: the library was just made of the kernels, and does nothing when it is loaded.
+            // SAFETY: the library contains only the kernels, and runs no code when it is loaded.
             unsafe { libloading::Library::new(&library) }.map_err(io::Error::other)
         };
         let loaded = compiled();
@@ -184,7 +184,7 @@ impl Compiled {
         }
     }
 
-    /// The function that runs a kernel, and the kernel.
+    /// The launcher, and the address of the kernel.
     fn kernel(&self, kernel: Kernel) -> Result<(Launch, *const c_void)> {
         let mut programs = self.programs.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let library = match programs.entry(kernel.program()) {
@@ -192,9 +192,9 @@ impl Compiled {
             Entry::Vacant(room) => room.insert(Self::compile(kernel.program())?),
         };
         let missing = |error: libloading::Error| Error::device(format!("{kernel:?}: {error}"));
-        // SAFETY: `launch.cpp` defines it with this type.
+        // SAFETY: `launch.cpp` defines `launch` with the type `Launch`.
         let launch = unsafe { library.get::<Launch>("launch") }.map_err(missing)?;
-        // SAFETY: a function, of which only the address is taken.
+        // SAFETY: only the address of the symbol is used.
         let function = unsafe { library.get::<*const c_void>(kernel.name()) }.map_err(missing)?;
         Ok((*launch, *function))
     }
@@ -207,14 +207,16 @@ impl Engine for Compiled {
 
     fn run(&self, work: &Work) -> Result<()> {
         if self.generation != generation() {
-            // Another thread of the parent may have held the lock of the programs for ever.
+            // Another thread of the parent may have held the lock at the fork: it would stay
+            // locked.
             return Err(Error::device("the engine belongs to the parent of this forked process"));
         }
         let (to, from) = (self.bytes_of(work.to())?, self.bytes_of(work.from())?.cast_const());
         let refused = work.refused().map(|lease| self.bytes_of(lease)).transpose()?;
         let refused = refused.map_or(ptr::null_mut(), <*mut u8>::cast);
         let copy = |src: u64, dst: u64, nbytes: usize| {
-            // SAFETY: bytes of the work's leases alone (Work 1), under leases for that (Work 2).
+            // SAFETY: the bytes are within the work's leases (Work 1), which permit these accesses
+            // (Work 2).
             unsafe { racy_copy(from.wrapping_add(src as usize), to.wrapping_add(dst as usize), nbytes) }
         };
         for step in work.steps() {
@@ -228,8 +230,8 @@ impl Engine for Compiled {
                 }
                 Step::Launch { kernel, groups, job } => {
                     let (launch, function) = self.kernel(*kernel)?;
-                    // SAFETY: all kernels have these parameters; the job reaches the work's leases
-                    // alone (Work 1, Work 2).
+                    // SAFETY: all kernels have these parameters; the job accesses only the work's
+                    // leases (Work 1, Work 2).
                     unsafe { launch(function, to, from, refused, &raw const **job, *groups) }
                 }
             }
@@ -242,13 +244,13 @@ impl Engine for Compiled {
     }
 }
 
-// 5. From now on it is a device as any other.
+// 5. The program uses it like any other device.
 
 fn main() -> Result<()> {
     device::register(Arc::new(OwnDriver))?;
     let there = device::memory(Place::new(KIND, 0))?;
     let array = DArray::from(Array::from_vec((0..12_i32).collect(), [3, 4])?).copy_to(&there)?;
-    let turned = array.transpose()?.to_order(Order::RowMajor)?; // by the device's own kernels
+    let turned = array.transpose()?.to_order(Order::RowMajor)?; // the device's kernels do it
     println!("{} on {}", turned.copy_to(&device::memory(Place::CPU)?)?, turned.place());
     Ok(())
 }

@@ -84,7 +84,7 @@ impl DArray {
         self.check_shape(other)?;
         for (name, tolerance) in [("relative", rtol), ("absolute", atol)] {
             if tolerance.is_nan() || tolerance < 0.0 {
-                let text = format!("a {name} tolerance of {tolerance} is none: give one of at least 0");
+                let text = format!("the {name} tolerance is {tolerance}; it must be at least 0");
                 return Err(Error::new(Kind::Value, text));
             }
         }
@@ -96,7 +96,7 @@ impl DArray {
             return Ok(());
         }
         let text = format!(
-            "shapes {:?} and {:?} cannot be compared element by element: broadcast one to the other",
+            "shapes {:?} and {:?} differ, so their elements cannot be compared; broadcast one to the other",
             self.shape(),
             other.shape()
         );

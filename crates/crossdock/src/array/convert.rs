@@ -48,7 +48,7 @@ impl<T: Element, const D: usize> TryFrom<DArray> for Array<T, D> {
 #[inline(never)]
 pub(crate) fn other_dtype(given: &DType, wanted: &DType) -> Error {
     let (given, wanted) = (given.brief(), wanted.brief());
-    Error::new(Kind::DType, format!("the elements are {given}, not {wanted}: cast them, or ask for {given}"))
+    Error::new(Kind::DType, format!("the elements are {given}, not {wanted}; cast them, or request {given}"))
 }
 
 /// The memory that a copy is written to.

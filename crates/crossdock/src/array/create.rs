@@ -9,7 +9,7 @@ use crate::array::{Array, DArray, ShapeSpec};
 use crate::buffer::{Buffer, UninitBuffer};
 use crate::device::{self, MemoryManager};
 use crate::element::{DType, Element, Value};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::kernel::device::{self as engines, DeviceOperand};
 use crate::layout::{FixedLayout, Layout, Order};
 use crate::memory::Place;
@@ -135,12 +135,10 @@ impl<'a> ArrayOptions<'a> {
                 AllocOptions::new().align(align).uninit(&Pool::try_default()?, nbytes)
             }
             Home::Pool(pool) => AllocOptions::new().align(align.max(ALIGNMENT)).uninit(pool, nbytes),
-            Home::Device(place) => Err(Error::new(
-                Kind::Place,
-                format!(
-                    "the processor does not write memory on {place}: make the array on the host and copy it there"
-                ),
-            )),
+            Home::Device(place) => {
+                Err(Error::new(Kind::Place, format!("memory on {place} is not accessible from the CPU"))
+                    .advising(Advice::CreateOnCpu))
+            }
         }
     }
 

@@ -28,7 +28,7 @@ use crate::error::{Error, Kind, Rejected};
 /// let refused = dispatch!(array, Array<f32 | f64, 1 | 2>, |typed| typed.len()).unwrap_err();
 /// assert_eq!(
 ///     refused.to_string(),
-///     "an array of uint8 and rank 2 is not taken here: element types are float32, float64, ranks are 1, 2"
+///     "an array of uint8 and rank 2 is not supported here; supported element types are float32, float64, ranks are 1, 2"
 /// );
 /// assert_eq!(refused.value.shape(), [2, 2]); // nothing was lost
 /// # Ok::<(), crossdock::Error>(())
@@ -370,7 +370,8 @@ fn unlisted(dtype: &DType, rank: usize, types: &[DType], ranks: &[usize]) -> Err
     Error::new(
         kind,
         format!(
-            "an array of {} and rank {rank} is not taken here: element types are {}, ranks are {}",
+            "an array of {} and rank {rank} is not supported here; supported element types are {}, ranks \
+            are {}",
             dtype.brief(),
             list(types),
             list(ranks)
@@ -394,7 +395,7 @@ pub fn refused_alike(pair: Pair, types: &[DType], ranks: &[usize]) -> Rejected<P
         Some(kind) => Error::new(
             kind,
             format!(
-                "arrays of {} and rank {} and of {} and rank {} are not alike: cast or reshape one of them",
+                "the first array is {} of rank {}, the second is {} of rank {}; cast or reshape one of them",
                 first.dtype().brief(),
                 first.rank(),
                 second.dtype().brief(),
@@ -422,10 +423,16 @@ pub fn refused_each(
 
 #[cold]
 pub fn refused_dtype(dtype: &DType, types: &[DType]) -> Error {
-    Error::new(Kind::DType, format!("{} is not taken here: element types are {}", dtype.brief(), list(types)))
+    Error::new(
+        Kind::DType,
+        format!("{} is not supported here; supported element types are {}", dtype.brief(), list(types)),
+    )
 }
 
 #[cold]
 pub fn refused_rank(rank: usize, ranks: &[usize]) -> Error {
-    Error::new(Kind::Unsupported, format!("rank {rank} is not taken here: ranks are {}", list(ranks)))
+    Error::new(
+        Kind::Unsupported,
+        format!("rank {rank} is not supported here; supported ranks are {}", list(ranks)),
+    )
 }

@@ -106,7 +106,7 @@ impl<'a> ExprCursor<'a> {
         let rest = self.rest();
         if let Some(quote @ ('"' | '\'')) = rest.chars().next() {
             let Some(nbytes) = rest[1..].find(quote) else {
-                return Err(self.expected("a name in quotes that end"));
+                return Err(self.expected("a closing quote"));
             };
             self.at += nbytes + 2;
             return Ok(rest[1..=nbytes].to_owned());

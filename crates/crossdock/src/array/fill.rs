@@ -2,7 +2,7 @@
 
 use crate::array::{Array, DArray, overlap};
 use crate::element::{ByteOrder, Element, Value};
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Advice, Error, Kind, Rejected, Result};
 use crate::kernel::{self, Casting};
 use crate::layout::Order;
 use crate::memory::LeaseKind;
@@ -85,15 +85,17 @@ impl DArray {
         let turned = match () {
             () if layout.suboffsets().is_some() => Err(Error::new(
                 Kind::Unsupported,
-                "the bytes of rows behind pointers cannot be turned around in place: copy them",
-            )),
+                "rows behind pointers cannot be converted in place to another byte order",
+            )
+            .advising(Advice::ConvertByteOrder)),
             () if !layout.is_injective() => {
                 Err(Error::new(Kind::Layout, overlap(layout.shape(), layout.strides())))
             }
             () if !kernel::turns_in_place(&own) => Err(Error::new(
                 Kind::Unsupported,
-                format!("the bytes of {} cannot be turned around in place: copy them", own.brief()),
-            )),
+                format!("{} cannot be converted in place to another byte order", own.brief()),
+            )
+            .advising(Advice::ConvertByteOrder)),
             () => raw.exclusive().and_then(|()| {
                 let ptr = raw.ptr().as_ptr();
                 // SAFETY: `ptr`, `own` and `layout` are those of one array (DArray 1 and 2), and

@@ -6,7 +6,7 @@ use crate::array::view::check_len;
 use crate::array::{Array, DArray, RawArray};
 use crate::buffer::Buffer;
 use crate::element::{DType, Element};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{FixedLayout, Layout, Order};
 
 impl<T: Element, const D: usize> Array<T, D> {
@@ -118,7 +118,7 @@ impl DArray {
     /// let padded = Layout::new(&[4, 3], &[24, 4], 4)?;
     /// let array = DArray::from_buffer(memory.clone(), DType::F32, padded.clone(), 16)?;
     /// let refused = DArray::from_buffer(memory, DType::F32, padded, 17).unwrap_err();
-    /// assert_eq!(refused.to_string(), "the array covers bytes 17..101, of which only 0..100 exist");
+    /// assert_eq!(refused.to_string(), "the array covers bytes 17..101, but the memory has bytes 0..100");
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ///
@@ -165,9 +165,10 @@ pub(super) fn check_layout(dtype: &DType, layout: &Layout) -> Result<()> {
         Some(suboffsets) => Err(Error::new(
             Kind::Unsupported,
             format!(
-                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for: see `DArray::from_indirect`"
+                "a layout with suboffsets {suboffsets:?} follows pointers, which a buffer does not vouch for"
             ),
-        )),
+        )
+        .advising(Advice::ImportIndirect)),
     }
 }
 
@@ -176,7 +177,7 @@ pub(super) fn check_itemsize(dtype: &DType, layout: &Layout) -> Result<()> {
         return Ok(());
     }
     let text = format!(
-        "{} has {} bytes, but the layout is for {}",
+        "{} has {} bytes, but the layout has elements of {} bytes",
         dtype.brief(),
         dtype.itemsize(),
         layout.itemsize()

@@ -68,7 +68,10 @@ impl DArray {
     pub fn from_rows<T: Element>(mut rows: Vec<Vec<T>>) -> Result<Self> {
         let len = rows.first().map_or(0, Vec::len);
         if let Some((index, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != len) {
-            let text = format!("row {index} has {} elements, but the first has {len}", row.len());
+            let text = format!(
+                "row {index} has {} elements, but row 0 has {len}; all rows must have the same length",
+                row.len()
+            );
             return Err(Error::new(Kind::Shape, text));
         }
         let shape = [rows.len(), len];
@@ -205,7 +208,10 @@ unsafe fn flattened(ptr: *mut u8, layout: &Layout) -> Result<(Vec<*mut u8>, Layo
         }
         return Err(Error::new(
             Kind::Layout,
-            format!("shape {shape:?} without suboffsets follows no pointers: make a buffer of the memory"),
+            format!(
+                "the layout of shape {shape:?} has no suboffsets, so it follows no pointers; create a \
+                buffer of the memory instead"
+            ),
         ));
     };
     let outer = &shape[..=last];

@@ -17,7 +17,10 @@ use crate::error::{Error, Kind, Result};
 /// let rows: Vec<Vec<f32>> = vec![vec![0.5], vec![1.5]];
 /// assert_eq!(Array::<f32, 2>::from_nested(rows)?.shape(), &[2, 1]);
 /// let ragged = Array::<u8, 2>::from_nested([vec![1, 2], vec![3]]).unwrap_err();
-/// assert_eq!(ragged.to_string(), "lists of 2 and of 1 elements at axis 1: an array has the same length everywhere");
+/// assert_eq!(
+///     ragged.to_string(),
+///     "axis 1 has lists of 2 and of 1 elements; all lists of an axis must have the same length"
+/// );
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub trait Nested<T, const D: usize> {
@@ -45,7 +48,8 @@ fn measure(len: usize, axis: usize, shape: &mut [Option<usize>; 8]) -> Result<()
         Some(first) if first != len => Err(Error::new(
             Kind::Shape,
             format!(
-                "lists of {first} and of {len} elements at axis {axis}: an array has the same length everywhere"
+                "axis {axis} has lists of {first} and of {len} elements; all lists of an axis must have the \
+                same length"
             ),
         )),
         _ => Ok(()),

@@ -55,7 +55,8 @@ impl DArray {
 
     /// New memory of the same manager.
     pub(super) fn fresh_beside(&self, nbytes: usize) -> Result<Buffer> {
-        let nobody = || Error::unsupported(format!("nobody allocates memory on {}", self.place()));
+        let nobody =
+            || Error::unsupported(format!("no registered device allocates memory on {}", self.place()));
         Buffer::on(&self.memory_manager()?.ok_or_else(nobody)?, nbytes)
     }
 

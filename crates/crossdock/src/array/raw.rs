@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::Span;
 use crate::memory::{BriefLease, Handle, Lease, LeaseKind, Place, exclusive, lease, lease_at_once};
 
@@ -171,8 +171,6 @@ impl RawArray {
 /// The error for the buffer of an indirect array.
 #[cold]
 pub(super) fn elsewhere() -> Error {
-    Error::new(
-        Kind::Layout,
-        "the elements lie where a table of pointers leads, so that no one buffer has them: copy the array",
-    )
+    Error::new(Kind::Layout, "the array follows pointers (suboffsets), so its elements are not in one buffer")
+        .advising(Advice::Copy)
 }

@@ -47,7 +47,10 @@ impl DArray {
     /// holder has a Write lease of a column; `is_place`.
     pub fn from_columns(columns: &[(&str, &Self)]) -> Result<Self> {
         let Some((_, shortest)) = columns.iter().min_by_key(|(_, column)| column.rank()) else {
-            return Err(Error::new(Kind::Shape, "no columns were given, so the records have no shape"));
+            return Err(Error::new(
+                Kind::Shape,
+                "no columns were given, so the shape of the records is unknown; give at least one column",
+            ));
         };
         Self::from_columns_of_shape(shortest.shape(), columns)
     }
@@ -75,7 +78,8 @@ impl DArray {
             return Err(Error::new(
                 Kind::Shape,
                 format!(
-                    "the column {name:?} has shape {:?}, and records of {shape:?} are made",
+                    "column {name:?} has shape {:?}, but the records have shape {shape:?}; all columns must \
+                    have the same shape",
                     column.shape()
                 ),
             ));
@@ -194,7 +198,7 @@ impl DArray {
         let Some(record) = self.dtype().as_record() else {
             return Err(Error::new(
                 Kind::DType,
-                format!("{} has no fields, hence no columns", self.dtype().brief()),
+                format!("{} is not a record, so it has no columns", self.dtype().brief()),
             ));
         };
         let names: Vec<&str> = record.fields().iter().map(|field| field.name()).collect();
@@ -237,7 +241,10 @@ impl DArray {
         let mut places = Vec::with_capacity(columns.len());
         for &(name, _) in columns {
             if !names.insert(name) {
-                return Err(Error::new(Kind::DType, format!("the field {name:?} is named twice")));
+                return Err(Error::new(
+                    Kind::DType,
+                    format!("field {name:?} is named twice; name each field once"),
+                ));
             }
             // `field` refuses names that do not exist.
             if let Some(field) = self.dtype().field(name).filter(|field| field.dtype().itemsize() > 0) {
@@ -250,7 +257,7 @@ impl DArray {
             Some(pair) => Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "the fields {:?} and {:?} share bytes of each record: assign one of them",
+                    "fields {:?} and {:?} overlap in each record; assign one of them",
                     pair[0].2, pair[1].2
                 ),
             )),

@@ -80,7 +80,7 @@ impl<T: Element, const D: usize> Array<T, D> {
             return Err(Error::new(Kind::Shape, "an array of rank 0 has no rows"));
         };
         *first = isize::try_from(nbytes).map_err(|_| {
-            Error::new(Kind::Overflow, format!("a row stride of {nbytes} bytes is too large"))
+            Error::new(Kind::Overflow, format!("the row stride of {nbytes} bytes is too large"))
         })?;
         let layout = FixedLayout::new(*self.layout.shape(), strides, size_of::<T>())?;
         self.raw.check_span(layout.span(size_of::<T>()))?;

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, RawArray};
 use crate::element::Element;
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Advice, Error, Kind, Rejected, Result};
 use crate::layout::Order;
 
 impl<T: Element, const D: usize> Array<T, D> {
@@ -37,12 +37,14 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub(crate) fn try_into_vec_in_order(self, order: Order) -> Result<Vec<T>, Rejected<Self>> {
         if !self.is_contiguous(order) {
             let text = format!(
-                "elements of shape {:?} with strides {:?} do not lie {order} without gaps, as in a vector: read the \
-                 array and copy its elements (`read()?.to_vec()`)",
+                "elements of shape {:?} with strides {:?} do not lie {order} without gaps, as in a vector",
                 self.shape(),
                 self.strides()
             );
-            return Err(Rejected { value: self, error: Error::new(Kind::Layout, text) });
+            return Err(Rejected {
+                value: self,
+                error: Error::new(Kind::Layout, text).advising(Advice::CopyElements),
+            });
         }
         let buffer = match self.buffer() {
             // A contiguous array begins with element 0.

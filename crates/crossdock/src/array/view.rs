@@ -9,7 +9,7 @@ use crate::array::iter::Iter;
 use crate::array::parts::part_access;
 use crate::array::queries::typed_queries;
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{FixedLayout, Order};
 
 /// A borrowed array: elements by `&T`, at the cost of a pointer. It borrows from a guard, an
@@ -166,10 +166,10 @@ fn misaligned(address: usize, strides: &[isize], align: usize) -> Error {
     Error::new(
         Kind::Alignment,
         format!(
-            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the element type: take \
-             elements by value, or copy the array"
+            "address {address:#x} or strides {strides:?} are not multiples of {align}, the alignment of the element type"
         ),
     )
+    .advising(Advice::ReadByValueOrCopy)
 }
 
 element_index! { ArrayView<'_, T> }

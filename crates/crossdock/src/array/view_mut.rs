@@ -9,7 +9,7 @@ use crate::array::parts::{part_access, part_access_mut};
 use crate::array::queries::typed_queries;
 use crate::array::view::{ArrayView, check_len, within};
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{FixedLayout, Order};
 
 /// A borrowed array with exclusive access: elements by `&mut T`.
@@ -66,7 +66,7 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
             return Ok(());
         }
         let overlap = overlap(layout.shape(), layout.strides());
-        Err(Error::new(Kind::Layout, format!("{overlap}: share the array, or copy it")))
+        Err(Error::new(Kind::Layout, overlap).advising(Advice::ShareOrCopy))
     }
 
     /// # Safety
@@ -152,7 +152,8 @@ impl<'a, T: Element, const D: usize> ArrayViewMut<'a, T, D> {
 #[cold]
 pub(crate) fn overlap(shape: &[usize], strides: &[isize]) -> String {
     format!(
-        "elements of shape {shape:?} with strides {strides:?} overlap: what is written to one would change another"
+        "elements of shape {shape:?} with strides {strides:?} overlap, so a write to one element would \
+        change another"
     )
 }
 

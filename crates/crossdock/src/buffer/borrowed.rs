@@ -177,7 +177,7 @@ impl<'a> BufferViewMut<'a> {
     /// `is_bounds` where `at` lies behind the end. The error returns the view.
     pub fn split_at_mut(self, at: usize) -> Result<(Self, Self), Rejected<Self>> {
         if at > self.bytes.len() {
-            let text = format!("byte {at} does not lie within a view of {} bytes", self.bytes.len());
+            let text = format!("byte {at} is out of bounds for a view of {} bytes", self.bytes.len());
             return Err(Rejected { value: self, error: Error::new(Kind::Bounds, text) });
         }
         let (front, back) = self.bytes.split_at_mut(at);

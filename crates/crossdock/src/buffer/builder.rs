@@ -63,7 +63,7 @@ impl<T: Pod> BufferBuilder<T> {
             return Err(Error::new(
                 Kind::Alignment,
                 format!(
-                    "the buffer is aligned to {} bytes, and its elements need {}",
+                    "the buffer is aligned to {} bytes, but its elements require {}",
                     bytes.alignment(),
                     align_of::<T>()
                 ),

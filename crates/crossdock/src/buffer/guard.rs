@@ -42,7 +42,7 @@ impl CoveredBytes {
         if dst.len() != self.nbytes {
             return Err(Error::new(
                 Kind::Bounds,
-                format!("{} bytes do not fit a destination of {}", self.nbytes, dst.len()),
+                format!("the source has {} bytes, but the destination has {}", self.nbytes, dst.len()),
             ));
         }
         // SAFETY: the `nbytes` bytes lie within the region (CoveredBytes 1), and a Share or Pin
@@ -72,7 +72,7 @@ impl CoveredBytes {
         if offset.checked_add(nbytes).is_none_or(|end| end > self.nbytes) {
             return Err(Error::new(
                 Kind::Bounds,
-                format!("{nbytes} bytes at byte {offset} lie outside of {} bytes", self.nbytes),
+                format!("{nbytes} bytes at byte {offset} are out of bounds for {} bytes", self.nbytes),
             ));
         }
         // SAFETY: `offset + nbytes` is at most `self.nbytes` (checked above), and those bytes lie
@@ -275,7 +275,7 @@ impl ShareGuard {
         if src.len() != self.nbytes() {
             return Err(Error::new(
                 Kind::Bounds,
-                format!("{} bytes do not fit a destination of {}", src.len(), self.nbytes()),
+                format!("the source has {} bytes, but the destination has {}", src.len(), self.nbytes()),
             ));
         }
         // SAFETY: both have `src.len()` bytes (checked above), and `lease` refuses Share through

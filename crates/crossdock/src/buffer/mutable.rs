@@ -362,7 +362,8 @@ impl Buffer {
         if ptr != handle.header().ptr() && pool::is_block(&handle) {
             let within = ptr.addr().get() - handle.header().ptr().addr().get();
             let text = format!(
-                "the buffer begins at byte {within} of its memory: only one that begins at 0 can grow"
+                "the buffer begins at byte {within} of its memory; only a buffer that begins at byte 0 can \
+                grow"
             );
             return Err(back(handle, Error::new(Kind::Unsupported, text)));
         }

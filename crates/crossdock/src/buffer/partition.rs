@@ -64,7 +64,7 @@ impl Buffer {
         if self.handle().is_part() {
             return Err(Error::new(
                 Kind::Bounds,
-                "the memory is a part of a partition already: one level is all",
+                "the memory is already a part of a partition, and a part cannot be partitioned again",
             ));
         }
         let mut sorted = try_with_capacity(ranges.len())?;

@@ -25,5 +25,5 @@ pub(crate) fn hex_of(
 
 pub(crate) fn not_utf8(error: std::str::Utf8Error) -> Error {
     let at = error.valid_up_to();
-    Error::caused(Kind::Malformed, format!("byte {at} does not belong to UTF-8 text"), error)
+    Error::caused(Kind::Malformed, format!("byte {at} is not valid UTF-8"), error)
 }

@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::buffer::window::count_of;
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Advice, Error, Kind, Rejected, Result};
 use crate::memory::{Pod, exclusive, owner};
 
 impl Buffer {
@@ -43,10 +43,9 @@ impl Buffer {
         }
         let within = ptr.addr().get() - handle.header().ptr().addr().get();
         if within != 0 {
-            let text = format!(
-                "the {nbytes} bytes begin at byte {within} of their memory, and a vector at byte 0: copy them"
-            );
-            return back(handle, Error::new(Kind::Bounds, text));
+            let text =
+                format!("the {nbytes} bytes begin at byte {within} of their memory, and a vector at byte 0");
+            return back(handle, Error::new(Kind::Bounds, text).advising(Advice::CopyElements));
         }
         let len = match count_of::<T>(ptr, nbytes) {
             Ok(len) => len,
@@ -140,7 +139,7 @@ mod tests {
         assert!(error.is_conflict());
         drop(other);
         let pin = buffer.pin().unwrap();
-        let (buffer, error) = refused::<u16>(buffer, "1 Pin lease");
+        let (buffer, error) = refused::<u16>(buffer, "1 pin lease");
         assert!(error.is_conflict());
         drop(pin);
         assert_eq!(buffer.try_into_vec::<u16>().unwrap(), [1, 2]);

@@ -30,7 +30,7 @@ fn bad_range(start: Option<usize>, end: Option<usize>, nbytes: usize) -> Error {
     let show = |bound: Option<usize>| bound.map_or("beyond the last address".to_owned(), |at| at.to_string());
     Error::new(
         Kind::Bounds,
-        format!("bytes {}..{} do not lie within a buffer of {nbytes} bytes", show(start), show(end)),
+        format!("bytes {}..{} are out of bounds for a buffer of {nbytes} bytes", show(start), show(end)),
     )
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn count_of<T: Pod>(ptr: NonNull<u8>, nbytes: usize) -> Result<usize>
     if size == 0 || !nbytes.is_multiple_of(size) {
         return Err(Error::new(
             Kind::Bounds,
-            format!("{nbytes} bytes are not a whole number of elements of {size} bytes"),
+            format!("{nbytes} bytes are not a multiple of the element size, {size} bytes"),
         ));
     }
     let address = ptr.addr().get();

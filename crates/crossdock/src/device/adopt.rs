@@ -175,7 +175,9 @@ unsafe fn adopt_as(
         }
         let Some(base) = address else {
             if object.is_null() && nbytes > 0 {
-                let text = format!("{nbytes} bytes on {place} have neither an address nor an object");
+                let text = format!(
+                    "{nbytes} bytes on {place} were given with neither an address nor a driver object"
+                );
                 return Err(Error::new(Kind::Malformed, text));
             }
             let reserved = Pages::reserved(nbytes)?;

@@ -64,7 +64,9 @@ impl CopyRoute {
 
 #[cold]
 fn nobody(from: Place, to: Place) -> Error {
-    Error::unsupported(format!("nobody copies from {from} to {to}, neither directly nor over the host"))
+    Error::unsupported(format!(
+        "no device copies from {from} to {to}, neither directly nor through host memory"
+    ))
 }
 
 impl Buffer {
@@ -79,7 +81,7 @@ impl Buffer {
             return Ok(fresh);
         }
         Err(Error::device(format!(
-            "memory on {} was asked for {nbytes} bytes, and gave {} on {}",
+            "the memory manager of {} was asked for {nbytes} bytes, but allocated {} on {}",
             memory.place(),
             fresh.nbytes(),
             fresh.place()
@@ -183,7 +185,11 @@ impl Buffer {
         }
         Err(Error::new(
             Kind::Bounds,
-            format!("{} bytes do not fit a destination of {}", self.nbytes(), destination.nbytes()),
+            format!(
+                "the source has {} bytes, but the destination has {}",
+                self.nbytes(),
+                destination.nbytes()
+            ),
         ))
     }
 }

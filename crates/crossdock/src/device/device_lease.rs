@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::header::DeviceMapping;
 use crate::memory::overlap::{self, Extent, OverlapOperand};
 use crate::memory::release::Orphan;
-use crate::memory::{Lease, LeaseKind, Place, count_copied};
+use crate::memory::{Lease, LeaseKind, Place, count_copied, no_access};
 
 /// A lease for access by a device, to memory at any place. It keeps the memory alive and excludes
 /// other access as leases do, but gives the CPU no access.
@@ -97,10 +97,7 @@ impl Buffer {
     /// `is_conflict`, `is_read_only` and `is_exhausted` as [`Buffer::read`] and its siblings.
     pub fn device_lease(&self, kind: LeaseKind) -> Result<DeviceLease> {
         if self.is_readonly() && matches!(kind, LeaseKind::Write | LeaseKind::Share) {
-            return Err(Error::new(
-                Kind::ReadOnly,
-                "the memory is read-only through this handle: pin or read it, or copy it",
-            ));
+            return Err(no_access(Place::CPU));
         }
         let lease = self.handle().lease(kind)?;
         // DeviceLease 1: Buffer 1.
@@ -149,7 +146,10 @@ impl Transfer {
         {
             return Err(Error::new(
                 Kind::Bounds,
-                format!("a copy of {} bytes from {:p} to {:p} overlaps itself", src.nbytes, src.ptr, dst.ptr),
+                format!(
+                    "the source and destination of a copy of {} bytes, at {:p} and {:p}, overlap",
+                    src.nbytes, src.ptr, dst.ptr
+                ),
             ));
         }
         Ok(Self { src, dst })

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
 use crate::device::{Event, Stream};
-use crate::error::{Error, Kind, Result, try_box};
+use crate::error::{Advice, Error, Kind, Result, try_box};
 use crate::memory::LeaseKind;
 use crate::memory::fork::ForkLock;
 use crate::memory::header::Header;
@@ -236,15 +236,14 @@ fn check(header: &Header, kind: LeaseKind) -> Result<()> {
     let count = under_way.len();
     Err(Error::new(
         Kind::Conflict,
-        format!(
-            "work on a device is under way on the memory, {count} in all: wait for it, or see `Buffer::events` for what it is (the oldest is {oldest:?})"
-        ),
-    ))
+        format!("work of devices on the memory is in flight: {count} in all, and the oldest is {oldest:?}"),
+    )
+    .advising(Advice::AwaitWork))
 }
 
 #[cold]
 fn failed(error: Error) -> Error {
-    error.within("the work that was to write this memory failed")
+    error.within("device work that writes this memory failed")
 }
 
 impl Buffer {

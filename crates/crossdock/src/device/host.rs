@@ -163,7 +163,7 @@ fn is(this: &impl MemoryManager, other: &dyn MemoryManager) -> bool {
 pub(super) fn copy_on_host(transfer: &Transfer) -> Result<()> {
     let (src, dst) = (transfer.src(), transfer.dst());
     if !(src.place().is_host() && dst.place().is_host()) {
-        return Err(Error::unsupported(format!("the processor does not copy from {src:?} to {dst:?}")));
+        return Err(Error::unsupported(format!("the CPU cannot copy from {src:?} to {dst:?}")));
     }
     // SAFETY: both places were found to be the host above. Transfer 1: both regions have `nbytes`
     // bytes, under leases that permit racy loads of the source and racy stores to the destination,

@@ -172,7 +172,7 @@ pub trait MemoryManager: Any + Send + Sync + fmt::Debug {
     /// If the copy could not be enqueued: then nothing is copied, and the transfer is dropped.
     fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         drop(transfer);
-        Err(Error::unsupported(format!("memory on {} has no copies in {stream:?}", self.place())))
+        Err(Error::unsupported(format!("the memory manager of {} cannot copy in {stream:?}", self.place())))
     }
 
     /// Maps the bytes as memory of another manager; `None` if that is not possible. Either `to` is

@@ -49,7 +49,7 @@ impl Buffer {
         let Some(mapped) = mapped else { return Ok(None) };
         if mapped.place() != memory.place() || mapped.nbytes() != self.nbytes() {
             return Err(Error::device(format!(
-                "{} bytes were to be mapped to {}, and {} bytes on {} came",
+                "mapping {} bytes to {} returned {} bytes on {}",
                 self.nbytes(),
                 memory.place(),
                 mapped.nbytes(),

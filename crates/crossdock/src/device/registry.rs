@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::device::host::{HostDevice, HostMemory, SharedMemory};
 use crate::device::{Device, Driver, MemoryManager, Usage};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::memory::fork::ForkLock;
 use crate::memory::{Backing, DeviceKind, Place};
 
@@ -70,7 +70,10 @@ pub fn register(driver: Arc<dyn Driver>) -> Result<()> {
     };
     if let Some(&kind) = kinds.iter().find(|kind| is_taken(kind)) {
         drop(registry);
-        return Err(Error::new(Kind::Conflict, format!("devices of the kind {kind} are registered already")));
+        return Err(Error::new(
+            Kind::Conflict,
+            format!("a driver for devices of kind {kind} is already registered"),
+        ));
     }
     for kind in kinds {
         registry.drivers.entry(kind).or_insert_with(|| driver.clone());
@@ -119,7 +122,7 @@ pub fn get(place: Place) -> Result<Arc<dyn Device>> {
     let device =
         driver.open(place).map_err(|error| error.within(format_args!("{place} cannot be opened")))?;
     if device.place() != place {
-        return Err(Error::device(format!("{place} was to be opened, and {} came", device.place())));
+        return Err(Error::device(format!("the driver of {place} opened {} instead", device.place())));
     }
     let mut registry = registry();
     // A driver that was unregistered meanwhile does not register its device.
@@ -198,16 +201,14 @@ pub(crate) fn place_of(kind: DeviceKind, address: *const u8) -> Result<Option<Pl
 
 #[cold]
 fn unknown(kind: DeviceKind) -> Error {
-    let hint = match kind {
-        DeviceKind::CUDA | DeviceKind::CUDA_HOST | DeviceKind::CUDA_MANAGED => {
-            ": call `crossdock_cuda::register()`"
-        }
-        DeviceKind::OPENCL => ": call `crossdock_opencl::register()`",
-        _ => "",
+    let advice = match kind {
+        DeviceKind::CUDA | DeviceKind::CUDA_HOST | DeviceKind::CUDA_MANAGED => Some(Advice::RegisterCuda),
+        DeviceKind::OPENCL => Some(Advice::RegisterOpenCl),
+        _ => None,
     };
-    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered{hint}"))
+    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered")).advising(advice)
 }
 
 fn no_such(place: Place) -> Error {
-    Error::new(Kind::Bounds, format!("there is no {place}: the host has the number 0"))
+    Error::new(Kind::Bounds, format!("there is no {place}; the host is device 0"))
 }

@@ -76,7 +76,7 @@ impl Signal {
 
 #[cold]
 fn given_up() -> Result<()> {
-    Err(Error::device("the work was given up before it was done"))
+    Err(Error::device("the work was dropped before it was done"))
 }
 
 /// The obligation to report how work ended. If it is dropped, the work counts as abandoned. If it
@@ -126,7 +126,7 @@ impl Event for Signal {
 /// The error in a forked child for its parent's work.
 #[cold]
 pub(super) fn left_behind() -> Error {
-    Error::device("the work was under way in another process when this one was forked")
+    Error::device("the work was in flight in the parent process when this process was forked")
 }
 
 /// Returns a copy of an outcome.

@@ -58,7 +58,7 @@ pub(crate) fn settle_before(read: Option<&Buffer>, written: &Buffer) -> Result<(
 pub(crate) fn copy_aside(by: &Arc<dyn MemoryManager>, from: &Buffer, to: &Buffer) -> Result<()> {
     if from.nbytes() != to.nbytes() || !by.can_copy(from.place(), to.place()) {
         let (from, to) = (from.place(), to.place());
-        return Err(Error::unsupported(format!("{by:?} does not copy from {from} to {to}")));
+        return Err(Error::unsupported(format!("{by:?} cannot copy from {from} to {to}")));
     }
     settle_before(Some(from), to)?;
     by.copy(&Transfer::now(from, to)?)

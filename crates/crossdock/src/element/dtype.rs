@@ -147,7 +147,7 @@ impl DType {
             Error::new(
                 Kind::Overflow,
                 format!(
-                    "{letter}{len} is wider than the {} bytes that one scalar may have",
+                    "{letter}{len} is wider than {} bytes, the most for one scalar",
                     ScalarKind::MAX_NBYTES
                 ),
             )

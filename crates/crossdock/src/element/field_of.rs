@@ -94,7 +94,7 @@ impl<T: Element, F: Element> FieldName<T, F> for &str {
             let (given, wanted) = (field.dtype().brief(), wanted.brief());
             return Err(Error::new(
                 Kind::DType,
-                format!("the field {self:?} is {given}, not {wanted}: ask for {given}"),
+                format!("field {self:?} is {given}, not {wanted}; request {given}"),
             ));
         }
         // FieldOf 1: a field lies within its record (Record 2), and equal dtypes have equal sizes
@@ -108,10 +108,9 @@ impl<T: Element, F: Element> FieldName<T, F> for &str {
 pub(crate) fn no_field(dtype: &DType, name: &str) -> Error {
     match dtype.as_record() {
         Some(record) => no_field_among(record.fields(), name),
-        None => Error::new(
-            Kind::DType,
-            format!("{} has no fields, hence none that is called {name:?}", dtype.brief()),
-        ),
+        None => {
+            Error::new(Kind::DType, format!("{} has no fields, so there is no field {name:?}", dtype.brief()))
+        }
     }
 }
 
@@ -124,7 +123,7 @@ pub(crate) fn no_field_among(fields: &[Field], name: &str) -> Error {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    Error::new(Kind::DType, format!("there is no field {name:?}: the fields are {}{more}", names.join(", ")))
+    Error::new(Kind::DType, format!("there is no field {name:?}; the fields are {}{more}", names.join(", ")))
 }
 
 /// A field of a struct, for [`Array::field`](crate::Array::field) and similar methods: the compiler

@@ -131,16 +131,13 @@ impl TreeProperties {
         if all.depth > MAX_DEPTH {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!(
-                    "parts nested {} levels deep, more than the {MAX_DEPTH} that are supported",
-                    all.depth
-                ),
+                format!("the dtype is nested {} levels deep; at most {MAX_DEPTH} are supported", all.depth),
             ));
         }
         if all.count > MAX_PARTS {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("a record of {} parts, more than the {MAX_PARTS} that are supported", all.count),
+                format!("the record has {} parts; at most {MAX_PARTS} are supported", all.count),
             ));
         }
         Ok(all)
@@ -153,7 +150,7 @@ impl Record {
             return Err(Error::new(
                 Kind::Overflow,
                 format!(
-                    "a record of {itemsize} bytes is larger than the {} of the address space",
+                    "a record of {itemsize} bytes is larger than {} bytes, the size of the address space",
                     isize::MAX
                 ),
             ));
@@ -170,7 +167,7 @@ impl Record {
                 if !names.insert(name) {
                     return Err(Error::new(
                         Kind::DType,
-                        format!("field {index} of the record: the name or title {name:?} is taken already"),
+                        format!("field {index} of the record: the name or title {name:?} is already taken"),
                     ));
                 }
             }
@@ -178,7 +175,7 @@ impl Record {
                 return Err(Error::new(
                     Kind::DType,
                     format!(
-                        "field {:?} of {} bytes at offset {} does not lie inside a record of {itemsize} bytes",
+                        "field {:?} of {} bytes at offset {} exceeds the record of {itemsize} bytes",
                         field.name(),
                         field.dtype.itemsize(),
                         field.offset

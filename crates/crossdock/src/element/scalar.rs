@@ -251,7 +251,7 @@ impl Scalar {
             return Err(Error::new(
                 Kind::Overflow,
                 format!(
-                    "an element of {kind} has {} bytes, more than the {} that one scalar may have",
+                    "an element of {kind} has {} bytes; one scalar has at most {}",
                     kind.itemsize(),
                     ScalarKind::MAX_NBYTES
                 ),

@@ -17,7 +17,7 @@ pub(super) fn seek(position: usize, nbytes: usize, to: SeekFrom) -> Result<usize
         Ok(target) if target <= nbytes => Ok(target),
         _ => Err(Error::new(
             Kind::Bounds,
-            format!("byte {target} is not a position in a stream of {nbytes} bytes"),
+            format!("position {target} is out of bounds for a stream of {nbytes} bytes"),
         )),
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn exact(offset: usize, wanted: usize, nbytes: usize) -> Result<Range
 pub(super) fn outside(offset: usize, wanted: usize, nbytes: usize) -> Error {
     Error::new(
         Kind::Bounds,
-        format!("{wanted} bytes at byte {offset} do not lie within a stream of {nbytes} bytes"),
+        format!("{wanted} bytes at byte {offset} are out of bounds for a stream of {nbytes} bytes"),
     )
 }
 
@@ -73,7 +73,7 @@ mod tests {
         }
         let error = seek(4, 10, SeekFrom::Current(-5)).unwrap_err();
         assert!(error.is_bounds());
-        assert_eq!(error.to_string(), "byte -1 is not a position in a stream of 10 bytes");
+        assert_eq!(error.to_string(), "position -1 is out of bounds for a stream of 10 bytes");
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Compare {
     unsafe fn any(self, left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
         let differ = || {
             let (left, right) = (left.dtype.brief(), right.dtype.brief());
-            Error::new(Kind::DType, format!("{left} and {right} cannot be compared: cast one of them"))
+            Error::new(Kind::DType, format!("{left} and {right} cannot be compared; cast one of them"))
         };
         if left.layout.itemsize() == 0 && right.layout.itemsize() == 0 && left.layout.len() > 1 {
             let (one, other) = (one_of_all(left.layout)?, one_of_all(right.layout)?);

@@ -94,7 +94,11 @@ impl<const D: usize> FixedLayout<D> {
         if left != OUT {
             return Err(Error::new(
                 Kind::Shape,
-                format!("shape {:?} has {left} axes of another length than 1, not {OUT}", self.shape()),
+                format!(
+                    "shape {:?} has {left} axes whose length is not 1, so it cannot be squeezed to {OUT} \
+                    axes",
+                    self.shape()
+                ),
             ));
         }
         let (mut shape, mut strides) = ([0; OUT], [0; OUT]);
@@ -243,7 +247,7 @@ fn check_pair(rank: usize, first: usize, second: usize) -> Result<()> {
     if first == second {
         return Err(Error::new(
             Kind::Shape,
-            format!("the diagonal of axis {first} and itself: name two axes"),
+            format!("axis {first} is given twice; a diagonal needs two different axes"),
         ));
     }
     Ok(())

@@ -161,7 +161,8 @@ fn cannot_drop(axis: usize, index: isize) -> Error {
     Error::new(
         Kind::Layout,
         format!(
-            "an index cannot drop axis {axis}, which dereferences a pointer: no axis in front of it could do so instead; take the range {index}..{} of it",
+            "an index cannot drop axis {axis}, which dereferences a pointer; take the range {index}..{} of \
+            it",
             index + 1
         ),
     )
@@ -202,7 +203,8 @@ pub(super) fn check_suboffsets(
             return Err(Error::new(
                 Kind::Overflow,
                 format!(
-                    "suboffset {suboffset} of axis {axis}, with shape {shape:?} and strides {strides:?} behind it, reaches farther than {} bytes",
+                    "suboffset {suboffset} of axis {axis}, with shape {shape:?} and strides {strides:?} \
+                    after it, reaches farther than {} bytes",
                     isize::MAX
                 ),
             ));

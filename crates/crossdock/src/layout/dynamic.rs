@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::cut;
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
@@ -162,7 +162,11 @@ impl Layout {
         if suboffsets.len() != shape.len() {
             return Err(Error::new(
                 Kind::Shape,
-                format!("{} suboffsets for the {} axes of shape {shape:?}", suboffsets.len(), shape.len()),
+                format!(
+                    "{} suboffsets were given for the {} axes of shape {shape:?}",
+                    suboffsets.len(),
+                    shape.len()
+                ),
             ));
         }
         if suboffsets.iter().all(Option::is_none) {
@@ -432,10 +436,9 @@ impl Layout {
             None => Ok(()),
             Some(suboffsets) => Err(Error::new(
                 Kind::Layout,
-                format!(
-                    "an array with suboffsets {suboffsets:?} has no {what} from its element 0, since it follows pointers: copy it"
-                ),
-            )),
+                format!("an array with suboffsets {suboffsets:?} has no {what}, since it follows pointers"),
+            )
+            .advising(Advice::Copy)),
         }
     }
 

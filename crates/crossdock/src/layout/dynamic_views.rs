@@ -89,14 +89,14 @@ impl Layout {
         if ellipses > 1 {
             return Err(Error::new(
                 Kind::Shape,
-                format!("{ellipses} ellipses in one slice: at most one has a meaning"),
+                format!("a slice has {ellipses} ellipses; at most one is possible"),
             ));
         }
         let open = ellipses == 1 || reading == RangeSemantics::Numpy;
         if named > rank || (named < rank && !open) {
             return Err(Error::new(
                 Kind::Shape,
-                format!("a slice of {named} axes for an array of rank {rank}"),
+                format!("the slice has {named} axes, but the array has rank {rank}"),
             ));
         }
         Ok(rank - dropped + added)
@@ -123,7 +123,8 @@ impl Layout {
                 return Err(Error::new(
                     Kind::Layout,
                     format!(
-                        "axes {axes:?} would move axis {axis} across a dereference (suboffsets {suboffsets:?})"
+                        "permutation {axes:?} moves axis {axis} across a dereference (suboffsets \
+                        {suboffsets:?}); copy the array"
                     ),
                 ));
             }
@@ -350,7 +351,7 @@ mod tests {
     fn a_slice_of_dynamic_rank_names_each_axis_or_says_where_the_others_are() {
         let layout = Layout::contiguous(&[2, 3, 4], 1, Order::RowMajor).unwrap();
         let refused = layout.slice(s![0, ..]).unwrap_err();
-        assert_eq!(refused.to_string(), "a slice of 2 axes for an array of rank 3");
+        assert_eq!(refused.to_string(), "the slice has 2 axes, but the array has rank 3");
         assert!(layout.slice(s![0, 0, 0, 0]).unwrap_err().is_shape());
         assert!(layout.slice_numpy(s![0, 0, 0, 0]).unwrap_err().is_shape());
         let twice = [AxisSlice::Ellipsis, AxisSlice::Ellipsis];

@@ -172,7 +172,10 @@ impl<const D: usize> FixedLayout<D> {
 /// Checks that chunks have at least one index.
 pub(crate) fn check_chunk(chunk: usize, axis: usize) -> Result<()> {
     if chunk == 0 {
-        return Err(Error::new(Kind::Shape, format!("chunks of 0 indices of axis {axis}: take 1 or more")));
+        return Err(Error::new(
+            Kind::Shape,
+            format!("chunks of axis {axis} have a length of 0; take 1 or more"),
+        ));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Other shapes for the same elements, as views: broadcasting and reshaping. Both write the new
 //! strides or return an error.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::MAX_RANK;
 use crate::layout::rules::{self, Order};
 
@@ -22,7 +22,8 @@ pub(super) fn broadcast(
         return Err(Error::new(
             Kind::Shape,
             format!(
-                "shape {from_shape:?} does not broadcast to {shape:?}: only axes of length 1 can be repeated"
+                "shape {from_shape:?} does not broadcast to {shape:?}; only axes of length 1 can be \
+                repeated"
             ),
         ));
     }
@@ -56,7 +57,7 @@ pub(super) fn reshape(
         return Err(Error::new(
             Kind::Shape,
             format!(
-                "shape {from_shape:?} of {} elements cannot become {shape:?} of {}",
+                "shape {from_shape:?} has {} elements, so it cannot be reshaped to {shape:?}, which has {}",
                 rules::len(from_shape),
                 rules::len(shape)
             ),
@@ -98,9 +99,11 @@ pub(super) fn reshape(
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "no strides express shape {from_shape:?} with strides {from_strides:?} as {shape:?} in {order} order; copy it first"
+                    "shape {from_shape:?} with strides {from_strides:?} cannot be reshaped to {shape:?} in \
+                    {order} order without a copy"
                 ),
-            ));
+            )
+            .advising(Advice::Copy));
         }
         strides[axis] = stride;
         left /= len;

@@ -54,12 +54,15 @@ pub(super) fn check_rank(rank: usize) -> Result<()> {
 #[cold]
 #[inline(never)]
 fn too_many_axes(rank: usize) -> Error {
-    Error::new(Kind::Unsupported, format!("rank {rank} is more than the {MAX_RANK} axes that are supported"))
+    Error::new(Kind::Unsupported, format!("rank {rank} exceeds {MAX_RANK}, the most axes that are supported"))
 }
 
 pub(crate) fn check_axis(axis: usize, rank: usize) -> Result<()> {
     if axis >= rank {
-        return Err(Error::new(Kind::Bounds, format!("axis {axis} of an array of rank {rank}")));
+        return Err(Error::new(
+            Kind::Bounds,
+            format!("axis {axis} is out of bounds for an array of rank {rank}"),
+        ));
     }
     Ok(())
 }
@@ -86,7 +89,7 @@ pub(super) fn check_shape(shape: &[usize], itemsize: usize) -> Result<()> {
 fn too_large(shape: &[usize], itemsize: usize) -> Error {
     Error::new(
         Kind::Overflow,
-        format!("shape {shape:?} of {itemsize}-byte elements is more than {} bytes", isize::MAX),
+        format!("shape {shape:?} of {itemsize}-byte elements takes more than {} bytes", isize::MAX),
     )
 }
 
@@ -122,7 +125,7 @@ pub(super) fn check(shape: &[usize], strides: &[isize], itemsize: usize) -> Resu
     if shape.len() != strides.len() {
         return Err(Error::new(
             Kind::Shape,
-            format!("{} strides for the {} axes of shape {shape:?}", strides.len(), shape.len()),
+            format!("{} strides were given for the {} axes of shape {shape:?}", strides.len(), shape.len()),
         ));
     }
     check_shape(shape, itemsize)?;
@@ -258,7 +261,7 @@ pub(super) fn check_permutation(axes: &[usize], rank: usize) -> Result<()> {
         return Err(Error::new(
             Kind::Shape,
             format!(
-                "axes {axes:?} are not a permutation of the {rank} axes of the array: name each one once"
+                "axes {axes:?} are not a permutation of the {rank} axes of the array; name each axis once"
             ),
         ));
     }
@@ -277,7 +280,11 @@ pub(super) fn index_error(index: &[usize], shape: &[usize]) -> Error {
     if index.len() != shape.len() {
         return Error::new(
             Kind::Shape,
-            format!("{} indices for an array of rank {}: give one per axis", index.len(), shape.len()),
+            format!(
+                "{} indices were given for an array of rank {}; give one per axis",
+                index.len(),
+                shape.len()
+            ),
         );
     }
     let axis = index.iter().zip(shape).position(|(i, len)| i >= len).unwrap_or(0);
@@ -348,7 +355,10 @@ mod tests {
     #[test]
     fn refusals_name_the_axis_and_its_length() {
         assert!(check_axis(1, 2).is_ok());
-        assert_eq!(check_axis(2, 2).unwrap_err().to_string(), "axis 2 of an array of rank 2");
+        assert_eq!(
+            check_axis(2, 2).unwrap_err().to_string(),
+            "axis 2 is out of bounds for an array of rank 2"
+        );
         assert!(index_error(&[1], &[2, 3]).is_shape());
         let said = |index: &[usize]| index_error(index, &[2, 3]).to_string();
         assert_eq!(said(&[2, 0]), "index 2 is out of bounds for axis 0 of length 2");

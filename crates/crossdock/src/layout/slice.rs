@@ -163,7 +163,10 @@ pub(super) fn resolve(
 #[inline(never)]
 fn range_error(start: Option<isize>, stop: Option<isize>, step: isize, axis: usize, len: usize) -> Error {
     if step == 0 {
-        return Error::new(Kind::Bounds, format!("the step of the slice of axis {axis} is 0"));
+        return Error::new(
+            Kind::Bounds,
+            format!("the step of axis {axis} is 0; it must be positive or negative"),
+        );
     }
     let text = |bound: Option<isize>| bound.map(|bound| bound.to_string()).unwrap_or_default();
     let range = format!("{}..{}", text(start), text(stop));
@@ -202,7 +205,7 @@ pub(super) fn slice_error(shape: &[usize], axes: &[AxisSlice]) -> Error {
             return error;
         }
     }
-    Error::new(Kind::Bounds, format!("{axes:?} is out of bounds for shape {shape:?}"))
+    Error::new(Kind::Bounds, format!("slice {axes:?} is out of bounds for shape {shape:?}"))
 }
 
 /// The stride after slicing. An empty axis keeps its stride, as in NumPy. The product can wrap only
@@ -274,7 +277,10 @@ mod tests {
             "index 5 is out of bounds for axis 1 of length 5"
         );
         let standing = AxisSlice::Range { start: None, stop: None, step: 0 };
-        assert_eq!(said(&[AxisSlice::Index(-3), standing]), "the step of the slice of axis 1 is 0");
+        assert_eq!(
+            said(&[AxisSlice::Index(-3), standing]),
+            "the step of axis 1 is 0; it must be positive or negative"
+        );
         assert_eq!(
             slice_error(&[3, 5], &axes).to_string(),
             "range 2..9 is out of bounds for axis 1 of length 5"

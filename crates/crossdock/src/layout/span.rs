@@ -95,7 +95,7 @@ impl Span {
         let (first, end) = (offset as i128 + self.low as i128, offset as i128 + self.high as i128);
         Error::new(
             Kind::Bounds,
-            format!("the array covers bytes {first}..{end}, of which only 0..{window_nbytes} exist"),
+            format!("the array covers bytes {first}..{end}, but the memory has bytes 0..{window_nbytes}"),
         )
     }
 
@@ -129,7 +129,7 @@ impl Span {
         Error::new(
             Kind::Overflow,
             format!(
-                "address {first:#x}, bytes {}..{} from there, leaves the address space 0x1..={:#x}",
+                "bytes {}..{} from address {first:#x} exceed the address space 0x1..={:#x}",
                 self.low,
                 self.high,
                 isize::MAX

@@ -557,6 +557,9 @@ mod tests {
         let refused = |result: Result<(FixedLayout<1>, isize)>| result.unwrap_err().to_string();
         assert_eq!(refused(layout.slice(s![4, ..])), "index 4 is out of bounds for axis 0 of length 4");
         assert_eq!(refused(layout.slice(s![0, 2..6])), "range 2..6 is out of bounds for axis 1 of length 5");
-        assert_eq!(refused(layout.slice(s![..;0, 1])), "the step of the slice of axis 0 is 0");
+        assert_eq!(
+            refused(layout.slice(s![..;0, 1])),
+            "the step of axis 0 is 0; it must be positive or negative"
+        );
     }
 }

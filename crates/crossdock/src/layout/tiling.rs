@@ -1,7 +1,7 @@
 //! Windows and blocks: an array as an array of smaller ones. Also bytes as elements of another
 //! size.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::rules;
 use crate::layout::{FixedLayout, Layout, MAX_RANK};
 
@@ -99,7 +99,10 @@ impl Layout {
         }
         Err(Error::new(
             Kind::Shape,
-            format!("{what} of shape {tile:?} in an array of rank {}: give one length per axis", self.rank()),
+            format!(
+                "{what} of shape {tile:?} do not match an array of rank {}; give one length per axis",
+                self.rank()
+            ),
         ))
     }
 
@@ -138,7 +141,9 @@ fn windows(
         if wide == 0 || wide > len {
             return Err(Error::new(
                 Kind::Shape,
-                format!("a window of {wide} on axis {axis} of length {len}: from 1 to {len} elements fit"),
+                format!(
+                    "a window of {wide} elements does not fit axis {axis} of length {len}; take 1 to {len}"
+                ),
             ));
         }
         (shape[axis], shape[rank + axis]) = (len - wide + 1, wide);
@@ -159,7 +164,7 @@ fn blocks(
         if wide == 0 || len % wide != 0 {
             return Err(Error::new(
                 Kind::Shape,
-                format!("axis {axis} of length {len} is not a whole number of blocks of {wide}"),
+                format!("the length of axis {axis}, {len}, is not a multiple of the block length {wide}"),
             ));
         }
         (shape[axis], shape[rank + axis]) = (len / wide, wide);
@@ -179,23 +184,28 @@ fn resize(shape: &mut [usize], strides: &mut [isize], itemsize: usize, new: usiz
     let (Some(len), Some(stride)) = (shape.last_mut(), strides.last_mut()) else {
         return Err(Error::new(
             Kind::Shape,
-            format!("an array of rank 0 has one element of {itemsize} bytes, not of {new}: insert an axis"),
-        ));
+            format!("an array of rank 0 has one element of {itemsize} bytes, not of {new}"),
+        )
+        .advising(Advice::InsertAxis));
     };
     if *len > 1 && *stride != itemsize as isize {
         return Err(Error::new(
             Kind::Layout,
             format!(
-                "elements of {itemsize} bytes that lie {stride} bytes apart along the last axis are not seen as elements of {new}: \
-                 copy the array"
+                "elements of {itemsize} bytes that are {stride} bytes apart along the last axis cannot be \
+                viewed as elements of {new} bytes"
             ),
-        ));
+        )
+        .advising(Advice::Copy));
     }
     let nbytes = len.saturating_mul(itemsize);
     if new == 0 || !nbytes.is_multiple_of(new) {
         return Err(Error::new(
             Kind::Shape,
-            format!("the {nbytes} bytes of the last axis are no whole number of elements of {new} bytes"),
+            format!(
+                "the last axis has {nbytes} bytes, which is not a multiple of the new element size, {new} \
+                bytes"
+            ),
         ));
     }
     (*len, *stride) = (nbytes / new, new as isize);

@@ -32,7 +32,7 @@
 //! assert_eq!((entry.nbytes, entry.handles), (12, 0));
 //! let holder = entry.holders[0];
 //! assert_eq!(holder.kind, LeaseKind::Pin);
-//! assert!(holder.to_string().starts_with("Pin lease, MemoryView, "));
+//! assert!(holder.to_string().starts_with("pin lease, MemoryView, "));
 //! assert!(ledger::report().to_string().contains(&format!("{address:#x}")));
 //! # drop(lent);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

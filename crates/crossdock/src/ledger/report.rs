@@ -129,7 +129,7 @@ impl fmt::Display for Report {
         let noun = if count == 1 { "allocation" } else { "allocations" };
         write!(f, "{count} {noun}, {nbytes} bytes ({})", Size(nbytes))?;
         if self.missed > 0 {
-            write!(f, "; {} left out for want of memory", self.missed)?;
+            write!(f, "; {} not listed for lack of memory", self.missed)?;
         }
         if !self.is_on {
             f.write_str("; the ledger is off")?;
@@ -222,13 +222,13 @@ mod tests {
             Report::new(entries, 2, false).to_string(),
             "  bytes           address     place  backing   pool        age  handles  leases          went out by
 1048576  1.0 MiB  0x7f000040  cpu    heap      default   3.2 s       12  1 Share, 3 Pin  MemoryView, DLPack
-                    Share lease, DLPack, 1.4 s old
-                    Pin lease, a guard, 20 ms old
+                    share lease, DLPack, 1.4 s old
+                    pin lease, a guard, 20 ms old
                     2 leases that are not listed
      12     12 B  0x5500      cpu    file map  -         older        1  1 Read          -
                     1 lease that is not listed
      12     12 B  0x9000      cpu    heap      -        90.0 s        1  -               -
-3 allocations, 1048600 bytes (1.0 MiB); 2 left out for want of memory; the ledger is off
+3 allocations, 1048600 bytes (1.0 MiB); 2 not listed for lack of memory; the ledger is off
 "
         );
         assert_eq!(Report::new(Vec::new(), 0, true).to_string(), "0 allocations, 0 bytes (0 B)\n");

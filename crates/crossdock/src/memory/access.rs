@@ -1,6 +1,6 @@
 //! Leases for access by the CPU: checks the place, write permission and pending device work.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::memory::handle::Handle;
 use crate::memory::lease::Lease;
 use crate::memory::place::Place;
@@ -40,11 +40,10 @@ fn check_access(place: Place, refuse_writing: bool) -> Result<()> {
 #[cold]
 pub(crate) fn no_access(place: Place) -> Error {
     if place.is_host() {
-        Error::new(Kind::ReadOnly, "the memory is read-only through this handle: pin or read it, or copy it")
+        Error::new(Kind::ReadOnly, "the memory is read-only through this handle")
+            .advising(Advice::CopyToWrite)
     } else {
-        Error::new(
-            Kind::Place,
-            format!("the processor cannot address memory on {place}: copy it to the host"),
-        )
+        Error::new(Kind::Place, format!("memory on {place} is not accessible from the CPU"))
+            .advising(Advice::CopyToCpu)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::error::{Error, Kind};
+use crate::error::advice::InWords;
+use crate::error::{Advice, Error, Kind};
 use crate::memory::holder::{Age, Holder, ProtocolNames};
 use crate::memory::protocols::Protocols;
 use crate::memory::word::{LeaseKind, WordValue};
@@ -98,7 +99,7 @@ impl Conflict {
     /// ledger::switch_on();
     /// let buffer = Buffer::from_vec(vec![1u8, 2, 3])?;
     /// let pin = buffer.pin()?;
-    /// let error = buffer.write().unwrap_err(); // a Write lease was refused: 1 Pin lease (a guard, 2 µs old) held
+    /// let error = buffer.write().unwrap_err(); // a write lease was refused: 1 pin lease (a guard, 2 µs old) held
     /// let conflict: &Conflict = error.source().unwrap().downcast_ref().unwrap();
     /// let holder = conflict.holders()[0];
     /// assert_eq!((holder.kind, holder.protocols), (LeaseKind::Pin, Protocols::NONE));
@@ -119,15 +120,26 @@ impl Conflict {
         }
     }
 
+    /// Whether another owner may write the memory, and the request excludes that.
+    fn is_alias_in_the_way(&self) -> bool {
+        let wants_constancy =
+            matches!(self.wanted, Wanted::Lease(LeaseKind::Read | LeaseKind::Write) | Wanted::Exclusive);
+        self.is_aliased() && wants_constancy
+    }
+
+    fn advice(&self) -> Option<Advice> {
+        self.is_alias_in_the_way().then_some(Advice::SharePinOrCopy)
+    }
+
     fn describe_holders(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         if let Some((kind, count)) = self.leases() {
-            write!(f, "{count} {kind:?} {}", plural(count, "lease"))?;
+            write!(f, "{count} {kind} {}", plural(count, "lease"))?;
             self.name_holders(f, kind, count)?;
             separator = ", ";
         }
         if self.pins() > 0 {
-            write!(f, "{separator}{} Pin {}", self.pins(), plural(self.pins(), "lease"))?;
+            write!(f, "{separator}{} pin {}", self.pins(), plural(self.pins(), "lease"))?;
             self.name_holders(f, LeaseKind::Pin, self.pins())?;
             separator = ", ";
         }
@@ -135,7 +147,11 @@ impl Conflict {
             write!(f, "{separator}{} {}", self.handles(), plural(self.handles(), "handle"))?;
             separator = ", ";
         }
-        if separator.is_empty() { f.write_str("nothing is held by now") } else { f.write_str(" held") }
+        if separator.is_empty() {
+            f.write_str("the holder released it meanwhile; try again")
+        } else {
+            f.write_str(" held")
+        }
     }
 
     /// Writes, in brackets, what the ledger lists of the `count` leases of `kind`.
@@ -164,33 +180,40 @@ fn plural(count: u64, noun: &str) -> String {
 }
 
 impl fmt::Display for Conflict {
+    /// With the advice in Rust's words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.wanted {
-            Wanted::Lease(kind) => write!(f, "a {kind:?} lease was refused: ")?,
+        InWords { fact: ConflictFact(self), advice: self.advice(), words: Advice::in_rust }.fmt(f)
+    }
+}
+
+/// A conflict without its advice.
+struct ConflictFact<'a>(&'a Conflict);
+
+impl fmt::Display for ConflictFact<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let conflict = self.0;
+        match conflict.wanted {
+            Wanted::Lease(kind) => write!(f, "a {kind} lease was refused: ")?,
             Wanted::Exclusive => f.write_str("exclusive access was refused: ")?,
             Wanted::OnlyHandle => {
-                f.write_str("to be divided or sealed, memory must have one handle and no lease: ")?;
+                f.write_str("memory must have one handle and no lease to be divided or sealed: ")?;
             }
             Wanted::Handle => f.write_str("another handle was refused: ")?,
         }
-        let wants_constancy =
-            matches!(self.wanted, Wanted::Lease(LeaseKind::Read | LeaseKind::Write) | Wanted::Exclusive);
-        if self.is_aliased() && wants_constancy {
-            f.write_str(
-                "the memory has another owner that may write it at any time (share, pin or copy it)",
-            )?;
-            if self.leases().is_some() || self.pins() > 0 {
+        if conflict.is_alias_in_the_way() {
+            f.write_str("another owner may write the memory at any time")?;
+            if conflict.leases().is_some() || conflict.pins() > 0 {
                 f.write_str(", and ")?;
-                self.describe_holders(f)?;
+                conflict.describe_holders(f)?;
             }
         } else {
-            self.describe_holders(f)?;
+            conflict.describe_holders(f)?;
         }
-        if self.is_full() {
-            f.write_str(", as many as can be counted")?;
+        if conflict.is_full() {
+            f.write_str(", the most that can be counted")?;
         }
-        if !self.exported.is_empty() {
-            write!(f, "; it was handed out by {}", self.exported)?;
+        if !conflict.exported.is_empty() {
+            write!(f, "; it was exported by {}", conflict.exported)?;
         }
         Ok(())
     }
@@ -208,7 +231,8 @@ impl From<Conflict> for Error {
     #[cold]
     fn from(conflict: Conflict) -> Self {
         let kind = if conflict.is_full() { Kind::Exhausted } else { Kind::Conflict };
-        Self::caused(kind, conflict.to_string(), conflict)
+        let (fact, advice) = (ConflictFact(&conflict).to_string(), conflict.advice());
+        Self::caused(kind, fact, conflict).advising(advice)
     }
 }
 
@@ -228,7 +252,7 @@ mod tests {
         let error = buffer.read().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a Read lease was refused: 1 Share lease held; it was handed out by DLPack, PEP 3118"
+            "a read lease was refused: 1 share lease held; it was exported by DLPack, PEP 3118"
         );
         let conflict: &Conflict = error.source().unwrap().downcast_ref().unwrap();
         assert!(conflict.exported().contains(Protocols::DLPACK));
@@ -237,7 +261,7 @@ mod tests {
         let _other = buffer.clone();
         let error = buffer.as_mut_slice().unwrap_err();
         assert!(
-            error.to_string().ends_with("2 handles held; it was handed out by DLPack, PEP 3118"),
+            error.to_string().ends_with("2 handles held; it was exported by DLPack, PEP 3118"),
             "{error}"
         );
     }

@@ -93,7 +93,7 @@ impl Watch {
         let entry = free.ok_or_else(|| {
             Error::new(
                 Kind::Exhausted,
-                format!("{ENTRIES} maps are guarded already, which is the most there can be"),
+                format!("{ENTRIES} maps are guarded already, the most that are supported"),
             )
         })?;
         let start = base.addr().get();
@@ -134,7 +134,10 @@ fn install() -> Result<()> {
     if is_installed {
         Ok(())
     } else {
-        Err(Error::new(Kind::Io, "the handler that guards mapped files could not be installed"))
+        Err(Error::new(
+            Kind::Io,
+            "the signal handler (SIGBUS) that guards mapped files could not be installed",
+        ))
     }
 }
 

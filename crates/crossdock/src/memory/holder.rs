@@ -20,9 +20,9 @@ pub struct Holder {
 }
 
 impl fmt::Display for Holder {
-    /// `Share lease, DLPack, 3.2 s old`
+    /// `share lease, DLPack, 3.2 s old`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} lease, {}, {} old", self.kind, ProtocolNames(self.protocols), Age(self.age))
+        write!(f, "{} lease, {}, {} old", self.kind, ProtocolNames(self.protocols), Age(self.age))
     }
 }
 

@@ -176,10 +176,10 @@ impl FromStr for Place {
             (Some(kind), Some(ordinal)) => Ok(Self::new(kind, ordinal)),
             (None, _) => {
                 let known = NAMES.iter().map(|&(_, name)| name).collect::<Vec<_>>().join(", ");
-                Err(malformed(format!("`{text}` is no place: the kinds of devices are {known}")))
+                Err(malformed(format!("`{text}` is not a place; kinds of devices are {known}")))
             }
             (_, None) => {
-                Err(malformed(format!("`{text}` is no place: `{ordinal}` is no number of a device")))
+                Err(malformed(format!("`{text}` is not a place: `{ordinal}` is not a device number")))
             }
         }
     }

@@ -23,6 +23,8 @@
 //! See also: `DESIGN.md`, "A lease covers the whole allocation".
 //! See also: `DESIGN.md`, "Aliased memory is one bit of the lease word".
 
+use std::fmt;
+
 use crate::memory::sync::{AtomicU64, Ordering, fence};
 
 /// What a lease permits its holder, and which other leases it excludes.
@@ -43,6 +45,18 @@ pub enum LeaseKind {
     Share,
     /// Other holders may write at any time; this one never does.
     Pin,
+}
+
+impl fmt::Display for LeaseKind {
+    /// `read`, `write`, `share` or `pin`, as in "a read lease".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Share => "share",
+            Self::Pin => "pin",
+        })
+    }
 }
 
 const HANDLE: u64 = 1;

@@ -336,8 +336,10 @@ impl Block {
     /// the error of work noted on it. The error returns the handle.
     pub(crate) fn thaw(mut handle: Handle) -> Result<(Self, usize), (Handle, Error)> {
         if !is_block(&handle) {
-            let text =
-                format!("{} memory that is not a pool's cannot change its size", handle.header().backing());
+            let text = format!(
+                "{} memory that is not from a pool cannot change its size",
+                handle.header().backing()
+            );
             return Err((handle, Error::new(Kind::Unsupported, text)));
         }
         if let Err(conflict) = handle.exclusive() {

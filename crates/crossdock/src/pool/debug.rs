@@ -88,24 +88,25 @@ impl fmt::Display for Damage {
                 let at = nbytes + behind;
                 write!(f, "byte {at} of the block of {nbytes} bytes at {address:#x} was written")
             }
-            Self::WrongSize { address, taken, given } => write!(
-                f,
-                "the block at {address:#x} was taken with {taken} bytes and given back with {given}"
-            ),
+            Self::WrongSize { address, taken, given } => {
+                write!(f, "the block at {address:#x} was allocated with {taken} bytes and freed with {given}")
+            }
             Self::WrongAlignment { address, taken, given } => write!(
                 f,
-                "the block at {address:#x} was taken with an alignment of {taken} bytes and given back with {given}"
+                "the block at {address:#x} was allocated with an alignment of {taken} bytes and freed with \
+                {given}"
             ),
             Self::WrongPool { address, taken, given } => write!(
                 f,
-                "the block at {address:#x} was taken from the pool `{taken}` and given back to `{given}`"
+                "the block at {address:#x} was allocated from pool `{taken}` and freed to `{given}`"
             ),
             Self::NotTaken { address, given, once: Some(once) } => write!(
                 f,
-                "the block of {once} bytes at {address:#x} was given back twice, the second time with {given}"
+                "the block of {once} bytes at {address:#x} was freed twice, the second time with {given} \
+                bytes"
             ),
             Self::NotTaken { address, given, once: None } => {
-                write!(f, "a block of {given} bytes at {address:#x} was given back that was never taken")
+                write!(f, "a block of {given} bytes at {address:#x} was freed that was never allocated")
             }
         }
     }

@@ -44,7 +44,7 @@ impl Demand {
             return Err(Error::new(
                 Kind::Alignment,
                 format!(
-                    "an alignment of {align} bytes is not a power of two from 1 to {page}, the size of a page"
+                    "an alignment of {align} bytes is not a power of two from 1 to {page}, the page size"
                 ),
             ));
         }

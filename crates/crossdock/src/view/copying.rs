@@ -72,7 +72,9 @@ fn is_reached(array: &DArray, memory: &dyn MemoryManager) -> bool {
 
 #[cold]
 fn no_way(from: Place, to: Place) -> Error {
-    Error::unsupported(format!("no device copies from {from} to {to}, neither directly nor over the host"))
+    Error::unsupported(format!(
+        "no device copies from {from} to {to}, neither directly nor through host memory"
+    ))
 }
 
 /// A copy, or a mapping, that fulfils a request except for the lease, and the number of bytes

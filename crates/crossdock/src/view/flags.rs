@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{Layout, Order};
 
 /// Defines `Flags`, a C `int` with named flags of several bits each. They are listed in display
@@ -102,10 +102,9 @@ impl Needs {
     pub(crate) fn check(self, layout: &Layout, flags: &dyn fmt::Display) -> Result<()> {
         if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.indirect) {
             let text = format!(
-                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} does not ask for: ask for \
-                 INDIRECT, or for a copy"
+                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} does not permit"
             );
-            return Err(Error::new(Kind::Layout, text));
+            return Err(Error::new(Kind::Layout, text).advising(Advice::Copy));
         }
         let lies = |order| layout.is_contiguous(order);
         if self.row_major && !lies(Order::RowMajor) {
@@ -126,11 +125,12 @@ pub(crate) fn lies_otherwise(layout: &Layout, flags: &dyn fmt::Display, order: &
     Error::new(
         Kind::Layout,
         format!(
-            "{flags} asks for {order} without gaps; shape {:?} with strides {:?} and items of {} bytes lies otherwise: \
-             copy it",
+            "{flags} requires contiguous {order}; shape {:?} with strides {:?} and items of {} bytes has \
+            another layout",
             layout.shape(),
             layout.strides(),
             layout.itemsize()
         ),
     )
+    .advising(Advice::Copy)
 }

@@ -63,14 +63,14 @@ impl Located<'_> {
     #[cold]
     fn layout(&self, itemsize: usize) -> Result<Layout> {
         if self.shape.len() > MAX_RANK {
-            let text = format!("it has {} axes, and {MAX_RANK} is the most", self.shape.len());
+            let text = format!("it has {} axes; at most {MAX_RANK} are supported", self.shape.len());
             return Err(Error::new(Kind::Unsupported, text));
         }
         let mut shape = [0; MAX_RANK];
         let shape = &mut shape[..self.shape.len()];
         for (axis, (len, &given)) in shape.iter_mut().zip(self.shape).enumerate() {
-            *len = usize::try_from(given)
-                .map_err(|_| malformed(format!("axis {axis} has the length {given}")))?;
+            *len =
+                usize::try_from(given).map_err(|_| malformed(format!("axis {axis} has length {given}")))?;
         }
         match self.strides {
             Some(strides) if strides.len() != shape.len() => {
@@ -97,7 +97,10 @@ impl Located<'_> {
 /// `is_malformed` for null with elements; `is_overflow`.
 fn check_address(first: *mut u8, span: Span) -> Result<*mut u8> {
     if first.is_null() && span.nbytes() > 0 {
-        return Err(malformed(format!("its address is null, for elements on {} bytes", span.nbytes())));
+        return Err(malformed(format!(
+            "its address is null, but its elements cover {} bytes",
+            span.nbytes()
+        )));
     }
     span.check_address(first.addr()).map(|lowest| first.with_addr(lowest))
 }

@@ -206,10 +206,7 @@ impl MemoryView {
             return Ok(());
         }
         let kind = self.lease.kind();
-        Err(Error::new(
-            Kind::Conflict,
-            format!("elements {how} were asked of a view under a {kind:?} lease, which does not give them"),
-        ))
+        Err(Error::new(Kind::Conflict, format!("a view under a {kind} lease does not give elements {how}")))
     }
 
     fn check_dtype<T: Element>(&self) -> Result<()> {
@@ -250,7 +247,7 @@ impl MemoryView {
         if self.is_readonly() {
             return Err(Error::new(
                 Kind::ReadOnly,
-                format!("a view under a {:?} lease is not written", self.lease.kind()),
+                format!("a view under a {} lease cannot be written", self.lease.kind()),
             ));
         }
         // SAFETY: 1. `is_readonly` found a Write or Share lease, under which the bytes that the
@@ -310,7 +307,7 @@ impl MemoryView {
     pub fn copy_to_uninit(&self, bytes: &mut [MaybeUninit<u8>]) -> Result<()> {
         if bytes.len() != self.nbytes() {
             let text =
-                format!("there is room for {} bytes, and the elements have {}", bytes.len(), self.nbytes());
+                format!("the destination has {} bytes, but the elements have {}", bytes.len(), self.nbytes());
             return Err(Error::new(Kind::Shape, text));
         }
         // SAFETY: the layout reaches only bytes that the lease permits to load racily (MemoryView
@@ -375,23 +372,23 @@ impl MemoryView {
     #[inline]
     pub(super) fn unfulfilled(&self, request: &Request) -> Option<Reason> {
         if self.lease.kind() != request.lease() {
-            return Some(Reason::Unsupported(format!(
-                "a {:?} lease was asked for, and the producer gave a {:?} lease",
+            let text = format!(
+                "a {} lease was requested, but the producer granted a {} lease",
                 request.lease(),
                 self.lease.kind()
-            )));
+            );
+            return Some(Reason::Unsupported(text.into()));
         }
         let copied = self.grant.copied_nbytes();
         if self.grant.copied.is_made() && request.copy_policy() == CopyPolicy::Never {
-            return Some(Reason::Unsupported(format!(
-                "no copy was permitted, and the producer gave one of {copied} bytes"
-            )));
+            let text = format!("no copy was permitted, but the producer copied {copied} bytes");
+            return Some(Reason::Unsupported(text.into()));
         }
         if request.copy_policy() == CopyPolicy::Always && !self.grant.copied.is_made() {
             return Some(Reason::Unsupported(
-                "a copy was asked for, and the producer lent its own memory: have the array export itself by the \
-                 request"
-                    .to_owned(),
+                "a copy was requested, but the producer exported its own memory; it should pass the request to the \
+                 array's own export"
+                    .into(),
             ));
         }
         request.mismatch(&self.dtype, &self.layout, self.place(), Reach::Host)

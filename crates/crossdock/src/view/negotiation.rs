@@ -182,5 +182,5 @@ fn mapped(array: &DArray, place: Place) -> Result<DArray, Reason> {
 
 #[cold]
 fn no_lease(error: Error) -> Reason {
-    if error.is_place() { Reason::Unsupported(error.to_string()) } else { Reason::Lease(error) }
+    if error.is_place() { Reason::Unsupported(error.to_explanation()) } else { Reason::Lease(error) }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::element::DType;
-use crate::error::Error;
+use crate::error::advice::InWords;
+use crate::error::{Advice, Error, Explanation};
 use crate::layout::Order;
 use crate::memory::Place;
 
@@ -21,22 +22,50 @@ pub enum Reason {
     Place(Place),
     /// The protocol cannot describe the layout or the memory of the elements, or they overlap and
     /// exclusive access was requested. A copy has neither problem.
-    Layout(String),
+    Layout(Explanation),
     /// This producer never supports the request.
-    Unsupported(String),
+    Unsupported(Explanation),
     /// The attempt failed.
     Failed(Error),
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Reason {
+    /// The reason without advice.
+    #[doc(hidden)]
+    pub fn fact(&self) -> impl fmt::Display {
+        ReasonFact(self)
+    }
+
+    /// What to do about it, if that is known.
+    pub(super) fn advice(&self) -> Option<Advice> {
         match self {
-            Reason::Lease(error) => write!(f, "{error}"),
+            Reason::Lease(error) | Reason::Failed(error) => error.advice(),
+            Reason::Layout(why) | Reason::Unsupported(why) => why.advice(),
+            Reason::Place(Place::CPU) => Some(Advice::CopyToCpu),
+            Reason::Place(_) => Some(Advice::CopyThere),
+            Reason::Order(_) | Reason::DType(_) => None,
+        }
+    }
+}
+
+struct ReasonFact<'a>(&'a Reason);
+
+impl fmt::Display for ReasonFact<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Reason::Lease(error) => write!(f, "{}", error.fact()),
             Reason::Order(order) => write!(f, "the elements do not lie in {order} order"),
             Reason::DType(dtype) => write!(f, "the elements are not {}", dtype.brief()),
             Reason::Place(place) => write!(f, "the memory is not on {place}"),
-            Reason::Layout(what) | Reason::Unsupported(what) => f.write_str(what),
-            Reason::Failed(error) => write!(f, "it failed: {error}"),
+            Reason::Layout(why) | Reason::Unsupported(why) => f.write_str(why.fact()),
+            Reason::Failed(error) => write!(f, "it failed: {}", error.fact()),
         }
+    }
+}
+
+impl fmt::Display for Reason {
+    /// With the advice in Rust's words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        InWords { fact: self.fact(), advice: self.advice(), words: Advice::in_rust }.fmt(f)
     }
 }

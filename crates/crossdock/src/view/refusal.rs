@@ -6,7 +6,8 @@ use std::fmt;
 
 use crate::array::DArray;
 use crate::element::DType;
-use crate::error::{Error, Kind};
+use crate::error::advice::{InWords, Words};
+use crate::error::{Advice, Error, Kind};
 use crate::layout::{Layout, Order};
 use crate::memory::{Conflict, LeaseKind, Place};
 use crate::view::reason::Reason;
@@ -133,6 +134,24 @@ impl Refusal {
         Some(offer.shape.iter().fold(dtype.itemsize(), nbytes))
     }
 
+    /// What to do about it, if that is known: for bindings, which have their own words.
+    #[doc(hidden)]
+    pub fn advice(&self) -> Option<Advice> {
+        self.reason().advice()
+    }
+
+    /// The refusal without advice.
+    #[doc(hidden)]
+    pub fn fact(&self) -> impl fmt::Display {
+        RefusalFact(self)
+    }
+
+    /// The refusal, with the advice in the words of a language.
+    #[doc(hidden)]
+    pub fn in_words(&self, words: Words) -> impl fmt::Display {
+        InWords { fact: RefusalFact(self), advice: self.advice(), words }
+    }
+
     /// Whether the Pin lease for a copy is available although the requested lease is not.
     fn can_be_read_beside(&self, refused: &Error) -> bool {
         let source = std::error::Error::source(refused);
@@ -145,9 +164,19 @@ impl Refusal {
 }
 
 impl fmt::Display for Refusal {
+    /// With the advice in Rust's words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.reason())?;
-        if let Some(offer) = self.offer() {
+        self.in_words(Advice::in_rust).fmt(f)
+    }
+}
+
+/// A refusal without its advice.
+struct RefusalFact<'a>(&'a Refusal);
+
+impl fmt::Display for RefusalFact<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.reason().fact())?;
+        if let Some(offer) = self.0.offer() {
             write!(
                 f,
                 "; on offer is {} of shape {:?} with strides {:?} on {}{}",
@@ -158,7 +187,7 @@ impl fmt::Display for Refusal {
                 if offer.readonly { ", read-only" } else { "" }
             )?;
         }
-        if let Some(nbytes) = self.would_copy() {
+        if let Some(nbytes) = self.0.would_copy() {
             write!(f, "; a copy of {nbytes} bytes would do")?;
         }
         Ok(())
@@ -182,7 +211,8 @@ impl std::error::Error for Refusal {
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
-        Self::caused(Kind::Refused, refusal.to_string(), refusal)
+        let (fact, advice) = (RefusalFact(&refusal).to_string(), refusal.advice());
+        Self::caused(Kind::Refused, fact, refusal).advising(advice)
     }
 }
 

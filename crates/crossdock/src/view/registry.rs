@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::hash::{Hash, Hasher};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Explanation, Kind, Result};
 use crate::view::registry_table::{Key, RegistryTable};
 use crate::view::{MemoryView, Producer, Reason, Refusal, Request, view};
 
@@ -97,10 +97,7 @@ pub fn register<T: Any>(producer: ProducerFn<T>) -> Result<()> {
         return Ok(());
     }
     let name = std::any::type_name::<T>();
-    Err(Error::new(
-        Kind::Conflict,
-        format!("{name} has a producer already, which stays: unregister it before"),
-    ))
+    Err(Error::new(Kind::Conflict, format!("{name} already has a producer; unregister it first")))
 }
 
 /// Removes the producer of a type. Returns whether there was one. Existing views stay valid.
@@ -138,7 +135,6 @@ impl Producer for Registered<'_> {
 
 #[cold]
 fn unknown(request: &Request) -> Refusal {
-    let text = "no producer is registered for the type of this value: register one (`view::register`); what \
-         implements `Producer` is asked by `view`";
-    Refusal::new(request, Reason::Unsupported(text.into()))
+    let text = "no producer is registered for the type of this value";
+    Refusal::new(request, Reason::Unsupported(Explanation::new(text, Advice::RegisterProducer)))
 }

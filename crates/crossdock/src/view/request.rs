@@ -175,7 +175,7 @@ impl Request {
     ///
     /// The reason why there is no copy.
     pub(super) fn make_copy(&self, array: &DArray, terms: &Terms) -> Result<(DArray, usize), Reason> {
-        let none = || Reason::Unsupported("the request permits no copy".to_owned());
+        let none = || Reason::Unsupported("the request does not permit a copy".into());
         (self.copy.ok_or_else(none)?.make)(array, self, terms)
     }
 
@@ -224,7 +224,7 @@ impl Request {
             _ => {}
         }
         if self.lease == LeaseKind::Write && !layout.is_injective() {
-            return Some(Reason::Layout(overlap(layout.shape(), layout.strides())));
+            return Some(Reason::Layout(overlap(layout.shape(), layout.strides()).into()));
         }
         None
     }
@@ -232,7 +232,8 @@ impl Request {
 
 #[cold]
 fn indirect(suboffsets: &[Option<isize>]) -> Reason {
-    Reason::Layout(format!(
-        "the array follows pointers (suboffsets {suboffsets:?}), and the request does not say that the consumer does"
-    ))
+    Reason::Layout(
+        format!("the array follows pointers (suboffsets {suboffsets:?}), which the request does not permit")
+            .into(),
+    )
 }

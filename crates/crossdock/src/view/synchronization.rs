@@ -70,7 +70,7 @@ impl Synchronization {
             });
         };
         if kind == DeviceKind::CPU {
-            return Err(refused(kind, number, "memory of the processor has no streams: it has to be None"));
+            return Err(refused(kind, number, "CPU memory has no streams; it must be None"));
         }
         match number {
             -1 => Ok(Self::Nobody),
@@ -78,14 +78,15 @@ impl Synchronization {
             0 => Err(refused(
                 kind,
                 number,
-                "0 is ambiguous: 1 is the legacy default stream, 2 that of the thread, and None stands for what is usual",
+                "0 is ambiguous; use 1 for the legacy default stream, 2 for the per-thread one, or None for \
+                the default",
             )),
-            1 | 2 if is_rocm => Err(refused(kind, number, "ROCm has no such stream: 0 is the default one")),
+            1 | 2 if is_rocm => {
+                Err(refused(kind, number, "ROCm has no such stream; 0 is the default stream"))
+            }
             _ => match usize::try_from(number) {
                 Ok(handle) => Ok(Self::Stream(handle)),
-                Err(_) => {
-                    Err(refused(kind, number, "handles are positive, and -1 asks for no synchronization"))
-                }
+                Err(_) => Err(refused(kind, number, "a handle is positive, and -1 means no synchronization")),
             },
         }
     }
@@ -165,7 +166,7 @@ impl Synchronization {
         // Safety`); the wrapped stream is dropped before that.
         let stream = unsafe { stream(place, raw) }?.ok_or_else(|| {
             Error::unsupported(format!(
-                "{place} does not know streams that others made ({raw:#x}): synchronize there"
+                "{place} cannot use streams of other libraries ({raw:#x}); synchronize before the export"
             ))
         })?;
         let event = stream.record()?;
@@ -190,7 +191,7 @@ unsafe fn stream(place: Place, raw: usize) -> Result<Option<Arc<dyn Stream>>> {
 
 #[cold]
 fn refused(kind: DeviceKind, number: i64, why: &str) -> Error {
-    Error::unsupported(format!("the stream {number} on {kind}: {why}"))
+    Error::unsupported(format!("stream {number} on {kind}: {why}"))
 }
 
 #[cfg(test)]

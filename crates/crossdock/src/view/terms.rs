@@ -2,7 +2,7 @@
 //! memory. Pure data; the negotiation is the same for all protocols.
 
 use crate::array::RawArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::Layout;
 use crate::memory::{Lease, LeaseKind, Place, Protocols};
 use crate::view::reason::Reason;
@@ -29,9 +29,9 @@ pub(crate) enum Access {
     Only(LeaseKind),
     /// Share, or Pin for a read-only array: the struct has a read-only flag that consumers obey.
     AsFlagged,
-    /// Share. A read-only array is refused with this text: the struct has no read-only flag, or
-    /// consumers ignore it.
-    Writable(&'static str),
+    /// Share. A read-only array is refused with this text and advice: the struct has no read-only
+    /// flag, or consumers ignore it.
+    Writable(&'static str, Advice),
 }
 
 /// The memory that a protocol exports, and how a consumer is ordered after in-flight device work.
@@ -75,7 +75,7 @@ impl Terms {
         match self.access {
             Access::Only(kind) => kind,
             Access::AsFlagged if is_readonly => LeaseKind::Pin,
-            Access::AsFlagged | Access::Writable(_) => LeaseKind::Share,
+            Access::AsFlagged | Access::Writable(..) => LeaseKind::Share,
         }
     }
 
@@ -100,10 +100,10 @@ impl Terms {
     /// of in-flight work that failed.
     #[inline(always)]
     pub(super) fn take(&self, raw: &RawArray) -> Result<Lease> {
-        if let Access::Writable(why) = self.access
+        if let Access::Writable(why, advice) = self.access
             && raw.is_readonly()
         {
-            return Err(read_only(why));
+            return Err(read_only(why).advising(advice));
         }
         let kind = self.kind(raw.is_readonly());
         match self.reach {
@@ -129,16 +129,22 @@ impl Terms {
     fn no_elements(&self, layout: &Layout) -> Reason {
         let (holder, itemsize) = (self.holder, layout.itemsize());
         if let Some(suboffsets) = layout.suboffsets() {
-            return Reason::Layout(format!(
-                "{holder} cannot describe an array that follows pointers (suboffsets {suboffsets:?})"
-            ));
+            return Reason::Layout(
+                format!(
+                    "{holder} cannot describe an array that follows pointers (suboffsets {suboffsets:?})"
+                )
+                .into(),
+            );
         }
         let axis = fractional_axis(layout).unwrap_or_default();
-        Reason::Layout(format!(
-            "{holder} counts strides in elements, and the stride of axis {axis}, {} bytes, is not a multiple of the \
-             {itemsize} bytes of one",
-            layout.strides()[axis]
-        ))
+        Reason::Layout(
+            format!(
+                "{holder} counts strides in elements, but the stride of axis {axis}, {} bytes, is not a \
+            multiple of the item size, {itemsize} bytes",
+                layout.strides()[axis]
+            )
+            .into(),
+        )
     }
 }
 

@@ -77,7 +77,7 @@ fn an_assignment_that_is_refused_for_its_dtypes_writes_nothing() {
             let source = DArray::zeros(from.clone(), &[len], Order::RowMajor).unwrap();
             for casting in [Casting::Checked, Casting::Saturating] {
                 let error = target.assign(&source, casting).unwrap_err();
-                assert!(error.is_dtype() && error.to_string().contains("does not become"), "{error}");
+                assert!(error.is_dtype() && error.to_string().contains("cannot be cast to"), "{error}");
                 assert!(buffer.pin().unwrap().to_vec().iter().all(|&byte| byte == 7), "{from} to {to}");
             }
         }
@@ -123,7 +123,7 @@ fn columns_that_do_not_go_together_are_refused() {
     let union = DArray::zeros(union, &[2], Order::RowMajor).unwrap();
     let ones = DArray::from(Array::from_vec(vec![1u8, 2], [2]).unwrap());
     let error = union.assign_columns(&[("whole", &ones), ("low", &ones)], Casting::Checked).unwrap_err();
-    assert!(error.is_layout() && error.to_string().contains("share bytes"), "{error}");
+    assert!(error.is_layout() && error.to_string().contains("overlap"), "{error}");
     union.assign_columns(&[("low", &ones)], Casting::Checked).unwrap();
     assert_eq!(
         union.field("whole").unwrap().get(&[1]).unwrap(),

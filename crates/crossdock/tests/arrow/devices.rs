@@ -142,7 +142,7 @@ fn an_event_is_waited_for_or_asked() {
     let (signal, completion) = Signal::new();
     assert!(signal.poll().is_none());
     drop(completion);
-    assert!(signal.poll().unwrap().unwrap_err().is_device(), "work that nobody will do has failed");
+    assert!(signal.poll().unwrap().unwrap_err().is_device(), "abandoned work has failed");
     assert!(signal.wait().unwrap_err().is_device());
     let event: Arc<dyn Event> = signal;
     assert!(event.raw().is_null());

@@ -1,5 +1,5 @@
-//! The memory layer of Arrow C++ compared with this one: every row of `docs/evidence/arrow.md` has a test,
-//! and every test here has a row there (`page.rs` checks it).
+//! The memory layer of Arrow C++ compared with this one: every row of `docs/evidence/arrow.md` has
+//! a test, and every test here has a row there (`page.rs` checks it).
 
 mod borrowed;
 mod building;

@@ -1,4 +1,4 @@
-//! What surprises users of Arrow, with a sound outcome.
+//! Surprises for users of Arrow, with a sound outcome.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -149,7 +149,7 @@ fn ranges_before_behind_and_around_the_end_are_errors_in_every_form() {
 #[test]
 fn an_error_of_a_slice_says_what_was_wrong_and_not_something_else() {
     let error = buffer(18).slice(20..).unwrap_err().to_string();
-    assert_eq!(error, "bytes 20..18 do not lie within a buffer of 18 bytes");
+    assert_eq!(error, "bytes 20..18 are out of bounds for a buffer of 18 bytes");
 }
 
 #[test]

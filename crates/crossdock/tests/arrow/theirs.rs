@@ -1,4 +1,4 @@
-//! What Arrow's own tests check, checked here; the page explains figures that differ.
+//! The checks of Arrow's own tests; the page explains figures that differ.
 
 use std::time::Duration;
 

@@ -320,7 +320,7 @@ fn moments_of_a_device_are_refused_since_nulls_cannot_be_read_there() {
 fn masks_that_say_nothing_of_the_elements_are_refused() {
     let pixels = DArray::from(Array::from_vec(vec![[1u8, 2]; 4], [4]).unwrap());
     for (array, valid, says) in [
-        (numbers(), mask(24, &[24]), "[24], and not [4, 6]"),
+        (numbers(), mask(24, &[24]), "[24], but the array has [4, 6]"),
         (numbers(), numbers(), "int32"),
         (pixels, mask(4, &[4]), "(2,)uint8"),
     ] {
@@ -348,7 +348,7 @@ fn assert_unsupported(array: &DArray, part: &str) {
 fn what_arrow_cannot_say_is_named() {
     for (dtype, part) in [
         (DType::F64.swapped(), "byte order"),
-        (DType::native(ScalarKind::LongDouble), "no such type"),
+        (DType::native(ScalarKind::LongDouble), "no such dtype"),
         (DType::C64, "complex64"),
         (DType::text(3).unwrap(), "text"),
         (DType::datetime(TimeUnit::DAY), "datetime64[D]"),
@@ -574,7 +574,10 @@ fn a_column_that_was_moved_out_of_the_schema_on_offer_is_told_and_not_read() {
         // SAFETY: neither schema is released, and the child that was moved out is marked as such.
         let error = unsafe { arrow::requested(wanted.schema(), &schema) }.unwrap_err();
         let text = error.to_string();
-        assert!(error.is_malformed() && text.contains(&format!("column {column} was released")), "{text}");
+        assert!(
+            error.is_malformed() && text.contains(&format!("column {column} was already released")),
+            "{text}"
+        );
         // SAFETY: `moved` was moved out of the schema, which no longer owns it, and its `release`
         // is called once.
         unsafe { moved.release.unwrap()(&mut moved) };

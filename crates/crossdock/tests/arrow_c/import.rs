@@ -34,7 +34,7 @@ fn assert_all_released(export: &ForeignExport) {
 #[track_caller]
 fn assert_refused(root: Column, kind: fn(&Error) -> bool, parts: &[&str]) {
     let export = lent(root);
-    let error = take_over(&export).and_then(Imported::into_columns).expect_err("what nobody can take");
+    let error = take_over(&export).and_then(Imported::into_columns).expect_err("an invalid column");
     assert!(kind(&error), "{error:?}");
     for part in parts.iter().chain(&["importing an Arrow column"]) {
         assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
@@ -96,8 +96,8 @@ fn what_was_released_or_moved_is_an_error() {
     assert_eq!(export.released().0, (1, 0));
     drop(array);
     assert_all_released(&export);
-    assert_refused(lying(Lie::ReleasedSchema), Error::is_malformed, &["schema was released"]);
-    assert_refused(lying(Lie::ReleasedArray), Error::is_malformed, &["array was released"]);
+    assert_refused(lying(Lie::ReleasedSchema), Error::is_malformed, &["schema was already released"]);
+    assert_refused(lying(Lie::ReleasedArray), Error::is_malformed, &["array was already released"]);
     assert_refused(of(vec![lying(Lie::ReleasedSchema)]), Error::is_malformed, &["child 0 of its schema"]);
     assert_refused(of(vec![lying(Lie::ReleasedArray)]), Error::is_malformed, &["child 0 of its array"]);
 }
@@ -107,9 +107,9 @@ fn texts_that_are_none_are_errors() {
     assert_refused(lying(Lie::NullFormat), Error::is_malformed, &["format is null"]);
     assert_refused(lying(Lie::GarbledFormat), Error::is_malformed, &["format", "UTF-8", "xff"]);
     assert_refused(lying(Lie::GarbledName), Error::is_malformed, &["name", "UTF-8", "xff"]);
-    assert_refused(lying(Lie::Bits), Error::is_unsupported, &["eight to a byte"]);
+    assert_refused(lying(Lie::Bits), Error::is_unsupported, &["booleans are bits"]);
     assert_refused(lying(Lie::UnknownFormat), Error::is_unsupported, &["\"?\""]);
-    assert_refused(of(vec![lying(Lie::Bits)]), Error::is_unsupported, &["its column \"n\": "]);
+    assert_refused(of(vec![lying(Lie::Bits)]), Error::is_unsupported, &["column \"n\": "]);
     assert_refused(lying(Lie::Pairs(-1)), Error::is_malformed, &["-1"]);
 }
 
@@ -126,15 +126,23 @@ fn numbers_that_contradict_each_other_are_errors() {
     assert_refused(lying(Lie::Offset(i64::MIN)), malformed, &["offset is -9223372036854775808"]);
     assert_refused(lying(Lie::NullCount(-2)), malformed, &["-2 nulls among 3"]);
     assert_refused(lying(Lie::NullCount(4)), malformed, &["4 nulls among 3"]);
-    assert_refused(lying(Lie::NullCount(2)), malformed, &["2 nulls, and no bitmap"]);
+    assert_refused(lying(Lie::NullCount(2)), malformed, &["2 nulls, but no validity bitmap"]);
     assert_refused(lying(Lie::Buffers(1)), malformed, &["1 buffers and 0 children", "2 and 0"]);
     assert_refused(lying(Lie::Buffers(-1)), malformed, &["-1 buffers"]);
-    assert_refused(lying(Lie::NullBuffers), malformed, &["buffers are null", "2"]);
+    assert_refused(
+        lying(Lie::NullBuffers),
+        malformed,
+        &["it has 2 buffers, but the pointer to them is null"],
+    );
     assert_refused(lying(Lie::SchemaChildren(7)), malformed, &["7 children"]);
     assert_refused(lying(Lie::SchemaChildren(-1)), malformed, &["-1 children"]);
     assert_refused(lying(Lie::SchemaChildren(i64::MAX)), Error::is_unsupported, &["9223372036854775807"]);
     assert_refused(lying(Lie::ArrayChildren(7)), malformed, &["7 children"]);
-    assert_refused(Column { data: None, ..Column::default() }, malformed, &["data are null", "3 elements"]);
+    assert_refused(
+        Column { data: None, ..Column::default() },
+        malformed,
+        &["data pointer is null", "3 elements"],
+    );
     let mut holes = of(vec![Column::default()]);
     holes.lies = vec![Lie::SchemaChildren(2), Lie::ArrayChildren(2)];
     assert_refused(holes, malformed, &["child 1 of its schema"]);
@@ -151,20 +159,20 @@ fn numbers_that_contradict_each_other_are_errors() {
 #[test]
 fn rows_that_are_not_there_are_errors() {
     let bounds = Error::is_bounds;
-    assert_refused(lists(2, 2, Column::default()), bounds, &["0..0+4", "of 3"]);
+    assert_refused(lists(2, 2, Column::default()), bounds, &["0..0+4", "length 3"]);
     assert_refused(
         Column { offset: 1, ..lists(2, 1, Column::default()) },
         bounds,
-        &["elements 2..2+2 are wanted of a column of 3"],
+        &["elements 2..2+2 are out of bounds for a column of length 3"],
     );
     let longer = Column { length: 4, ..of(vec![Column::default()]) };
-    assert_refused(longer, bounds, &["its column \"n\"", "0..0+4", "of 3"]);
+    assert_refused(longer, bounds, &["column \"n\"", "0..0+4", "length 3"]);
     let huge = |kind, length| Column { kind, lies: vec![Lie::Length(length)], ..Column::default() };
     assert_refused(huge(Kind::Values("l", 8), i64::MAX), Error::is_overflow, &["9223372036854775807"]);
     assert_refused(lying(Lie::Offset(i64::MAX)), Error::is_overflow, &["9223372036854775807"]);
     // Below 2⁶⁴, but larger than any valid offset.
-    assert_refused(lying(Lie::Offset(1 << 61)), Error::is_overflow, &["leaves the address space"]);
-    assert_refused(lying(Lie::Offset((1 << 61) - 1000)), Error::is_overflow, &["leaves the address space"]);
+    assert_refused(lying(Lie::Offset(1 << 61)), Error::is_overflow, &["exceed the address space"]);
+    assert_refused(lying(Lie::Offset((1 << 61) - 1000)), Error::is_overflow, &["exceed the address space"]);
     let far = Column { lies: vec![Lie::Length(i64::MAX)], ..lists(3, 1, Column::default()) };
     assert_refused(far, Error::is_overflow, &["9223372036854775807"]);
 }
@@ -178,7 +186,7 @@ fn changed(root: Column, change: fn(&mut ArrowSchema, &mut ArrowArray)) -> Error
     // SAFETY: the export keeps the struct alive, and this is the only reference to it.
     let array = unsafe { &mut *export.array() };
     change(schema, array);
-    let error = take_over(&export).and_then(Imported::into_columns).expect_err("what nobody can take");
+    let error = take_over(&export).and_then(Imported::into_columns).expect_err("an invalid column");
     assert_all_released(&export);
     error
 }
@@ -194,7 +202,7 @@ fn pointers_to_pointers_that_are_not_aligned_are_errors() {
     });
     for (error, what) in [(buffers, "buffers"), (schemas, "schema"), (arrays, "array")] {
         let text = error.to_string();
-        assert!(error.is_malformed() && text.contains("no address of pointers"), "{text}");
+        assert!(error.is_malformed() && text.contains("is not aligned"), "{text}");
         assert!(text.contains(what), "{text}");
     }
 }
@@ -208,7 +216,7 @@ fn a_bitmap_that_leaves_the_address_space_is_an_error() {
         unsafe { array.buffers.write(std::ptr::without_provenance(usize::MAX)) };
     });
     assert!(error.is_overflow(), "{error:?}");
-    assert!(error.to_string().contains("its bitmap at 0xffffffffffffffff"), "{error}");
+    assert!(error.to_string().contains("validity bitmap at 0xffffffffffffffff"), "{error}");
 }
 
 #[test]
@@ -348,11 +356,11 @@ fn memory_of_any_device_is_handed_on() {
 fn events_handles_and_bitmaps_on_a_device_are_refused() {
     for (device, root, says) in [
         ((10, 0, 64), Column::default(), "an event of rocm:0"),
-        ((1, -1, 64), Column::default(), "an event of cpu"),
+        ((1, -1, 64), Column::default(), "cpu, which has no events"),
         ((4, 0, 0), Column::default(), "handles"),
         ((15, 0, 0), Column::default(), "handles"),
         ((2, i64::MAX, 0), Column::default(), "9223372036854775807"),
-        ((2, 0, 0), Column { nulls: Nulls::Uncounted(0), ..Column::default() }, "written on cuda:0"),
+        ((2, 0, 0), Column { nulls: Nulls::Uncounted(0), ..Column::default() }, "bitmap is on cuda:0"),
     ] {
         let (result, export) = on(device, root);
         let error = result.unwrap_err();

@@ -145,11 +145,12 @@ fn a_stream_ends_and_is_released_once() {
 fn producers_that_fail_are_quoted_and_released() {
     let error = take_over(lent(Behaviour::FailsAtOnce)).unwrap_err();
     assert!(
-        error.is_io() && error.to_string().contains("get_schema of the producer failed with 5: out of paper")
+        error.is_io()
+            && error.to_string().contains("get_schema of the producer failed with error 5: out of paper")
     );
     assert_eq!(RELEASED.get(), 1);
     let error = take_over(lent(Behaviour::FailsWithoutAWord)).unwrap_err();
-    assert!(error.to_string().ends_with("get_schema of the producer failed with 5"), "{error}");
+    assert!(error.to_string().ends_with("get_schema of the producer failed with error 5"), "{error}");
     let error =
         take_over(ArrowArrayStream { get_last_error: None, ..lent(Behaviour::FailsAtOnce) }).unwrap_err();
     assert!(error.is_io() && RELEASED.get() == 1, "{error}");

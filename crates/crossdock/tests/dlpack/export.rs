@@ -136,10 +136,10 @@ fn types_that_dlpack_cannot_say_are_named() {
     let copied = copied_bytes_here();
     for (dtype, part) in [
         (DType::F64.swapped(), "byte order"),
-        (DType::native(ScalarKind::LongDouble), "no such type"),
-        (DType::text(3).unwrap(), "no such type"),
-        (DType::bytes(3).unwrap(), "no such type"),
-        (DType::datetime(TimeUnit::SECOND), "no such type"),
+        (DType::native(ScalarKind::LongDouble), "no such dtype"),
+        (DType::text(3).unwrap(), "no such dtype"),
+        (DType::bytes(3).unwrap(), "no such dtype"),
+        (DType::datetime(TimeUnit::SECOND), "no such dtype"),
         (DType::packed_record([("x", DType::U8)]).unwrap(), "no records"),
         (DType::subarray(&[2], DType::U8).unwrap(), "no sub-arrays"),
     ] {
@@ -230,7 +230,7 @@ fn while_it_is_exported_nobody_reads_constancy_or_writes_alone() {
         assert!(error.is_conflict());
         assert_eq!(conflict(&error).leases(), Some((LeaseKind::Share, 1)));
         assert!(conflict(&error).exported().contains(Protocols::DLPACK));
-        assert!(error.to_string().contains("1 Share lease held; it was handed out by DLPack"), "{error}");
+        assert!(error.to_string().contains("1 share lease held; it was exported by DLPack"), "{error}");
     }
     assert!(array.as_view_mut().err().unwrap().to_string().contains("DLPack"));
     assert!(array.share().is_ok() && array.pin().is_ok());

@@ -21,7 +21,7 @@ fn import(export: &ForeignExport) -> Result<DArray> {
 #[track_caller]
 fn refused(recipe: Recipe) -> Error {
     let export = ForeignExport::new(&recipe);
-    let error = import(&export).expect_err("a struct that nobody can take");
+    let error = import(&export).expect_err("an invalid struct");
     assert_eq!(export.deleted(), usize::from(recipe.deleter), "{error}");
     error
 }

@@ -1,5 +1,7 @@
 //! The functions that all formats share: `open`, `open_all`, `save` and their options.
 
+use std::io;
+
 use crossdock::Array;
 use crossdock::buffer::Buffer;
 use crossdock::element::Value;
@@ -20,7 +22,7 @@ fn the_path_names_the_format_unless_an_option_does() {
         let path = folder.path(name);
         let error = files::save(&path, &ramp([1])).unwrap_err();
         assert!(error.is_unsupported() && !path.exists());
-        assert_says(&error, &[name, "its ending names no format", ".safetensors"]);
+        assert_says(&error, &[name, "its ending is not that of a format", ".safetensors"]);
         SaveOptions::new().format(Format::Npy).save(&path, &ramp([4])).unwrap();
         assert_same(&files::open(&path).unwrap(), &ramp([4]));
     }
@@ -38,7 +40,10 @@ fn another_format_than_the_expected_one_is_refused_and_no_format_is_explained_by
     for format in [Format::Npz, Format::Safetensors, Format::Png, Format::Jpeg] {
         let error = expect(format).open(&path).unwrap_err();
         assert!(error.is_unsupported());
-        assert_says(&error, &["a.npy: ", "a .npy file, where a ", &format!(" {format} file was expected")]);
+        assert_says(
+            &error,
+            &["a.npy: ", "it is a .npy file, but a ", &format!("{format} file was expected")],
+        );
     }
     assert_says(&expect(Format::Raw).open(&path).unwrap_err(), &["OpenOptions::raw"]);
     std::fs::write(&other, b"\x93NUM").unwrap();
@@ -77,7 +82,7 @@ fn an_array_of_a_file_without_names_has_the_empty_one() {
     assert_same(&OpenOptions::new().name("").open(&path).unwrap(), &ramp([3]));
     let error = OpenOptions::new().name("b").open(&path).unwrap_err();
     assert!(error.is_bounds());
-    assert_says(&error, &["a.npy: ", "no array \"b\""]);
+    assert_says(&error, &["a.npy: ", "no array is named \"b\""]);
 }
 
 #[cfg(all(feature = "npz", feature = "safetensors"))]
@@ -90,7 +95,7 @@ fn an_array_is_picked_by_its_name_and_saved_under_that_of_the_file() {
         assert_same(&OpenOptions::new().name("b").open(&path).unwrap(), &ramp([2, 2]));
         let error = OpenOptions::new().name("c").open(&path).unwrap_err();
         assert!(error.is_bounds());
-        assert_says(&error, &["both.", "no array \"c\"", "2 arrays: \"a\", \"b\""]);
+        assert_says(&error, &["both.", "no array is named \"c\"", "2 arrays: \"a\", \"b\""]);
         assert!(files::open(&path).unwrap_err().is_unsupported());
         files::save(&path, &ramp([5])).unwrap();
         assert_eq!(files::open_all(&path).unwrap().names().collect::<Vec<_>>(), ["both"]);
@@ -107,15 +112,15 @@ fn a_format_of_one_array_takes_one_and_options_that_a_format_lacks_are_refused()
         let several = [("a", ramp([1])), ("b", ramp([1]))];
         let error = SaveOptions::new().format(format).write(Vec::new(), &several).unwrap_err();
         assert!(error.is_unsupported());
-        assert_says(&error, &["2 arrays, where a ", "file holds one"]);
+        assert_says(&error, &["file holds one array, but 2 were given"]);
         assert!(SaveOptions::new().format(format).write::<&str>(Vec::new(), &[]).is_err());
     }
     write(SaveOptions::new().order(Order::ColumnMajor), Format::Raw).unwrap();
     for (options, words) in [
-        (SaveOptions::new().order(Order::RowMajor), "an order"),
-        (SaveOptions::new().deflated(true), "deflated"),
-        (SaveOptions::new().quality(50), "a quality"),
-        (SaveOptions::new().metadata("k", "v"), "texts"),
+        (SaveOptions::new().order(Order::RowMajor), "an option for the order"),
+        (SaveOptions::new().deflated(true), "an option to deflate"),
+        (SaveOptions::new().quality(50), "an option for the quality"),
+        (SaveOptions::new().metadata("k", "v"), "an option for texts"),
     ] {
         let error = write(options, Format::Npy).unwrap_err();
         assert!(error.is_unsupported());
@@ -148,4 +153,30 @@ fn bytes_that_are_no_file_are_opened_with_options_too() {
     let contents = raw.read(buffer()).unwrap();
     assert_eq!(contents.format(), Format::Raw);
     assert_same(&contents.single().unwrap().open().unwrap(), &ramp([3]));
+}
+
+#[test]
+fn a_system_error_reads_as_a_sentence_and_its_number_is_in_the_source() {
+    let folder = Folder::new("doors-system-errors");
+    let said = |path: std::path::PathBuf| {
+        let error = files::open(&path).unwrap_err();
+        let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>());
+        let text = error.to_string();
+        let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned();
+        (text, source.and_then(io::Error::raw_os_error))
+    };
+    assert_eq!(said(folder.path("missing")), ("no such file; check the name".into(), Some(libc::ENOENT)));
+    assert_eq!(said(folder.path("")), ("it is a directory, not a file; name a file in it".into(), None));
+    std::os::unix::fs::symlink("loop", folder.path("loop")).unwrap();
+    let text = "it could not be opened to read: too many levels of symbolic links";
+    assert_eq!(said(folder.path("loop")), (text.into(), Some(libc::ELOOP)));
+    let error = files::save(folder.path("no/a.npy"), &ramp([3])).unwrap_err();
+    assert!(error.to_string().ends_with("no/a.npy: no such directory; create it first"), "{error}");
+    for (error, text) in [
+        (io::Error::from_raw_os_error(libc::EIO), "input/output error"),
+        (io::Error::from_raw_os_error(9999), "unknown error 9999"),
+        (io::Error::other("Not the system's"), "Not the system's"),
+    ] {
+        assert_eq!(crossdock::bindings::system_text(&error), text);
+    }
 }

@@ -74,7 +74,7 @@ mod png {
 
     #[test]
     fn a_palette_that_is_no_list_of_colours_is_an_error() {
-        // 5 x 4 pixels, and a palette of 49 bytes.
+        // 5 x 4 pixels, and a palette has 49 bytes.
         #[rustfmt::skip]
         let mut file: [u8; 138] = [
             137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82,
@@ -91,7 +91,7 @@ mod png {
         crc.update(&file[37..90]);
         file[90..94].copy_from_slice(&crc.sum().to_be_bytes());
         let error = png::from_buffer(buffer(&file)).unwrap_err();
-        assert!(error.is_malformed() && error.to_string().contains("palette of 49 bytes"), "{error}");
+        assert!(error.is_malformed() && error.to_string().contains("palette has 49 bytes"), "{error}");
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod png {
         let contents = OpenOptions::new().limit(1000).read(buffer(&bytes)).unwrap();
         let error = contents.single().unwrap().open().unwrap_err();
         assert!(error.is_unsupported());
-        assert_says(&error, &["2304 bytes", "limit of 1000"]);
+        assert_says(&error, &["2304 bytes", "the limit is 1000"]);
     }
 }
 

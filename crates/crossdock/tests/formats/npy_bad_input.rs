@@ -67,7 +67,12 @@ fn cases() -> Vec<Case> {
         Case("cut in the magic", good[..4].to_vec(), malformed, &["truncated", "4 bytes"]),
         Case("cut in the version", good[..7].to_vec(), malformed, &["truncated", "7 bytes", "10"]),
         Case("cut in the length", good[..11].to_vec(), malformed, &["truncated", "11 bytes", "12"]),
-        Case("cut in the header", good[..50].to_vec(), malformed, &["57 bytes", "38 bytes", "truncated"]),
+        Case(
+            "cut in the header",
+            good[..50].to_vec(),
+            malformed,
+            &["57 bytes", "only 38 follow", "truncated"],
+        ),
         Case(
             "cut in the data",
             good[..good.len() - 1].to_vec(),
@@ -76,16 +81,26 @@ fn cases() -> Vec<Case> {
         ),
         Case("no data", good[..good.len() - 64].to_vec(), malformed, &["64 bytes", "only 0 follow"]),
         Case("zip", b"PK\x03\x04rest of it".to_vec(), malformed, &["ZIP archive", ".npz"]),
-        Case("text", b"1,2,3\n4,5,6\n".to_vec(), malformed, &["not an .npy file", "31 2c 32 2c"]),
+        Case(
+            "text",
+            b"1,2,3\n4,5,6\n".to_vec(),
+            malformed,
+            &["not an .npy file", "the text \"1,2,3\\n4,…\""],
+        ),
         Case("one wrong byte", [b"\x93NUMPX", &good[6..]].concat(), malformed, &["93 4e 55 4d 50 58"]),
         Case("version 4.0", file((4, 0), b"{}", b""), unsupported, &["version 4.0", "3.0"]),
         Case("version 1.1", file((1, 1), b"{}", b""), unsupported, &["version 1.1"]),
-        Case("header length past the end", lengths_past_end, malformed, &["4294967295 bytes", "2 bytes"]),
+        Case(
+            "header length past the end",
+            lengths_past_end,
+            malformed,
+            &["4294967295 bytes", "only 2 follow"],
+        ),
         Case(
             "header length past the end, version 1.0",
             b"\x93NUMPY\x01\0\xff\xff{}".to_vec(),
             malformed,
-            &["65535 bytes", "2 bytes"],
+            &["65535 bytes", "only 2 follow"],
         ),
         Case(
             "huge header",
@@ -116,7 +131,7 @@ fn cases() -> Vec<Case> {
             malformed,
             &["'shape' twice"],
         ),
-        Case("key 3", header("{3: 4}"), malformed, &["an integer for a key"]),
+        Case("key 3", header("{3: 4}"), malformed, &["an integer as a key"]),
         Case(
             "order 0",
             header("{'descr': '<f8', 'fortran_order': 0, 'shape': ()}"),
@@ -126,7 +141,7 @@ fn cases() -> Vec<Case> {
         // The shape.
         Case("no tuple", with("'<f8'", "(3)"), malformed, &["'shape' is an integer", "tuple"]),
         Case("list", with("'<f8'", "[3]"), malformed, &["'shape' is a list"]),
-        Case("negative", with("'<f8'", "(3, -1)"), malformed, &["dimension 1", "-1", "less than 0"]),
+        Case("negative", with("'<f8'", "(3, -1)"), malformed, &["dimension 1", "-1", "negative"]),
         Case("boolean", with("'<f8'", "(True,)"), malformed, &["dimension 0", "a boolean"]),
         Case("text length", with("'<f8'", "('3',)"), malformed, &["dimension 0", "a string"]),
         Case("65 dimensions", with("'<f8'", &dims(65)), unsupported, &["65 dimensions", "64"]),
@@ -191,7 +206,7 @@ fn cases() -> Vec<Case> {
         ),
         Case("too wide", with("'|S99999999999'", "(2,)"), malformed, &["S99999999999"]),
         Case("deep", with(&nested(70), "(2,)"), unsupported, &["64 levels"]),
-        Case("deeper", with(&nested(100), "(2,)"), unsupported, &["160 deep"]),
+        Case("deeper", with(&nested(100), "(2,)"), unsupported, &["160 levels deep"]),
         Case("deepest", header(&"[".repeat(100_000)), unsupported, &["160"]),
     ]
 }
@@ -218,10 +233,7 @@ fn each_bad_file_is_told_apart_with_its_numbers() {
             wrong.push(format!("{name}: {fragment:?} is not in: {text}"));
         }
         let said = from_file.to_string().replace(&format!("{}: ", temporary.0.display()), "");
-        assert!(
-            said == text || is_other && said.ends_with("where a .npy file was expected"),
-            "{name}: {said}"
-        );
+        assert!(said == text || is_other && said.ends_with("but a .npy file was expected"), "{name}: {said}");
         if text.contains('\n') || text.len() > 1500 {
             wrong.push(format!("{name}: no one clear sentence: {text}"));
         }
@@ -240,7 +252,7 @@ fn other_formats_are_unsupported_and_named() {
         (b"GIF89a\0\0", "GIF"),
         (b"\x1f\x8b\x08\0", "gzip"),
         (b"\x80\x04\x95", "pickle"),
-        (b"a text", "61 20 74"),
+        (b"a text", "the text \"a text\""),
     ] {
         let temporary = Temporary::with(&format!("format-{}", bytes.len()), bytes);
         let error = crossdock::open(&temporary.0).unwrap_err();

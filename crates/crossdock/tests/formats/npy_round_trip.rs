@@ -230,7 +230,7 @@ fn a_save_that_fails_leaves_what_was_there_and_nothing_else() {
     let layout = Layout::contiguous(&[8], 1, Order::RowMajor).unwrap();
     let taken = DArray::from_buffer(buffer.clone(), DType::U8, layout, 0).unwrap();
     let error = files::save(&path, &taken).unwrap_err();
-    assert!(error.is_conflict() && error.to_string().contains("Write"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("1 write lease"), "{error}");
     drop(writing);
 
     assert_eq!(files::open(&path).unwrap().get(&[0]).unwrap().as_i64(), Some(1));

@@ -100,23 +100,23 @@ fn what_does_not_fit_is_refused_with_numbers() {
     let folder = Folder::new("raw-missing");
     let missing =
         OpenOptions::new().raw("dtype=u1; shape=".parse().unwrap()).open(folder.path("none")).unwrap_err();
-    assert_says(&missing, &["none: there is no such file"]);
+    assert_says(&missing, &["none: no such file"]);
 }
 
 #[test]
 fn a_bad_description_is_told_apart() {
     for (text, words) in [
-        ("", "does not say the dtype"),
-        ("dtype=u1", "does not say the shape"),
-        ("dtype=u1; shape=3; shape=4", "shape twice"),
+        ("", "dtype is missing"),
+        ("dtype=u1", "shape is missing"),
+        ("dtype=u1; shape=3; shape=4", "shape is given twice"),
         ("dtype=u1; shape=three", "three"),
         ("dtype=u1; shape=-3", "-3"),
         ("dtype=u1; shape=3; order=A", "\"A\""),
-        ("dtype=u1; shape=3; order=C; strides=1", "both order and strides"),
+        ("dtype=u1; shape=3; order=C; strides=1", "order and strides are both given"),
         ("dtype=u1; shape=3; offset=-1", "-1"),
         ("dtype=q9; shape=3", "q9"),
         ("dtype=u1; shape=3; sign=1", "\"sign\""),
-        ("uint8 3", "no entry"),
+        ("uint8 3", "is not NAME=VALUE"),
     ] {
         assert_says(&text.parse::<Description>().unwrap_err(), &[words]);
     }

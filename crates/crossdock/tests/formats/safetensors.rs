@@ -150,31 +150,31 @@ fn a_bad_header_is_refused_with_numbers() {
     let huge = u64::MAX;
     let cases = [
         (one("U8", "[9]", "[0,9]"), &["0 and 9", "8"][..]),
-        (one("U8", "[4]", "[0,4]"), &["4 bytes belong to none"]),
-        (one("U8", "[4]", "[4,8]"), &["hole of 4 bytes"]),
+        (one("U8", "[4]", "[0,4]"), &["4 bytes belong to no tensor"]),
+        (one("U8", "[4]", "[4,8]"), &["gap of 4 bytes"]),
         (one("U8", "[4]", "[8,4]"), &["8 and 4"]),
-        (one("F32", "[3]", "[0,8]"), &["12 bytes", "8 apart"]),
-        (one("F32", "[4294967296,4294967296]", "[0,8]"), &["4294967296", "more than can be addressed"]),
+        (one("F32", "[3]", "[0,8]"), &["12 bytes", "cover 8"]),
+        (one("F32", "[4294967296,4294967296]", "[0,8]"), &["4294967296", "exceed the address space"]),
         (one("F32", &format!("[{huge},0,{huge}]"), "[0,0]"), &["\"a\""]),
-        (one("U8", "[1e3]", "[0,8]"), &["not as the format has it"]),
-        (one("U8", "[-8]", "[0,8]"), &["not as the format has it"]),
-        (one("U8", "[8]", "[0,8,9]"), &["not as the format has it"]),
+        (one("U8", "[1e3]", "[0,8]"), &["the header is invalid"]),
+        (one("U8", "[-8]", "[0,8]"), &["the header is invalid"]),
+        (one("U8", "[8]", "[0,8,9]"), &["the header is invalid"]),
         (one("U8", "[8]", &format!("[{huge},{huge}]")), &[&huge.to_string()]),
         (one("F4", "[3]", "[0,1]"), &["3 elements of 4 bits"]),
-        (two("[0,4]", "[2,6]"), &["overlaps another by 2 bytes"]),
-        (two("[0,4]", "[0,4]"), &["overlaps another by 4 bytes"]),
+        (two("[0,4]", "[2,6]"), &["overlaps the previous one by 2 bytes"]),
+        (two("[0,4]", "[0,4]"), &["overlaps the previous one by 4 bytes"]),
         (two("[0,4]", "[4,8]").replace("\"b\"", "\"a\""), &["\"a\"", "twice"]),
         (r#"{"a":{"dtype":"U8","dtype":"U8","shape":[8],"data_offsets":[0,8]}}"#.into(), &["dtype"]),
         (r#"{"__metadata__":{"a":"1","a":"2"}}"#.into(), &["\"a\"", "twice"]),
-        (r#"{"__metadata__":{"a":1}}"#.into(), &["not as the format has it"]),
+        (r#"{"__metadata__":{"a":1}}"#.into(), &["the header is invalid"]),
         (r#"{"__metadata__":{},"__metadata__":{}}"#.into(), &["__metadata__", "twice"]),
-        ("{}".into(), &["8 bytes belong to none"]),
-        ("{".into(), &["not as the format has it"]),
+        ("{}".into(), &["8 bytes belong to no tensor"]),
+        ("{".into(), &["the header is invalid"]),
         ("[]".into(), &["begin with a brace"]),
         (" {}".into(), &["begin with a brace"]),
-        ("{}x".into(), &["not as the format has it"]),
+        ("{}x".into(), &["the header is invalid"]),
         ("".into(), &["0 bytes"]),
-        (format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000)), &["not as the format has it"]),
+        (format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000)), &["the header is invalid"]),
     ];
     for (json, words) in cases {
         let error = safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap_err();
@@ -187,7 +187,7 @@ fn a_bad_header_is_refused_with_numbers() {
         assert!(contents.single().unwrap_err().is_unsupported());
     }
     let not_utf8 = [&10u64.to_le_bytes()[..], b"{\"\xff\xfe\":1} ", &[0; 8]].concat();
-    assert_says(&safetensors::from_buffer(buffer(&not_utf8)).unwrap_err(), &["no UTF-8 from its byte 2"]);
+    assert_says(&safetensors::from_buffer(buffer(&not_utf8)).unwrap_err(), &["not UTF-8 from its byte 2"]);
     for (length, words) in
         [(1u64 << 40, "1099511627776"), (100_000_000, "100000000"), (u64::MAX, &huge.to_string())]
     {
@@ -213,7 +213,7 @@ fn a_tensor_of_a_type_that_is_not_known_keeps_nobody_from_the_others() {
     // Its byte range is checked nevertheless.
     let json = format!("{{{},{}}}", tensor("new", "F128", "[0,5]"), tensor("old", "U8", "[4,8]"));
     let error = safetensors::from_buffer(buffer(&file(&json, &[0; 8]))).unwrap_err();
-    assert_says(&error, &["overlaps another by 1 bytes"]);
+    assert_says(&error, &["overlaps the previous one by 1 bytes"]);
 }
 
 #[test]

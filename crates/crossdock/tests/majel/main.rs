@@ -1,5 +1,5 @@
-//! The arrays of Majel compared with these: every row of `docs/evidence/majel.md` has a test, and every test
-//! here has a row there (`page.rs` checks it).
+//! The arrays of Majel compared with these: every row of `docs/evidence/majel.md` has a test, and
+//! every test here has a row there (`page.rs` checks it).
 
 mod arrays;
 mod dims;

@@ -78,7 +78,7 @@ const COLUMN_MAJOR: No = No::CannotSay("column-major elements only");
 const ROWS_AND_COLUMNS: No = No::CannotSay("rows and columns");
 const FORWARDS: No = No::CannotSay("no stride is negative");
 const NUMBERS: No = No::CannotSay("no such type of elements");
-const READONLY: No = No::CannotSay("whoever has it may write it");
+const READONLY: No = No::CannotSay("any holder may write it");
 const PICTURE: No = No::CannotSay("height and width, of one pixel at least");
 
 /// All importers: a new one is one more entry.

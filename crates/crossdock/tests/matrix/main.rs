@@ -147,7 +147,7 @@ fn every_way_in_goes_with_every_way_out_and_no_copy_is_silent() {
         assert!(matrix.exports.iter().any(|row| goes(&row[column])), "{} gives nothing out", exporter.name);
     }
     for (class, row) in CLASSES.iter().zip(&matrix.imports) {
-        assert!(row.contains(&Verdict::InPlace), "nobody brings {} in", class.name);
+        assert!(row.contains(&Verdict::InPlace), "no importer imports {}", class.name);
     }
 }
 

@@ -105,7 +105,7 @@ fn wanted(importer: &Importer) -> Wanted {
                 Wanted { image: Some((image, at as usize)), never: None }
             }
             _ if is_lent => Wanted { image: None, never: None },
-            _ => never(Verdict::CannotSay("memory that nobody else has, or writes".to_owned())),
+            _ => never(Verdict::CannotSay("memory that has no other holder or writer".to_owned())),
         },
     }
 }
@@ -245,7 +245,7 @@ fn run(
         let first = array.get(&[0, 0]).unwrap().as_u64().unwrap() as u16;
         mapped.share().unwrap().store(position, image[position]).unwrap();
         if first.to_ne_bytes()[0] == image[position] {
-            return Verdict::CannotSay("memory that nobody else has, or writes".to_owned());
+            return Verdict::CannotSay("memory that has no other holder or writer".to_owned());
         }
     }
     let end = position + 2 * SIDE * SIDE;

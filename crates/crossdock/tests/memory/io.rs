@@ -139,7 +139,7 @@ fn reads_by_position_are_short_at_the_end_exact_on_request_and_errors_behind_it(
     }
     let error = reader.read_exact_at(8, 3).unwrap_err();
     assert!(error.is_bounds());
-    assert_eq!(error.to_string(), "3 bytes at byte 8 do not lie within a stream of 10 bytes");
+    assert_eq!(error.to_string(), "3 bytes at byte 8 are out of bounds for a stream of 10 bytes");
     assert_eq!(&room, b"6789", "a refused read writes nothing");
     assert_eq!(reader.position(), 0, "positional reads move nothing");
 }
@@ -277,7 +277,7 @@ fn a_growing_buffer_cannot_be_had_back_while_somebody_reads() {
     let reader = BufferReader::new(buffer.clone()).unwrap();
     let Rejected { value: buffer, error } = buffer.try_into_mut().unwrap_err();
     assert!(error.is_conflict());
-    assert!(error.to_string().contains("1 Read lease"), "{error}");
+    assert!(error.to_string().contains("1 read lease"), "{error}");
     drop(reader);
     assert_eq!(&buffer.try_into_mut().unwrap()[..], b"abc");
 }
@@ -288,14 +288,14 @@ fn where_somebody_writes_or_reads_the_buffer_comes_back_with_the_reason() {
     let writing = buffer.write().unwrap();
     let Rejected { value, error } = BufferReader::new(buffer.clone()).unwrap_err();
     assert_eq!(value.as_ptr(), buffer.as_ptr());
-    assert!(error.is_conflict() && error.to_string().contains("1 Write lease"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("1 write lease"), "{error}");
     assert!(FixedWriter::new(value).unwrap_err().error.is_conflict());
     drop(writing);
 
     let reading = buffer.read().unwrap();
     let Rejected { value, error } = FixedWriter::new(buffer.clone()).unwrap_err();
     assert_eq!(value.as_ptr(), buffer.as_ptr());
-    assert!(error.is_conflict() && error.to_string().contains("1 Read lease"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("1 read lease"), "{error}");
     drop(reading);
 
     for readonly in [buffer.into_readonly(), Buffer::from_static(b"constant").unwrap()] {
@@ -465,7 +465,7 @@ fn a_fixed_writer_fills_its_buffer_and_no_more() {
     assert_eq!(writer.write(b"").unwrap(), 0);
     let error = writer.write(b"!").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WriteZero);
-    assert_eq!(error.to_string(), "1 bytes at byte 10 do not lie within a stream of 10 bytes");
+    assert_eq!(error.to_string(), "1 bytes at byte 10 are out of bounds for a stream of 10 bytes");
     assert!(writer.seek(SeekFrom::End(1)).is_err() && writer.seek(SeekFrom::Current(-11)).is_err());
     assert_eq!(writer.position(), 10);
     writer.seek(SeekFrom::Start(4)).unwrap();

@@ -183,7 +183,7 @@ fn leases_hold_on_a_device_too() {
     let reader = BufferReader::new(buffer.clone()).unwrap();
     assert!(FixedWriter::new(buffer.clone()).unwrap_err().error.is_conflict());
     let source = Buffer::zeroed(100).unwrap();
-    assert!(source.copy_into(&buffer).unwrap_err().is_conflict(), "somebody reads");
+    assert!(source.copy_into(&buffer).unwrap_err().is_conflict(), "a reader has a lease");
     drop(reader);
     let writer = FixedWriter::new(buffer.clone()).unwrap();
     assert_eq!(BufferReader::new(buffer.clone()).unwrap().lease(), Some(LeaseKind::Pin));

@@ -148,7 +148,7 @@ fn a_refusal_tells_kind_count_pins_and_handles() {
     assert_eq!((found.leases(), found.pins(), found.handles()), (Some((LeaseKind::Read, 3)), 2, 1));
     assert_eq!(found.exported(), Protocols::NONE);
     assert!(!found.is_aliased() && !found.is_full());
-    assert_eq!(error.to_string(), "a Write lease was refused: 3 Read leases, 2 Pin leases held");
+    assert_eq!(error.to_string(), "a write lease was refused: 3 read leases, 2 pin leases held");
 
     let error = buffer.share().unwrap_err();
     assert_eq!(conflict(&error).leases(), Some((LeaseKind::Read, 3)));
@@ -158,7 +158,7 @@ fn a_refusal_tells_kind_count_pins_and_handles() {
     for kind in KINDS {
         let error = take(&buffer, kind).unwrap_err();
         assert_eq!(conflict(&error).leases(), Some((LeaseKind::Write, 1)), "{kind:?}");
-        assert_eq!(error.to_string(), format!("a {kind:?} lease was refused: 1 Write lease held"));
+        assert_eq!(error.to_string(), format!("a {kind} lease was refused: 1 write lease held"));
     }
 }
 
@@ -178,7 +178,7 @@ fn mutable_access_is_refused_while_anything_is_held_and_given_afterwards() {
             let held = take(&buffer, kind).unwrap();
             assert!(!buffer.is_exclusive());
             let error = buffer.as_mut_slice().unwrap_err();
-            let text = format!("exclusive access was refused: 1 {kind:?} lease, 1 handle held");
+            let text = format!("exclusive access was refused: 1 {kind} lease, 1 handle held");
             assert_eq!(error.to_string(), text, "{owner}");
             drop(held);
             assert!(buffer.is_exclusive(), "{owner}");
@@ -201,7 +201,7 @@ fn partition_is_refused_while_anything_is_held_and_says_what() {
         assert_eq!(found.wanted(), Wanted::OnlyHandle, "{owner}");
         assert_eq!((found.handles(), found.pins()), (2, 1), "{owner}");
         let text =
-            "to be divided or sealed, memory must have one handle and no lease: 1 Pin lease, 2 handles held";
+            "memory must have one handle and no lease to be divided or sealed: 1 pin lease, 2 handles held";
         assert_eq!(refused.error.to_string(), text, "{owner}");
         drop((slice, pin));
         assert_eq!(refused.value.partition(&[0..4, 4..8]).unwrap().len(), 2, "{owner}");
@@ -501,7 +501,7 @@ fn forgotten_handles_run_into_an_error_and_never_wrap() {
     assert!(error.is_exhausted(), "{error}");
     assert_eq!((conflict(&error).wanted(), conflict(&error).is_full()), (Wanted::Handle, true));
     assert_eq!(conflict(&error).handles(), made, "the one that was refused is not counted");
-    assert!(error.to_string().contains("8388607 handles held, as many as can be counted"), "{error}");
+    assert!(error.to_string().contains("8388607 handles held, the most that can be counted"), "{error}");
     // Handles of refused requests on other threads do not count, either.
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -67,7 +67,7 @@ fn registering_twice_leaves_the_first() {
     let class = class(c"Twice", ptr::null());
     register(&class, &producer!(first, 1)).unwrap();
     let error = register(&class, &producer!(second, 2)).unwrap_err();
-    assert!(error.is_conflict() && error.to_string().contains("Twice has a producer already"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("Twice already has a producer"), "{error}");
     assert_eq!(last_refusal(), Some(error.to_string()));
     assert_eq!(len_of(&class), Some(1));
     assert!(memory_view::unregister(&class) && !memory_view::unregister(&class));
@@ -231,11 +231,11 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
         get(ptr::from_mut(window).cast(), &mut View::EMPTY.clone(), Flags::WRITABLE).unwrap_err()
     };
 
-    let read_only = "the class Inner: WRITABLE asks for elements that may be written";
+    let read_only = "the class Inner: WRITABLE requests writable elements";
     let error = refused(&mut window);
     let text = error.to_string();
     assert!(
-        error.is_refused() && text.starts_with("the class Outer: the producer gave no view for WRITABLE"),
+        error.is_refused() && text.starts_with("the class Outer: the producer refused a view for WRITABLE"),
         "{text}"
     );
     assert!(text.contains(read_only) && last_refusal() == Some(text.clone()), "{text}");
@@ -247,7 +247,7 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
 
     window.asks_early = true;
     let text = refused(&mut window).to_string();
-    assert!(text.contains("is not available") && text.contains(read_only), "{text}");
+    assert!(text.contains("exports no views at present") && text.contains(read_only), "{text}");
 
     // Refusals from before, or on other threads, are not the reason.
     window.asks_early = false;
@@ -256,6 +256,6 @@ fn what_a_producer_was_refused_itself_is_a_part_of_the_reason() {
         .join()
         .unwrap();
     let text = refused(&mut window).to_string();
-    assert!(text.ends_with("gave no view for WRITABLE, and no reason"), "{text}");
+    assert!(text.ends_with("refused a view for WRITABLE, without a reason"), "{text}");
     assert!(memory_view::unregister(&outer) && memory_view::unregister(&inner));
 }

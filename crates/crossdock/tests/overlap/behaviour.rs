@@ -108,7 +108,7 @@ fn a_copy_into_the_same_bytes_by_a_second_import_is_refused() {
     let before = block.bytes();
     for (from, to) in [(0..3000, 1000..4000), (1000..4000, 0..3000), (0..4000, 0..4000)] {
         let error = one.slice(from).unwrap().copy_into(&two.slice(to).unwrap()).unwrap_err();
-        assert!(error.is_bounds() && error.to_string().contains("overlaps itself"), "{error}");
+        assert!(error.is_bounds() && error.to_string().contains("overlap"), "{error}");
     }
     assert!(block.bytes() == before);
     one.slice(0..2000).unwrap().copy_into(&two.slice(2000..).unwrap()).unwrap();

@@ -118,13 +118,13 @@ fn the_largest_items_are_items_and_one_byte_more_is_an_error() {
 #[test]
 fn an_error_says_what_is_wrong_and_where() {
     for (format, text) in [
-        (&b"ccc4a"[..], "byte 4 of the item format: 'a' is no letter of a pack template"),
-        (b"c\xff", "byte 1 of the item format: '\\xff' is no letter of a pack template"),
-        (b"d\0", "byte 1 of the item format: '\\x00' is no letter of a pack template"),
-        (b"3c", "byte 0 of the item format: '3' is no letter of a pack template"),
-        (b"cd<", "byte 1 of the item format: 'd' takes no '<'"),
-        (b"x!", "byte 0 of the item format: 'x' takes no '!'"),
-        (b"|cq<_>", "byte 2 of the item format: 'q' has two byte orders, of which it takes one"),
+        (&b"ccc4a"[..], "byte 4 of the item format: 'a' is not a letter of pack templates"),
+        (b"c\xff", "byte 1 of the item format: '\\xff' is not a letter of pack templates"),
+        (b"d\0", "byte 1 of the item format: '\\x00' is not a letter of pack templates"),
+        (b"3c", "byte 0 of the item format: '3' is not a letter of pack templates"),
+        (b"cd<", "byte 1 of the item format: 'd' does not take the modifier '<'"),
+        (b"x!", "byte 0 of the item format: 'x' does not take the modifier '!'"),
+        (b"|cq<_>", "byte 2 of the item format: 'q' has two byte orders; give one"),
     ] {
         let error = pack::parse(format).unwrap_err();
         assert_eq!(error.to_string(), text);

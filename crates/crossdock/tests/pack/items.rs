@@ -139,7 +139,7 @@ fn the_number_of_numbers_is_checked() {
         let error =
             pack::write_members(&mut item, template.components(), &vec![Member::Int(1); len]).unwrap_err();
         assert!(error.is_value(), "{error}");
-        assert_eq!(error.to_string(), format!("the item has 3 numbers, but {len} were given"));
+        assert_eq!(error.to_string(), format!("the item has 3 numbers, but {len} values were given"));
         assert_eq!(item, [9; 4]);
     }
     let huge = pack::parse(b"C9223372036854775807").unwrap();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A page of `docs`, and the folder of its tests.
+/// A page of `docs/evidence`, and the folder of its tests.
 pub(crate) struct Page {
     /// The page, without its extension.
     pub(crate) name: &'static str,
@@ -33,7 +33,8 @@ impl Row {
 
 impl Page {
     pub(crate) fn rows(&self, (letter, columns): Table) -> Vec<Row> {
-        let page = fs::read_to_string(crate_root().join(format!("../../docs/{}.md", self.name))).unwrap();
+        let page =
+            fs::read_to_string(crate_root().join(format!("../../docs/evidence/{}.md", self.name))).unwrap();
         let mut rows = vec![];
         for line in page.lines().filter(|line| line.starts_with('|')) {
             let cells: Vec<String> =

@@ -164,8 +164,8 @@ fn what_others_write_and_no_dtype_says_is_refused_by_name() {
     for (text, name) in [
         ("O", "object"),
         ("T{O:a:d:b:}", "object"),
-        ("u", "text of 2 bytes"),
-        ("<u", "text of 2 bytes"),
+        ("u", "text ('u')"),
+        ("<u", "text ('u')"),
         ("&<i", "typed pointers"),
         ("X{}", "functions"),
         ("3t", "bit fields"),

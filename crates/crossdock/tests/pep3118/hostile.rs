@@ -93,9 +93,9 @@ fn each_lie_is_refused_by_name() {
     for (lie, words) in [
         (Recipe { itemsize: -1, ..Recipe::default() }, "-1 bytes"),
         (Recipe { itemsize: i64::MIN, ..Recipe::default() }, "bytes"),
-        (Recipe { itemsize: 8, ..Recipe::default() }, "it says 24 bytes"),
-        (Recipe { len: -24, ..Recipe::default() }, "it says -24 bytes"),
-        (Recipe { shape: Some(vec![2, -3]), ..Recipe::default() }, "axis 1 has the length -3"),
+        (Recipe { itemsize: 8, ..Recipe::default() }, "its length is 24 bytes"),
+        (Recipe { len: -24, ..Recipe::default() }, "its length is -24 bytes"),
+        (Recipe { shape: Some(vec![2, -3]), ..Recipe::default() }, "axis 1 has length -3"),
         (Recipe { shape: Some(vec![i64::MAX, 3]), ..Recipe::default() }, "9223372036854775807"),
         (Recipe { strides: Some(vec![i64::MIN, 4]), ..Recipe::default() }, "-9223372036854775808"),
         (Recipe { strides: Some(vec![12]), ..Recipe::default() }, "1 strides for 2 axes"),

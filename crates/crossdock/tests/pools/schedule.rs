@@ -260,7 +260,7 @@ fn resize(world: &mut World, random: &mut Rng, coverage: &mut Notes) {
     };
     if let Some(wanted) = refused {
         let more = units(wanted) - units(capacity);
-        assert!(world.refuses(account, more).is_some(), "{wanted} bytes were refused by nobody");
+        assert!(world.refuses(account, more).is_some(), "{wanted} bytes were refused without a limit");
         assert_eq!(now, capacity, "the buffer is as it was");
         coverage.note("a limit refuses growth");
     }
@@ -380,12 +380,12 @@ fn statistics_limits_and_lifetimes_are_exact_after_every_step_of_any_schedule() 
         if let Some(outstanding) = outstanding {
             let allocator_is_gone = Arc::into_inner(outstanding);
             assert_eq!(allocator_is_gone.map(AtomicU64::into_inner), Some(0), "bytes, or the pool, leaked");
-            notes.note("an allocator of ours");
+            notes.note("a test allocator");
         }
         notes.0.into_iter().for_each(|class| coverage.note(class));
     }
     println!("{coverage}");
     coverage.assert_at_least(0.01, CLASSES);
     #[cfg(feature = "allocator-api2-0_2")]
-    coverage.assert_at_least(0.2, ["an allocator of ours"]);
+    coverage.assert_at_least(0.2, ["a test allocator"]);
 }

@@ -111,7 +111,11 @@ fn sealed_memory_is_constant_on_both_sides_and_nobody_can_write_it() {
         assert!(Buffer::map_shared(fd, 0, 1, true).unwrap_err().is_read_only());
     }
     let again = sealed.clone().into_sealed().unwrap();
-    assert_eq!(again.as_ptr(), sealed.as_ptr(), "sealed memory comes back as it is, whoever else has it");
+    assert_eq!(
+        again.as_ptr(),
+        sealed.as_ptr(),
+        "sealed memory is returned unchanged, also if it has other holders"
+    );
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn whatever_holds_the_memory_here_stands_in_the_way_of_sealing_and_the_buffer_co
     let array = DArray::from_buffer(back.value, DType::U8, layout, 0).unwrap();
     let lent = shm::export(&array, &Request::pin()).unwrap();
     let back = array.into_sealed().unwrap_err();
-    assert!(back.error.to_string().contains("handed out by shared memory"), "{}", back.error);
+    assert!(back.error.to_string().contains("exported by shared memory"), "{}", back.error);
     drop(lent);
     assert_eq!(back.value.as_ptr(), address, "it never moved");
     back.value.set(&[0], &u64::from(b'X').into()).unwrap();

@@ -1,7 +1,7 @@
-"""`crossdock.explain`: what an object offers, and what known consumers do with it.
+"""`crossdock.explain`: the protocols of an object, and the behaviour of known consumers with it.
 
-Probing (`subject.py`, and a file for each family of protocols) makes a description that keeps no part of the object. The library has the
-profiles of consumers, and compares the description with them.
+Probing (`subject.py`, and a file for each family of protocols) makes a description that keeps no part of the object. The
+library compares the description with its profiles of consumers.
 """
 
 import functools
@@ -19,22 +19,22 @@ __all__ = ["Consumer", "Explanation", "explain"]
 
 
 def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
-    """Which protocols an object offers, what is behind each, and what known consumers would do with it.
+    """The protocols that export an object, what each describes, and what known consumers would do with it.
 
-    Nothing is taken: what has to be asked for (a buffer, a tensor, a column) is given back at once, and a producer that fails is told of
-    in the answer.
+    Nothing is kept: buffers, tensors and columns are released at once, and the result reports producers that fail.
 
     Parameters
     ----------
     obj : object
-        Anything.
+        Any object.
     streams : bool, optional
-        Whether streams of Arrow arrays are opened. Some can be read only once; without a word, those of objects with a length are opened.
+        Whether to open streams of Arrow arrays, some of which can be read only once. By default, those of objects with a length are
+        opened.
 
     Returns
     -------
     Explanation
-        Text by ``print``, a table in a notebook, and ``offers``, ``consumers`` and ``disagreements`` for programs.
+        Text for ``print``, a table in a notebook, and ``offers``, ``consumers`` and ``disagreements`` for programs.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
 
 
 def ours(obj: object, found: Subject) -> Consumer:
-    """What this package would do, which is found by doing it."""
+    """The behaviour of this package, found by an import."""
     consumer = functools.partial(
         Consumer, "crossdock.asarray", library="crossdock", measured_on="", installed=None, verified=True, tested=True
     )
@@ -73,7 +73,7 @@ def ours(obj: object, found: Subject) -> Consumer:
 
 @functools.cache
 def installed(library: str) -> str | None:
-    """The version of an installed distribution, or of the interpreter itself, which is not one."""
+    """The version of an installed distribution, or of the interpreter, which is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     if library == "python":

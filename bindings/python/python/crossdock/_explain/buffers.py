@@ -1,4 +1,4 @@
-"""Asks for a buffer (PEP 3118), looks at what is filled in, and gives it back."""
+"""Requests a buffer (PEP 3118), describes it, and releases it."""
 
 import ctypes
 
@@ -20,7 +20,7 @@ def class_name(thing: object) -> str:
 
 
 def ask(thing: object) -> Offer | None:
-    """What the object's buffer is; None where it has none."""
+    """The description of the object's buffer; None if it has none."""
     if not native.has_buffer(thing):
         return None
     view = native.PyBuffer()
@@ -41,7 +41,7 @@ def ask(thing: object) -> Offer | None:
 
 
 def is_believed(thing: object) -> bool:
-    """Whether the fields that a format names make up an item; so it is also where the format cannot be read."""
+    """Whether the fields of a format add up to the item. True also if the import fails."""
     try:
         return not str(asarray(thing).dtype).startswith("|V")
     except Exception:
@@ -49,7 +49,7 @@ def is_believed(thing: object) -> bool:
 
 
 def axes(thing: object, flags: int) -> int | str:
-    """How many axes the answer to a request has, or the words of its refusal."""
+    """The number of axes of the answer to a request, or the text of its refusal."""
     view = native.PyBuffer()
     try:
         native.get_buffer(thing, ctypes.byref(view), flags)
@@ -61,7 +61,7 @@ def axes(thing: object, flags: int) -> int | str:
 
 
 def attribute(thing: object, name: str) -> tuple[object, str | None]:
-    """An attribute, or None; and why it cannot be had, where that is not because there is none."""
+    """An attribute, or None; and the reason, if reading it failed."""
     try:
         return getattr(thing, name, None), None
     except Exception as error:
@@ -69,13 +69,13 @@ def attribute(thing: object, name: str) -> tuple[object, str | None]:
 
 
 def refusal(error: BaseException) -> str:
-    """The words of an exception, in one line."""
+    """The text of an exception, in one line."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def describe(view: native.PyBuffer, thing: object) -> Offer:
-    """What a buffer says."""
+    """The description of a buffer."""
     if not 0 <= view.ndim <= MOST_AXES:
         return Offer(BUFFER, refusal=f"the buffer has {view.ndim} axes")
     if view.ndim and not view.shape:
@@ -97,7 +97,7 @@ def describe(view: native.PyBuffer, thing: object) -> Offer:
     owner = ctypes.cast(view.obj, ctypes.py_object).value if view.obj else None
     if isinstance(owner, memoryview):
         owner = owner.obj
-    offer.owner = "nobody" if owner is None else "the object" if owner is thing else class_name(owner)
+    offer.owner = "no object" if owner is None else "the object" if owner is thing else class_name(owner)
     if offer.size * view.itemsize != view.len:
         offer.notes.append(f"its length is {view.len}, and its shape makes {offer.size * view.itemsize}")
     if text is not None and "T{" in text and not is_believed(thing):

@@ -1,4 +1,4 @@
-"""Asks for Arrow's structs, looks at them, and lets them go unconsumed."""
+"""Requests Arrow's structs, describes them, and drops them unconsumed."""
 
 import ctypes
 import json
@@ -14,10 +14,9 @@ METHODS = {
 
 
 def ask(thing: object, streams: bool | None) -> list[Offer]:
-    """What an object gives by the methods of Arrow's capsules.
+    """The descriptions by the methods of Arrow's capsules.
 
-    A stream may be of what can be read once: where nothing is said about `streams`, that of a collection is opened alone, which has a
-    length.
+    Some streams can be read only once: by default, `streams` permits only those of objects with a length.
     """
     offers, methods = [], {}
     for protocol, name in METHODS.items():
@@ -43,7 +42,7 @@ def ask(thing: object, streams: bool | None) -> list[Offer]:
 
 
 def by_array(protocol: str, call, name: bytes) -> Offer:
-    """What is in the two capsules that a call gives."""
+    """The description of the two capsules of a call."""
     try:
         schema, array = call()
         _, schema_at = native.capsule(schema, b"arrow_schema")
@@ -60,7 +59,7 @@ def by_array(protocol: str, call, name: bytes) -> Offer:
 
 
 def by_stream(call) -> Offer:
-    """What the first array of a stream is."""
+    """The description of a stream's first array."""
     try:
         capsule = call()
         _, pointer = native.capsule(capsule, b"arrow_array_stream")
@@ -115,7 +114,7 @@ def letters(schema: native.ArrowSchema) -> str:
 
 
 def extension(schema: native.ArrowSchema) -> tuple[str, str]:
-    """The name of an extension type, and what is said of it; empty where the type is Arrow's own."""
+    """The name of an extension type, and a note on it; empty for Arrow's own types."""
     if not schema.metadata:
         return "", ""
     at, said = schema.metadata, {}
@@ -138,7 +137,7 @@ def extension(schema: native.ArrowSchema) -> tuple[str, str]:
 
 
 def describe(protocol: str, schema: native.ArrowSchema, array: native.ArrowArray) -> Offer:
-    """What a pair of structs says. Lists of one fixed length are axes."""
+    """The description of a pair of structs. Fixed-size lists are axes."""
     spelled = letters(schema)
     lengths, notes, at = [array.length], [], array.offset
     nulls = array.null_count
@@ -175,7 +174,7 @@ def describe(protocol: str, schema: native.ArrowSchema, array: native.ArrowArray
 
 
 def axes(lengths: list[int], said: str) -> tuple[list[int], list[int]]:
-    """The lengths of a tensor's axes as they lie, and the order in which they are counted."""
+    """The lengths of a tensor's axes in memory order, and the logical order of the axes."""
     try:
         tensor = json.loads(said)
         shape = [lengths[0], *map(int, tensor["shape"])]

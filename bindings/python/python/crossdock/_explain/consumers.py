@@ -1,4 +1,4 @@
-"""The consumers that the library knows, and which of their versions are installed."""
+"""The consumers with a profile in the library, and the installed versions."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ IN_PLACE, COPIES, REFUSES, MISREADS = "in place", "copies", "refuses", "misreads
 
 
 class Profile(NamedTuple):
-    """A consumer: its name, the distribution, the version whose behaviour is known, and whether the tests compare it with that."""
+    """A consumer: its name, the distribution, the measured version, and whether tests compare it with the profile."""
 
     name: str
     library: str

@@ -1,4 +1,4 @@
-"""What one element is, read from the spelling of each protocol, in one vocabulary: NumPy's names where it has one."""
+"""The dtype of an element, parsed from each protocol's spelling, with NumPy's names if it has one."""
 
 import re
 import sys
@@ -34,7 +34,7 @@ NAMES = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 @dataclass(frozen=True)
 class Element:
-    """Kind (NumPy's letter, or a name), size in bytes, whether the bytes are in the other order than the machine's."""
+    """The kind (NumPy's letter, or a name), the size in bytes, and whether the byte order is non-native."""
 
     kind: str
     itemsize: int
@@ -43,7 +43,7 @@ class Element:
 
     @property
     def name(self) -> str:
-        """As in messages: ``'float64'``, ``'>int32'``, ``'S3'``, ``'records of 16 bytes'``."""
+        """For messages: ``'float64'``, ``'>int32'``, ``'S3'``, ``'records of 16 bytes'``."""
         order = ("<" if BIG else ">") if self.swapped else ""
         if self.kind == "f" and self.itemsize < 2:
             return f"float of {self.itemsize} byte"
@@ -63,7 +63,7 @@ class Element:
 
 
 def from_format(text: str | None, itemsize: int) -> Element:
-    """Of a buffer. What is more than one element of a plain type is records, or the bytes that it has."""
+    """From a buffer's format. Formats of several elements become records, or opaque bytes."""
     text = "B" if text is None else text
     prefix = text[:1] if text[:1] in ("@", "=", "<", ">", "!", "^") else ""
     letter = text[len(prefix) :]
@@ -82,7 +82,7 @@ def from_format(text: str | None, itemsize: int) -> Element:
 
 
 def from_typestr(text: str, descr: object = None) -> Element | None:
-    """Of NumPy's array interface; None for what is no such text."""
+    """From NumPy's array interface; None if the text is invalid."""
     match = re.fullmatch(r"([<>|=])([a-zA-Z])(\d*)(\[.*\])?", text)
     if not match:
         return None
@@ -97,7 +97,7 @@ def from_typestr(text: str, descr: object = None) -> Element | None:
 
 
 def from_tensor(code: int, bits: int, lanes: int) -> Element:
-    """Of DLPack. Several lanes are a vector, which is none of the others' elements."""
+    """From DLPack. Several lanes are a vector, which no other protocol has."""
     size = (bits * lanes + 7) // 8
     if lanes == 1:
         if code in (0, 1, 2, 5, 6):
@@ -112,7 +112,7 @@ def from_tensor(code: int, bits: int, lanes: int) -> Element:
 
 
 def from_column(text: str) -> Element | None:
-    """Of Arrow; None for what is not of fixed width."""
+    """From Arrow; None for types without a fixed width."""
     if text in COLUMNS:
         return Element(*COLUMNS[text])
     if text.startswith("w:") and text[2:].isdigit():

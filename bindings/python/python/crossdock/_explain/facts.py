@@ -1,4 +1,4 @@
-"""The description of an object in the terms of the library's profiles, whose verdicts come from the library."""
+"""The description of an object for the library's profiles, which give the verdicts."""
 
 import struct
 
@@ -10,13 +10,13 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 
 def verdicts(thing: object, subject: Subject) -> list[tuple[str, str]]:
-    """What each known consumer does with the object, as outcome and reason. Arrays of this package the library describes itself."""
+    """The outcome and reason of each known consumer. The library itself describes arrays of this package."""
     own = _judge_array(thing)
     return judge(subject) if own is None else own
 
 
 def judge(subject: Subject) -> list[tuple[str, str]]:
-    """The same by the description alone."""
+    """The same, from the description alone."""
     answers = [facts(offer) for offer in subject.offers.values()]
     return _judge(
         answers,
@@ -29,7 +29,7 @@ def judge(subject: Subject) -> list[tuple[str, str]]:
 
 
 def facts(offer: Offer) -> dict[str, object]:
-    """One offer, without what is only shown."""
+    """One offer, without the parts that are only displayed."""
     extra = offer.extra
     found: dict[str, object] = {
         "protocol": offer.protocol,
@@ -68,17 +68,17 @@ RENAMED = {
 
 
 def clamped(number: int) -> int:
-    """The nearest number that the library takes."""
+    """The nearest number that the library accepts."""
     return max(LEAST, min(MOST, number))
 
 
 def clamped_all(numbers: tuple[int, ...] | None) -> list[int] | None:
-    """The same for each, if there are any."""
+    """The same for each number, or None."""
     return None if numbers is None else [clamped(number) for number in numbers]
 
 
 def struct_size(text: str) -> int | None:
-    """The bytes that Python's module `struct` finds in a format; None where it cannot read it."""
+    """The size of a format by Python's module `struct`; None if it cannot parse it."""
     try:
         return struct.calcsize(text)
     except struct.error:

@@ -1,4 +1,4 @@
-"""An explanation as HTML, for notebooks: one table of offers, one of consumers, in the page's own colours."""
+"""An explanation as HTML for notebooks: a table of offers and one of consumers, in the page's colours."""
 
 from html import escape
 
@@ -10,7 +10,7 @@ CELL = 'style="text-align:left;vertical-align:top;padding:2px 8px"'
 
 
 def html(explanation: Explanation) -> str:
-    """All of it. Everything that objects say is escaped."""
+    """The whole explanation. All text from objects is escaped."""
     offers = "".join(table_row(offer.protocol, ", ".join(parts(offer))) for offer in explanation.offers)
     offers += "".join(table_row("beware", words) for words in explanation.disagreements)
     consumers = "".join(
@@ -26,7 +26,7 @@ def html(explanation: Explanation) -> str:
 
 
 def table_row(first: str, *cells: str) -> str:
-    """A head and cells."""
+    """A table with a header."""
     return (
         f"<tr><th {CELL}>{escape(first)}</th>" + "".join(f"<td {CELL}>{escape(cell)}</td>" for cell in cells) + "</tr>"
     )

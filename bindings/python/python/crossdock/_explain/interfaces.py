@@ -1,4 +1,4 @@
-"""Reads the attributes that NumPy and CUDA's libraries look for, and asks for an array of NumPy's where nothing else is offered."""
+"""Reads the attributes that NumPy and CUDA libraries use, and requests a NumPy array if there is no other protocol."""
 
 import ctypes
 import sys
@@ -11,7 +11,7 @@ from .offers import CUDA, INTERFACE, METHOD, STRUCT, Offer
 
 
 def ask(thing: object) -> list[Offer]:
-    """The array interface, its struct, and CUDA's."""
+    """The array interface, its struct, and the CUDA array interface."""
     if isinstance(thing, Array):
         # A consumer of an address counts as long as the object that exported it lives: here that is
         # a separate view.
@@ -30,7 +30,7 @@ def ask(thing: object) -> list[Offer]:
 
 
 def from_dict(name: str, says: dict) -> Offer:
-    """What a dictionary of version 3 says."""
+    """The description of a dictionary of version 3."""
     shape = tuple(int(length) for length in says["shape"])
     if len(shape) > MOST_AXES:
         return Offer(name, refusal=f"it has {len(shape)} axes")
@@ -49,12 +49,12 @@ def from_dict(name: str, says: dict) -> Offer:
     data, begin = says.get("data"), int(says.get("offset", 0))
     if isinstance(data, tuple):
         offer.address, offer.readonly = int(data[0]), bool(data[1])
-        offer.owner = "whoever has the object"
+        offer.owner = "the holder of the object"
     elif isinstance(data, bytes):
         offer.readonly = True
         offer.owner = "bytes"
         offer.extra["is_bytes"] = True
-        offer.notes.append("the data are bytes, made for whoever asks: a copy")
+        offer.notes.append("the data are bytes: a copy for each consumer")
     elif data is not None:
         lent = buffers.ask(data)
         if lent is not None and lent.refusal is None:
@@ -72,7 +72,7 @@ def from_dict(name: str, says: dict) -> Offer:
 
 
 def rows(shape: tuple[int, ...], element: Element | None) -> tuple[int, ...] | None:
-    """The strides of row-major order."""
+    """The strides of a row-major array."""
     if element is None:
         return None
     strides, step = [], element.itemsize
@@ -83,7 +83,7 @@ def rows(shape: tuple[int, ...], element: Element | None) -> tuple[int, ...] | N
 
 
 def from_struct(name: str, capsule: object) -> Offer:
-    """What the struct of NumPy says, in a capsule without a name."""
+    """The description of NumPy's struct, in a capsule without a name."""
     _, pointer = native.capsule(capsule, None)
     says = ctypes.cast(pointer, ctypes.POINTER(native.PyArrayInterface)).contents
     if says.two != 2 or not 0 <= says.nd <= MOST_AXES:
@@ -100,12 +100,13 @@ def from_struct(name: str, capsule: object) -> Offer:
         element=element,
         spelling=f"kind '{kind}' of {says.itemsize} bytes",
         readonly=not says.flags & 0x400,
-        owner="whoever has the object",
+        owner="the holder of the object",
     )
 
 
 def ask_method(thing: object) -> Offer | None:
-    """What `__array__` gives without a copy. It is asked last, since some compute all of the array then."""
+    """The description of `__array__` without a copy. Requested last, since some objects compute the whole array for
+    it."""
     method, words = buffers.attribute(thing, METHOD)
     if method is None:
         return None if words is None else Offer(METHOD, refusal=words)

@@ -1,4 +1,4 @@
-"""The structs that protocols fill in, and the interpreter's functions that give them."""
+"""The structs of the protocols, and the interpreter's functions that fill them in."""
 
 import ctypes
 from ctypes import (
@@ -120,12 +120,12 @@ _capsule_pointer.argtypes, _capsule_pointer.restype = [ctypes.py_object, c_char_
 
 
 def numbers(pointer, count):
-    """As many numbers as there are axes; None where there are none."""
+    """One number for each axis; None if the pointer is null."""
     return tuple(pointer[k] for k in range(count)) if pointer else None
 
 
 def capsule(thing: object, *names: bytes) -> tuple[bytes | None, int]:
-    """The name and the pointer of a capsule that has one of the names."""
+    """The name and the pointer of a capsule with one of these names."""
     if type(thing).__name__ != "PyCapsule":
         raise TypeError(f"{type(thing).__name__} where a capsule is due")
     name = _capsule_name(thing)

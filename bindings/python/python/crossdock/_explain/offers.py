@@ -1,4 +1,4 @@
-"""What an object says of its memory by one protocol, and what follows from that."""
+"""An object's description of its memory by one protocol, and derived properties."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -9,7 +9,7 @@ from .elements import Element
 
 @dataclass
 class Offer:
-    """One protocol's answer. Where it was refused, there is `refusal`, and the rest is empty."""
+    """One protocol's answer. If it is a refusal, only `refusal` is set."""
 
     protocol: str
     refusal: str | None = None
@@ -34,17 +34,18 @@ class Offer:
 
     @property
     def is_addressed(self) -> bool:
-        """Whether the memory has an address, and not the handle of a buffer object (OpenCL, Vulkan, Metal, WebGPU)."""
+        """Whether the memory has an address, rather than the handle of a buffer object (OpenCL, Vulkan, Metal,
+        WebGPU)."""
         return self.device[0] not in (4, 7, 8, 15)
 
     @property
     def dtype(self) -> str | None:
-        """The element's name."""
+        """The name of the dtype."""
         return None if self.element is None else self.element.name
 
     @property
     def itemsize(self) -> int | None:
-        """The bytes of one element."""
+        """The size of one element in bytes."""
         return None if self.element is None else self.element.itemsize
 
     @property
@@ -58,14 +59,14 @@ class Offer:
         return None if self.address is None else min(self.address & -self.address or 4096, 4096)
 
     def steps(self) -> list[tuple[int, int]]:
-        """Length and stride of the axes along which there is a step to take; none where there is no element."""
+        """Length and stride of the axes with more than one element; none if the array is empty."""
         if self.size == 0 or self.shape is None or self.strides is None:
             return []
         return [(length, stride) for length, stride in zip(self.shape, self.strides) if length > 1]
 
     @property
     def is_indirect(self) -> bool:
-        """Whether pointers have to be followed."""
+        """Whether elements are behind pointers."""
         return any(suboffset >= 0 for suboffset in self.suboffsets or ())
 
 
@@ -78,7 +79,7 @@ PROTOCOLS = tuple(_protocols())
 
 @dataclass(frozen=True)
 class Subject:
-    """An object as consumers see it: its offers by protocol, and what else of it they look at."""
+    """An object as consumers see it: its offers by protocol, and other properties that they check."""
 
     type_name: str
     offers: dict[str, Offer]

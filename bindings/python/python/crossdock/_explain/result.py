@@ -1,4 +1,4 @@
-"""What `explain` gives back."""
+"""The result of `explain`."""
 
 from dataclasses import dataclass, field
 
@@ -7,21 +7,21 @@ from .offers import Offer
 
 @dataclass(frozen=True)
 class Consumer:
-    """What one consumer would do with the object.
+    """The behaviour of one consumer with the object.
 
     Attributes
     ----------
     name : str
         The function, such as ``'numpy.asarray'``.
     outcome : str
-        ``'in place'``, ``'copies'``, ``'refuses'``, or ``'misreads'``: it takes something else than what was offered, breaks a rule of
-        the protocol, or the process.
+        ``'in place'``, ``'copies'``, ``'refuses'``, or ``'misreads'``: it reads other elements than those offered, breaks a rule of
+        the protocol, or crashes.
     reason : str
-        Why so, or what else there is to know. Often empty where it is in place.
+        The reason, or a note. Often empty for ``'in place'``.
     library, measured_on : str
-        The distribution, and the version on which the facts were measured.
+        The distribution, and the version that was measured.
     installed : str or None
-        The version that is installed here.
+        The installed version.
     verified : bool
         Whether the tests of this package compare the profile with the installed version of the
         library.
@@ -41,19 +41,19 @@ class Consumer:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an object offers, and what known consumers would do with it: text by ``print``, a table in a notebook, or attributes.
+    """The protocols of an object, and the behaviour of known consumers: text for ``print``, a table in a notebook, or attributes.
 
     Attributes
     ----------
     type_name : str
         The object's class.
     offers : list of Offer
-        By protocol: ``protocol``, ``refusal``, ``address``, ``shape``, ``strides``, ``dtype``, ``itemsize``, ``readonly``,
+        One for each protocol: ``protocol``, ``refusal``, ``address``, ``shape``, ``strides``, ``dtype``, ``itemsize``, ``readonly``,
         ``alignment``, ``suboffsets``, ``device``, ``owner``, ``spelling``, ``notes``.
     disagreements : list of str
-        In what the offers contradict each other.
+        The contradictions between the offers.
     consumers : list of Consumer
-        What each would do.
+        The behaviour of each.
     """
 
     type_name: str

@@ -1,4 +1,4 @@
-"""Asks an object by every protocol."""
+"""Probes an object by every protocol."""
 
 import sys
 import warnings
@@ -21,7 +21,7 @@ METHODS = ("__dlpack_device__", "__len__", "__iter__", "tobytes", "tostring")
 
 
 def subject(thing: object, streams: bool | None) -> Subject:
-    """What an object offers, with nothing of it kept."""
+    """The offers of an object, without a reference to it."""
     # The offers contain what producers report; warnings would only disturb the caller.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -29,7 +29,7 @@ def subject(thing: object, streams: bool | None) -> Subject:
 
 
 def ask(thing: object, streams: bool | None) -> Subject:
-    """The same, with whatever warnings."""
+    """The same, with all warnings."""
     found: list[Offer] = []
     lent = buffers.ask(thing)
     if lent is not None:
@@ -55,7 +55,7 @@ def ask(thing: object, streams: bool | None) -> Subject:
 
 
 def kind(thing: object) -> str:
-    """The class among those that consumers treat apart."""
+    """The object's class, if consumers treat it specially."""
     for module, name in KINDS:
         known = getattr(sys.modules.get(module), name, None)
         if isinstance(known, type) and isinstance(thing, known):
@@ -64,7 +64,7 @@ def kind(thing: object) -> str:
 
 
 def is_sequence(thing: object) -> bool:
-    """Whether it has a length and items by position, as functions in C ask for them."""
+    """Whether it has a length and items by position, as C functions request them."""
     try:
         return bool(native.is_sequence(thing)) and native.sequence_size(thing) >= 0
     except Exception:
@@ -72,7 +72,7 @@ def is_sequence(thing: object) -> bool:
 
 
 def item(thing: object) -> str | None:
-    """The class of the first item; empty where there is none, None where it cannot be had."""
+    """The class of the first item; empty if there is none, None if it cannot be read."""
     if not is_sequence(thing):
         return ""
     try:
@@ -84,7 +84,7 @@ def item(thing: object) -> str | None:
 
 
 def agreement(offers: dict[str, Offer]) -> list[str]:
-    """In what the offers contradict each other, or the first of them. Words of nothing where they agree."""
+    """The contradictions between offers. Empty if they agree."""
     told = [
         offer
         for offer in offers.values()
@@ -118,5 +118,5 @@ def agreement(offers: dict[str, Offer]) -> list[str]:
 
 
 def words(offer: Offer) -> str:
-    """Whether it may be written."""
+    """Whether it is writable."""
     return "read-only" if offer.readonly else "writable"

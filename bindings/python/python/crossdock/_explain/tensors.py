@@ -1,4 +1,4 @@
-"""Asks for DLPack's tensors, looks at them, and lets them go unconsumed."""
+"""Requests DLPack tensors, describes them, and drops them unconsumed."""
 
 import ctypes
 
@@ -11,7 +11,7 @@ READ_ONLY, COPIED, PADDED = 1, 2, 4
 
 
 def ask(thing: object) -> list[Offer]:
-    """The tensors that an object gives to consumers that know version 1.0, and to those that do not, and by functions in C."""
+    """The tensors for consumers of version 1.0, for older ones, and by C functions."""
     offers = []
     method, words = attribute(thing, "__dlpack__")
     if words is not None:
@@ -32,7 +32,7 @@ def ask(thing: object) -> list[Offer]:
 
 
 def is_negated(thing: object) -> bool:
-    """Whether the elements are to be negated when they are read, as PyTorch does lazily."""
+    """Whether consumers must negate the elements, as in PyTorch's lazy negation."""
     try:
         return thing.is_neg() is True
     except Exception:
@@ -40,7 +40,7 @@ def is_negated(thing: object) -> bool:
 
 
 def where(thing: object) -> tuple[tuple[int, int], str]:
-    """The device, and what is wrong with the answer."""
+    """The device, and the error in the answer, if any."""
     try:
         kind, ordinal = thing.__dlpack_device__()
         return (int(kind), int(ordinal)), ""
@@ -49,7 +49,7 @@ def where(thing: object) -> tuple[tuple[int, int], str]:
 
 
 def by_capsule(protocol: str, call, device: tuple[int, int], words: str) -> Offer:
-    """What is in the capsule that a call gives. The capsule is dropped as it is, so that its tensor goes back to its producer."""
+    """The description of a call's capsule. Dropping the capsule releases the tensor."""
     try:
         made = call()
         name, pointer = native.capsule(made, b"dltensor", b"dltensor_versioned")
@@ -83,7 +83,7 @@ def by_capsule(protocol: str, call, device: tuple[int, int], words: str) -> Offe
 
 
 def describe(protocol: str, tensor: native.DLTensor, flags: int) -> Offer:
-    """What a tensor says."""
+    """The description of a tensor."""
     device = (tensor.device_type, tensor.device_id)
     if not 0 <= tensor.ndim <= MOST_AXES or tensor.ndim and not tensor.shape:
         return Offer(
@@ -120,7 +120,7 @@ def describe(protocol: str, tensor: native.DLTensor, flags: int) -> Offer:
 
 
 def by_functions(thing: object, table: object) -> Offer:
-    """What the exchange API of the object's type gives. The tensor is given back at once."""
+    """The description by the exchange API of the object's type. The tensor is released at once."""
     try:
         _, pointer = native.capsule(table, b"dlpack_exchange_api")
         functions = ctypes.cast(pointer, ctypes.POINTER(native.DLPackExchangeAPI)).contents

@@ -11,7 +11,7 @@ FIRST = 30
 
 
 def text(explanation: Explanation) -> str:
-    """All of it."""
+    """The whole explanation."""
     lines = textwrap.wrap(headline(explanation), WIDTH)
     lines += ["", "What it offers"]
     for offer in explanation.offers:
@@ -41,7 +41,7 @@ def headline(explanation: Explanation) -> str:
 
 
 def parts(offer: Offer) -> list[str]:
-    """What an offer says, in words."""
+    """An offer in words."""
     if offer.refusal is not None:
         return [f"refused: {offer.refusal}", *offer.notes]
     words = []
@@ -67,7 +67,7 @@ def parts(offer: Offer) -> list[str]:
 
 
 def row(first: str, second: str, indent: int = FIRST) -> list[str]:
-    """A line of two columns, the second of which goes on below."""
+    """A line with two columns, the second of which is wrapped."""
     lines = textwrap.wrap(
         second,
         WIDTH - 2,

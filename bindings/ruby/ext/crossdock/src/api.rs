@@ -15,7 +15,7 @@ use magnus::{RModule, Ruby, Value, kwargs, prelude::*};
 use rb_sys::{VALUE, rb_data_typed_object_wrap, rb_memory_view_t, rbimpl_typeddata_flags};
 
 use crate::entry::entered;
-use crate::error::{CROSSDOCK, Failure, Result};
+use crate::error::{CROSSDOCK, Failure, Result, text};
 use crate::handle::{self, Wrapped};
 use crate::import;
 use crate::keep::{self, ObjectLease};
@@ -65,7 +65,7 @@ unsafe impl Send for Told {}
 impl ObjectLease for Told {
     fn give_back(&mut self, _: VALUE) {
         let told = protect(|| {
-            // SAFETY: the extension passed this function for this context; a lease is given back
+            // SAFETY: the extension passed this function for this context; a lease is released
             // once, so it is called once.
             unsafe { (self.release)(self.context) };
             rb_sys::Qnil as VALUE
@@ -88,7 +88,7 @@ unsafe extern "C" fn array_from_memory(memory: *const Memory) -> VALUE {
         // SAFETY: the header requires `dtype` to be a C string, which outlives this call.
         let dtype = unsafe { CStr::from_ptr(memory.dtype) }.to_string_lossy();
         let dtype: DType =
-            dtype.parse().map_err(|error| Failure::argument(ruby, format!("dtype: {error}")))?;
+            dtype.parse().map_err(|error| Failure::argument(ruby, format!("dtype: {}", text(&error))))?;
         let layout = layout(ruby, memory, dtype.itemsize())?;
         let span = layout.span();
         let begin = memory.data.cast::<u8>().wrapping_offset(span.low());

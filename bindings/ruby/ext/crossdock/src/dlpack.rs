@@ -153,7 +153,7 @@ impl<T: Tensor> ObjectLease for BorrowedTensor<T> {
     fn give_back(&mut self, _: VALUE) {
         let deleted = protect(|| {
             // SAFETY: clause 2 of `ForwardedTensor::of`: the deleter may be called on Ruby threads,
-            // and a lease is given back once.
+            // and a lease is released once.
             unsafe { (self.1)(self.0) };
             rb_sys::Qnil as VALUE
         });
@@ -309,15 +309,15 @@ fn import(ruby: &Ruby, source: Value, is_versioned: bool, writable: bool) -> Res
         Err(_) => {
             let address = Integer::try_convert(source)?.to_usize()?;
             let tensor = ptr::with_exposed_provenance_mut::<c_void>(address);
-            let nobody = rb_sys::Qnil as VALUE;
+            let no_owner = rb_sys::Qnil as VALUE;
             let tensor: *mut c_void = if is_versioned {
                 // SAFETY: clauses 1 and 2 of `ForwardedTensor::of`: the Ruby caller passes the
                 // address of an unconsumed versioned tensor, or 0; it cannot be checked.
-                unsafe { ForwardedTensor::of(tensor.cast::<DLManagedTensorVersioned>(), nobody) }.cast()
+                unsafe { ForwardedTensor::of(tensor.cast::<DLManagedTensorVersioned>(), no_owner) }.cast()
             } else {
                 // SAFETY: clauses 1 and 2 of `ForwardedTensor::of`: the Ruby caller passes the
                 // address of an unconsumed legacy tensor, or 0; it cannot be checked.
-                unsafe { ForwardedTensor::of(tensor.cast::<DLManagedTensor>(), nobody) }.cast()
+                unsafe { ForwardedTensor::of(tensor.cast::<DLManagedTensor>(), no_owner) }.cast()
             };
             // SAFETY: `ForwardedTensor::of` returned a tensor of this kind that only this function
             // has, or the caller's own one of an unknown version.

@@ -12,6 +12,7 @@ use magnus::value::{Lazy, ReprValue};
 use magnus::{Error, ExceptionClass, Integer, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
 
 use crate::value::name;
+use crate::words::words;
 
 /// The system's error number for a lack of memory.
 pub(crate) const ENOMEM: i32 = 12;
@@ -34,41 +35,6 @@ pub(crate) fn init(ruby: &Ruby) {
 
 fn class(ruby: &Ruby, name: &str) -> ExceptionClass {
     ruby.get_inner(&CROSSDOCK).const_get(name).unwrap_or_else(|_| ruby.exception_standard_error())
-}
-
-/// Rust names in the library's messages, with their Ruby equivalents.
-const NAMES: [(&str, &str); 15] = [
-    ("turn it around (`to_byte_order`)", "cast it to the same type without < or >"),
-    ("turn it around with `to_byte_order`", "cast it to the same type without < or >"),
-    ("`to_byte_order`", "cast"),
-    ("`trust_readonly`", "trust_readonly: true"),
-    ("`trust_legacy_readonly`", "trust_readonly: true"),
-    ("`into_array_with_validity`", "from_arrow with as: :masked"),
-    ("`into_columns`", "from_arrow with as: :columns"),
-    ("`into_records`", "from_arrow with as: :records"),
-    ("`insert_axis`", "by the index :new"),
-    ("`ExportOptions::whole`", "to_arrow with whole: true"),
-    ("`to_order`", "copy"),
-    ("or implement `Producer`", "by Crossdock.register"),
-    ("raise `most_nbytes` for a peer that is trusted", "let the peer send it in parts"),
-    ("(share, pin or copy it)", "(copy it)"),
-    ("read-only through this handle: pin or read it, or copy it", "read-only: copy it to write it"),
-];
-
-/// The kinds of leases, as the Symbols of `Refusal#asked`.
-const LEASES: [(&str, &str); 4] = [
-    (" Share lease", " share lease"),
-    (" Pin lease", " pin lease"),
-    (" Read lease", " read lease"),
-    (" Write lease", " write lease"),
-];
-
-/// Replaces Rust names in a message by Ruby's.
-pub(crate) fn words(text: impl fmt::Display) -> String {
-    NAMES.iter().chain(&LEASES).fold(text.to_string(), |text, &(ours, theirs)| match text.contains(ours) {
-        true => text.replace(ours, theirs),
-        false => text,
-    })
 }
 
 /// The reason why a method fails: an error of the library, or an exception that Ruby raised
@@ -150,7 +116,7 @@ impl Failure {
     pub(crate) fn of_file(ruby: &Ruby, error: &crossdock::Error, path: &Path) -> Self {
         let name = path.display();
         Self::Raised(match errno(error) {
-            Some(errno) => system_call(ruby, errno, &format!("{name}: {}", words(error))),
+            Some(errno) => system_call(ruby, errno, &format!("{name}: {}", text(error))),
             None => placed(ours(ruby, error), name),
         })
     }
@@ -226,12 +192,17 @@ fn failed(refusal: &Refusal) -> Option<&crossdock::Error> {
     }
 }
 
+/// The text of an error, with the advice in Ruby's words.
+pub(crate) fn text(error: &crossdock::Error) -> String {
+    error.in_words(words).to_string()
+}
+
 fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
     if let Some(refusal) = refusal_behind(error) {
         return refused(ruby, refusal);
     }
     if let Some(errno) = errno(error) {
-        return system_call(ruby, errno, &words(error));
+        return system_call(ruby, errno, &text(error));
     }
     let class = if error.is_bounds() {
         ruby.exception_index_error()
@@ -252,7 +223,7 @@ fn ours(ruby: &Ruby, error: &crossdock::Error) -> Error {
     } else {
         ruby.get_inner(&ERROR)
     };
-    Error::new(class, words(error))
+    Error::new(class, text(error))
 }
 
 /// The system's error number, if a system call failed.
@@ -293,7 +264,7 @@ fn refused(ruby: &Ruby, refusal: &Refusal) -> Error {
 }
 
 fn with_details(ruby: &Ruby, refusal: &Refusal) -> std::result::Result<Error, Error> {
-    let exception = ruby.get_inner(&REFUSAL).new_instance((words(refusal),))?;
+    let exception = ruby.get_inner(&REFUSAL).new_instance((refusal.in_words(words).to_string(),))?;
     let asked = refusal.asked().map(|asked| asked_as_hash(ruby, asked)).transpose()?;
     let offer = refusal.offer().map(|offer| offer_as_hash(ruby, offer)).transpose()?;
     exception.funcall::<_, _, Value>("fill_in", (asked, offer, refusal.would_copy()))?;
@@ -302,7 +273,7 @@ fn with_details(ruby: &Ruby, refusal: &Refusal) -> std::result::Result<Error, Er
 
 fn asked_as_hash(ruby: &Ruby, asked: &Request) -> std::result::Result<Value, Error> {
     let hash = ruby.hash_new();
-    hash.aset(ruby.to_symbol("lease"), ruby.to_symbol(format!("{:?}", asked.lease()).to_lowercase()))?;
+    hash.aset(ruby.to_symbol("lease"), ruby.to_symbol(asked.lease().to_string()))?;
     if let Some(order) = asked.wanted_order() {
         hash.aset(ruby.to_symbol("order"), order.to_string())?;
     }
@@ -341,5 +312,5 @@ fn parse_nested(ruby: &Ruby, value: Value, depth: usize) -> Result<DType> {
         return Ok(DType::packed_record(parsed)?);
     }
     let text: String = value.funcall("to_s", ())?;
-    text.parse::<DType>().map_err(|error| Failure::argument(ruby, format!("dtype: {error}")))
+    text.parse::<DType>().map_err(|error| Failure::argument(ruby, format!("dtype: {}", self::text(&error))))
 }

@@ -9,7 +9,7 @@ use magnus::error::IntoError;
 use magnus::rb_sys::AsRawValue;
 use magnus::{RModule, Ruby, Value, function, prelude::*};
 
-use crate::error::{Failure, Result, words};
+use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::import;
 use crate::producers::{self, Producer};
@@ -96,7 +96,7 @@ fn offer(text: &mut String, array: &DArray) {
         _ = write!(text, ", {order} without gaps");
     }
     for line in explain::text(array, None).lines() {
-        _ = write!(text, "\n  {}", words(line));
+        _ = write!(text, "\n  {line}");
     }
 }
 

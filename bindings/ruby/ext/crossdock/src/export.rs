@@ -47,12 +47,12 @@ const _: () = {
 unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
         let Some(export) = handle::find(obj).and_then(handle::Handle::export) else {
-            memory_view::keep_refusal(&"the array was released");
+            memory_view::keep_refusal("the array was released".into());
             return false;
         };
         let flags = Flags::from_bits(flags);
         if flags.contains(Flags::WRITABLE) && handle::is_frozen(obj) {
-            memory_view::keep_refusal(&"the Crossdock::Array is frozen, and WRITABLE was asked for");
+            memory_view::keep_refusal("the Crossdock::Array is frozen, and WRITABLE was asked for".into());
             return false;
         }
         // SAFETY: Ruby passes the consumer's writable struct, whose layout equals that of `View`

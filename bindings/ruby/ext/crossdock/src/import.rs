@@ -148,12 +148,12 @@ impl ObjectLease for BorrowedView {
         let view: *mut rb_memory_view_t = &raw mut *self.view;
         let released = protect(|| {
             match self.by {
-                // SAFETY: `rb_memory_view_get` filled in this view; a lease is given back once,
+                // SAFETY: `rb_memory_view_get` filled in this view; a lease is released once,
                 // after the last handle on the memory went.
                 By::Ruby => _ = unsafe { rb_memory_view_release(view) },
                 By::Producer(None) => {}
                 // SAFETY: this producer filled in the view for `object`, which the keeper marks; a
-                // lease is given back once.
+                // lease is released once.
                 By::Producer(Some(release)) => _ = unsafe { release(object, view) },
             }
             rb_sys::Qnil as VALUE

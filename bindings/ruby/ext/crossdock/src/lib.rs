@@ -44,6 +44,7 @@ mod string;
 mod typed;
 mod value;
 mod views;
+mod words;
 
 use magnus::value::Lazy;
 use magnus::{Error, Ruby, prelude::*};

@@ -7,7 +7,7 @@ use crossdock::{Casting, DArray};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Float, Integer, RArray, RString, Ruby, Value, prelude::*};
 
-use crate::error::{Failure, Result};
+use crate::error::{Failure, Result, text};
 use crate::exact::{is_rational, is_short, nearest};
 use crate::value::{characters, describe, from_ruby, way_out};
 
@@ -192,7 +192,7 @@ impl Census {
         Ok(if self.bools > 0 {
             DType::BOOL
         } else if self.strings > 0 {
-            DType::text(self.longest).map_err(|error| error.to_string())?
+            DType::text(self.longest).map_err(|error| text(&error))?
         } else if self.complex > 0 {
             DType::C128
         } else if self.floats > 0 || numbers == 0 {

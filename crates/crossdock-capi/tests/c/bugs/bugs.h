@@ -1,4 +1,4 @@
-/* What the programs about the known bugs of the original share: one function for each bug, a producer, and an array. */
+/* Shared by the programs about known bugs of Ruby's MemoryView: one function for each bug, a producer, and an array. */
 
 #ifndef BUGS_H
 #define BUGS_H
@@ -10,7 +10,7 @@ typedef struct bug {
   void (*run)(void);
 } bug;
 
-/* ----- a producer that says what it is told, and counts ----- */
+/* ----- a producer with given answers, which counts its calls ----- */
 
 typedef struct lender {
   const xd_class *cls;
@@ -37,7 +37,7 @@ static inline bool lender_release(void *obj, xd_memory_view_t *view)
 
 static const xd_memory_view_entry_t lender_entry = {lender_get, lender_release, NULL};
 
-/* Lends bytes. It has to stay where it is. */
+/* Lends bytes. The object must not move. */
 static inline void lend(lender *self, void *bytes, ssize_t nbytes, bool readonly)
 {
   memset(self, 0, sizeof *self);
@@ -67,7 +67,7 @@ static inline xd_array_t *ramp(const char *typestr, ssize_t len)
   return array;
 }
 
-/* Meets each, and writes its id. */
+/* Triggers each bug, and prints its id. */
 static inline void meet(const bug *bugs, size_t count)
 {
   CHECK(xd_memory_view_register(&lender_class, &lender_entry));

@@ -1,4 +1,4 @@
-/* Known bugs of the original: who lends, who gives back, and when. */
+/* Known bugs of Ruby's MemoryView: lending and releasing. */
 
 #include <pthread.h>
 
@@ -40,7 +40,7 @@ static void second_release(void)
   quiet.cls = &quiet_class;
   lender *both[] = {&loud, &quiet};
   for (size_t k = 0; k < COUNT(both); k++) {
-    both[k]->says.format = "iqc"; /* components that are no constants */
+    both[k]->says.format = "iqc"; /* components that are not constants */
     both[k]->says.item_size = 13;
     xd_memory_view_t view;
     CHECK(xd_memory_view_get(both[k], &view, XD_MEMORY_VIEW_FORMAT) && xd_memory_view_exports(both[k]) == 1);
@@ -49,21 +49,21 @@ static void second_release(void)
     CHECK(xd_memory_view_release(&view));
     CHECK(view.item_desc.components == NULL && view.shape == NULL && view.obj == NULL && view.reserved == NULL);
     CHECK_REFUSED(xd_memory_view_release(&view), "released");
-    CHECK_REFUSED(xd_memory_view_release(&copy), "released before");
+    CHECK_REFUSED(xd_memory_view_release(&copy), "already released");
     CHECK(xd_memory_view_exports(both[k]) == 0);
-    /* The copy is not taken for the next view, either. */
+    /* The copy does not count as the next view, either. */
     CHECK(xd_memory_view_get(both[k], &other, XD_MEMORY_VIEW_FORMAT));
-    CHECK_REFUSED(xd_memory_view_release(&copy), "released before");
+    CHECK_REFUSED(xd_memory_view_release(&copy), "already released");
     CHECK(xd_memory_view_exports(both[k]) == 1 && xd_memory_view_release(&other) && xd_memory_view_exports(both[k]) == 0);
   }
   CHECK(loud.gets == 2 && loud.releases == 2 && xd_memory_view_unregister(&quiet_class));
   xd_memory_view_t by_hand = of_bytes(bytes, 26);
   by_hand.obj = &loud;
-  CHECK_REFUSED(xd_memory_view_release(&by_hand), "not given");
+  CHECK_REFUSED(xd_memory_view_release(&by_hand), "not exported");
   CHECK(loud.releases == 2 && xd_memory_view_exports(&loud) == 0);
 }
 
-/* Writes what it cannot do without, or less. */
+/* Writes the required fields, or fewer. */
 static bool sparing_get(void *obj, xd_memory_view_t *view, int flags)
 {
   lender *self = obj;
@@ -100,7 +100,7 @@ static void uninitialised(void)
   view = garbage;
   CHECK_REFUSED(xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE), "not filled in");
   CHECK(memcmp(&view, &garbage, sizeof view) == 0);
-  CHECK_REFUSED(xd_memory_view_release(&view), "not given");
+  CHECK_REFUSED(xd_memory_view_release(&view), "not exported");
   CHECK(memcmp(&view, &garbage, sizeof view) == 0 && xd_memory_view_unregister(&sparing_class));
 }
 
@@ -115,8 +115,8 @@ static void null_callbacks(void)
   one.cls = &empty_class;
   xd_memory_view_t view;
   CHECK_REFUSED(xd_memory_view_register(&empty_class, NULL), "`entry`");
-  CHECK_REFUSED(xd_memory_view_register(&empty_class, &nothing), "empty has no `get`");
-  CHECK_REFUSED(xd_memory_view_register(&empty_class, &no_get), "empty has no `get`");
+  CHECK_REFUSED(xd_memory_view_register(&empty_class, &nothing), "empty has no function get");
+  CHECK_REFUSED(xd_memory_view_register(&empty_class, &no_get), "empty has no function get");
   CHECK(!xd_memory_view_available_p(&one) && !xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE));
   CHECK(xd_memory_view_register(&empty_class, &get_alone) && xd_memory_view_available_p(&one));
   CHECK(xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE) && xd_memory_view_release(&view));
@@ -139,7 +139,7 @@ static void owner_changes(void)
   xd_dtype_t *u1 = xd_dtype_parse("|u1", &error);
   xd_array_t *array = xd_array_from_buffer(buffer, u1, 1, shape, NULL, 0, &error);
   xd_memory_view_t view;
-  /* Who wants to write is told who reads, and the other way round. */
+  /* A writer's refusal names the reader, and a reader's the writer. */
   CHECK(xd_memory_view_get(array, &view, XD_MEMORY_VIEW_SIMPLE) && view.readonly);
   CHECK(xd_array_lease(array, XD_LEASE_WRITE, &error) == NULL);
   CHECK_ERROR(XD_ERROR_CONFLICT, "MemoryView");
@@ -147,14 +147,14 @@ static void owner_changes(void)
   CHECK(xd_memory_view_get(array, &view, XD_MEMORY_VIEW_WRITABLE) && !view.readonly);
   CHECK(xd_array_lease(array, XD_LEASE_READ, &error) == NULL);
   CHECK_ERROR(XD_ERROR_CONFLICT, "");
-  /* The owner lets go: the memory is still there. */
+  /* The owner frees its handles; the memory stays. */
   xd_array_free(array);
   xd_dtype_free(u1);
   xd_buffer_free(buffer);
   CHECK(freed == 0 && xd_memory_view_get_item(&view, last).as.u == 4);
   CHECK(xd_memory_view_release(&view) && freed == 1);
 
-  /* A producer asks whether it is viewed; what it changes all the same, a view has by itself. */
+  /* A producer can count its views. A view has its own copy of values that the producer changes. */
   lender one;
   lend(&one, bytes, 4, true);
   one.says.shape = shape;
@@ -163,7 +163,7 @@ static void owner_changes(void)
   CHECK(view.shape[0] == 4 && xd_memory_view_get_item(&view, last).as.u == 4);
   CHECK(xd_memory_view_release(&view) && xd_memory_view_exports(&one) == 0);
 
-  /* Flags are kept to, although the producer ignores them. */
+  /* The hub enforces flags that the producer ignores. */
   ssize_t strides[] = {2};
   shape[0] = 2;
   one.says.strides = strides;
@@ -175,7 +175,7 @@ static void owner_changes(void)
   CHECK(one.gets == 4);
 }
 
-/* Views that are held when the program ends: of arrays and producers that are gone, some released by then, some never. */
+/* Views that exist when the program ends, of freed arrays and producers: some are released at exit, some never. */
 static xd_memory_view_t at_exit[64], in_thread[4];
 
 static bool apart_get(void *obj, xd_memory_view_t *view, int flags)
@@ -189,7 +189,7 @@ static bool apart_get(void *obj, xd_memory_view_t *view, int flags)
   return true;
 }
 
-/* The object is gone. */
+/* The object has been freed. */
 static bool apart_release(void *obj, xd_memory_view_t *view)
 {
   (void)obj;

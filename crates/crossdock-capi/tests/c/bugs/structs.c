@@ -1,10 +1,10 @@
-/* Known bugs of the original: what a format or a struct says, and where its items are. */
+/* Known bugs of Ruby's MemoryView: formats, structs, and the addresses of items. */
 
 #include <stddef.h>
 
 #include "bugs.h"
 
-/* No function finds an item there. */
+/* No function returns an item at this index. */
 static void check_outside(const xd_memory_view_t *view, const ssize_t *index, const char *words)
 {
   xd_value value = {XD_VALUE_INT, {0}, 0, {1}};
@@ -24,7 +24,7 @@ static void null_strides(void)
   CHECK(xd_memory_view_is_row_major_contiguous(&view) && xd_memory_view_is_column_major_contiguous(&view));
   CHECK(xd_memory_view_is_row_major_contiguous_strictly(&view) && xd_memory_view_is_column_major_contiguous_strictly(&view));
   view.ndim = 2;
-  CHECK(xd_memory_view_is_row_major_contiguous(&view)); /* without a shape, either */
+  CHECK(xd_memory_view_is_row_major_contiguous(&view)); /* also without a shape */
   view.shape = shape;
   CHECK(xd_memory_view_is_contiguous(&view) && xd_memory_view_is_row_major_contiguous_strictly(&view));
   CHECK(!xd_memory_view_is_column_major_contiguous(&view) && !xd_memory_view_is_column_major_contiguous_strictly(&view));
@@ -153,7 +153,7 @@ static void out_of_bounds(void)
   CHECK(xd_memory_view_release(&views[1]));
   xd_array_free(array);
 
-  /* Of axes that multiply to more than there can be, no item is found beyond the address space. */
+  /* If the product of the axes overflows, no item is beyond the address space. */
   ssize_t huge[] = {4, (ssize_t)1 << 62}, index[] = {3, 5};
   views[0].ndim = 2;
   views[0].shape = huge;

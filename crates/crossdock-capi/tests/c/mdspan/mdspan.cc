@@ -1,4 +1,4 @@
-// Typed views as mdspan: the compiler's own, or what XD_MDSPAN_NAMESPACE names and was included before. Writes which.
+// Typed views as mdspan: the compiler's, or the included one that XD_MDSPAN_NAMESPACE names. Prints which.
 
 #include <crossdock.hpp>
 
@@ -22,7 +22,7 @@ namespace md = XD_MDSPAN_NAMESPACE;
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 
-// What a call that has to fail says.
+// The message of a call that must fail.
 template <class F>
 static std::string refused(std::int32_t kind, F call) {
   try {
@@ -37,7 +37,7 @@ static std::string refused(std::int32_t kind, F call) {
 
 static bool says(const std::string &text, const char *words) { return text.find(words) != std::string::npos; }
 
-// Whether it has the shape, and each element, of the array.
+// Whether it has the shape and the elements of the array.
 template <class T, std::size_t N, class Span, std::size_t... Axes>
 static bool same(const xd::array &array, const xd::view<T, N> &view, const Span &span, std::index_sequence<Axes...>) {
   static_assert(Span::rank() == N && std::is_same_v<typename Span::element_type, T>);
@@ -88,7 +88,7 @@ static void taken() {
   auto scalar_view = scalar.read<int, 0>();
   CHECK(checked(scalar, scalar_view).size() == 1);
 
-  // Axes along which nothing is stepped may have any stride.
+  // Axes of length 1 or 0 may have any stride.
   xd::array single = cube.at("3:2:-1, ::-5, :");
   CHECK(single.strides()[0] < 0 && single.strides()[1] < 0);
   auto single_view = single.read<int, 3>();
@@ -119,7 +119,7 @@ static void not_taken() {
   CHECK(says(refused(XD_ERROR_LAYOUT, [&] { (void)laid({3, 2}, {0, 4}).read<int, 2>().mdspan(); }), "axis 0 is 0"));
   CHECK(says(refused(XD_ERROR_LAYOUT, [&] { (void)laid({3, 4}, {4, 4}).read<int, 2>().mdspan(); }), "4 bytes does not"));
 
-  // A stride within an element, of a type that is aligned more loosely than it is large.
+  // A stride smaller than the element, for a type whose alignment is smaller than its size.
   xd::array within = xd::array::from_buffer(xd::buffer::zeroed(64), xd::dtype::of<std::complex<double>>(), {3}, {24}, 0);
   CHECK(says(refused(XD_ERROR_LAYOUT, [&] { (void)within.read<std::complex<double>, 1>().mdspan(); }), "multiples of 16 bytes"));
 

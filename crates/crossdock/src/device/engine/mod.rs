@@ -69,7 +69,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// The device's errors. Then no part of the work is in flight.
     fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         drop(work);
-        Err(Error::unsupported(format!("{self:?} puts no work into {stream:?}")))
+        Err(Error::unsupported(format!("{self:?} cannot run work in {stream:?}")))
     }
 
     /// Whether its kernels reach memory of this manager.

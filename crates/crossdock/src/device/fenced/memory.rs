@@ -119,7 +119,7 @@ fn address(lease: &DeviceLease) -> Option<*mut u8> {
 
 #[cold]
 fn lost(place: Place) -> Error {
-    Error::device(format!("{place} does not know the memory: another device made it"))
+    Error::device(format!("memory on {place} was allocated by another device of that name"))
 }
 
 /// A copy as the device's copy engine sees it: the addresses of the device's own bytes.
@@ -192,7 +192,7 @@ impl MemoryManager for FencedMemory {
     fn enqueue(&self, transfer: Transfer, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         match FencedStream::of(stream) {
             Some(stream) => stream.copy(self.core.clone(), transfer),
-            None => Err(Error::unsupported(format!("{stream:?} is not a fenced device's"))),
+            None => Err(Error::unsupported(format!("{stream:?} is not a stream of a fenced device"))),
         }
     }
 
@@ -241,7 +241,7 @@ impl Engine for FencedEngine {
     fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
         match FencedStream::of(stream) {
             Some(stream) => stream.work(self.0.clone(), work),
-            None => Err(Error::unsupported(format!("{stream:?} is not a fenced device's"))),
+            None => Err(Error::unsupported(format!("{stream:?} is not a stream of a fenced device"))),
         }
     }
 

@@ -16,7 +16,7 @@
 //!
 //! let paused = device.pause(); // work in its streams waits
 //! let placed = source.copy_to_in(&device.memory(), &*stream)?;
-//! let event = placed.event.expect("it is under way");
+//! let event = placed.event.expect("the work is in flight");
 //! assert!(!event.is_done());
 //! drop(paused);
 //! source.write()?.fill(0); // waits for the copy, which reads the source
@@ -210,7 +210,7 @@ impl FencedCore {
         let count_down = |left: u64| left.checked_sub(1);
         match self.failures(operation).fetch_update(Ordering::Relaxed, Ordering::Relaxed, count_down) {
             Ok(1) => Err(Error::device(format!(
-                "{operation:?} on {} failed with error {FAILURE}, as it was told to",
+                "{operation:?} on {} failed with error {FAILURE}, as configured for this test",
                 self.place
             ))),
             _ => Ok(()),

@@ -17,7 +17,7 @@ use crate::device::engine::{Engine, Work as EngineWork};
 use crate::device::fenced::FencedCore;
 use crate::device::fenced::memory::Copying;
 use crate::device::{Completion, Event, Signal, Stream, Transfer};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, system_text};
 use crate::memory::Place;
 use crate::memory::fork::{self, ForkLock};
 
@@ -85,7 +85,7 @@ impl QueuedJob {
                 if let Err(error) = outcome
                     && failed.is_none()
                 {
-                    *failed = Some(error.within("what the stream waited for failed"));
+                    *failed = Some(error.within("the event that the stream waited for failed"));
                 }
             }
             Self::Record(completion) => {
@@ -173,7 +173,7 @@ impl FencedStream {
     fn push(&self, job: QueuedJob) -> Result<()> {
         if self.generation != fork::generation() {
             return Err(Error::device(
-                "a stream stays with the process that made it: make one after the fork",
+                "the stream belongs to the parent process; create a stream after the fork",
             ));
         }
         let mut queue = self.work.queue();
@@ -201,7 +201,9 @@ impl FencedStream {
             let work = self.work.clone();
             let started =
                 thread::Builder::new().name("crossdock-fenced".to_owned()).spawn(move || work.off());
-            started.map_err(|error| Error::device(format!("the stream's thread did not start: {error}")))?;
+            started.map_err(|error| {
+                Error::device(format!("the stream's thread did not start: {}", system_text(&error)))
+            })?;
             queue.is_started = true;
         }
         Ok(())

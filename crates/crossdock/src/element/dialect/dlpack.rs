@@ -5,7 +5,7 @@
 //! are elements here. Source: `dlpack.h` of version 1.3.
 
 use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 /// `kDLInt`, …: the codes of DLPack, open, since imported codes can have any value.
 pub mod code {
@@ -98,19 +98,21 @@ const TABLE: [(u8, u8, ScalarKind); 28] = [
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn to_dlpack(dtype: &DType) -> Result<(u8, u8, u16)> {
-    let unsupported =
-        |what: &str| Err(Error::new(Kind::Unsupported, format!("DLPack has no {what}: {}", dtype.brief())));
+    let unsupported = |what: &str, advice: Option<Advice>| {
+        let text = format!("DLPack has no {what}: {}", dtype.brief());
+        Err(Error::new(Kind::Unsupported, text).advising(advice))
+    };
     let scalar = match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar,
-        DTypeKind::Record(_) => return unsupported("records; hand over one field at a time"),
-        DTypeKind::SubArray(_) => return unsupported("sub-arrays; make axes of them"),
+        DTypeKind::Record(_) => return unsupported("records", Some(Advice::OneField)),
+        DTypeKind::SubArray(_) => return unsupported("sub-arrays", Some(Advice::SubArraysAsAxes)),
     };
     if !scalar.is_native() {
-        return unsupported("byte order but the machine's own");
+        return unsupported("elements in non-native byte order", Some(Advice::ConvertByteOrder));
     }
     match TABLE.iter().find(|(.., kind)| *kind == scalar.kind()) {
         Some((code, bits, _)) => Ok((*code, *bits, 1)),
-        None => unsupported("such type"),
+        None => unsupported("such type", None),
     }
 }
 
@@ -133,17 +135,19 @@ pub fn from_dlpack(code: u8, bits: u8, lanes: u16, subbyte_padded: bool) -> Resu
         Error::new(Kind::Unsupported, format!("{what}: DLPack type code {code}, {bits} bits, {lanes} lanes"))
     };
     if lanes != 1 {
-        return Err(unsupported(format!("elements of {lanes} lanes are not supported; one lane is")));
+        return Err(unsupported(format!(
+            "elements of {lanes} lanes are not supported, only elements of 1 lane"
+        )));
     }
     match TABLE.iter().find(|(known, width, _)| (*known, *width) == (code, bits)) {
-        Some((.., kind)) if bits < 8 && !subbyte_padded => Err(unsupported(format!(
-            "{kind} packed into parts of bytes is not supported; padded to one byte each it is"
-        ))),
+        Some((.., kind)) if bits < 8 && !subbyte_padded => {
+            Err(unsupported(format!("packed {kind} is not supported, only elements padded to one byte each")))
+        }
         Some((.., kind)) => Ok(Scalar::new(*kind, ByteOrder::NATIVE)?.into()),
         None if TABLE.iter().any(|(known, ..)| *known == code) => {
             Err(unsupported(format!("type code {code} has no width of {bits} bits")))
         }
-        None => Err(unsupported(format!("type code {code} is not known"))),
+        None => Err(unsupported(format!("type code {code} is unknown"))),
     }
 }
 

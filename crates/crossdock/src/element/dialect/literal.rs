@@ -104,14 +104,14 @@ impl<'a> Parser<'a> {
 
     #[cold]
     fn malformed(&self, at: usize, what: impl std::fmt::Display) -> Error {
-        Error::new(Kind::Malformed, format!("{what} at byte {at} of the Python literal"))
+        Error::new(Kind::Malformed, format!("byte {at} of the Python literal: {what}"))
     }
 
     #[cold]
     fn unexpected(&mut self, wanted: &str) -> Error {
         match self.peek() {
-            Some(found) => self.malformed(self.at, format_args!("{found:?} where {wanted} should be")),
-            None => self.malformed(self.at, format_args!("the text ends where {wanted} should be")),
+            Some(found) => self.malformed(self.at, format_args!("found {found:?} instead of {wanted}")),
+            None => self.malformed(self.at, format_args!("expected {wanted}, found the end")),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "brackets nested more than {MAX_NESTING} deep at byte {} of the Python literal",
+                    "byte {} of the Python literal: brackets are nested more than {MAX_NESTING} levels deep",
                     self.at
                 ),
             ));
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
             "None" => Ok(Literal::None),
             // Python 2 wrote non-ASCII names this way.
             "u" if rest[1..].starts_with(['\'', '"']) => Ok(Literal::Str(self.string()?)),
-            _ => Err(self.malformed(start, format_args!("the word {}, which is no literal,", short(word)))),
+            _ => Err(self.malformed(start, format_args!("the word {} is not a literal", short(word)))),
         }
     }
 
@@ -217,14 +217,14 @@ impl<'a> Parser<'a> {
         {
             return Err(self.malformed(start, "an integer with a leading zero"));
         }
-        let value = number.parse().map_err(|_| {
-            self.malformed(start, format_args!("an integer of {digits} digits, which is too large,"))
-        })?;
+        let value = number
+            .parse()
+            .map_err(|_| self.malformed(start, format_args!("an integer of {digits} digits is too large")))?;
         if self.rest().starts_with(['L', 'l']) {
             self.at += 1;
         }
         if self.rest().starts_with(|next: char| next.is_alphanumeric() || next == '_' || next == '.') {
-            return Err(self.malformed(start, "a number that is no plain decimal integer"));
+            return Err(self.malformed(start, "a number that is not a decimal integer"));
         }
         Ok(Literal::Int(value))
     }
@@ -236,7 +236,7 @@ impl<'a> Parser<'a> {
         loop {
             let at = self.at;
             match self.bump() {
-                None => return Err(self.malformed(start, "a string without an end")),
+                None => return Err(self.malformed(start, "an unterminated string")),
                 end if end == quote => return Ok(value),
                 Some('\\') => value.extend(self.escape(at)?),
                 Some(control @ ('\n' | '\r' | '\0')) => {
@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
         match char::from_u32(code) {
             Some(letter) => Ok(Some(letter)),
             None => {
-                Err(self.malformed(at, format_args!("an escape for U+{code:04X}, which is no character,")))
+                Err(self.malformed(at, format_args!("an escape for U+{code:04X}, which is not a character")))
             }
         }
     }

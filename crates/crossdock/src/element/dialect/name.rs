@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::element::dialect::typestr;
 use crate::element::{ByteOrder, DType, Scalar, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, short};
 
 /// The kinds with their own name, by which they are displayed.
 const NAMED: [ScalarKind; 30] = [
@@ -71,13 +71,16 @@ impl FromStr for DType {
                 return typestr::parse(&format!("{}{letter}8{unit}", order.symbol()));
             }
         }
-        typestr::parse(text).map_err(|error| match error.is_malformed() {
-            true => Error::caused(
-                Kind::Malformed,
-                format!("{error}; give a name, as float32, or a type string, as <f4"),
-                error,
-            ),
-            false => error,
+        typestr::parse(text).map_err(|error| {
+            if !error.is_malformed() {
+                return error;
+            }
+            // Type strings have a digit after their letter, so this is a misspelt name.
+            let is_name = name.chars().nth(1).is_some_and(char::is_alphabetic)
+                && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+            let what = if is_name { format!("{} is not a dtype", short(text)) } else { error.to_string() };
+            let text = format!("{what}; write a name such as float32, or a type string such as <f4");
+            Error::caused(Kind::Malformed, text, error)
         })
     }
 }

@@ -47,9 +47,10 @@ impl StoredType {
     ///
     /// `is_unsupported` for an unknown name.
     pub(crate) fn named(name: &str) -> Result<Self> {
-        let row = DTYPES.iter().find(|row| row.0 == name).ok_or_else(|| {
-            Error::new(Kind::Unsupported, format!("the dtype {} is not one that is known here", short(name)))
-        })?;
+        let row = DTYPES
+            .iter()
+            .find(|row| row.0 == name)
+            .ok_or_else(|| Error::new(Kind::Unsupported, format!("the dtype {} is unknown", short(name))))?;
         Self::of_row(row)
     }
 
@@ -64,7 +65,7 @@ impl StoredType {
             Error::new(
                 Kind::Unsupported,
                 format!(
-                    "a .safetensors file cannot hold {}: cast it to a type that the format has",
+                    "a .safetensors file cannot hold {}; cast it to a dtype that the format has, or write one field at a time",
                     dtype.brief()
                 ),
             )

@@ -2,7 +2,7 @@
 
 use crate::element::float::FloatFormat;
 use crate::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, SubArray, Value};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::memory::racy;
 
 /// A malicious dtype of a few bytes can describe any number of values: sub-arrays of zero-width
@@ -111,10 +111,8 @@ impl ValueReader {
 
     fn count(&mut self) -> Result<()> {
         self.allowed = self.allowed.checked_sub(1).ok_or_else(|| {
-            Error::new(
-                Kind::Unsupported,
-                "the dtype makes out of proportion many values of its few bytes; read one field at a time",
-            )
+            Error::new(Kind::Unsupported, "the dtype makes out of proportion many values of its few bytes")
+                .advising(Advice::OneField)
         })?;
         Ok(())
     }
@@ -216,7 +214,7 @@ fn read_text(scalar: Scalar, bytes: &[u8]) -> Result<Value> {
         let letter = char::from_u32(code).ok_or_else(|| {
             Error::new(
                 Kind::Value,
-                format!("code point {index} of the text is {code:#x}, which is no Unicode character"),
+                format!("code point {index} of the text is {code:#x}, which is not a Unicode character"),
             )
         })?;
         text.push(letter);

@@ -56,8 +56,8 @@ impl Value {
     fn exactly(&self, converted: Converted, dtype: Scalar) -> Result<i64> {
         let why = match converted {
             Converted::Exact(count) => return Ok(count),
-            Converted::Floor(_) => "it is no whole number of that unit",
-            Converted::Above | Converted::Below => "it is out of the range of that unit",
+            Converted::Floor(_) => "it is not a whole number of that unit",
+            Converted::Above | Converted::Below => "it is out of range for that unit",
         };
         Err(Error::new(Kind::Value, format!("{} does not fit {dtype}: {why}", self.describe())))
     }
@@ -111,7 +111,7 @@ fn write_record(value: &Value, record: &Record, bytes: &mut [u8]) -> Result<()> 
         if field.name() != name {
             return Err(Error::new(
                 Kind::Value,
-                format!("the value has a field {name:?} where the record has {:?}", field.name()),
+                format!("the value has field {name:?} where the record has {:?}", field.name()),
             ));
         }
         write_element(value, field.dtype(), &mut bytes[field.offset()..field.end()])
@@ -496,11 +496,11 @@ mod tests {
         for (value, why) in [
             (
                 moment(1500, TimeUnit::MILLISECOND),
-                "1970-01-01T00:00:01.500 (datetime64[ms]) does not fit datetime64[s]: it is no whole number of that unit",
+                "1970-01-01T00:00:01.500 (datetime64[ms]) does not fit datetime64[s]: it is not a whole number of that unit",
             ),
             (
                 moment(1 << 62, TimeUnit::DAY),
-                "12626367463885247-04-15 (datetime64[D]) does not fit datetime64[s]: it is out of the range of that unit",
+                "12626367463885247-04-15 (datetime64[D]) does not fit datetime64[s]: it is out of range for that unit",
             ),
         ] {
             let error = value.write(&seconds, &mut bytes).unwrap_err();

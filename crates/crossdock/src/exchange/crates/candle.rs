@@ -40,7 +40,7 @@ use candle_core::{CpuStorage, DType, Layout, Storage, Tensor, WithDType};
 
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::element::Element;
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Advice, Error, Kind, Rejected, Result};
 use crate::layout::FixedLayout;
 
 impl<'a, T: Element + WithDType, const D: usize> TryFrom<(&'a CpuStorage, &'a Layout)>
@@ -112,7 +112,7 @@ impl<T: Element + WithDType, const D: usize> TryFrom<Array<T, D>> for Tensor {
 fn place_of<T: Element, const D: usize>(layout: &Layout) -> Result<(FixedLayout<D>, usize)> {
     let (dims, strides) = (layout.dims(), layout.stride());
     let (Ok(shape), Ok(strides)) = (<[usize; D]>::try_from(dims), <[usize; D]>::try_from(strides)) else {
-        let text = format!("a tensor of shape {dims:?} with strides {strides:?} has not rank {D}");
+        let text = format!("a tensor of shape {dims:?} with strides {strides:?} does not have rank {D}");
         return Err(Error::new(Kind::Shape, text));
     };
     let nbytes = |elements: usize| elements.checked_mul(size_of::<T>()).filter(|&n| n <= isize::MAX as usize);
@@ -154,26 +154,21 @@ fn elements_mut<T: WithDType>(storage: &mut CpuStorage) -> Result<&mut [T]> {
 #[cold]
 fn other_dtype<T: WithDType>(given: DType) -> Error {
     let (given, wanted) = (given.as_str(), T::DTYPE.as_str());
-    let text = format!(
-        "the tensor's elements are {given}, not {wanted}: convert them (`Tensor::to_dtype`), or ask for {given}"
-    );
-    Error::new(Kind::DType, text)
+    let text = format!("the tensor's elements are {given}, not {wanted}");
+    Error::new(Kind::DType, text).advising(Advice::ConvertElements)
 }
 
 #[cold]
 fn elsewhere(place: &str) -> Error {
-    let text = format!(
-        "the tensor is on {place}, where the processor does not reach it: copy it (`Tensor::to_device`)"
-    );
-    Error::new(Kind::Place, text)
+    let text = format!("the tensor is on {place}, which is not accessible from the CPU");
+    Error::new(Kind::Place, text).advising(Advice::CopyToCpu)
 }
 
 #[cold]
 fn too_far(layout: &Layout) -> Error {
     let (dims, strides, start) = (layout.dims(), layout.stride(), layout.start_offset());
-    let text = format!(
-        "shape {dims:?} with strides {strides:?} from element {start} on is more than can be addressed"
-    );
+    let text =
+        format!("shape {dims:?} with strides {strides:?} from element {start} on exceeds the address space");
     Error::new(Kind::Overflow, text)
 }
 

@@ -14,7 +14,7 @@ use image::{DynamicImage, ImageBuffer, Pixel};
 
 use crate::array::{Array, ArrayRead, DArray};
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 impl<P> TryFrom<ImageBuffer<P, Vec<P::Subpixel>>> for Array<P::Subpixel, 3>
 where
@@ -56,7 +56,7 @@ impl TryFrom<DynamicImage> for DArray {
             other => {
                 return Err(Error::new(
                     Kind::Unsupported,
-                    format!("images of {:?} samples are not known here", other.color()),
+                    format!("images of {:?} samples are not supported", other.color()),
                 ));
             }
         })
@@ -78,17 +78,18 @@ impl<'a, T: Element> TryFrom<&'a ArrayRead<T, 3>> for FlatSamples<&'a [T]> {
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "strides {:?} are negative or not whole numbers of samples of {} bytes, which an image counts in: copy the \
-                     array",
+                    "strides {:?} are negative or not multiples of the sample size, {} bytes, as an image \
+                    requires",
                     array.strides(),
                     size_of::<T>()
                 ),
-            ));
+            )
+            .advising(Advice::Copy));
         };
         let too_large = || {
             Error::new(
                 Kind::Overflow,
-                format!("{height} × {width} pixels of {channels} channels are more than an image can have"),
+                format!("an image cannot have {height} × {width} pixels of {channels} channels"),
             )
         };
         // The stride of an axis of length 0 or 1 is never used and may have any value.

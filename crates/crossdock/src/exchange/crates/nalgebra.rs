@@ -54,7 +54,7 @@ use nalgebra::{
 
 use crate::array::{Array, ArrayView, ArrayViewMut};
 use crate::element::Element;
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Advice, Error, Kind, Rejected, Result};
 use crate::exchange::crates::steps;
 use crate::layout::{FixedLayout, Order};
 
@@ -97,9 +97,9 @@ impl MatrixSteps {
     fn strides<R: Dim, C: Dim>(&self) -> Result<(R, C)> {
         // A type with a row stride of 0 fits no row stride that is used, and not even a single row.
         if R::try_to_usize() == Some(0) && !self.shape.contains(&0) {
-            let text = "the type of the matrix has a stride of 0 elements for axis 0, at which `nalgebra` finds no end of a column: ask \
-                        for one with a stride of 1, or of any length (`Dyn`)";
-            return Err(Error::new(Kind::Layout, text));
+            let text = "the type of the matrix has a stride of 0 elements for axis 0, at which nalgebra finds no end \
+                        of a column";
+            return Err(Error::new(Kind::Layout, text).advising(Advice::RequestAnyStride));
         }
         Ok((step(0, self.strides[0], 1)?, step(1, self.strides[1], self.shape[0])?))
     }
@@ -115,7 +115,7 @@ fn length<N: Dim>(axis: usize, len: usize) -> Result<N> {
     match N::try_to_usize() {
         Some(known) if known != len => Err(Error::new(
             Kind::Shape,
-            format!("axis {axis} has {len} elements, where the type of the matrix has {known}"),
+            format!("axis {axis} has {len} elements, but the matrix type fixes {known}"),
         )),
         _ => Ok(N::from_usize(len)),
     }
@@ -127,11 +127,9 @@ fn step<N: Dim>(axis: usize, step: Option<usize>, unused: usize) -> Result<N> {
     match (N::try_to_usize(), step) {
         (Some(known), Some(step)) if known != step => Err(Error::new(
             Kind::Layout,
-            format!(
-                "the stride of axis {axis} is {step} elements, where the type of the matrix has {known}: ask for one with a stride \
-                 of any length (`Dyn`), or copy the array"
-            ),
-        )),
+            format!("the stride of axis {axis} is {step} elements, where the type of the matrix has {known}"),
+        )
+        .advising(Advice::RequestAnyStride)),
         (known, step) => Ok(N::from_usize(step.or(known).unwrap_or(unused))),
     }
 }
@@ -139,14 +137,12 @@ fn step<N: Dim>(axis: usize, step: Option<usize>, unused: usize) -> Result<N> {
 /// The stride, in elements, of an axis with more than one element.
 fn forwards<T: Element>(axis: usize, stride: isize) -> Result<usize> {
     let why = match usize::try_from(steps::in_elements::<T>(axis, stride, "nalgebra")?) {
-        Err(_) => "negative, and `nalgebra` counts forwards",
-        Ok(0) if axis == 0 => "one at which `nalgebra` finds no end of a column",
+        Err(_) => "negative, and nalgebra counts forwards",
+        Ok(0) if axis == 0 => "one at which nalgebra finds no end of a column",
         Ok(step) => return Ok(step),
     };
-    Err(Error::new(
-        Kind::Layout,
-        format!("the stride of {stride} bytes of axis {axis} is {why}: copy the array"),
-    ))
+    Err(Error::new(Kind::Layout, format!("the stride of {stride} bytes of axis {axis} is {why}"))
+        .advising(Advice::Copy))
 }
 
 // ===== owned

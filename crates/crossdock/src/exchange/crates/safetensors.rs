@@ -59,7 +59,7 @@ use crate::array::{ArrayView, CopyPolicy, DArray, other_dtype};
 use crate::buffer::{Buffer, BufferView};
 use crate::element::dialect::safetensors::StoredType;
 use crate::element::{DType, Element};
-use crate::error::{Error, Kind, Rejected, Result};
+use crate::error::{Advice, Error, Kind, Rejected, Result};
 use crate::layout::{Layout, Order};
 use crate::view::{MemoryView, Producer, Request, view};
 
@@ -69,11 +69,9 @@ fn dtype_of(theirs: Dtype) -> Result<DType> {
     if stored.is_packed() {
         return Err(Error::new(
             Kind::Unsupported,
-            format!(
-                "elements of {theirs} have {} bits and no bytes of their own: open the file by `exchange::files`, which unpacks them",
-                stored.bits
-            ),
-        ));
+            format!("elements of {theirs} have {} bits and no bytes of their own", stored.bits),
+        )
+        .advising(Advice::OpenAsFile));
     }
     Ok(stored.dtype)
 }
@@ -84,26 +82,22 @@ fn their_dtype(ours: &DType) -> Result<Dtype> {
     if dtype != *ours {
         return Err(Error::new(
             Kind::Unsupported,
-            format!(
-                "{} is in the other byte order than the format, which is little-endian: cast it",
-                ours.brief()
-            ),
-        ));
+            format!("{} is byte-swapped, and the format is little-endian", ours.brief()),
+        )
+        .advising(Advice::ConvertByteOrder));
     }
     if bits < 8 {
         return Err(Error::new(
             Kind::Unsupported,
-            format!(
-                "{} has a byte for each element here and {bits} bits in the format: write it by `exchange::files`",
-                ours.brief()
-            ),
-        ));
+            format!("{} has a byte for each element here and {bits} bits in the format", ours.brief()),
+        )
+        .advising(Advice::OpenAsFile));
     }
     let theirs: StrDeserializer<'_, NameError> = name.into_deserializer();
     Dtype::deserialize(theirs).map_err(|_| {
         Error::new(
             Kind::Unsupported,
-            format!("{name} is not a dtype of this version of the crate `safetensors`"),
+            format!("{name} is not a dtype of this version of the crate safetensors"),
         )
     })
 }
@@ -163,7 +157,7 @@ impl TryFrom<(&Buffer, &TensorView<'_>)> for DArray {
             return Err(Error::new(
                 Kind::Malformed,
                 format!(
-                    "a tensor of shape {:?} has {} bytes in the place of {nbytes}",
+                    "the tensor has {1} bytes, but shape {0:?} takes {nbytes}",
                     tensor.shape(),
                     data.len()
                 ),
@@ -175,8 +169,8 @@ impl TryFrom<(&Buffer, &TensorView<'_>)> for DArray {
             Error::new(
                 Kind::Bounds,
                 format!(
-                    "the {nbytes} bytes of the tensor at {:p} are not within the buffer, which has {} bytes at {:p}: give the buffer that \
-                     it was read from",
+                    "the {nbytes} bytes of the tensor at {:p} are not within the buffer, which has {} bytes \
+                    at {:p}; pass the buffer that the tensor was read from",
                     data.as_ptr(),
                     buffer.nbytes(),
                     buffer.as_ptr()
@@ -204,11 +198,13 @@ impl<'a, T: Element, const D: usize> TryFrom<ArrayView<'a, T, D>> for TensorView
             Error::new(
                 Kind::Layout,
                 format!(
-                    "shape {:?} with strides {:?} is not row-major without gaps, as a tensor is written: copy it in that order",
+                    "shape {:?} with strides {:?} is not C-contiguous (row-major), as a tensor file \
+                    requires",
                     view.shape(),
                     view.strides()
                 ),
             )
+            .advising(Advice::Copy)
         })?;
         Self::new(dtype, view.shape().to_vec(), BufferView::from(slice).as_bytes())
             .map_err(|error| Error::caused(Kind::Unsupported, error.to_string(), error))

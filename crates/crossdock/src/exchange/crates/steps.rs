@@ -1,6 +1,6 @@
 //! Conversion of strides for crates that count them in elements, in both directions.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::FixedLayout;
 
 /// A layout of another crate, with strides in bytes.
@@ -24,8 +24,9 @@ pub(super) fn in_elements<T>(axis: usize, stride: isize, their_crate: &str) -> R
             Kind::Layout,
             format!(
                 "the stride of {stride} bytes of axis {axis} is not a whole number of elements of {size} bytes, which \
-                 `{their_crate}` counts in: copy the array"
+                 {their_crate} counts in"
             ),
-        )),
+        )
+        .advising(Advice::Copy)),
     }
 }

@@ -9,9 +9,9 @@ pub fn misread_format(dtype: &DType) -> Option<&'static str> {
     if let Some(scalar) = dtype.as_scalar() {
         let is_opaque = matches!(scalar.kind(), ScalarKind::Void(_));
         return is_opaque
-            .then_some("readers of PEP 3118 take opaque bytes ('x') outside of records for padding");
+            .then_some("readers of PEP 3118 read opaque bytes ('x') outside of records as padding");
     }
-    has_title(dtype).then_some("a format of PEP 3118 has no titles of fields")
+    has_title(dtype).then_some("a format of PEP 3118 has no field titles")
 }
 
 fn has_title(dtype: &DType) -> bool {

@@ -20,7 +20,7 @@ pub(super) fn view(array: &DArray) -> Result<(), Refusal> {
         };
     }
     ask!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
-    Err(unsupported(format!("{} is not one of Rust's number types", array.dtype().brief())))
+    Err(unsupported(format!("{} is not a number type of Rust", array.dtype().brief())))
 }
 
 fn of_type<T: Element>(array: &DArray) -> Result<(), Refusal> {
@@ -32,7 +32,7 @@ fn of_type<T: Element>(array: &DArray) -> Result<(), Refusal> {
                     ArrayView::<Pinned<T>, Dim<[usize; $rank]>>::try_from(&pin)?;
                     Ok(())
                 })*
-                rank => Err(unsupported(format!("views of ndarray are tried up to 6 axes, and this has {rank}"))),
+                rank => Err(unsupported(format!("views of ndarray have at most 6 axes here; this array has {rank}"))),
             }
         };
     }
@@ -40,5 +40,5 @@ fn of_type<T: Element>(array: &DArray) -> Result<(), Refusal> {
 }
 
 fn unsupported(why: String) -> Refusal {
-    Refusal::new(&Request::pin(), Reason::Unsupported(why))
+    Refusal::new(&Request::pin(), Reason::Unsupported(why.into()))
 }

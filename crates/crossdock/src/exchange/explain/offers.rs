@@ -101,7 +101,7 @@ impl Offered {
         Self {
             protocol,
             would_copy: refusal.as_ref().and_then(Refusal::would_copy),
-            refusal: refusal.map(|refusal| refusal.reason().to_string()),
+            refusal: refusal.map(|refusal| refusal.reason().fact().to_string()),
         }
     }
 
@@ -112,7 +112,7 @@ impl Offered {
         Self {
             protocol,
             would_copy: would_copy.map(|_| array.nbytes()),
-            refusal: error.map(ToString::to_string),
+            refusal: error.map(|error| error.fact().to_string()),
         }
     }
 }

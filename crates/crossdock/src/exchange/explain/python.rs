@@ -24,7 +24,7 @@ pub fn subject(array: &DArray) -> Subject {
         Ok(nulls) => {
             Answer { nulls, extensions: extensions(array), readonly: Some(true), ..described.clone() }
         }
-        Err(refusal) => refused(&refusal),
+        Err(refusal) => refused(refusal.fact()),
     };
     let options = arrow::ExportOptions::new();
     let lent = arrow::export(array, &options).map(|it| it.array().null_count);
@@ -49,7 +49,7 @@ pub fn subject(array: &DArray) -> Subject {
         let is_aligned = array.dtype().as_scalar().map(|_| is_aligned(array));
         let answer = match pep3118::lend(array) {
             Ok(_) => Answer { address: Some(address(array)), is_aligned, ..described },
-            Err(error) => refused(&error),
+            Err(error) => refused(error.fact()),
         };
         answers.push((Protocol::Method, answer));
     }
@@ -150,7 +150,7 @@ fn described(array: &DArray) -> Answer {
 }
 
 fn buffer_answer(array: &DArray, described: &Answer) -> Answer {
-    let plain = |flags, axes| buffer(array, flags).map(|_| axes).map_err(|error| words_of(&error));
+    let plain = |flags, axes| buffer(array, flags).map(|_| axes).map_err(|error| words_of(error.fact()));
     let answer = match buffer(array, pep3118::Flags::FULL_RO) {
         Ok(format) => {
             let mut letters = format.trim_start_matches(['@', '=', '<', '>', '!']).chars();
@@ -164,7 +164,7 @@ fn buffer_answer(array: &DArray, described: &Answer) -> Answer {
                 ..described.clone()
             }
         }
-        Err(error) => refused(&error),
+        Err(error) => refused(error.fact()),
     };
     Answer {
         simple: plain(pep3118::Flags::SIMPLE, 1),
@@ -181,7 +181,7 @@ fn tensor(array: &DArray, described: &Answer) -> Answer {
         Ok(exported) => {
             Answer { lanes: exported.managed().dl_tensor.dtype.lanes.into(), ..described.clone() }
         }
-        Err(refusal) => refused(&refusal),
+        Err(refusal) => refused(refusal.fact()),
     }
 }
 
@@ -191,7 +191,7 @@ fn legacy_tensor(array: &DArray, described: &Answer) -> Answer {
             let lanes = exported.managed().dl_tensor.dtype.lanes.into();
             Answer { lanes, version: None, readonly: Some(false), ..described.clone() }
         }
-        Err(refusal) => refused(&refusal),
+        Err(refusal) => refused(refusal.fact()),
     }
 }
 
@@ -200,12 +200,12 @@ fn extensions(array: &DArray) -> Vec<String> {
     if *array.dtype() == DType::BOOL { vec![BOOL8.to_owned()] } else { Vec::new() }
 }
 
-/// A refusal as Python's consumers see it.
-fn refused(why: &impl std::fmt::Display) -> Answer {
+/// A refusal as Python's consumers see it, without advice.
+fn refused(why: impl std::fmt::Display) -> Answer {
     Answer::refused(words_of(why))
 }
 
-fn words_of(why: &impl std::fmt::Display) -> String {
+fn words_of(why: impl std::fmt::Display) -> String {
     format!("BufferError: {why}")
 }
 

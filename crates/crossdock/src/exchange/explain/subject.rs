@@ -148,7 +148,7 @@ pub struct Answer {
 
 impl Default for Answer {
     fn default() -> Self {
-        let unknown = || Err("it was not asked".to_owned());
+        let unknown = || Err("it was not called".to_owned());
         Self {
             refusal: None,
             address: None,

@@ -122,7 +122,7 @@ impl Contents {
         Err(match self.refused.iter().find(|(refused, _)| refused == name) {
             Some((_, error)) => error.again(),
             None => {
-                let text = format!("there is no array {} in the file; {}", short(name), self.listed());
+                let text = format!("no array is named {}; {}", short(name), self.listed());
                 Error::new(Kind::Bounds, text)
             }
         })
@@ -138,10 +138,7 @@ impl Contents {
         match (self.entries.as_slice(), self.refused.as_slice()) {
             ([entry], []) => Ok(entry),
             ([], [(_, error)]) => Err(error.again()),
-            _ => Err(Error::new(
-                Kind::Unsupported,
-                format!("not one array that could be opened by itself: {}", self.listed()),
-            )),
+            _ => Err(Error::new(Kind::Unsupported, format!("one array was expected, but {}", self.listed()))),
         }
     }
 
@@ -150,9 +147,12 @@ impl Contents {
         const MOST: usize = 8;
         let count = self.entries.len() + self.refused.len();
         let mut text = match count {
-            0 => return "it has no arrays".to_owned(),
-            1 => "it has one array: ".to_owned(),
-            _ => format!("it has {count} arrays: "),
+            0 => return "the file has no arrays".to_owned(),
+            1 if self.names().all(str::is_empty) && self.refused.is_empty() => {
+                return "the file has one array, which has no name".to_owned();
+            }
+            1 => "the file has one array: ".to_owned(),
+            _ => format!("the file has {count} arrays: "),
         };
         let names = self.names().chain(self.refused().map(|(name, _)| name));
         for (index, name) in names.take(MOST).enumerate() {
@@ -160,7 +160,7 @@ impl Contents {
             let _ = write!(text, "{}{}", if index > 0 { ", " } else { "" }, short(name));
         }
         if count > MOST {
-            let _ = write!(text, " and {} more", count - MOST);
+            let _ = write!(text, ", … ({} more)", count - MOST);
         }
         text
     }

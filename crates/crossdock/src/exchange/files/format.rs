@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 /// A format of files. Opening a file recognises its format by the first bytes; [`Format::named`]
 /// recognises a format by the ending of a name.
@@ -89,12 +89,10 @@ impl Format {
     pub(super) fn check_built(self) -> Result<()> {
         match self.row().missing {
             None => Ok(()),
-            Some(feature) => Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "a {self} file, for which this program was not built: switch the feature `{feature}` of crossdock on"
-                ),
-            )),
+            Some(_) => {
+                let text = format!("a {self} file, for which this program was not built");
+                Err(Error::new(Kind::Unsupported, text).advising(Advice::EnableFormat))
+            }
         }
     }
 }

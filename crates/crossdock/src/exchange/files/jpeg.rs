@@ -51,7 +51,7 @@ fn has_end(bytes: &PinnedReader) -> Result<()> {
         let count = bytes.load(offset, &mut chunk)?;
         if count == 0 {
             let hint = ImageFormatHint::Exact(ImageFormat::Jpeg);
-            let error = DecodingError::new(hint, "the marker at its end is missing");
+            let error = DecodingError::new(hint, "the end marker is missing");
             return Err(pixels::bad_image(ImageError::Decoding(error)));
         }
         let chunk = &chunk[..count];
@@ -91,6 +91,7 @@ pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
 /// Like `write`, with a quality.
 pub(super) fn encode(mut writer: impl Write, array: &DArray, quality: Option<u8>) -> Result<()> {
     let quality = quality.unwrap_or(QUALITY);
-    Samples::of(array, &COLORS)?.encode(JpegEncoder::new_with_quality(&mut writer, quality.clamp(1, 100)))?;
+    Samples::of(array, Format::Jpeg, &COLORS)?
+        .encode(JpegEncoder::new_with_quality(&mut writer, quality.clamp(1, 100)))?;
     pixels::flush(writer)
 }

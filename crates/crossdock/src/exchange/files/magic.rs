@@ -1,7 +1,5 @@
 //! The first bytes of file formats: recognises the supported ones, and describes others.
 
-use std::fmt::Write;
-
 use crate::exchange::files::format::Format;
 
 /// The number of bytes that [`format`] and [`describe`] examine.
@@ -48,15 +46,15 @@ const FORMATS: [(&[u8], &str); 24] = [
     (b"SIMPLE  =", "a FITS file"),
     (b"%PDF-", "a PDF document"),
     (b"\x7fELF", "a program"),
-    (b"\x1f\x8b", "a gzip archive: unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard archive: unpack it first"),
-    (b"\xfd7zXZ\0", "an xz archive: unpack it first"),
-    (b"BZh", "a bzip2 archive: unpack it first"),
+    (b"\x1f\x8b", "a gzip archive; unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive; unpack it first"),
+    (b"\xfd7zXZ\0", "an xz archive; unpack it first"),
+    (b"BZh", "a bzip2 archive; unpack it first"),
     (b"\x80\x02", "a Python pickle, which is never executed"),
     (b"\x80\x03", "a Python pickle, which is never executed"),
     (b"\x80\x04", "a Python pickle, which is never executed"),
     (b"\x80\x05", "a Python pickle, which is never executed"),
-    (b"version http", "a pointer of Git LFS in the place of the file: run `git lfs pull`"),
+    (b"version http", "a Git LFS pointer in place of the file; run `git lfs pull`"),
 ];
 
 /// Describes a file by its first bytes: `it is a PNG image, …`, or the bytes themselves.
@@ -64,12 +62,15 @@ pub(super) fn describe(start: &[u8]) -> String {
     if let Some((_, what)) = FORMATS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return format!("it is {what}");
     }
-    let mut text = String::from("it begins with the bytes");
-    for byte in start.iter().take(8) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, " {byte:02x}");
+    const MOST: usize = 8;
+    let first = &start[..start.len().min(MOST)];
+    let more = if start.len() > MOST { "…" } else { "" };
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    if !first.is_empty() && first.iter().all(is_text) {
+        return format!("it begins with the text \"{}{more}\"", first.escape_ascii());
     }
-    text
+    let bytes: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("it begins with the bytes {}{more}", bytes.join(" "))
 }
 
 #[cfg(test)]
@@ -82,8 +83,9 @@ mod tests {
         assert!(describe(b"\xff\xd8\xff\xe0\0\x10JFIF").contains("JPEG"));
         assert!(describe(b"\x80\x04\x95").contains("never executed"));
         assert!(describe(b"version https://").contains("Git LFS"));
-        assert_eq!(describe(b"P"), "it begins with the bytes 50");
-        assert_eq!(describe(b"1,2,3,4,5,6"), "it begins with the bytes 31 2c 32 2c 33 2c 34 2c");
+        assert_eq!(describe(b"P\xff"), "it begins with the bytes 50 ff");
+        assert_eq!(describe(b"\x01,2,3,4,5,6"), "it begins with the bytes 01 2c 32 2c 33 2c 34 2c…");
+        assert_eq!(describe(b"1,2\n3,4,5,6"), "it begins with the text \"1,2\\n3,4,…\"");
     }
 
     #[test]

@@ -111,9 +111,14 @@ pub use open::{open, open_all};
 pub use options::OpenOptions;
 pub use save::{SaveOptions, save};
 
-/// A path for error messages.
+/// A path for error messages. Bytes that are not UTF-8 are escaped, too.
 fn shown(path: &Path) -> String {
-    error::shown(&path.display().to_string())
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text += &error::shown(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
 }
 
 #[cfg(test)]

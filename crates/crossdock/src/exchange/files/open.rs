@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::options::{Expected, OpenOptions};
@@ -111,10 +111,8 @@ impl OpenOptions {
                 return Ok(Contents::of_array(Format::Raw, array, 0));
             }
             Expected::Format(Format::Raw) => {
-                return Err(Error::new(
-                    Kind::Unsupported,
-                    "a raw file does not say what it holds: describe it with `OpenOptions::raw`",
-                ));
+                return Err(Error::new(Kind::Unsupported, "a raw file does not say what it holds")
+                    .advising(Advice::DescribeRaw));
             }
             Expected::Format(format) => expected(*format, &first_bytes(&buffer)?)?,
             Expected::Any => told(&first_bytes(&buffer)?)?,
@@ -124,7 +122,8 @@ impl OpenOptions {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "a {format} file cannot be written in place, since it is compressed or has checksums: open it for reading only"
+                    "a {format} file cannot be written in place, since it is compressed or has checksums; \
+                    open it for reading only"
                 ),
             ));
         }
@@ -139,7 +138,10 @@ impl OpenOptions {
             #[cfg(feature = "jpeg")]
             Format::Jpeg => crate::exchange::files::jpeg::read(buffer, self.limit),
             // No bytes are recognised as a raw file, and `raw` was handled above.
-            _ => Err(Error::new(Kind::Unsupported, format!("a {format} file, which says nothing of itself"))),
+            _ => Err(Error::new(
+                Kind::Unsupported,
+                format!("it is a {format} file, which does not describe its contents"),
+            )),
         }?;
         if self.verified { contents.verified() } else { Ok(contents) }
     }
@@ -150,7 +152,10 @@ fn told(start: &[u8]) -> Result<Format> {
     // The reader of `.npy` files has the best error for an empty file.
     let format = magic::format(start).or(start.is_empty().then_some(Format::Npy));
     format.ok_or_else(|| {
-        let text = format!("not a file of arrays that can be opened here: {}", magic::describe(start));
+        let text = format!(
+            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG): {}",
+            magic::describe(start)
+        );
         Error::new(Kind::Unsupported, text)
     })
 }
@@ -159,9 +164,10 @@ fn told(start: &[u8]) -> Result<Format> {
 /// best error.
 fn expected(format: Format, start: &[u8]) -> Result<Format> {
     match magic::format(start) {
-        Some(other) if other != format => {
-            Err(Error::new(Kind::Unsupported, format!("a {other} file, where a {format} file was expected")))
-        }
+        Some(other) if other != format => Err(Error::new(
+            Kind::Unsupported,
+            format!("it is a {other} file, but a {format} file was expected"),
+        )),
         _ => Ok(format),
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result, system_text};
 use crate::exchange::files::contents::LIMIT;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::raw::Description;
@@ -139,8 +139,9 @@ impl OpenOptions {
         if self.mapped {
             return Buffer::map(file, MapOptions::new().writable(self.writable).guarded(self.guarded));
         }
-        let unread =
-            |error: std::io::Error| Error::caused(Kind::Io, format!("it could not be read: {error}"), error);
+        let unread = |error: std::io::Error| {
+            Error::caused(Kind::Io, format!("it could not be read: {}", system_text(&error)), error)
+        };
         let size = file.metadata().map_err(unread)?.len();
         // A file of more bytes than can be addressed fails as out of memory.
         let nbytes = usize::try_from(size).unwrap_or(usize::MAX);
@@ -158,10 +159,8 @@ impl OpenOptions {
     /// Refuses writes to a file through a copy of its bytes.
     pub(super) fn check(&self) -> Result<()> {
         if self.writable && !self.mapped {
-            return Err(Error::new(
-                Kind::Unsupported,
-                "what is read into memory is not written to the file: map it, or open it without `writable`, which the copy is",
-            ));
+            return Err(Error::new(Kind::Unsupported, "what is read into memory is not written to the file")
+                .advising(Advice::MapToWrite));
         }
         Ok(())
     }

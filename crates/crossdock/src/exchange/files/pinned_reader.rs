@@ -4,7 +4,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::buffer::{Buffer, PinGuard};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 
 /// The bytes of a buffer, with a position. Each read loads the current bytes, and fails if a
 /// guarded file shrank.
@@ -50,7 +50,7 @@ impl Seek for PinnedReader {
         self.position = from.checked_add_signed(by).ok_or_else(|| {
             Error::new(
                 Kind::Bounds,
-                format!("{by} bytes from byte {from} on is no position in a file of {nbytes} bytes"),
+                format!("{by} bytes from byte {from} on is not a position in a file of {nbytes} bytes"),
             )
         })?;
         Ok(self.position)
@@ -62,7 +62,7 @@ impl Seek for PinnedReader {
 pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> String) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,
-        Err(error) => Error::new(Kind::Malformed, damaged(error.to_string())),
+        Err(error) => Error::new(Kind::Malformed, damaged(system_text(&error))),
     }
 }
 

@@ -7,7 +7,7 @@ use image::{ColorType, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError
 use crate::array::{Casting, DArray};
 use crate::buffer::Buffer;
 use crate::element::{DType, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::new_file::write_error;
@@ -48,7 +48,8 @@ pub(super) fn read(bytes: Buffer, codec: Codec, limit: u64) -> Result<Contents> 
         return Err(Error::new(
             Kind::Malformed,
             format!(
-                "the image lies: {} bytes cannot be one of shape {shape:?}, which takes {nbytes}, but {most} at most",
+                "the image is invalid: shape {shape:?} takes {nbytes} bytes, but {} compressed bytes expand \
+                to at most {most}",
                 picture.bytes.nbytes()
             ),
         ));
@@ -76,13 +77,11 @@ impl Encoded for Picture {
         let layout = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?;
         let nbytes = layout.nbytes();
         if nbytes as u64 > self.limit {
-            return Err(Error::new(
-                Kind::Unsupported,
-                format!(
-                    "an image of shape {shape:?} takes {nbytes} bytes, more than the limit of {}: raise the limit with which it is opened",
-                    self.limit
-                ),
-            ));
+            let text = format!(
+                "an image of shape {shape:?} takes {nbytes} bytes, more than the limit of {}",
+                self.limit
+            );
+            return Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit));
         }
         let mut buffer = Buffer::zeroed(nbytes)?;
         decoder.read_image_boxed(buffer.as_mut_slice()?).map_err(bad_image)?;
@@ -100,7 +99,7 @@ fn samples(decoder: &dyn ImageDecoder) -> Result<(DType, Vec<usize>)> {
         other => {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("images of {other:?} samples are not known here"),
+                format!("images of {other:?} samples are not supported"),
             ));
         }
     };
@@ -120,7 +119,11 @@ impl Samples {
     /// The samples of an array of height × width, or height × width × channels. They are gathered
     /// if they are not contiguous, in native byte order and constant: copies, and counts,
     /// [`DArray::nbytes`] then. `colors` lists the supported numbers of channels and sample types.
-    pub(super) fn of(array: &DArray, colors: &[(usize, ScalarKind, ExtendedColorType)]) -> Result<Self> {
+    pub(super) fn of(
+        array: &DArray,
+        format: Format,
+        colors: &[(usize, ScalarKind, ExtendedColorType)],
+    ) -> Result<Self> {
         let (height, width, channels) = match *array.shape() {
             [height, width] => (height, width, 1),
             [height, width, channels] => (height, width, channels),
@@ -128,7 +131,8 @@ impl Samples {
                 return Err(Error::new(
                     Kind::Shape,
                     format!(
-                        "an array of shape {:?} is no image: that has height, width and channels",
+                        "an array of shape {:?} is not an image, whose axes are height, width and channels; \
+                        slice or reshape it",
                         array.shape()
                     ),
                 ));
@@ -137,26 +141,31 @@ impl Samples {
         let kind = array.dtype().as_scalar().map(|scalar| scalar.kind());
         let known = colors.iter().find(|color| (color.0, Some(color.1)) == (channels, kind));
         let Some(&(.., color)) = known else {
-            let (mut kinds, mut counts): (Vec<String>, Vec<String>) =
-                colors.iter().map(|(channels, kind, _)| (kind.to_string(), channels.to_string())).unzip();
+            let mut kinds: Vec<String> = colors.iter().map(|(_, kind, _)| kind.to_string()).collect();
             kinds.dedup();
+            let mut counts: Vec<usize> = colors.iter().map(|(count, ..)| *count).collect();
             counts.sort_unstable();
             counts.dedup();
+            let counts = match counts[..] {
+                [first, .., last] if last - first + 1 == counts.len() => format!("{first} to {last}"),
+                _ => counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "),
+            };
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "this format stores {} with {} channels; this array is {} with {channels}: cast it, or pick channels",
+                    "{format} stores {} with {counts} channels, but this array is {} with {channels} channel{}",
                     kinds.join(" or "),
-                    counts.join(" or "),
                     array.dtype().brief(),
+                    if channels == 1 { "" } else { "s" }
                 ),
-            ));
+            )
+            .advising(Advice::CastOrPickChannels));
         };
         let size = |len: usize| u32::try_from(len).ok().filter(|&len| len > 0);
         let (Some(width), Some(height)) = (size(width), size(height)) else {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("an image of {height} x {width} pixels: each must be 1 to {}", u32::MAX),
+                format!("an image cannot have {height} x {width} pixels; each must be 1 to {}", u32::MAX),
             ));
         };
         Ok(Self { bytes: gathered(array)?, width, height, color })

@@ -50,7 +50,7 @@ fn check_palette(bytes: &PinnedReader) -> Result<()> {
             b"PLTE" if nbytes % 3 != 0 || nbytes > 3 * 256 => {
                 return Err(Error::new(
                     Kind::Malformed,
-                    format!("its palette of {nbytes} bytes is no list of at most 256 colours of 3 bytes"),
+                    format!("its palette has {nbytes} bytes, not 3 bytes for each of at most 256 colours"),
                 ));
             }
             // The palette precedes the pixels.
@@ -96,6 +96,6 @@ pub fn from_buffer(buffer: Buffer) -> Result<DArray> {
 /// `is_shape` and `is_unsupported` for an array that is not such an image; `is_io` if the writer
 /// fails; `is_conflict` while another party holds Write; `is_place` on a device.
 pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
-    Samples::of(array, &COLORS)?.encode(PngEncoder::new(&mut writer))?;
+    Samples::of(array, Format::Png, &COLORS)?.encode(PngEncoder::new(&mut writer))?;
     pixels::flush(writer)
 }

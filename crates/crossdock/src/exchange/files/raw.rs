@@ -95,9 +95,7 @@ impl Description {
 pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> {
     let within = |error: Error| error.within(format_args!("as {description}"));
     let layout = description.layout().map_err(within)?;
-    let nbytes = buffer.nbytes();
-    DArray::from_buffer(buffer, description.dtype.clone(), layout, description.offset)
-        .map_err(|error| within(error.within(format_args!("{nbytes} bytes do not hold it"))))
+    DArray::from_buffer(buffer, description.dtype.clone(), layout, description.offset).map_err(within)
 }
 
 /// Writes the elements of an array and nothing else, contiguous in row-major order
@@ -161,18 +159,21 @@ impl FromStr for Description {
         let mut found: [Option<&str>; 5] = [None; 5];
         for part in parts(text).map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| {
-                refused(format!("{} is no entry: write one like dtype=uint16; shape=480,640", short(part)))
+                refused(format!(
+                    "{} is not NAME=VALUE; write it like dtype=uint16; shape=480,640",
+                    short(part)
+                ))
             })?;
-            let slot = names
-                .iter()
-                .position(|&known| known == name.trim())
-                .ok_or_else(|| refused(format!("{} is none of {}", short(name.trim()), names.join(", "))))?;
+            let slot = names.iter().position(|&known| known == name.trim()).ok_or_else(|| {
+                refused(format!("{} is not one of {}", short(name.trim()), names.join(", ")))
+            })?;
             if found[slot].replace(value.trim()).is_some() {
-                return Err(refused(format!("it says {} twice", names[slot])));
+                return Err(refused(format!("{} is given twice", names[slot])));
             }
         }
         let [dtype, shape, order, strides, offset] = found;
-        let missing = |name: &str| refused(format!("it does not say the {name}"));
+        let missing =
+            |name: &str| refused(format!("{name} is missing; write it like dtype=uint16; shape=480,640"));
         let dtype = dtype.ok_or_else(|| missing("dtype"))?.parse::<DType>();
         let shape = numbers(shape.ok_or_else(|| missing("shape"))?, &refused)?;
         let mut description = Self::new(
@@ -183,14 +184,16 @@ impl FromStr for Description {
             (None | Some("C"), None) => description,
             (Some("F"), None) => description.order(Order::ColumnMajor),
             (None, Some(strides)) => description.strides(&numbers(strides, &refused)?),
-            (Some(_), Some(_)) => return Err(refused("it says both order and strides".into())),
+            (Some(_), Some(_)) => {
+                return Err(refused("order and strides are both given; give one of them".into()));
+            }
             (Some(order), None) => return Err(refused(format!("the order {order:?} is neither C nor F"))),
         };
         match offset.map(str::parse) {
             None => Ok(description),
             Some(Ok(offset)) => Ok(description.offset(offset)),
             Some(Err(_)) => {
-                Err(refused(format!("the offset {:?} is no number of bytes", offset.unwrap_or_default())))
+                Err(refused(format!("the offset {:?} is not a number of bytes", offset.unwrap_or_default())))
             }
         }
     }
@@ -216,7 +219,7 @@ fn numbers<T: FromStr>(text: &str, refused: &impl Fn(String) -> Error) -> Result
     parts
         .map(|part| {
             part.parse()
-                .map_err(|_| refused(format!("{} in {} is no whole number", short(part), short(text))))
+                .map_err(|_| refused(format!("{} in {} is not a whole number", short(part), short(text))))
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::{new_file, npy, raw, shown};
 use crate::layout::Order;
@@ -129,8 +129,9 @@ impl SaveOptions {
         let saved = self.format.or_else(|| Format::named(path)).ok_or_else(|| {
             Error::new(
                 Kind::Unsupported,
-                "its ending names no format: end it in .npy, .npz, .safetensors, .png, .jpg or .raw, or set the format",
+                "its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw",
             )
+            .advising(Advice::SetFormat)
         });
         let saved = saved.and_then(|format| {
             new_file::write(path, !self.create_new, |file| self.encode(format, file, arrays))
@@ -150,7 +151,8 @@ impl SaveOptions {
     /// device.
     pub fn write<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
         let format = self.format.ok_or_else(|| {
-            Error::new(Kind::Unsupported, "a writer has no name that tells the format: set the format")
+            Error::new(Kind::Unsupported, "a writer has no name that tells the format")
+                .advising(Advice::SetFormat)
         })?;
         self.encode(format, writer, arrays)
     }
@@ -178,7 +180,7 @@ impl SaveOptions {
             (Format::Jpeg, [(_, array)]) => crate::exchange::files::jpeg::encode(writer, array, self.quality),
             (Format::Raw, [(_, array)]) => raw::encode(writer, array, self.order.unwrap_or(Order::RowMajor)),
             _ => {
-                let text = format!("{} arrays, where a {format} file holds one", arrays.len());
+                let text = format!("a {format} file holds one array, but {} were given", arrays.len());
                 Err(Error::new(Kind::Unsupported, text))
             }
         }
@@ -187,16 +189,18 @@ impl SaveOptions {
     /// Refuses an option that the format does not have.
     fn check(&self, format: Format) -> Result<()> {
         let options = [
-            ("an order of elements to choose", self.order.is_some(), Format::Raw),
-            ("deflated arrays", self.deflated, Format::Npz),
-            ("a quality", self.quality.is_some(), Format::Jpeg),
-            ("texts beside its arrays", !self.metadata.is_empty(), Format::Safetensors),
+            ("an option for the order of elements", self.order.is_some(), Format::Raw),
+            ("an option to deflate arrays", self.deflated, Format::Npz),
+            ("an option for the quality", self.quality.is_some(), Format::Jpeg),
+            ("an option for texts", !self.metadata.is_empty(), Format::Safetensors),
         ];
         match options.into_iter().find(|&(_, is_set, owner)| is_set && owner != format) {
             None => Ok(()),
             Some((what, _, owner)) => Err(Error::new(
                 Kind::Unsupported,
-                format!("a {format} file does not have {what}, as a {owner} file has: leave the option out"),
+                format!(
+                    "a {format} file does not have {what}, only a {owner} file has; leave the option out"
+                ),
             )),
         }
     }

@@ -5,14 +5,14 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 
 /// Opens a regular file, also for writing if `writable` is set. The error does not name the path.
 pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
     // Checks the kind first, since opening a pipe would wait for a writer.
     let kind = std::fs::metadata(path).map_err(|error| refused(error, "read"))?.file_type();
     if kind.is_dir() {
-        return Err(Error::new(Kind::Unsupported, "a directory, not a file: name a file in it"));
+        return Err(Error::new(Kind::Unsupported, "it is a directory, not a file; name a file in it"));
     }
     if !kind.is_file() {
         let what = match () {
@@ -22,9 +22,7 @@ pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
         };
         return Err(Error::new(
             Kind::Unsupported,
-            format!(
-                "{what}, which cannot be mapped: write what comes out of it to a file, and open that one"
-            ),
+            format!("it is {what}, which cannot be mapped; write its data to a file, and open that file"),
         ));
     }
     File::options()
@@ -36,15 +34,15 @@ pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
 
 fn refused(error: std::io::Error, wanted: &str) -> Error {
     let text = match error.kind() {
-        ErrorKind::NotFound => "there is no such file: check the name".into(),
-        ErrorKind::NotADirectory => "part of the path is a file, not a directory: check the name".into(),
+        ErrorKind::NotFound => "no such file; check the name".into(),
+        ErrorKind::NotADirectory => "part of the path is a file, not a directory; check the name".into(),
         ErrorKind::PermissionDenied => {
-            format!("no permission to {wanted} it: ask its owner, or change its mode")
+            format!("no permission to {wanted} it; change its mode (chmod), or ask its owner")
         }
         ErrorKind::ReadOnlyFilesystem => {
-            "it lies on a read-only file system: copy it to another one, or open it for reading only".into()
+            "it is on a read-only file system; copy it to another one, or open it for reading only".into()
         }
-        _ => format!("it could not be opened to {wanted} it: {error}"),
+        _ => format!("it could not be opened to {wanted}: {}", system_text(&error)),
     };
     Error::caused(Kind::Io, text, error)
 }

@@ -274,7 +274,7 @@ pub(super) fn unlike(from: &DType, to: &DType) -> Error {
     let (from, to) = (from.brief(), to.brief());
     Error::new(
         Kind::DType,
-        format!("{from} does not become {to}: both must have the same fields and sub-arrays"),
+        format!("{from} cannot be cast to {to}: both must have the same fields and sub-arrays"),
     )
 }
 

@@ -196,7 +196,8 @@ impl DeviceEndpoints<'_> {
 
 /// The manager of a buffer's memory.
 fn manager(buffer: &Buffer) -> Result<Arc<dyn MemoryManager>> {
-    let nobody = || Error::unsupported(format!("nobody allocates and copies memory on {}", buffer.place()));
+    let nobody =
+        || Error::unsupported(format!("no registered device allocates memory on {}", buffer.place()));
     buffer.memory_manager()?.ok_or_else(nobody)
 }
 

@@ -1,7 +1,7 @@
 //! Divides elements into parts that are moved or converted as one.
 
 use crate::element::{DType, DTypeKind, Scalar, ScalarKind, no_field_among};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::kernel::Gaps;
 use crate::kernel::device::cast::DeviceCast;
 use crate::kernel::records::has_gaps;
@@ -83,7 +83,9 @@ fn add(
                 let found = source.fields().iter().find(|field| field.name() == name);
                 let Some(source) = found else {
                     let error = no_field_among(source.fields(), name);
-                    return Err(error.within(format_args!("a record cannot be made of another one")));
+                    return Err(
+                        error.within(format_args!("a record cannot be converted to a different record"))
+                    );
                 };
                 let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
                 let parts =
@@ -117,7 +119,5 @@ fn conversion(source: Scalar, target: Scalar) -> Option<PartConversion> {
 #[cold]
 fn no_kernel(from: &DType, to: &DType) -> Error {
     let (from, to) = (from.brief(), to.brief());
-    Error::unsupported(format!(
-        "no kernel of a device makes {to} of {from}: copy the array to the host, and cast it there"
-    ))
+    Error::unsupported(format!("no kernel of a device makes {to} of {from}")).advising(Advice::CastOnCpu)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   operands: a buffer, where element 0 lies in it, a layout, a dtype
 //!       │
-//!   convert · fill      which parts of elements are moved, turned around, cast
+//!   convert · fill      which parts of elements are moved, byte-swapped, cast
 //!       │
 //!   steps               the processor's plan (sorted, merged) cut into launches of kernels and copies of bytes
 //!       │

@@ -3,7 +3,7 @@
 use crate::device::engine::{
     AT_ONCE, Job, JobAxis, Kernel, MOST_AXES, MOST_STEPS, Pitched, Rows, Start, Step,
 };
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::kernel::copy::{CopyAxis as Loop, CopyPlan};
 use crate::kernel::device::job_loops::JobLoops;
 use crate::layout::Layout;
@@ -89,7 +89,7 @@ impl Inside {
 
 #[cold]
 fn indirect() -> Error {
-    Error::unsupported("rows behind pointers are not reached by a device: copy the array on the host first")
+    Error::unsupported("rows behind pointers are not reached by a device").advising(Advice::Copy)
 }
 
 pub(super) fn check_direct(layout: &Layout) -> Result<()> {

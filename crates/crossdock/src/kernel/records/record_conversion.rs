@@ -52,7 +52,7 @@ impl RecordConversion {
         for field in to.fields() {
             let Some(source) = by_name.get(field.name()) else {
                 let error = no_field_among(from.fields(), field.name());
-                return Err(error.within(format_args!("a record cannot be made of another one")));
+                return Err(error.within(format_args!("a record cannot be converted to a different record")));
             };
             let (from_offset, to_offset) = (at.0 + source.offset(), at.1 + field.offset());
             let (from, to) = (source.dtype(), field.dtype());

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 use crate::memory::fault;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Descriptor, Region};
@@ -170,7 +170,7 @@ impl Mapped {
         let mapping = FileMapping::new(fd.as_raw_fd(), first, whole, writable, near).map_err(|error| {
             Error::caused(
                 Kind::Io,
-                format!("{nbytes} bytes from byte {offset} on could not be mapped: {error}"),
+                format!("{nbytes} bytes from byte {offset} on could not be mapped: {}", system_text(&error)),
                 error,
             )
         })?;
@@ -215,7 +215,7 @@ impl Keep for Mapped {
             let byte = first + address.saturating_sub(base) as u64;
             return Some(Error::new(
                 Kind::Fault,
-                format!("the mapped file shrank: its byte {byte} was gone when it was touched"),
+                format!("the mapped file shrank: its byte {byte} no longer exists"),
             ));
         }
         // If a file ends within a page, the rest of that page reads as zeros, without a fault.
@@ -225,7 +225,7 @@ impl Keep for Mapped {
             Error::new(
                 Kind::Fault,
                 format!(
-                    "the mapped file shrank: bytes {}..{end} were mapped, and it has {size} now",
+                    "the mapped file shrank: bytes {}..{end} are mapped, but it has only {size} now",
                     self.offset
                 ),
             )
@@ -234,10 +234,15 @@ impl Keep for Mapped {
 }
 
 pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
-    let metadata =
-        file.metadata().map_err(|error| Error::caused(Kind::Io, "the file's size is unknown", error))?;
+    let metadata = file.metadata().map_err(|error| {
+        let text = format!("the file's size could not be read: {}", system_text(&error));
+        Error::caused(Kind::Io, text, error)
+    })?;
     if !metadata.is_file() {
-        return Err(Error::new(Kind::Unsupported, "not a regular file: only a regular file can be mapped"));
+        return Err(Error::new(
+            Kind::Unsupported,
+            "it is not a regular file, and only a regular file can be mapped",
+        ));
     }
     if file_system(file.as_fd()) == Some(HUGE_PAGES) {
         return Err(Error::new(Kind::Unsupported, HUGE_PAGES_REFUSED));
@@ -246,7 +251,7 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
     let available = file_nbytes.checked_sub(offset).ok_or_else(|| {
         Error::new(
             Kind::Bounds,
-            format!("byte {offset} lies behind the end of a file of {file_nbytes} bytes"),
+            format!("byte {offset} is past the end of the file, which has {file_nbytes} bytes"),
         )
     })?;
     let wanted = options.nbytes.map_or(available, |nbytes| nbytes as u64);
@@ -254,14 +259,14 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
         return Err(Error::new(
             Kind::Bounds,
             format!(
-                "{wanted} bytes from byte {offset} on were asked of a file of {file_nbytes}: {} are missing",
+                "{wanted} bytes from byte {offset} on were requested, but the file has {file_nbytes} bytes: \
+                {} are missing",
                 wanted - available
             ),
         ));
     }
-    let nbytes = usize::try_from(wanted).map_err(|_| {
-        Error::new(Kind::Overflow, format!("{wanted} bytes are more than this machine can address"))
-    })?;
+    let nbytes = usize::try_from(wanted)
+        .map_err(|_| Error::new(Kind::Overflow, format!("{wanted} bytes exceed the address space")))?;
     let (keep, ptr) = Mapped::new(file.into(), offset, nbytes, options.writable, None)?;
     let keep = if options.guarded { keep.watched(options.writable)? } else { keep };
     let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::File };
@@ -275,8 +280,8 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
 pub(super) const HUGE_PAGES: u32 = 0x9584_58f6;
 
 /// Why memory with huge pages is refused.
-pub(super) const HUGE_PAGES_REFUSED: &str = "the descriptor is memory of huge pages (hugetlbfs), which faults where the system has \
-     none left: copy it into a memfd of ordinary pages";
+pub(super) const HUGE_PAGES_REFUSED: &str = "the descriptor is memory of huge pages (hugetlbfs), which faults when the system has none left; copy \
+    it into a memfd of ordinary pages";
 
 /// The number of the file system of the file (`statfs(2)`, `f_type`); `None` if the system does not
 /// report it.
@@ -309,7 +314,11 @@ fn fstat_nbytes(fd: &OwnedFd) -> Option<u64> {
 /// opened.
 fn identity(fd: &OwnedFd) -> Result<(u64, u64)> {
     let stat = fstat(fd).map_err(|error| {
-        Error::caused(Kind::Io, format!("the file behind a descriptor is unknown: {error}"), error)
+        Error::caused(
+            Kind::Io,
+            format!("the file behind the descriptor could not be identified: {}", system_text(&error)),
+            error,
+        )
     })?;
     Ok((stat.st_dev, stat.st_ino))
 }

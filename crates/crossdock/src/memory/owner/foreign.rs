@@ -57,11 +57,14 @@ fn check(ptr: *mut u8, nbytes: usize) -> Result<NonNull<u8>> {
         None => Err(Error::new(Kind::Malformed, format!("a null pointer was given for {nbytes} bytes"))),
         Some(_) if nbytes > isize::MAX as usize => Err(Error::new(
             Kind::Overflow,
-            format!("a region of {nbytes} bytes is larger than the {} that can be addressed", isize::MAX),
+            format!(
+                "a region of {nbytes} bytes is larger than {} bytes, the size of the address space",
+                isize::MAX
+            ),
         )),
         Some(ptr) if nbytes > 0 && !ends_in_reach(ptr, nbytes) => Err(Error::new(
             Kind::Overflow,
-            format!("a region of {nbytes} bytes at {ptr:p} goes past the last address, {:#x}", isize::MAX),
+            format!("a region of {nbytes} bytes at {ptr:p} ends past the last address, {:#x}", isize::MAX),
         )),
         Some(ptr) => Ok(ptr),
     }

@@ -75,7 +75,7 @@ impl<K: Keep> OwnerBlock<K> {
         let align = if align_of::<Self>() < MALLOC_ALIGNMENT { align_of::<Self>() } else { MALLOC_ALIGNMENT };
         match AllocLayout::from_size_align(size_of::<Self>() + align_of::<Self>() - align, align) {
             Ok(layout) => layout,
-            Err(_) => panic!("what an owner keeps is too large"),
+            Err(_) => panic!("the value that the owner keeps is too large"),
         }
     };
 

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr::NonNull;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
@@ -34,7 +34,11 @@ const NO_NEW_WRITERS: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE;
 /// fault.
 pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
     let fd = sized_memory(nbytes, name).map_err(|error| {
-        Error::caused(Kind::Io, format!("{nbytes} bytes of shared memory: {error}"), error)
+        Error::caused(
+            Kind::Io,
+            format!("{nbytes} bytes of shared memory could not be allocated: {}", system_text(&error)),
+            error,
+        )
     })?;
     map(fd, 0, nbytes, true, None, Birth::Aliased)
 }
@@ -53,7 +57,7 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
     if seals & libc::F_SEAL_SHRINK == 0 {
         return Err(Error::new(
             Kind::Unsupported,
-            "the descriptor is not memory that is sealed against shrinking: map it as a file",
+            "the descriptor is not memory sealed against shrinking; map it as a file",
         ));
     }
     match file_system(fd.as_fd()) {
@@ -62,29 +66,35 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
         other => {
             let text = match other {
                 Some(magic) => format!("the descriptor is of file system {magic:#x}"),
-                None => "the file system of the descriptor is unknown".to_owned(),
+                None => "the file system of the descriptor could not be read".to_owned(),
             };
             let text =
-                format!("{text}, and shared memory is a memfd of ordinary pages ({ORDINARY_PAGES:#x})");
+                format!("{text}, but shared memory must be a memfd of ordinary pages ({ORDINARY_PAGES:#x})");
             return Err(Error::new(Kind::Unsupported, text));
         }
     }
     if writable && seals & NO_NEW_WRITERS != 0 {
         return Err(Error::new(
             Kind::ReadOnly,
-            format!("the shared memory takes no new writers (seals {seals:#x}): map it for reading"),
+            format!("the shared memory accepts no new writers (seals {seals:#x}); map it for reading"),
         ));
     }
     let file = File::from(fd);
     let size = file
         .metadata()
-        .map_err(|error| Error::caused(Kind::Io, "the size of the shared memory is unknown", error))?
+        .map_err(|error| {
+            let text = format!("the size of the shared memory could not be read: {}", system_text(&error));
+            Error::caused(Kind::Io, text, error)
+        })?
         .len();
     let end = offset.checked_add(nbytes as u64);
     if end.is_none_or(|end| end > size) {
         return Err(Error::new(
             Kind::Bounds,
-            format!("{nbytes} bytes from byte {offset} on were asked of shared memory of {size} bytes"),
+            format!(
+                "{nbytes} bytes from byte {offset} on were requested, but the shared memory has {size} \
+                bytes"
+            ),
         ));
     }
     if seals & libc::F_SEAL_WRITE == 0 {
@@ -105,8 +115,9 @@ pub(crate) fn deny_new_writers(handle: &Handle) -> Result<()> {
     if seals & NO_NEW_WRITERS != 0 {
         return Ok(());
     }
-    add_seals(fd, libc::F_SEAL_FUTURE_WRITE)
-        .map_err(|error| Error::caused(Kind::Io, format!("new writers could not be denied: {error}"), error))
+    add_seals(fd, libc::F_SEAL_FUTURE_WRITE).map_err(|error| {
+        Error::caused(Kind::Io, format!("new writers could not be denied: {}", system_text(&error)), error)
+    })
 }
 
 /// Whether new writable maps of the memory are denied.
@@ -150,10 +161,12 @@ pub(crate) fn seal(mut handle: Handle, is_readonly: bool) -> Result<Handle, NotS
     let error = match error.raw_os_error() {
         Some(libc::EBUSY) => Error::caused(
             Kind::Conflict,
-            "the memory cannot be sealed while another map of it, in this process or another, can write",
+            "the memory cannot be sealed while another map of it, in this process or another, is writable",
             error,
         ),
-        _ => Error::caused(Kind::Io, format!("the memory could not be sealed: {error}"), error),
+        _ => {
+            Error::caused(Kind::Io, format!("the memory could not be sealed: {}", system_text(&error)), error)
+        }
     };
     if is_readonly {
         return Err(NotSealed { handle: reader, is_readonly, error });
@@ -183,13 +196,20 @@ struct PreparedSeal {
 impl PreparedSeal {
     fn new(handle: &Handle) -> Result<Self> {
         if handle.is_part() {
-            return Err(Error::new(Kind::Unsupported, "a part of memory cannot be sealed, only the whole"));
+            return Err(Error::new(
+                Kind::Unsupported,
+                "part of an allocation cannot be sealed, only all of it",
+            ));
         }
         let (fd, _) = sealable(handle, libc::F_SEAL_WRITE)?;
         // A device may still be writing.
         handle.await_work(LeaseKind::Write)?;
         let again = |error: io::Error| {
-            Error::caused(Kind::Io, format!("the descriptor could not be opened once more: {error}"), error)
+            Error::caused(
+                Kind::Io,
+                format!("the descriptor could not be reopened: {}", system_text(&error)),
+                error,
+            )
         };
         let writer = fd.try_clone_to_owned().map_err(again)?;
         let reading = for_reading(fd).map_err(again)?;
@@ -216,11 +236,12 @@ fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
     let seals = seals(fd);
     if seals & wanted == 0 {
         if !descriptor.writable {
-            let text = "the descriptor is open for reading only: memory is sealed by those who may write it";
+            let text = "the descriptor is open for reading only; memory can be sealed only through a writable \
+                descriptor";
             return Err(Error::new(Kind::ReadOnly, text));
         }
         if seals & libc::F_SEAL_SEAL != 0 {
-            let text = format!("the memory was closed to more seals by another process (seals {seals:#x})");
+            let text = format!("another process forbade further seals (seals {seals:#x})");
             return Err(Error::new(Kind::Unsupported, text));
         }
     }

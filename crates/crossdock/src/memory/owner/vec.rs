@@ -6,7 +6,7 @@ use std::alloc::{Layout as AllocLayout, dealloc};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Owner, Region};
 use crate::memory::owner::keep::{Keep, adopt_as, give_up, kept, owner_of};
@@ -85,9 +85,9 @@ pub(crate) unsafe fn take_vec<T: Pod>(handle: Handle, len: usize) -> Result<Vec<
     if !handle.is_owned_by(&OWNER) {
         let nbytes = handle.header().nbytes();
         let text = format!(
-            "{nbytes} bytes of {backing} memory that was not adopted from a vector cannot become one: read it and copy its elements (`read()?.to_vec()`)"
+            "{nbytes} bytes of {backing} memory that was not adopted from a vector cannot become one"
         );
-        return Err((handle, Error::new(Kind::Unsupported, text)));
+        return Err((handle, Error::new(Kind::Unsupported, text).advising(Advice::CopyElements)));
     }
     // SAFETY: `is_owned_by(&OWNER)` holds (checked above), and only `adopt_vec` installs `OWNER`,
     // with a `VecBlock`.
@@ -111,19 +111,20 @@ fn capacity_of<T: Pod>(layout: AllocLayout) -> Result<usize> {
     let (size, align) = (size_of::<T>(), align_of::<T>());
     if layout.align() != align {
         let text = format!(
-            "the vector's block is aligned to {} bytes, and one of elements aligned to {align} cannot have it: copy it",
+            "the vector's memory is aligned to {} bytes, so it cannot become a vector of elements aligned \
+            to {align}",
             layout.align()
         );
-        return Err(Error::new(Kind::Alignment, text));
+        return Err(Error::new(Kind::Alignment, text).advising(Advice::CopyElements));
     }
     match layout.size().checked_div(size) {
         Some(capacity) if layout.size().is_multiple_of(size) => Ok(capacity),
         _ => {
             let text = format!(
-                "the vector's block of {} bytes is not a whole number of elements of {size} bytes: copy it",
+                "the vector's {} bytes are not a multiple of the element size, {size} bytes",
                 layout.size()
             );
-            Err(Error::new(Kind::Bounds, text))
+            Err(Error::new(Kind::Bounds, text).advising(Advice::CopyElements))
         }
     }
 }

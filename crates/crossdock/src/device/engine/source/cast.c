@@ -1,10 +1,10 @@
 /*
- * Numbers from one dtype to another, by integers alone: the same bits on every device, whatever its floats can do.
+ * Converts numbers from one dtype to another with integer arithmetic only: the same bits on every device.
  *
- * Each number is taken apart (sign, magnitude, power of two) and put together again, rounded once, ties to even.
+ * Each number is split (sign, magnitude, power of two) and assembled again, rounded once, ties to even.
  */
 
-/* The codes of dtypes: what they are in the low bits, and the width of one in bytes above. */
+/* The codes of dtypes: the kind in the low bits, and the width in bytes above. */
 #define TYPE_SIGNED 1
 #define TYPE_UNSIGNED 2
 #define TYPE_BOOL 3
@@ -81,7 +81,7 @@ FUNCTION Number read_number(u64 bits, u32 type)
     } else if (KIND_OF(type) == TYPE_SIGNED) {
         const u64 high = (u64)1 << (width - 1);
         number.negative = (bits & high) != 0;
-        /* The bits above the number's own are as its sign. */
+        /* Sign extension. */
         number.magnitude = number.negative ? (u64)0 - (bits | ~(high - 1)) : bits;
     } else {
         const u32 exponents = exponent_bits(type), fraction = width - 1 - exponents;
@@ -100,7 +100,7 @@ FUNCTION Number read_number(u64 bits, u32 type)
     return number;
 }
 
-/* `payload`: whether the dtype that it comes from has payloads that are kept. */
+/* `payload`: whether the source dtype has NaN payloads that are kept. */
 FUNCTION Written write_float(Number number, u32 type, u32 payload)
 {
     Written written;
@@ -111,7 +111,7 @@ FUNCTION Written write_float(Number number, u32 type, u32 payload)
     written.lost = 0;
     if (number.class_of == NOT_A_NUMBER) {
         const u64 quiet = infinity | (u64)1 << (fraction - 1);
-        /* What is narrow has one pattern, without a sign. */
+        /* Narrow dtypes have one NaN pattern, without a sign. */
         const u64 kept = payload ? number.magnitude >> (64 - fraction) : 0;
         written.bits = width == 16 ? quiet : sign | quiet | kept;
     } else if (number.class_of == INFINITE) {
@@ -135,7 +135,7 @@ FUNCTION Written write_float(Number number, u32 type, u32 payload)
         }
         if (rest > middle || (rest == middle && (kept & 1)))
             kept += 1;
-        /* The highest bit of what is kept adds 1 to the exponent, and so does what rounding carries. */
+        /* The highest kept bit adds 1 to the exponent, and so does a carry of the rounding. */
         u64 bits = below ? kept : kept + ((u64)(power - 1) << fraction);
         if (power >= (i32)(2 * bias + 1) || bits >= infinity) {
             bits = infinity;
@@ -186,7 +186,7 @@ FUNCTION Written write_bool(Number number)
 {
     Written written;
     written.bits = number.class_of != FINITE || number.magnitude != 0;
-    /* The number 1, however its bits are shared between magnitude and exponent. */
+    /* The number 1, with any split between magnitude and exponent. */
     const u32 dropped = (u32)-number.exponent;
     const u32 is_one = number.class_of == FINITE && !number.negative && number.exponent <= 0 && dropped < 64 &&
                        number.magnitude == (u64)1 << dropped;

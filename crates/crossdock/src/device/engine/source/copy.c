@@ -1,17 +1,17 @@
 /*
- * Copies of strided elements, and one value everywhere.
+ * Copies strided elements, and fills them with one value.
  *
  *   elements_W   an element of W bytes for each step of the loops
- *   tiles_W      the same where the two sides go on along different axes: a square at a time, by way of memory that the group shares
+ *   tiles_W      the same if the innermost axes of source and destination differ: a square at a time, through the group's shared memory
  *   runs         bytes without gaps, from any address to any address, 16 at a time
  *   fill         one pattern to each element
  *
- * Each item has several elements under way at once: what a device can have in flight is what limits it.
+ * Each item has several elements in flight at once, since the number of requests in flight limits the speed of a device.
  */
 
 #define AT_ONCE 4
 
-/* The index of the first of an item's elements; the next ones follow a group's width apart. */
+/* The index of an item's first element; the next ones follow at the distance of a group's width. */
 #define FIRST (GROUP_ID * (ITEMS * AT_ONCE) + ITEM_ID)
 
 #define NOT_SWAPPED(value) (value)
@@ -43,8 +43,8 @@ ELEMENTS(elements_8, u64, swapped_u64)
 ELEMENTS(elements_16, u128, NOT_SWAPPED)
 
 /*
- * Axis 0 is the one along which the destination goes on in the smallest steps, axis 1 that of the source; both are counted in tiles.
- * Rows of a tile are longer by a PAD, so that items which go down a column find different banks. Items beyond an edge load what is at the
+ * Axis 0 has the smallest stride of the destination, axis 1 that of the source; both are counted in tiles.
+ * Rows of a tile are longer by a PAD, so that items which read a column use different banks. Items beyond an edge load the element at the
  * edge, and store nothing.
  */
 #define TILES(NAME, TYPE, SIDE, PAD, SWAPPED)                                                                      \
@@ -96,7 +96,7 @@ TILES(tiles_4, u32, 64, 1, swapped_u32)
 TILES(tiles_8, u64, 32, 1, swapped_u64)
 TILES(tiles_16, u128, 32, 1, NOT_SWAPPED)
 
-/* The 16 bytes that lie `shift` bytes, 1 to 15, into the 32 of two neighbours. */
+/* The 16 bytes at offset `shift`, 1 to 15, of the 32 bytes of two neighbours. */
 FUNCTION u128 straddled(u128 low, u128 high, u32 shift)
 {
     const u32 bits = 8 * (shift & 7);
@@ -110,7 +110,7 @@ FUNCTION u128 straddled(u128 low, u128 high, u32 shift)
 }
 
 /*
- * A run is `width` bytes, copied in pieces that end where 16 divides the address in the destination. Axis 0 counts those, of which
+ * A run is `width` bytes, copied in pieces that end at a multiple of 16 in the destination. Axis 0 counts the pieces, of which
  * the first and the last may be short, or empty; its strides are 0.
  */
 KERNEL void runs(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, const Job job)
@@ -131,7 +131,7 @@ KERNEL void runs(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, cons
                 *(GLOBAL u128 *)(to + at.to + begin) = *(const GLOBAL u128 *)(from + at.from + begin);
                 continue;
             }
-            /* Both neighbours lie within the run: nothing else is loaded. */
+            /* Both neighbours are within the run: nothing else is loaded. */
             if (begin >= shift && begin - shift + 32 <= width) {
                 const GLOBAL u128 *low = (const GLOBAL u128 *)(from + at.from + begin - shift);
                 *(GLOBAL u128 *)(to + at.to + begin) = straddled(low[0], low[1], shift);

@@ -1,11 +1,11 @@
 /*
- * What the kernels are written in: C with the words below, which three compilers are given in three ways.
+ * The language of the kernels: C with the words below, which are defined for three compilers.
  *
  *   OpenCL C 1.2    a device of OpenCL compiles the text when it is first needed
  *   CUDA C++        NVRTC makes the committed PTX of it
  *   C++ on a host   the driver that stands in for CUDA's in the tests; it provides the functions declared at the end
  *
- * Every kernel has the same parameters, so that whoever launches one needs to know its name alone:
+ * Every kernel has the same parameters, so that a launch needs only its name:
  *
  *   KERNEL void name(GLOBAL u8 *to, const GLOBAL u8 *from, GLOBAL u32 *refused, const Job job)
  *
@@ -77,14 +77,14 @@ struct alignas(16) u128 {
     u64 x, y;
 };
 
-/* Of the item that runs: its number in its group, how many there are in it, and the number of the group. */
+/* The running item: its number in its group, the size of the group, and the number of the group. */
 extern "C" u32 crossdock_item_id(void);
 extern "C" u32 crossdock_item_count(void);
 extern "C" u32 crossdock_group_id(void);
 /* Returns when all items of the group have called it. */
 extern "C" void crossdock_barrier(void);
 
-/* One group at a time runs on a thread, and all its items do. */
+/* A thread runs one group at a time, with all its items. */
 #define KERNEL extern "C"
 #define FUNCTION static inline
 #define GLOBAL
@@ -102,13 +102,13 @@ extern "C" void crossdock_barrier(void);
 
 #endif
 
-/* How many items a group has, and the most loops that one launch has. */
+/* The number of items in a group, and the greatest number of loops in a launch. */
 #define ITEMS 256
 #define MOST_AXES 16
 
 /*
- * A loop: how often, and how many bytes each side goes on. An index is divided by `steps`, the number of times that launches count
- * for it, by way of the other two.
+ * A loop: the number of steps, and the bytes of a step on each side. The other two fields divide an index by `steps`, the number of
+ * steps of the launch.
  */
 typedef struct {
     u32 len;
@@ -119,23 +119,23 @@ typedef struct {
     i64 to;
 } Axis;
 
-/* What one launch is to do. The host fills in the same struct. */
+/* The description of a launch. The host fills in the same struct. */
 typedef struct {
-    /* The bytes of `from` and `to` at which the first element is. */
+    /* The offsets of the first element in `from` and `to`. */
     u64 from;
     u64 to;
     /* An element of up to 16 bytes. */
     u64 pattern[2];
-    /* The bytes of an element, or of a run. */
+    /* The size in bytes of an element, or of a run. */
     u64 width;
-    /* How many steps the loops make in all, fewer than 2^31; how many loops there are, the innermost first. */
+    /* The number of steps of all loops, fewer than 2^31; the number of loops, the innermost first. */
     u32 count;
     u32 rank;
-    /* Whether the bytes of an element are turned around: 1 for those that come, 2 for those that go. */
+    /* Whether elements are byte-swapped: 1 for the source, 2 for the destination. */
     u32 swap;
-    /* Whether elements lie where their width divides the address: 1 for those that come, 2 for those that go. */
+    /* Whether elements are aligned to their width: 1 for the source, 2 for the destination. */
     u32 aligned;
-    /* Codes of dtypes, and whether what does not fit is refused. */
+    /* Codes of dtypes, and whether values that do not fit are refused. */
     u32 from_type;
     u32 to_type;
     u32 checked;
@@ -154,7 +154,7 @@ FUNCTION u32 divided(u32 index, u32 magic, u32 shift)
     return (MULTIPLY_HIGH(index, magic) + index) >> shift;
 }
 
-/* Where the element is that all loops reach in the step of that number. */
+/* The offset of the element at a step of all loops. */
 FUNCTION Offsets offsets_of(const Job *job, u32 index)
 {
     Offsets at;

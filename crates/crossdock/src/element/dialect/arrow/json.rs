@@ -79,7 +79,10 @@ impl<'a> JsonReader<'a> {
         if self.depth == MAX_NESTING {
             return Err(Error::new(
                 Kind::Malformed,
-                format!("byte {} of the metadata is nested more than {MAX_NESTING} levels deep", self.at - 1),
+                format!(
+                    "the tensor's metadata is nested more than {MAX_NESTING} levels deep at byte {}",
+                    self.at - 1
+                ),
             ));
         }
         self.depth += 1;
@@ -144,6 +147,6 @@ impl<'a> JsonReader<'a> {
 fn wanted(what: &str, at: usize) -> Error {
     Error::new(
         Kind::Malformed,
-        format!("the metadata of the tensor are no JSON that says so: {what} was wanted at byte {at}"),
+        format!("the tensor's metadata is not valid JSON: expected {what} at byte {at}"),
     )
 }

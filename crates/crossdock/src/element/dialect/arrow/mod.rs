@@ -12,7 +12,7 @@ mod tensor;
 use std::borrow::Cow;
 
 use crate::element::{ByteOrder, DType, DTypeKind, ScalarKind, TimeUnit};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 pub use tensor::TensorShape;
 
@@ -74,7 +74,7 @@ impl ArrowFormat {
     /// assert_eq!(ArrowFormat::parse("g")?, ArrowFormat::Scalar(DType::F64));
     /// assert_eq!(ArrowFormat::parse("w:16")?, ArrowFormat::Scalar(DType::void(16)?));
     /// assert_eq!(ArrowFormat::parse("+w:3")?, ArrowFormat::List(3));
-    /// assert!(ArrowFormat::parse("b").unwrap_err().to_string().contains("eight to a byte"));
+    /// assert!(ArrowFormat::parse("b").unwrap_err().to_string().contains("booleans are bits"));
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn parse(format: &str) -> Result<Self> {
@@ -96,13 +96,13 @@ fn number(format: &str, digits: &str) -> Result<usize> {
     if digits.is_empty() || digits.bytes().any(|digit| !digit.is_ascii_digit()) {
         return Err(Error::new(
             Kind::Malformed,
-            format!("the format {} has no number behind the colon", show(format)),
+            format!("format {} has no number after the colon", show(format)),
         ));
     }
     digits.parse().map_err(|_| {
         Error::new(
             Kind::Overflow,
-            format!("the number of the format {} is more than {}", show(format), usize::MAX),
+            format!("the number in format {} is greater than {}", show(format), usize::MAX),
         )
     })
 }
@@ -132,34 +132,43 @@ fn why_not(format: &str) -> String {
     let shown = show(format);
     if let Some(zone) = time_zone(format) {
         return format!(
-            "no dtype has a time zone, as these timestamps have ({}): relabel them without one, and they count from \
-             1970-01-01T00:00 UTC",
+            "no dtype has a time zone, and these timestamps have {}; remove it (the values are UTC)",
             show(zone)
         );
     }
     match format {
-        "b" => "Arrow's truth values are bits, eight to a byte, and elements have a byte at least: cast them to uint8".into(),
+        "b" => {
+            "Arrow booleans are bits, and an element has at least one byte; cast the column to uint8".into()
+        }
         "tdD" | "tts" | "ttm" => {
-            format!("{shown} counts in 32 bits, and dates and durations here in 64: cast it, or relabel it as int32")
+            format!(
+                "{shown} has 32 bits, but dates and durations of a dtype have 64; cast it, or view it as \
+                int32"
+            )
         }
         "ttu" | "ttn" => {
-            format!("{shown} is a time of day, which no dtype is: relabel it as a duration since midnight")
+            format!(
+                "{shown} is a time of day, which no dtype expresses; cast it to a duration since midnight"
+            )
         }
-        "tiM" | "tiD" | "tin" => format!("{shown} counts in several units at once, which no dtype does"),
-        "n" => "columns of nothing but nulls have no elements".into(),
+        "tiM" | "tiD" | "tin" => format!("{shown} is an interval of several units, which no dtype expresses"),
+        "n" => "a column of type null has no elements".into(),
         _ if format.starts_with("d:") => {
-            format!("no dtype is decimal, as {shown} is: cast it to floats, or relabel it as integers of its width")
+            format!(
+                "{shown} is a decimal, which no dtype expresses; cast it to float64, or view it as integers \
+                of the same width"
+            )
         }
-        "z" | "Z" | "u" | "U" | "vz" | "vu" | "+l" | "+L" | "+vl" | "+vL" | "+m" | "+r" => not_strided(&shown),
+        "z" | "Z" | "u" | "U" | "vz" | "vu" | "+l" | "+L" | "+vl" | "+vL" | "+m" | "+r" => {
+            not_strided(&shown)
+        }
         _ if format.starts_with("+ud:") || format.starts_with("+us:") => not_strided(&shown),
-        _ => format!("the format {shown} is not known"),
+        _ => format!("the Arrow format {shown} is unknown"),
     }
 }
 
 fn not_strided(shown: &str) -> String {
-    format!(
-        "elements of the format {shown} do not lie one after the other in equal widths: no strides lead to them"
-    )
+    format!("elements of format {shown} have no fixed width, so strides cannot describe them")
 }
 
 /// The format of a dtype without parts. Truth values have none: see [`BOOL8`].
@@ -180,25 +189,27 @@ fn not_strided(shown: &str) -> String {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn to_format(dtype: &DType) -> Result<Cow<'static, str>> {
-    let unsupported =
-        |what: &str| Err(Error::new(Kind::Unsupported, format!("Arrow has no {what}: {}", dtype.brief())));
+    let unsupported = |what: &str, advice: Option<Advice>| {
+        let text = format!("Arrow has no {what}: {}", dtype.brief());
+        Err(Error::new(Kind::Unsupported, text).advising(advice))
+    };
     let scalar = match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar,
         DTypeKind::Record(_) => {
-            return unsupported("records, but columns apart; hand over one field at a time");
+            return unsupported("records, but columns apart", Some(Advice::OneField));
         }
-        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays"),
+        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays", None),
     };
     if !scalar.is_native() {
-        return unsupported("byte order but the machine's own; turn it around (`to_byte_order`)");
+        return unsupported("elements in non-native byte order", Some(Advice::ConvertByteOrder));
     }
     match scalar.kind() {
         ScalarKind::Void(width) => Ok(format!("w:{width}").into()),
-        ScalarKind::Bool => unsupported("truth values of a byte, only bits; view them as uint8"),
-        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL"),
+        ScalarKind::Bool => unsupported("truth values of a byte, only bits", Some(Advice::ViewAsUint8)),
+        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL", None),
         kind => match TABLE.iter().find(|(_, known)| *known == kind) {
             Some((format, _)) => Ok((*format).into()),
-            None => unsupported("such type"),
+            None => unsupported("such type", None),
         },
     }
 }
@@ -228,7 +239,7 @@ mod tests {
     #[test]
     fn what_no_dtype_says_is_refused_by_name() {
         for (format, says) in [
-            ("b", "eight to a byte"),
+            ("b", "booleans are bits"),
             ("tss:+01:00", "+01:00"),
             ("tdD", "32 bits"),
             ("tts", "32 bits"),
@@ -237,15 +248,15 @@ mod tests {
             ("ttn", "time of day"),
             ("tiD", "several units"),
             ("d:9,2", "decimal"),
-            ("n", "nulls"),
-            ("u", "\"u\" do not lie"),
-            ("+l", "\"+l\" do not lie"),
-            ("+us:0,1", "do not lie"),
-            ("", "not known"),
-            ("gg", "not known"),
-            ("+w", "not known"),
-            ("tsx", "not known"),
-            ("\u{e9}", "not known"),
+            ("n", "type null"),
+            ("u", "\"u\" have no fixed width"),
+            ("+l", "\"+l\" have no fixed width"),
+            ("+us:0,1", "no fixed width"),
+            ("", "is unknown"),
+            ("gg", "is unknown"),
+            ("+w", "is unknown"),
+            ("tsx", "is unknown"),
+            ("\u{e9}", "is unknown"),
         ] {
             let error = ArrowFormat::parse(format).unwrap_err();
             assert!(error.to_string().contains(says), "{format}: {error}");

@@ -41,7 +41,7 @@ impl TensorShape {
             if axes.len() != shape.len() || !axes.iter().all(each_once) {
                 return Err(Error::new(
                     Kind::Shape,
-                    format!("the permutation {axes:?} does not name each of {} axes once", shape.len()),
+                    format!("the permutation {axes:?} does not name each of the {} axes once", shape.len()),
                 ));
             }
         }
@@ -64,8 +64,8 @@ impl TensorShape {
             _ => reader.skip(),
         })?;
         reader.end()?;
-        let shape = shape
-            .ok_or_else(|| Error::new(Kind::Malformed, "the metadata of the tensor have no \"shape\""))?;
+        let shape =
+            shape.ok_or_else(|| Error::new(Kind::Malformed, "the tensor's metadata has no \"shape\""))?;
         Self::new(shape, permutation)
     }
 

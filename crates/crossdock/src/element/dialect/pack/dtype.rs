@@ -79,7 +79,7 @@ pub fn to_pack(dtype: &DType) -> Result<String> {
             if let [only] = record.fields()
                 && only.dtype().itemsize() == record.itemsize()
             {
-                return Err(unsaid("records of one field and nothing else", dtype));
+                return Err(unsaid("records of a single field", dtype));
             }
             printer.record(record)?;
         }
@@ -127,7 +127,7 @@ impl TemplatePrinter {
             DTypeKind::Scalar(scalar) => self.scalar(scalar, 1),
             DTypeKind::SubArray(subarray) => self.subarray(subarray, dtype),
             DTypeKind::Record(record) if self.approximate => self.record(record),
-            DTypeKind::Record(_) => Err(unsaid("records as parts of something else", dtype)),
+            DTypeKind::Record(_) => Err(unsaid("nested records", dtype)),
         }
     }
 
@@ -138,7 +138,8 @@ impl TemplatePrinter {
                 return Err(Error::new(
                     Kind::Unsupported,
                     format!(
-                        "field {:?}: a pack template has its parts one behind the other, but this begins at byte {} and the one before ends at byte {end}",
+                        "field {:?} begins at byte {}, before the previous one ends at byte {end}, and a \
+                        pack template lists its parts in order",
                         field.name(),
                         field.offset()
                     ),
@@ -156,7 +157,7 @@ impl TemplatePrinter {
     fn subarray(&mut self, subarray: &SubArray, whole: &DType) -> Result<()> {
         let len = subarray.len();
         if !self.approximate && (subarray.shape().len() != 1 || len == 1) {
-            return Err(unsaid("sub-arrays but those of one axis, and not of one element", whole));
+            return Err(unsaid("sub-arrays of several axes or of one element", whole));
         }
         if let DTypeKind::Scalar(scalar) = subarray.base().kind() {
             return self.scalar(scalar, len);
@@ -176,8 +177,8 @@ impl TemplatePrinter {
         let kind = scalar.kind();
         let (number, each) = if self.approximate { numbers(kind) } else { (kind, 1) };
         let order = scalar.byte_order().unwrap_or(ByteOrder::NATIVE);
-        let (letter, mark) =
-            letters::spelling(number, order).ok_or_else(|| unsaid("letter for this type", &scalar.into()))?;
+        let (letter, mark) = letters::spelling(number, order)
+            .ok_or_else(|| unsaid("letter for this dtype", &scalar.into()))?;
         // Ruby code with complex numbers writes them as two parts.
         let is_pair = len == 1 && matches!(kind, ScalarKind::Complex64 | ScalarKind::Complex128);
         for _ in 0..if is_pair { 2 } else { 1 } {

@@ -54,13 +54,15 @@ impl fmt::Display for FormatError {
         let show = |byte: u8| byte.escape_ascii();
         write!(f, "byte {} of the item format: ", self.offset)?;
         match self.cause {
-            Cause::Unknown(byte) => write!(f, "'{}' is no letter of a pack template", show(byte)),
-            Cause::Modifier(letter, mark) => write!(f, "'{}' takes no '{}'", show(letter), show(mark)),
+            Cause::Unknown(byte) => write!(f, "'{}' is not a letter of pack templates", show(byte)),
+            Cause::Modifier(letter, mark) => {
+                write!(f, "'{}' does not take the modifier '{}'", show(letter), show(mark))
+            }
             Cause::TwoOrders(letter) => {
-                write!(f, "'{}' has two byte orders, of which it takes one", show(letter))
+                write!(f, "'{}' has two byte orders; give one", show(letter))
             }
             Cause::Overflow => {
-                write!(f, "the item ends beyond {MAX_ITEM_SIZE} bytes, which is all that memory can have")
+                write!(f, "the item is larger than {MAX_ITEM_SIZE} bytes, the size of the address space")
             }
             Cause::OutOfMemory { components } => write!(f, "no memory for {components} components"),
         }

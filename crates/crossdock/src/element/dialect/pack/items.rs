@@ -53,14 +53,14 @@ impl Component {
         let Self { format, size, offset, repeat, .. } = *self;
         let letter = format.escape_ascii();
         match self.word() {
-            None => Error::new(
-                Kind::Malformed,
-                format!("a component '{letter}' of {size} bytes is none that a template makes"),
-            ),
+            None => {
+                Error::new(Kind::Malformed, format!("no template has a component '{letter}' of {size} bytes"))
+            }
             Some(_) => Error::new(
                 Kind::Bounds,
                 format!(
-                    "a component of {repeat} numbers '{letter}' of {size} bytes at offset {offset} does not lie inside an item of {nbytes} bytes"
+                    "a component of {repeat} numbers '{letter}' of {size} bytes at offset {offset} exceeds \
+                    the item of {nbytes} bytes"
                 ),
             ),
         }
@@ -239,5 +239,5 @@ fn convert(
 #[cold]
 fn miscounted(components: &[Component], members: &[Member]) -> Error {
     let wanted = components.iter().fold(0_usize, |sum, component| sum.saturating_add(component.repeat));
-    Error::new(Kind::Value, format!("the item has {wanted} numbers, but {} were given", members.len()))
+    Error::new(Kind::Value, format!("the item has {wanted} numbers, but {} values were given", members.len()))
 }

@@ -109,15 +109,13 @@ pub(super) fn complex(letter: u8) -> Option<ScalarKind> {
 /// The reason why a letter of other producers is not supported.
 pub(super) fn refused(letter: u8) -> Option<&'static str> {
     Some(match letter {
-        b'O' => {
-            "object references ('O') are addresses of one interpreter's objects, which no other program may touch"
-        }
-        b'u' => "text of 2 bytes a letter ('u') is not supported: exporters write it for 4 bytes as well",
-        b'&' => "typed pointers ('&') are not supported: what they point to is not lent along",
+        b'O' => "object references ('O') are not supported: they are valid in one interpreter only",
+        b'u' => "text ('u') is not supported: exporters write it for characters of 2 and of 4 bytes",
+        b'&' => "typed pointers ('&') are not supported: the memory they point to is not exported",
         b'X' => "pointers to functions ('X') are not supported",
-        b't' => "bit fields ('t') are not supported: elements have whole bytes",
+        b't' => "bit fields ('t') are not supported: an element is a whole number of bytes",
         b'z' | b'Z' => {
-            "pointers to strings ('z', 'Z') are not supported: what they point to is not lent along"
+            "pointers to strings ('z', 'Z') are not supported: the memory they point to is not exported"
         }
         _ => return None,
     })

@@ -120,7 +120,7 @@ fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
     }
     let items = FormatReader::new(format).items(None, 0)?;
     if items.is_nothing() && !format.contains(&b'x') {
-        return Err(Error::new(Kind::Malformed, "the format names no item"));
+        return Err(Error::new(Kind::Malformed, "the format has no item"));
     }
     let (end, padded) = items.sizes();
     match itemsize {
@@ -128,7 +128,7 @@ fn read(format: &[u8], itemsize: Option<usize>) -> Result<DType> {
         Some(size) if size == end || size == padded => items.into_dtype(size),
         Some(size) => {
             let format = format[..format.len().min(60)].escape_ascii();
-            let text = format!("the format \"{format}\" has {end} bytes, and an item is said to have {size}");
+            let text = format!("the format \"{format}\" has {end} bytes, but the item size is {size}");
             Err(Error::new(Kind::Malformed, text))
         }
     }

@@ -63,7 +63,7 @@ impl<'a> FormatReader<'a> {
     /// All items up to the end, or to the brace that closes the record opened at `opened`.
     pub(super) fn items(&mut self, opened: Option<usize>, depth: usize) -> Result<FormatItems<'a>> {
         if depth > MAX_DEPTH {
-            let why = format!("records nested more than the {MAX_DEPTH} levels deep that are supported");
+            let why = format!("records are nested more than {MAX_DEPTH} levels deep");
             return Err(self.error(Kind::Unsupported, self.at, why));
         }
         let mut items = FormatItems { fields: Vec::new(), end: 0, alignment: 1, aligned: false };
@@ -110,7 +110,7 @@ impl<'a> FormatReader<'a> {
             items.end
         };
         items.end = offset.checked_add(nbytes).filter(|&end| end <= MOST).ok_or_else(|| {
-            let why = format!("an item of {nbytes} bytes behind {offset} others leaves the address space");
+            let why = format!("an item of {nbytes} bytes at offset {offset} exceeds the address space");
             self.error(Kind::Overflow, start, why)
         })?;
         items.fields.extend(dtype.map(|dtype| Item { name, offset, dtype }));
@@ -132,11 +132,17 @@ impl<'a> FormatReader<'a> {
         }
         loop {
             self.at += 1;
-            shape.push(self.count().ok_or_else(|| self.malformed("a shape is numbers between commas"))?);
+            shape.push(
+                self.count().ok_or_else(|| self.malformed("a shape must be numbers separated by commas"))?,
+            );
             match self.peek() {
                 Some(b',') => {}
                 Some(b')') => break,
-                _ => return Err(self.malformed("a shape is numbers between commas, up to ')'")),
+                _ => {
+                    return Err(
+                        self.malformed("a shape must be numbers separated by commas and end with ')'")
+                    );
+                }
             }
         }
         self.at += 1;
@@ -158,7 +164,7 @@ impl<'a> FormatReader<'a> {
     fn code(&mut self, depth: usize) -> Result<(Code, usize)> {
         let at = self.at;
         let Some(letter) = self.peek() else {
-            return Err(self.malformed("it ends where an item was expected"));
+            return Err(self.malformed("expected an item, found the end"));
         };
         self.at += 1;
         let (next, order) = (self.peek(), self.mode.byte_order());
@@ -188,7 +194,7 @@ impl<'a> FormatReader<'a> {
                 Some(why) => self.error(Kind::Unsupported, at, why),
                 None => {
                     let letter = letter.escape_ascii();
-                    let why = format!("'{letter}' is no item of PEP 3118 here");
+                    let why = format!("'{letter}' is not an item of PEP 3118");
                     self.error(Kind::Malformed, at, why)
                 }
             });
@@ -205,7 +211,7 @@ impl<'a> FormatReader<'a> {
         let at = self.at;
         let rest = &self.format[at + 1..];
         let Some(len) = rest.iter().position(|&byte| byte == b':') else {
-            return Err(self.malformed("the name has no ':' behind it"));
+            return Err(self.malformed("the name is not followed by ':'"));
         };
         let name = std::str::from_utf8(&rest[..len])
             .map_err(|_| self.error(Kind::Malformed, at, "the name is not UTF-8"))?;

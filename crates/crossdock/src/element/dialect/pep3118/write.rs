@@ -58,7 +58,8 @@ impl FormatPrinter {
                 if self.depth == 0 && matches!(base.as_scalar().map(Scalar::kind), Some(ScalarKind::Void(_)))
                 {
                     return Err(unsaid(
-                        "opaque bytes ('x') are padding outside of records: a sub-array of them would be lost",
+                        "a sub-array of opaque bytes ('x') is padding outside of records, so it would be \
+                        lost",
                     ));
                 }
                 self.part(base)
@@ -74,15 +75,16 @@ impl FormatPrinter {
             let within = |error: Error| error.within(format_args!("field {:?}", field.name()));
             let Some(gap) = field.offset().checked_sub(end) else {
                 return Err(unsaid(format!(
-                    "field {:?}: a format of PEP 3118 has its items one behind the other, but this begins at byte {} and the one \
-                     before ends at byte {end}",
+                    "field {:?} begins at byte {}, before the previous one ends at byte {end}, and a format \
+                    of PEP 3118 lists its items in order",
                     field.name(),
                     field.offset()
                 )));
             };
             if field.name().contains([':', '\0']) {
                 return Err(unsaid(format!(
-                    "field {:?}: a format of PEP 3118 has names between colons, in a text that ends with NUL",
+                    "field {:?}: a name in a format of PEP 3118 cannot contain a colon or NUL; rename the \
+                    field",
                     field.name()
                 )));
             }
@@ -101,13 +103,11 @@ impl FormatPrinter {
         let kind = scalar.kind();
         let opaque = matches!(kind, ScalarKind::LongDouble | ScalarKind::ComplexLongDouble);
         if opaque && !scalar.is_native() {
-            return Err(unsaid(format!(
-                "readers of PEP 3118 know {kind} in the machine's own byte order alone"
-            )));
+            return Err(unsaid(format!("readers of PEP 3118 know {kind} in native byte order only")));
         }
         if kind == ScalarKind::Pointer && self.depth > 0 {
             return Err(unsaid(
-                "readers of PEP 3118 know no pointers ('P') in records: take the field by itself",
+                "readers of PEP 3118 know no pointers ('P') in records; export the field by itself",
             ));
         }
         if !self.natural {

@@ -13,7 +13,7 @@ pub(super) fn read(literal: &Literal, depth: usize) -> Result<DType> {
     if depth > MAX_DEPTH {
         return Err(Error::new(
             Kind::Unsupported,
-            format!("a dtype nested more than the {MAX_DEPTH} levels deep that are supported"),
+            format!("the dtype is nested more than {MAX_DEPTH} levels deep"),
         ));
     }
     match literal {
@@ -23,11 +23,11 @@ pub(super) fn read(literal: &Literal, depth: usize) -> Result<DType> {
         Literal::Tuple(pair) => match pair.as_slice() {
             [base, shape] => DType::subarray(&read_shape(shape)?, read(base, depth + 1)?),
             _ => Err(malformed(format!(
-                "a tuple of {} is no dtype: a sub-array is a pair of base and shape",
+                "a tuple of {} is not a dtype; a sub-array is a pair (base, shape)",
                 pair.len()
             ))),
         },
-        other => Err(malformed(format!("{} is no dtype", other.describe()))),
+        other => Err(malformed(format!("{} is not a dtype", other.describe()))),
     }
 }
 
@@ -40,7 +40,7 @@ fn read_list(entries: &[Literal], depth: usize) -> Result<DType> {
                 [label, base, shape] => (label, base, Some(shape)),
                 _ => {
                     return Err(malformed(format!(
-                        "field {index} is a tuple of {}: a name, a type, and perhaps a shape were expected",
+                        "field {index} is a tuple of {}, not (name, type) or (name, type, shape)",
                         parts.len()
                     )));
                 }
@@ -52,14 +52,12 @@ fn read_list(entries: &[Literal], depth: usize) -> Result<DType> {
             Literal::Tuple(pair) => match pair.as_slice() {
                 [Literal::Str(title), Literal::Str(name)] => (Some(title), name.as_str()),
                 _ => {
-                    return Err(malformed(format!(
-                        "field {index}: a title and a name, both strings, were expected"
-                    )));
+                    return Err(malformed(format!("field {index}: the title and the name must be strings")));
                 }
             },
             other => {
                 return Err(malformed(format!(
-                    "field {index} is named by {}, not a string",
+                    "the name of field {index} is {}, not a string",
                     other.describe()
                 )));
             }
@@ -77,7 +75,7 @@ fn read_list(entries: &[Literal], depth: usize) -> Result<DType> {
                 Error::new(
                     Kind::Overflow,
                     format!(
-                        "field {index} of {} bytes at offset {end} ends outside of the address space",
+                        "field {index} of {} bytes at offset {end} exceeds the address space",
                         dtype.itemsize()
                     ),
                 )
@@ -111,18 +109,15 @@ fn read_dict(pairs: &[(Literal, Literal)], depth: usize) -> Result<DType> {
                 }
             }
             Literal::Str(key) => {
-                return Err(malformed(format!(
-                    "the record has an entry {:?}, which means nothing",
-                    shorten(key)
-                )));
+                return Err(malformed(format!("the record has an unknown entry {:?}", shorten(key))));
             }
-            other => return Err(malformed(format!("the record has {} for a key", other.describe()))),
+            other => return Err(malformed(format!("the record has {} as a key", other.describe()))),
         }
     }
     let list = |key: &str| match entries.get(key) {
         None => Ok(None),
         Some(Literal::List(items) | Literal::Tuple(items)) => Ok(Some(items)),
-        Some(other) => Err(malformed(format!("{key:?} of the record is {}, not a list", other.describe()))),
+        Some(other) => Err(malformed(format!("the record's {key:?} is {}, not a list", other.describe()))),
     };
     let required = |key: &str| list(key)?.ok_or_else(|| malformed(format!("the record has no {key:?}")));
     let (names, formats) = (required("names")?, required("formats")?);
@@ -140,11 +135,11 @@ fn read_dict(pairs: &[(Literal, Literal)], depth: usize) -> Result<DType> {
         Some(Literal::Bool(true)) => {
             return Err(Error::new(
                 Kind::Unsupported,
-                "an aligned record without offsets and itemsize is not supported; give both",
+                "an aligned record without 'offsets' and 'itemsize' is not supported; give both",
             ));
         }
         Some(other) => {
-            return Err(malformed(format!("'aligned' of the record is {}, not a boolean", other.describe())));
+            return Err(malformed(format!("the record's 'aligned' is {}, not a boolean", other.describe())));
         }
     }
 
@@ -163,10 +158,7 @@ fn read_dict(pairs: &[(Literal, Literal)], depth: usize) -> Result<DType> {
             None => last,
         };
         last = offset.checked_add(dtype.itemsize()).ok_or_else(|| {
-            Error::new(
-                Kind::Overflow,
-                format!("field {index} at offset {offset} ends outside of the address space"),
-            )
+            Error::new(Kind::Overflow, format!("field {index} at offset {offset} exceeds the address space"))
         })?;
         end = end.max(last);
         let field = Field::new(name, offset, dtype);

@@ -20,7 +20,8 @@ pub(super) fn parse(text: &str) -> Result<DType> {
     if letter == 'O' {
         return Err(Error::new(
             Kind::Unsupported,
-            "object references (type string 'O') are a pickle: it is never executed; save the array with a dtype of fixed width",
+            "Python objects (type string 'O') are stored as a pickle, which is never executed; save the \
+            array with a dtype of fixed width",
         ));
     }
     if letter == 'T' && size.is_empty() || letter == 't' {
@@ -41,23 +42,23 @@ pub(super) fn parse(text: &str) -> Result<DType> {
             Some(unit) => parse_unit(unit)
                 .map_err(|error| error.within(format_args!("type string {:?}", shorten(text))))?,
             None if size.is_empty() => TimeUnit::GENERIC,
-            None => return Err(bad("is a date or duration of other than 8 bytes")),
+            None => return Err(bad("is a date or duration that is not 8 bytes wide")),
         };
         let kind = if letter == 'M' { ScalarKind::DateTime(unit) } else { ScalarKind::TimeDelta(unit) };
         return DType::scalar(kind, order);
     }
     if !size.bytes().all(|digit| digit.is_ascii_digit()) {
-        return Err(bad("has no plain number for its size"));
+        return Err(bad("has a size that is not a number"));
     }
     let size: u32 =
-        if size.is_empty() { 0 } else { size.parse().map_err(|_| bad("has a size beyond all bounds"))? };
+        if size.is_empty() { 0 } else { size.parse().map_err(|_| bad("has a size that is too large"))? };
     let kind = match (letter, size) {
         ('S', len) => ScalarKind::Bytes(len),
         ('U', len) => ScalarKind::Text(len),
         ('V', len) => ScalarKind::Void(len),
         _ => match FIXED.iter().find(|(symbol, width, _)| (*symbol, *width) == (letter, size)) {
             Some((.., kind)) => *kind,
-            None => return Err(bad("is none of NumPy's types")),
+            None => return Err(bad("is not a type of NumPy")),
         },
     };
     DType::scalar(kind, order)
@@ -89,7 +90,7 @@ fn parse_unit(text: &str) -> Result<TimeUnit> {
         return Ok(TimeUnit::GENERIC);
     }
     let Some(inside) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
-        return Err(malformed("a unit stands in square brackets, as [ns]".into()));
+        return Err(malformed("a unit must be in square brackets, as in [ns]".into()));
     };
     if inside.contains('/') {
         return Err(Error::new(
@@ -102,11 +103,11 @@ fn parse_unit(text: &str) -> Result<TimeUnit> {
     let multiple = if digits == 0 {
         1
     } else {
-        multiple.parse().map_err(|_| malformed("the multiple of the unit is beyond all bounds".into()))?
+        multiple.parse().map_err(|_| malformed("the multiple of the unit is too large".into()))?
     };
     match TimeBase::from_symbol(symbol) {
         Some(base) => TimeUnit::new(base, multiple).map_err(|error| malformed(error.to_string())),
-        None => Err(malformed(format!("{:?} is no unit of time", shorten(symbol)))),
+        None => Err(malformed(format!("{:?} is not a unit of time", shorten(symbol)))),
     }
 }
 

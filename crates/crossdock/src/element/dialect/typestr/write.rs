@@ -20,7 +20,7 @@ impl TypestrPrinter {
         if dtype.itemsize() > MAX_SIZE {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("NumPy has no elements of {} bytes, only of up to {MAX_SIZE}", dtype.itemsize()),
+                format!("NumPy has no elements of {} bytes; the most is {MAX_SIZE}", dtype.itemsize()),
             ));
         }
         match dtype.kind() {
@@ -41,13 +41,13 @@ impl TypestrPrinter {
         if base.as_scalar().is_some_and(|scalar| scalar.itemsize() == 0) {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("NumPy has no sub-arrays of {base}, which has no bytes"),
+                format!("NumPy has no sub-arrays of {base}, whose size is 0 bytes"),
             ));
         }
         if let Some(extent) = shape.iter().find(|&&extent| extent > MAX_SIZE) {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("NumPy has no sub-arrays of {extent} elements, only of up to {MAX_SIZE}"),
+                format!("NumPy has no sub-arrays of {extent} elements; the most is {MAX_SIZE}"),
             ));
         }
         Ok((self.dtype(base)?, tuple(shape)))
@@ -66,7 +66,8 @@ impl TypestrPrinter {
                 return Err(Error::new(
                     Kind::Unsupported,
                     format!(
-                        "a list of fields cannot say that field {:?} begins at byte {} although the one before it ends at {end}",
+                        "a list of fields cannot express that field {:?} begins at byte {}, before the \
+                        previous one ends at byte {end}",
                         field.name(),
                         field.offset()
                     ),

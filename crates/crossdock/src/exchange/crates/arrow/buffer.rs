@@ -8,7 +8,7 @@ use arrow_buffer::{ArrowNativeType, MutableBuffer, ScalarBuffer};
 use crate::array::{Array, RawArray};
 use crate::buffer::Buffer;
 use crate::element::Element;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::Order;
 use crate::memory::{Birth, Lease, LeaseKind, Place, Protocols, lease};
 
@@ -91,10 +91,11 @@ impl<T: Element + ArrowNativeType> TryFrom<&Array<T, 1>> for ScalarBuffer<T> {
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "elements of {} bytes lie {stride} bytes apart, and Arrow's without gaps: copy the array (`to_order`)",
+                    "elements of {} bytes lie {stride} bytes apart, and Arrow's without gaps",
                     size_of::<T>()
                 ),
-            ));
+            )
+            .advising(Advice::Copy));
         }
         // SAFETY: the array is C-contiguous, as checked above, so its elements take the `nbytes`
         // bytes from element 0 on.
@@ -125,10 +126,9 @@ pub(super) unsafe fn lend_elements(
     if !address.is_multiple_of(align) {
         return Err(Error::new(
             Kind::Alignment,
-            format!(
-                "address {address:#x} is not a multiple of {align}, as Arrow's elements are: copy the array"
-            ),
-        ));
+            format!("address {address:#x} is not a multiple of {align}, as Arrow's elements are"),
+        )
+        .advising(Advice::Copy));
     }
     // SAFETY: clause 1 of `lend`: `RawArray::lease` returned a Read lease for CPU access. Clause 2:
     // `# Safety` says that the bytes are elements of the array, which the lease covers (RawArray 1)
@@ -302,7 +302,7 @@ mod tests {
         let ours = Buffer::from_vec(vec![1u8]).unwrap();
         let (share, writer) = (ours.share().unwrap(), ours.clone());
         let error = arrow_buffer::Buffer::try_from(&writer).unwrap_err();
-        assert!(error.is_conflict() && error.to_string().contains("1 Share lease"), "{error}");
+        assert!(error.is_conflict() && error.to_string().contains("1 share lease"), "{error}");
         drop(share);
         assert!(arrow_buffer::Buffer::try_from(&writer).is_ok());
 

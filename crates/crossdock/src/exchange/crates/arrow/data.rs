@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::{DType, NAT, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::crates::arrow::buffer::lend_elements;
 use crate::exchange::crates::arrow::dtype::{from_arrow, to_arrow};
 use crate::layout::{Layout, Order};
@@ -60,7 +60,7 @@ impl<'a> Values<'a> {
         let (mut data, mut start, mut len) = (column, 0, column.len());
         while let DataType::FixedSizeList(_, size) = data.data_type() {
             check_nulls(data, start, len)?;
-            let negative = |_| Error::new(Kind::Malformed, format!("lists of {size} elements cannot be"));
+            let negative = |_| Error::new(Kind::Malformed, format!("a list cannot have {size} elements"));
             let size = usize::try_from(*size).map_err(negative)?;
             let [child] = data.child_data() else {
                 return Err(missing("child", data.child_data().len()));
@@ -74,7 +74,10 @@ impl<'a> Values<'a> {
             if start.checked_add(len).is_none_or(|end| end > child.len()) {
                 return Err(Error::new(
                     Kind::Bounds,
-                    format!("the lists have elements {start}..{start}+{len} of a column of {}", child.len()),
+                    format!(
+                        "the lists cover elements {start}..{start}+{len}, but the child column has {}",
+                        child.len()
+                    ),
                 ));
             }
             shape.push(size);
@@ -96,15 +99,18 @@ impl<'a> Values<'a> {
 fn check_nulls(data: &ArrayData, start: usize, len: usize) -> Result<()> {
     let Some(nulls) = data.nulls() else { return Ok(()) };
     if start.checked_add(len).is_none_or(|end| end > nulls.len()) {
-        let text = format!("a bitmap of {} bits for elements {start}..{start}+{len}", nulls.len());
+        let text = format!(
+            "the validity bitmap has {} bits, but the column covers elements {start}..{start}+{len}",
+            nulls.len()
+        );
         return Err(Error::new(Kind::Malformed, text));
     }
     match nulls.slice(start, len).null_count() {
         0 => Ok(()),
-        count => Err(Error::new(
-            Kind::Value,
-            format!("{count} of {len} elements are null, which no dtype says: fill them, or leave them out"),
-        )),
+        count => {
+            Err(Error::new(Kind::Value, format!("{count} of {len} elements are null, which no dtype says"))
+                .advising(Advice::FillNulls))
+        }
     }
 }
 
@@ -123,12 +129,11 @@ fn nulls_are_no_times(data: &ArrayData, counts: &[u8], start: usize, len: usize)
 }
 
 fn missing(what: &str, count: usize) -> Error {
-    Error::new(Kind::Malformed, format!("the column has {count} of what it must have one: {what}"))
+    Error::new(Kind::Malformed, format!("the column must have one {what}, but has {count}"))
 }
 
 fn too_long(column: &ArrayData) -> Error {
-    let text =
-        format!("{} elements from {} on are more than can be addressed", column.len(), column.offset());
+    let text = format!("{} elements from {} on exceed the address space", column.len(), column.offset());
     Error::new(Kind::Overflow, text)
 }
 
@@ -152,8 +157,9 @@ impl TryFrom<&DArray> for ArrayData {
             None => (ours.dtype(), &[][..]),
         };
         let Some((&rows, lists)) = ours.shape().split_first() else {
-            let text = "an array of rank 0 is no column: insert an axis (`insert_axis`)";
-            return Err(Error::new(Kind::Shape, text));
+            return Err(
+                Error::new(Kind::Shape, "an array of rank 0 is no column").advising(Advice::InsertAxis)
+            );
         };
         if !ours.is_contiguous(Order::RowMajor) {
             return Err(no_column(ours));
@@ -207,7 +213,7 @@ fn times(counts: &[u8]) -> Option<NullBuffer> {
 
 fn list_size(list: usize) -> Result<i32> {
     let too_long = |_| {
-        let text = format!("lists of {list} elements are longer than the {} that Arrow counts", i32::MAX);
+        let text = format!("lists of {list} elements are too long; an Arrow list has at most {}", i32::MAX);
         Error::new(Kind::Overflow, text)
     };
     i32::try_from(list).map_err(too_long)
@@ -216,23 +222,23 @@ fn list_size(list: usize) -> Result<i32> {
 #[cold]
 fn no_column(ours: &DArray) -> Error {
     let pointers = match ours.layout().suboffsets() {
-        Some(suboffsets) => format!(" behind pointers (suboffsets {suboffsets:?})"),
+        Some(suboffsets) => format!(" through pointers (suboffsets {suboffsets:?})"),
         None => String::new(),
     };
     Error::new(
         Kind::Layout,
         format!(
-            "elements of shape {:?} with strides {:?}{pointers} do not lie row-major without gaps, as Arrow's do: copy the array \
-             (`to_order`)",
+            "elements of shape {:?} with strides {:?}{pointers} do not lie row-major without gaps, as Arrow's do",
             ours.shape(),
             ours.strides()
         ),
     )
+    .advising(Advice::Copy)
 }
 
 #[cold]
 fn refused(error: ArrowError) -> Error {
-    Error::caused(Kind::Unsupported, format!("Arrow does not take the column: {error}"), error)
+    Error::caused(Kind::Unsupported, format!("Arrow rejects the column: {error}"), error)
 }
 
 #[cfg(test)]
@@ -381,7 +387,7 @@ mod tests {
     #[test]
     fn what_no_strides_lead_to_is_refused() {
         let bits = column(DataType::Boolean, 3, vec![5u8].into());
-        assert!(DArray::try_from(&bits).unwrap_err().to_string().contains("eight to a byte"));
+        assert!(DArray::try_from(&bits).unwrap_err().to_string().contains("booleans are bits"));
         let fields = vec![Field::new("a", DataType::Int32, true), Field::new("b", DataType::Int32, true)];
         let both = ArrayData::builder(DataType::Struct(fields.into())).len(24);
         let both = both.add_child_data(counted()).add_child_data(counted()).build().unwrap();
@@ -414,12 +420,15 @@ mod tests {
             (int().len(2).offset(2).add_buffer(three.clone()), "8..16"),
             (int().len(1).offset(huge).add_buffer(three.clone()), "18446744073709551615"),
             (int().len(huge).add_buffer(three.clone()), "18446744073709551615"),
-            (int().len(1), "0 of what it must have one: buffer"),
-            (int().len(1).add_buffer(three.clone()).add_buffer(three.clone()), "2 of what"),
+            (int().len(1), "must have one buffer, but has 0"),
+            (
+                int().len(1).add_buffer(three.clone()).add_buffer(three.clone()),
+                "must have one buffer, but has 2",
+            ),
             (int().len(3).add_buffer(three.clone()).nulls(Some(NullBuffer::new_null(2))), "2 bits"),
-            (list(2).len(1), "0 of what it must have one: child"),
+            (list(2).len(1), "must have one child, but has 0"),
             (list(-2).len(1).add_child_data(counted()), "-2"),
-            (list(2).len(13).add_child_data(counted()), "0..0+26 of a column of 24"),
+            (list(2).len(13).add_child_data(counted()), "0..0+26, but the child column has 24"),
             (list(2).len(1).offset(huge).add_child_data(counted()), "18446744073709551615"),
             (list(2).len(huge).add_child_data(counted()), "18446744073709551615"),
         ] {
@@ -534,7 +543,7 @@ mod tests {
         assert!(ArrayData::try_from(&shared.into_sealed().unwrap()).is_ok());
         let ours = DArray::from_vec(vec![1i32], &[1]).unwrap();
         let writer = ours.lease(crate::memory::LeaseKind::Write).unwrap();
-        assert!(refused(&ours, "1 Write lease").is_conflict());
+        assert!(refused(&ours, "1 write lease").is_conflict());
         drop(writer);
         let pin = ours.lease(crate::memory::LeaseKind::Pin).unwrap();
         assert!(ArrayData::try_from(&ours).is_ok());

@@ -6,7 +6,7 @@ use arrow_schema::{DataType, TimeUnit as Unit};
 
 use crate::element::dialect::arrow::{ArrowFormat, to_format};
 use crate::element::{DType, ScalarKind};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 
 /// The types without parameters, and their format strings.
 static TABLE: [(DataType, &str); 20] = [
@@ -40,45 +40,53 @@ static TABLE: [(DataType, &str); 20] = [
 /// alternative.
 pub(super) fn from_arrow(theirs: &DataType) -> Result<DType> {
     if let DataType::FixedSizeBinary(width) = theirs {
-        let negative = |_| Error::new(Kind::Malformed, format!("elements of {width} bytes cannot be"));
+        let negative = |_| Error::new(Kind::Malformed, format!("an element cannot have {width} bytes"));
         return DType::void(usize::try_from(*width).map_err(negative)?);
     }
     let format =
         TABLE.iter().find(|(known, _)| known == theirs).map(|&(_, format)| ArrowFormat::parse(format));
     match format.transpose()? {
         Some(ArrowFormat::Scalar(dtype)) => Ok(dtype),
-        _ => Err(Error::new(Kind::Unsupported, why_not(theirs))),
+        _ => {
+            let advice = matches!(theirs, DataType::Struct(_)).then_some(Advice::TakeChildren);
+            Err(Error::new(Kind::Unsupported, why_not(theirs)).advising(advice))
+        }
     }
 }
 
 fn why_not(theirs: &DataType) -> String {
     use DataType::*;
     match theirs {
-        Boolean => "Arrow's truth values are bits, eight to a byte, and elements have a byte at least: cast them to UInt8".into(),
-        Struct(fields) => format!(
-            "the {} columns of a struct lie apart: take its children one by one, or make records of them \
-             (`DArray::from_columns`)",
-            fields.len()
-        ),
+        Boolean => {
+            "Arrow booleans are bits, and an element has at least one byte; cast the column to UInt8".into()
+        }
+        Struct(fields) => format!("the {} columns of a struct are separate in memory", fields.len()),
         Timestamp(_, Some(zone)) => format!(
-            "no dtype has a time zone, as these timestamps have ({zone}): relabel them without one, and they count from \
-             1970-01-01T00:00 UTC"
+            "no dtype has a time zone, and these timestamps have {zone}; remove it (the values are UTC)"
         ),
         Date32 | Time32(_) => {
-            format!("{theirs} counts in 32 bits, and dates and durations here in 64: cast it, or relabel it as Int32")
+            format!(
+                "{theirs} has 32 bits, but dates and durations of a dtype have 64; cast it, or view it as \
+                Int32"
+            )
         }
         Time64(_) => {
-            format!("{theirs} is a time of day, which no dtype is: relabel it as a Duration since midnight")
+            format!(
+                "{theirs} is a time of day, which no dtype expresses; cast it to a Duration since midnight"
+            )
         }
         Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..) => {
-            format!("no dtype is decimal, as {theirs} is: cast it to floats, or relabel it as integers of its width")
+            format!(
+                "{theirs} is a decimal, which no dtype expresses; cast it to Float64, or view it as \
+                integers of the same width"
+            )
         }
-        Interval(_) => format!("{theirs} counts in several units at once, which no dtype does"),
+        Interval(_) => format!("{theirs} is an interval of several units, which no dtype expresses"),
         _ => {
             // The text of a nested type can have any length.
             let name = theirs.to_string();
             let name = name.split('(').next().unwrap_or_default();
-            format!("elements of the Arrow type {name} do not lie one after the other in equal widths: no strides lead to them")
+            format!("elements of the Arrow type {name} have no fixed width, so strides cannot describe them")
         }
     }
 }
@@ -131,10 +139,10 @@ mod tests {
     fn what_no_dtype_says_is_refused_by_name() {
         let list = Arc::new(Field::new_list_field(DataType::Int8, true));
         for (theirs, says) in [
-            (DataType::Boolean, "eight to a byte"),
+            (DataType::Boolean, "booleans are bits"),
             (DataType::Struct(Fields::from(vec![Field::new("a", DataType::Int8, true)])), "the 1 columns"),
             (DataType::Timestamp(Unit::Second, Some("+01:00".into())), "+01:00"),
-            (DataType::Date32, "Date32 counts in 32 bits"),
+            (DataType::Date32, "Date32 has 32 bits"),
             (DataType::Time32(Unit::Second), "32 bits"),
             (DataType::Time64(Unit::Nanosecond), "time of day"),
             (DataType::Decimal32(9, 2), "Decimal32(9, 2)"),
@@ -145,7 +153,7 @@ mod tests {
             (DataType::Null, "type Null"),
             (DataType::Utf8, "type Utf8"),
             (DataType::BinaryView, "type BinaryView"),
-            (DataType::List(list), "type List do not"),
+            (DataType::List(list), "type List have no fixed width"),
             (DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)), "type Dictionary"),
         ] {
             let error = from_arrow(&theirs).unwrap_err();

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 
 /// The access control list. If a file has one, the mode alone does not define who has access.
 const ACCESS: &CStr = c"system.posix_acl_access";
@@ -16,15 +16,21 @@ const ACCESS: &CStr = c"system.posix_acl_access";
 /// the mode.
 pub(super) fn keep(old: &File, new: &File) -> Result<()> {
     let failed = |error: io::Error| {
-        Error::caused(Kind::Io, format!("the mode and owner of the file cannot be kept: {error}"), error)
+        Error::caused(
+            Kind::Io,
+            format!("the mode and owner of the file cannot be kept: {}", system_text(&error)),
+            error,
+        )
     };
     let (from, to) = (old.metadata().map_err(failed)?, new.metadata().map_err(failed)?);
     if (from.uid(), from.gid()) != (to.uid(), to.gid()) {
         fchown(new, Some(from.uid()), Some(from.gid())).map_err(|error| {
             let text = format!(
-                "it belongs to user {} and group {}, which a new file cannot be given: {error}; remove it first, or write to another name",
+                "it belongs to user {} and group {}, and a new file cannot be given that owner: {}; \
+                remove it first, or write to another name",
                 from.uid(),
-                from.gid()
+                from.gid(),
+                system_text(&error)
             );
             Error::caused(Kind::Io, text, error)
         })?;

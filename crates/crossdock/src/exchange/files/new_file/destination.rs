@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::files::new_file::already_there;
 
 /// The limit of Linux.
@@ -34,13 +34,16 @@ pub(super) fn find(path: &Path, replaces: bool) -> Result<Destination> {
             return Ok(place);
         }
     }
-    Err(refused(io::Error::from(ErrorKind::Other), "other files take its place all the time: try again"))
+    Err(refused(
+        io::Error::from(ErrorKind::Other),
+        "it is being replaced by another process again and again; try again later",
+    ))
 }
 
 /// Like [`find`]; `None` if another file took the place during the look.
 fn look(path: &Path, replaces: bool) -> Result<Option<Destination>> {
     if path.as_os_str().is_empty() {
-        return Err(refused(io::Error::from(ErrorKind::NotFound), "an empty name: name a file"));
+        return Err(refused(io::Error::from(ErrorKind::NotFound), "the name is empty; name a file"));
     }
     // The system follows links here, and refuses those that it protects users from.
     let found = match std::fs::metadata(path) {
@@ -50,7 +53,7 @@ fn look(path: &Path, replaces: bool) -> Result<Option<Destination>> {
     };
     let kind = found.file_type();
     if kind.is_dir() {
-        return Err(Error::new(Kind::Unsupported, "a directory, not a file: name a file in it"));
+        return Err(Error::new(Kind::Unsupported, "it is a directory, not a file; name a file in it"));
     }
     let (place, link) = follow(path)?;
     if let Some(link) = link {
@@ -59,7 +62,7 @@ fn look(path: &Path, replaces: bool) -> Result<Option<Destination>> {
     if kind.is_socket() {
         return Err(Error::new(
             Kind::Unsupported,
-            "a socket, which cannot be opened: write to a pipe instead",
+            "it is a socket, which cannot be opened; write to a pipe instead",
         ));
     }
     if !replaces && (kind.is_file() || kind.is_block_device()) {
@@ -78,11 +81,12 @@ fn look(path: &Path, replaces: bool) -> Result<Option<Destination>> {
 fn new(path: &Path) -> Result<Destination> {
     let (place, link) = follow(path)?;
     if link.is_some() || place.file_name().is_none() || place.as_os_str().as_bytes().ends_with(b"/") {
-        let text = "there is no such directory: create it first, or name a file";
+        let text = "no such directory; create it first, or name a file";
         return Err(refused(io::Error::from(ErrorKind::NotFound), text));
     }
     if std::fs::canonicalize(parent(&place)).is_ok_and(|parent| parent.starts_with("/proc")) {
-        let text = "it is not open, and no file can be created there: write to a file of another folder";
+        let text =
+            "the descriptor is not open, and no file can be created in /proc; write to another directory";
         return Err(refused(io::Error::from(ErrorKind::NotFound), text));
     }
     Ok(Destination::New(place))
@@ -106,7 +110,10 @@ fn follow(path: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
         }
         place = parent.join(std::fs::read_link(&place).map_err(not_reached)?);
     }
-    Err(refused(io::Error::from_raw_os_error(libc::ELOOP), "the links lead in a circle: remove one of them"))
+    Err(refused(
+        io::Error::from_raw_os_error(libc::ELOOP),
+        "its symbolic links form a loop; remove one of them",
+    ))
 }
 
 /// The folder in which a file lies.
@@ -160,7 +167,7 @@ fn to_write(path: &Path) -> Result<File> {
     OpenOptions::new().write(true).custom_flags(libc::O_NOCTTY).open(path).map_err(|error| {
         match error.kind() {
             ErrorKind::PermissionDenied => {
-                refused(error, "no permission to write it: change its mode (chmod u+w), or remove it first")
+                refused(error, "no permission to write it; change its mode (chmod u+w), or remove it first")
             }
             _ => not_reached(error),
         }
@@ -174,11 +181,11 @@ fn same(a: &Metadata, b: &Metadata) -> bool {
 
 fn not_reached(error: io::Error) -> Error {
     let text = match error.kind() {
-        ErrorKind::NotADirectory => "part of the path is a file, not a directory: check the name".into(),
-        ErrorKind::PermissionDenied => "no permission to write there".into(),
-        ErrorKind::InvalidFilename => "the name is longer than the file system permits: shorten it".into(),
-        ErrorKind::ReadOnlyFilesystem => "a read-only file system: write to another one".into(),
-        _ => format!("it could not be opened for writing: {error}"),
+        ErrorKind::NotADirectory => "part of the path is a file, not a directory; check the name".into(),
+        ErrorKind::PermissionDenied => "no permission to write in its directory".into(),
+        ErrorKind::InvalidFilename => "the name is longer than the file system permits; shorten it".into(),
+        ErrorKind::ReadOnlyFilesystem => "it is on a read-only file system; write to another one".into(),
+        _ => format!("it could not be opened for writing: {}", system_text(&error)),
     };
     refused(error, text)
 }

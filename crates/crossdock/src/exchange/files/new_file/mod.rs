@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 use destination::Destination;
 use unfinished_file::UnfinishedFile;
 
@@ -186,7 +186,7 @@ pub(super) fn put(writer: &mut impl Write, bytes: &[u8]) -> Result<()> {
 }
 
 pub(super) fn write_error(error: io::Error) -> Error {
-    Error::caused(Kind::Io, format!("it could not be written: {error}"), error)
+    Error::caused(Kind::Io, format!("it could not be written: {}", system_text(&error)), error)
 }
 
 fn already_there() -> Error {

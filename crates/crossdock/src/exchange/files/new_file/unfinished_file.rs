@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::files::new_file::destination::parent;
 use crate::exchange::files::new_file::{already_there, attributes, write_error};
 
@@ -151,9 +151,9 @@ impl Drop for Hidden {
 
 fn no_file(error: io::Error) -> Error {
     let text = match error.kind() {
-        ErrorKind::NotFound => "there is no such directory: create it first".to_owned(),
+        ErrorKind::NotFound => "no such directory; create it first".to_owned(),
         ErrorKind::PermissionDenied => "no permission to create a file in its directory".to_owned(),
-        _ => format!("no file could be created in its directory: {error}"),
+        _ => format!("no file could be created in its directory: {}", system_text(&error)),
     };
     Error::caused(Kind::Io, text, error)
 }

@@ -32,11 +32,7 @@ impl NpyHeader {
         encoded.ok_or_else(|| {
             Error::new(
                 Kind::Unsupported,
-                format!(
-                    "a header of {} bytes, more than the {} that the format can say",
-                    text.len(),
-                    u32::MAX
-                ),
+                format!("the header has {} bytes; the format permits at most {}", text.len(), u32::MAX),
             )
         })
     }

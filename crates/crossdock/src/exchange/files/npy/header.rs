@@ -82,17 +82,19 @@ impl Preamble {
     pub(super) fn parse(start: &[u8], nbytes: usize) -> Result<Self> {
         if start.is_empty() {
             return Err(malformed(
-                "empty, 0 bytes: an .npy file begins with a header; save the array again".into(),
+                "the file is empty (0 bytes), and an .npy file begins with a header; save the array again"
+                    .into(),
             ));
         }
         // A file that ends within the magic is reported as a truncated `.npy` file.
         let seen = start.len().min(MAGIC.len());
         if start[..seen] != MAGIC[..seen] {
-            return Err(malformed(format!("not an .npy file: {}", magic::describe(start))));
+            return Err(malformed(format!("it is not an .npy file: {}", magic::describe(start))));
         }
         let truncated = |wanted: usize| {
             malformed(format!(
-                "truncated: the {nbytes} bytes end inside the header, whose first part alone takes {wanted}; save the array again"
+                "the file is truncated: its {nbytes} bytes end inside the header, whose first part takes \
+                {wanted}; save the array again"
             ))
         };
         let Some(&[major, minor]) = start.get(6..8) else { return Err(truncated(10)) };
@@ -103,7 +105,9 @@ impl Preamble {
             _ => {
                 return Err(Error::new(
                     Kind::Unsupported,
-                    format!("version {major}.{minor} of the .npy format; 1.0, 2.0 and 3.0 are supported"),
+                    format!(
+                        "version {major}.{minor} of the .npy format is not supported, only 1.0, 2.0 and 3.0"
+                    ),
                 ));
             }
         };
@@ -117,13 +121,14 @@ impl Preamble {
         let left = nbytes.saturating_sub(begin);
         if length > left {
             return Err(malformed(format!(
-                "the header says that it is {length} bytes long, but only {left} bytes follow: the file is truncated or damaged; save the array again"
+                "the file is truncated or damaged: its header has {length} bytes, but only {left} follow; \
+                save the array again"
             )));
         }
         if length > MAX_NBYTES {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("a header of {length} bytes; at most {MAX_NBYTES} are supported"),
+                format!("the header has {length} bytes; at most {MAX_NBYTES} are supported"),
             ));
         }
         Ok(Self { version, literal: begin..begin + length })
@@ -197,7 +202,7 @@ impl NpyHeader {
             typestr::from_literal(&entries.descr).map_err(|error| error.within("the header's descr"))?;
         let layout = Layout::contiguous(&entries.shape, dtype.itemsize(), entries.order).map_err(|_| {
             malformed(format!(
-                "the header lies: an array of shape {:?} with elements of {} bytes is more than {} bytes",
+                "the header is invalid: shape {:?} with elements of {} bytes takes more than {} bytes",
                 entries.shape,
                 dtype.itemsize(),
                 isize::MAX
@@ -218,7 +223,8 @@ impl NpyHeader {
         let (wanted, available) = (self.layout.nbytes(), nbytes.saturating_sub(self.data_offset));
         if wanted > available {
             return Err(malformed(format!(
-                "truncated: shape {:?} of {}-byte elements takes {wanted} bytes, but only {available} follow the header of {}; save the array again",
+                "the file is truncated: shape {:?} of {}-byte elements takes {wanted} bytes, but only \
+                {available} follow the header of {}; save the array again",
                 self.shape(),
                 self.dtype.itemsize(),
                 self.data_offset
@@ -285,7 +291,7 @@ fn decode(version: Version, bytes: &[u8]) -> Result<Cow<'_, str>> {
     match std::str::from_utf8(bytes) {
         Ok(text) if version == Version::Three || bytes.is_ascii() => Ok(text.into()),
         Err(error) if version == Version::Three => Err(malformed(format!(
-            "the header is no UTF-8 from its byte {} on, as version 3.0 demands",
+            "the header is not UTF-8 from its byte {} on, as version 3.0 requires",
             error.valid_up_to()
         ))),
         // In Latin-1, each byte is a code point.
@@ -317,12 +323,13 @@ impl HeaderEntries {
                 Literal::Str(name) if name == "shape" => ("shape", &mut shape),
                 Literal::Str(name) => {
                     return Err(malformed(format!(
-                        "the header has an entry {}: just 'descr', 'fortran_order' and 'shape' may stand in it",
+                        "the header has an unknown entry {}; only 'descr', 'fortran_order' and 'shape' are \
+                        permitted",
                         short(name)
                     )));
                 }
                 other => {
-                    return Err(malformed(format!("the header has {} for a key", other.describe())));
+                    return Err(malformed(format!("the header has {} as a key", other.describe())));
                 }
             };
             if slot.replace(value).is_some() {
@@ -362,8 +369,10 @@ fn read_shape(literal: &Literal) -> Result<Vec<usize>> {
     }
     let length = |(axis, length): (usize, &Literal)| match length {
         Literal::Int(length) => usize::try_from(*length).map_err(|_| {
-            let why = if *length < 0 { "less than 0" } else { "more than can be addressed" };
-            malformed(format!("the header lies: dimension {axis} of its 'shape' is {length}, {why}"))
+            let why = if *length < 0 { "negative" } else { "too large for the address space" };
+            malformed(format!(
+                "the header is invalid: dimension {axis} of its 'shape' is {length}, which is {why}"
+            ))
         }),
         other => Err(malformed(format!(
             "dimension {axis} of the header's 'shape' is {}, not an integer",

@@ -9,7 +9,7 @@ use rawzip::{CompressionMethod, ZipFileHeaderRecord, ZipLocalFileHeader, ZipLoca
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result, short};
+use crate::error::{Advice, Error, Kind, Result, short};
 use crate::exchange::files::contents::{Checked, Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::npy;
@@ -48,7 +48,7 @@ pub(in crate::exchange::files) fn read(buffer: Buffer, limit: u64) -> Result<Con
     let ranges: Vec<Range<usize>> = members.iter().map(|member| member.range.clone()).collect();
     let parts = buffer.partition(&ranges).map_err(|rejected| match rejected.error {
         error if error.is_bounds() => {
-            Error::new(Kind::Malformed, format!("two arrays of the archive lie over each other: {error}"))
+            Error::new(Kind::Malformed, format!("two arrays of the archive overlap: {error}"))
         }
         error => error.within("the archive could not be divided into its arrays"),
     })?;
@@ -95,7 +95,7 @@ fn entry(member: ArchiveMember, bytes: Buffer, limit: u64) -> Result<(Entry, usi
     let most = MOST_INFLATED.saturating_mul(bytes.nbytes() as u64 + 1);
     let nbytes = usize::try_from(member.nbytes).ok().filter(|_| member.nbytes <= most).ok_or_else(|| {
         malformed(format!(
-            "the archive lies: {} deflated bytes cannot become {}, but {most} at most",
+            "the archive is invalid: {} deflated bytes inflate to at most {most}, not {}",
             bytes.nbytes(),
             member.nbytes
         ))
@@ -157,7 +157,8 @@ impl MemberChecksum {
             return Ok(());
         }
         Err(malformed(format!(
-            "damaged: the checksum of its {} bytes is {found:08x}, where the archive says {expected:08x}",
+            "it is damaged: the checksum of its {} bytes is {found:08x}, but the archive says \
+            {expected:08x}",
             self.nbytes
         )))
     }
@@ -182,19 +183,15 @@ impl Deflated {
         if nbytes as u64 <= limit {
             return Ok(());
         }
-        Err(Error::new(
-            Kind::Unsupported,
-            format!(
-                "inflating it takes {nbytes} bytes, more than the limit of {limit}: raise the limit with which it is opened"
-            ),
-        ))
+        let text = format!("inflating it takes {nbytes} bytes, more than the limit of {limit}");
+        Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit))
     }
 
     /// Fails if the stream continues after the last byte, or if the checksum differs.
     fn check_end(&self, mut stream: impl Read, sum: &MemberChecksum) -> Result<()> {
         if stream.read(&mut [0]).map_err(damaged)? > 0 {
             return Err(malformed(format!(
-                "the archive lies: inflated, it has more than {} bytes",
+                "the archive is invalid: inflated, the array has more than {} bytes",
                 self.nbytes
             )));
         }
@@ -265,7 +262,7 @@ fn list(buffer: &Buffer) -> Result<Listed> {
         let name = String::from_utf8_lossy(&bytes).into_owned();
         let within = |error: Error| error.within(format_args!("array {}", short(&name)));
         if !names.insert(bytes.clone()) {
-            return Err(malformed(format!("the archive has two arrays of the name {}", short(&name))));
+            return Err(malformed(format!("the archive has two arrays named {}", short(&name))));
         }
         let checked = check_name(&bytes).and_then(|()| check(&record));
         let is_deflated = match checked {
@@ -287,7 +284,8 @@ fn list(buffer: &Buffer) -> Result<Listed> {
             (Ok(start), Ok(end)) if start <= end && end <= buffer.nbytes() => start..end,
             _ => {
                 return Err(within(malformed(format!(
-                    "its bytes are {start}..{end} of an archive of {}: the archive is truncated or damaged",
+                    "its bytes are {start}..{end}, but the archive has {}: the archive is truncated or \
+                    damaged",
                     buffer.nbytes()
                 ))));
             }
@@ -295,7 +293,7 @@ fn list(buffer: &Buffer) -> Result<Listed> {
         let nbytes = record.uncompressed_size_hint();
         if !is_deflated && nbytes != range.len() as u64 {
             return Err(within(malformed(format!(
-                "it is stored in {} bytes, where the archive says {nbytes}",
+                "it is stored in {} bytes, but the archive says {nbytes}",
                 range.len()
             ))));
         }
@@ -303,16 +301,14 @@ fn list(buffer: &Buffer) -> Result<Listed> {
     }
     if count != archive.entries_hint() {
         return Err(malformed(format!(
-            "the archive says that it has {} files, and lists {count}",
+            "the archive says that it has {} files, but lists {count}",
             archive.entries_hint()
         )));
     }
     if members.is_empty() && refused.0.is_empty() && count > 0 {
         return Err(Error::new(
             Kind::Unsupported,
-            format!(
-                "a ZIP archive of {count} files, none of which is an array with a name that ends in .npy"
-            ),
+            format!("it is a ZIP archive of {count} files, but none of their names ends in .npy"),
         ));
     }
     Ok(Listed { members, refused, ignored })
@@ -320,7 +316,7 @@ fn list(buffer: &Buffer) -> Result<Listed> {
 
 fn check_name(name: &[u8]) -> Result<()> {
     std::str::from_utf8(name).map(drop).map_err(|error| {
-        malformed(format!("its name is not UTF-8 from byte {} on: rename it", error.valid_up_to()))
+        malformed(format!("its name is not UTF-8 from byte {} on; rename it", error.valid_up_to()))
     })
 }
 
@@ -334,7 +330,7 @@ fn check_local(record: &ZipFileHeaderRecord<'_>, local: &ZipLocalFileHeader<'_>)
         let [here, there] = [local.file_path(), record.file_path()]
             .map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned());
         return Err(malformed(format!(
-            "the archive contradicts itself: the header in front of it names it {}, and the directory {}",
+            "the archive is inconsistent: its name is {} in the header before it, but {} in the directory",
             short(&here),
             short(&there)
         )));
@@ -350,7 +346,8 @@ fn check_local(record: &ZipFileHeaderRecord<'_>, local: &ZipLocalFileHeader<'_>)
     match pairs.into_iter().find(|&(_, here, there, is_known)| is_known && here != there) {
         None => Ok(()),
         Some((what, here, there, _)) => Err(malformed(format!(
-            "the archive contradicts itself: {what} {here} in the header in front of it, and {there} in the directory"
+            "the archive is inconsistent: {what} {here} in the header before it, but {there} in the \
+            directory"
         ))),
     }
 }
@@ -359,7 +356,7 @@ fn check_local(record: &ZipFileHeaderRecord<'_>, local: &ZipLocalFileHeader<'_>)
 fn check(record: &ZipFileHeaderRecord<'_>) -> Result<bool> {
     let flags = record.flags();
     if flags.is_encrypted() || flags.has_strong_encryption() || flags.is_masked() {
-        return Err(Error::new(Kind::Unsupported, "it is encrypted: decrypt the archive first"));
+        return Err(Error::new(Kind::Unsupported, "it is encrypted; decrypt the archive first"));
     }
     match record.compression_method() {
         CompressionMethod::STORE => Ok(false),
@@ -367,7 +364,7 @@ fn check(record: &ZipFileHeaderRecord<'_>) -> Result<bool> {
         other => Err(Error::new(
             Kind::Unsupported,
             format!(
-                "it is compressed by method {}; 0 (stored) and 8 (deflated) are supported",
+                "it is compressed by method {}, which is not supported, only 0 (stored) and 8 (deflated)",
                 other.as_u16()
             ),
         )),
@@ -385,7 +382,7 @@ fn damaged(error: std::io::Error) -> Error {
 fn bad_archive(error: rawzip::Error, buffer: &Buffer) -> Error {
     let damaged = |said: String| {
         format!(
-            "the {} bytes are no whole ZIP archive, but truncated or damaged: {}",
+            "the ZIP archive of {} bytes is truncated or damaged: {}",
             buffer.nbytes(),
             said.to_lowercase()
         )

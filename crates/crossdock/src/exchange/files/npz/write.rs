@@ -73,23 +73,21 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
         let name = name.as_ref();
         let file = file_name(name);
         let refused = |why: &str| {
-            let text = format!("an archive cannot hold an array of the name {}: {why}", short(name));
+            let text = format!("an archive cannot hold an array named {}: {why}", short(name));
             Err(Error::new(Kind::Unsupported, text))
         };
         if file.len() > MAX_NAME {
-            return refused(&format!("it has {} bytes, and {MAX_NAME} are the most", file.len()));
+            return refused(&format!("the name has {} bytes; at most {MAX_NAME} are possible", file.len()));
         }
         let leads_out = name.starts_with('/') || name.split('/').any(|part| part == "..");
         if leads_out || name.contains(['\\', '\0']) {
-            return refused("it could be taken for a path out of a folder, or has a NUL");
+            return refused("the name could be read as a path out of a directory, or it contains a NUL");
         }
         if !file.is_ascii() && ZipFilePath::from_str(&file).as_str() != file {
-            return refused(
-                "beside letters that are not ASCII, it has a colon, or parts that are empty or a point",
-            );
+            return refused("a name that is not ASCII cannot contain a colon, an empty part or a part `.`");
         }
         if !seen.insert(name) {
-            return refused("there are two of them");
+            return refused("two arrays have this name");
         }
     }
     Ok(())

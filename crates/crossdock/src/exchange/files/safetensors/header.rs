@@ -36,7 +36,7 @@ pub(super) fn packed_nbytes(stored: &StoredType, layout: &Layout) -> Result<usiz
     // The layout has one byte per element and fits an `isize`, so the product fits a `u128`.
     let total = len as u128 * bits as u128;
     if !total.is_multiple_of(8) {
-        return Err(malformed(format!("{len} elements of {bits} bits are no whole number of bytes")));
+        return Err(malformed(format!("{len} elements of {bits} bits are not a whole number of bytes")));
     }
     Ok((total / 8) as usize)
 }
@@ -54,20 +54,22 @@ pub(super) struct SafetensorsHeader {
 pub(super) fn length(start: &[u8], nbytes: usize) -> Result<usize> {
     let Some(&length) = start.first_chunk() else {
         return Err(malformed(format!(
-            "truncated: {nbytes} bytes, where the length of the header alone takes 8; save the tensors again"
+            "the file is truncated: it has {nbytes} bytes, but the length of the header alone takes 8; save \
+            the tensors again"
         )));
     };
     let length = u64::from_le_bytes(length);
     if length > MAX_NBYTES {
         return Err(Error::new(
             Kind::Unsupported,
-            format!("a header of {length} bytes; at most {MAX_NBYTES} are allowed"),
+            format!("the header has {length} bytes; at most {MAX_NBYTES} are allowed"),
         ));
     }
     let left = nbytes - 8;
     if length > left as u64 {
         return Err(malformed(format!(
-            "the header says that it is {length} bytes long, but only {left} bytes follow: the file is truncated or damaged; save the tensors again"
+            "the file is truncated or damaged: its header has {length} bytes, but only {left} follow; save \
+            the tensors again"
         )));
     }
     // `length` is at most `left`, which is a `usize`.
@@ -78,13 +80,13 @@ impl SafetensorsHeader {
     /// Reads the JSON of a file of `nbytes` bytes.
     pub(super) fn parse(json: &[u8], nbytes: usize) -> Result<Self> {
         if json.first() != Some(&b'{') {
-            return Err(malformed("the header is no object in JSON: it does not begin with a brace".into()));
+            return Err(malformed("the header is not a JSON object: it does not begin with a brace".into()));
         }
         let text = std::str::from_utf8(json).map_err(|error| {
-            malformed(format!("the header is no UTF-8 from its byte {} on", error.valid_up_to()))
+            malformed(format!("the header is not UTF-8 from its byte {} on", error.valid_up_to()))
         })?;
         let root: Root = serde_json::from_str(text)
-            .map_err(|error| malformed(format!("the header is not as the format has it: {error}")))?;
+            .map_err(|error| malformed(format!("the header is invalid: {error}")))?;
         let begin = 8 + json.len();
         let (mut tensors, mut refused, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
         for (name, info) in root.tensors {
@@ -111,12 +113,12 @@ fn check_gapless(mut ranges: Vec<(Range<usize>, String)>, begin: usize, nbytes: 
         let start = range.start;
         if start != end {
             let (what, many) = if start > end {
-                ("leaves a hole of", start - end)
+                ("follows a gap of", start - end)
             } else {
-                ("overlaps another by", end - start)
+                ("overlaps the previous one by", end - start)
             };
             return Err(malformed(format!(
-                "tensor {}, which begins at byte {start} of the file, {what} {many} bytes",
+                "tensor {} at byte {start} of the file {what} {many} bytes",
                 short(&name)
             )));
         }
@@ -124,7 +126,7 @@ fn check_gapless(mut ranges: Vec<(Range<usize>, String)>, begin: usize, nbytes: 
     }
     if end != nbytes {
         return Err(malformed(format!(
-            "the tensors end at byte {end}, and the file has {nbytes}: {} bytes belong to none",
+            "the tensors end at byte {end}, but the file has {nbytes} bytes: {} bytes belong to no tensor",
             nbytes - end
         )));
     }
@@ -150,7 +152,8 @@ impl Info {
         let available = (nbytes - begin) as u64;
         if start > end || end > available {
             return Err(malformed(format!(
-                "its data_offsets are {start} and {end}, where {available} bytes follow the header: the file is truncated or damaged"
+                "the file is truncated or damaged: its data_offsets are {start} and {end}, but only \
+                {available} bytes follow the header"
             )));
         }
         // Both offsets are at most `available`.
@@ -164,7 +167,7 @@ impl Info {
         let lies = |error: Error| match error {
             error if error.is_unsupported() => error,
             _ => malformed(format!(
-                "the header lies: {} elements of shape {:?} are more than can be addressed",
+                "the header is invalid: {} elements of shape {:?} exceed the address space",
                 stored.name, self.shape
             )),
         };
@@ -173,7 +176,7 @@ impl Info {
         let wanted = packed_nbytes(&stored, &layout)?;
         if nbytes != wanted {
             return Err(malformed(format!(
-                "{} elements of shape {shape:?} take {wanted} bytes, but its data_offsets are {nbytes} apart",
+                "{} elements of shape {shape:?} take {wanted} bytes, but its data_offsets cover {nbytes}",
                 stored.name,
             )));
         }
@@ -252,7 +255,7 @@ impl<'de> Deserialize<'de> for Texts {
 }
 
 fn twice<E: serde::de::Error>(name: &str) -> E {
-    E::custom(format_args!("the name {} stands in it twice", short(name)))
+    E::custom(format_args!("the name {} occurs twice", short(name)))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn read_header(buffer: &Buffer) -> Result<SafetensorsHeader> {
     bytes.copy_out(8, &mut json)?;
     SafetensorsHeader::parse(&json, buffer.nbytes()).map_err(|error| match error {
         error if error.is_malformed() && length == 0 => {
-            Error::new(Kind::Malformed, "a header of 0 bytes: the file is damaged; save the tensors again")
+            Error::new(Kind::Malformed, "the file is damaged: its header has 0 bytes; save the tensors again")
         }
         error => error,
     })

@@ -78,7 +78,7 @@ fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
         let array = elements::with_plain_elements(array)?;
         let stored = StoredType::of(array.dtype()).map_err(within)?;
         let nbytes = packed_nbytes(&stored, array.layout()).map_err(|error| {
-            within(Error::new(Kind::Unsupported, format!("{error}, as the format wants: fill it up")))
+            within(Error::new(Kind::Unsupported, format!("{error}, as the format requires; add elements")))
         })?;
         plans.push(Planned { array, stored, nbytes, start: 0 });
     }
@@ -107,7 +107,7 @@ fn header<N: AsRef<str>>(
             if !keys.insert(key) {
                 return Err(Error::new(
                     Kind::Unsupported,
-                    format!("there are two texts of the name {}", short(key)),
+                    format!("there are two texts named {}", short(key)),
                 ));
             }
             texts.push(format!("{}:{}", quoted(key), quoted(text)));
@@ -118,10 +118,10 @@ fn header<N: AsRef<str>>(
         let name = name.as_ref();
         if !seen.insert(name) {
             let why =
-                if name == METADATA { "which the format needs for texts" } else { "which there is already" };
+                if name == METADATA { "which the format reserves for texts" } else { "which exists already" };
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("an array of the name {}, {why}", short(name)),
+                format!("an array cannot be named {}, {why}", short(name)),
             ));
         }
         let comma = if json.len() > 1 { "," } else { "" };
@@ -139,7 +139,9 @@ fn header<N: AsRef<str>>(
     if length as u64 > MAX_NBYTES {
         return Err(Error::new(
             Kind::Unsupported,
-            format!("a header of {length} bytes; the format allows {MAX_NBYTES}: give shorter names"),
+            format!(
+                "the header has {length} bytes; the format allows at most {MAX_NBYTES}; use shorter names"
+            ),
         ));
     }
     let mut bytes = (length as u64).to_le_bytes().to_vec();

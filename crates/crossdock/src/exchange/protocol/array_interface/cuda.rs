@@ -33,7 +33,8 @@ pub fn synchronization(stream: Option<i64>) -> Result<Synchronization> {
         Some(_) => Err(Error::new(
             Kind::Malformed,
             format!(
-                "the stream of a CUDA array interface is {}: 1 is the legacy default stream, 2 that of the thread, more is a handle",
+                "the stream of a CUDA array interface is {}; 1 is the legacy default stream, 2 the \
+                per-thread one, and a greater number is a handle",
                 stream.unwrap_or_default()
             ),
         )),
@@ -94,7 +95,7 @@ impl Describe for OnDevice<'_> {
 
     fn read(&self, layout: &mut Layout) -> Result<DType> {
         if !is_for(self.place) {
-            let text = format!("{} is no place of CUDA's array interface", self.place);
+            let text = format!("memory on {} cannot be exported by CUDA's array interface", self.place);
             return Err(Error::new(Kind::Place, text));
         }
         self.described.read(layout)
@@ -113,7 +114,7 @@ impl Describe for OnDevice<'_> {
 /// use crossdock::{Array, DArray};
 ///
 /// let array = DArray::from(Array::from_vec(vec![1u8, 2, 3], [3])?);
-/// assert_eq!(cuda::stream(&array)?, None); // nothing is under way
+/// assert_eq!(cuda::stream(&array)?, None); // no work is in flight
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn stream(array: &DArray) -> Result<Option<i64>> {

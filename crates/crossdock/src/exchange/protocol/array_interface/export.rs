@@ -37,7 +37,7 @@ impl InterfaceType {
             return Ok(Self { typestr: format!("|V{}", dtype.itemsize()), descr });
         }
         if dtype.as_subarray().is_some() {
-            let text = format!("the array interface has no elements that are arrays: {}", dtype.brief());
+            let text = format!("the array interface has no sub-array elements: {}", dtype.brief());
             return Err(Error::new(Kind::Unsupported, text));
         }
         Ok(Self { typestr: typestr::print(dtype)?, descr: None })

@@ -69,7 +69,7 @@ impl Described<'_> {
                 return match size == fields.itemsize() {
                     true => Ok(fields),
                     false => Err(malformed(format!(
-                        "its fields {} have {} bytes, and its type string is {:?}",
+                        "its fields {} have {} bytes, but its type string is {:?}",
                         fields.brief(),
                         fields.itemsize(),
                         self.typestr
@@ -82,7 +82,7 @@ impl Described<'_> {
             Ok(dtype) if size.is_none_or(|size| size == dtype.itemsize()) => Ok(dtype),
             _ => Err(Error::new(
                 Kind::Unsupported,
-                format!("elements of the type {name:?} (type string {:?}) are not known", self.typestr),
+                format!("elements of type {name:?} (type string {:?}) are unknown", self.typestr),
             )),
         }
     }
@@ -102,14 +102,14 @@ fn is_opaque(dtype: &DType) -> bool {
 pub fn type_string(described: &PyArrayInterface) -> Result<String> {
     let PyArrayInterface { two, typekind, itemsize, flags, .. } = *described;
     if two != 2 {
-        return Err(malformed(format!("the struct of an array interface begins with {two}, and not with 2")));
+        return Err(malformed(format!("the struct of an array interface begins with {two}, not with 2")));
     }
     let kind = char::from(typekind.cast_unsigned());
     let bytes = match kind {
         'M' | 'm' => {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("elements of the kind {kind:?} have a unit, which the struct does not say"),
+                format!("elements of kind {kind:?} have a unit, which the struct does not contain"),
             ));
         }
         // The size counts bytes; a letter has four.
@@ -117,7 +117,7 @@ pub fn type_string(described: &PyArrayInterface) -> Result<String> {
         _ => itemsize,
     };
     if !kind.is_ascii_alphabetic() || itemsize < 0 || kind == 'U' && itemsize % 4 != 0 {
-        return Err(malformed(format!("elements of the kind {kind:?} with {itemsize} bytes")));
+        return Err(malformed(format!("elements of kind {kind:?} cannot have {itemsize} bytes")));
     }
     let native = if cfg!(target_endian = "little") { '<' } else { '>' };
     let other = if cfg!(target_endian = "little") { '>' } else { '<' };

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use crate::array::DArray;
 use crate::element::dialect::arrow::{BOOL8, FIXED_SHAPE_TENSOR, TensorShape, to_format};
 use crate::element::{DType, DTypeKind, Field, ScalarKind};
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Explanation, Result};
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::exchange::protocol::arrow::validity::Nulls;
@@ -215,7 +215,7 @@ pub(super) fn in_order(array: &DArray) -> Result<Option<Vec<usize>>, Reason> {
         && layout.permute(&axes).is_ok_and(|it| it.is_contiguous(Order::RowMajor))
     {
         true => Ok(Some(axes)),
-        false => Err(Reason::Layout(not_in_order(array))),
+        false => Err(Reason::Layout(not_in_order(array).into())),
     }
 }
 
@@ -232,12 +232,12 @@ pub(super) fn permutation_of(axes: &[usize]) -> Vec<usize> {
 #[cold]
 fn not_in_order(array: &DArray) -> String {
     let pointers = match array.layout().suboffsets() {
-        Some(suboffsets) => format!(" behind pointers (suboffsets {suboffsets:?})"),
+        Some(suboffsets) => format!(" through pointers (suboffsets {suboffsets:?})"),
         None => String::new(),
     };
     format!(
-        "Arrow's elements lie one after the other, axis 0 the slowest and the others in any order, and those of shape {:?} with \
-         strides {:?}{pointers} do not",
+        "Arrow requires contiguous elements, with axis 0 the slowest and the others in any order; shape \
+        {:?} with strides {:?}{pointers} is not contiguous",
         array.shape(),
         array.strides()
     )
@@ -251,18 +251,24 @@ fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
         false => c_string(to_format(array.dtype()).map_err(unsupported)?.into_owned())?,
     };
     if !array.is_contiguous(Order::RowMajor) {
-        return Err(Reason::Layout(format!(
-            "the elements of Arrow's column {name:?} lie one after the other, and these, of {} bytes, have strides {:?}",
-            array.dtype().itemsize(),
-            array.strides()
-        )));
+        return Err(Reason::Layout(
+            format!(
+                "column {name:?} must be contiguous in Arrow, but its elements of {} bytes have strides {:?}",
+                array.dtype().itemsize(),
+                array.strides()
+            )
+            .into(),
+        ));
     }
     let (address, align) = (array.as_ptr().addr(), array.dtype().alignment());
     let is_empty = array.nbytes() == 0;
     if !is_empty && !address.is_multiple_of(align) {
-        return Err(Reason::Layout(format!(
-            "the address {address:#x} of the column {name:?} is not a multiple of {align}, as Arrow's elements are"
-        )));
+        return Err(Reason::Layout(
+            format!(
+                "the address {address:#x} of column {name:?} is not a multiple of {align}, as Arrow requires"
+            )
+            .into(),
+        ));
     }
     let lease = TERMS.lease(array.raw()).map_err(Reason::Lease)?;
     // Arrow has no NaT: as a number it would be a date 292 years away.
@@ -317,14 +323,16 @@ pub(super) fn check_words(dtype: &DType) -> Result<(), Reason> {
 }
 
 fn unsupported(error: Error) -> Reason {
-    Reason::Unsupported(error.to_string())
+    Reason::Unsupported(error.to_explanation())
 }
 
 /// Text as a C string.
 fn c_string(text: impl Into<Vec<u8>>) -> Result<CString, Reason> {
     CString::new(text).map_err(|error| {
         let text = String::from_utf8_lossy(error.into_vec().as_slice()).into_owned();
-        Reason::Unsupported(format!("in C, the name {text:?} ends at the NUL in it: rename the field"))
+        Reason::Unsupported(
+            format!("the name {text:?} contains a NUL, which ends text in C; rename the field").into(),
+        )
     })
 }
 
@@ -335,7 +343,9 @@ fn count(shape: &[usize]) -> Result<usize, Reason> {
         false => shape.iter().try_fold(1usize, |product, &len| product.checked_mul(len)),
     };
     product.filter(|&len| i64::try_from(len).is_ok()).ok_or_else(|| {
-        Reason::Unsupported(format!("Arrow counts elements with 63 bits, and shape {shape:?} has more"))
+        Reason::Unsupported(
+            format!("shape {shape:?} has more elements than Arrow can count (63 bits)").into(),
+        )
     })
 }
 
@@ -344,15 +354,15 @@ fn count(shape: &[usize]) -> Result<usize, Reason> {
 pub(super) fn list_len(shape: &[usize]) -> Result<usize, Reason> {
     let len = count(shape)?;
     if i32::try_from(len).is_err() {
-        return Err(Reason::Unsupported(format!(
-            "tensors of shape {shape:?} have {len} elements, more than the {} of an Arrow list",
-            i32::MAX
-        )));
+        return Err(Reason::Unsupported(
+            format!("tensors of shape {shape:?} have {len} elements; an Arrow list has at most {}", i32::MAX)
+                .into(),
+        ));
     }
     Ok(len)
 }
 
 /// Why an array without axes is not exported.
-pub(super) fn no_rows() -> String {
-    "an array of rank 0 is no column: insert an axis (`insert_axis`), or lend it whole (`ExportOptions::whole`)".to_owned()
+pub(super) fn no_rows() -> Explanation {
+    Explanation::new("an array of rank 0 is no column", Advice::InsertAxisOrWhole)
 }

@@ -83,7 +83,7 @@ pub(super) unsafe fn taken_over(array: &ArrowDeviceArray, place: Place) -> Resul
         return Ok(None);
     }
     if place == Place::CPU {
-        return Err(unsupported("it comes with an event of cpu, which has none".to_owned()));
+        return Err(unsupported("it has an event, but it is on cpu, which has no events".to_owned()));
     }
     let device = device::get(place).map_err(|error| nobody_waits(place, Some(error)))?;
     // SAFETY: clause 1 of `# Safety`: `sync_event` is not null (checked above), so it points to a
@@ -106,8 +106,8 @@ pub(super) unsafe fn taken_over(array: &ArrowDeviceArray, place: Place) -> Resul
 #[cold]
 fn nobody_waits(place: Place, why: Option<Error>) -> Error {
     let text = format!(
-        "it can be used after an event of {place}, for which only the device's own library can wait: wait there, and hand it over without \
-         the event"
+        "it must not be used before an event of {place}, for which only the device's own library can wait; \
+        wait there, and export it without the event"
     );
     match why {
         Some(why) => Error::caused(Kind::Unsupported, format!("{text} ({why})"), why),

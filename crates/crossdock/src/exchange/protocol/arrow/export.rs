@@ -7,6 +7,7 @@ use std::ptr;
 
 use crate::array::DArray;
 use crate::element::DType;
+use crate::error::{Advice, Explanation};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::c_structs::lend;
 use crate::exchange::protocol::arrow::column::{
@@ -156,17 +157,17 @@ fn export_array<A: ExportedStruct>(
 fn check_validity(array: &DArray, options: &ExportOptions) -> Result<(), Reason> {
     let Some(mask) = &options.validity else { return Ok(()) };
     let text = match () {
-        () if *mask.dtype() != DType::BOOL => format!("of {}, and not of truth values", mask.dtype().brief()),
+        () if *mask.dtype() != DType::BOOL => format!("has dtype {}, not bool", mask.dtype().brief()),
         () if mask.shape() != array.shape() => {
-            format!("of shape {:?}, and not {:?}", mask.shape(), array.shape())
+            format!("has shape {:?}, but the array has {:?}", mask.shape(), array.shape())
         }
         () if array.dtype().as_subarray().is_some() => {
-            format!("of elements that are arrays themselves ({})", array.dtype().brief())
+            format!("cannot mark elements that are sub-arrays ({})", array.dtype().brief())
         }
-        () if !array.place().is_host() => format!("that would have to be on {}", array.place()),
+        () if !array.place().is_host() => format!("is in host memory, but the array is on {}", array.place()),
         () => return Ok(()),
     };
-    Err(Reason::Unsupported(format!("which elements are null cannot be told by a mask {text}")))
+    Err(Reason::Unsupported(format!("the validity mask {text}").into()))
 }
 
 /// Refuses dates and durations that the CPU cannot read: which of them are null is unknown.
@@ -174,10 +175,11 @@ fn check_times(array: &DArray) -> Result<(), Reason> {
     if array.place().is_host() || !has_moments(array.dtype()) {
         return Ok(());
     }
-    Err(Reason::Unsupported(format!(
-        "dates and durations that are not a time (NaT) are null in Arrow, and which are cannot be read on {}: copy it to the host",
+    let text = format!(
+        "NaT is null in Arrow, but the CPU cannot read on {} which dates and durations are NaT",
         array.place()
-    )))
+    );
+    Err(Reason::Unsupported(Explanation::new(text, Advice::CopyToCpu)))
 }
 
 /// The array with axis 0 as its rows.
@@ -218,10 +220,8 @@ fn check_host(array: &DArray) -> Result<(), Reason> {
     if place.is_host() {
         return Ok(());
     }
-    let text = format!(
-        "the C Data interface lends memory of the processor, and this is on {place}: copy it to the host, or see `export_device`"
-    );
-    Err(Reason::Unsupported(text))
+    let text = format!("Arrow's C Data interface lends memory of the CPU, and this is on {place}");
+    Err(Reason::Unsupported(Explanation::new(text, Advice::CopyToCpuOrExportDevice)))
 }
 
 fn check_addressed(array: &DArray) -> Result<(), Reason> {
@@ -229,9 +229,8 @@ fn check_addressed(array: &DArray) -> Result<(), Reason> {
     if place.is_host() || place.is_addressed() && array.raw().has_addresses() {
         return Ok(());
     }
-    Err(Reason::Unsupported(format!(
-        "on {place}, Arrow lends handles and not addresses: copy it to the host"
-    )))
+    let text = format!("on {place}, Arrow lends handles and not addresses");
+    Err(Reason::Unsupported(Explanation::new(text, Advice::CopyToCpu)))
 }
 
 /// A struct that exports a column: [`ArrowArray`] or [`ArrowDeviceArray`]. Sealed.

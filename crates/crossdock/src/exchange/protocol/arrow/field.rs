@@ -82,7 +82,8 @@ impl SchemaReader {
         self.columns += 1;
         if depth > MAX_DEPTH || self.columns > MAX_COLUMNS {
             return Err(unsupported(format!(
-                "its columns are nested more than {MAX_DEPTH} levels deep, or more than {MAX_COLUMNS}"
+                "it has more than {MAX_COLUMNS} columns, or columns nested more than {MAX_DEPTH} levels \
+                deep"
             )));
         }
         // SAFETY: clauses 1 and 2 of `# Safety`: the schema was not released, so its name is null
@@ -94,7 +95,7 @@ impl SchemaReader {
             Ok(kind) => Ok(ArrowField { name, kind }),
             // The top schema needs no name in an error; nested ones add their names one by one.
             Err(error) if depth == 0 => Err(error),
-            Err(error) => Err(error.within(format_args!("its column {name:?}"))),
+            Err(error) => Err(error.within(format_args!("column {name:?}"))),
         }
     }
 
@@ -113,8 +114,8 @@ impl SchemaReader {
             // specification, so it follows it, too.
             unsafe { self.meaning(entries, depth) }?;
             return Err(unsupported(format!(
-                "its elements are entries of a dictionary, by indices of the format {format:?}: decode them, or take the \
-                 indices as integers"
+                "its elements are dictionary-encoded, with indices of format {format:?}; decode them, or \
+                pass the indices as integers"
             )));
         }
         // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so `children` points to
@@ -140,9 +141,11 @@ impl SchemaReader {
             ArrowFormat::List(_) => Some(1),
             ArrowFormat::Struct => None,
         };
-        if wanted.is_some_and(|wanted| wanted != children.len()) {
+        if let Some(wanted) = wanted
+            && wanted != children.len()
+        {
             return Err(malformed(format!(
-                "its schema has {} children, for a format of {wanted:?}",
+                "its schema has {} children, but its format requires {wanted}",
                 children.len()
             )));
         }
@@ -154,7 +157,8 @@ impl SchemaReader {
             return Err(Error::new(
                 Kind::Value,
                 format!(
-                    "its elements are of the type {name} ({metadata}), which its numbers alone do not say: convert it first"
+                    "its elements are of type {name} ({metadata}), whose meaning the numbers alone do not \
+                    express; convert it first"
                 ),
             ));
         }
@@ -162,8 +166,8 @@ impl SchemaReader {
         for (k, &child) in children.iter().enumerate() {
             // SAFETY: clause 2 of `field`: a pointer to a child is null or points to a schema.
             let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());
-            let child = child
-                .ok_or_else(|| malformed(format!("child {k} of its schema is null, or was released")))?;
+            let child =
+                child.ok_or_else(|| malformed(format!("child {k} of its schema is null or released")))?;
             // SAFETY: clause 1 of `field`: the child was not released (the filter above). Clause 2:
             // it belongs to a schema that follows the specification.
             below.push(unsafe { self.field(child, depth + 1) }?);
@@ -171,10 +175,10 @@ impl SchemaReader {
         match (format, below.pop()) {
             (ArrowFormat::Scalar(dtype), _) if extension.name == BOOL8 => match dtype == DType::I8 {
                 true => Ok(FieldKind::Values(DType::BOOL)),
-                false => Err(malformed(format!("truth values ({BOOL8}) of {dtype}, and not of int8"))),
+                false => Err(malformed(format!("its booleans ({BOOL8}) are stored as {dtype}, not as int8"))),
             },
             (ArrowFormat::Scalar(_) | ArrowFormat::Struct, _) if extension.name == FIXED_SHAPE_TENSOR => {
-                Err(malformed("tensors of one shape that are no lists of a fixed size"))
+                Err(malformed("its tensors of fixed shape are not stored as lists of fixed size"))
             }
             (ArrowFormat::Scalar(dtype), _) => Ok(FieldKind::Values(dtype)),
             (ArrowFormat::List(len), Some(item)) => {
@@ -221,7 +225,10 @@ fn tensor(len: usize, extension: &Extension) -> Result<TensorShape> {
     }
     let tensor = TensorShape::parse(&extension.metadata)?;
     if tensor.checked_len() != Some(len) {
-        return Err(malformed(format!("tensors of shape {:?} in lists of {len} elements", tensor.shape())));
+        return Err(malformed(format!(
+            "its tensors of shape {:?} are stored in lists of {len} elements",
+            tensor.shape()
+        )));
     }
     Ok(tensor)
 }
@@ -251,17 +258,18 @@ pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<
 pub(super) unsafe fn children<'a, T>(count: i64, pointers: *mut *mut T, what: &str) -> Result<&'a [*mut T]> {
     let len = usize::try_from(count).map_err(|_| malformed(format!("its {what} has {count} children")))?;
     if len > MAX_COLUMNS {
-        return Err(unsupported(format!("its {what} has {len} children, more than {MAX_COLUMNS}")));
+        return Err(unsupported(format!(
+            "its {what} has {len} children; at most {MAX_COLUMNS} are supported"
+        )));
     }
     if len == 0 {
         return Ok(&[]);
     }
     if pointers.is_null() {
-        return Err(malformed(format!("the children of its {what} are null, and there are {len}")));
+        return Err(malformed(format!("its {what} has {len} children, but the pointer to them is null")));
     }
     if !pointers.is_aligned() {
-        let text =
-            format!("the children of its {what} are listed at {pointers:p}, which is no address of pointers");
+        let text = format!("the pointer to the children of its {what}, {pointers:p}, is not aligned");
         return Err(malformed(text));
     }
     // SAFETY: clauses 1 and 2 of `# Safety`: `pointers` is not null and is aligned (checked above),

@@ -69,7 +69,7 @@ impl<S: ReleasableStruct> ForeignStruct<S> {
         // copy here has no destructor of its own.
         let mut ours = unsafe { theirs.read() };
         if ours.release().is_none() {
-            return Err(malformed(format!("its {} was released, or moved elsewhere, before", S::NAME)));
+            return Err(malformed(format!("its {} was already released or moved", S::NAME)));
         }
         // SAFETY: `# Safety`: the struct behind `theirs` was not released (checked above), so by
         // ForeignStruct 1 no other party uses it during this write.

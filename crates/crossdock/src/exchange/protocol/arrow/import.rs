@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::array::DArray;
 use crate::device::{Effect, Event};
 use crate::element::DType;
-use crate::error::{Error, Result};
+use crate::error::{Advice, Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::event;
 use crate::exchange::protocol::arrow::field::{ArrowField, FieldKind, SchemaReader, malformed, unsupported};
@@ -134,12 +134,14 @@ fn place(array: &ArrowDeviceArray) -> Result<Place> {
             let id = array.device_id;
             Place::new(
                 kind,
-                i32::try_from(id).map_err(|_| malformed(format!("it is on {kind} number {id}")))?,
+                i32::try_from(id).map_err(|_| {
+                    malformed(format!("it is on device {id} of kind {kind}, which is out of range"))
+                })?,
             )
         }
     };
     if !place.is_addressed() {
-        return Err(unsupported(format!("on {place}, its buffers are handles and not addresses")));
+        return Err(unsupported(format!("its buffers on {place} are handles, not addresses")));
     }
     Ok(place)
 }
@@ -351,14 +353,11 @@ impl Imported {
             field = item;
         }
         if let FieldKind::Struct(fields) = &field.kind {
-            return Err(within(unsupported(format!(
-                "the {} columns of a struct lie apart: take them one by one (`into_columns`), or make records of them \
-                 (`into_records`)",
-                fields.len()
-            ))));
+            let text = format!("the {} columns of a struct lie apart", fields.len());
+            return Err(within(unsupported(text).advising(Advice::TakeColumns)));
         }
         let mut leaves = self.leaves().map_err(within)?;
-        leaves.pop().ok_or_else(|| within(malformed("it has no column of elements")))
+        leaves.pop().ok_or_else(|| within(malformed("it has no column with elements")))
     }
 }
 

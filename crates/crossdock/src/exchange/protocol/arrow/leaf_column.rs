@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::DType;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowArray;
 use crate::exchange::protocol::arrow::column::is_moment;
 use crate::exchange::protocol::arrow::field::{ArrowField, FieldKind, children, malformed, unsupported};
@@ -50,13 +50,10 @@ impl LeafColumn<'_> {
             return unsafe { self.into_array_of_all(foreign, place) };
         };
         let levels = self.above.levels.clone();
-        let refused = self.named(Error::new(
-            Kind::Value,
-            format!(
-                "{nulls} of {rows} elements are null, which no dtype says: fill them, leave them out, or take the truth values \
-                 beside them (`into_array_with_validity`)"
-            ),
-        ));
+        let refused = self.named(
+            Error::new(Kind::Value, format!("{nulls} of {rows} elements are null, which no dtype says"))
+                .advising(Advice::NullsBeside),
+        );
         if !is_moment(&self.dtype) {
             return Err(refused);
         }
@@ -104,7 +101,7 @@ impl LeafColumn<'_> {
             return Ok(self.data);
         }
         if self.data.is_null() {
-            return Err(malformed(format!("its data are null, for {} elements", layout.len())));
+            return Err(malformed(format!("its data pointer is null, but it has {} elements", layout.len())));
         }
         let offset = self.first.checked_mul(itemsize);
         let begin = offset.and_then(|offset| self.data.addr().checked_add(offset));
@@ -113,7 +110,8 @@ impl LeafColumn<'_> {
             None => Err(Error::new(
                 Kind::Overflow,
                 format!(
-                    "address {:p} plus {} elements of {itemsize} bytes, and {nbytes} bytes from there, leaves the address space",
+                    "{nbytes} bytes at address {:p} plus {} elements of {itemsize} bytes exceed the address \
+                    space",
                     self.data, self.first
                 ),
             )),
@@ -162,7 +160,7 @@ impl Above<'_> {
     fn named(&self, error: Error) -> Error {
         match self.name.is_empty() {
             true => error,
-            false => error.within(format_args!("its column {:?}", self.name)),
+            false => error.within(format_args!("column {:?}", self.name)),
         }
     }
 }
@@ -281,20 +279,19 @@ impl<'a> LeafWalk<'a> {
             return Ok(None);
         }
         if bitmap.is_null() {
-            return Err(malformed(format!("it has {nulls} nulls, and no bitmap that says which")));
+            return Err(malformed(format!("it has {nulls} nulls, but no validity bitmap")));
         }
         if !self.place.is_host() {
-            return Err(unsupported(format!(
-                "which of its elements are null is written on {}, where it cannot be read from here: count the nulls there, or \
-                 copy the column to the processor",
-                self.place
-            )));
+            let text = format!("its validity bitmap is on {}, where the CPU cannot read it", self.place);
+            return Err(unsupported(text).advising(Advice::CopyToCpu));
         }
         let bytes = Layout::contiguous(&[(first % 8 + len).div_ceil(8)], 1, Order::RowMajor)?.span();
         let begin = bitmap.addr().checked_add(first / 8);
         if !begin.is_some_and(|begin| bytes.is_addressable(begin)) {
-            let text =
-                format!("its bitmap at {bitmap:p}, bits {first}..{first}+{len}, leaves the address space");
+            let text = format!(
+                "bits {first}..{first}+{len} of its validity bitmap at {bitmap:p} exceed the address \
+                    space"
+            );
             return Err(Error::new(Kind::Overflow, text));
         }
         // SAFETY: clauses 1 and 2 of `# Safety`: the bitmap has a bit for each element of the
@@ -323,19 +320,19 @@ impl<'a> ArrayPointers<'a> {
         };
         if array.n_buffers != buffers || array.n_children != below as i64 {
             return Err(malformed(format!(
-                "it has {} buffers and {} children, and its type {buffers} and {below}",
+                "it has {} buffers and {} children, but its type requires {buffers} and {below}",
                 array.n_buffers, array.n_children
             )));
         }
         if !array.dictionary.is_null() {
-            return Err(malformed("it has a dictionary, and its type has none"));
+            return Err(malformed("it has a dictionary, but its type has none"));
         }
         if array.buffers.is_null() {
-            return Err(malformed(format!("its buffers are null, and there are {buffers}")));
+            return Err(malformed(format!("it has {buffers} buffers, but the pointer to them is null")));
         }
         if !array.buffers.is_aligned() {
             return Err(malformed(format!(
-                "its buffers are listed at {:p}, which is no address of pointers",
+                "the pointer to its buffers, {:p}, is not aligned",
                 array.buffers
             )));
         }
@@ -354,12 +351,12 @@ impl<'a> ArrayPointers<'a> {
         if start.checked_add(len).is_none_or(|end| end > length) {
             return Err(Error::new(
                 Kind::Bounds,
-                format!("elements {start}..{start}+{len} are wanted of a column of {length}"),
+                format!("elements {start}..{start}+{len} are out of bounds for a column of length {length}"),
             ));
         }
         let offset = self.array.offset;
         usize::try_from(offset)
-            .map_err(|_| malformed(format!("its offset is {offset}")))?
+            .map_err(|_| malformed(format!("its offset is {offset}, which is negative")))?
             .checked_add(start)
             .filter(|first| first.checked_add(len).is_some())
             .ok_or_else(|| too_long(start, len))
@@ -367,7 +364,8 @@ impl<'a> ArrayPointers<'a> {
 }
 
 fn length(array: &ArrowArray) -> Result<usize> {
-    usize::try_from(array.length).map_err(|_| malformed(format!("its length is {}", array.length)))
+    usize::try_from(array.length)
+        .map_err(|_| malformed(format!("its length is {}, which is negative", array.length)))
 }
 
 /// A child column.
@@ -381,7 +379,7 @@ unsafe fn child<'a>(parts: &ArrayPointers<'a>, k: usize) -> Result<&'a ArrowArra
     // that lives as long as its parent.
     unsafe { child.as_ref() }
         .filter(|child| child.release.is_some())
-        .ok_or_else(|| malformed(format!("child {k} of its array is null, or was released")))
+        .ok_or_else(|| malformed(format!("child {k} of its array is null or released")))
 }
 
 fn times(elements: usize, size: usize) -> Result<usize> {
@@ -390,6 +388,6 @@ fn times(elements: usize, size: usize) -> Result<usize> {
 
 #[cold]
 fn too_long(elements: usize, more: usize) -> Error {
-    let text = format!("{elements} elements, and {more} more or times as many, cannot be addressed");
+    let text = format!("{elements} and {more} elements exceed the address space");
     Error::new(Kind::Overflow, text)
 }

@@ -101,7 +101,7 @@ impl MetadataCursor {
         let number = bytes.iter().rev().fold(0u32, |number, &byte| number << 8 | u32::from(byte));
         let number = if cfg!(target_endian = "little") { number } else { number.swap_bytes() } as i32;
         usize::try_from(number).map_err(|_| {
-            Error::new(Kind::Malformed, format!("the metadata have a number of {what} of {number}"))
+            Error::new(Kind::Malformed, format!("the metadata has {number} {what}, a negative number"))
         })
     }
 
@@ -147,7 +147,7 @@ mod tests {
         let pairs = [number(1), number(3), b"key".to_vec(), number(1), vec![0xff]].concat();
         assert_eq!(decode(&pairs).unwrap(), None);
         assert_eq!(decode(&number(0)).unwrap(), None);
-        assert!(decode(&number(-1)).unwrap_err().to_string().contains("pairs of -1"));
+        assert!(decode(&number(-1)).unwrap_err().to_string().contains("has -1 pairs"));
         assert!(decode(&[number(1), number(-7)].concat()).unwrap_err().to_string().contains("-7"));
         let name = [number(1), number(20), EXTENSION_NAME.into(), number(1), vec![0xff]].concat();
         assert!(decode(&name).unwrap_err().is_malformed());

@@ -117,10 +117,10 @@ impl Data {
 /// 3. Neither changes during the call.
 unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Result<Option<DType>> {
     if wanted.release.is_none() {
-        return Err(malformed("it was released, or moved elsewhere, before"));
+        return Err(malformed("it was already released or moved"));
     }
     if offered.release.is_none() {
-        return Err(malformed("the schema that is offered was released, or moved elsewhere, before"));
+        return Err(malformed("the offered schema was already released or moved"));
     }
     if depth > MAX_DEPTH {
         return Err(unsupported(format!("it is nested more than {MAX_DEPTH} levels deep")));
@@ -155,7 +155,8 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
     let data = Data::of(own);
     if !data.may_be(Data::of(format)) {
         return Err(unsupported(format!(
-            "columns of the format {own:?} are no {format:?}: ask for no type, and convert what comes"
+            "a column of format {own:?} cannot be exported as {format:?}; request no type, and cast the \
+            result"
         )));
     }
     // SAFETY: clauses 1 and 3 of `# Safety`: `offered` was not released (checked above), so
@@ -171,7 +172,7 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
         // released (checked above).
         Data::Numbers => unsafe { number(offered, wanted) },
         Data::Lists(_) => {
-            let item = ours.next_back().unwrap_or_else(|| Err(malformed("the offered list has no items")))?;
+            let item = ours.next_back().unwrap_or_else(|| Err(malformed("the offered list has no child")))?;
             // SAFETY: the items belong to `offered` (clause 1 of `# Safety`), the other child to
             // `wanted` (clause 2); neither changes (clause 3).
             unsafe { agree(item, child(0)?, depth + 1) }
@@ -179,17 +180,15 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
         Data::Structs => {
             if ours.len() != below.len() {
                 let (own, asked) = (ours.len(), below.len());
-                return Err(unsupported(format!("{asked} columns, and there are {own}")));
+                return Err(unsupported(format!("it has {asked} columns, but the array has {own}")));
             }
             for (k, own) in ours.enumerate() {
                 let (own, wanted) = (own?, child(k)?);
                 if own.release.is_none() {
-                    return Err(malformed(format!("column {k} was moved out of the schema that is offered")));
+                    return Err(malformed(format!("column {k} was moved out of the offered schema")));
                 }
                 if wanted.release.is_none() {
-                    return Err(malformed(format!(
-                        "its column {k} was released, or moved elsewhere, before"
-                    )));
+                    return Err(malformed(format!("its column {k} was already released or moved")));
                 }
                 // SAFETY: clause 1 of `# Safety`: the child belongs to `offered` and was not
                 // released (checked above), so its name is null or ends by NUL; clause 3 keeps it.
@@ -199,13 +198,13 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
                 let asked = unsafe { text(wanted.name, "name") }?.unwrap_or_default();
                 if name != asked {
                     return Err(unsupported(format!(
-                        "column {k} is {name:?}, and {asked:?} is wanted there"
+                        "column {k} is named {name:?}, but {asked:?} was requested"
                     )));
                 }
                 // SAFETY: one child belongs to `offered` (clause 1 of `# Safety`), the other to
                 // `wanted` (clause 2); neither changes (clause 3).
                 unsafe { agree(own, wanted, depth + 1) }
-                    .map_err(|error| error.within(format_args!("its column {name:?}")))?;
+                    .map_err(|error| error.within(format_args!("column {name:?}")))?;
             }
             Ok(None)
         }

@@ -123,7 +123,7 @@ fn check(stream: &mut ForeignStruct<ArrowArrayStream>, code: c_int, function: &s
         None => std::ptr::null(),
     };
     let error = io::Error::from_raw_os_error(code);
-    let mut text = format!("{function} of the producer failed with {code}");
+    let mut text = format!("{function} of the producer failed with error {code}");
     if !said.is_null() {
         // SAFETY: the specification of the C Stream interface (clause 1 of
         // `ArrowStream::take_over`): text that ends by NUL, valid until the next call, which comes

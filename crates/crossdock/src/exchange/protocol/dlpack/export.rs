@@ -8,7 +8,7 @@ use std::{fmt, slice};
 
 use crate::array::DArray;
 use crate::element::dialect::dlpack::{needs_padded_flag, to_dlpack};
-use crate::error::Error;
+use crate::error::{Advice, Error, Explanation};
 use crate::exchange::protocol::dlpack::abi::{
     self, DLDataType, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION,
 };
@@ -105,7 +105,11 @@ impl ExportOptions {
             strides: Strides::Elements,
             ..Terms::new(
                 Protocols::DLPACK,
-                if is_trusted { Access::AsFlagged } else { Access::Writable(M::READ_ONLY) },
+                if is_trusted {
+                    Access::AsFlagged
+                } else {
+                    Access::Writable(M::READ_ONLY, M::READ_ONLY_ADVICE)
+                },
             )
         }
     }
@@ -114,9 +118,10 @@ impl ExportOptions {
     pub(super) fn version<M: Managed>(&self) -> Result<DLPackVersion, Reason> {
         match self.max_version {
             Some(most) if M::HAS_FLAGS && most.major < VERSION.major => Err(Reason::Unsupported(format!(
-                "the consumer knows DLPack up to {}.{}, which is before the versioned struct: use the legacy one",
+                "the consumer supports DLPack up to {}.{}, which has no versioned struct; export the legacy \
+                struct",
                 most.major, most.minor
-            ))),
+            ).into())),
             Some(most) if most.major == VERSION.major => {
                 Ok(DLPackVersion { minor: most.minor.min(VERSION.minor), ..VERSION })
             }
@@ -260,13 +265,16 @@ impl TensorType {
             object(array)?;
         }
         let (code, bits, lanes) =
-            to_dlpack(array.dtype()).map_err(|error| Reason::Unsupported(error.to_string()))?;
+            to_dlpack(array.dtype()).map_err(|error| Reason::Unsupported(error.to_explanation()))?;
         let padded = needs_padded_flag(array.dtype());
         if padded && !M::HAS_FLAGS {
-            return Err(Reason::Unsupported(format!(
-                "DLPack's legacy struct cannot say that elements of {bits} bits have a byte each: {}",
-                array.dtype()
-            )));
+            return Err(Reason::Unsupported(
+                format!(
+                    "DLPack's legacy struct cannot express that elements of {bits} bits are padded to a byte each: {}",
+                    array.dtype()
+                )
+                .into(),
+            ));
         }
         Ok(Self {
             dtype: DLDataType { code, bits, lanes },
@@ -302,10 +310,10 @@ fn location(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
         return Ok((array.as_ptr().cast_mut().cast(), 0));
     }
     if place.is_addressed() {
-        return Err(Reason::Unsupported(format!(
-            "on {place}, DLPack lends addresses, and this memory has none: its driver knows it by an object; copy it to \
-             the host"
-        )));
+        let text = format!(
+            "on {place}, DLPack lends addresses, and this memory has none: its driver knows it by an object"
+        );
+        return Err(Reason::Unsupported(Explanation::new(text, Advice::CopyToCpu)));
     }
     object(array)
 }
@@ -317,10 +325,13 @@ fn object(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
         Some(attached) if !attached.object.is_null() => {
             Ok((attached.object, (array.as_ptr().addr() - attached.base.addr().get()) as u64))
         }
-        _ => Err(Reason::Unsupported(format!(
-            "on {}, DLPack lends handles and not addresses, and this library has none of this memory",
-            array.place()
-        ))),
+        _ => Err(Reason::Unsupported(
+            format!(
+                "DLPack exports handles on {}, but Crossdock has no handle of this memory",
+                array.place()
+            )
+            .into(),
+        )),
     }
 }
 

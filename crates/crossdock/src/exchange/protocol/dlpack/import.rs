@@ -145,7 +145,7 @@ impl<M: Managed> ForeignTensor<M> {
         let version = unsafe { M::version(self.0.as_ptr()) };
         if version.major != VERSION.major {
             return Err(unsupported(format!(
-                "its version is {}.{}, and {}.x is what is understood",
+                "its version is {}.{}; only {}.x is supported",
                 version.major, version.minor, VERSION.major
             )));
         }
@@ -158,7 +158,8 @@ impl<M: Managed> ForeignTensor<M> {
         let unknown = flags & !abi::KNOWN_FLAGS;
         if version.minor > VERSION.minor && unknown != 0 {
             return Err(unsupported(format!(
-                "its flags {flags:#x} have bits {unknown:#x} of version {}.{}, and up to {}.{} is understood",
+                "its flags {flags:#x} have unknown bits {unknown:#x} of version {}.{}; versions up to {}.{} \
+                are supported",
                 version.major, version.minor, VERSION.major, VERSION.minor
             )));
         }
@@ -193,7 +194,7 @@ impl<M: Managed> ForeignTensor<M> {
         layout: Layout,
         birth: Birth,
     ) -> Result<DArray> {
-        let is_handle = || format!("on {place}, data is a handle and not an address");
+        let is_handle = || format!("its data on {place} is a handle, not an address");
         let device = device::get(place).map_err(|error| error.within(is_handle()))?;
         if layout.is_empty() {
             // Without elements, the producer need not have an object.
@@ -206,7 +207,7 @@ impl<M: Managed> ForeignTensor<M> {
             );
         }
         let offset = usize::try_from(tensor.byte_offset).map_err(|_| {
-            overflow(format!("a byte_offset of {} leaves the address space", tensor.byte_offset))
+            overflow(format!("its byte_offset of {} exceeds the address space", tensor.byte_offset))
         })?;
         // SAFETY: ForeignTensor 1, clauses 3 and 5 of `import_versioned`: `data` is an object of
         // the device's driver, alive until the deleter is called, and other code accesses it as
@@ -237,10 +238,10 @@ unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
     let DLTensor { ndim, shape: shape_ptr, strides: strides_ptr, .. } = *tensor;
     let rank = usize::try_from(ndim).map_err(|_| malformed(format!("it has {ndim} axes")))?;
     if rank > MAX_RANK {
-        return Err(unsupported(format!("it has {rank} axes, and {MAX_RANK} is the most")));
+        return Err(unsupported(format!("it has {rank} axes; at most {MAX_RANK} are supported")));
     }
     if rank > 0 && shape_ptr.is_null() {
-        return Err(malformed(format!("its shape is null, for {rank} axes")));
+        return Err(malformed(format!("its shape is null, but it has {rank} axes")));
     }
     let (mut shape, mut strides) = ([0usize; MAX_RANK], [0isize; MAX_RANK]);
     let (shape, strides) = (&mut shape[..rank], &mut strides[..rank]);
@@ -248,8 +249,7 @@ unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
         // SAFETY: `# Safety`: `shape` is not null (checked above if there are axes), so it points
         // to `ndim` numbers, and `axis < rank`, which is `ndim`.
         let given = unsafe { shape_ptr.wrapping_add(axis).read_unaligned() };
-        *len =
-            usize::try_from(given).map_err(|_| malformed(format!("axis {axis} has the length {given}")))?;
+        *len = usize::try_from(given).map_err(|_| malformed(format!("axis {axis} has length {given}")))?;
     }
     // Strides of an array without elements are never used.
     if strides_ptr.is_null() || shape.contains(&0) {
@@ -279,11 +279,12 @@ unsafe fn layout(tensor: &DLTensor, itemsize: usize) -> Result<Layout> {
 fn begin(tensor: &DLTensor, layout: &Layout) -> Result<*mut u8> {
     let (data, byte_offset, span) = (tensor.data.cast::<u8>(), tensor.byte_offset, layout.span());
     if data.is_null() && !layout.is_empty() {
-        return Err(malformed(format!("its data is null, for {} elements", layout.len())));
+        return Err(malformed(format!("its data is null, but it has {} elements", layout.len())));
     }
     let outside = || {
         overflow(format!(
-            "address {data:p} plus a byte_offset of {byte_offset}, bytes {}..{} from there, leaves the address space",
+            "bytes {}..{} from address {data:p} plus a byte_offset of {byte_offset} exceed the address \
+            space",
             span.low(),
             span.high()
         ))

@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 
+use crate::error::Advice;
 use crate::exchange::protocol::dlpack::abi::{
     DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION,
 };
@@ -25,6 +26,9 @@ pub(super) mod sealed {
 
         /// Why it does not export a read-only array, unless the caller vouches for the consumer.
         const READ_ONLY: &'static str;
+
+        /// What to do instead.
+        const READ_ONLY_ADVICE: Advice;
 
         fn new(tensor: DLTensor, context: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self;
 
@@ -50,8 +54,9 @@ pub(super) mod sealed {
 impl sealed::ManagedStruct for DLManagedTensorVersioned {
     const HAS_FLAGS: bool = true;
 
-    const READ_ONLY: &'static str = "the array is read-only, and DLPack's flag that says so is advisory: copy it, or \
-                                     vouch for the consumer (`trust_readonly`)";
+    const READ_ONLY: &'static str = "the array is read-only, and DLPack's flag that says so is advisory";
+
+    const READ_ONLY_ADVICE: Advice = Advice::TrustConsumer;
 
     fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, flags: u64) -> Self {
         Self { version: VERSION, manager_ctx, deleter: Some(deleter), flags, dl_tensor }
@@ -85,8 +90,9 @@ impl sealed::ManagedStruct for DLManagedTensorVersioned {
 impl sealed::ManagedStruct for DLManagedTensor {
     const HAS_FLAGS: bool = false;
 
-    const READ_ONLY: &'static str = "the array is read-only, and DLPack's legacy struct cannot say so: use the versioned \
-                                     one, copy it, or vouch for the consumer (`trust_legacy_readonly`)";
+    const READ_ONLY: &'static str = "the array is read-only, and DLPack's legacy struct cannot say so";
+
+    const READ_ONLY_ADVICE: Advice = Advice::TrustLegacyConsumer;
 
     fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, deleter: Deleter<Self>, _flags: u64) -> Self {
         Self { dl_tensor, manager_ctx, deleter: Some(deleter) }

@@ -141,12 +141,12 @@ impl Prepared {
 fn refused(array: &DArray) -> Error {
     if array.is_readonly() {
         let text =
-            "the array is read-only, and a tensor that is only described cannot say so: take a managed one";
+            "the array is read-only, which an unmanaged DLTensor cannot express; export a managed tensor";
         return Error::new(Kind::ReadOnly, text);
     }
     // The lease that conflicts gives the reason, unless it was just released.
     match array.raw().handle().lease(LeaseKind::Share) {
         Err(conflict) => conflict.into(),
-        Ok(_) => Error::new(Kind::Conflict, "somebody relied on the memory until this moment: try again"),
+        Ok(_) => Error::new(Kind::Conflict, "a lease on the memory ended during the export; try again"),
     }
 }

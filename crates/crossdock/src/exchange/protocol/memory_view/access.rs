@@ -84,10 +84,10 @@ impl View {
     unsafe fn find_item(&self, index: *const isize) -> Result<*mut u8> {
         let rank = self.rank()?;
         if self.data.is_null() {
-            return Err(malformed("the view has no data: its address is null"));
+            return Err(malformed("the view's data pointer is null"));
         }
         if rank > 0 && index.is_null() {
-            return Err(malformed(format!("the pointer to the index is null, for {rank} axes")));
+            return Err(malformed(format!("the pointer to the index is null, but the view has {rank} axes")));
         }
         for axis in 0..rank {
             // SAFETY: clauses 1 and 3 of `item_pointer`: `index` is not null (checked above),
@@ -145,7 +145,7 @@ impl View {
             // points to `ndim` numbers, and `axis < rank`, which is `ndim`.
             let jumps = |axis| unsafe { *self.sub_offsets.wrapping_add(axis) } >= 0;
             if (0..rank).any(jumps) {
-                return Err(malformed("the view follows pointers, and its strides are null"));
+                return Err(malformed("the view follows pointers (suboffsets), but its strides are null"));
             }
         }
         let (mut stride, mut offset) = (self.item_size, 0_isize);
@@ -167,7 +167,7 @@ impl View {
     }
 
     fn item_nbytes(&self) -> Result<usize> {
-        let negative = |_| malformed(format!("the items of the view have {} bytes", self.item_size));
+        let negative = |_| malformed(format!("the view's item size is {} bytes", self.item_size));
         usize::try_from(self.item_size).map_err(negative)
     }
 
@@ -176,7 +176,7 @@ impl View {
         let rank =
             usize::try_from(self.ndim).map_err(|_| malformed(format!("the view has {} axes", self.ndim)))?;
         if rank > 1 && self.shape.is_null() {
-            return Err(malformed(format!("the shape of the view is null, for {rank} axes")));
+            return Err(malformed(format!("the view's shape is null, but it has {rank} axes")));
         }
         Ok(rank)
     }
@@ -193,7 +193,7 @@ impl View {
         }
         if self.item_size <= 0 || self.byte_size < 0 {
             return Err(malformed(format!(
-                "the shape of the view is null, and {} bytes are no number of items of {} bytes",
+                "the view's shape is null, and its {} bytes are not a number of items of {} bytes",
                 self.byte_size, self.item_size
             )));
         }
@@ -204,7 +204,7 @@ impl View {
 /// The address at a distance, if `nbytes` bytes from there are in the address space.
 fn moved(from: *mut u8, distance: isize, nbytes: usize) -> Result<*mut u8> {
     let outside = || {
-        let text = format!("{nbytes} bytes at {distance} from {from:p} leave the address space");
+        let text = format!("{nbytes} bytes at {distance} from {from:p} exceed the address space");
         Error::new(Kind::Overflow, format!("{text} 0x1..={:#x}", isize::MAX))
     };
     let to = from.addr().checked_add_signed(distance).ok_or_else(outside)?;
@@ -214,7 +214,7 @@ fn moved(from: *mut u8, distance: isize, nbytes: usize) -> Result<*mut u8> {
 }
 
 fn too_far(axis: usize, at: isize, stride: isize) -> Error {
-    let text = format!("axis {axis}: {at} times {stride} bytes leads farther than {} bytes", isize::MAX);
+    let text = format!("axis {axis}: {at} times {stride} bytes is more than {} bytes", isize::MAX);
     Error::new(Kind::Overflow, text)
 }
 
@@ -248,7 +248,7 @@ mod tests {
         let beyond = view(MOST - 39, &len, &stride);
         assert_eq!(item(&beyond, 1).unwrap(), MOST - 23);
         let error = item(&beyond, 2).unwrap_err();
-        assert!(error.is_overflow() && error.to_string().contains("leave the address space"), "{error}");
+        assert!(error.is_overflow() && error.to_string().contains("exceed the address space"), "{error}");
         for address in [MOST, MOST + 1, usize::MAX - 100, usize::MAX] {
             let error = item(&view(address, &len, &stride), 0).unwrap_err();
             assert!(error.is_overflow(), "{address:#x}: {error}");

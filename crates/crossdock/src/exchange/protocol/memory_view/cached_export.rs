@@ -213,7 +213,10 @@ fn take_back_slowly(name: *mut c_void) -> bool {
         claimed.retire();
         return true;
     }
-    last::keep(&Error::new(Kind::Refused, "the view was released before, or was not given for another hub"));
+    last::keep(&Error::new(
+        Kind::Refused,
+        "the view was already released, or was not exported to another hub",
+    ));
     false
 }
 

@@ -83,15 +83,12 @@ pub unsafe fn register(class: *const Class, entry: &Entry) -> Result<()> {
 /// The clauses of [`register`].
 unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
     if class.is_null() {
-        return Err(Error::new(
-            Kind::Malformed,
-            "the class is null: a producer is registered for the objects of one",
-        ));
+        return Err(Error::new(Kind::Malformed, "the class is null; a producer is registered for a class"));
     }
     if ptr::eq(class, object::class()) {
         return Err(Error::new(
             Kind::Conflict,
-            "the arrays of this library have a producer already: the library",
+            "the library itself is the producer of its arrays, and cannot be replaced",
         ));
     }
     if entry.get.is_none() {
@@ -100,7 +97,7 @@ unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
         let name = unsafe { name(class) };
         return Err(Error::new(
             Kind::Malformed,
-            format!("the producer of {name} has no `get`: it could lend nothing"),
+            format!("the producer of {name} has no `get`, so it cannot export views"),
         ));
     }
     let entry = ptr::from_ref(ENTRIES.find_or_make(*entry).key());
@@ -110,10 +107,7 @@ unsafe fn try_register(class: *const Class, entry: &Entry) -> Result<()> {
     // SAFETY: clause 1 of `register`: the class is not null (checked above), so it points to a
     // class.
     let name = unsafe { name(class) };
-    Err(Error::new(
-        Kind::Conflict,
-        format!("{name} has a producer already, which stays: unregister it before"),
-    ))
+    Err(Error::new(Kind::Conflict, format!("{name} already has a producer; unregister it first")))
 }
 
 /// Removes the producer of a class, and returns whether the class had one of its own. Views that
@@ -172,10 +166,7 @@ unsafe fn none(class: *const Class) -> Error {
 unsafe fn endless(class: *const Class) -> Error {
     // SAFETY: `# Safety`: `class` points to a class, whose name is null or a C string.
     let name = unsafe { name(class) };
-    Error::new(
-        Kind::Malformed,
-        format!("{name} inherits from itself, or from more than the {DEEPEST} classes that are looked at"),
-    )
+    Error::new(Kind::Malformed, format!("{name} inherits from itself, or from more than {DEEPEST} classes"))
 }
 
 /// The name of a class for messages.

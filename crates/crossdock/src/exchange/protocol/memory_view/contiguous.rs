@@ -205,9 +205,11 @@ pub unsafe fn fill_contiguous_strides(
     strides: *mut isize,
 ) -> Result<()> {
     let malformed = |text: String| Err(Error::new(Kind::Malformed, text));
-    let Ok(rank) = usize::try_from(ndim) else { return malformed(format!("strides of {ndim} axes")) };
+    let Ok(rank) = usize::try_from(ndim) else {
+        return malformed(format!("the number of axes is {ndim}; it must be 0 or more"));
+    };
     if item_size < 0 {
-        return malformed(format!("strides of items of {item_size} bytes"));
+        return malformed(format!("the item size is {item_size} bytes; it must be 0 or more"));
     }
     if rank > 0 && (shape.is_null() || strides.is_null()) {
         let what = if shape.is_null() { "shape" } else { "strides" };
@@ -222,7 +224,7 @@ pub unsafe fn fill_contiguous_strides(
             // `ndim` numbers, and `axis < rank`, which is `ndim`.
             let len = unsafe { *shape.wrapping_add(axis) };
             if len < 0 {
-                return malformed(format!("axis {axis} has the length {len}"));
+                return malformed(format!("axis {axis} has length {len}"));
             }
             let Some(fits) = stride else {
                 return Err(Error::new(

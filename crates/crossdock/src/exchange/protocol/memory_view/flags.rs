@@ -103,10 +103,7 @@ impl Flags {
         if unknown == 0 {
             return Ok(());
         }
-        let text = format!(
-            "the flags {:#x} have the bits {unknown:#x}, which ask for nothing that is known",
-            self.0
-        );
+        let text = format!("the flags {:#x} have unknown bits {unknown:#x}", self.0);
         Err(Error::new(Kind::Unsupported, text))
     }
 }

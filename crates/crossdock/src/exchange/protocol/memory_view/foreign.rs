@@ -132,7 +132,7 @@ impl ForeignView {
     fn layout(&self, item_size: usize) -> Result<Layout> {
         let rank = usize::try_from(self.ndim).map_err(|_| malformed(format!("its ndim is {}", self.ndim)))?;
         if rank > MAX_RANK {
-            return Err(unsupported(format!("its ndim is {rank}, and {MAX_RANK} is the most")));
+            return Err(unsupported(format!("its ndim is {rank}; at most {MAX_RANK} is supported")));
         }
         let (mut lengths, mut distances) = (vec![0; rank], vec![0; rank]);
         self.read_lengths(item_size, &mut lengths)?;
@@ -140,7 +140,7 @@ impl ForeignView {
         // numbers, and `rank` is `ndim`.
         match unsafe { suboffsets(self.sub_offsets, rank) }? {
             Some(suboffsets) if self.strides.is_null() => Err(malformed(format!(
-                "it follows pointers (suboffsets {suboffsets:?}) and its strides are null"
+                "it follows pointers (suboffsets {suboffsets:?}), but its strides are null"
             ))),
             suboffsets => {
                 self.read_strides(item_size, &lengths, &mut distances)?;
@@ -178,10 +178,10 @@ impl ForeignView {
                     Ok(())
                 }
                 None => Err(malformed(format!(
-                    "its shape is null, and {byte_size} bytes are no number of items of 0 bytes"
+                    "its shape is null, and its {byte_size} bytes are not a number of items of 0 bytes"
                 ))),
             },
-            _ => Err(malformed(format!("its shape is null, for {} axes", lengths.len()))),
+            _ => Err(malformed(format!("its shape is null, but it has {} axes", lengths.len()))),
         }
     }
 
@@ -224,7 +224,7 @@ impl ForeignView {
         }
         if self.data.is_null() {
             let len: usize = shape.iter().product();
-            return Err(malformed(format!("its data is null, for {len} items")));
+            return Err(malformed(format!("its data is null, but it has {len} items")));
         }
         span.check_address(self.data.addr()).map(drop)
     }
@@ -234,9 +234,7 @@ impl ForeignView {
         if flags.is_writable() && self.readonly != 0 {
             return Err(Error::new(
                 Kind::ReadOnly,
-                format!(
-                    "{flags} asks for elements that may be written, and the producer lends them read-only"
-                ),
+                format!("{flags} requests writable elements, but the producer exports them read-only"),
             ));
         }
         Ok(())
@@ -248,7 +246,11 @@ impl ForeignView {
         let mut format = self.format;
         if format.is_null() {
             format = match said {
-                0 => return Err(malformed("it has no format and an item_size of 0: it was not filled in")),
+                0 => {
+                    return Err(malformed(
+                        "its format is null and its item_size is 0, so it was not filled in",
+                    ));
+                }
                 1 => c"C".as_ptr(),
                 _ => view_lease.keep_bytes(BytesFormat::new(said)).as_ptr(),
             };
@@ -283,12 +285,12 @@ fn check_item_size(said: usize, parsed: usize, format: &[u8]) -> Result<()> {
     }
     let format = format.escape_ascii();
     Err(malformed(format!(
-        "its item_size is {said}, and an item of its format '{format}' has {parsed} bytes"
+        "its item_size is {said}, but an item of its format '{format}' has {parsed} bytes"
     )))
 }
 
 fn length(axis: usize, len: isize) -> Result<usize> {
-    usize::try_from(len).map_err(|_| malformed(format!("axis {axis} has the length {len}")))
+    usize::try_from(len).map_err(|_| malformed(format!("axis {axis} has length {len}")))
 }
 
 /// The suboffsets of an indirect array; `None` for a direct one, with or without suboffsets.
@@ -313,8 +315,8 @@ unsafe fn suboffsets(sub_offsets: *const isize, rank: usize) -> Result<Option<Ve
 fn lied(said: usize, nbytes: usize, span: Span, (shape, strides): (&[usize], &[isize])) -> Error {
     let covered = span.nbytes();
     malformed(format!(
-        "its byte_size is {said}, and its items have {nbytes} bytes and cover {covered}: shape {shape:?}, strides {strides:?}; it has to \
-         be either at least what they cover, or just what they have"
+        "its byte_size is {said}, but it must be {nbytes} (the bytes of its items) or at least {covered} \
+        (the bytes they span), for shape {shape:?} with strides {strides:?}"
     ))
 }
 

@@ -114,17 +114,21 @@ unsafe fn ask(
         // SAFETY: clause 2 of `# Safety`, and clause 2 of `get`: the callback belongs to the
         // producer of the object's class, which may be called for it.
         if unsafe { available(obj) } == 0 {
-            return Err(said_no("the object is not available for views now", "", before));
+            return Err(said_no("the object exports no views at present", "", before));
         }
     }
     let Some(get) = entry.get else {
-        return Err(Error::new(Kind::Refused, "the producer has no `get`"));
+        return Err(Error::new(Kind::Refused, "the producer has no function get"));
     };
     view_lease.filled = View::EMPTY;
     // SAFETY: clause 2 of `# Safety`, and clause 2 of `get`: the producer may be called for the
     // object; the struct is the record's, borrowed by `view_lease` alone.
     if unsafe { get(obj, &raw mut view_lease.filled, flags.bits()) } == 0 {
-        return Err(said_no(&format!("the producer gave no view for {flags}"), ", and no reason", before));
+        return Err(said_no(
+            &format!("the producer refused a view for {flags}"),
+            ", without a reason",
+            before,
+        ));
     }
     let viewed = if view_lease.filled.obj.is_null() { obj } else { view_lease.filled.obj };
     let producer = ReleaseCall { obj: viewed, release: entry.release };
@@ -155,11 +159,13 @@ unsafe fn ask(
 #[cold]
 #[inline(never)]
 fn said_no(what: &str, silent: &str, before: last::Mark) -> Error {
-    let text = match last::since(before) {
-        Some(reason) => format!("{what}, and was refused itself: {reason}"),
-        None => format!("{what}{silent}"),
-    };
-    Error::new(Kind::Refused, text)
+    match last::since(before) {
+        Some(reason) => {
+            let text = format!("{what}, and was refused itself: {}", reason.fact());
+            Error::new(Kind::Refused, text).advising(reason.advice())
+        }
+        None => Error::new(Kind::Refused, format!("{what}{silent}")),
+    }
 }
 
 impl ReleaseCall {
@@ -242,11 +248,9 @@ const _: () = assert!(size_of::<Emptied>() == std::mem::offset_of!(View, reserve
 #[inline(never)]
 fn not_released(refused: ClaimError) -> bool {
     let text = match refused {
-        ClaimError::Over => "the view, or a copy of it, was released before",
-        ClaimError::Busy => {
-            "the view is being released by another thread, or by the release that it is called in"
-        }
-        ClaimError::Unknown => "the view was not given by this hub, or was released before",
+        ClaimError::Over => "the view, or a copy of it, was already released",
+        ClaimError::Busy => "the view is being released by another thread, or by a call further up the stack",
+        ClaimError::Unknown => "the view was not exported by this hub, or was already released",
     };
     last::keep(&Error::new(Kind::Refused, text));
     false
@@ -257,7 +261,7 @@ fn not_released(refused: ClaimError) -> bool {
 fn not_taken() -> bool {
     last::keep(&Error::new(
         Kind::Refused,
-        "the producer did not take the view back: it is still held, and can be released again",
+        "the producer rejected the release of the view, which is still held; release it again later",
     ));
     false
 }

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
-use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Error;
+use crate::error::advice::{Explanation, Words};
+use crate::error::{Advice, Error};
 
 /// The number of refusals stored so far, by all threads: a thread compares it to find which of its
 /// own followed a point. It orders nothing else.
@@ -18,7 +18,9 @@ thread_local! {
 
 struct KeptRefusal {
     number: u64,
-    text: CString,
+    why: Explanation,
+    /// The text for C, once it was asked for.
+    text: Option<CString>,
 }
 
 /// A point in the sequence of refusals.
@@ -33,8 +35,8 @@ pub(super) fn mark() -> Mark {
 
 /// The last refusal of this thread, if it followed a mark of this thread.
 #[cold]
-pub(super) fn since(mark: Mark) -> Option<String> {
-    read(|kept| (kept.number >= mark.0).then(|| kept.text.to_string_lossy().into_owned())).flatten()
+pub(super) fn since(mark: Mark) -> Option<Explanation> {
+    read(|kept| (kept.number >= mark.0).then(|| kept.why.clone())).flatten()
 }
 
 fn read<T>(read: impl FnOnce(&KeptRefusal) -> T) -> Option<T> {
@@ -42,25 +44,22 @@ fn read<T>(read: impl FnOnce(&KeptRefusal) -> T) -> Option<T> {
     LAST.try_with(last).ok().flatten()
 }
 
-/// Stores the text of a refusal, which replaces the one before.
+/// Stores a refusal, which replaces the one before.
 #[cold]
 #[inline(never)]
 pub(super) fn keep(error: &Error) {
-    keep_refusal(error);
+    keep_refusal(error.to_explanation());
 }
 
 /// Stores a caller's reason as the thread's last refusal: for functions that a binding adds to
 /// those of the hub.
 #[cold]
-pub fn keep_refusal(why: &dyn fmt::Display) {
-    let mut text = why.to_string().into_bytes();
-    text.retain(|&byte| byte != 0);
-    let text = CString::new(text).unwrap_or_default();
+pub fn keep_refusal(why: Explanation) {
     // A thread that is ending has no storage for it.
     let _ending = LAST.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             let number = REFUSALS.fetch_add(1, Ordering::Relaxed);
-            *last = Some(KeptRefusal { number, text });
+            *last = Some(KeptRefusal { number, why, text: None });
         }
     });
 }
@@ -68,7 +67,7 @@ pub fn keep_refusal(why: &dyn fmt::Display) {
 /// The reason for this thread's last refusal: of [`get`](super::hub::get),
 /// [`register`](super::register) and the other functions that refuse, or of a
 /// [`release`](super::hub::release) that did nothing. `None` if there was no refusal; successful
-/// calls do not change it.
+/// calls do not change it. In Rust's words.
 ///
 /// ```
 /// use crossdock::bindings::memory_view::{self, View};
@@ -79,11 +78,22 @@ pub fn keep_refusal(why: &dyn fmt::Display) {
 /// assert!(memory_view::last_refusal().unwrap().contains("released"));
 /// ```
 pub fn last_refusal() -> Option<String> {
-    read(|kept| kept.text.to_string_lossy().into_owned())
+    read(|kept| kept.why.in_words(Advice::in_rust).to_string())
 }
 
-/// As [`last_refusal`], as a C string that is valid until the next refusal of this thread or its
-/// end; or null.
-pub fn last_refusal_ptr() -> *const c_char {
-    read(|kept| kept.text.as_ptr()).unwrap_or(ptr::null())
+/// As [`last_refusal`], in these words, as a C string that is valid until the next refusal of this
+/// thread or its end; or null.
+pub fn last_refusal_ptr(words: Words) -> *const c_char {
+    let text = |last: &RefCell<Option<KeptRefusal>>| {
+        let mut last = last.try_borrow_mut().ok()?;
+        let KeptRefusal { why, text, .. } = last.as_mut()?;
+        Some(text.get_or_insert_with(|| c_string(why, words)).as_ptr())
+    };
+    LAST.try_with(text).ok().flatten().unwrap_or(ptr::null())
+}
+
+fn c_string(why: &Explanation, words: Words) -> CString {
+    let mut text = why.in_words(words).to_string().into_bytes();
+    text.retain(|&byte| byte != 0);
+    CString::new(text).unwrap_or_default()
 }

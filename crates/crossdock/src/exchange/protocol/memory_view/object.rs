@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::array::DArray;
 use crate::element::dialect::pack;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{Class, ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::ItemFormat;
@@ -164,11 +164,9 @@ fn in_c(suboffsets: &[Option<isize>]) -> Result<Box<[isize]>> {
     if suboffsets.iter().flatten().any(|&suboffset| suboffset < 0) {
         return Err(Error::new(
             Kind::Layout,
-            format!(
-                "MemoryView has no word for suboffsets that lead backwards, as these do: {suboffsets:?}; copy the array, \
-                 or reverse its axes again"
-            ),
-        ));
+            format!("MemoryView has no word for suboffsets that lead backwards, as these do: {suboffsets:?}"),
+        )
+        .advising(Advice::Copy));
     }
     Ok(suboffsets.iter().map(|suboffset| suboffset.unwrap_or(-1)).collect())
 }

@@ -161,7 +161,7 @@ fn find_or_make(number: u32) -> Result<&'static ViewRecord> {
 
 #[cold]
 fn exhausted() -> Error {
-    Error::new(Kind::Exhausted, format!("{MOST} views are held, and so many is the most: release some"))
+    Error::new(Kind::Exhausted, format!("{MOST} views are held, which is the most; release some"))
 }
 
 // ===== the lists

@@ -1,6 +1,6 @@
 //! The flags of a consumer's request, and the parts of the description that answer it.
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::layout::{Layout, Order};
 use crate::view::flags::{Needs, flags, lies_otherwise};
 
@@ -77,8 +77,9 @@ impl Flags {
         if readonly && self.contains(Self::WRITABLE) {
             return Err(Error::new(
                 Kind::ReadOnly,
-                format!("{self} asks for elements that may be written, and the array is read-only: copy it"),
-            ));
+                format!("{self} asks for elements that may be written, and the array is read-only"),
+            )
+            .advising(Advice::CopyToWrite));
         }
         let needs = Needs {
             indirect: self.contains(Self::INDIRECT),
@@ -89,14 +90,15 @@ impl Flags {
         needs.check(layout, &self)?;
         let strides = self.contains(Self::STRIDES);
         if !strides && !layout.is_contiguous(Order::RowMajor) {
-            return Err(lies_otherwise(layout, &self, "row-major order (for want of strides)"));
+            return Err(lies_otherwise(layout, &self, "row-major order (no strides were requested)"));
         }
         let (shape, format) = (self.contains(Self::ND), self.contains(Self::FORMAT));
         if format && !shape {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "{self} asks for plain bytes (no shape) and for the format of elements: ask for one of them"
+                    "{self} requests both plain bytes (no shape) and the format of elements; request one of \
+                    them"
                 ),
             ));
         }

@@ -40,11 +40,11 @@ impl Describe for Described<'_> {
     #[inline]
     fn read(&self, layout: &mut Layout) -> Result<DType> {
         let itemsize = usize::try_from(self.itemsize)
-            .map_err(|_| malformed(format!("its items have {} bytes", self.itemsize)))?;
+            .map_err(|_| malformed(format!("its item size is {} bytes", self.itemsize)))?;
         let dtype = self.dtype(itemsize)?;
         let is_indirect = self.suboffsets.is_some_and(|all| all.iter().any(|&suboffset| suboffset >= 0));
         if is_indirect && self.strides.is_none() {
-            return Err(malformed("it has suboffsets, and no strides to go along before them"));
+            return Err(malformed("it has suboffsets, but no strides"));
         }
         match self.shape {
             Some(shape) => {
@@ -55,7 +55,7 @@ impl Describe for Described<'_> {
         }
         if layout.nbytes() != self.len.cast_unsigned() {
             return Err(malformed(format!(
-                "it says {} bytes; shape {:?} of items of {itemsize} has {}",
+                "its length is {} bytes, but shape {:?} of {itemsize}-byte items takes {}",
                 self.len,
                 layout.shape(),
                 layout.nbytes()
@@ -84,7 +84,8 @@ impl Described<'_> {
     /// One axis, of as many items as the bytes hold.
     #[cold]
     fn list(&self, itemsize: usize) -> Result<Layout> {
-        let items = usize::try_from(self.len).map_err(|_| malformed(format!("it has {} bytes", self.len)))?;
+        let items =
+            usize::try_from(self.len).map_err(|_| malformed(format!("its length is {} bytes", self.len)))?;
         Layout::contiguous(&[items.checked_div(itemsize).unwrap_or(0)], itemsize, Order::RowMajor)
     }
 }

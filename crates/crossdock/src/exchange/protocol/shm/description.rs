@@ -48,7 +48,7 @@ impl Description {
             _ => Err(Error::new(
                 Kind::Bounds,
                 format!(
-                    "with element 0 at byte {offset}, the array covers bytes {}..{}, some of which no file has",
+                    "with element 0 at byte {offset}, the array covers bytes {}..{}, which no file can have",
                     i128::from(offset) + span.low() as i128,
                     i128::from(offset) + span.high() as i128
                 ),

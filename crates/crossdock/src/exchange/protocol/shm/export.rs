@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Explanation, Kind, Result, system_text};
 use crate::exchange::protocol::shm::description::Description;
 use crate::memory::{Backing, Birth, Lease, LeaseKind, Protocols};
 use crate::view::{Access, Copied, Copies, Reason, Refusal, Request, Terms, negotiate};
@@ -71,11 +71,9 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
         LeaseKind::Write => false,
     };
     if !reaches {
-        let text = format!(
-            "a {:?} lease does not reach into another process: ask for Pin or Share, or seal the memory for Read",
-            request.lease()
-        );
-        return Err(Refusal::of(array, request, Reason::Unsupported(text)));
+        let text = format!("a {} lease does not reach into another process", request.lease());
+        let reason = Reason::Unsupported(Explanation::new(text, Advice::PinShareOrSeal));
+        return Err(Refusal::of(array, request, reason));
     }
     let terms = Terms {
         copies: Copies::Shared,
@@ -100,15 +98,15 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
 /// the byte where element 0 begins.
 fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> {
     let (buffer, within) = array.buffer().map_err(|error| match error.is_layout() {
-        true => Reason::Layout(error.to_string()),
+        true => Reason::Layout(error.to_explanation()),
         false => Reason::Failed(error),
     })?;
     let Some((fd, start)) = buffer.descriptor() else {
-        let text = format!("{} memory has no descriptor that another process could map", array.backing());
-        return Err(Reason::Layout(text));
+        let text = format!("{} memory has no descriptor that another process can map", array.backing());
+        return Err(Reason::Layout(text.into()));
     };
     if writable && buffer.is_closed_to_writers() {
-        let text = "the shared memory takes no new writers: it was closed to them";
+        let text = "the shared memory accepts no new writers; export it read-only";
         return Err(Reason::Lease(Error::new(Kind::ReadOnly, text)));
     }
     // A duplicate shares the open file, and so its write access; a read-only descriptor needs
@@ -121,7 +119,7 @@ fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> 
     match opened {
         Ok(fd) => Ok((fd, start + within as u64)),
         Err(error) => {
-            let text = format!("the descriptor could not be opened once more: {error}");
+            let text = format!("the descriptor could not be reopened: {}", system_text(&error));
             Err(Reason::Failed(Error::caused(Kind::Io, text, error)))
         }
     }

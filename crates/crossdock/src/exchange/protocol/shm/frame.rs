@@ -108,7 +108,11 @@ impl Frame {
     pub fn into_array(self) -> Result<DArray> {
         let Self { bytes, description } = self;
         let offset = usize::try_from(description.offset()).map_err(|_| {
-            let text = format!("element 0 at byte {} of {}", description.offset(), bytes.nbytes());
+            let text = format!(
+                "element 0 is at byte {}, but there are {} bytes",
+                description.offset(),
+                bytes.nbytes()
+            );
             Error::new(Kind::Bounds, text)
         })?;
         let bytes = if description.is_writable() { bytes } else { bytes.into_readonly() };

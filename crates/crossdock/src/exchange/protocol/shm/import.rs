@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::protocol::shm::description::Description;
 use crate::memory::MapOptions;
 
@@ -23,7 +23,11 @@ use crate::memory::MapOptions;
 /// against writing; `is_unsupported` if it is neither a file nor shared memory.
 pub fn import(fd: OwnedFd, description: &Description) -> Result<DArray> {
     let twin = fd.try_clone().map_err(|error| {
-        Error::caused(Kind::Io, format!("the descriptor could not be duplicated: {error}"), error)
+        Error::caused(
+            Kind::Io,
+            format!("the descriptor could not be duplicated: {}", system_text(&error)),
+            error,
+        )
     })?;
     match import_sealed(twin, description) {
         // Not sealed against shrinking: a file, for example.
@@ -51,7 +55,10 @@ pub(super) fn import_sealed(fd: OwnedFd, description: &Description) -> Result<DA
 fn extent(description: &Description) -> Result<(u64, usize)> {
     let span = description.span();
     let nbytes = usize::try_from(span.end - span.start).map_err(|_| {
-        Error::new(Kind::Overflow, format!("{} bytes are more than can be mapped", span.end - span.start))
+        Error::new(
+            Kind::Overflow,
+            format!("{} bytes cannot be mapped: they exceed the address space", span.end - span.start),
+        )
     })?;
     Ok((span.start, nbytes))
 }

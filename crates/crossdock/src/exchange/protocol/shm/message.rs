@@ -31,7 +31,8 @@ pub(super) fn write(text: &str) -> Result<Vec<u8>> {
         return Err(Error::new(
             Kind::Unsupported,
             format!(
-                "the array's description takes {} bytes, of which a message holds {MOST_TEXT_NBYTES}: send one field of it",
+                "the array's description has {} bytes, and a message holds {MOST_TEXT_NBYTES}; send one \
+                field of it",
                 text.len()
             ),
         ));
@@ -52,18 +53,21 @@ pub(super) fn write(text: &str) -> Result<Vec<u8>> {
 pub(super) fn read_head(head: &[u8; HEAD_NBYTES]) -> Result<usize> {
     let [magic, numbers] = [&head[..8], &head[8..]];
     if magic != MAGIC {
-        let text = format!("a message with an array begins with {:?}, not {:?}", shown(&MAGIC), shown(magic));
+        let text =
+            format!("a message with an array must begin with {:?}, not {:?}", shown(&MAGIC), shown(magic));
         return Err(Error::new(Kind::Malformed, text));
     }
     let number = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| numbers[at + byte]));
     let (version, nbytes) = (number(0), number(4) as usize);
     if version != VERSION {
-        let text = format!("the message is of version {version}, of which {VERSION} is understood");
+        let text = format!("the message has version {version}; only {VERSION} is supported");
         return Err(Error::new(Kind::Unsupported, text));
     }
     if nbytes == 0 || nbytes > MOST_TEXT_NBYTES {
-        let text =
-            format!("the message announces a description of {nbytes} bytes, not 1 to {MOST_TEXT_NBYTES}");
+        let text = format!(
+            "the message announces a description of {nbytes} bytes; 1 to {MOST_TEXT_NBYTES} are \
+                permitted"
+        );
         return Err(Error::new(Kind::Malformed, text));
     }
     Ok(nbytes)

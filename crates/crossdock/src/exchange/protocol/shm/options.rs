@@ -2,7 +2,7 @@
 //!
 //! Reasons: `DESIGN.md`, "The receiver limits the bytes that an array covers".
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::protocol::shm::description::Description;
 
 /// The limits of [`receive_with`](super::receive_with) for a peer's messages.
@@ -53,9 +53,7 @@ impl ReceiveOptions {
         if nbytes <= most {
             return Ok(());
         }
-        let text = format!(
-            "the array covers {nbytes} bytes, and this receiver takes at most {most}: raise `most_nbytes` for a peer that is trusted"
-        );
-        Err(Error::new(Kind::Refused, text))
+        let text = format!("the array covers {nbytes} bytes, and this receiver takes at most {most}");
+        Err(Error::new(Kind::Refused, text).advising(Advice::RaiseReceiveLimit))
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result, try_with_capacity};
+use crate::error::{Advice, Error, Kind, Result, system_text, try_with_capacity};
 use crate::exchange::protocol::shm::ancillary;
 use crate::exchange::protocol::shm::description::Description;
 use crate::exchange::protocol::shm::export::Exported;
@@ -33,11 +33,8 @@ use crate::memory::Backing;
 /// the message may be sent, so the stream must be closed. `SIGPIPE` is not raised.
 pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
     if exported.backing() != Backing::Shared {
-        let text = format!(
-            "a {} can shrink under its receiver: copy the array into shared memory, or hand the descriptor over otherwise",
-            exported.backing()
-        );
-        return Err(Error::new(Kind::Unsupported, text));
+        let text = format!("a {} can shrink under its receiver", exported.backing());
+        return Err(Error::new(Kind::Unsupported, text).advising(Advice::CopyToShared));
     }
     let bytes = message::write(&exported.description().to_text()?)?;
     let mut sent = 0;
@@ -116,11 +113,11 @@ pub fn receive_with(socket: &UnixStream, options: &ReceiveOptions) -> Result<Opt
     text.resize(nbytes, 0);
     incoming.fill(&mut text, HEAD_NBYTES)?;
     let text = str::from_utf8(&text).map_err(|error| {
-        let text = format!("the description of the array is no text: {error}");
+        let text = format!("the description of the array is not UTF-8: {error}");
         Error::caused(Kind::Malformed, text, error)
     })?;
     let fd = incoming.fd.ok_or_else(|| {
-        Error::new(Kind::Malformed, "no descriptor came with the message: there is no memory to map")
+        Error::new(Kind::Malformed, "the message has no descriptor, so there is no memory to map")
     })?;
     let description: Description = text.parse()?;
     // Mapping costs no page, so it comes before the limit: a description that contradicts the
@@ -148,17 +145,16 @@ impl Incoming<'_> {
                 .map_err(|error| interrupted(got, expected, "received", error))?;
             let surplus = beside.surplus + usize::from(beside.fd.is_some() && self.fd.is_some());
             if beside.truncated && beside.fd.is_none() {
-                let text = "a descriptor came with the message and could not be opened: this process has as many as it may";
+                let text = "the descriptor of the message could not be opened, since this process has the most it \
+                    may have; close some, or raise the limit (ulimit -n)";
                 return Err(Error::new(Kind::Io, text));
             }
             if beside.truncated {
-                let text =
-                    "more descriptors came with the message than there is room for, of which one is expected";
+                let text = "the message has too many descriptors; it must have one";
                 return Err(Error::new(Kind::Malformed, text));
             }
             if surplus > 0 {
-                let text =
-                    format!("{} descriptors came with the message, of which one is expected", surplus + 1);
+                let text = format!("the message has {} descriptors; it must have one", surplus + 1);
                 return Err(Error::new(Kind::Malformed, text));
             }
             self.fd = self.fd.take().or(beside.fd);
@@ -178,6 +174,9 @@ impl Incoming<'_> {
 /// The socket failed during or before a message.
 #[cold]
 fn interrupted(done: usize, all: usize, what: &str, error: io::Error) -> Error {
-    let text = format!("the socket failed after {done} of {all} bytes of a message were {what}: {error}");
+    let text = format!(
+        "the socket failed after {done} of {all} bytes of a message were {what}: {}",
+        system_text(&error)
+    );
     Error::caused(Kind::Io, text, error)
 }

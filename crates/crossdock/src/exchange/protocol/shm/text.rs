@@ -95,7 +95,7 @@ impl FromStr for Description {
             let value = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
             value.ok_or_else(|| {
                 let part = short(part);
-                let text = format!("{name}=… is missing from the description of an array: {part} is there");
+                let text = format!("the description of the array has {part} where {name}=… should be");
                 Error::new(Kind::Malformed, text)
             })
         };
@@ -105,7 +105,7 @@ impl FromStr for Description {
             "read" => false,
             "write" => true,
             other => {
-                let text = format!("access={} is neither read nor write", short(other));
+                let text = format!("access={} must be read or write", short(other));
                 return Err(Error::new(Kind::Malformed, text));
             }
         };
@@ -127,7 +127,7 @@ fn numbers<T: FromStr>(name: &str, text: &str) -> Result<Vec<T>> {
 fn number<T: FromStr>(name: &str, text: &str) -> Result<T> {
     text.parse().map_err(|_| {
         let range = std::any::type_name::<T>();
-        let text = format!("{name}: {} is no number within {range}", short(text));
+        let text = format!("{name}: {} is not a number ({range})", short(text));
         Error::new(Kind::Malformed, text)
     })
 }

@@ -1,10 +1,16 @@
-//! The error type. The kind is private and tested by predicates; the text has the numbers.
+//! The error type. The kind is private and tested by predicates; the text has the numbers, and
+//! advice is a value beside it.
 //!
 //! Reasons: `DESIGN.md`, "An error keeps its kind private".
 
 use std::fmt;
 
-/// What went wrong, in one sentence with its numbers.
+use advice::InWords;
+pub(crate) use advice::{Advice, Explanation};
+
+pub(crate) mod advice;
+
+/// What went wrong, in one sentence with its numbers; and what to do about it, where that is known.
 ///
 /// Predicates ([`Error::is_bounds`] and its siblings) test the kind, so a kind can be split later
 /// without breaking callers. If a lease was in the way, [`std::error::Error::source`] is the
@@ -33,6 +39,8 @@ enum ErrorRepr {
 struct ErrorDetails {
     kind: Kind,
     text: ErrorText,
+    /// Rendered after the text, by each language in its own words.
+    advice: Option<Advice>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -80,6 +88,7 @@ impl Error {
         Self(ErrorRepr::Full(Box::new(ErrorDetails {
             kind,
             text: ErrorText::Words(text.into()),
+            advice: None,
             source: None,
         })))
     }
@@ -94,6 +103,7 @@ impl Error {
         Self(ErrorRepr::Full(Box::new(ErrorDetails {
             kind,
             text: ErrorText::Words(text.into()),
+            advice: None,
             source: Some(source.into()),
         })))
     }
@@ -150,13 +160,22 @@ impl Error {
         Self::new(Kind::Malformed, text)
     }
 
-    /// The same kind and text again, without the source: for a failure that is reported more than
-    /// once, like that of an [`Event`](crate::device::Event).
+    /// The same error with advice. (Running out of memory has none.)
+    #[cold]
+    pub(crate) fn advising(mut self, advice: impl Into<Option<Advice>>) -> Self {
+        if let ErrorRepr::Full(inner) = &mut self.0 {
+            inner.advice = advice.into();
+        }
+        self
+    }
+
+    /// The same kind, text and advice again, without the source: for a failure that is reported
+    /// more than once, like that of an [`Event`](crate::device::Event).
     #[cold]
     pub fn again(&self) -> Self {
         match &self.0 {
             ErrorRepr::OutOfMemory { nbytes, align } => Self::out_of_memory(*nbytes, *align),
-            ErrorRepr::Full(inner) => Self::new(inner.kind, inner.text.to_string()),
+            ErrorRepr::Full(inner) => Self::new(inner.kind, inner.text.to_string()).advising(inner.advice),
         }
     }
 
@@ -165,13 +184,13 @@ impl Error {
     #[cold]
     pub(crate) fn limit(limit: u64, used: u64, requested: usize, align: usize) -> Self {
         let text = ErrorText::Limit { limit, used, requested: requested as u64 };
-        match try_box(ErrorDetails { kind: Kind::OutOfMemory, text, source: None }) {
+        match try_box(ErrorDetails { kind: Kind::OutOfMemory, text, advice: None, source: None }) {
             Ok(inner) => Self(ErrorRepr::Full(inner)),
             Err(_) => Self::out_of_memory(requested, align),
         }
     }
 
-    /// Prefixes the text with where the error arose: `context: text`.
+    /// Prefixes the text with where the error arose: `context: text`. The advice stays.
     ///
     /// ```
     /// use crossdock::Error;
@@ -189,6 +208,32 @@ impl Error {
                 Self(ErrorRepr::Full(inner))
             }
         }
+    }
+
+    /// The text without the advice.
+    #[doc(hidden)]
+    pub fn fact(&self) -> impl fmt::Display {
+        ErrorFact(self)
+    }
+
+    /// What to do about it, if that is known: for bindings, which have their own words.
+    #[doc(hidden)]
+    pub fn advice(&self) -> Option<Advice> {
+        match &self.0 {
+            ErrorRepr::OutOfMemory { .. } => None,
+            ErrorRepr::Full(inner) => inner.advice,
+        }
+    }
+
+    /// The text, and the advice in the words of a language.
+    #[doc(hidden)]
+    pub fn in_words(&self, words: advice::Words) -> impl fmt::Display {
+        InWords { fact: ErrorFact(self), advice: self.advice(), words }
+    }
+
+    /// The text and the advice, without the kind.
+    pub(crate) fn to_explanation(&self) -> Explanation {
+        Explanation::new(self.fact().to_string(), self.advice())
     }
 
     fn kind(&self) -> Kind {
@@ -325,6 +370,22 @@ pub(crate) fn shown(text: &str) -> String {
     safe
 }
 
+/// The text of a system error for a message: without ` (os error 2)`, and in lower case like the rest
+/// of the sentence. The number stays in the source of the [`Error`].
+pub fn system_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let Some(number) = error.raw_os_error() else { return text };
+    let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text);
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        // An abbreviation such as RPC keeps its capitals.
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(text.chars().skip(1)).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// An empty vector with capacity for `len` elements, or an error if they cannot be allocated.
 pub(crate) fn try_with_capacity<T>(len: usize) -> Result<Vec<T>> {
     let mut vec = Vec::new();
@@ -363,9 +424,19 @@ impl fmt::Display for ErrorText {
     }
 }
 
+/// An error's text without its advice.
+struct ErrorFact<'a>(&'a Error);
+
 impl fmt::Display for Error {
+    /// With the advice in Rust's words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        self.in_words(Advice::in_rust).fmt(f)
+    }
+}
+
+impl fmt::Display for ErrorFact<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.0 {
             ErrorRepr::OutOfMemory { nbytes, align } => {
                 write!(f, "out of memory: {nbytes} bytes aligned to {align} could not be allocated")
             }

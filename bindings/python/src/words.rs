@@ -1,0 +1,59 @@
+//! What to do about an error, in Python's words: the names are those of the wheel's stub.
+
+use crossdock::bindings::Advice;
+
+/// Python's words for each advice, which follow the fact and a semicolon.
+pub(crate) fn words(advice: Advice) -> &'static str {
+    match advice {
+        Advice::AwaitWork => "synchronize the device in the library that uses it",
+        Advice::CastOnCpu => "copy it with `to_device(\"cpu\")`, and convert it there with `astype`",
+        Advice::CastOrPickChannels => "convert it with `astype`, or pick channels by an index",
+        Advice::ConvertByteOrder => "convert it with `astype`, as in `x.astype(\"=f8\")` for float64",
+        Advice::ConvertElements => "convert the elements",
+        Advice::Copy | Advice::ReadByValueOrCopy | Advice::RequestAnyStride | Advice::ShareOrCopy => {
+            "copy it with `copy()`"
+        }
+        Advice::CopyElements => "copy the elements with `copy()`",
+        Advice::CopyThere => "copy it there with `to_device`",
+        Advice::CopyToCpu => "copy it with `to_device(\"cpu\")`",
+        Advice::CopyToCpuOrExportDevice => {
+            "copy it with `to_device(\"cpu\")`, or export it by `__arrow_c_device_array__`"
+        }
+        Advice::CopyToShared => "copy it into shared memory with `shared`",
+        Advice::CopyToWrite => "copy it with `copy()` to write it",
+        Advice::CreateOnCpu => "create it on the CPU, and copy it with `to_device`",
+        Advice::DescribeRaw => "read its bytes, and describe them with `Buffer(data).array(dtype, shape)`",
+        Advice::EnableFormat => "install crossdock with support for it",
+        Advice::FillNulls => "fill them, or leave them out",
+        Advice::OpenAsFile => "read the file with `open`",
+        Advice::ImportIndirect => "import the object that exports the buffer with `asarray`",
+        Advice::InsertAxis => "insert an axis with `x[None]`",
+        Advice::InsertAxisOrWhole => {
+            "insert an axis with `x[None]`, or export it with `to_arrow(x, whole=True)`"
+        }
+        Advice::MapToWrite => "map it, or write to the copy",
+        Advice::NullsBeside => {
+            "fill them, leave them out, or import the truth values beside them with `from_arrow(obj, validity=True)`"
+        }
+        Advice::OneField => "export one field at a time with `field`",
+        Advice::PinShareOrSeal => "seal the memory with `shared(x, sealed=True)`",
+        Advice::RaiseOpenLimit => "save it in smaller parts",
+        Advice::RaiseReceiveLimit => "send it in parts",
+        Advice::RegisterCuda | Advice::RegisterOpenCl => "see `devices()` for those that are there",
+        Advice::RegisterProducer => "give it a protocol such as `__dlpack__`",
+        Advice::SetFormat => "end the name of the file like this",
+        Advice::SharePinOrCopy => {
+            "copy it with `copy()`, or vouch with `frozen()` that nothing writes it any more"
+        }
+        Advice::SubArraysAsAxes => "make axes of them",
+        Advice::TakeColumns => {
+            "import them one by one with `from_arrow(obj)`, or as records with `asarray(obj, copy=None)`"
+        }
+        Advice::TakeChildren => "import them one by one with `from_arrow(obj)`",
+        Advice::TrustConsumer => "copy it with `copy()`, or pass it by `__dlpack__`",
+        Advice::TrustLegacyConsumer => {
+            "request DLPack 1.0 by `__dlpack__(max_version=(1, 0))`, or copy it with `copy()`"
+        }
+        Advice::ViewAsUint8 => "convert them with `astype(\"uint8\")`",
+    }
+}

@@ -1,0 +1,59 @@
+//! What to do about an error, in C's words: the names are those of the header.
+
+use crossdock::bindings::Advice;
+
+/// C's words for each advice, which follow the fact and a semicolon.
+pub(crate) fn words(advice: Advice) -> &'static str {
+    match advice {
+        Advice::AwaitWork => "wait for it",
+        Advice::CastOnCpu => "copy it to the CPU, and cast it there with `xd_array_cast`",
+        Advice::CastOrPickChannels => "cast it with `xd_array_cast`, or pick channels with `xd_array_at`",
+        Advice::ConvertByteOrder => {
+            "cast it with `xd_array_cast` to the dtype from `xd_dtype_with_byte_order`"
+        }
+        Advice::ConvertElements => "convert the elements",
+        Advice::Copy | Advice::RequestAnyStride => "copy it with `xd_array_copy`",
+        Advice::CopyElements => "copy the elements from a lease of `xd_array_lease`",
+        Advice::CopyThere => "copy it there",
+        Advice::CopyToCpu => "copy it to the CPU",
+        Advice::CopyToCpuOrExportDevice => "copy it to the CPU, or export it with `xd_array_to_arrow_device`",
+        Advice::CopyToShared => "copy it into shared memory",
+        Advice::CopyToWrite => "copy it with `xd_array_copy` to write it",
+        Advice::CreateOnCpu => "create it on the CPU, and copy it there",
+        Advice::DescribeRaw => "read its bytes, and describe them with `xd_array_from_buffer`",
+        Advice::EnableFormat => "build the library with support for it",
+        Advice::FillNulls => "fill them, or leave them out",
+        Advice::OpenAsFile => "read the file with `xd_array_open`",
+        Advice::ImportIndirect => "import the object with `xd_array_from_object`",
+        Advice::InsertAxis => "insert an axis with `xd_array_reshape`",
+        Advice::InsertAxisOrWhole => {
+            "insert an axis with `xd_array_reshape`, or export it with `XD_EXPORT_WHOLE`"
+        }
+        Advice::MapToWrite => "map it, or write to the copy",
+        Advice::NullsBeside => {
+            "fill them, leave them out, or import the truth values beside them by the argument `validity` of `xd_array_from_arrow`"
+        }
+        Advice::OneField => "export one field at a time with `xd_array_field`",
+        Advice::PinShareOrSeal => "request `XD_LEASE_PIN` or `XD_LEASE_SHARE`",
+        Advice::RaiseOpenLimit => "save it in smaller parts",
+        Advice::RaiseReceiveLimit => "send it in parts",
+        Advice::ReadByValueOrCopy => "read elements with `xd_array_get`, or copy it with `xd_array_copy`",
+        Advice::RegisterCuda | Advice::RegisterOpenCl => "use memory of the CPU",
+        Advice::RegisterProducer => "register one with `xd_memory_view_register`",
+        Advice::SetFormat => "end the name of the file in .npy",
+        Advice::ShareOrCopy => "share it with `XD_LEASE_SHARE`, or copy it with `xd_array_copy`",
+        Advice::SharePinOrCopy => {
+            "share it with `XD_LEASE_SHARE`, pin it with `XD_LEASE_PIN`, or copy it with `xd_array_copy`"
+        }
+        Advice::SubArraysAsAxes => "make axes of them",
+        Advice::TakeColumns => "import them one by one, or as records with `xd_array_copy_from_arrow`",
+        Advice::TakeChildren => "import them one by one",
+        Advice::TrustConsumer => {
+            "copy it with `xd_array_copy`, or vouch for the consumer with `XD_EXPORT_TRUST_READONLY`"
+        }
+        Advice::TrustLegacyConsumer => {
+            "export it with `xd_array_to_dlpack`, copy it with `xd_array_copy`, or vouch for the consumer with `XD_EXPORT_TRUST_READONLY`"
+        }
+        Advice::ViewAsUint8 => "view them as uint8 with `xd_array_view_as`",
+    }
+}

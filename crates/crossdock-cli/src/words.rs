@@ -1,0 +1,46 @@
+//! What to do about an error, in the command's words: the options are those of its `--help`.
+
+use crossdock::bindings::Advice;
+
+/// The command's words for each advice, which follow the fact and a semicolon.
+pub(crate) fn words(advice: Advice) -> &'static str {
+    match advice {
+        Advice::AwaitWork => "wait for it",
+        Advice::CastOnCpu => "copy it to the CPU, and convert it there",
+        Advice::CastOrPickChannels => {
+            "convert it with `--dtype`, or pick channels by a view such as photo.npy:..., 0"
+        }
+        Advice::ConvertByteOrder => "convert it with `--dtype`",
+        Advice::ConvertElements => "convert the elements",
+        Advice::Copy
+        | Advice::CopyElements
+        | Advice::ImportIndirect
+        | Advice::ReadByValueOrCopy
+        | Advice::RequestAnyStride
+        | Advice::ShareOrCopy
+        | Advice::SharePinOrCopy
+        | Advice::TrustConsumer
+        | Advice::TrustLegacyConsumer => "copy it with `crossdock convert`",
+        Advice::CopyThere => "copy it there",
+        Advice::CopyToCpu | Advice::CopyToCpuOrExportDevice => "copy it to the CPU",
+        Advice::CopyToShared => "copy it into shared memory with `lend --copy always`",
+        Advice::CopyToWrite => "copy it with `crossdock convert` to write it",
+        Advice::CreateOnCpu => "create it on the CPU, and copy it there",
+        Advice::DescribeRaw => "describe what it holds, as `--raw` 'dtype=uint16; shape=480,640'",
+        Advice::EnableFormat => "build the command with support for it",
+        Advice::FillNulls | Advice::NullsBeside => "fill them, or leave them out",
+        Advice::OpenAsFile => "convert the file with `crossdock convert`",
+        Advice::InsertAxis | Advice::InsertAxisOrWhole => "insert an axis with the view newaxis",
+        Advice::MapToWrite => "map it, or write to the copy",
+        Advice::OneField => "name one field, as in points.npy:.x",
+        Advice::PinShareOrSeal => "lend it without `--copy`",
+        Advice::RaiseOpenLimit => "save it in smaller parts",
+        Advice::RaiseReceiveLimit => "send it in parts",
+        Advice::RegisterCuda | Advice::RegisterOpenCl => "use memory of the CPU",
+        Advice::RegisterProducer => "use a file in a known format",
+        Advice::SetFormat => "end the name so, or name the format with `--to`",
+        Advice::SubArraysAsAxes => "make axes of them",
+        Advice::TakeColumns | Advice::TakeChildren => "import them one by one",
+        Advice::ViewAsUint8 => "convert them with `--dtype uint8`",
+    }
+}
