@@ -117,7 +117,10 @@ pub(crate) fn find(driver: &Driver, place: Place) -> Result<Identity> {
     let devices = all(driver)?;
     let number = usize::try_from(place.ordinal()).ok();
     number.and_then(|number| devices.get(number)).copied().ok_or_else(|| {
-        Error::bounds(format!("there is no {place}; OpenCL has {} devices, counted from 0", devices.len()))
+        Error::bounds(format!(
+            "there is no {place}; OpenCL has devices 0 to {}",
+            devices.len().saturating_sub(1)
+        ))
     })
 }
 

@@ -63,12 +63,12 @@ pub(crate) struct Args {
     /// value that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
-    /// With --dtype: convert values that do not fit. Fractions are truncated towards zero, dates are
-    /// rounded down, and a number out of range becomes the nearest limit.
+    /// With --dtype: convert values that do not fit. Fractions are truncated towards zero, dates
+    /// are rounded down, and a number out of range becomes the nearest limit.
     #[arg(long, requires = "dtype")]
     saturate: bool,
-    /// The order to write: C (row-major) or F (column-major). By default, npy and npz keep the order
-    /// of the array, and other formats are row-major; safetensors and images refuse F.
+    /// The order to write: C (row-major) or F (column-major). By default, npy and npz keep the
+    /// order of the array, and other formats are row-major; safetensors and images refuse F.
     #[arg(long, value_enum)]
     order: Option<Letter>,
     /// The format to write, whatever the ending of OUT.

@@ -110,7 +110,7 @@ fn only_memory_that_can_be_opened_elsewhere_is_exported() {
 fn memory_of_the_pool_is_not_exported_and_the_error_says_what_is() {
     let _alone = alone();
     let error = cuda::export_ipc(&Buffer::on(&memory(DeviceKind::CUDA, 0), 10).unwrap()).unwrap_err();
-    assert!(error.is_device() && error.to_string().contains("exportable_memory"), "{error}");
+    assert!(error.is_device() && error.to_string().contains("allocated to be exportable"), "{error}");
     if let Some(mock) = mock() {
         assert!(error.to_string().contains("cuIpcGetMemHandle failed with error 1"), "{error}");
         mock.reset();

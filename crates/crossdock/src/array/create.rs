@@ -136,7 +136,7 @@ impl<'a> ArrayOptions<'a> {
             }
             Home::Pool(pool) => AllocOptions::new().align(align.max(ALIGNMENT)).uninit(pool, nbytes),
             Home::Device(place) => {
-                Err(Error::new(Kind::Place, format!("memory on {place} is not accessible from the CPU"))
+                Err(Error::new(Kind::Place, format!("the CPU cannot write memory on {place}"))
                     .advising(Advice::CreateOnCpu))
             }
         }

@@ -83,17 +83,16 @@ impl DArray {
         }
         let (mut raw, own, layout) = self.into_raw();
         let turned = match () {
-            () if layout.suboffsets().is_some() => Err(Error::new(
-                Kind::Unsupported,
-                "rows behind pointers cannot be converted in place to another byte order",
-            )
-            .advising(Advice::ConvertByteOrder)),
+            () if layout.suboffsets().is_some() => {
+                Err(Error::new(Kind::Unsupported, "an array with suboffsets cannot be byte-swapped in place")
+                    .advising(Advice::ConvertByteOrder))
+            }
             () if !layout.is_injective() => {
                 Err(Error::new(Kind::Layout, overlap(layout.shape(), layout.strides())))
             }
             () if !kernel::turns_in_place(&own) => Err(Error::new(
                 Kind::Unsupported,
-                format!("{} cannot be converted in place to another byte order", own.brief()),
+                format!("elements of {} cannot be byte-swapped in place", own.brief()),
             )
             .advising(Advice::ConvertByteOrder)),
             () => raw.exclusive().and_then(|()| {

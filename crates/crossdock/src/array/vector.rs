@@ -37,7 +37,7 @@ impl<T: Element, const D: usize> Array<T, D> {
     pub(crate) fn try_into_vec_in_order(self, order: Order) -> Result<Vec<T>, Rejected<Self>> {
         if !self.is_contiguous(order) {
             let text = format!(
-                "elements of shape {:?} with strides {:?} do not lie {order} without gaps, as in a vector",
+                "elements of shape {:?} with strides {:?} are not contiguous in {order} order, as a vector is",
                 self.shape(),
                 self.strides()
             );

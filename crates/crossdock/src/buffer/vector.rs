@@ -43,8 +43,9 @@ impl Buffer {
         }
         let within = ptr.addr().get() - handle.header().ptr().addr().get();
         if within != 0 {
-            let text =
-                format!("the {nbytes} bytes begin at byte {within} of their memory, and a vector at byte 0");
+            let text = format!(
+                "the {nbytes} bytes begin at byte {within} of their memory, but a vector must begin at byte 0"
+            );
             return back(handle, Error::new(Kind::Bounds, text).advising(Advice::CopyElements));
         }
         let len = match count_of::<T>(ptr, nbytes) {

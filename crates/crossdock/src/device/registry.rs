@@ -206,7 +206,8 @@ fn unknown(kind: DeviceKind) -> Error {
         DeviceKind::OPENCL => Some(Advice::RegisterOpenCl),
         _ => None,
     };
-    Error::new(Kind::Unsupported, format!("no devices of the kind {kind} are registered")).advising(advice)
+    Error::new(Kind::Unsupported, format!("no driver for devices of kind {kind} is registered"))
+        .advising(advice)
 }
 
 fn no_such(place: Place) -> Error {

@@ -370,8 +370,8 @@ pub(crate) fn shown(text: &str) -> String {
     safe
 }
 
-/// The text of a system error for a message: without ` (os error 2)`, and in lower case like the rest
-/// of the sentence. The number stays in the source of the [`Error`].
+/// The text of a system error for a message: without ` (os error 2)`, and in lower case like the
+/// rest of the sentence. The number stays in the source of the [`Error`].
 pub fn system_text(error: &std::io::Error) -> String {
     let text = error.to_string();
     let Some(number) = error.raw_os_error() else { return text };

@@ -102,7 +102,7 @@ impl Needs {
     pub(crate) fn check(self, layout: &Layout, flags: &dyn fmt::Display) -> Result<()> {
         if let Some(suboffsets) = layout.suboffsets().filter(|_| !self.indirect) {
             let text = format!(
-                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} does not permit"
+                "the array follows pointers (suboffsets {suboffsets:?}), which {flags} without INDIRECT does not permit"
             );
             return Err(Error::new(Kind::Layout, text).advising(Advice::Copy));
         }

@@ -190,7 +190,7 @@ impl MemoryView {
         Err(Error::new(
             Kind::Layout,
             format!(
-                "shape {:?} with strides {:?} is not row-major without gaps: ask for that order, or take a view",
+                "shape {:?} with strides {:?} is not C-contiguous (row-major): request that order, or take a view",
                 self.shape(),
                 self.strides()
             ),

@@ -54,7 +54,7 @@ impl fmt::Display for ReasonFact<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Reason::Lease(error) => write!(f, "{}", error.fact()),
-            Reason::Order(order) => write!(f, "the elements do not lie in {order} order"),
+            Reason::Order(order) => write!(f, "the elements are not contiguous in {order} order"),
             Reason::DType(dtype) => write!(f, "the elements are not {}", dtype.brief()),
             Reason::Place(place) => write!(f, "the memory is not on {place}"),
             Reason::Layout(why) | Reason::Unsupported(why) => f.write_str(why.fact()),

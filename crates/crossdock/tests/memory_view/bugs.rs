@@ -177,7 +177,7 @@ fn bug_9_null_callbacks_are_refused_or_mean_nothing_to_do() {
     let entry = Entry { get: None, release: Some(never), available: None };
     // SAFETY: an entry without `get` is refused before it is stored.
     let error = unsafe { memory_view::register(&class, &entry) }.unwrap_err();
-    assert!(error.is_malformed() && error.to_string().contains("Nothing has no function get"), "{error}");
+    assert!(error.is_malformed() && error.to_string().contains("Nothing has no `get`"), "{error}");
     assert!(!memory_view::unregister(&class));
     // The hostile producer omits everything optional.
 }

@@ -115,8 +115,8 @@ static void null_callbacks(void)
   one.cls = &empty_class;
   xd_memory_view_t view;
   CHECK_REFUSED(xd_memory_view_register(&empty_class, NULL), "`entry`");
-  CHECK_REFUSED(xd_memory_view_register(&empty_class, &nothing), "empty has no function get");
-  CHECK_REFUSED(xd_memory_view_register(&empty_class, &no_get), "empty has no function get");
+  CHECK_REFUSED(xd_memory_view_register(&empty_class, &nothing), "empty has no `get`");
+  CHECK_REFUSED(xd_memory_view_register(&empty_class, &no_get), "empty has no `get`");
   CHECK(!xd_memory_view_available_p(&one) && !xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE));
   CHECK(xd_memory_view_register(&empty_class, &get_alone) && xd_memory_view_available_p(&one));
   CHECK(xd_memory_view_get(&one, &view, XD_MEMORY_VIEW_SIMPLE) && xd_memory_view_release(&view));

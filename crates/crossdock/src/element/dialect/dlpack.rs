@@ -108,11 +108,11 @@ pub fn to_dlpack(dtype: &DType) -> Result<(u8, u8, u16)> {
         DTypeKind::SubArray(_) => return unsupported("sub-arrays", Some(Advice::SubArraysAsAxes)),
     };
     if !scalar.is_native() {
-        return unsupported("elements in non-native byte order", Some(Advice::ConvertByteOrder));
+        return unsupported("non-native byte order", Some(Advice::ConvertByteOrder));
     }
     match TABLE.iter().find(|(.., kind)| *kind == scalar.kind()) {
         Some((code, bits, _)) => Ok((*code, *bits, 1)),
-        None => unsupported("such type", None),
+        None => unsupported("such dtype", None),
     }
 }
 

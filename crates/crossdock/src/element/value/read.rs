@@ -111,7 +111,7 @@ impl ValueReader {
 
     fn count(&mut self) -> Result<()> {
         self.allowed = self.allowed.checked_sub(1).ok_or_else(|| {
-            Error::new(Kind::Unsupported, "the dtype makes out of proportion many values of its few bytes")
+            Error::new(Kind::Unsupported, "the dtype has many more values than bytes")
                 .advising(Advice::OneField)
         })?;
         Ok(())

@@ -159,7 +159,7 @@ impl OpenOptions {
     /// Refuses writes to a file through a copy of its bytes.
     pub(super) fn check(&self) -> Result<()> {
         if self.writable && !self.mapped {
-            return Err(Error::new(Kind::Unsupported, "what is read into memory is not written to the file")
+            return Err(Error::new(Kind::Unsupported, "a file that is read into memory cannot be opened as writable, since writes would not reach the file")
                 .advising(Advice::MapToWrite));
         }
         Ok(())

@@ -77,10 +77,8 @@ impl Encoded for Picture {
         let layout = Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor)?;
         let nbytes = layout.nbytes();
         if nbytes as u64 > self.limit {
-            let text = format!(
-                "an image of shape {shape:?} takes {nbytes} bytes, more than the limit of {}",
-                self.limit
-            );
+            let text =
+                format!("an image of shape {shape:?} takes {nbytes} bytes, and the limit is {}", self.limit);
             return Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit));
         }
         let mut buffer = Buffer::zeroed(nbytes)?;

@@ -151,7 +151,7 @@ impl SaveOptions {
     /// device.
     pub fn write<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
         let format = self.format.ok_or_else(|| {
-            Error::new(Kind::Unsupported, "a writer has no name that tells the format")
+            Error::new(Kind::Unsupported, "a writer has no file name that selects the format")
                 .advising(Advice::SetFormat)
         })?;
         self.encode(format, writer, arrays)

@@ -119,5 +119,6 @@ fn conversion(source: Scalar, target: Scalar) -> Option<PartConversion> {
 #[cold]
 fn no_kernel(from: &DType, to: &DType) -> Error {
     let (from, to) = (from.brief(), to.brief());
-    Error::unsupported(format!("no kernel of a device makes {to} of {from}")).advising(Advice::CastOnCpu)
+    Error::unsupported(format!("devices have no kernel that casts {from} to {to}"))
+        .advising(Advice::CastOnCpu)
 }

@@ -89,7 +89,7 @@ impl Inside {
 
 #[cold]
 fn indirect() -> Error {
-    Error::unsupported("rows behind pointers are not reached by a device").advising(Advice::Copy)
+    Error::unsupported("a device cannot follow pointers (suboffsets)").advising(Advice::Copy)
 }
 
 pub(super) fn check_direct(layout: &Layout) -> Result<()> {

@@ -196,20 +196,20 @@ pub fn to_format(dtype: &DType) -> Result<Cow<'static, str>> {
     let scalar = match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar,
         DTypeKind::Record(_) => {
-            return unsupported("records, but columns apart", Some(Advice::OneField));
+            return unsupported("records, only separate columns", Some(Advice::OneField));
         }
-        DTypeKind::SubArray(_) => return unsupported("sub-arrays in sub-arrays", None),
+        DTypeKind::SubArray(_) => return unsupported("nested sub-arrays", None),
     };
     if !scalar.is_native() {
         return unsupported("elements in non-native byte order", Some(Advice::ConvertByteOrder));
     }
     match scalar.kind() {
         ScalarKind::Void(width) => Ok(format!("w:{width}").into()),
-        ScalarKind::Bool => unsupported("truth values of a byte, only bits", Some(Advice::ViewAsUint8)),
-        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("text that is filled up with NUL", None),
+        ScalarKind::Bool => unsupported("one-byte booleans, only bits", Some(Advice::ViewAsUint8)),
+        ScalarKind::Bytes(_) | ScalarKind::Text(_) => unsupported("NUL-padded text", None),
         kind => match TABLE.iter().find(|(_, known)| *known == kind) {
             Some((format, _)) => Ok((*format).into()),
-            None => unsupported("such type", None),
+            None => unsupported("such dtype", None),
         },
     }
 }

@@ -91,7 +91,7 @@ impl<T: Element + ArrowNativeType> TryFrom<&Array<T, 1>> for ScalarBuffer<T> {
             return Err(Error::new(
                 Kind::Layout,
                 format!(
-                    "elements of {} bytes lie {stride} bytes apart, and Arrow's without gaps",
+                    "elements of {} bytes are {stride} bytes apart, but Arrow's are contiguous",
                     size_of::<T>()
                 ),
             )
@@ -126,7 +126,7 @@ pub(super) unsafe fn lend_elements(
     if !address.is_multiple_of(align) {
         return Err(Error::new(
             Kind::Alignment,
-            format!("address {address:#x} is not a multiple of {align}, as Arrow's elements are"),
+            format!("address {address:#x} is not a multiple of {align}, as Arrow requires"),
         )
         .advising(Advice::Copy));
     }

@@ -107,10 +107,11 @@ fn check_nulls(data: &ArrayData, start: usize, len: usize) -> Result<()> {
     }
     match nulls.slice(start, len).null_count() {
         0 => Ok(()),
-        count => {
-            Err(Error::new(Kind::Value, format!("{count} of {len} elements are null, which no dtype says"))
-                .advising(Advice::FillNulls))
-        }
+        count => Err(Error::new(
+            Kind::Value,
+            format!("{count} of {len} elements are null, which no dtype expresses"),
+        )
+        .advising(Advice::FillNulls)),
     }
 }
 
@@ -228,7 +229,7 @@ fn no_column(ours: &DArray) -> Error {
     Error::new(
         Kind::Layout,
         format!(
-            "elements of shape {:?} with strides {:?}{pointers} do not lie row-major without gaps, as Arrow's do",
+            "elements of shape {:?} with strides {:?}{pointers} are not C-contiguous (row-major), as Arrow requires",
             ours.shape(),
             ours.strides()
         ),

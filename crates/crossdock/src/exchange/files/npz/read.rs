@@ -183,7 +183,7 @@ impl Deflated {
         if nbytes as u64 <= limit {
             return Ok(());
         }
-        let text = format!("inflating it takes {nbytes} bytes, more than the limit of {limit}");
+        let text = format!("inflating it takes {nbytes} bytes, and the limit is {limit}");
         Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit))
     }
 

@@ -229,7 +229,7 @@ fn check_addressed(array: &DArray) -> Result<(), Reason> {
     if place.is_host() || place.is_addressed() && array.raw().has_addresses() {
         return Ok(());
     }
-    let text = format!("on {place}, Arrow lends handles and not addresses");
+    let text = format!("Arrow requires addresses, but this memory on {place} has none");
     Err(Reason::Unsupported(Explanation::new(text, Advice::CopyToCpu)))
 }
 

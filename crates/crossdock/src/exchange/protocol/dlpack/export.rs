@@ -310,9 +310,8 @@ fn location(array: &DArray) -> Result<(*mut c_void, u64), Reason> {
         return Ok((array.as_ptr().cast_mut().cast(), 0));
     }
     if place.is_addressed() {
-        let text = format!(
-            "on {place}, DLPack lends addresses, and this memory has none: its driver knows it by an object"
-        );
+        let text =
+            format!("DLPack exports addresses on {place}, but this memory is a driver object without one");
         return Err(Reason::Unsupported(Explanation::new(text, Advice::CopyToCpu)));
     }
     object(array)

@@ -161,7 +161,7 @@ unsafe fn ask(
 fn said_no(what: &str, silent: &str, before: last::Mark) -> Error {
     match last::since(before) {
         Some(reason) => {
-            let text = format!("{what}, and was refused itself: {}", reason.fact());
+            let text = format!("{what}, since it was refused itself: {}", reason.fact());
             Error::new(Kind::Refused, text).advising(reason.advice())
         }
         None => Error::new(Kind::Refused, format!("{what}{silent}")),

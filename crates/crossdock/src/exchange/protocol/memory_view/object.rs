@@ -164,7 +164,7 @@ fn in_c(suboffsets: &[Option<isize>]) -> Result<Box<[isize]>> {
     if suboffsets.iter().flatten().any(|&suboffset| suboffset < 0) {
         return Err(Error::new(
             Kind::Layout,
-            format!("MemoryView has no word for suboffsets that lead backwards, as these do: {suboffsets:?}"),
+            format!("MemoryView cannot express negative suboffsets ({suboffsets:?})"),
         )
         .advising(Advice::Copy));
     }

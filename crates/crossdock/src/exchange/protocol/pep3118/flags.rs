@@ -77,7 +77,7 @@ impl Flags {
         if readonly && self.contains(Self::WRITABLE) {
             return Err(Error::new(
                 Kind::ReadOnly,
-                format!("{self} asks for elements that may be written, and the array is read-only"),
+                format!("{self} requests writable elements, but the array is read-only"),
             )
             .advising(Advice::CopyToWrite));
         }

@@ -71,7 +71,7 @@ pub fn export(array: &DArray, request: &Request) -> Result<Exported, Refusal> {
         LeaseKind::Write => false,
     };
     if !reaches {
-        let text = format!("a {} lease does not reach into another process", request.lease());
+        let text = format!("a {} lease does not bind another process", request.lease());
         let reason = Reason::Unsupported(Explanation::new(text, Advice::PinShareOrSeal));
         return Err(Refusal::of(array, request, reason));
     }
