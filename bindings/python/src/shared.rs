@@ -67,7 +67,7 @@ pub(crate) fn shared<'py>(
     let (dtype, order) = (dtype.map(read_dtype).transpose()?, self::order(order)?);
     let array = if is_shape(obj) {
         if sealed {
-            let text = "zeros that nobody can ever write were asked for: shared(array, sealed=True) seals a copy of an array";
+            let text = "sealed zeros could never be written; seal a copy of an array with shared(array, sealed=True)";
             return Err(PyValueError::new_err(text));
         }
         let shape = extents(obj).map_err(|error| not_a_shape(obj, error))?;
