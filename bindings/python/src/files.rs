@@ -442,6 +442,7 @@ impl Archive {
 /// Makes `isinstance(archive, collections.abc.Mapping)` true.
 pub(crate) fn register_mapping(py: Python<'_>) -> PyResult<()> {
     let of: Bound<'_, PyType> = py.get_type::<Archive>();
-    py.import("collections.abc")?.getattr("Mapping")?.call_method1("register", (of,))?;
+    // Loaded when the interpreter starts; `collections.abc` is not.
+    py.import("_collections_abc")?.getattr("Mapping")?.call_method1("register", (of,))?;
     Ok(())
 }

@@ -64,7 +64,7 @@ def test_shared_memory_is_made_of_a_shape_or_as_a_copy():
         (([[1], [1, 2]],), ValueError, "ragged"),
         (((2, -1),), ValueError, "-1"),
         ((object(),), TypeError, "no memory"),
-        ((1 << 62,), ValueError, "is more than"),
+        ((1 << 62,), ValueError, "takes more than"),
         ((3, "float65"), ValueError, "float65"),
     ],
 )
