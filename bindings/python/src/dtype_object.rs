@@ -1,4 +1,6 @@
 //! `crossdock.dtype`: what one element is, with the attributes of NumPy's dtypes.
+//!
+//! Reasons: `DESIGN.md`, "A dtype is an object that equals its text".
 
 use crossdock::bindings::dialect::typestr;
 use crossdock::element::{ByteOrder, DType, ScalarKind, TimeUnit};

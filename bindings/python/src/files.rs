@@ -1,4 +1,6 @@
 //! Files: `open`, `save`, and the arrays of an archive by name.
+//!
+//! Reasons: `DESIGN.md`, "An archive is always a mapping".
 
 use std::path::PathBuf;
 use std::sync::Arc;
