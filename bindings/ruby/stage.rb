@@ -23,8 +23,8 @@ module Stage
     copy("Cargo.toml")
     CRATES.each do |crate|
       manifest = copy("crates/#{crate}/Cargo.toml")
-      # The tests and their needs are left out.
-      File.write(manifest, File.read(manifest).gsub(/^\[(?:\[test\]|dev-dependencies)\]\n(?:(?!\[).*\n)*/, ""))
+      # The tests, the examples and their needs are left out.
+      File.write(manifest, File.read(manifest).gsub(/^\[(?:\[(?:test|example)\]|dev-dependencies)\]\n(?:(?!\[).*\n)*/, ""))
       Dir.chdir(REPOSITORY) { Dir["crates/#{crate}/src/**/*.{rs,c,h}"] }.each { |file| copy(file) }
     end
     Dir.chdir(REPOSITORY) { Dir["bindings/ruby/ext/crossdock/{*.rb,*.rs,Cargo.*,src/**/*.rs}"] }.each { |file| copy(file) }
