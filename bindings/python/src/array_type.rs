@@ -43,6 +43,9 @@ pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         slot(ffi::Py_mp_ass_subscript, subscript::set as *mut c_void),
         slot(ffi::Py_mp_length, subscript::len as *mut c_void),
         slot(ffi::Py_sq_item, subscript::item as *mut c_void),
+        // `reversed` and `bisect` ask a sequence for its length.
+        slot(ffi::Py_sq_length, subscript::len as *mut c_void),
+        slot(ffi::Py_tp_iter, subscript::iterate as *mut c_void),
     ];
     slots.extend(methods::slots());
     slots.extend(operators::slots());

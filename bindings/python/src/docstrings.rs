@@ -109,7 +109,7 @@ Examples
 --------
 >>> import crossdock
 >>> crossdock.array([1.0, 2.0]).astype('int8').dtype
-'int8'
+dtype('int8')
 "#;
 
 pub(crate) const FILL: &CStr = cr#"fill($self, value, /)
@@ -152,7 +152,7 @@ Examples
 (3, 2, 4)
 "#;
 
-pub(crate) const RESHAPE: &CStr = cr#"reshape($self, /, *shape, copy=False)
+pub(crate) const RESHAPE: &CStr = cr#"reshape($self, /, *shape, order='C', copy=False)
 --
 
 The same elements with another shape.
@@ -161,6 +161,8 @@ Parameters
 ----------
 *shape : int
     The lengths of the axes. One may be -1, and is then computed.
+order : {'C'}
+    The order in which elements are counted: row-major.
 copy : bool or None, default False
     False returns a view or raises ValueError, None copies if no view is possible, True always copies.
 
@@ -173,6 +175,193 @@ Examples
 >>> import crossdock
 >>> crossdock.zeros((2, 6)).reshape(3, -1).shape
 (3, 4)
+"#;
+
+pub(crate) const RAVEL: &CStr = cr#"ravel($self, /, *, copy=False)
+--
+
+The elements along one axis, in row-major order.
+
+Parameters
+----------
+copy : bool or None, default False
+    False for a view or a ValueError, None for a copy where no view is possible, True for a copy.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([[1, 2], [3, 4]]).ravel().tolist()
+[1, 2, 3, 4]
+"#;
+
+pub(crate) const SQUEEZE: &CStr = cr#"squeeze($self, /, axis=None)
+--
+
+A view without the axes of length 1.
+
+Parameters
+----------
+axis : int or tuple of int, optional
+    The axes to drop, each of length 1. By default all such axes.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros((1, 3, 1)).squeeze(0).shape
+(3, 1)
+"#;
+
+pub(crate) const EXPAND_DIMS: &CStr = cr#"expand_dims($self, /, axis)
+--
+
+A view with new axes of length 1.
+
+Parameters
+----------
+axis : int or tuple of int
+    The positions of the new axes in the result.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros((2, 3)).expand_dims(-1).shape
+(2, 3, 1)
+"#;
+
+pub(crate) const SWAPAXES: &CStr = cr#"swapaxes($self, /, axis1, axis2)
+--
+
+A view with two axes exchanged.
+
+Parameters
+----------
+axis1 : int
+    One axis.
+axis2 : int
+    The other axis.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros((2, 3, 4)).swapaxes(0, -1).shape
+(4, 3, 2)
+"#;
+
+pub(crate) const MOVEAXIS: &CStr = cr#"moveaxis($self, /, source, destination)
+--
+
+A view with axes at other positions; the other axes keep their order.
+
+Parameters
+----------
+source : int or tuple of int
+    The axes to move.
+destination : int or tuple of int
+    Their positions in the result.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.zeros((2, 3, 4)).moveaxis(0, -1).shape
+(3, 4, 2)
+"#;
+
+pub(crate) const FLIP: &CStr = cr#"flip($self, /, axis=None)
+--
+
+A view with the elements along axes in reverse order.
+
+Parameters
+----------
+axis : int or tuple of int, optional
+    The axes. By default all of them.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([[1, 2], [3, 4]]).flip(1).tolist()
+[[2, 1], [4, 3]]
+"#;
+
+pub(crate) const BROADCAST_TO: &CStr = cr#"broadcast_to($self, /, shape)
+--
+
+A read-only view of a larger shape: axes of length 1, and new ones in front, repeat their elements.
+
+Parameters
+----------
+shape : int or tuple of int
+    The lengths of the axes.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([1, 2]).broadcast_to((3, 2)).strides
+(0, 8)
+"#;
+
+pub(crate) const VIEW: &CStr = cr#"view($self, /, dtype=None)
+--
+
+The same bytes as elements of another dtype.
+
+Parameters
+----------
+dtype : str or dtype, optional
+    The dtype, whose size divides the bytes of the last axis. By default the array's own.
+
+Returns
+-------
+Array
+
+Examples
+--------
+>>> import crossdock
+>>> crossdock.array([1.0, -2.0], 'float32').view('uint32').tolist()
+[1065353216, 3221225472]
+"#;
+
+pub(crate) const FORMAT: &CStr = cr#"__format__($self, format_spec, /)
+--
+
+The text of the array; with a specification, that of its one element.
+
+Parameters
+----------
+format_spec : str
+    As for the element's Python value.
+
+Returns
+-------
+str
 "#;
 
 pub(crate) const FIELD: &CStr = cr#"field($self, name, /)

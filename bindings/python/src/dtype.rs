@@ -1,65 +1,210 @@
-//! Dtypes in Python: parsed from text or from objects such as NumPy's dtypes, and printed as text.
+//! Dtypes in Python: read from texts, types, and the dtype objects of other libraries.
 
-use crossdock::bindings::dialect::{pep3118, typestr};
-use crossdock::element::{DType, ScalarKind, TimeUnit};
-use pyo3::exceptions::PyTypeError;
+use crossdock::bindings::dialect::pep3118;
+use crossdock::element::{DType, Field};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
+use crate::dtype_object::DTypeObject;
 use crate::errors::Raise;
 use crate::records;
-
-/// The name of a dtype, or NumPy's type string where the name alone is ambiguous.
-pub(crate) fn dtype_text(dtype: &DType) -> String {
-    match dtype.as_scalar() {
-        Some(scalar) if scalar.is_native() => match scalar.kind() {
-            // NumPy shows the type string of types with a length, and omits the unit of a generic
-            // time.
-            ScalarKind::Bytes(_) | ScalarKind::Text(_) | ScalarKind::Void(_) => {
-                typestr::print(dtype).unwrap_or_else(|_| scalar.to_string())
-            }
-            ScalarKind::DateTime(TimeUnit::GENERIC) => "datetime64".into(),
-            ScalarKind::TimeDelta(TimeUnit::GENERIC) => "timedelta64".into(),
-            _ => scalar.to_string(),
-        },
-        _ => typestr::print(dtype).unwrap_or_else(|_| dtype.to_string()),
-    }
-}
 
 /// The single letters that are formats of PEP 3118.
 const LETTERS: &str = "?bBhHiIlLqQefdgFDG";
 
-/// A dtype from its text, or from an object that has NumPy's `str` or `descr`, or is named as the
-/// type of a value.
+/// Names that NumPy, PyTorch or Polars give to dtypes, beside those of the library.
+const ALIASES: &[(&str, DType)] = &[
+    ("float", DType::F64),
+    ("double", DType::F64),
+    ("single", DType::F32),
+    ("half", DType::F16),
+    ("int", DType::I64),
+    ("uint", DType::U64),
+    ("long", DType::I64),
+    ("ulong", DType::U64),
+    ("longlong", DType::I64),
+    ("ulonglong", DType::U64),
+    ("intp", DType::I64),
+    ("uintp", DType::U64),
+    ("intc", DType::I32),
+    ("uintc", DType::U32),
+    ("short", DType::I16),
+    ("ushort", DType::U16),
+    ("byte", DType::I8),
+    ("ubyte", DType::U8),
+    ("boolean", DType::BOOL),
+    ("bool_", DType::BOOL),
+    ("complex", DType::C128),
+    ("cdouble", DType::C128),
+    ("csingle", DType::C64),
+];
+
+/// A dtype from its text, from a list or dictionary of fields, from a type (`float`,
+/// `numpy.float32`), or from the dtype object of a library.
 pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
-    if let Ok(text) = object.extract::<String>() {
-        // NumPy's letters are those of buffers.
-        return match text.as_str() {
-            letter if letter.len() == 1 && LETTERS.contains(letter) => {
-                pep3118::parse(letter.as_bytes()).raise()
-            }
-            text => text.parse().raise(),
-        };
+    if let Ok(own) = object.cast::<DTypeObject>() {
+        return Ok(own.get().dtype().clone());
     }
-    // NumPy's dtypes of records and sub-arrays, and those that are described by a type string.
-    let says = |name: &str| object.getattr_opt(name).map(|part| part.is_some_and(|part| !part.is_none()));
-    if says("names")? && says("fields")? || says("subdtype")? {
+    if let Ok(text) = object.cast::<PyString>() {
+        return parse(&text.extract::<String>()?);
+    }
+    if let Ok(fields) = object.cast::<PyList>() {
+        return of_list(fields);
+    }
+    if let Ok(fields) = object.cast::<PyDict>() {
+        return of_dict(fields);
+    }
+    if let Ok(pair) = object.cast::<PyTuple>() {
+        return of_pair(pair);
+    }
+    of_object(object)
+}
+
+/// A dtype from its text: a name, a type string, a literal of fields, or type strings with commas
+/// between them.
+fn parse(text: &str) -> PyResult<DType> {
+    // NumPy's letters are those of buffers.
+    if text.len() == 1 && LETTERS.contains(text) {
+        return pep3118::parse(text.as_bytes()).raise();
+    }
+    if let Some((_, dtype)) = ALIASES.iter().find(|(name, _)| *name == text) {
+        return Ok(dtype.clone());
+    }
+    if text.contains(',') && !text.trim_start().starts_with(['[', '{', '(']) {
+        let parts = text.trim_end_matches(',').split(',').map(|part| parse(part.trim()));
+        let parts = parts.collect::<PyResult<Vec<_>>>()?;
+        return DType::packed_record(
+            parts.into_iter().enumerate().map(|(index, part)| (format!("f{index}"), part)),
+        )
+        .raise();
+    }
+    text.parse().raise()
+}
+
+/// `[('x', 'f4'), (('title', 'y'), 'i4', (2,))]`: fields without gaps.
+fn of_list(list: &Bound<'_, PyList>) -> PyResult<DType> {
+    let mut fields = Vec::with_capacity(list.len());
+    let mut offset = 0_usize;
+    for (index, item) in list.iter().enumerate() {
+        let wrong = || {
+            PyTypeError::new_err(format!(
+                "field {index} is {item}: write (name, dtype) or (name, dtype, shape)"
+            ))
+        };
+        let parts = item.cast::<PyTuple>().map_err(|_| wrong())?;
+        if !(2..=3).contains(&parts.len()) {
+            return Err(wrong());
+        }
+        let mut dtype = read_dtype(&parts.get_item(1)?)?;
+        if parts.len() == 3 {
+            dtype = DType::subarray(&crate::shape::extents(&parts.get_item(2)?)?, dtype).raise()?;
+        }
+        let (title, name) = match parts.get_item(0)?.extract::<(String, String)>() {
+            Ok((title, name)) => (Some(title), name),
+            Err(_) => (None, parts.get_item(0)?.extract::<String>().map_err(|_| wrong())?),
+        };
+        let name = if name.is_empty() { format!("f{index}") } else { name };
+        let nbytes = dtype.itemsize();
+        let field = Field::new(name, offset, dtype);
+        fields.push(match title {
+            Some(title) => field.with_title(title),
+            None => field,
+        });
+        offset =
+            offset.checked_add(nbytes).ok_or_else(|| PyValueError::new_err("the record is too large"))?;
+    }
+    DType::record(fields, offset).raise()
+}
+
+/// `{'names': …, 'formats': …}` with optional offsets, titles and itemsize, or
+/// `{'x': ('f4', 0), …}`.
+fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<DType> {
+    let Some(names) = dict.get_item("names")? else { return of_offsets(dict) };
+    let names: Vec<String> = names.extract()?;
+    let formats =
+        dict.get_item("formats")?.ok_or_else(|| PyValueError::new_err("the dictionary has no 'formats'"))?;
+    let formats = formats.try_iter()?.map(|format| read_dtype(&format?)).collect::<PyResult<Vec<_>>>()?;
+    if dict.get_item("aligned")?.is_some_and(|aligned| aligned.is_truthy().unwrap_or(true)) {
+        return Err(PyValueError::new_err("'aligned' is not supported: give 'offsets' and 'itemsize'"));
+    }
+    let offsets: Option<Vec<usize>> =
+        dict.get_item("offsets")?.map(|offsets| offsets.extract()).transpose()?;
+    let titles: Option<Vec<Option<String>>> =
+        dict.get_item("titles")?.map(|titles| titles.extract()).transpose()?;
+    let lengths = [Some(formats.len()), offsets.as_ref().map(Vec::len), titles.as_ref().map(Vec::len)];
+    if lengths.into_iter().flatten().any(|len| len != names.len()) {
+        return Err(PyValueError::new_err(format!(
+            "{} names and other numbers of formats, offsets or titles",
+            names.len()
+        )));
+    }
+    let (mut end, mut fields) = (0_usize, Vec::with_capacity(names.len()));
+    for (index, (name, dtype)) in names.into_iter().zip(formats).enumerate() {
+        let offset = offsets.as_ref().map_or(end, |offsets| offsets[index]);
+        end = offset.saturating_add(dtype.itemsize()).max(if offsets.is_some() { end } else { 0 });
+        let field = Field::new(name, offset, dtype);
+        fields.push(match titles.as_ref().and_then(|titles| titles[index].clone()) {
+            Some(title) => field.with_title(title),
+            None => field,
+        });
+    }
+    let itemsize = dict.get_item("itemsize")?.map_or(Ok(end), |itemsize| itemsize.extract())?;
+    DType::record(fields, itemsize).raise()
+}
+
+fn of_offsets(dict: &Bound<'_, PyDict>) -> PyResult<DType> {
+    let mut fields = Vec::with_capacity(dict.len());
+    for (name, entry) in dict.iter() {
+        let (format, offset) = entry.extract::<(Bound<'_, PyAny>, usize)>().map_err(|_| {
+            PyTypeError::new_err(format!("the entry of {name} is {entry}: write {{name: (dtype, offset)}}"))
+        })?;
+        fields.push(Field::new(name.extract::<String>()?, offset, read_dtype(&format)?));
+    }
+    let end = fields.iter().map(|field| field.offset().saturating_add(field.dtype().itemsize())).max();
+    DType::record(fields, end.unwrap_or(0)).raise()
+}
+
+/// `('f4', (2, 3))`: a sub-array.
+fn of_pair(pair: &Bound<'_, PyTuple>) -> PyResult<DType> {
+    let (base, shape) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().map_err(|_| {
+        PyTypeError::new_err(format!("{pair} is no dtype: write (dtype, shape), or a list of fields"))
+    })?;
+    DType::subarray(&crate::shape::extents(&shape)?, read_dtype(&base)?).raise()
+}
+
+fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let py = object.py();
+    // NumPy's dtypes, which say more than their type strings.
+    if object.getattr_opt(intern!(py, "subdtype"))?.is_some() {
         return records::of_dtype(object);
     }
-    let text = match object.getattr_opt("str")? {
-        Some(text) => text.extract::<String>().ok(),
-        None => object.getattr_opt("__name__")?.and_then(|name| name.extract().ok()),
+    // PyArrow's names are those of C: its `float` has 32 bits.
+    if let Some(method) = object.getattr_opt(intern!(py, "to_pandas_dtype"))? {
+        return read_dtype(&method.call0()?);
+    }
+    if let Ok(of) = object.cast::<PyType>()
+        && let Ok(dtype) = parse(&of.name()?.to_string_lossy().to_lowercase())
+    {
+        return Ok(dtype);
+    }
+    // Scalar types of JAX and TensorFlow.
+    for name in [intern!(py, "dtype"), intern!(py, "as_numpy_dtype")] {
+        if let Some(dtype) = object.getattr_opt(name)?.filter(|dtype| !dtype.is_none() && !dtype.is(object)) {
+            return read_dtype(&dtype);
+        }
+    }
+    // `torch.float32`, `mlx.core.float32`, `polars.Float32`, and what describes itself as NumPy does.
+    let text = match object.getattr_opt(intern!(py, "str"))?.and_then(|text| text.extract::<String>().ok()) {
+        Some(text) => text,
+        None => object.str()?.to_string_lossy().rsplit('.').next().unwrap_or_default().to_lowercase(),
     };
-    let text = text.ok_or_else(|| {
+    parse(&text).map_err(|_| {
         let of = object.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
         PyTypeError::new_err(format!(
-            "{object} ({of}) is no dtype: give a name ('float64'), a type string ('<f8'), a literal of fields as text \
-             (\"[('x', '<f8')]\"), or an object such as numpy.dtype([('x', '<f8')])"
+            "{object} ({of}) is no dtype: give a name ('float64'), a type string ('<f8'), a list of fields \
+             ([('x', '<f8')]), or the dtype of a library (numpy.float32, torch.float32)"
         ))
-    })?;
-    match text.as_str() {
-        "float" => Ok(DType::F64),
-        "int" => Ok(DType::I64),
-        "complex" => Ok(DType::C128),
-        text => text.parse().raise(),
-    }
+    })
 }

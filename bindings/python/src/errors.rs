@@ -42,11 +42,7 @@ pub(crate) fn exception(error: &Error) -> PyErr {
 /// The exception for a refused export or import.
 #[cold]
 pub(crate) fn refusal(error: &Error) -> PyErr {
-    if error.is_out_of_memory() {
-        exception(error)
-    } else {
-        PyBufferError::new_err(text(error))
-    }
+    if error.is_out_of_memory() { exception(error) } else { PyBufferError::new_err(text(error)) }
 }
 
 /// Like [`refusal`], for a [`Refusal`].

@@ -164,8 +164,8 @@ unsafe extern "C" fn allocate_tensor(
                 unsafe { zeros_like(prototype) }
             },
         )?;
-        let exported =
-            dlpack::export_versioned(&array, &ExportOptions::new()).map_err(|refusal| refusal.in_words(words).to_string())?;
+        let exported = dlpack::export_versioned(&array, &ExportOptions::new())
+            .map_err(|refusal| refusal.in_words(words).to_string())?;
         Ok(exported.into_raw())
     });
     match made {
@@ -192,7 +192,8 @@ unsafe extern "C" fn allocate_tensor(
 unsafe fn zeros_like(prototype: &DLTensor) -> Result<DArray, String> {
     let (device, dtype) = (prototype.device, prototype.dtype);
     let place = Place::from(device);
-    let dtype = from_dlpack(dtype.code, dtype.bits, dtype.lanes, true).map_err(|error| errors::text(&error))?;
+    let dtype =
+        from_dlpack(dtype.code, dtype.bits, dtype.lanes, true).map_err(|error| errors::text(&error))?;
     let ndim = prototype.ndim;
     let rank = usize::try_from(ndim).ok().filter(|&rank| rank <= MAX_RANK);
     let rank = rank.ok_or_else(|| format!("the prototype has {ndim} axes, and not 0 to {MAX_RANK}"))?;

@@ -1,7 +1,5 @@
 //! The module's functions that create arrays.
 
-use std::path::PathBuf;
-
 use crossdock::DArray;
 use crossdock::array::{ArrayOptions, CopyPolicy};
 use crossdock::buffer::Buffer;
@@ -311,39 +309,10 @@ pub(crate) fn full<'py>(
 }
 
 /// The order and device of a new array. The device must be available.
-fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
+pub(crate) fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
     let place = device.map_or(Ok(Place::CPU), device::place_of)?;
     device::memory_at(place)?;
     Ok(ArrayOptions::new().order(shape::order(order)?).place(place))
-}
-
-/// The only array of a file, read-only.
-///
-/// It is mapped if the file stores plain elements, and decoded otherwise.
-///
-/// Parameters
-/// ----------
-/// path : str or os.PathLike
-///     A ``.npy``, ``.npz``, ``.safetensors``, PNG or JPEG file, identified by its first bytes.
-///
-/// Returns
-/// -------
-/// Array
-///
-/// Examples
-/// --------
-/// >>> import crossdock, pathlib, tempfile
-/// >>> with tempfile.TemporaryDirectory() as folder:
-/// ...     path = pathlib.Path(folder, 'three.npy')
-/// ...     header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}".ljust(117) + '\n'
-/// ...     _ = path.write_bytes(b'\x93NUMPY\x01\x00v\x00' + header.encode() + b'abc')
-/// ...     crossdock.open(path).tolist()
-/// [97, 98, 99]
-#[pyfunction]
-#[pyo3(signature = (path, /))]
-pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-    let _attached = attached(py);
-    wrap(py, crossdock::open(path).raise()?)
 }
 
 /// An array on memory at an address. The address cannot be checked.
@@ -356,8 +325,15 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> 
 ///     The number of bytes.
 /// base : object
 ///     The owner of the memory. The array keeps it alive.
-/// dtype : str, default 'uint8'
-///     The dtype of the elements, which are contiguous.
+/// dtype : str or dtype, default 'uint8'
+///     The dtype of the elements.
+/// shape : int or tuple of int, optional
+///     The lengths of the axes. By default one axis of as many elements as there are bytes for.
+/// strides : tuple of int, optional
+///     The distance between neighbours along each axis, in bytes. By default row-major, without
+///     gaps.
+/// offset : int, default 0
+///     The offset of the first element, in bytes from ``address``.
 /// readonly : bool, default False
 ///     Whether the array is read-only.
 ///
@@ -372,18 +348,30 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> 
 /// >>> crossdock.from_address(ctypes.addressof(numbers), 4, numbers, dtype='int16').tolist()
 /// [1, 2]
 #[pyfunction]
-#[pyo3(signature = (address, nbytes, base, *, dtype=None, readonly=false))]
+#[pyo3(signature = (address, nbytes, base, *, dtype=None, shape=None, strides=None, offset=0, readonly=false))]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub(crate) fn from_address<'py>(
     py: Python<'py>,
     address: usize,
     nbytes: usize,
     base: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
+    shape: Option<&Bound<'py, PyAny>>,
+    strides: Option<Vec<isize>>,
+    offset: usize,
     readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
-    let len = elements(nbytes, &dtype)?;
+    let shape = match shape {
+        Some(shape) => extents(shape)?,
+        None => vec![elements(nbytes.saturating_sub(offset), &dtype)?],
+    };
+    let layout = match strides {
+        Some(strides) => Layout::new(&shape, &strides, dtype.itemsize()),
+        None => Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor),
+    };
+    let layout = layout.raise()?;
     if address.checked_add(nbytes).is_none() {
         return Err(PyValueError::new_err(format!("{nbytes} bytes at {address:#x} leave the address space")));
     }
@@ -395,8 +383,7 @@ pub(crate) fn from_address<'py>(
     let memory =
         unsafe { Buffer::from_foreign(pointer, nbytes, Place::CPU, Birth::Aliased, move || drop(owner)) };
     let memory = if readonly { memory.raise()?.into_readonly() } else { memory.raise()? };
-    let layout = Layout::contiguous(&[len], dtype.itemsize(), Order::RowMajor).raise()?;
-    wrap(py, DArray::from_buffer(memory, dtype, layout, 0).raise()?)
+    wrap(py, DArray::from_buffer(memory, dtype, layout, offset).raise()?)
 }
 
 /// An array on the tensor that an object exports by DLPack.

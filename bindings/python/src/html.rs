@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crossdock::DArray;
 use crossdock::element::DType;
 
-use crate::dtype::dtype_text;
+use crate::dtype_object::dtype_text;
 use crate::flags::Flags;
 
 /// The largest number of cells drawn along an axis; the rest is left out.

@@ -9,6 +9,9 @@
 //! | `object.rs`, `array_type.rs` | the object, and the slots of its type |
 //! | `protocols.rs`, `import.rs` | the order in which protocols are tried; when a copy is made |
 //! | `buffer/export.rs` | exports by the buffer protocol |
+//! | `dtype.rs`, `dtype_object.rs` | dtypes: what is read as one, and the object |
+//! | `functions.rs`, `creation.rs`, `files.rs` | the functions of the module; files and archives |
+//! | `methods.rs`, `axes.rs` | attributes and methods; those that view the axes in another way |
 //! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
 //! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
@@ -20,20 +23,24 @@
 mod arguments;
 mod array_type;
 mod arrow;
+mod axes;
 mod buffer;
 mod capsule;
 mod consumer_state;
 mod convert;
 mod copies;
+mod creation;
 mod detach;
 mod device;
 mod dlpack;
 mod docstrings;
 mod dtype;
+mod dtype_object;
 mod entry;
 mod errors;
 mod exchange;
 mod explain;
+mod files;
 mod flags;
 mod functions;
 mod html;
@@ -75,13 +82,18 @@ mod _crossdock {
     #[pymodule_export]
     use super::arrow::ArrowColumn;
     #[pymodule_export]
+    use super::creation::{arange, empty_like, full_like, ones, ones_like, zeros_like};
+    #[pymodule_export]
     use super::device::devices;
+    #[pymodule_export]
+    use super::dtype_object::DTypeObject;
     #[pymodule_export]
     use super::explain::{_consumers, _judge, _judge_array, _protocols};
     #[pymodule_export]
+    use super::files::{Archive, open, save};
+    #[pymodule_export]
     use super::functions::{
-        array, asarray, copied_bytes, empty, from_address, from_arrow, from_dlpack, full, open, to_arrow,
-        zeros,
+        array, asarray, copied_bytes, empty, from_address, from_arrow, from_dlpack, full, to_arrow, zeros,
     };
     #[pymodule_export]
     use super::numpy::register_numpy_dtypes;
@@ -102,8 +114,10 @@ mod _crossdock {
         crossdock_cuda::register().raise()?;
         crossdock_opencl::register().raise()?;
         memory::note_type(module.py());
+        files::register_mapping(module.py())?;
         // Pickles refer to this module, whatever the package's parts are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("Array", array_type::make_type(module.py())?)
     }
 

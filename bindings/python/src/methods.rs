@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 
 use crossdock::DArray;
-use crossdock::array::{Casting, CopyPolicy};
+use crossdock::array::Casting;
 use crossdock::layout::Order;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,15 +15,17 @@ use crate::arguments::Arguments;
 use crate::convert::{to_python, to_value};
 use crate::copies::bytes_of;
 use crate::detach::detached;
-use crate::dtype::{dtype_text, read_dtype};
+use crate::dtype::read_dtype;
+use crate::dtype_object::DTypeObject;
 use crate::entry::{Called, fail};
 use crate::errors::Raise;
 use crate::flags::Flags;
 use crate::functions::promised;
 use crate::object::{Own, slot, this, wrap};
-use crate::shape::{inferred, order, spread};
+use crate::shape::{order, spread};
 use crate::{
-    arrow, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
+    arrow, axes, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
+    text,
 };
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
@@ -33,7 +35,8 @@ type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'
 const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"shape", |py, this| tuple(py, this.array.shape()), c"The lengths of the axes."),
     (c"strides", |py, this| tuple(py, this.array.strides()), c"The distance between neighbours along each axis, in bytes."),
-    (c"dtype", |py, this| any(py, dtype_text(this.array.dtype())), c"The dtype of the elements, as text.\n\nA name such as ``'float64'``, or NumPy's type string for a non-native byte order: ``numpy.dtype(x.dtype)`` parses both if NumPy has such a dtype. For records and sub-arrays, a literal: ``numpy.dtype(ast.literal_eval(x.dtype))``."),
+    (c"dtype", |py, this| any(py, DTypeObject::new(this.array.dtype().clone())), c"The :class:`dtype` of the elements, equal to its texts and to NumPy's dtype."),
+    (c"__numpy_dtype__", |py, this| numpy::dtype(py, this.array.dtype()), c"NumPy's dtype of the elements. Imports NumPy."),
     (c"ndim", |py, this| any(py, this.array.rank()), c"The number of axes."),
     (c"size", |py, this| any(py, this.array.len()), c"The number of elements."),
     (c"nbytes", |py, this| any(py, this.array.nbytes()), c"The number of bytes of all elements, without gaps."),
@@ -44,12 +47,13 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"ptr", address, c"The address of element 0 on its device; 0 if the array is empty. OpenCL memory has a handle and no address."),
     (c"backing", |py, this| any(py, this.array.backing().to_string()), c"The kind of memory: ``'heap'``, ``'static'``, ``'file map'``, ``'shared memory'``, ``'foreign'`` (another library's) or ``'device'``."),
     (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),
+    (c"mT", axes::matrix_transpose, c"The last two axes exchanged, as a view."),
     (c"flags", |py, this| any(py, Flags::of(&this.array)), c"NumPy's flags of memory layout and write permission, as attributes and items."),
     (c"exports", |py, this| any(py, this.exports.count()), c"The number of buffers of this array that consumers hold."),
     (c"__array_interface__", interface::dictionary, c"The array as NumPy's array interface, version 3.\n\nThe interface has no release, so the memory stays lent while the array lives."),
     (c"__array_struct__", interface::structure, c"The array as a capsule with the C struct of NumPy's array interface. The memory stays lent while the array lives."),
     (c"__cuda_array_interface__", interface::cuda_dictionary, c"An array on a CUDA device as the CUDA array interface, version 3. The memory stays lent while the array lives."),
-    (c"copied_because", |py, this| any(py, this.copied_because.get().map(|text| &**text)), c"The reason why ``asarray(..., copy=None)`` made a copy; None if it did not."),
+    (c"copied_because", |py, this| any(py, this.copied_because.get().map(|text| &**text)), c"The reason why ``asarray(..., copy=None)`` or ``reshape(..., copy=None)`` made a copy; None if it did not."),
 ];
 
 /// Name, function, documentation with the signature.
@@ -61,7 +65,15 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"astype", as_type, docstrings::ASTYPE),
     (c"fill", fill, docstrings::FILL),
     (c"transpose", transpose, docstrings::TRANSPOSE),
-    (c"reshape", reshape, docstrings::RESHAPE),
+    (c"reshape", axes::reshape, docstrings::RESHAPE),
+    (c"ravel", axes::ravel, docstrings::RAVEL),
+    (c"squeeze", axes::squeeze, docstrings::SQUEEZE),
+    (c"expand_dims", axes::expand_dims, docstrings::EXPAND_DIMS),
+    (c"swapaxes", axes::swapaxes, docstrings::SWAPAXES),
+    (c"moveaxis", axes::moveaxis, docstrings::MOVEAXIS),
+    (c"flip", axes::flip, docstrings::FLIP),
+    (c"broadcast_to", axes::broadcast_to, docstrings::BROADCAST_TO),
+    (c"view", axes::view, docstrings::VIEW),
     (c"field", field, docstrings::FIELD),
     (c"_repr_html_", repr_html, docstrings::REPR_HTML),
     (c"__complex__", complex, docstrings::COMPLEX),
@@ -77,6 +89,7 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"frozen", frozen, docstrings::FROZEN),
     (c"to_device", device::to_device, docstrings::TO_DEVICE),
     (c"__bytes__", to_bytes, docstrings::BYTES),
+    (c"__format__", format, docstrings::FORMAT),
 ];
 
 /// The slots of the tables, which are leaked and so live forever.
@@ -158,7 +171,8 @@ unsafe extern "C" fn call<const METHOD: usize>(
 const CALLS: [Call; METHODS.len()] = [
     call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
     call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>, call::<16>,
-    call::<17>, call::<18>, call::<19>, call::<20>, call::<21>, call::<22>,
+    call::<17>, call::<18>, call::<19>, call::<20>, call::<21>, call::<22>, call::<23>, call::<24>,
+    call::<25>, call::<26>, call::<27>, call::<28>, call::<29>, call::<30>, call::<31>,
 ];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
@@ -264,24 +278,6 @@ fn transpose<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) ->
     wrap(py, this.array.permute(&axes).raise()?)
 }
 
-fn reshape<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-    let given = arguments.positional();
-    let is_named = arguments.has("copy");
-    let policy = match arguments.named("copy") {
-        Some(copy) if copy.extract()? => CopyPolicy::Always,
-        None if is_named => CopyPolicy::IfNeeded,
-        _ => CopyPolicy::Never,
-    };
-    arguments.finish()?;
-    let shape = inferred(&spread(given)?, this.array.len())?;
-    let reshape = |array: &DArray| array.reshape_with(&shape, Order::RowMajor, policy);
-    wrap(
-        py,
-        if policy == CopyPolicy::Never { reshape(&this.array) } else { detached(py, &this.array, reshape) }
-            .raise()?,
-    )
-}
-
 fn dlpack_export<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     dlpack::export(py, &this.array, arguments)
 }
@@ -314,6 +310,20 @@ fn numpy_array<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> P
 fn frozen<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
     wrap(py, promised(this.array.clone(), true)?)
+}
+
+/// `format(x, spec)`: the element of an array of one element, otherwise only the empty `spec`.
+fn format<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let spec = arguments.take("format_spec").map_or(Ok(String::new()), |spec| spec.extract::<String>())?;
+    arguments.finish()?;
+    if spec.is_empty() {
+        return any(py, text::str(&this.array));
+    }
+    if this.array.len() != 1 {
+        let text = format!("{spec:?} formats one element, and this array has {}", this.array.len());
+        return Err(PyTypeError::new_err(text));
+    }
+    to_python(py, &operators::only(this, "a text")?)?.call_method1("__format__", (spec,))
 }
 
 fn field<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::convert::{is_value, to_python, to_value};
 use crate::copies::copied;
-use crate::detach::detached;
+use crate::detach::{both_detached, detached};
 use crate::errors::{Raise, refused};
 use crate::{moment, protocols};
 
@@ -82,6 +82,9 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
             None => copied(object.py(), &array),
         };
     }
+    if let Some(stacked) = stacked(object, dtype)? {
+        return Ok(stacked);
+    }
     let mut found = Found { shape: Vec::new(), values: Vec::new(), dtype };
     found.read(object, 0, &mut true)?;
     let own = match dtype {
@@ -96,6 +99,52 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
     // `values` has one value for each element of the shape.
     let next = |_: &[usize]| values.next().unwrap_or(Value::Bool(false));
     DArray::from_fn(own, &found.shape, Order::RowMajor, next).raise()
+}
+
+/// A list of arrays of one shape and one dtype, copied array by array, without a Python value for
+/// each element. `None` for everything else.
+fn stacked(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<DArray>> {
+    let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if !is_list || object.len()? == 0 {
+        return Ok(None);
+    }
+    let mut parts = Vec::new();
+    for item in object.try_iter()? {
+        let item = item?;
+        let is_list = item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>();
+        if is_list || is_value(&item) || moment::is_scalar(&item)? {
+            return Ok(None);
+        }
+        match protocols::lend_unmasked(&item) {
+            Ok(array) if array.rank() > 0 => parts.push(array),
+            _ => return Ok(None),
+        }
+    }
+    let (shape, common) = (parts[0].shape(), parts[0].dtype());
+    let is_alike = |part: &DArray| part.shape() == shape && (dtype.is_some() || part.dtype() == common);
+    if !parts.iter().all(is_alike) {
+        return Ok(None);
+    }
+    let whole: Vec<usize> = [parts.len()].into_iter().chain(shape.iter().copied()).collect();
+    let made = DArray::zeros(dtype.unwrap_or(common).clone(), &whole, Order::RowMajor).raise()?;
+    for (index, part) in parts.iter().enumerate() {
+        let place = made.drop_axis(0, index).raise()?;
+        both_detached(object.py(), [&place, part], |place, part| place.assign(part, Casting::Checked))
+            .raise()?;
+    }
+    Ok(Some(made))
+}
+
+/// Whether an object is a sequence of other objects: a list, a tuple, a range, a deque, an array.
+fn is_sequence(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return Ok(true);
+    }
+    if is_value(object) || object.hasattr("keys")? || moment::is_scalar(object)? {
+        return Ok(false);
+    }
+    // Arrays without axes have a method `__len__`, which fails.
+    Ok(object.hasattr("__getitem__")? && object.len().is_ok())
 }
 
 struct Found<'a> {
@@ -116,8 +165,9 @@ impl Found<'_> {
     /// must match.
     fn read(&mut self, object: &Bound<'_, PyAny>, depth: usize, first: &mut bool) -> PyResult<()> {
         let is_record = self.dtype.is_some_and(|dtype| dtype.as_record().is_some());
-        let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() && !is_record;
-        if !is_list {
+        // A tuple, or a record of NumPy's, is one element of an array of records.
+        let is_element = is_record && !object.is_instance_of::<PyList>();
+        if is_element || !is_sequence(object)? {
             if depth != self.shape.len() {
                 return Err(self.ragged("a value", depth));
             }

@@ -90,7 +90,19 @@ fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
     buffer(array.view_as(&carrier).raise()?)?.call_method1("view", (theirs,))
 }
 
-/// The NumPy dtype for a dtype that buffers cannot describe.
+/// The NumPy dtype that is equal to a dtype. Imports NumPy, and `ml_dtypes` for what NumPy lacks.
+///
+/// # Errors
+///
+/// `TypeError` if NumPy has no such type.
+pub(crate) fn dtype<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
+    theirs(py, dtype).map_err(|error| match error.is_instance_of::<PyBufferError>(py) {
+        true => PyTypeError::new_err(error.value(py).to_string()),
+        false => error,
+    })
+}
+
+/// [`dtype`], for an export of elements.
 fn theirs<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
     if let Ok(text) = typestr::print(dtype) {

@@ -20,8 +20,8 @@ use crate::dtype::read_dtype;
 use crate::entry::attached;
 use crate::errors::{Raise, refused};
 use crate::object::{downcast, wrap};
-use crate::protocols;
 use crate::shape::{extents, order};
+use crate::{nested, protocols};
 
 /// A new array in memory that other processes can map.
 ///
@@ -31,10 +31,10 @@ use crate::shape::{extents, order};
 ///
 /// Parameters
 /// ----------
-/// obj : int, tuple or list of int, or object
-///     A shape, for an array of zeros; or an object that shares its memory, whose elements are
-///     copied.
-/// dtype : str, optional
+/// obj : int, tuple of int, or object
+///     A shape, for an array of zeros; or what :func:`array` takes, such as an array or nested
+///     lists, whose elements are copied.
+/// dtype : str or dtype, optional
 ///     The dtype of the elements, to which a copy is converted.
 /// order : {'C', 'F'}
 ///     Row-major or column-major.
@@ -67,7 +67,7 @@ pub(crate) fn shared<'py>(
     let (dtype, order) = (dtype.map(read_dtype).transpose()?, self::order(order)?);
     let array = if is_shape(obj) {
         if sealed {
-            let text = "zeros that nobody can ever write were asked for: shared(array, sealed=True) seals a copy of an array";
+            let text = "sealed zeros could never be written; seal a copy of an array with shared(array, sealed=True)";
             return Err(PyValueError::new_err(text));
         }
         let shape = extents(obj).map_err(|error| not_a_shape(obj, error))?;
@@ -75,6 +75,7 @@ pub(crate) fn shared<'py>(
     } else {
         let source = match downcast(obj) {
             Some(own) => own.array.clone(),
+            None if obj.is_instance_of::<PyList>() => nested::read(obj, dtype.as_ref())?,
             None => protocols::lend_unmasked(obj)?,
         };
         match dtype.filter(|dtype| dtype != source.dtype()) {
@@ -91,9 +92,7 @@ pub(crate) fn shared<'py>(
 }
 
 fn is_shape(object: &Bound<'_, PyAny>) -> bool {
-    object.is_instance_of::<PyInt>()
-        || object.is_instance_of::<PyTuple>()
-        || object.is_instance_of::<PyList>()
+    object.is_instance_of::<PyInt>() || object.is_instance_of::<PyTuple>()
 }
 
 fn not_a_shape(object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {

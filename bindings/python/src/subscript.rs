@@ -92,7 +92,31 @@ pub(crate) unsafe extern "C" fn item(object: *mut ffi::PyObject, index: isize) -
     })
 }
 
-/// `mp_length`.
+/// `tp_iter`: an iterator over the items of axis 0, which makes an array an iterable for `pandas`
+/// and `isinstance`.
+///
+/// # Safety
+///
+/// 1. The interpreter calls this slot, with the GIL held until it returns.
+/// 2. `object` is an object of the type.
+pub(crate) unsafe extern "C" fn iterate(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: clause 1 of `# Safety`: the interpreter called this slot with the GIL held, and
+    // `called` ends with it.
+    let called = unsafe { Called::new() };
+    // SAFETY: clause 2 of `# Safety`: `object` is of the type; the interpreter keeps it alive until
+    // the slot returns.
+    let rank = unsafe { this(object) }.array.rank();
+    called.enter(|_| match rank {
+        0 => Err(PyTypeError::new_err(
+            "an array without axes has no items to iterate over: x.item() is its element",
+        )),
+        // SAFETY: clause 2 of `# Safety`: `object` is a live object, of a type with `sq_item`; the
+        // result is a new reference, or null with an exception.
+        _ => Ok(unsafe { ffi::PySeqIter_New(object) }),
+    })
+}
+
+/// `mp_length` and `sq_length`.
 ///
 /// # Safety
 ///

@@ -2,7 +2,7 @@
 
 use crossdock::DArray;
 
-use crate::dtype::dtype_text;
+use crate::dtype_object::dtype_text;
 
 /// The longest line, as in NumPy's texts, and the number of elements above which the middle is left
 /// out.
@@ -24,7 +24,7 @@ pub(crate) fn repr(array: &DArray) -> String {
     };
     // The shape, where the elements do not show it.
     if array.is_empty() && array.shape() != [0] || array.len() > THRESHOLD {
-        tail = format!("shape={}, {tail}", shape(array));
+        tail = format!("shape={}, {tail}", shape(array.shape()));
     }
     let last = text.rsplit('\n').next().unwrap_or_default().chars().count();
     if last + 1 + tail.chars().count() > LINE {
@@ -45,11 +45,12 @@ pub(crate) fn str(array: &DArray) -> String {
 fn elsewhere(array: &DArray) -> String {
     let dtype = dtype_text(array.dtype());
     let dtype = if array.dtype().as_record().is_some() { dtype } else { format!("'{dtype}'") };
-    format!("Array(shape={}, dtype={dtype}, device='{}')", shape(array), array.place())
+    format!("Array(shape={}, dtype={dtype}, device='{}')", shape(array.shape()), array.place())
 }
 
-fn shape(array: &DArray) -> String {
-    let lengths: Vec<String> = array.shape().iter().map(usize::to_string).collect();
+/// A shape as Python writes a tuple.
+pub(crate) fn shape(shape: &[usize]) -> String {
+    let lengths: Vec<String> = shape.iter().map(usize::to_string).collect();
     let comma = if lengths.len() == 1 { "," } else { "" };
     format!("({}{comma})", lengths.join(", "))
 }

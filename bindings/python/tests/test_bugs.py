@@ -288,7 +288,7 @@ class Pointing(ctypes.Structure):
 def is_believed(theirs):
     """Whether the items are read by their format, which is then correct."""
     ours = crossdock.asarray(theirs)
-    believed = not ours.dtype.startswith("|V")
+    believed = not str(ours.dtype).startswith("|V")
     assert ours.itemsize == memoryview(theirs).itemsize and ours.tobytes() == bytes(theirs)
     assert believed or any("does not stand for" in note for note in offer(theirs, "PEP 3118").notes)
     return believed

@@ -37,7 +37,7 @@ def test_devices_are_named(there):
     with pytest.raises(AttributeError, match="handle"):
         there.ptr
     for unknown in ["gpu", "cuda:x", ""]:
-        with pytest.raises(ValueError, match="no place|no number"):
+        with pytest.raises(ValueError, match="is not a place"):
             crossdock.zeros(1, device=unknown)
     with pytest.raises(BufferError, match="opencl:77"):
         crossdock.zeros(1, device="opencl:77")

@@ -11,9 +11,11 @@ import crossdock
 
 ledger = crossdock.ledger()
 CLASSES = {
+    "Archive": crossdock.Archive,
     "Array": crossdock.Array,
     "ArrowColumn": crossdock.ArrowColumn,
     "Buffer": crossdock.Buffer,
+    "dtype": crossdock.dtype,
     "_Flags": type(crossdock.zeros(1).flags),
     "_Ledger": type(ledger),
 }

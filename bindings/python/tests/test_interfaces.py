@@ -135,7 +135,7 @@ def test_dictionaries_that_lie_are_refused():
     theirs = np.arange(3.0)
     for changes, kind, word in [
         ({"shape": (-3,)}, BufferError, "length -3"),
-        ({"shape": (1 << 62, 8), "strides": None}, BufferError, "is more than"),
+        ({"shape": (1 << 62, 8), "strides": None}, BufferError, "takes more than"),
         ({"strides": (8, 8)}, BufferError, "2 strides for 1 axes"),
         ({"typestr": "<f3"}, BufferError, "f3"),
         ({"typestr": "|O8"}, BufferError, "object"),

@@ -1,6 +1,5 @@
 """Records of NumPy, in both directions: the dtype object decides, not NumPy's buffer format."""
 
-import ast
 import os
 import pickle
 import random
@@ -70,7 +69,7 @@ def specimen(pick):
 
 
 def numpy_dtype(text):
-    return np.dtype(ast.literal_eval(text) if text[0] in "[({'" else text)
+    return np.dtype(text)
 
 
 def assert_same(theirs, ours, path=""):
@@ -148,8 +147,8 @@ def test_opaque_bytes_come_back_as_the_same_bytes(size):
 
 
 def test_a_wrong_dtype_is_named_with_the_ways_to_say_one():
-    for wrong in ([("a", "<i4")], 5, {"a": 1}, (1, 2)):
-        with pytest.raises(TypeError, match=r"is no dtype: give a name.*numpy.dtype"):
+    for wrong in (5, (1, 2), object()):
+        with pytest.raises(TypeError, match=r"is no dtype: give a name.*numpy.float32"):
             crossdock.zeros(2, wrong)
 
 

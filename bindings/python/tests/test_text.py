@@ -1,6 +1,5 @@
 """Arrays as text: NumPy's format with another name, and always with the dtype; and as HTML."""
 
-import ast
 import html.parser
 import random
 
@@ -59,7 +58,7 @@ def test_random_arrays_are_written_as_numpy_writes_them():
         if rng.random() < 0.3:
             theirs = theirs.T[..., ::-1] if theirs.ndim else theirs
         ours = crossdock.asarray(theirs)
-        said = ours.dtype if theirs.dtype.names else repr(ours.dtype)
+        said = str(ours.dtype) if theirs.dtype.names else repr(str(ours.dtype))
         assert repr(ours) == as_numpy(theirs, said), (theirs.dtype, shape)
         if theirs.dtype.char != "S" or theirs.shape:
             # For a single `bytes`, NumPy names its own type as well.
@@ -81,14 +80,14 @@ def test_dates_and_durations_are_written_as_numpy_writes_them(unit):
         ours = crossdock.zeros((2, 2), theirs.dtype)
         for index in np.ndindex(2, 2):
             ours[index] = theirs[index]
-        assert repr(ours) == as_numpy(theirs, repr(ours.dtype)) and str(ours) == str(theirs)
+        assert repr(ours) == as_numpy(theirs, repr(str(ours.dtype))) and str(ours) == str(theirs)
 
 
 def test_dtypes_are_named_as_numpy_names_them():
     for name in ["?", "i1", "u8", ">i4", "f2", ">f8", "c8", ">c16", "S3", "U2", ">U2", "V5", "M8[s]", "m8[25us]", ">M8[ns]", "M8", "m8"]:
         assert crossdock.zeros(2, name).dtype == str(np.dtype(name))
     for record in RECORDS:
-        assert np.dtype(ast.literal_eval(crossdock.zeros(2, np.dtype(record)).dtype)) == np.dtype(record)
+        assert np.dtype(crossdock.zeros(2, np.dtype(record)).dtype) == np.dtype(record)
     # NumPy's name contains the number of bits on this machine; NumPy reads this library's name as
     # well.
     assert crossdock.zeros(2, "g").dtype == "longdouble"

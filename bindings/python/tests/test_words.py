@@ -26,7 +26,7 @@ def write(x):
 ERRORS = {
     "a tensor of swapped numbers": (
         lambda: np.from_dlpack(swapped()),
-        "DLPack has no elements in non-native byte order: >float64; on offer is ",
+        "DLPack has no non-native byte order: >float64; on offer is ",
         f"; {BYTE_ORDER}",
     ),
     "a column of swapped numbers": (
@@ -41,7 +41,7 @@ ERRORS = {
     ),
     "a column of memory that NumPy may write": (
         lambda: crossdock.to_arrow(crossdock.asarray(np.arange(3.0))),
-        "a read lease was refused: the memory has another owner that may write it at any time; on offer is ",
+        "a read lease was refused: another owner may write the memory at any time; on offer is ",
         f"; {VOUCH}",
     ),
     "a column without axes": (

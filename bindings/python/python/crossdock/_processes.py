@@ -34,7 +34,7 @@ def _attach(text, handle):
     except (OSError, EOFError) as error:
         raise ConnectionError(
             "the process that sent an array in shared memory does not hand its descriptor over: "
-            "it has ended, or somebody else has received the array"
+            "it has ended, or another process has received the array"
         ) from error
     try:
         return _map(descriptor, text)

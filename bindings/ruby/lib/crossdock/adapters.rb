@@ -241,7 +241,7 @@ module Crossdock
     #   memory = Fiddle::Pointer.malloc(800, Fiddle::RUBY_FREE)
     #   array = Crossdock.at_address(memory, dtype: :float64, shape: [100], writable: true, owner: memory)
     def at_address(address, dtype:, shape:, strides: nil, writable: false, constant: false, owner: nil, &block)
-      raise ArgumentError, "what nobody writes is not writable" if writable && constant
+      raise ArgumentError, "memory that is constant cannot be writable" if writable && constant
 
       Adapters.__send__(:adopt, address_of(address), dtype, Kernel.Array(shape), strides, [writable, constant], owner, block)
     end

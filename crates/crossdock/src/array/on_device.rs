@@ -55,9 +55,9 @@ impl DArray {
 
     /// New memory of the same manager.
     pub(super) fn fresh_beside(&self, nbytes: usize) -> Result<Buffer> {
-        let nobody =
+        let no_manager =
             || Error::unsupported(format!("no registered device allocates memory on {}", self.place()));
-        Buffer::on(&self.memory_manager()?.ok_or_else(nobody)?, nbytes)
+        Buffer::on(&self.memory_manager()?.ok_or_else(no_manager)?, nbytes)
     }
 
     /// Converts the elements into new memory of the same manager.

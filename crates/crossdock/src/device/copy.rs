@@ -30,9 +30,11 @@ impl CopyRoute {
                 return Ok(Self::By(manager.clone()));
             }
         }
-        let (Some(source), Some(destination)) = (source, destination) else { return Err(nobody(from, to)) };
+        let (Some(source), Some(destination)) = (source, destination) else {
+            return Err(no_manager(from, to));
+        };
         if from.is_host() || to.is_host() || !destination.can_copy(Place::CPU, to) {
-            return Err(nobody(from, to));
+            return Err(no_manager(from, to));
         }
         if source.can_copy(from, Place::CPU) {
             return Ok(Self::OverHost(source, destination));
@@ -40,7 +42,7 @@ impl CopyRoute {
         // The last resort: a mapping needs a lease that conflicts with Read leases.
         match source.map(src, &*registry::host())? {
             Some(mapped) => Ok(Self::Mapped(mapped, destination)),
-            None => Err(nobody(from, to)),
+            None => Err(no_manager(from, to)),
         }
     }
 
@@ -63,7 +65,7 @@ impl CopyRoute {
 }
 
 #[cold]
-fn nobody(from: Place, to: Place) -> Error {
+fn no_manager(from: Place, to: Place) -> Error {
     Error::unsupported(format!(
         "no device copies from {from} to {to}, neither directly nor through host memory"
     ))

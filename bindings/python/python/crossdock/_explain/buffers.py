@@ -43,7 +43,7 @@ def ask(thing: object) -> Offer | None:
 def is_believed(thing: object) -> bool:
     """Whether the fields of a format add up to the item. True also if the import fails."""
     try:
-        return not asarray(thing).dtype.startswith("|V")
+        return not str(asarray(thing).dtype).startswith("|V")
     except Exception:
         return True
 

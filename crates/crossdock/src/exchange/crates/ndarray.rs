@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(kept.as_ptr(), address);
         drop(kept);
         theirs[[0, 0, 0]] = -1;
-        assert_eq!(theirs.as_ptr(), address, "written in place, so nobody else has it any more");
+        assert_eq!(theirs.as_ptr(), address, "written in place, so the handle is the only one");
     }
 
     #[test]

@@ -196,9 +196,9 @@ impl DeviceEndpoints<'_> {
 
 /// The manager of a buffer's memory.
 fn manager(buffer: &Buffer) -> Result<Arc<dyn MemoryManager>> {
-    let nobody =
+    let no_manager =
         || Error::unsupported(format!("no registered device allocates memory on {}", buffer.place()));
-    buffer.memory_manager()?.ok_or_else(nobody)
+    buffer.memory_manager()?.ok_or_else(no_manager)
 }
 
 /// A word on the device, for the index of the first number that a launch refuses.

@@ -89,7 +89,7 @@ impl<W: AtomicWord> RecordState<W> {
     #[inline]
     pub(super) fn publish(&self) -> u64 {
         let word = self.0.load(Ordering::Relaxed);
-        debug_assert_eq!(word & PHASE, FREE, "published by whoever took it from the list");
+        debug_assert_eq!(word & PHASE, FREE, "published by the thread that took it from the list");
         self.0.store(word | LIVE, Ordering::Release);
         word / GENERATION
     }
@@ -108,7 +108,7 @@ impl<W: AtomicWord> RecordState<W> {
     /// From busy back to live, by the call that claimed it.
     pub(super) fn keep(&self) {
         let word = self.0.load(Ordering::Relaxed);
-        debug_assert_eq!(word & PHASE, BUSY, "kept by whoever claimed it");
+        debug_assert_eq!(word & PHASE, BUSY, "kept by the thread that claimed it");
         self.0.store((word ^ BUSY) | LIVE, Ordering::Release);
     }
 
@@ -117,7 +117,7 @@ impl<W: AtomicWord> RecordState<W> {
     #[inline]
     pub(super) fn retire(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
-        debug_assert_eq!(word & PHASE, BUSY, "retired by whoever claimed it");
+        debug_assert_eq!(word & PHASE, BUSY, "retired by the thread that claimed it");
         let next = word / GENERATION + 1;
         self.0.store(next * GENERATION, Ordering::Release);
         next < GENERATIONS

@@ -1,0 +1,448 @@
+//! Files: `open`, `save`, and the arrays of an archive by name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossdock::DArray;
+use crossdock::exchange::files::{self, Contents, Format, OpenOptions, SaveOptions};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
+
+use crate::detach::detached;
+use crate::dtype::read_dtype;
+use crate::dtype_object::{DTypeObject, dtype_text};
+use crate::entry::attached;
+use crate::errors::Raise;
+use crate::object::{downcast, wrap};
+use crate::shape::{elements, extents, order};
+use crate::{nested, protocols};
+
+/// The array of a file, or the arrays of an archive by name.
+///
+/// The file is mapped if it stores plain elements, and decoded otherwise. The first bytes decide the
+/// format, never the name.
+///
+/// Parameters
+/// ----------
+/// path : str, os.PathLike or file
+///     A ``.npy``, ``.npz``, ``.safetensors``, PNG or JPEG file; with ``dtype``, any file.
+/// name : str, optional
+///     The name of one array of an archive (``.npz``, ``.safetensors``), which is then returned.
+/// mode : {'r', 'r+', 'c'}
+///     ``'r'`` maps read-only. ``'r+'`` maps for writing: writes change the file. ``'c'`` reads the
+///     file into new memory, a counted copy: writes stay in this process.
+/// dtype : str or dtype, optional
+///     The file is raw: elements of this dtype and nothing else.
+/// shape : int or tuple of int, optional
+///     The lengths of the axes of a raw file. By default one axis, to the end of the file.
+/// offset : int, default 0
+///     The byte of a raw file at which the elements begin.
+/// order : {'C', 'F'}
+///     The order of a raw file: row-major or column-major.
+///
+/// Returns
+/// -------
+/// Array or Archive
+///
+/// Raises
+/// ------
+/// OSError
+///     If the system does not open, read or map the file.
+/// TypeError
+///     If the format is unknown or does not support the mode.
+/// ValueError
+///     If the file is damaged.
+///
+/// Examples
+/// --------
+/// >>> import crossdock, os, tempfile
+/// >>> with tempfile.TemporaryDirectory() as folder:
+/// ...     path = os.path.join(folder, 'two.npz')
+/// ...     crossdock.save(path, {'a': crossdock.arange(3), 'b': crossdock.ones(2)})
+/// ...     archive = crossdock.open(path)
+/// ...     archive['a'].tolist(), list(archive)
+/// ([0, 1, 2], ['a', 'b'])
+#[pyfunction]
+#[pyo3(
+    signature = (path, /, *, name=None, mode="r", dtype=None, shape=None, offset=0, order="C"),
+    text_signature = "(path, /, *, name=None, mode='r', dtype=None, shape=None, offset=0, order='C')"
+)]
+#[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
+pub(crate) fn open<'py>(
+    py: Python<'py>,
+    path: &Bound<'py, PyAny>,
+    name: Option<&str>,
+    mode: &str,
+    dtype: Option<&Bound<'py, PyAny>>,
+    shape: Option<&Bound<'py, PyAny>>,
+    offset: usize,
+    order: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _attached = attached(py);
+    let path = path_of(path)?;
+    let options = match mode {
+        "r" => OpenOptions::new(),
+        "r+" => OpenOptions::new().writable(true),
+        "c" => OpenOptions::new().mapped(false),
+        _ => return Err(PyValueError::new_err(format!("mode {mode:?} is none of 'r', 'r+' and 'c'"))),
+    };
+    if let Some(dtype) = dtype {
+        let dtype = read_dtype(dtype)?;
+        let shape = match shape {
+            Some(shape) => extents(shape)?,
+            None => {
+                let nbytes = usize::try_from(std::fs::metadata(&path)?.len()).unwrap_or(usize::MAX);
+                vec![elements(nbytes.saturating_sub(offset), &dtype)?]
+            }
+        };
+        let description =
+            files::raw::Description::new(dtype, &shape).order(self::order(order)?).offset(offset);
+        return wrap(py, options.raw(description).open(path).raise()?);
+    }
+    if shape.is_some() || offset != 0 || order != "C" {
+        return Err(PyTypeError::new_err(
+            "shape, offset and order describe a raw file, which needs a dtype, too",
+        ));
+    }
+    let contents = options.open_all(&path).raise()?;
+    match name {
+        Some(name) => wrap(py, contents.get(name).and_then(|entry| entry.open()).raise()?),
+        None if contents.format().has_names() => {
+            Ok(Bound::new(py, Archive { contents: Arc::new(contents), path })?.into_any())
+        }
+        None => wrap(py, contents.single().and_then(|entry| entry.open()).raise()?),
+    }
+}
+
+/// A path, or that of the descriptor of an open file.
+fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    let refused = match object.extract::<PathBuf>() {
+        Ok(path) => return Ok(path),
+        Err(refused) => refused,
+    };
+    match object.getattr_opt("fileno")? {
+        Some(method) => Ok(format!("/proc/self/fd/{}", method.call0()?.extract::<i32>()?).into()),
+        None => Err(refused),
+    }
+}
+
+/// Writes an array, or several by name, to a new file, which replaces an old one in one step.
+///
+/// Parameters
+/// ----------
+/// path : str or os.PathLike
+///     The new file. Its ending decides the format: ``.npy``, ``.npz``, ``.safetensors``, ``.png``,
+///     ``.jpg``; any other one stores the elements alone (raw).
+/// obj : object or dict
+///     An array, or an object that :func:`array` accepts; for an archive, a dictionary of names and
+///     arrays.
+/// compress : bool, default False
+///     Whether the arrays of an ``.npz`` file are compressed. Such arrays cannot be mapped.
+/// metadata : dict, optional
+///     Texts for a ``.safetensors`` file, by name.
+///
+/// Raises
+/// ------
+/// OSError
+///     If the file cannot be written. An old file is then unchanged.
+/// TypeError
+///     If the format cannot store the array.
+///
+/// Examples
+/// --------
+/// >>> import crossdock, os, tempfile
+/// >>> with tempfile.TemporaryDirectory() as folder:
+/// ...     path = os.path.join(folder, 'x.npy')
+/// ...     crossdock.save(path, [[1, 2], [3, 4]])
+/// ...     crossdock.open(path).tolist()
+/// [[1, 2], [3, 4]]
+#[pyfunction]
+#[pyo3(signature = (path, obj, /, *, compress=false, metadata=None))]
+pub(crate) fn save(
+    py: Python<'_>,
+    path: PathBuf,
+    obj: &Bound<'_, PyAny>,
+    compress: bool,
+    metadata: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let _attached = attached(py);
+    let mut options = SaveOptions::new().deflated(compress);
+    for (key, text) in metadata.into_iter().flat_map(|metadata| metadata.iter()) {
+        options = options.metadata(key.extract::<String>()?, text.extract::<String>()?);
+    }
+    let has_items = obj.is_instance_of::<PyDict>() || obj.is_instance_of::<Archive>();
+    let mut arrays = Vec::new();
+    if has_items {
+        for item in obj.call_method0("items")?.try_iter()? {
+            let (name, part): (String, Bound<'_, PyAny>) = item?.extract()?;
+            arrays.push((name, array_of(&part)?));
+        }
+        if Format::named(&path).is_some_and(|format| !format.has_names()) {
+            let text = format!(
+                "{} holds one array without a name; .npz and .safetensors hold several",
+                path.display()
+            );
+            return Err(PyTypeError::new_err(text));
+        }
+    } else {
+        arrays.push((String::new(), array_of(obj)?));
+    }
+    let Some((_, first)) = arrays.first().cloned() else { return options.save_all(&path, &arrays).raise() };
+    // Long writes let other threads run.
+    match has_items {
+        true => detached(py, &first, |_| options.save_all(&path, &arrays)).raise(),
+        false => detached(py, &first, |array| options.save(&path, array)).raise(),
+    }
+}
+
+fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+    match downcast(object) {
+        Some(own) => Ok(own.array.clone()),
+        None => match protocols::lend_unmasked(object) {
+            Ok(array) => Ok(array),
+            Err(_) => nested::read(object, None),
+        },
+    }
+}
+
+/// The arrays of a file by name, as :func:`open` returns them for ``.npz`` and ``.safetensors``.
+///
+/// A mapping: an array is opened when its name is looked up, in place if the file holds its
+/// elements as they are in memory. Arrays keep the file mapped; there is nothing to close.
+///
+/// Examples
+/// --------
+/// >>> import crossdock, os, tempfile
+/// >>> folder = tempfile.TemporaryDirectory()
+/// >>> path = os.path.join(folder.name, 'model.safetensors')
+/// >>> crossdock.save(path, {'layer.0.weight': crossdock.ones((2, 3)), 'layer.1.weight': [1.0]})
+/// >>> model = crossdock.open(path)
+/// >>> model
+/// Archive of 2 arrays (safetensors)
+///   layer.0.weight  float64  (2, 3)
+///   layer.1.weight  float64  (1,)
+/// >>> model.keys('layer.0.')
+/// ['layer.0.weight']
+#[pyclass(frozen, mapping, module = "crossdock")]
+pub(crate) struct Archive {
+    contents: Arc<Contents>,
+    path: PathBuf,
+}
+
+/// The most arrays that `repr` lists.
+const LISTED: usize = 20;
+
+impl Archive {
+    fn open_named<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+        wrap(py, entry.open().raise()?)
+    }
+}
+
+#[pymethods]
+impl Archive {
+    /// The path that was opened.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// The format: ``'npz'`` or ``'safetensors'``.
+    #[getter]
+    fn format(&self) -> String {
+        self.contents.format().ending().trim_start_matches('.').to_owned()
+    }
+
+    /// The texts of a ``.safetensors`` file, by name.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metadata = PyDict::new(py);
+        for (key, text) in self.contents.metadata() {
+            metadata.set_item(key, text)?;
+        }
+        Ok(metadata)
+    }
+
+    /// The arrays that cannot be opened: names, each with the reason.
+    #[getter]
+    fn refused<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let refused = PyDict::new(py);
+        for (name, error) in self.contents.refused() {
+            refused.set_item(name, error.to_string())?;
+        }
+        Ok(refused)
+    }
+
+    /// The names, in the order of the file.
+    ///
+    /// Parameters
+    /// ----------
+    /// prefix : str, default ''
+    ///     Only names that begin with this text.
+    ///
+    /// Returns
+    /// -------
+    /// list of str
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock, os, tempfile
+    /// >>> folder = tempfile.TemporaryDirectory()
+    /// >>> path = os.path.join(folder.name, 'x.npz')
+    /// >>> crossdock.save(path, {'a.x': [1], 'b.x': [2]})
+    /// >>> crossdock.open(path).keys('b')
+    /// ['b.x']
+    #[pyo3(signature = (prefix="", /), text_signature = "($self, prefix='', /)")]
+    fn keys(&self, prefix: &str) -> Vec<String> {
+        self.contents.names().filter(|name| name.starts_with(prefix)).map(str::to_owned).collect()
+    }
+
+    /// The arrays, in the order of the file. All of them are opened.
+    ///
+    /// Returns
+    /// -------
+    /// list of Array
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock, os, tempfile
+    /// >>> folder = tempfile.TemporaryDirectory()
+    /// >>> path = os.path.join(folder.name, 'x.npz')
+    /// >>> crossdock.save(path, {'a': [1], 'b': [2]})
+    /// >>> [array.tolist() for array in crossdock.open(path).values()]
+    /// [[1], [2]]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let _attached = attached(py);
+        self.contents.entries().iter().map(|entry| wrap(py, entry.open().raise()?)).collect()
+    }
+
+    /// The names with their arrays, in the order of the file. All of them are opened.
+    ///
+    /// Returns
+    /// -------
+    /// list of tuple
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock, os, tempfile
+    /// >>> folder = tempfile.TemporaryDirectory()
+    /// >>> path = os.path.join(folder.name, 'x.npz')
+    /// >>> crossdock.save(path, {'a': [1], 'b': [2]})
+    /// >>> {name: array.shape for name, array in crossdock.open(path).items()}
+    /// {'a': (1,), 'b': (1,)}
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let _attached = attached(py);
+        let item = |entry: &files::Entry| Ok((entry.name().to_owned(), wrap(py, entry.open().raise()?)?));
+        self.contents.entries().iter().map(item).collect()
+    }
+
+    /// The array of a name, or ``default`` if the file has none.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The name of the array.
+    /// default : object, optional
+    ///     The result for a name that is not in the file.
+    ///
+    /// Returns
+    /// -------
+    /// Array or object
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock, os, tempfile
+    /// >>> folder = tempfile.TemporaryDirectory()
+    /// >>> path = os.path.join(folder.name, 'x.npz')
+    /// >>> crossdock.save(path, {'a': [1]})
+    /// >>> crossdock.open(path).get('b') is None
+    /// True
+    #[pyo3(signature = (name, default=None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        match self.__contains__(name) {
+            true => self.open_named(py, name),
+            false => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    /// The dtype and the shape of an array, without opening it.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     The name of the array.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of dtype and tuple of int
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock, os, tempfile
+    /// >>> folder = tempfile.TemporaryDirectory()
+    /// >>> path = os.path.join(folder.name, 'x.npz')
+    /// >>> crossdock.save(path, {'a': crossdock.ones((2, 3))})
+    /// >>> crossdock.open(path).describe('a')
+    /// (dtype('float64'), (2, 3))
+    fn describe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(DTypeObject, Bound<'py, PyTuple>)> {
+        let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+        Ok((DTypeObject::new(entry.dtype().clone()), PyTuple::new(py, entry.shape())?))
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let _attached = attached(py);
+        self.open_named(py, name)
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.contents.names().any(|known| known == name)
+    }
+
+    fn __len__(&self) -> usize {
+        self.contents.entries().len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys("").into_pyobject(py)?.try_iter()
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    /// Nothing: the arrays keep what they need.
+    fn __exit__(&self, _kind: &Bound<'_, PyAny>, _error: &Bound<'_, PyAny>, _trace: &Bound<'_, PyAny>) {}
+
+    fn __repr__(&self) -> String {
+        let entries = self.contents.entries();
+        let arrays = if entries.len() == 1 { "array" } else { "arrays" };
+        let mut text = format!("Archive of {} {arrays} ({})", entries.len(), self.format());
+        let shown = &entries[..entries.len().min(LISTED)];
+        let width = shown.iter().map(|entry| entry.name().chars().count()).max().unwrap_or(0);
+        let dtypes: Vec<_> = shown.iter().map(|entry| dtype_text(entry.dtype())).collect();
+        let dtype_width = dtypes.iter().map(String::len).max().unwrap_or(0);
+        for (entry, dtype) in shown.iter().zip(dtypes) {
+            let shape = crate::text::shape(entry.shape());
+            text += &format!("\n  {:width$}  {dtype:dtype_width$}  {shape}", entry.name());
+        }
+        if entries.len() > LISTED {
+            text += &format!("\n  … and {} more", entries.len() - LISTED);
+        }
+        text
+    }
+}
+
+/// Makes `isinstance(archive, collections.abc.Mapping)` true.
+pub(crate) fn register_mapping(py: Python<'_>) -> PyResult<()> {
+    let of: Bound<'_, PyType> = py.get_type::<Archive>();
+    // Loaded when the interpreter starts; `collections.abc` is not.
+    py.import("_collections_abc")?.getattr("Mapping")?.call_method1("register", (of,))?;
+    Ok(())
+}

@@ -1,0 +1,157 @@
+"""Files: what `open` and `save` do beside NumPy and safetensors, archives by name, modes, and raw files."""
+
+import collections
+import io
+import pathlib
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import crossdock
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(7)
+    return {
+        "layers.0.w": rng.random((3, 4), dtype=np.float32),
+        "layers.0.b": np.arange(4, dtype=np.int16),
+        "layers.1.w": np.zeros((0, 2)),
+        "head": np.array(5),
+    }
+
+
+@pytest.mark.parametrize("ending", ["npz", "safetensors"])
+def test_an_archive_is_a_mapping_of_names_to_arrays(tmp_path, arrays, ending):
+    path = tmp_path / f"model.{ending}"
+    if ending == "npz":
+        np.savez(path, **arrays)
+    else:
+        safetensors.numpy.save_file(arrays, path, metadata={"epoch": "3"})
+    before = crossdock.copied_bytes()
+    archive = crossdock.open(path)
+    assert isinstance(archive, collections.abc.Mapping) and len(archive) == 4
+    assert set(archive) == set(archive.keys()) == set(arrays) and "head" in archive and "nope" not in archive
+    assert sorted(archive.keys("layers.0.")) == ["layers.0.b", "layers.0.w"] and archive.keys("x") == []
+    for name, array in arrays.items():
+        own = archive[name]
+        assert own.dtype == array.dtype and own.shape == array.shape and own.tolist() == array.tolist()
+        assert archive.describe(name) == (array.dtype, array.shape) and own.backing == "file map" or own.size == 0
+    assert archive.format == ending and archive.path == path and archive.refused == {}
+    assert archive.metadata == ({} if ending == "npz" else {"epoch": "3"})
+    assert archive.get("head").item() == 5 and archive.get("nope") is None and archive.get("nope", 3) == 3
+    assert crossdock.open(path, name="head").item() == 5
+    for wrong in [lambda: archive["nope"], lambda: archive.describe("nope")]:
+        with pytest.raises(KeyError, match="nope"):
+            wrong()
+    with pytest.raises(IndexError, match="nope"):
+        crossdock.open(path, name="nope")
+    assert repr(archive).startswith(f"Archive of 4 arrays ({ending})") and "float32  (3, 4)" in repr(archive)
+    counted = sum(array.nbytes for array in arrays.values())  # by tolist() above
+    assert crossdock.copied_bytes() - before <= counted
+    array = archive["layers.0.w"]
+    del archive
+    with crossdock.open(path) as again:
+        assert np.array_equal(again["layers.0.w"], array)
+    np.savez(tmp_path / "copy.npz", **crossdock.open(path))
+    assert set(np.load(tmp_path / "copy.npz")) == set(arrays)
+
+
+def test_a_long_archive_is_listed_in_part(tmp_path):
+    crossdock.save(tmp_path / "long.npz", {f"a{index}": [index] for index in range(300)})
+    archive = crossdock.open(tmp_path / "long.npz")
+    assert len(archive) == 300 and repr(archive).count("\n") == 21 and "… and 280 more" in repr(archive)
+
+
+@pytest.mark.parametrize("ending", ["npz", "safetensors"])
+def test_save_writes_what_the_peers_read(tmp_path, arrays, ending):
+    path = tmp_path / f"new.{ending}"
+    crossdock.save(path, arrays)
+    found = np.load(path) if ending == "npz" else safetensors.numpy.load_file(path)
+    assert {name: (found[name].dtype, found[name].tolist()) for name in arrays} == {
+        name: (array.dtype, array.tolist()) for name, array in arrays.items()
+    }
+    crossdock.save(path, crossdock.open(path))  # over the file that it maps
+    assert crossdock.open(path)["head"].item() == 5
+    if ending == "npz":
+        crossdock.save(path, {"z": np.zeros(1000)}, compress=True)
+        assert path.stat().st_size < 1000 and np.load(path)["z"].shape == (1000,)
+        assert crossdock.open(path)["z"].backing == "heap"
+    else:
+        crossdock.save(path, {"z": [1.0]}, metadata={"by": "me"})
+        assert crossdock.open(path).metadata == {"by": "me"}
+
+
+def test_one_array_is_saved(tmp_path):
+    path = tmp_path / "x.npy"
+    for given in [np.arange(6).reshape(2, 3)[:, ::-1], crossdock.ones((2, 3), "bfloat16").astype("f4"), [[1, 2], [3, 4]], range(3)]:
+        crossdock.save(path, given)
+        assert np.load(path).tolist() == np.asarray(given).tolist()
+    crossdock.save(str(path), np.arange(6).reshape(3, 2).T)
+    assert np.load(path).flags.f_contiguous
+    with pytest.raises(TypeError, match="one array without a name"):
+        crossdock.save(path, {"a": [1]})
+    with pytest.raises((TypeError, ValueError)):
+        crossdock.save(path, {"a", "b"})
+    with pytest.raises(OSError):
+        crossdock.save(tmp_path / "missing" / "x.npy", [1])
+    assert np.load(path).shape == (2, 3)
+
+
+def test_modes(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(3))
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(crossdock.open(path))[0] = 1
+    private = crossdock.open(path, mode="c")
+    private[0] = 1
+    assert private.backing == "heap" and np.load(path).tolist() == [0, 0, 0]
+    shared = crossdock.open(path, mode="r+")
+    shared[0] = 2
+    assert np.load(path).tolist() == [2, 0, 0] and shared.backing == "file map"
+    with pytest.raises(ValueError, match="'r', 'r\\+' and 'c'"):
+        crossdock.open(path, mode="w")
+    np.savez_compressed(tmp_path / "x.npz", a=np.zeros(3))
+    with pytest.raises(TypeError, match="npz"):
+        crossdock.open(tmp_path / "x.npz", mode="r+")
+
+
+def test_raw_files(tmp_path):
+    path = tmp_path / "x.raw"
+    numbers = np.arange(12, dtype=">i2")
+    path.write_bytes(b"head" + numbers.tobytes())
+    assert crossdock.open(path, dtype=">i2", offset=4).tolist() == numbers.tolist()
+    assert crossdock.open(path, dtype=">i2", offset=4, shape=(3, 4)).tolist() == numbers.reshape(3, 4).tolist()
+    assert crossdock.open(path, dtype=">i2", offset=4, shape=(3, 4), order="F").tolist() == numbers.reshape((3, 4), order="F").tolist()
+    records = crossdock.open(path, dtype=[("a", "i1"), ("b", "i1")], offset=4)
+    assert records["b"].tolist() == list(range(12))
+    writable = crossdock.open(path, dtype="u1", mode="r+")
+    writable[0] = 65
+    assert path.read_bytes()[:4] == b"Aead"
+    with pytest.raises((IndexError, ValueError)):
+        crossdock.open(path, dtype=">i2", shape=(100,))
+    with pytest.raises(ValueError, match="whole number"):
+        crossdock.open(path, dtype=">i4", offset=3)
+    with pytest.raises(TypeError, match="dtype"):
+        crossdock.open(path, shape=(3,))
+
+
+def test_paths_and_files(tmp_path, monkeypatch):
+    folder = tmp_path / "a b ü"
+    folder.mkdir()
+    path = folder / "x.npy"
+    np.save(path, np.arange(3))
+    monkeypatch.chdir(folder)
+    for given in [path, str(path), "x.npy", pathlib.Path("x.npy")]:
+        assert crossdock.open(given).tolist() == [0, 1, 2]
+    with path.open("rb") as file:
+        assert crossdock.open(file).tolist() == [0, 1, 2]
+    for wrong in [io.BytesIO(b""), 3, None]:
+        with pytest.raises((TypeError, OSError)):
+            crossdock.open(wrong)
+    with pytest.raises(FileNotFoundError, match="nothing.npy"):
+        crossdock.open("nothing.npy")
+    (folder / "text.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(TypeError):
+        crossdock.open(folder / "text.csv")
