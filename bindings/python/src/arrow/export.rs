@@ -161,8 +161,15 @@ impl ArrowColumn {
         if whole {
             options = options.whole();
         }
-        // Fails now rather than at the first import, where the caller sees the reason.
-        arrow::export_device(array, &options).map_err(|refusal| refused(array, &refusal))?;
+        // Fails now rather than at the first import, where the caller sees the reason. The trial
+        // makes no copy: each import makes its own.
+        let trial = arrow::export_device(array, &options.clone().copy(CopyPolicy::Never));
+        match trial {
+            Err(refusal) if policy == CopyPolicy::Never || refusal.would_copy().is_none() => {
+                return Err(refused(array, &refusal));
+            }
+            _ => {}
+        }
         Ok(Self { array: array.clone(), options })
     }
 }
