@@ -189,7 +189,7 @@ unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
 
 fn no_arithmetic() -> PyErr {
     PyTypeError::new_err(
-        "a crossdock.Array hands memory over and does not compute: np.asarray(x) + 1, on the same memory",
+        "a crossdock.Array has no arithmetic; use np.asarray(x) + 1, on the same memory",
     )
 }
 

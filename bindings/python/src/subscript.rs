@@ -20,8 +20,8 @@ use crate::{moment, nested, protocols};
 /// Up to this many indices and slices are on the stack.
 const FEW: usize = 8;
 
-const FANCY: &str = "arrays are indexed by integers, slices, ..., None and the names of fields, all of which give views; \
-    by truth values and lists of indices NumPy does it, and copies: np.asarray(x)[...]";
+const FANCY: &str = "arrays are indexed by integers, slices, ..., None and the names of fields, which select \
+    views; for boolean masks and lists of indices, which copy, use np.asarray(x)[...]";
 
 /// `mp_subscript`.
 ///

@@ -203,7 +203,7 @@ class TestFiles < Test::Unit::TestCase
       path = folder / "pipe.npy"
       File.mkfifo(path)
       Timeout.timeout(20) do
-        assert_match(/pipe\.npy: a pipe/, message_of(Crossdock::Error) { Crossdock.open(path) })
+        assert_match(/pipe\.npy: it is a pipe/, message_of(Crossdock::Error) { Crossdock.open(path) })
         assert_match(/a pipe/, message_of(Crossdock::Error) { Crossdock.open(path, writable: true) })
         assert_match(/a pipe/, message_of(Crossdock::Error) { Crossdock.open_all(path) })
       end

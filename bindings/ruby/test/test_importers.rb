@@ -25,9 +25,9 @@ class TestImporters < Test::Unit::TestCase
   end
 
   def test_memory_ends_where_the_address_space_does
-    assert_match(/exceed the address space/, message_of(ArgumentError) { at(2**64 - 8, shape: [2]) })
-    assert_match(/exceed the address space/, message_of(ArgumentError) { at(2**64 - 8, shape: [1]) })
-    assert_match(/exceed the address space/, message_of(ArgumentError) { at(16, shape: [4], strides: [-8]) })
+    assert_match(/leave the address space/, message_of(ArgumentError) { at(2**64 - 8, shape: [2]) })
+    assert_match(/leave the address space/, message_of(ArgumentError) { at(2**64 - 8, shape: [1]) })
+    assert_match(/leave the address space/, message_of(ArgumentError) { at(16, shape: [4], strides: [-8]) })
     assert_match(/null pointer/, message_of(Crossdock::Error) { at(16, shape: [3], strides: [-8]) })
     assert_equal 16, at(16, shape: [2], strides: [-8]).address
     assert_match(/-1|negative/, message_of(ArgumentError, RangeError) { at(16, shape: [-1]) })
@@ -42,7 +42,7 @@ class TestImporters < Test::Unit::TestCase
     assert_equal [true, false], [at(memory, shape: 1), at(memory, shape: 1, writable: true)].map(&:readonly?)
     assert_raise(FrozenError) { at(memory, shape: 1).fill(1) }
     assert_equal 1.5, at(memory, shape: 1, writable: true).fill(1.5)[0]
-    assert_match(/not writable/, message_of(ArgumentError) { at(memory, shape: 1, writable: true, constant: true) })
+    assert_match(/cannot be writable/, message_of(ArgumentError) { at(memory, shape: 1, writable: true, constant: true) })
   end
 
   # ----- strings
@@ -136,7 +136,7 @@ class TestImporters < Test::Unit::TestCase
     assert_equal [1, 2], Crossdock.from_arrow(column).to_a
     [[0, 0], [column.schema, 0], [0, column.array]].each { |pair| assert_match(/address 0/, message_of(ArgumentError) { Crossdock.from_arrow(*pair) }) }
     assert_match(/two addresses/, message_of(TypeError) { Crossdock.from_arrow([column.schema]) })
-    assert_match(/already released or moved/, message_of(Crossdock::Error) { Crossdock::ArrowColumn.new(column.schema, column.array) })
+    assert_match(/released, or moved/, message_of(Crossdock::Error) { Crossdock::ArrowColumn.new(column.schema, column.array) })
     assert_match(/mask is a Crossdock::Array/, message_of(TypeError) { Crossdock::Array[1].freeze.to_arrow(mask: [true]) })
   end
 

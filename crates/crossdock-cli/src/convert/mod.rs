@@ -64,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
     /// With --dtype: convert values that do not fit. Fractions are truncated towards zero, dates
-    /// are rounded down, and a number out of range becomes the nearest limit.
+    /// are rounded down, a number out of range becomes the nearest limit, and NaN becomes 0.
     #[arg(long, requires = "dtype")]
     saturate: bool,
     /// The order to write: C (row-major) or F (column-major). By default, npy and npz keep the

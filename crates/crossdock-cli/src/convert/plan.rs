@@ -52,7 +52,7 @@ impl Plan {
         for opened in &plan.opened {
             let array = convert(opened, args, plan.order).map_err(|error| {
                 let may_fit = error.is_value() && args.dtype.is_some() && !args.saturate;
-                let more = if may_fit { "; use --saturate to store the nearest value that fits" } else { "" };
+                let more = if may_fit { "; use --saturate to truncate and clamp such values" } else { "" };
                 Failure::new(format_args!("{}: {}{more}", named(opened), error.in_words(words)))
             })?;
             plan.arrays.push((name(opened), array));

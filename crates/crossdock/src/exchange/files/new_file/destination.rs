@@ -86,7 +86,7 @@ fn new(path: &Path) -> Result<Destination> {
     }
     if std::fs::canonicalize(parent(&place)).is_ok_and(|parent| parent.starts_with("/proc")) {
         let text =
-            "the descriptor is not open, and no file can be created in /proc; write to another directory";
+            "no file can be created in /proc; write to another directory";
         return Err(refused(io::Error::from(ErrorKind::NotFound), text));
     }
     Ok(Destination::New(place))
