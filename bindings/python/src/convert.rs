@@ -92,6 +92,10 @@ pub(crate) fn to_value(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyRe
         return Ok(Value::Text(text.extract()?));
     }
     if let Ok(bytes) = object.cast::<PyBytes>() {
+        let kind = dtype.and_then(DType::as_scalar).map(|scalar| scalar.kind());
+        if matches!(kind, Some(ScalarKind::Void(_))) {
+            return Ok(Value::Void(bytes.as_bytes().to_vec()));
+        }
         return Ok(Value::Bytes(bytes.as_bytes().to_vec()));
     }
     masked::check(object)?;

@@ -104,7 +104,7 @@ pub(crate) fn arange<'py>(
     let numbers = [start, stop, step.unwrap_or(&one)].map(|number| to_value(number, None));
     let [start, stop, step] = numbers;
     let (start, stop, step) = (start?, stop?, step?);
-    let array = match [&start, &stop, &step].map(Value::as_i64) {
+    let array = match [&start, &stop, &step].map(whole) {
         [Some(start), Some(stop), Some(step)] => integers(start, stop, step)?,
         _ => match [&start, &stop, &step].map(Value::as_f64) {
             [Some(start), Some(stop), Some(step)] => floats(start, stop, step)?,
@@ -123,15 +123,31 @@ pub(crate) fn arange<'py>(
     wrap(py, array)
 }
 
-fn integers(start: i64, stop: i64, step: i64) -> PyResult<DArray> {
+fn whole(value: &Value) -> Option<i128> {
+    match *value {
+        Value::Int(number) => Some(number.into()),
+        Value::UInt(number) => Some(number.into()),
+        _ => None,
+    }
+}
+
+/// `int64` if every number fits, otherwise `uint64`.
+fn integers(start: i128, stop: i128, step: i128) -> PyResult<DArray> {
     if step == 0 {
         return Err(PyValueError::new_err("the step of arange() is 0"));
     }
-    let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
-    let len = ((stop - start) + (step - step.signum())) / step;
-    let len = usize::try_from(len.max(0)).unwrap_or(usize::MAX);
-    // Every number lies between `start` and `stop`.
-    numbers::<i64>(len, |index| (start + index as i128 * step) as i64)
+    let len = (((stop - start) + (step - step.signum())) / step).max(0);
+    let last = start + (len - 1).max(0) * step;
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    let (least, most) = (start.min(last), start.max(last));
+    // The casts keep every number, as `least` and `most` show.
+    if len == 0 || i64::try_from(least).is_ok() && i64::try_from(most).is_ok() {
+        return numbers::<i64>(len, |index| (start + index as i128 * step) as i64);
+    }
+    if u64::try_from(least).is_ok() && u64::try_from(most).is_ok() {
+        return numbers::<u64>(len, |index| (start + index as i128 * step) as u64);
+    }
+    Err(PyValueError::new_err(format!("no integer dtype holds both {least} and {most}")))
 }
 
 fn floats(start: f64, stop: f64, step: f64) -> PyResult<DArray> {

@@ -86,7 +86,8 @@ Examples
 (8, 16)
 "#;
 
-pub(crate) const ASTYPE: &CStr = cr#"astype($self, /, dtype)
+pub(crate) const ASTYPE: &CStr =
+    cr#"astype($self, /, dtype, order='C', *, copy=True, casting='unsafe', subok=True)
 --
 
 A copy with converted elements.
@@ -95,6 +96,14 @@ Parameters
 ----------
 dtype : str or dtype
     The dtype of the copy.
+order : {'C', 'F', 'K', 'A'}
+    Row-major, column-major, or as the array is.
+copy : bool, default True
+    False returns the array itself if it has the dtype already.
+casting : str
+    Accepted for NumPy's callers. Every conversion is checked.
+subok : bool
+    Accepted for NumPy's callers.
 
 Returns
 -------

@@ -1,7 +1,7 @@
 //! Dtypes in Python: read from texts, types, and the dtype objects of other libraries.
 
 use crossdock::bindings::dialect::pep3118;
-use crossdock::element::{DType, Field};
+use crossdock::element::{DType, Field, ScalarKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -39,6 +39,8 @@ const ALIASES: &[(&str, DType)] = &[
     ("complex", DType::C128),
     ("cdouble", DType::C128),
     ("csingle", DType::C64),
+    ("float128", DType::native(ScalarKind::LongDouble)),
+    ("complex256", DType::native(ScalarKind::ComplexLongDouble)),
 ];
 
 /// A dtype from its text, from a list or dictionary of fields, from a type (`float`,

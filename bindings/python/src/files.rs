@@ -90,6 +90,9 @@ pub(crate) fn open<'py>(
         _ => return Err(PyValueError::new_err(format!("mode {mode:?} is none of 'r', 'r+' and 'c'"))),
     };
     if let Some(dtype) = dtype {
+        if let Some(name) = name {
+            return Err(PyTypeError::new_err(format!("a raw file has no array {name:?}: leave dtype out")));
+        }
         let dtype = read_dtype(dtype)?;
         let shape = match shape {
             Some(shape) => extents(shape)?,
@@ -109,7 +112,10 @@ pub(crate) fn open<'py>(
     }
     let contents = options.open_all(&path).raise()?;
     match name {
-        Some(name) => wrap(py, contents.get(name).and_then(|entry| entry.open()).raise()?),
+        Some(name) => {
+            let entry = contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+            wrap(py, entry.open().raise()?)
+        }
         None if contents.format().has_names() => {
             Ok(Bound::new(py, Archive { contents: Arc::new(contents), path })?.into_any())
         }
@@ -119,14 +125,18 @@ pub(crate) fn open<'py>(
 
 /// A path, or that of the descriptor of an open file.
 fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    let refused = match object.extract::<PathBuf>() {
-        Ok(path) => return Ok(path),
-        Err(refused) => refused,
+    let Some(method) = object.getattr_opt("fileno")? else {
+        // Also for bytes.
+        return object.py().import("os")?.call_method1("fsdecode", (object,))?.extract();
     };
-    match object.getattr_opt("fileno")? {
-        Some(method) => Ok(format!("/proc/self/fd/{}", method.call0()?.extract::<i32>()?).into()),
-        None => Err(refused),
+    let at: u64 = object.call_method0("tell")?.extract()?;
+    if at != 0 {
+        let text = format!(
+            "the file is at byte {at}, and a file is mapped from its start: seek(0), or pass its path"
+        );
+        return Err(PyValueError::new_err(text));
     }
+    Ok(format!("/proc/self/fd/{}", method.call0()?.extract::<i32>()?).into())
 }
 
 /// Writes an array, or several by name, to a new file, which replaces an old one in one step.
@@ -135,7 +145,7 @@ fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
 /// ----------
 /// path : str or os.PathLike
 ///     The new file. Its ending decides the format: ``.npy``, ``.npz``, ``.safetensors``, ``.png``,
-///     ``.jpg``; any other one stores the elements alone (raw).
+///     ``.jpg``, or ``.raw`` for the elements alone.
 /// obj : object or dict
 ///     An array, or an object that :func:`array` accepts; for an archive, a dictionary of names and
 ///     arrays.
@@ -236,6 +246,10 @@ pub(crate) struct Archive {
 const LISTED: usize = 20;
 
 impl Archive {
+    fn has(&self, name: &str) -> bool {
+        self.contents.names().any(|known| known == name)
+    }
+
     fn open_named<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
         wrap(py, entry.open().raise()?)
@@ -368,7 +382,7 @@ impl Archive {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _attached = attached(py);
-        match self.__contains__(name) {
+        match self.has(name) {
             true => self.open_named(py, name),
             false => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
         }
@@ -403,8 +417,8 @@ impl Archive {
         self.open_named(py, name)
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.contents.names().any(|known| known == name)
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        name.extract::<String>().is_ok_and(|name| self.has(&name))
     }
 
     fn __len__(&self) -> usize {

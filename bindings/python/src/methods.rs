@@ -47,6 +47,7 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"ptr", address, c"The address of element 0 on its device; 0 if the array is empty. OpenCL memory has a handle and no address."),
     (c"backing", |py, this| any(py, this.array.backing().to_string()), c"The kind of memory: ``'heap'``, ``'static'``, ``'file map'``, ``'shared memory'``, ``'foreign'`` (another library's) or ``'device'``."),
     (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),
+    (c"ctypes", |py, this| numpy::view(py, &this.array)?.getattr("ctypes"), c"NumPy's attribute: address, shape and strides for ctypes. Imports NumPy."),
     (c"mT", axes::matrix_transpose, c"The last two axes exchanged, as a view."),
     (c"flags", |py, this| any(py, Flags::of(&this.array)), c"NumPy's flags of memory layout and write permission, as attributes and items."),
     (c"exports", |py, this| any(py, this.exports.count()), c"The number of buffers of this array that consumers hold."),
@@ -249,9 +250,24 @@ fn duplicate<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) ->
 
 fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     let dtype = arguments.take("dtype").ok_or_else(|| PyTypeError::new_err("astype() needs a dtype"))?;
+    // `K` and `A` keep the order where there is one.
+    let order = match arguments.take("order") {
+        Some(text) if text.extract::<String>().is_ok_and(|text| matches!(&*text, "K" | "A")) => {
+            this.array.order().unwrap_or(Order::RowMajor)
+        }
+        Some(text) => order(&text.extract::<String>()?)?,
+        None => Order::RowMajor,
+    };
+    let always = arguments.named("copy").map_or(Ok(true), |copy| copy.is_truthy())?;
+    // Every conversion is checked, whatever NumPy's `casting` would permit.
+    let _casting = arguments.named("casting");
+    let _subok = arguments.named("subok");
     arguments.finish()?;
     let dtype = read_dtype(&dtype)?;
-    let cast = |array: &DArray| array.cast(&dtype, Order::RowMajor, Casting::Checked);
+    if !always && dtype == *this.array.dtype() {
+        return wrap(py, this.array.clone());
+    }
+    let cast = |array: &DArray| array.cast(&dtype, order, Casting::Checked);
     wrap(py, detached(py, &this.array, cast).raise()?)
 }
 

@@ -6,13 +6,14 @@ use crossdock::view::Request;
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::convert::{is_value, to_python, to_value};
 use crate::copies::copied;
 use crate::detach::{both_detached, detached};
 use crate::errors::{Raise, refused};
-use crate::{moment, protocols};
+use crate::{masked, moment, protocols};
 
 /// The elements as Python values, in lists nested to the depth of the axes.
 pub(crate) fn write<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
@@ -72,7 +73,7 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
     if !is_list
         && !is_value(object)
         && !moment::is_scalar(object)?
-        && let Ok(array) = protocols::lend_unmasked(object)
+        && let Some(array) = lent_or_copied(object)?
     {
         return match dtype {
             Some(dtype) => {
@@ -101,6 +102,18 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
     DArray::from_fn(own, &found.shape, Order::RowMajor, next).raise()
 }
 
+/// The array of an object that shares its memory, or that copies it on request. `None` for other
+/// objects.
+fn lent_or_copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
+    match protocols::lend_unmasked(object) {
+        Ok(array) => Ok(Some(array)),
+        Err(_) => {
+            masked::check(object)?;
+            protocols::copied(object)
+        }
+    }
+}
+
 /// A list of arrays of one shape and one dtype, copied array by array, without a Python value for
 /// each element. `None` for everything else.
 fn stacked(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<DArray>> {
@@ -116,7 +129,8 @@ fn stacked(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<
             return Ok(None);
         }
         match protocols::lend_unmasked(&item) {
-            Ok(array) if array.rank() > 0 => parts.push(array),
+            // Scalars of numbers have values in Python; records have none that keeps the dtype.
+            Ok(array) if array.rank() > 0 || array.dtype().as_scalar().is_none() => parts.push(array),
             _ => return Ok(None),
         }
     }
@@ -135,16 +149,25 @@ fn stacked(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<
     Ok(Some(made))
 }
 
-/// Whether an object is a sequence of other objects: a list, a tuple, a range, a deque, an array.
-fn is_sequence(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// The items of a sequence: of a list, a tuple, a range, a deque and what else Python counts as
+/// one, or of an array with axes. `None` for everything else: what only has a length and items may
+/// mean something else by them, as a data frame does.
+fn items_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        return Ok(true);
+        return Ok(Some(object.clone()));
     }
-    if is_value(object) || object.hasattr("keys")? || moment::is_scalar(object)? {
-        return Ok(false);
+    if is_value(object) || moment::is_scalar(object)? {
+        return Ok(None);
     }
-    // Arrays without axes have a method `__len__`, which fails.
-    Ok(object.hasattr("__getitem__")? && object.len().is_ok())
+    static SEQUENCE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let sequence = SEQUENCE.import(object.py(), "_collections_abc", "Sequence")?;
+    if object.is_instance(sequence)? {
+        return Ok(Some(object.clone()));
+    }
+    match protocols::lend_unmasked(object) {
+        Ok(array) if array.rank() > 0 => write(object.py(), &array).map(Some),
+        _ => Ok(None),
+    }
 }
 
 struct Found<'a> {
@@ -167,15 +190,16 @@ impl Found<'_> {
         let is_record = self.dtype.is_some_and(|dtype| dtype.as_record().is_some());
         // A tuple, or a record of NumPy's, is one element of an array of records.
         let is_element = is_record && !object.is_instance_of::<PyList>();
-        if is_element || !is_sequence(object)? {
+        let items = if is_element { None } else { items_of(object)? };
+        let Some(items) = items else {
             if depth != self.shape.len() {
                 return Err(self.ragged("a value", depth));
             }
             *first = false;
             self.values.push(to_value(object, self.dtype)?);
             return Ok(());
-        }
-        let len = object.len()?;
+        };
+        let len = items.len()?;
         if *first && depth == self.shape.len() {
             if depth == MAX_RANK {
                 return Err(PyValueError::new_err(format!("lists more than {MAX_RANK} deep")));
@@ -188,10 +212,15 @@ impl Found<'_> {
         if len == 0 {
             *first = false;
         }
-        for item in object.try_iter()? {
+        let mut count = 0;
+        for item in items.try_iter()? {
             self.read(&item?, depth + 1, first)?;
+            count += 1;
         }
-        Ok(())
+        match count == len {
+            true => Ok(()),
+            false => Err(self.ragged(&format!("{count} items, and a length of {len},"), depth)),
+        }
     }
 }
 

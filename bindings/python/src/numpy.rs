@@ -59,7 +59,7 @@ pub(crate) fn array<'py>(
 }
 
 /// A zero-copy NumPy array.
-fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import("numpy")?;
     let dtype = array.dtype();
     let buffer = |array: DArray| {

@@ -8,9 +8,9 @@ use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyString};
+use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 
-use crate::convert::to_python;
+use crate::convert::{is_value, to_python};
 use crate::detach::both_detached;
 use crate::entry::{Called, Failed};
 use crate::errors::Raise;
@@ -80,6 +80,17 @@ fn equals(this: &Own, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
         Some(other) => equal(&other.array),
         None => match protocols::lend_unmasked(other) {
             Ok(other) => equal(&other),
+            // Lists and values compare as the array that they make.
+            Err(_)
+                if is_value(other)
+                    || other.is_instance_of::<PyList>()
+                    || other.is_instance_of::<PyTuple>() =>
+            {
+                match nested::read(other, None) {
+                    Ok(other) => equal(&other),
+                    Err(_) => Ok(Some(false)),
+                }
+            }
             Err(_) => Ok(None),
         },
     }
@@ -188,9 +199,7 @@ unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
 }
 
 fn no_arithmetic() -> PyErr {
-    PyTypeError::new_err(
-        "a crossdock.Array has no arithmetic; use np.asarray(x) + 1, on the same memory",
-    )
+    PyTypeError::new_err("a crossdock.Array has no arithmetic; use np.asarray(x) + 1, on the same memory")
 }
 
 fn refuse_arithmetic() -> *mut ffi::PyObject {

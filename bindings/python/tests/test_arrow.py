@@ -84,7 +84,11 @@ def test_what_does_not_lie_as_columns_do_is_refused_and_told_how_it_would():
     strided = crossdock.asarray(np.arange(6.0), frozen=True)[::2]
     with pytest.raises(BufferError, match=r"strides \[16\]"):
         strided.__arrow_c_array__()
-    copied = pa.array(crossdock.to_arrow(strided, copy=None))
+    before = crossdock.copied_bytes()
+    column = crossdock.to_arrow(strided, copy=None)
+    assert crossdock.copied_bytes() == before
+    copied = pa.array(column)
+    assert crossdock.copied_bytes() - before == strided.nbytes
     assert copied.to_pylist() == [0, 2, 4] and address(copied) != of(strided)
     with pytest.raises(BufferError, match=r"x\[None\]"):
         crossdock.array(1.0).__arrow_c_array__()

@@ -156,3 +156,76 @@ def test_an_address_takes_a_shape_and_strides():
 
 def test_the_package_has_a_version():
     assert crossdock.__version__.count(".") == 2
+
+
+def test_frames_and_odd_sequences_keep_their_elements():
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    columns = {"a": [1, 2, 3], "b": [4, 5, 6]}
+    assert crossdock.array(pd.DataFrame(columns)).tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert crossdock.array(pl.DataFrame(columns)).tolist() == [(1, 4), (2, 5), (3, 6)]
+    mixed = pl.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    expected = crossdock.asarray(mixed, copy=None).tolist()
+    assert crossdock.array(mixed).tolist() == expected == [(1, 0.5), (2, 1.5)]
+    for refused in [pa.array(["a"]), pd.Series(["a", "b"])]:
+        with pytest.raises((TypeError, ValueError, BufferError)) as error:
+            crossdock.array(refused)
+        assert "no value of an element" not in str(error.value)
+
+    class Short:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return [0, 1][index]
+
+    collections.abc.Sequence.register(Short)
+    for wrong in [Short(), np.nditer([1, 2])]:
+        with pytest.raises((TypeError, ValueError)):
+            crossdock.array(wrong)
+
+
+def test_lists_of_records_and_opaque_bytes_keep_their_dtype():
+    records = np.array([(1, 2.5), (3, 4.5)], "i4,f8")
+    own = crossdock.asarray(records)
+    for rows in [list(records), [own[0], own[1]]]:
+        assert crossdock.array(rows).dtype == records.dtype and crossdock.array(rows).tolist() == records.tolist()
+        assert crossdock.array(rows, records.dtype).tolist() == records.tolist()
+    assert crossdock.array([np.void(b"abcd")] * 2, "V4").tolist() == [b"abcd"] * 2
+    opaque = crossdock.zeros(2, "V3")
+    opaque[0] = b"abc"
+    opaque[1] = opaque[0]
+    assert opaque.tolist() == [b"abc"] * 2
+
+
+def test_numbers_beyond_int64_are_counted():
+    for arguments in [(2**63, 2**63 + 2), (2**63 - 2, 2**63), (2**64 - 2, 2**64 - 1), (-(2**63), -(2**63) + 1)]:
+        own, numpys = crossdock.arange(*arguments), np.arange(*arguments)
+        assert own.tolist() == [int(number) for number in range(*arguments)], arguments
+        assert own.size == numpys.size
+    with pytest.raises(ValueError, match="no integer dtype"):
+        crossdock.arange(-1, 2**64 - 1, 2**63 + 1)
+
+
+def test_lists_and_values_compare_as_arrays():
+    x = crossdock.array([3, 1, 2])
+    assert x == [3, 1, 2] and x == (3, 1, 2) and x != [3, 1] and x != [[3, 1, 2]] and x != "text"
+    assert crossdock.array(5) == 5 and crossdock.array(5) != 6 and crossdock.array(["a"]) == ["a"]
+
+
+def test_astype_takes_numpys_arguments():
+    x = crossdock.array([[1, 2], [3, 4]])
+    assert np.shares_memory(np.asarray(x.astype("i8", copy=False)), np.asarray(x))
+    assert not np.shares_memory(np.asarray(x.astype("i8")), np.asarray(x))
+    assert x.astype("f4", order="F", casting="unsafe").flags.f_contiguous and x.T.astype("f4", order="K").flags.f_contiguous
+
+
+def test_peers_that_use_the_attributes_of_arrays_take_them(tmp_path):
+    import safetensors.numpy
+
+    x = crossdock.array([[1.5, 2.5]])
+    safetensors.numpy.save_file({"a": x}, tmp_path / "x.safetensors")
+    assert crossdock.open(tmp_path / "x.safetensors")["a"] == x
+    assert x.ctypes.data == x.ptr

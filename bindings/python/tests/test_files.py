@@ -45,7 +45,7 @@ def test_an_archive_is_a_mapping_of_names_to_arrays(tmp_path, arrays, ending):
     for wrong in [lambda: archive["nope"], lambda: archive.describe("nope")]:
         with pytest.raises(KeyError, match="nope"):
             wrong()
-    with pytest.raises(IndexError, match="nope"):
+    with pytest.raises(KeyError, match="nope"):
         crossdock.open(path, name="nope")
     assert repr(archive).startswith(f"Archive of 4 arrays ({ending})") and "float32  (3, 4)" in repr(archive)
     counted = sum(array.nbytes for array in arrays.values())  # by tolist() above
@@ -147,6 +147,11 @@ def test_paths_and_files(tmp_path, monkeypatch):
         assert crossdock.open(given).tolist() == [0, 1, 2]
     with path.open("rb") as file:
         assert crossdock.open(file).tolist() == [0, 1, 2]
+    assert crossdock.open(bytes(path)).tolist() == [0, 1, 2]
+    with path.open("rb") as file:
+        file.read(1)
+        with pytest.raises(ValueError, match="at byte 1"):
+            crossdock.open(file)
     for wrong in [io.BytesIO(b""), 3, None]:
         with pytest.raises((TypeError, OSError)):
             crossdock.open(wrong)
