@@ -85,8 +85,7 @@ fn new(path: &Path) -> Result<Destination> {
         return Err(refused(io::Error::from(ErrorKind::NotFound), text));
     }
     if std::fs::canonicalize(parent(&place)).is_ok_and(|parent| parent.starts_with("/proc")) {
-        let text =
-            "no file can be created in /proc; write to another directory";
+        let text = "no file can be created in /proc; write to another directory";
         return Err(refused(io::Error::from(ErrorKind::NotFound), text));
     }
     Ok(Destination::New(place))
