@@ -3,7 +3,7 @@
 use crossdock::{Array, s, view::Request};
 
 fn main() -> crossdock::Result<()> {
-    let image = Array::from_owner(vec![7u8; 24], [2, 4, 3])?; // your Vec, not copied; for a &[u8]: ArrayView::from_slice
+    let image = Array::from_owner(vec![7u8; 24], [2, 4, 3])?; // your Vec; for a &[u8]: ArrayView::from_slice
     let lent = crossdock::view(&image, Request::read())?; // in your function that takes any array
     let same = ndarray::ArrayView3::try_from(lent.as_view::<u8, 3>()?)?; // ndarray, in place
     assert_eq!(same[[1, 3, 2]], 7);

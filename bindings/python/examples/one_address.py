@@ -62,16 +62,16 @@ def drawing(address, dtype, shape):
     for place, (name, call, _, _) in enumerate(LIBRARIES):
         y = 30 + 44 * place
         parts += [
-            f'<rect x="16" y="{y - 17}" width="340" height="34" rx="6" fill="#ffffff" stroke="#57606a"/>',
+            f'<rect x="16" y="{y - 17}" width="372" height="34" rx="6" fill="#ffffff" stroke="#57606a"/>',
             f'<text x="28" y="{y + 5}" fill="#1f2328" font-weight="bold">{name}</text>',
-            f'<text x="146" y="{y + 5}" fill="#1f2328">{call}</text>',
-            f'<path d="M356 {y} C 420 {y}, 420 {middle}, 484 {middle}" fill="none" stroke="#0969da" stroke-width="1.5"/>',
+            f'<text x="130" y="{y + 5}" fill="#1f2328">{call}</text>',
+            f'<path d="M388 {y} C 444 {y}, 444 {middle}, 500 {middle}" fill="none" stroke="#0969da" stroke-width="1.5"/>',
         ]
     parts += [
-        f'<rect x="484" y="{middle - 46}" width="260" height="92" rx="6" fill="#ddf4ff" stroke="#0969da"/>',
-        f'<text x="500" y="{middle - 18}" fill="#1f2328" font-weight="bold">rocket.npy, mapped once</text>',
-        f'<text x="500" y="{middle + 6}" fill="#1f2328">{dtype} {" × ".join(map(str, shape))}</text>',
-        f'<text x="500" y="{middle + 30}" fill="#0969da">{address:#x}</text>',
+        f'<rect x="500" y="{middle - 46}" width="244" height="92" rx="6" fill="#ddf4ff" stroke="#0969da"/>',
+        f'<text x="516" y="{middle - 18}" fill="#1f2328" font-weight="bold">rocket.npy, mapped once</text>',
+        f'<text x="516" y="{middle + 6}" fill="#1f2328">{dtype} {" × ".join(map(str, shape))}</text>',
+        f'<text x="516" y="{middle + 30}" fill="#0969da">{address:#x}</text>',
         "</svg>",
     ]
     return "\n".join(parts) + "\n"

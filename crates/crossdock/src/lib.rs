@@ -206,11 +206,6 @@ pub use crate::exchange::files::open;
 #[doc(inline)]
 pub use crate::view::view;
 
-/// The examples of the README run as tests.
-#[cfg(all(doctest, feature = "ndarray-0_17"))]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
 /// The programs of the page for an application's author run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/application.md")]
