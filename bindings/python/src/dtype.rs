@@ -197,7 +197,7 @@ fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
             return read_dtype(&dtype);
         }
     }
-    // `torch.float32`, `mlx.core.float32`, `polars.Float32`, and what describes itself as NumPy does.
+    // `torch.float32`, `mlx.core.float32`, `polars.Float32`, and types with NumPy's type string.
     let text = match object.getattr_opt(intern!(py, "str"))?.and_then(|text| text.extract::<String>().ok()) {
         Some(text) => text,
         None => object.str()?.to_string_lossy().rsplit('.').next().unwrap_or_default().to_lowercase(),

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use crate::dtype::read_dtype;
-use crate::numpy;
+use crate::numpy_dtype;
 
 /// The type of the elements: its kind, size and byte order, and the fields of records.
 ///
@@ -243,20 +243,20 @@ impl DTypeObject {
     /// The scalar type of NumPy, such as ``numpy.float64``. Imports NumPy.
     #[getter]
     fn r#type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        numpy::dtype(py, &self.0)?.getattr("type")
+        numpy_dtype::dtype(py, &self.0)?.getattr("type")
     }
 
     /// The dtype of NumPy (of ``ml_dtypes`` for bfloat16 and the like). Imports NumPy.
     #[getter]
     fn __numpy_dtype__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        numpy::dtype(py, &self.0)
+        numpy_dtype::dtype(py, &self.0)
     }
 
     /// As ``__numpy_dtype__``, which NumPy reads since 2.4.
     #[getter]
     #[pyo3(name = "dtype")]
     fn numpy_dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        numpy::dtype(py, &self.0)
+        numpy_dtype::dtype(py, &self.0)
     }
 
     /// The dtype of a field, by its name or its position.

@@ -22,8 +22,8 @@ use crate::{nested, protocols};
 
 /// The array of a file, or the arrays of an archive by name.
 ///
-/// The file is mapped if it stores plain elements, and decoded otherwise. The first bytes decide the
-/// format, never the name.
+/// The file is mapped if it stores plain elements, and decoded otherwise. The first bytes decide
+/// the format, never the name.
 ///
 /// Parameters
 /// ----------

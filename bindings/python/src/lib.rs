@@ -53,6 +53,7 @@ mod methods;
 mod moment;
 mod nested;
 mod numpy;
+mod numpy_dtype;
 mod object;
 mod operators;
 mod owner;

@@ -24,8 +24,8 @@ use crate::functions::promised;
 use crate::object::{Own, slot, this, wrap};
 use crate::shape::{order, spread};
 use crate::{
-    arrow, axes, device, dlpack, docstrings, html, interface, nested, numpy, operators, pickle, subscript,
-    text,
+    arrow, axes, device, dlpack, docstrings, html, interface, nested, numpy, numpy_dtype, operators, pickle,
+    subscript, text,
 };
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
@@ -36,7 +36,7 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"shape", |py, this| tuple(py, this.array.shape()), c"The lengths of the axes."),
     (c"strides", |py, this| tuple(py, this.array.strides()), c"The distance between neighbours along each axis, in bytes."),
     (c"dtype", |py, this| any(py, DTypeObject::new(this.array.dtype().clone())), c"The :class:`dtype` of the elements, equal to its texts and to NumPy's dtype."),
-    (c"__numpy_dtype__", |py, this| numpy::dtype(py, this.array.dtype()), c"NumPy's dtype of the elements. Imports NumPy."),
+    (c"__numpy_dtype__", |py, this| numpy_dtype::dtype(py, this.array.dtype()), c"NumPy's dtype of the elements. Imports NumPy."),
     (c"ndim", |py, this| any(py, this.array.rank()), c"The number of axes."),
     (c"size", |py, this| any(py, this.array.len()), c"The number of elements."),
     (c"nbytes", |py, this| any(py, this.array.nbytes()), c"The number of bytes of all elements, without gaps."),

@@ -2,9 +2,9 @@
 //! dtypes. NumPy is imported at the first use.
 
 use crossdock::DArray;
-use crossdock::bindings::dialect::{dlpack, pep3118, typestr};
+use crossdock::bindings::dialect::{dlpack, pep3118};
 use crossdock::bindings::explain::misread_format;
-use crossdock::element::{DType, ScalarKind};
+use crossdock::element::DType;
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,25 +12,9 @@ use pyo3::types::{PyDict, PyMemoryView, PyTuple};
 
 use crate::arguments::Arguments;
 use crate::errors::{self, Raise};
+use crate::numpy_dtype::{self, EXTENDED};
 use crate::object::wrap;
 use crate::{buffer, pandas};
-
-/// Dtypes that NumPy itself lacks, and that DLPack and `ml_dtypes` have.
-const EXTENDED: [DType; 13] = [
-    DType::BF16,
-    DType::native(ScalarKind::Complex32),
-    DType::native(ScalarKind::Float8E3M4),
-    DType::native(ScalarKind::Float8E4M3),
-    DType::native(ScalarKind::Float8E4M3B11Fnuz),
-    DType::native(ScalarKind::Float8E4M3Fn),
-    DType::native(ScalarKind::Float8E4M3Fnuz),
-    DType::native(ScalarKind::Float8E5M2),
-    DType::native(ScalarKind::Float8E5M2Fnuz),
-    DType::native(ScalarKind::Float8E8M0Fnu),
-    DType::native(ScalarKind::Float6E2M3Fn),
-    DType::native(ScalarKind::Float6E3M2Fn),
-    DType::native(ScalarKind::Float4E2M1Fn),
-];
 
 // ===== exports
 
@@ -71,7 +55,7 @@ pub(crate) fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, 
     if is_plain && pep3118::print(dtype).is_ok() {
         return buffer(array.clone());
     }
-    let theirs = theirs(py, dtype)?;
+    let theirs = numpy_dtype::for_export(py, dtype)?;
     // An element of the same size that buffers can describe.
     let carrier = match dtype.itemsize() {
         // Such elements have no memory.
@@ -88,43 +72,6 @@ pub(crate) fn view<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, 
         nbytes => DType::bytes(nbytes).raise()?,
     };
     buffer(array.view_as(&carrier).raise()?)?.call_method1("view", (theirs,))
-}
-
-/// The NumPy dtype that is equal to a dtype. Imports NumPy, and `ml_dtypes` for what NumPy lacks.
-///
-/// # Errors
-///
-/// `TypeError` if NumPy has no such type.
-pub(crate) fn dtype<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
-    theirs(py, dtype).map_err(|error| match error.is_instance_of::<PyBufferError>(py) {
-        true => PyTypeError::new_err(error.value(py).to_string()),
-        false => error,
-    })
-}
-
-/// [`dtype`], for an export of elements.
-fn theirs<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
-    let numpy = py.import("numpy")?;
-    if let Ok(text) = typestr::print(dtype) {
-        if dtype.as_scalar().is_some() {
-            return numpy.call_method1("dtype", (text,));
-        }
-        let literal = py.import("ast")?.call_method1("literal_eval", (text,))?;
-        return numpy.call_method1("dtype", (literal,));
-    }
-    let unknown = || {
-        let text = format!("NumPy has no type for elements of {}: x.astype(...) converts them", dtype);
-        PyBufferError::new_err(text)
-    };
-    if !EXTENDED.contains(dtype) {
-        return Err(unknown());
-    }
-    let types = py.import("ml_dtypes").map_err(|_| {
-        let text = format!("NumPy has no {} by itself: install ml_dtypes", dtype);
-        PyBufferError::new_err(text)
-    })?;
-    let class = types.getattr(dtype.to_string()).map_err(|_| unknown())?;
-    numpy.call_method1("dtype", (class,))
 }
 
 /// Registers the dtypes of ``ml_dtypes`` with NumPy for DLPack.
