@@ -154,7 +154,7 @@ int main(void)
     let source = scratch("readme.c");
     fs::write(&source, text).expect("a source of our own");
     let script =
-        "import pathlib, tvm_ffi; print(*pathlib.Path(tvm_ffi.__file__).parent.rglob('dlpack.h'), sep='\\n')";
+        "import pathlib, tvm_ffi; print(next(pathlib.Path(tvm_ffi.__file__).parent.rglob('dlpack.h')))";
     let Some(header) = told_by_python(script) else { return };
     let include = Path::new(header.trim()).ancestors().nth(2).expect("the header lies in a folder");
     if let Some(mut command) = program(C11, &source, &[format!("-isystem{}", include.display())]) {
