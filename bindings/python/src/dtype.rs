@@ -1,5 +1,6 @@
 //! Dtypes in Python: read from texts, types, and the dtype objects of other libraries.
 
+use crossdock::bindings::MAX_DEPTH;
 use crossdock::bindings::dialect::pep3118;
 use crossdock::element::{DType, Field, ScalarKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -46,6 +47,14 @@ const ALIASES: &[(&str, DType)] = &[
 /// A dtype from its text, from a list or dictionary of fields, from a type (`float`,
 /// `numpy.float32`), or from the dtype object of a library.
 pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    read(object, 0)
+}
+
+/// `depth` counts the lists, dictionaries and objects around this one, which may contain itself.
+fn read(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
+    if depth > MAX_DEPTH {
+        return Err(PyTypeError::new_err(format!("a dtype is nested more than {MAX_DEPTH} levels deep")));
+    }
     if let Ok(own) = object.cast::<DTypeObject>() {
         return Ok(own.get().dtype().clone());
     }
@@ -53,15 +62,15 @@ pub(crate) fn read_dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
         return parse(&text.extract::<String>()?);
     }
     if let Ok(fields) = object.cast::<PyList>() {
-        return of_list(fields);
+        return of_list(fields, depth);
     }
     if let Ok(fields) = object.cast::<PyDict>() {
-        return of_dict(fields);
+        return of_dict(fields, depth);
     }
     if let Ok(pair) = object.cast::<PyTuple>() {
-        return of_pair(pair);
+        return of_pair(pair, depth);
     }
-    of_object(object)
+    of_object(object, depth)
 }
 
 /// A dtype from its text: a name, a type string, a literal of fields, or type strings with commas
@@ -86,7 +95,7 @@ fn parse(text: &str) -> PyResult<DType> {
 }
 
 /// `[('x', 'f4'), (('title', 'y'), 'i4', (2,))]`: fields without gaps.
-fn of_list(list: &Bound<'_, PyList>) -> PyResult<DType> {
+fn of_list(list: &Bound<'_, PyList>, depth: usize) -> PyResult<DType> {
     let mut fields = Vec::with_capacity(list.len());
     let mut offset = 0_usize;
     for (index, item) in list.iter().enumerate() {
@@ -99,7 +108,7 @@ fn of_list(list: &Bound<'_, PyList>) -> PyResult<DType> {
         if !(2..=3).contains(&parts.len()) {
             return Err(wrong());
         }
-        let mut dtype = read_dtype(&parts.get_item(1)?)?;
+        let mut dtype = read(&parts.get_item(1)?, depth + 1)?;
         if parts.len() == 3 {
             dtype = DType::subarray(&crate::shape::extents(&parts.get_item(2)?)?, dtype).raise()?;
         }
@@ -122,12 +131,13 @@ fn of_list(list: &Bound<'_, PyList>) -> PyResult<DType> {
 
 /// `{'names': …, 'formats': …}` with optional offsets, titles and itemsize, or
 /// `{'x': ('f4', 0), …}`.
-fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<DType> {
-    let Some(names) = dict.get_item("names")? else { return of_offsets(dict) };
+fn of_dict(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<DType> {
+    let Some(names) = dict.get_item("names")? else { return of_offsets(dict, depth) };
     let names: Vec<String> = names.extract()?;
     let formats =
         dict.get_item("formats")?.ok_or_else(|| PyValueError::new_err("the dictionary has no 'formats'"))?;
-    let formats = formats.try_iter()?.map(|format| read_dtype(&format?)).collect::<PyResult<Vec<_>>>()?;
+    let formats =
+        formats.try_iter()?.map(|format| read(&format?, depth + 1)).collect::<PyResult<Vec<_>>>()?;
     if dict.get_item("aligned")?.is_some_and(|aligned| aligned.is_truthy().unwrap_or(true)) {
         return Err(PyValueError::new_err("'aligned' is not supported: give 'offsets' and 'itemsize'"));
     }
@@ -156,27 +166,27 @@ fn of_dict(dict: &Bound<'_, PyDict>) -> PyResult<DType> {
     DType::record(fields, itemsize).raise()
 }
 
-fn of_offsets(dict: &Bound<'_, PyDict>) -> PyResult<DType> {
+fn of_offsets(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<DType> {
     let mut fields = Vec::with_capacity(dict.len());
     for (name, entry) in dict.iter() {
         let (format, offset) = entry.extract::<(Bound<'_, PyAny>, usize)>().map_err(|_| {
             PyTypeError::new_err(format!("the entry of {name} is {entry}: write {{name: (dtype, offset)}}"))
         })?;
-        fields.push(Field::new(name.extract::<String>()?, offset, read_dtype(&format)?));
+        fields.push(Field::new(name.extract::<String>()?, offset, read(&format, depth + 1)?));
     }
     let end = fields.iter().map(|field| field.offset().saturating_add(field.dtype().itemsize())).max();
     DType::record(fields, end.unwrap_or(0)).raise()
 }
 
 /// `('f4', (2, 3))`: a sub-array.
-fn of_pair(pair: &Bound<'_, PyTuple>) -> PyResult<DType> {
+fn of_pair(pair: &Bound<'_, PyTuple>, depth: usize) -> PyResult<DType> {
     let (base, shape) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().map_err(|_| {
         PyTypeError::new_err(format!("{pair} is no dtype: write (dtype, shape), or a list of fields"))
     })?;
-    DType::subarray(&crate::shape::extents(&shape)?, read_dtype(&base)?).raise()
+    DType::subarray(&crate::shape::extents(&shape)?, read(&base, depth + 1)?).raise()
 }
 
-fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+fn of_object(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
     let py = object.py();
     // NumPy's dtypes, which say more than their type strings.
     if object.getattr_opt(intern!(py, "subdtype"))?.is_some() {
@@ -184,7 +194,7 @@ fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     // PyArrow's names are those of C: its `float` has 32 bits.
     if let Some(method) = object.getattr_opt(intern!(py, "to_pandas_dtype"))? {
-        return read_dtype(&method.call0()?);
+        return read(&method.call0()?, depth + 1);
     }
     if let Ok(of) = object.cast::<PyType>()
         && let Ok(dtype) = parse(&of.name()?.to_string_lossy().to_lowercase())
@@ -194,7 +204,7 @@ fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     // Scalar types of JAX and TensorFlow.
     for name in [intern!(py, "dtype"), intern!(py, "as_numpy_dtype")] {
         if let Some(dtype) = object.getattr_opt(name)?.filter(|dtype| !dtype.is_none() && !dtype.is(object)) {
-            return read_dtype(&dtype);
+            return read(&dtype, depth + 1);
         }
     }
     // `torch.float32`, `mlx.core.float32`, `polars.Float32`, and types with NumPy's type string.

@@ -98,3 +98,21 @@ def test_the_narrow_floats_are_those_of_ml_dtypes():
 def test_what_is_no_dtype_is_refused(wrong):
     with pytest.raises((TypeError, ValueError)):
         dtype(wrong)
+
+
+def test_a_dtype_that_contains_itself_is_refused():
+    itself, pair = [], {}
+    itself.append(("a", itself))
+    pair["a"] = (pair, 0)
+
+    class Endless:
+        @property
+        def dtype(self):
+            return Endless()
+
+    deep = "f4"
+    for _ in range(10_000):
+        deep = [("a", deep)]
+    for wrong in [itself, pair, {"names": ["a"], "formats": [itself]}, (itself, 2), Endless(), deep]:
+        with pytest.raises(TypeError, match="levels deep"):
+            dtype(wrong)
