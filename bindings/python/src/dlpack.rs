@@ -12,7 +12,7 @@ use crossdock::exchange::protocol::dlpack::abi::{
 };
 use crossdock::exchange::protocol::dlpack::{self, ExportOptions};
 use crossdock::memory::{DeviceKind, LeaseKind, Place};
-use crossdock::view::Synchronization;
+use crossdock::view::{Reason, Refusal, Synchronization};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -64,7 +64,6 @@ pub(crate) fn export<'py>(
         Some(true) => CopyPolicy::Always,
         // A request for another device permits the copy that it needs.
         None if place != here => CopyPolicy::IfNeeded,
-        // Without `copy=True` no copy is made silently.
         _ => CopyPolicy::Never,
     };
     let asked = Synchronization::asked(place.kind(), stream).map_err(|error| errors::refusal(&error))?;
@@ -82,15 +81,38 @@ pub(crate) fn export<'py>(
     // SAFETY: DLPack 1.0 binds consumers to the read-only flag. `trust_readonly` documents which
     // consumers write nevertheless.
     let options = unsafe { options.trust_readonly() };
-    if let Some((major, minor)) = max_version.filter(|&(major, _)| major >= VERSION.major) {
-        let options = options.max_version(DLPackVersion { major, minor });
-        let exported =
-            dlpack::export_versioned(array, &options).map_err(|refusal| errors::refused(&refusal))?;
-        capsule(py, exported.into_raw(), Some(VERSIONED), Some(drop_versioned))
-    } else {
-        let exported = dlpack::export_legacy(array, &options).map_err(|refusal| errors::refused(&refusal))?;
-        capsule(py, exported.into_raw(), Some(LEGACY), Some(drop_legacy))
+    let version = max_version.filter(|&(major, _)| major >= VERSION.major);
+    let version = version.map(|(major, minor)| DLPackVersion { major, minor });
+    match hand_over(py, array, options, version)? {
+        Ok(capsule) => Ok(capsule),
+        // The array API standard: without `copy=False`, what cannot be described in place is copied.
+        // Memory of which a consumer cannot be told that it is read-only is not such a case: the
+        // consumer's writes would be lost without a word.
+        Err(refusal) if copy.is_none() && matches!(refusal.reason(), Reason::Layout(_)) => {
+            hand_over(py, array, options.copy(CopyPolicy::IfNeeded), version)?
+                .map_err(|refusal| errors::refused(&refusal))
+        }
+        Err(refusal) => Err(errors::refused(&refusal)),
     }
+}
+
+/// A capsule with the struct that a consumer of this version takes; of the legacy struct for `None`.
+fn hand_over<'py>(
+    py: Python<'py>,
+    array: &DArray,
+    options: ExportOptions,
+    version: Option<DLPackVersion>,
+) -> PyResult<Result<Bound<'py, PyAny>, Refusal>> {
+    Ok(match version {
+        Some(version) => match dlpack::export_versioned(array, &options.max_version(version)) {
+            Ok(made) => Ok(capsule(py, made.into_raw(), Some(VERSIONED), Some(drop_versioned))?),
+            Err(refusal) => Err(refusal),
+        },
+        None => match dlpack::export_legacy(array, &options) {
+            Ok(made) => Ok(capsule(py, made.into_raw(), Some(LEGACY), Some(drop_legacy))?),
+            Err(refusal) => Err(refusal),
+        },
+    })
 }
 
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {

@@ -441,7 +441,8 @@ max_version : tuple of int, optional
 dl_device : tuple of int, optional
     The requested device; ``(1, 0)`` is the CPU. Memory on another device is mapped if possible, and otherwise copied.
 copy : bool, optional
-    True makes a copy and False forbids it. None allows a copy only to another device.
+    True makes a copy and False forbids it. None allows a copy to another device, and of an array that DLPack cannot describe in
+    place: rows behind pointers, and strides that are no whole number of elements. ``copied_bytes`` counts it.
 
 Raises
 ------

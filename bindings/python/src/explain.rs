@@ -98,6 +98,7 @@ impl Facts {
             strides: self.strides,
             element: self.element.map(element),
             readonly: self.readonly,
+            copied: None,
             is_indirect: self.is_indirect,
             device: self.device,
             is_odd: self.is_odd,

@@ -69,18 +69,22 @@ def test_consumers_do_what_their_profiles_say(profile):
 
 
 def test_the_librarys_description_of_its_arrays_agrees_with_probing_them():
-    wrong, seen = [], 0
+    wrong, seen, copied = [], 0, 0
     for specimen in all_specimens():
         own = _judge_array(specimen.thing)
         if own is not None:
             seen += 1
             probed = judge(subject(specimen.thing, None))
+            # Probing asks for no copy; `hand_over` compares these answers with the consumers themselves.
+            if any("the producer copies" in reason for _, reason in own):
+                copied += 1
+                continue
             for profile, told, found in zip(PROFILES, own, probed):
                 # Refusals are quoted, in Python's words or in the library's.
                 if told[0] != found[0] or told != found and "BufferError" not in told[1]:
                     wrong.append(f"{specimen.name}: {profile.name}: {told}, but probing it gives {found}")
     assert not wrong, "\n".join(wrong)
-    assert seen > 300
+    assert seen - copied > 300 and copied
 
 
 def test_a_reason_that_is_not_the_librarys_is_noticed():

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import crossdock
 import pybuffer
 from handing.memory import lying
 
@@ -240,12 +241,15 @@ def opencv(thing):
 def tvm(thing):
     import tvm_ffi
 
+    before = crossdock.copied_bytes()
     made = tvm_ffi.from_dlpack(thing)
+    is_copy = crossdock.copied_bytes() > before
     # An unknown dtype is refused when it is requested.
     dtype = made.dtype
     yield
     got = tensor(made.data_ptr(), made.shape, made.strides, dtype.type_code, dtype.bits, dtype.lanes, made)
-    if getattr(thing, "readonly", False) and got.elements.dtype.kind != "V" and np.from_dlpack(made).flags.writeable:
+    is_closed = getattr(thing, "readonly", False) and not is_copy
+    if is_closed and got.elements.dtype.kind != "V" and np.from_dlpack(made).flags.writeable:
         got.broken = "it may be written"
     yield got
 

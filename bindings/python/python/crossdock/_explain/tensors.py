@@ -2,6 +2,7 @@
 
 import ctypes
 
+from .._crossdock import Array
 from . import native
 from .buffers import MOST_AXES, attribute, refusal
 from .elements import from_tensor
@@ -18,8 +19,10 @@ def ask(thing: object) -> list[Offer]:
         offers += [Offer(protocol, refusal=words) for protocol in (VERSIONED, LEGACY)]
     if method is not None:
         device, words = where(thing)
-        offers.append(by_capsule(VERSIONED, lambda: method(max_version=(1, 0)), device, words))
-        offers.append(by_capsule(LEGACY, method, device, words))
+        # Our own arrays are copied where strides cannot be described; an explanation makes no copy.
+        in_place = {"copy": False} if isinstance(thing, Array) else {}
+        offers.append(by_capsule(VERSIONED, lambda: method(max_version=(1, 0), **in_place), device, words))
+        offers.append(by_capsule(LEGACY, lambda: method(**in_place), device, words))
         if is_negated(thing):
             for offer in offers:
                 offer.notes.append(

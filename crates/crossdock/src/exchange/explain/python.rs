@@ -9,16 +9,17 @@ use crate::exchange::explain::subject::{Answer, ElementType, Protocol, Subject};
 use crate::exchange::protocol::array_interface::{self, InterfaceType};
 use crate::exchange::protocol::{arrow, dlpack, pep3118};
 use crate::layout::Order;
-use crate::view::Refusal;
+use crate::view::{Reason, Refusal};
 
 /// The description of an array as a `crossdock.Array`, which the profiles judge.
 pub fn subject(array: &DArray) -> Subject {
     let described = described(array);
     let mut answers = vec![
         (Protocol::Buffer, buffer_answer(array, &described)),
-        (Protocol::Tensor, tensor(array, &described)),
+        (Protocol::Tensor, tensor(array, &described, copied)),
         (Protocol::LegacyTensor, legacy_tensor(array, &described)),
-        (Protocol::TensorApi, tensor(array, &described)),
+        // The functions in C never copy.
+        (Protocol::TensorApi, tensor(array, &described, |refusal, _| refused(refusal.fact()))),
     ];
     let column = |answer: Result<i64, Refusal>| match answer {
         Ok(nulls) => {
@@ -173,7 +174,7 @@ fn buffer_answer(array: &DArray, described: &Answer) -> Answer {
     }
 }
 
-fn tensor(array: &DArray, described: &Answer) -> Answer {
+fn tensor(array: &DArray, described: &Answer, otherwise: fn(&Refusal, &Answer) -> Answer) -> Answer {
     // SAFETY: `export_versioned` below makes the only export with these options; its tensor is
     // dropped in this function, so no consumer obtains or writes it.
     let options = unsafe { dlpack::ExportOptions::new().ordered().trust_readonly() };
@@ -181,7 +182,7 @@ fn tensor(array: &DArray, described: &Answer) -> Answer {
         Ok(exported) => {
             Answer { lanes: exported.managed().dl_tensor.dtype.lanes.into(), ..described.clone() }
         }
-        Err(refusal) => refused(refusal.fact()),
+        Err(refusal) => otherwise(&refusal, described),
     }
 }
 
@@ -191,7 +192,24 @@ fn legacy_tensor(array: &DArray, described: &Answer) -> Answer {
             let lanes = exported.managed().dl_tensor.dtype.lanes.into();
             Answer { lanes, version: None, readonly: Some(false), ..described.clone() }
         }
-        Err(refusal) => refused(refusal.fact()),
+        Err(refusal) => Answer { version: None, ..copied(&refusal, described) },
+    }
+}
+
+/// The answer of `__dlpack__` where an array is not exported in place: a copy in row-major order if
+/// only its strides stand in the way, as the array API standard wants.
+fn copied(refusal: &Refusal, described: &Answer) -> Answer {
+    if !matches!(refusal.reason(), Reason::Layout(_)) {
+        return refused(refusal.fact());
+    }
+    Answer {
+        address: None,
+        strides: None,
+        readonly: Some(false),
+        is_indirect: false,
+        is_aligned: Some(true),
+        copied: Some(refusal.reason().fact().to_string()),
+        ..described.clone()
     }
 }
 

@@ -168,7 +168,7 @@ impl Scene<'_> {
     fn decide(self, rules: &[ProfileRule]) -> Option<(Outcome, String)> {
         rules.iter().find_map(|rule| match rule {
             ProfileRule::If(conditions, outcome, reason) => {
-                conditions.iter().all(|is| self.holds(is)).then(|| (*outcome, self.fill_in(reason)))
+                conditions.iter().all(|is| self.holds(is)).then(|| self.verdict(*outcome, reason))
             }
             ProfileRule::By(protocols, rules) => self.look_at(protocols, rules, Subject::given),
             ProfileRule::Asks(protocols, rules) => self.look_at(protocols, rules, Subject::answer),
@@ -177,6 +177,16 @@ impl Scene<'_> {
             }
             ProfileRule::When(..) => None,
         })
+    }
+
+    /// Memory of a copy that the producer made is none of the producer's.
+    fn verdict(self, outcome: Outcome, reason: &str) -> (Outcome, String) {
+        match self.at.and_then(|(_, answer)| answer.copied.as_deref()) {
+            Some(why) if outcome == Outcome::InPlace => {
+                (Outcome::Copies, format!("the producer copies: {}", shown(why)))
+            }
+            _ => (outcome, self.fill_in(reason)),
+        }
     }
 
     fn look_at(

@@ -102,6 +102,8 @@ pub struct Answer {
     pub element: Option<ElementType>,
     /// Whether the memory is read-only, if the protocol says so.
     pub readonly: Option<bool>,
+    /// Whether the producer copies the elements for each consumer, and why.
+    pub copied: Option<String>,
     /// Whether the elements are reached through pointers.
     pub is_indirect: bool,
     /// The kind of the device, in DLPack's numbers.
@@ -156,6 +158,7 @@ impl Default for Answer {
             strides: None,
             element: None,
             readonly: None,
+            copied: None,
             is_indirect: false,
             device: 1,
             is_odd: false,
