@@ -16,7 +16,7 @@ use crate::errors::Raise;
 use crate::functions::options;
 use crate::object::{downcast, wrap};
 use crate::shape::extents;
-use crate::{device, protocols};
+use crate::{device, numbers, protocols};
 
 /// A new array of ones.
 ///
@@ -117,7 +117,7 @@ pub(crate) fn arange<'py>(
         }
         _ => array,
     };
-    let place = device.map_or(Ok(Place::CPU), device::place_of)?;
+    let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
     let array =
         if place == Place::CPU { array } else { array.copy_to(&device::memory_at(place)?).raise()? };
     wrap(py, array)
@@ -277,7 +277,7 @@ impl Model {
             Some(own) => own.array.clone(),
             None => protocols::lend_unmasked(obj)?,
         };
-        let place = device.map_or(Ok(array.place()), device::place_of)?;
+        let place = device.map_or(Ok(array.place()), numbers::place_of)?;
         device::memory_at(place)?;
         Ok(Self {
             shape: array.shape().to_vec(),

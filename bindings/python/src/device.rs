@@ -12,19 +12,12 @@ use pyo3::types::PyDict;
 
 use crate::arguments::Arguments;
 use crate::detach::detached;
+use crate::device_object::device_object;
 use crate::entry::attached;
 use crate::errors::{self, Raise};
 use crate::import::ImportedArray;
+use crate::numbers::place_of;
 use crate::object::{Own, wrap};
-
-/// A place from its name, from DLPack's pair of numbers, or from an object whose `str()` is such a
-/// name, as with PyTorch devices.
-pub(crate) fn place_of(object: &Bound<'_, PyAny>) -> PyResult<Place> {
-    if let Ok((kind, ordinal)) = object.extract::<(i32, i32)>() {
-        return Ok(Place::new(DeviceKind(kind), ordinal));
-    }
-    object.str()?.to_cow()?.parse().raise()
-}
 
 /// The default memory manager of a place.
 pub(crate) fn memory_at(place: Place) -> PyResult<Arc<dyn MemoryManager>> {
@@ -109,7 +102,7 @@ pub(crate) fn brought(taken: ImportedArray, place: Place, policy: CopyPolicy) ->
 ///
 /// Returns
 /// -------
-/// dict of str to str
+/// dict of Device to str
 ///     The common name of each: a model, with its number.
 ///
 /// Examples
@@ -121,14 +114,15 @@ pub(crate) fn brought(taken: ImportedArray, place: Place, policy: CopyPolicy) ->
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let _attached = attached(py);
     let found = PyDict::new(py);
-    found.set_item(Place::CPU.to_string(), device::get(Place::CPU).raise()?.name())?;
+    found.set_item(device_object(py, Place::CPU)?, device::get(Place::CPU).raise()?.name())?;
     for device in crossdock_cuda::devices().unwrap_or_default() {
         for kind in [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED] {
-            found.set_item(Place::new(kind, device.place.ordinal()).to_string(), &device.name)?;
+            let place = Place::new(kind, device.place.ordinal());
+            found.set_item(device_object(py, place)?, &device.name)?;
         }
     }
     for device in crossdock_opencl::devices().unwrap_or_default() {
-        found.set_item(device.place.to_string(), &device.name)?;
+        found.set_item(device_object(py, device.place)?, &device.name)?;
     }
     Ok(found)
 }

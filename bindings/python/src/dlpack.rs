@@ -23,6 +23,7 @@ use crate::arguments::Arguments;
 use crate::capsule::{capsule, pointer, rename};
 use crate::errors;
 use crate::masked;
+use crate::numbers::of_place;
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -33,13 +34,7 @@ const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
 /// `__dlpack_device__()`.
 pub(crate) fn device_of(array: &DArray) -> (i32, i32) {
-    numbers(array.place())
-}
-
-/// A place as DLPack's pair of numbers.
-fn numbers(place: Place) -> (i32, i32) {
-    let DLDevice { device_type, device_id } = place.into();
-    (device_type, device_id)
+    of_place(array.place())
 }
 
 /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`.
@@ -58,7 +53,7 @@ pub(crate) fn export<'py>(
     let copy: Option<bool> = copy.map(|value| value.extract()).transpose()?;
     let here = array.place();
     // DLPack has one device type for pinned memory, whichever device pinned it.
-    let wanted = wanted.filter(|&wanted| wanted != numbers(here));
+    let wanted = wanted.filter(|&wanted| wanted != of_place(here));
     let place = wanted.map_or(here, |(device_type, device_id)| DLDevice { device_type, device_id }.into());
     let policy = match copy {
         Some(true) => CopyPolicy::Always,
@@ -85,9 +80,9 @@ pub(crate) fn export<'py>(
     let version = version.map(|(major, minor)| DLPackVersion { major, minor });
     match hand_over(py, array, options, version)? {
         Ok(capsule) => Ok(capsule),
-        // The array API standard: without `copy=False`, what cannot be described in place is copied.
-        // Memory of which a consumer cannot be told that it is read-only is not such a case: the
-        // consumer's writes would be lost without a word.
+        // The array API standard: without `copy=False`, what cannot be described in place is
+        // copied. Memory of which a consumer cannot be told that it is read-only is not such a
+        // case: the consumer's writes would be lost without a word.
         Err(refusal) if copy.is_none() && matches!(refusal.reason(), Reason::Layout(_)) => {
             hand_over(py, array, options.copy(CopyPolicy::IfNeeded), version)?
                 .map_err(|refusal| errors::refused(&refusal))
@@ -96,7 +91,8 @@ pub(crate) fn export<'py>(
     }
 }
 
-/// A capsule with the struct that a consumer of this version takes; of the legacy struct for `None`.
+/// A capsule with the struct that a consumer of this version takes; of the legacy struct for
+/// `None`.
 fn hand_over<'py>(
     py: Python<'py>,
     array: &DArray,
@@ -223,7 +219,7 @@ impl Wish {
             named.set_item(intern!(py, "stream"), stream)?;
         }
         if !plain {
-            named.set_item(intern!(py, "dl_device"), self.device.map(numbers))?;
+            named.set_item(intern!(py, "dl_device"), self.device.map(of_place))?;
             named.set_item(intern!(py, "copy"), self.copy)?;
         }
         match method.call((), Some(&named)) {

@@ -1,7 +1,7 @@
 //! Dtypes in Python: read from texts, types, and the dtype objects of other libraries.
 
 use crossdock::bindings::MAX_DEPTH;
-use crossdock::bindings::dialect::pep3118;
+use crossdock::bindings::dialect::{self, pep3118};
 use crossdock::element::{DType, Field, ScalarKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use crate::dtype_object::DTypeObject;
 use crate::errors::Raise;
+use crate::numbers::{has_method, returned};
 use crate::records;
 
 /// The single letters that are formats of PEP 3118.
@@ -191,6 +192,12 @@ fn of_object(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
     // NumPy's dtypes, which say more than their type strings.
     if object.getattr_opt(intern!(py, "subdtype"))?.is_some() {
         return records::of_dtype(object);
+    }
+    // Dtypes of Paddle and others. The narrow floats occupy a byte each in this library's arrays.
+    let name = intern!(py, "__dlpack_data_type__");
+    if has_method(object, name)? {
+        let (code, bits, lanes) = returned(object, name, "(code, bits, lanes)")?;
+        return dialect::dlpack::from_dlpack(code, bits, lanes, true).raise();
     }
     // PyArrow's names are those of C: its `float` has 32 bits.
     if let Some(method) = object.getattr_opt(intern!(py, "to_pandas_dtype"))? {

@@ -2,7 +2,7 @@
 //!
 //! Reasons: `DESIGN.md`, "A dtype is an object that equals its text".
 
-use crossdock::bindings::dialect::typestr;
+use crossdock::bindings::dialect::{self, typestr};
 use crossdock::element::{ByteOrder, DType, ScalarKind, TimeUnit};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
@@ -257,6 +257,26 @@ impl DTypeObject {
     #[pyo3(name = "dtype")]
     fn numpy_dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         numpy_dtype::dtype(py, &self.0)
+    }
+
+    /// DLPack's numbers of the dtype: its type code, the number of bits, and the number of lanes.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of int
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     If DLPack cannot describe the dtype: records, text, dates, the other byte order.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.dtype('bfloat16').__dlpack_data_type__()
+    /// (4, 16, 1)
+    fn __dlpack_data_type__(&self) -> PyResult<(u8, u8, u16)> {
+        dialect::dlpack::to_dlpack(&self.0).map_err(|error| crate::errors::refusal(&error))
     }
 
     /// The dtype of a field, by its name or its position.

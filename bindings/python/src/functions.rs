@@ -18,7 +18,7 @@ use crate::errors::Raise;
 use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
 use crate::shape::{elements, extents};
-use crate::{arrow, buffer, device, dlpack, import, nested, protocols, shape};
+use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols, shape};
 
 /// An array on the memory of an object.
 ///
@@ -77,7 +77,7 @@ pub(crate) fn asarray<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     if let Some(wanted) = device {
-        return asarray_on(obj, device::place_of(wanted)?, policy(copy), frozen);
+        return asarray_on(obj, numbers::place_of(wanted)?, policy(copy), frozen);
     }
     if let Some(own) = downcast(obj) {
         return match copy {
@@ -183,7 +183,7 @@ pub(crate) fn array<'py>(
     let _attached = attached(py);
     let dtype = dtype.map(read_dtype).transpose()?;
     let array = nested::read(obj, dtype.as_ref())?;
-    let place = device.map_or(Ok(Place::CPU), device::place_of)?;
+    let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
     let taken = import::ImportedArray { array, copied_because: None };
     wrap(py, device::brought(taken, place, CopyPolicy::Always)?.array)
 }
@@ -310,7 +310,7 @@ pub(crate) fn full<'py>(
 
 /// The order and device of a new array. The device must be available.
 pub(crate) fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
-    let place = device.map_or(Ok(Place::CPU), device::place_of)?;
+    let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
     device::memory_at(place)?;
     Ok(ArrayOptions::new().order(shape::order(order)?).place(place))
 }
@@ -418,7 +418,7 @@ pub(crate) fn from_dlpack<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
-    wrap(py, dlpack::import(obj, device.map(device::place_of).transpose()?, copy)?)
+    wrap(py, dlpack::import(obj, device.map(numbers::place_of).transpose()?, copy)?)
 }
 
 /// Zero-copy arrays of an object's Arrow data.

@@ -15,7 +15,7 @@
 //! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
 //! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
-//! | `device.rs` | names of devices, and copies to them |
+//! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
 //!
 //! `python/crossdock/_explain/` describes Python objects for the library's `exchange::explain`.
@@ -32,6 +32,7 @@ mod copies;
 mod creation;
 mod detach;
 mod device;
+mod device_object;
 mod dlpack;
 mod docstrings;
 mod dtype;
@@ -52,6 +53,7 @@ mod memory;
 mod methods;
 mod moment;
 mod nested;
+mod numbers;
 mod numpy;
 mod numpy_dtype;
 mod object;
@@ -119,6 +121,7 @@ mod _crossdock {
         // Pickles refer to this module, whatever the package's parts are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("Device", device_object::device_type(module.py())?)?;
         module.add("Array", array_type::make_type(module.py())?)
     }
 

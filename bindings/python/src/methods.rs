@@ -15,6 +15,7 @@ use crate::arguments::Arguments;
 use crate::convert::{to_python, to_value};
 use crate::copies::bytes_of;
 use crate::detach::detached;
+use crate::device_object::device_object;
 use crate::dtype::read_dtype;
 use crate::dtype_object::DTypeObject;
 use crate::entry::{Called, fail};
@@ -42,8 +43,8 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"nbytes", |py, this| any(py, this.array.nbytes()), c"The number of bytes of all elements, without gaps."),
     (c"itemsize", |py, this| any(py, this.array.dtype().itemsize()), c"The number of bytes of one element."),
     (c"readonly", |py, this| truth(py, this.array.is_readonly()), c"Whether the array is read-only. Its memory may still be written through another array."),
-    (c"place", |py, this| any(py, this.array.place().to_string()), c"The device that the memory is on."),
-    (c"device", |py, this| any(py, this.array.place().to_string()), c"The device that the memory is on: a name for :meth:`to_device`."),
+    (c"place", |py, this| device_object(py, this.array.place()), c"The :class:`Device` that the memory is on."),
+    (c"device", |py, this| device_object(py, this.array.place()), c"The :class:`Device` that the memory is on: a name for :meth:`to_device`."),
     (c"ptr", address, c"The address of element 0 on its device; 0 if the array is empty. OpenCL memory has a handle and no address."),
     (c"backing", |py, this| any(py, this.array.backing().to_string()), c"The kind of memory: ``'heap'``, ``'static'``, ``'file map'``, ``'shared memory'``, ``'foreign'`` (another library's) or ``'device'``."),
     (c"T", |py, this| wrap(py, this.array.transpose().raise()?), c"The axes in reverse order, as a view."),

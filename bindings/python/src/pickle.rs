@@ -26,6 +26,12 @@ pub(crate) fn reduce<'py>(
     let protocol = arguments.take("protocol");
     arguments.finish()?;
     let protocol = protocol.ok_or_else(|| PyTypeError::new_err("__reduce_ex__() needs a protocol"))?;
+    let place = this.array.place();
+    if !place.is_host() {
+        return Err(PyBufferError::new_err(format!(
+            "a pickle has bytes of the CPU, and this array is on {place}; copy it with `to_device(\"cpu\")`"
+        )));
+    }
     let is_in_place = protocol.extract::<i32>()? >= 5;
     let framed = if is_in_place { Frame::new } else { Frame::without_gaps };
     let frame = detached(py, &this.array, framed).raise()?;

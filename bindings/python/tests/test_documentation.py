@@ -15,6 +15,7 @@ CLASSES = {
     "Array": crossdock.Array,
     "ArrowColumn": crossdock.ArrowColumn,
     "Buffer": crossdock.Buffer,
+    "Device": crossdock.Device,
     "dtype": crossdock.dtype,
     "_Flags": type(crossdock.zeros(1).flags),
     "_Ledger": type(ledger),
@@ -35,6 +36,8 @@ def documented():
         things |= {f"{name}.{member}": vars(of)[member] for member in public(of)}
     special = ["__dlpack__", "__dlpack_device__", "__complex__", "_repr_html_"]
     things |= {f"Array.{member}": vars(crossdock.Array)[member] for member in special}
+    things["Device.__dlpack_device__"] = vars(crossdock.Device)["__dlpack_device__"]
+    things["dtype.__dlpack_data_type__"] = vars(crossdock.dtype)["__dlpack_data_type__"]
     return things
 
 

@@ -13,6 +13,7 @@ use pyo3::types::{PyBool, PyBytes, PySlice};
 use super::bytes::{Bytes, as_array};
 use crate::copies;
 use crate::detach::both_detached;
+use crate::device_object::device_object;
 use crate::dtype::read_dtype;
 use crate::entry::{attached, fetch};
 use crate::errors::{Raise, exception};
@@ -85,8 +86,8 @@ impl Bytes {
 
     /// The device that the memory is on.
     #[getter]
-    fn place(&self) -> PyResult<String> {
-        self.look(|memory| memory.place().to_string())
+    fn place<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        device_object(py, self.look(buffer::Buffer::place)?)
     }
 
     fn __len__(&self) -> PyResult<usize> {
