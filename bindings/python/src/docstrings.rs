@@ -398,7 +398,11 @@ Examples
 pub(crate) const REPR_HTML: &CStr = cr#"_repr_html_($self, /)
 --
 
-The array for notebooks: its properties, and a drawing of its axes and strides.
+The array for notebooks: its text, a small picture of images and matrices, and its memory.
+
+Images are arrays of ``uint8`` with two axes, or with a third one of 1, 3 or 4 channels. Other
+matrices of numbers are drawn from black to white. A picture has at most 256 pixels a side: of
+longer axes, every n-th element is read. Elements on a device are not read.
 
 Returns
 -------

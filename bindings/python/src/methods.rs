@@ -351,7 +351,7 @@ fn field<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyR
 
 fn repr_html<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
-    any(py, html::write(&this.array))
+    any(py, html::write(py, &this.array)?)
 }
 
 fn complex<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
