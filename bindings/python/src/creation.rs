@@ -229,7 +229,7 @@ like!(
 /// ----------
 /// obj : object
 ///     An array, or an object that :func:`asarray` accepts.
-/// value : object
+/// fill_value : object
 ///     The value of every element.
 /// dtype : str or dtype, optional
 ///     Another dtype.
@@ -246,17 +246,17 @@ like!(
 /// >>> crossdock.full_like(bytearray(2), 7).tolist()
 /// [7, 7]
 #[pyfunction]
-#[pyo3(signature = (obj, /, value, *, dtype=None, device=None))]
+#[pyo3(signature = (obj, /, fill_value, *, dtype=None, device=None))]
 pub(crate) fn full_like<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
-    value: &Bound<'py, PyAny>,
+    fill_value: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let model = Model::of(obj, dtype, device)?;
-    let value = to_value(value, Some(&model.dtype))?;
+    let value = to_value(fill_value, Some(&model.dtype))?;
     model.make(py, Some(value))
 }
 

@@ -264,7 +264,7 @@ pub(crate) fn empty<'py>(
 /// ----------
 /// shape : int or tuple of int
 ///     The lengths of the axes.
-/// value : object
+/// fill_value : object
 ///     The value of every element.
 /// dtype : str or dtype, optional
 ///     The dtype of the elements. By default, the dtype that :func:`array` gives the value.
@@ -283,11 +283,11 @@ pub(crate) fn empty<'py>(
 /// >>> crossdock.full(3, 1.5).tolist()
 /// [1.5, 1.5, 1.5]
 #[pyfunction]
-#[pyo3(signature = (shape, value, dtype=None, *, order="C", device=None))]
+#[pyo3(signature = (shape, fill_value, dtype=None, *, order="C", device=None))]
 pub(crate) fn full<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
-    value: &Bound<'py, PyAny>,
+    fill_value: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     order: &str,
     device: Option<&Bound<'py, PyAny>>,
@@ -295,11 +295,15 @@ pub(crate) fn full<'py>(
     let _attached = attached(py);
     let (dtype, value): (DType, Value) = match dtype.map(read_dtype).transpose()? {
         Some(dtype) => {
-            let value = to_value(value, Some(&dtype))?;
+            let value = to_value(fill_value, Some(&dtype))?;
             (dtype, value)
         }
         None => {
-            let one = nested::read(value, None)?;
+            let one = nested::read(fill_value, None)?;
+            if one.rank() > 0 {
+                let text = format!("a fill value is one element, not an array of shape {:?}", one.shape());
+                return Err(PyValueError::new_err(text));
+            }
             (one.dtype().clone(), one.get(&[]).raise()?)
         }
     };

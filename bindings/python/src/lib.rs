@@ -18,9 +18,11 @@
 //! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
 //!
+//! `python/crossdock/array_api/` is the namespace of the array API standard, and
 //! `python/crossdock/_explain/` describes Python objects for the library's `exchange::explain`.
 
 mod arguments;
+mod array_api;
 mod array_type;
 mod arrow;
 mod axes;
@@ -82,6 +84,8 @@ use crate::errors::Raise as _;
 mod _crossdock {
     use super::*;
 
+    #[pymodule_export]
+    use super::array_api::{_linspace, _saturated};
     #[pymodule_export]
     use super::arrow::ArrowColumn;
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// The order for one of NumPy's letters.
@@ -29,7 +29,11 @@ pub(crate) fn elements(nbytes: usize, dtype: &DType) -> PyResult<usize> {
 pub(crate) fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     let lengths: Vec<isize> = match shape.extract() {
         Ok(len) => vec![len],
-        Err(_) => shape.extract().map_err(|_| {
+        Err(error) if error.is_instance_of::<PyOverflowError>(shape.py()) => return Err(too_long(shape)),
+        Err(_) => shape.extract().map_err(|error: PyErr| {
+            if error.is_instance_of::<PyOverflowError>(shape.py()) {
+                return too_long(shape);
+            }
             let name = shape.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
             PyTypeError::new_err(format!(
                 "a shape is an integer or a sequence of integers, not {shape} ({name})"
@@ -41,6 +45,10 @@ pub(crate) fn extents(shape: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
             .map_err(|_| PyValueError::new_err(format!("an axis of length {len} in shape {lengths:?}")))
     };
     lengths.iter().map(|&len| extent(len)).collect()
+}
+
+fn too_long(shape: &Bound<'_, PyAny>) -> PyErr {
+    PyValueError::new_err(format!("an axis of shape {shape} is longer than {} elements", isize::MAX))
 }
 
 /// The numbers of `x.f(1, 2)`, or of `x.f((1, 2))`.

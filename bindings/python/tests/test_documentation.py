@@ -20,7 +20,8 @@ CLASSES = {
     "_Flags": type(crossdock.zeros(1).flags),
     "_Ledger": type(ledger),
 }
-FUNCTIONS = sorted(set(crossdock.__all__) - set(CLASSES))
+FUNCTIONS = sorted(set(crossdock.__all__) - set(CLASSES) - {"array_api"})
+NAMESPACE = crossdock.array_api
 
 
 def public(of):
@@ -34,7 +35,9 @@ def documented():
     for name, of in CLASSES.items():
         things[name] = of
         things |= {f"{name}.{member}": vars(of)[member] for member in public(of)}
-    special = ["__dlpack__", "__dlpack_device__", "__complex__", "_repr_html_"]
+    things["array_api"] = NAMESPACE
+    things |= {f"array_api.{name}": thing for name, thing in vars(NAMESPACE).items() if name in NAMESPACE.__all__ and inspect.isroutine(thing)}
+    special = ["__array_namespace__", "__dlpack__", "__dlpack_device__", "__complex__", "_repr_html_"]
     things |= {f"Array.{member}": vars(crossdock.Array)[member] for member in special}
     things["Device.__dlpack_device__"] = vars(crossdock.Device)["__dlpack_device__"]
     things["dtype.__dlpack_data_type__"] = vars(crossdock.dtype)["__dlpack_data_type__"]

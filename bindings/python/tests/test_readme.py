@@ -24,6 +24,18 @@ def test_the_example_of_the_readme_runs(monkeypatch, capsys):
     assert "  numpy.asarray               in place  read-only\n" in capsys.readouterr().out
 
 
+def test_the_examples_of_the_package_print_what_they_show(monkeypatch, capsys):
+    readme = (ROOT / "bindings/python/README.md").read_text()
+    examples = re.findall(r"^```python\n((?:(?!^```).)*)^```\n\n```text\n(.*?)^```$", readme, re.M | re.S)
+    monkeypatch.chdir(ROOT)
+    before, names = crossdock.copied_bytes(), {}
+    monkeypatch.setattr(crossdock, "copied_bytes", lambda counted=crossdock.copied_bytes: counted() - before)
+    for program, shown in examples:
+        exec(program, names)
+        assert capsys.readouterr().out == shown
+    assert len(examples) == 2
+
+
 def test_the_drawing_is_what_the_example_draws():
     import importlib.util
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from types import EllipsisType
+from types import EllipsisType, ModuleType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final, overload, type_check_only
 
 # Type checkers know this module for every version of Python; it is not imported at run time.
 from typing_extensions import Buffer as _Buffer
 
+from . import array_api as array_api
 from ._explain import Explanation as _Explanation
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Device",
     "arange",
     "array",
+    "array_api",
     "asarray",
     "copied_bytes",
     "devices",
@@ -224,6 +226,7 @@ class Array(_Buffer):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Any: ...
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     def frozen(self) -> Array: ...
     def to_device(self, device: _Device, /, *, stream: int | None = None) -> Array: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -386,7 +389,7 @@ def empty(
     shape: _Shape, dtype: _DType | None = None, *, order: _Order = "C", device: _Device | None = None
 ) -> Array: ...
 def full(
-    shape: _Shape, value: Any, dtype: _DType | None = None, *, order: _Order = "C", device: _Device | None = None
+    shape: _Shape, fill_value: Any, dtype: _DType | None = None, *, order: _Order = "C", device: _Device | None = None
 ) -> Array: ...
 def ones(
     shape: _Shape, dtype: _DType | None = None, *, order: _Order = "C", device: _Device | None = None
@@ -404,7 +407,7 @@ def zeros_like(obj: Any, /, *, dtype: _DType | None = None, device: _Device | No
 def empty_like(obj: Any, /, *, dtype: _DType | None = None, device: _Device | None = None) -> Array: ...
 def ones_like(obj: Any, /, *, dtype: _DType | None = None, device: _Device | None = None) -> Array: ...
 def full_like(
-    obj: Any, /, value: Any, *, dtype: _DType | None = None, device: _Device | None = None
+    obj: Any, /, fill_value: Any, *, dtype: _DType | None = None, device: _Device | None = None
 ) -> Array: ...
 @overload
 def open(
