@@ -4,7 +4,7 @@
 
 use crossdock::bindings::dialect::{self, typestr};
 use crossdock::element::{ByteOrder, DType, ScalarKind, TimeUnit};
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::exceptions::{PyImportError, PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
@@ -308,9 +308,18 @@ impl DTypeObject {
         !other.is_none() && read_dtype(other).is_ok_and(|other| other == self.0)
     }
 
-    /// That of the text, which is equal.
+    /// That of NumPy's dtype, which is equal, or of the text if NumPy has no such dtype or is not
+    /// installed.
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        PyString::new(py, &dtype_text(&self.0)).hash()
+        match numpy_dtype::dtype(py, &self.0) {
+            Ok(theirs) => theirs.hash(),
+            Err(error)
+                if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyImportError>(py) =>
+            {
+                PyString::new(py, &dtype_text(&self.0)).hash()
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn __str__(&self) -> String {

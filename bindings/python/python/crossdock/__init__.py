@@ -6,6 +6,8 @@
 [1, 3, 5]
 """
 
+# Gives arrays the methods that PyTorch and JAX call.
+from . import _operands  # noqa: F401
 from ._crossdock import (
     Archive,
     Array,
