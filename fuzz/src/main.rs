@@ -45,6 +45,7 @@ targets! {
     jpeg
     lent_json
     memory_view
+    nifti
     npy
     npz
     pack

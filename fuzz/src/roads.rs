@@ -1,10 +1,12 @@
 //! An array through every protocol and file format.
 
+use std::ops::Range;
+
 use crossdock::bindings::memory_view::{self, Flags};
 use crossdock::bindings::shm::{self, Frame};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
-use crossdock::exchange::files::{npy, raw, safetensors};
+use crossdock::exchange::files::{Contents, npy, raw, safetensors};
 use crossdock::exchange::protocol::{arrow, dlpack};
 use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Request};
@@ -25,6 +27,29 @@ pub fn bytes_of(array: &DArray) -> Vec<u8> {
     let copy = array.to_order(Order::RowMajor).expect("small arrays on the host are copied");
     let (buffer, _) = copy.buffer().expect("one more handle");
     buffer.pin().expect("no Write lease").to_vec()
+}
+
+/// Checks the arrays of a file that is only read: each is in place, within the bytes of the file at
+/// `range`, and the first few go [`onward`].
+///
+/// # Panics
+///
+/// If an array is decoded, differs from its description, or is outside the file.
+pub fn mapped(contents: &Contents, range: Range<usize>) {
+    for (index, entry) in contents.entries().iter().enumerate() {
+        let array = entry.open().expect("all was checked");
+        assert_eq!((array.dtype(), array.shape()), (entry.dtype(), entry.shape()));
+        assert_eq!(entry.copied_because(), None);
+        if array.nbytes() == 0 {
+            continue;
+        }
+        let (part, _) = array.buffer().expect("few handles");
+        let first = part.as_ptr().addr();
+        assert!(range.start <= first && first + part.nbytes() <= range.end, "{array:?} leaves the file");
+        if index < 4 && array.nbytes() <= FEW {
+            onward(&array, &bytes_of(&array));
+        }
+    }
 }
 
 /// Runs what can be done with an array on the host, if it is small: views it in other ways,

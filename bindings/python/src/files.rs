@@ -2,12 +2,13 @@
 //!
 //! Reasons: `DESIGN.md`, "An archive is always a mapping".
 
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossdock::DArray;
 use crossdock::exchange::files::{self, Contents, Format, OpenOptions, SaveOptions};
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
 
@@ -28,7 +29,7 @@ use crate::{nested, protocols};
 /// Parameters
 /// ----------
 /// path : str, os.PathLike or file
-///     A ``.npy``, ``.npz``, ``.safetensors``, PNG or JPEG file; with ``dtype``, any file.
+///     A ``.npy``, ``.npz``, ``.safetensors``, PNG, JPEG or NIfTI file; with ``dtype``, any file.
 /// name : str, optional
 ///     The name of one array of an archive (``.npz``, ``.safetensors``), which is then returned.
 /// mode : {'r', 'r+', 'c'}
@@ -46,6 +47,11 @@ use crate::{nested, protocols};
 /// Returns
 /// -------
 /// Array or Archive
+///
+/// Warns
+/// -----
+/// UserWarning
+///     If the elements differ from the values that they mean: a NIfTI file scales them.
 ///
 /// Raises
 /// ------
@@ -111,6 +117,10 @@ pub(crate) fn open<'py>(
         ));
     }
     let contents = options.open_all(&path).raise()?;
+    for note in contents.notes() {
+        let text = CString::new(format!("{}: {note}", path.display()))?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+    }
     match name {
         Some(name) => {
             let entry = contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;

@@ -22,9 +22,21 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::CopyToShared => "copy it into shared memory with `shared`",
         Advice::CopyToWrite => "copy it with `copy()` to write it",
         Advice::CreateOnCpu => "create it on the CPU, and copy it with `to_device`",
+        Advice::Decompress => "decompress it first, as with `gzip` or `lzma`",
         Advice::DescribeRaw => "read its bytes, and describe them with `Buffer(data).array(dtype, shape)`",
         Advice::EnableFormat => "install crossdock with support for it",
         Advice::FillNulls => "fill them, or leave them out",
+        Advice::OpenColumns => "read it with pyarrow, and pass its columns to `from_arrow`",
+        Advice::OpenFits => "open it with astropy, and pass the data to `asarray`",
+        Advice::OpenHdf5 => "open it with h5py, and pass what a dataset reads to `asarray`",
+        Advice::OpenImage => "decode it with Pillow, and pass the image to `asarray`",
+        Advice::OpenMatlab => "load it with `scipy.io.loadmat`, and pass its arrays to `asarray`",
+        Advice::OpenNetCdf => "open it with xarray, and pass its values to `asarray`",
+        Advice::OpenNifti => "open it with nibabel, and pass the data to `asarray`",
+        Advice::OpenPickle => {
+            "load it with `pickle`, if its source is trusted, and save its arrays with `save`"
+        }
+        Advice::OpenTable => "read it with `numpy.loadtxt` or pandas, and pass the array to `asarray`",
         Advice::OpenAsFile => "read the file with `open`",
         Advice::ImportIndirect => "import the object that exports the buffer with `asarray`",
         Advice::InsertAxis => "insert an axis with `x[None]`",

@@ -11,9 +11,8 @@ use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
-use crate::progress;
-use crate::terminal;
 use crate::words::words;
+use crate::{out, progress, terminal};
 
 /// An opened file, its contents, and the rest of the argument after the file's name.
 #[derive(Debug)]
@@ -43,6 +42,9 @@ impl Archive {
             }
             _ => error.into(),
         })?;
+        for note in contents.notes() {
+            out::note(&format!("{}: {note}", terminal::path(&path)));
+        }
         Ok(Self { path, contents, rest })
     }
 

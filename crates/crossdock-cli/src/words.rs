@@ -26,9 +26,21 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::CopyToShared => "copy it into shared memory with `lend --copy always`",
         Advice::CopyToWrite => "copy it with `crossdock convert` to write it",
         Advice::CreateOnCpu => "create it on the CPU, and copy it there",
+        Advice::Decompress => "decompress it first, as with `gunzip`, `unxz` or `unzstd`",
         Advice::DescribeRaw => "describe what it holds, as `--raw` 'dtype=uint16; shape=480,640'",
         Advice::EnableFormat => "build the command with support for it",
         Advice::FillNulls | Advice::NullsBeside => "fill them, or leave them out",
+        Advice::OpenColumns => "read it in Python with pyarrow, and save its columns as .npy or .npz",
+        Advice::OpenFits => "read it in Python with astropy, and save its arrays as .npy or .npz",
+        Advice::OpenHdf5 => "read it in Python with h5py, and save its datasets as .npy or .npz",
+        Advice::OpenImage => "convert it to PNG first, as with ImageMagick",
+        Advice::OpenMatlab => "read it in Python with SciPy, and save its arrays as .npy or .npz",
+        Advice::OpenNetCdf => "read it in Python with xarray, and save its variables as .npy or .npz",
+        Advice::OpenNifti => "read it in Python with nibabel, and save the array as .npy",
+        Advice::OpenPickle => {
+            "load it in Python, if its source is trusted, and save its arrays as .npy or .npz"
+        }
+        Advice::OpenTable => "read it in Python with NumPy or pandas, and save the array as .npy",
         Advice::OpenAsFile => "convert the file with `crossdock convert`",
         Advice::InsertAxis | Advice::InsertAxisOrWhole => "insert an axis with the view newaxis",
         Advice::MapToWrite => "map it, or write to the copy",

@@ -47,7 +47,7 @@ signal, no part of it is left.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, PNG, JPEG) and, after colons, the name of an array in it
+    /// A file (.npy, .npz, .safetensors, PNG, JPEG, NIfTI) and, after colons, the name of an array in it
     /// and a view as in Python. `-` is standard input, which must be a file and not a pipe; --at
     /// selects a view of it.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]

@@ -57,6 +57,8 @@ advice! {
     CopyToWrite => "read it or pin it, or write to a copy (`to_order`)",
     /// Create the array in memory of the CPU, then copy it to the device.
     CreateOnCpu => "create it on the CPU, and copy it there (`copy_to`)",
+    /// Decompress a file before it is opened.
+    Decompress => "decompress it first",
     /// Describe the contents of a file without a header.
     DescribeRaw => "describe its contents (`OpenOptions::raw`)",
     /// Build with support for a file format.
@@ -65,6 +67,24 @@ advice! {
     FillNulls => "fill them, or leave them out",
     /// Read packed elements by the readers of this library.
     OpenAsFile => "read and write the file by `exchange::files`, which unpacks and packs them",
+    /// Open a file of columns by a library of Arrow.
+    OpenColumns => "read it with the crates of Arrow, and import its columns (`exchange::protocol::arrow`)",
+    /// Open a FITS file by another library.
+    OpenFits => "read it with the crate `fitsio`",
+    /// Open an HDF5 file by another library.
+    OpenHdf5 => "read it with the crate `hdf5`",
+    /// Decode an image by another library.
+    OpenImage => "decode it with the crate `image`, or save it as PNG",
+    /// Open a MATLAB file by another library.
+    OpenMatlab => "read it with the crate `matfile`",
+    /// Open a netCDF file by another library.
+    OpenNetCdf => "read it with the crate `netcdf`",
+    /// Open a NIfTI file by another library.
+    OpenNifti => "read it with the crate `nifti`",
+    /// Open a pickle in Python.
+    OpenPickle => "load it in Python, if its source is trusted, and save its arrays as .npy or .npz",
+    /// Open a table by another library.
+    OpenTable => "parse it with the crate `csv`",
     /// Import an array behind pointers by the function for these.
     ImportIndirect => "import it by `DArray::from_indirect`",
     /// Insert an axis.

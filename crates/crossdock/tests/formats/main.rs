@@ -6,6 +6,8 @@ mod doors;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod images;
 mod new_file;
+#[cfg(feature = "nifti")]
+mod nifti;
 mod npy_bad_input;
 mod npy_round_trip;
 #[cfg(feature = "npz")]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crossdock::DArray;
 use crossdock::bindings::files::{NewFile, NpyHeader};
 use crossdock::buffer::Buffer;
-use crossdock::exchange::files::{Format, OpenOptions, SaveOptions, npy};
+use crossdock::exchange::files::{Contents, Format, OpenOptions, SaveOptions, npy};
 use crossdock::layout::Order;
 use magnus::rb_sys::{FromRawValue, protect};
 use magnus::{RClass, RHash, RModule, RString, Ruby, Value, function, kwargs, method, prelude::*};
@@ -24,11 +24,23 @@ use crate::value::name;
 const WRITTEN: &str = ".npy, .npz, .safetensors, .png, .jpg or .jpeg";
 
 fn open(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<Wrapped> {
-    Wrapped::new(ruby, again(ruby, || Ok(options(writable, guarded).open(&path)?))?)
+    let contents = contents(ruby, &path, writable, guarded)?;
+    let opened = || contents.single()?.open().map_err(|error| Failure::of_file(ruby, &error, &path));
+    Wrapped::new(ruby, again(ruby, opened)?)
+}
+
+/// The contents of a file, after a warning if its elements differ from the values that they mean.
+fn contents(ruby: &Ruby, path: &Path, writable: bool, guarded: bool) -> Result<Contents> {
+    let contents = again(ruby, || Ok(options(writable, guarded).open_all(path)?))?;
+    for note in contents.notes() {
+        let text = format!("{}: {note}", path.display());
+        ruby.module_kernel().funcall::<_, _, Value>("warn", (text,))?;
+    }
+    Ok(contents)
 }
 
 fn open_all(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<RHash> {
-    let contents = again(ruby, || Ok(options(writable, guarded).open_all(&path)?))?;
+    let contents = contents(ruby, &path, writable, guarded)?;
     // The Hash would silently lack these arrays.
     if let Some((name, _)) = contents.refused().next() {
         contents.get(name)?;

@@ -34,6 +34,7 @@ pub struct Contents {
     refused: Vec<(String, Error)>,
     metadata: Vec<(String, String)>,
     ignored: Vec<(String, u64)>,
+    notes: Vec<String>,
 }
 
 impl Contents {
@@ -45,12 +46,13 @@ impl Contents {
             refused: Vec::new(),
             metadata: Vec::new(),
             ignored: if rest > 0 { vec![(String::new(), rest as u64)] } else { Vec::new() },
+            notes: Vec::new(),
         }
     }
 
     #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
     pub(super) fn new(format: Format, entries: Vec<Entry>, metadata: Vec<(String, String)>) -> Self {
-        Self { format, entries, refused: Vec::new(), metadata, ignored: Vec::new() }
+        Self { format, entries, refused: Vec::new(), metadata, ignored: Vec::new(), notes: Vec::new() }
     }
 
     #[cfg(any(feature = "npz", feature = "safetensors"))]
@@ -61,6 +63,25 @@ impl Contents {
     #[cfg(feature = "npz")]
     pub(super) fn with_ignored(self, ignored: Vec<(String, u64)>) -> Self {
         Self { ignored, ..self }
+    }
+
+    /// Adds a text for people, which tells how the elements differ from the values that they mean.
+    #[cfg(feature = "nifti")]
+    pub(super) fn with_note(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
+    }
+
+    #[cfg(feature = "nifti")]
+    pub(super) fn with_metadata(self, metadata: Vec<(String, String)>) -> Self {
+        Self { metadata, ..self }
+    }
+
+    /// How the elements differ from the values that they mean, for people: each program tells it in
+    /// its own way, such as by a warning.
+    #[doc(hidden)]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Compares every array with its checksum. Damaged arrays become refused ones.
@@ -97,7 +118,8 @@ impl Contents {
         self.entries.iter().map(Entry::name)
     }
 
-    /// The texts beside the arrays, each under a name: those of a `.safetensors` file.
+    /// The texts beside the arrays, each under a name: those of a `.safetensors` file, and
+    /// `scl_slope` and `scl_inter` of a NIfTI file whose values are scaled elements.
     pub fn metadata(&self) -> &[(String, String)] {
         &self.metadata
     }

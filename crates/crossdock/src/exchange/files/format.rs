@@ -20,6 +20,8 @@ pub enum Format {
     Png,
     /// An image, compressed with loss (feature `jpeg`).
     Jpeg,
+    /// A volume of medical imaging (feature `nifti`); opened, and not written.
+    Nifti,
     /// Elements and nothing else: the caller describes them.
     Raw,
 }
@@ -46,19 +48,21 @@ macro_rules! row {
     };
 }
 
-const ROWS: [FormatRow; 6] = [
+const ROWS: [FormatRow; 7] = [
     row!(Npy, ".npy", &["npy"]),
     row!(Npz, ".npz", &["npz"], "npz"),
     row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
     row!(Png, "PNG", &["png"], "png"),
     row!(Jpeg, "JPEG", &["jpg", "jpeg"], "jpeg"),
+    row!(Nifti, "NIfTI", &["nii"], "nifti"),
     row!(Raw, "raw", &["raw", "bin"]),
 ];
 
 impl Format {
     /// All of them.
     #[cfg(test)]
-    const ALL: [Self; 6] = [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Raw];
+    const ALL: [Self; 7] =
+        [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Nifti, Self::Raw];
 
     fn row(self) -> &'static FormatRow {
         // A test asserts that every format has a row.
@@ -79,6 +83,21 @@ impl Format {
     /// Whether one file holds several arrays, each under a name.
     pub fn has_names(self) -> bool {
         matches!(self, Self::Npz | Self::Safetensors)
+    }
+
+    /// Fails if the format can be opened, but not written.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported`.
+    pub(super) fn check_written(self) -> Result<()> {
+        match self {
+            Self::Nifti => {
+                let text = format!("a {self} file can be opened, but not written");
+                Err(Error::new(Kind::Unsupported, text).advising(Advice::SetFormat))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Fails if this build does not read and write the format.

@@ -71,6 +71,10 @@
     feature = "jpeg",
     doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |"
 )]
+#![cfg_attr(
+    feature = "nifti",
+    doc = "| NIfTI: a volume (`.nii`) | `nifti` | mapped, nothing copied; the elements as they are stored | – |"
+)]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
 //! The first bytes of a file decide its format, never its name. A mapped array is aliased memory,
@@ -79,17 +83,21 @@
 
 mod contents;
 mod elements;
+#[cfg(feature = "nifti")]
+mod fields;
 mod format;
 #[cfg(feature = "jpeg")]
 pub mod jpeg;
 mod magic;
 pub(crate) mod new_file;
+#[cfg(feature = "nifti")]
+mod nifti;
 pub mod npy;
 #[cfg(feature = "npz")]
 pub mod npz;
 mod open;
 mod options;
-#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg", feature = "nifti"))]
 mod pinned_reader;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod pixels;

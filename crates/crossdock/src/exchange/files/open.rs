@@ -118,7 +118,7 @@ impl OpenOptions {
             Expected::Any => told(&first_bytes(&buffer)?)?,
         };
         format.check_built()?;
-        if self.writes_file() && !matches!(format, Format::Npy | Format::Safetensors) {
+        if self.writes_file() && matches!(format, Format::Npz | Format::Png | Format::Jpeg) {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
@@ -137,6 +137,8 @@ impl OpenOptions {
             Format::Png => crate::exchange::files::png::read(buffer, self.limit),
             #[cfg(feature = "jpeg")]
             Format::Jpeg => crate::exchange::files::jpeg::read(buffer, self.limit),
+            #[cfg(feature = "nifti")]
+            Format::Nifti => crate::exchange::files::nifti::read(buffer),
             // No bytes are recognised as a raw file, and `raw` was handled above.
             _ => Err(Error::new(
                 Kind::Unsupported,
@@ -152,11 +154,12 @@ fn told(start: &[u8]) -> Result<Format> {
     // The reader of `.npy` files has the best error for an empty file.
     let format = magic::format(start).or(start.is_empty().then_some(Format::Npy));
     format.ok_or_else(|| {
+        let found = magic::describe(start);
         let text = format!(
-            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG): {}",
-            magic::describe(start)
+            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, NIfTI): {}",
+            found.fact()
         );
-        Error::new(Kind::Unsupported, text)
+        Error::new(Kind::Unsupported, text).advising(found.advice())
     })
 }
 

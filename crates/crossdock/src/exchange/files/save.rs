@@ -134,6 +134,7 @@ impl SaveOptions {
             .advising(Advice::SetFormat)
         });
         let saved = saved.and_then(|format| {
+            self.check(format)?;
             new_file::write(path, !self.create_new, |file| self.encode(format, file, arrays))
         });
         saved.map_err(|error| error.within(shown(path)))
@@ -144,7 +145,7 @@ impl SaveOptions {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` without a format, for a format whose feature is off, for several arrays in
+    /// `is_unsupported` without a format, for a format that is not written or whose feature is off, for several arrays in
     /// a format of one, for an option that the format does not have, and for an array or a name
     /// that it cannot hold; `is_shape` for an array that is not an image, in a format of images;
     /// `is_io` if the writer fails; `is_conflict` while another party holds Write; `is_place` on a
@@ -163,7 +164,6 @@ impl SaveOptions {
         writer: impl Write,
         arrays: &[(N, DArray)],
     ) -> Result<()> {
-        format.check_built()?;
         self.check(format)?;
         let writer = BufWriter::with_capacity(BUFFER, writer);
         match (format, arrays) {
@@ -186,8 +186,10 @@ impl SaveOptions {
         }
     }
 
-    /// Refuses an option that the format does not have.
+    /// Refuses a format that is not written, and an option that the format does not have.
     fn check(&self, format: Format) -> Result<()> {
+        format.check_written()?;
+        format.check_built()?;
         let options = [
             ("an option for the order of elements", self.order.is_some(), Format::Raw),
             ("an option to deflate arrays", self.deflated, Format::Npz),

@@ -89,7 +89,9 @@ impl Preamble {
         // A file that ends within the magic is reported as a truncated `.npy` file.
         let seen = start.len().min(MAGIC.len());
         if start[..seen] != MAGIC[..seen] {
-            return Err(malformed(format!("it is not an .npy file: {}", magic::describe(start))));
+            let found = magic::describe(start);
+            let text = format!("it is not an .npy file: {}", found.fact());
+            return Err(malformed(text).advising(found.advice()));
         }
         let truncated = |wanted: usize| {
             malformed(format!(

@@ -1,0 +1,108 @@
+//! The fields of a binary header, in either byte order. Every read is checked against the file, so
+//! no count or offset of a file can lead outside it.
+
+use crate::buffer::Buffer;
+use crate::element::ByteOrder;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::pinned_reader::PinnedReader;
+
+/// A position in the bytes of a file, from which fields are read one after the other.
+#[derive(Debug)]
+pub(super) struct Fields {
+    bytes: PinnedReader,
+    nbytes: u64,
+    order: ByteOrder,
+    at: u64,
+}
+
+impl Fields {
+    /// From the first byte on, under a new lease. Errors as [`Buffer::pin`].
+    pub(super) fn new(buffer: &Buffer, order: ByteOrder) -> Result<Self> {
+        Ok(Self { bytes: PinnedReader::new(buffer)?, nbytes: buffer.nbytes() as u64, order, at: 0 })
+    }
+
+    /// Continues at another byte. The next read checks it.
+    pub(super) fn seek(&mut self, at: u64) {
+        self.at = at;
+    }
+
+    /// Passes over bytes, which must exist.
+    pub(super) fn skip(&mut self, nbytes: u64, what: &str) -> Result<()> {
+        match self.at.checked_add(nbytes) {
+            Some(end) if end <= self.nbytes => {
+                self.at = end;
+                Ok(())
+            }
+            _ => Err(Error::new(
+                Kind::Malformed,
+                format!(
+                    "the file is truncated or damaged: {what} takes {nbytes} bytes from byte {} on, but the \
+                    file has {}",
+                    self.at, self.nbytes
+                ),
+            )),
+        }
+    }
+
+    /// The next bytes, as they are in the file.
+    pub(super) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
+        let (start, mut bytes) = (self.at, [0; N]);
+        self.skip(N as u64, what)?;
+        self.bytes.load(start, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The next bytes, with the least significant one first.
+    fn little<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
+        let mut bytes = self.array(what)?;
+        if self.order == ByteOrder::Big {
+            bytes.reverse();
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn u32(&mut self, what: &str) -> Result<u32> {
+        self.little(what).map(u32::from_le_bytes)
+    }
+
+    pub(super) fn i64(&mut self, what: &str) -> Result<i64> {
+        self.little(what).map(i64::from_le_bytes)
+    }
+
+    pub(super) fn i16(&mut self, what: &str) -> Result<i16> {
+        self.little(what).map(i16::from_le_bytes)
+    }
+
+    pub(super) fn f32(&mut self, what: &str) -> Result<f32> {
+        self.little(what).map(f32::from_le_bytes)
+    }
+
+    pub(super) fn f64(&mut self, what: &str) -> Result<f64> {
+        self.little(what).map(f64::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_the_byte_order_of_the_file_and_end_with_it() {
+        let buffer = Buffer::from_vec((1..=9u8).collect()).unwrap();
+        for (order, first, next) in
+            [(ByteOrder::Little, 0x0201, 0x0605_0403), (ByteOrder::Big, 0x0102, 0x0304_0506)]
+        {
+            let mut fields = Fields::new(&buffer, order).unwrap();
+            assert_eq!((fields.i16("a").unwrap(), fields.u32("b").unwrap(), fields.at), (first, next, 6));
+            let error = fields.u32("the length").unwrap_err();
+            assert!(error.is_malformed());
+            assert!(
+                error.to_string().contains("the length takes 4 bytes from byte 6 on, but the file has 9")
+            );
+            assert_eq!(fields.array("c").unwrap(), [7, 8, 9]);
+        }
+        let mut fields = Fields::new(&buffer, ByteOrder::Little).unwrap();
+        fields.seek(u64::MAX);
+        assert!(fields.i64("far").is_err() && fields.skip(u64::MAX, "far").is_err());
+    }
+}
