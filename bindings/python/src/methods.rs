@@ -51,7 +51,7 @@ const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
     (c"ctypes", |py, this| numpy::view(py, &this.array)?.getattr("ctypes"), c"NumPy's attribute: address, shape and strides for ctypes. Imports NumPy."),
     (c"mT", axes::matrix_transpose, c"The last two axes exchanged, as a view."),
     (c"flags", |py, this| any(py, Flags::of(&this.array)), c"NumPy's flags of memory layout and write permission, as attributes and items."),
-    (c"exports", |py, this| any(py, this.exports.count()), c"The number of buffers of this array that consumers hold."),
+    (c"exports", |py, this| any(py, this.exports.count_all(&this.array)), c"The number of buffers, tensors and columns that consumers hold of this array's memory.\n\nThe buffers of another array on the memory count as one, and so does each array that lends itself by an array interface."),
     (c"__array_interface__", interface::dictionary, c"The array as NumPy's array interface, version 3.\n\nThe interface has no release, so the memory stays lent while the array lives."),
     (c"__array_struct__", interface::structure, c"The array as a capsule with the C struct of NumPy's array interface. The memory stays lent while the array lives."),
     (c"__cuda_array_interface__", interface::cuda_dictionary, c"An array on a CUDA device as the CUDA array interface, version 3. The memory stays lent while the array lives."),

@@ -62,6 +62,32 @@ def test_exports_are_counted():
     assert ours.exports == 0
 
 
+def test_tensors_and_columns_are_counted_among_the_exports():
+    ours = crossdock.zeros((2, 3))
+    buffer, tensor = memoryview(ours), np.from_dlpack(ours)
+    assert ours.exports == 2
+    other = memoryview(ours[1:])
+    assert ours.exports == ours[1:].exports == 3
+    other.release()
+    capsule = ours.__dlpack__()
+    assert ours.exports == 3
+    del capsule, tensor
+    buffer.release()
+    assert ours.exports == 0
+    pa = pytest.importorskip("pyarrow")
+    column = pa.array(ours[0])
+    assert ours.exports == 1
+    del column
+    assert ours.exports == 0
+    mapping = ours[0].__array_interface__
+    assert ours.exports == 0 and mapping["shape"] == (3,)
+    kept = ours[0]
+    np.asarray(type("Lent", (), {"__array_interface__": kept.__array_interface__})())
+    assert ours.exports == 1
+    del kept
+    assert ours.exports == 0
+
+
 def test_a_cycle_through_an_exporter_ends_where_it_lets_go_of_the_array():
     class Theirs(np.ndarray):
         pass
@@ -86,17 +112,20 @@ ROUNDS = max(1, TIMES // 50_000)
 @pytest.mark.parametrize("name", hand_overs.table()[0])
 def test_nothing_is_left_of_many_hand_overs(name):
     acts, holders = hand_overs.table()
-    act = acts[name]
+    act, arrays = acts[name], [holder for holder in holders if isinstance(holder, crossdock.Array)]
     for _ in range(1_000):
         act()
     settle()
+    # An array interface stays lent while its array lives.
+    exports = [array.exports for array in arrays]
+    assert max(exports) <= 1
     counts, (blocks, heap, pages) = [sys.getrefcount(holder) for holder in holders], hand_overs.memory()
     for _ in range(TIMES):
         act()
     settle()
     after = hand_overs.memory()
     assert [sys.getrefcount(holder) for holder in holders] == counts
-    assert all(holder.exports == 0 for holder in holders if isinstance(holder, crossdock.Array))
+    assert [array.exports for array in arrays] == exports
     # Whatever one export leaves behind, this many leave more.
     assert after[0] - blocks < 500 and after[1] - heap < 16 << 10 and after[2] - pages < 1 << 20
 

@@ -56,9 +56,12 @@ impl Exports {
         }
     }
 
-    /// How many exported buffers have not been released.
-    pub(crate) fn count(&self) -> usize {
-        self.count.get()
+    /// How many buffers of this object, and how many other leases on the memory of `array`, which
+    /// belongs to the same object, have not been released.
+    pub(crate) fn count_all(&self, array: &DArray) -> u64 {
+        let buffers = self.count.get() as u64;
+        // The buffers share one of the leases.
+        (array.lease_count() + buffers).saturating_sub(u64::from(buffers > 0))
     }
 
     /// The description of `array`, which belongs to the same object as `self`.

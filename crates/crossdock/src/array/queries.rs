@@ -166,6 +166,12 @@ macro_rules! memory_queries {
             $this.raw.handle().header().backing()
         }
 
+        /// The number of leases on the memory, of any kind and by any array.
+        #[doc(hidden)]
+        pub fn lease_count(&$this) -> u64 {
+            $this.raw.handle().header().reading().lease_count()
+        }
+
         /// Who else may access the memory.
         #[inline]
         pub fn birth(&$this) -> crate::memory::Birth {

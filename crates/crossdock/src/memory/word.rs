@@ -105,6 +105,11 @@ impl WordValue {
         (count > 0).then_some((kind, count))
     }
 
+    /// The number of leases of every kind.
+    pub(crate) fn lease_count(self) -> u64 {
+        self.pins() + self.leases().map_or(0, |(_, count)| count)
+    }
+
     pub(crate) fn is_aliased(self) -> bool {
         self.0 & ALIASED != 0
     }
