@@ -16,7 +16,7 @@ use crossdock::view::{Reason, Refusal, Synchronization};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use pyo3::{intern, sync::PyOnceLock};
 
 use crate::arguments::Arguments;
@@ -24,6 +24,7 @@ use crate::capsule::{capsule, pointer, rename};
 use crate::errors;
 use crate::masked;
 use crate::numbers::of_place;
+use crate::object::Own;
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -32,17 +33,25 @@ const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
 // ===== exports
 
-/// `__dlpack_device__()`.
-pub(crate) fn device_of(array: &DArray) -> (i32, i32) {
-    of_place(array.place())
+/// `__dlpack_device__()`. Nearly every array is on the CPU, whose pair is made once.
+pub(crate) fn device_of<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
+    static CPU: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    let place = array.place();
+    let pair = || of_place(place).into_pyobject(py);
+    Ok(match place {
+        Place::CPU => CPU.get_or_try_init(py, || pair().map(Bound::unbind))?.bind(py).clone(),
+        _ => pair()?,
+    }
+    .into_any())
 }
 
 /// `__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)`.
 pub(crate) fn export<'py>(
     py: Python<'py>,
-    array: &DArray,
+    this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let array = &this.array;
     let names =
         [intern!(py, "stream"), intern!(py, "max_version"), intern!(py, "dl_device"), intern!(py, "copy")];
     let [stream, max_version, wanted, copy] = arguments.all_named(names);
@@ -62,7 +71,7 @@ pub(crate) fn export<'py>(
         _ => CopyPolicy::Never,
     };
     let asked = Synchronization::asked(place.kind(), stream).map_err(|error| errors::refusal(&error))?;
-    let mut options = ExportOptions::new().copy(policy);
+    let mut options = ExportOptions::new();
     if place == here {
         options = options.ordered();
         let access = if array.is_readonly() { LeaseKind::Pin } else { LeaseKind::Share };
@@ -78,37 +87,38 @@ pub(crate) fn export<'py>(
     let options = unsafe { options.trust_readonly() };
     let version = max_version.filter(|&(major, _)| major >= VERSION.major);
     let version = version.map(|(major, minor)| DLPackVersion { major, minor });
-    match hand_over(py, array, options, version)? {
-        Ok(capsule) => Ok(capsule),
+    let hand_over = |policy| hand_over(py, this, &options, policy, version);
+    match hand_over(policy) {
         // The array API standard: without `copy=False`, what cannot be described in place is
         // copied. Memory of which a consumer cannot be told that it is read-only is not such a
         // case: the consumer's writes would be lost without a word.
         Err(refusal) if copy.is_none() && matches!(refusal.reason(), Reason::Layout(_)) => {
-            hand_over(py, array, options.copy(CopyPolicy::IfNeeded), version)?
-                .map_err(|refusal| errors::refused(&refusal))
+            hand_over(CopyPolicy::IfNeeded)
         }
-        Err(refusal) => Err(errors::refused(&refusal)),
+        answer => answer,
     }
+    .unwrap_or_else(|refusal| Err(errors::refused(&refusal)))
 }
 
 /// A capsule with the struct that a consumer of this version takes; of the legacy struct for
 /// `None`.
 fn hand_over<'py>(
     py: Python<'py>,
-    array: &DArray,
-    options: ExportOptions,
+    this: &Own,
+    options: &ExportOptions,
+    policy: CopyPolicy,
     version: Option<DLPackVersion>,
-) -> PyResult<Result<Bound<'py, PyAny>, Refusal>> {
-    Ok(match version {
-        Some(version) => match dlpack::export_versioned(array, &options.max_version(version)) {
-            Ok(made) => Ok(capsule(py, made.into_raw(), Some(VERSIONED), Some(drop_versioned))?),
-            Err(refusal) => Err(refusal),
-        },
-        None => match dlpack::export_legacy(array, &options) {
-            Ok(made) => Ok(capsule(py, made.into_raw(), Some(LEGACY), Some(drop_legacy))?),
-            Err(refusal) => Err(refusal),
-        },
-    })
+) -> Result<PyResult<Bound<'py, PyAny>>, Refusal> {
+    let Some(version) = version else {
+        let made = dlpack::export_legacy(&this.array, &options.copy(policy))?;
+        return Ok(capsule(py, made.into_raw(), Some(LEGACY), Some(drop_legacy)));
+    };
+    let options = options.max_version(version);
+    let made = match policy {
+        CopyPolicy::Never => this.kept.lend(&this.array, &options)?,
+        _ => dlpack::export_versioned(&this.array, &options.copy(policy))?,
+    };
+    Ok(capsule(py, made.into_raw(), Some(VERSIONED), Some(drop_versioned)))
 }
 
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {

@@ -297,12 +297,12 @@ fn transpose<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) ->
 }
 
 fn dlpack_export<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-    dlpack::export(py, &this.array, arguments)
+    dlpack::export(py, this, arguments)
 }
 
 fn dlpack_device<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
     arguments.finish()?;
-    any(py, dlpack::device_of(&this.array))
+    dlpack::device_of(py, &this.array)
 }
 
 fn arrow_schema<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
