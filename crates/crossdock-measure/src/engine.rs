@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use crossdock::bindings::threads::set_num_threads;
 use crossdock::buffer::MutableBuffer;
 
 use crate::{Operation, Result, Task};
@@ -186,34 +187,22 @@ pub enum Into {
 pub struct Crossdock {
     name: &'static str,
     into: Into,
-    threads: rayon::ThreadPool,
+    threads: usize,
 }
 
 impl Crossdock {
-    /// With its own threads.
-    ///
-    /// # Errors
-    ///
-    /// If the threads cannot be started.
-    pub fn new(name: &'static str, threads: usize, into: Into) -> Result<Self> {
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-        Ok(Self { name, into, threads })
+    /// On this number of threads.
+    pub fn new(name: &'static str, threads: usize, into: Into) -> Self {
+        Self { name, into, threads }
     }
 
-    fn repeat(
-        &self,
-        count: usize,
-        operation: impl Fn() -> Result<(), crossdock::Error> + Sync,
-    ) -> Result<Duration> {
-        // On a thread of the pool, so that all parts of it run there.
-        let elapsed = self.threads.install(|| {
-            let start = Instant::now();
-            for _ in 0..count {
-                operation()?;
-            }
-            Ok::<_, crossdock::Error>(start.elapsed())
-        })?;
-        Ok(elapsed)
+    fn repeat(&self, count: usize, operation: impl Fn() -> Result<(), crossdock::Error>) -> Result<Duration> {
+        set_num_threads(self.threads)?;
+        let start = Instant::now();
+        for _ in 0..count {
+            operation()?;
+        }
+        Ok(start.elapsed())
     }
 }
 

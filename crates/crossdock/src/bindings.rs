@@ -39,6 +39,12 @@ pub mod racy {
     pub use crate::memory::racy::{copy, load, store};
 }
 
+/// The number of threads that share large work.
+#[cfg(feature = "threads")]
+pub mod threads {
+    pub use crate::kernel::threads::number::{num_threads, set_num_threads};
+}
+
 /// Python's array interface, for objects of an interpreter.
 pub mod array_interface {
     pub use crate::exchange::protocol::array_interface::*;

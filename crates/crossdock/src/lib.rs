@@ -140,7 +140,8 @@
 //! | feature | adds | crates | default |
 //! |---|---|---|---|
 //! | `derive` | `#[derive(Element)]` for structs | `crossdock-derive` | off |
-//! | `rayon` | kernels run large work on `rayon`'s threads; parts of views are its parallel iterators | `rayon` | off |
+//! | `threads` | large copies, casts, fills and comparisons use several threads; the variable `CROSSDOCK_THREADS` limits them | none | off |
+//! | `rayon` | parts of views are parallel iterators of `rayon` | `rayon` | off |
 //! | `npz` | `.npz` files | `flate2`, `rawzip` | off |
 //! | `safetensors` | `.safetensors` files | `serde`, `serde_json` | off |
 //! | `png` | PNG images | `image` | off |

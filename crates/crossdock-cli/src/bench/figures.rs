@@ -37,9 +37,9 @@ pub(super) fn work(
     let into = if work.operation == Operation::New { Into::New } else { Into::Target };
     let limit: Box<dyn Engine> =
         if work.operation == Operation::Fill { Box::new(Memset) } else { Box::new(Memcpy) };
-    let mut engines: Vec<Box<dyn Engine>> = vec![limit, Box::new(Crossdock::new("one thread", 1, into)?)];
+    let mut engines: Vec<Box<dyn Engine>> = vec![limit, Box::new(Crossdock::new("one thread", 1, into))];
     if threads > 1 {
-        engines.push(Box::new(Crossdock::new("all threads", threads, into)?));
+        engines.push(Box::new(Crossdock::new("all threads", threads, into)));
     }
     beside_the_limit(work, &task, &engines, limits)
 }

@@ -8,7 +8,7 @@ use crate::kernel::block::{BlockReader, LaneBlock};
 use crate::kernel::cast::CastPlan;
 use crate::kernel::cpu::{Level, at_each_level};
 use crate::kernel::indirection::Endpoint;
-use crate::kernel::pair::{LayoutPair, PER_THREAD};
+use crate::kernel::pair::{LayoutPair, PER_PART, SHARED};
 use crate::kernel::{Casting, Racy, each_direct, load_bytes, one_of_all, threads};
 use crate::layout::{Layout, Order};
 use crate::memory::Pod;
@@ -246,7 +246,8 @@ impl NumberComparison {
     unsafe fn first(&self, left: ComparedArray<'_>, right: ComparedArray<'_>) -> Result<Option<usize>> {
         // First in the order of the memory: most arrays that are compared are equal, and then the
         // order does not matter.
-        let parts = LayoutPair::arranged(right.layout, left.layout)?.split(threads::count(), PER_THREAD)?;
+        let parts = threads::parts(left.layout.len(), SHARED, PER_PART);
+        let parts = LayoutPair::arranged(right.layout, left.layout)?.split(parts)?;
         let (left_at, right_at) = (Racy(left.src.cast_mut()), Racy(right.src.cast_mut()));
         let whole = AtomicBool::new(true);
         threads::each(parts.len(), |part| {

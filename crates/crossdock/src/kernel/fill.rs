@@ -5,11 +5,17 @@
 use crate::error::Result;
 use crate::kernel::block::{LaneBlock, Writer};
 use crate::kernel::cpu::Level;
-use crate::kernel::each_direct;
 use crate::kernel::indirection::Endpoint;
 use crate::kernel::pair::LayoutPair;
+use crate::kernel::{Racy, each_direct, threads};
 use crate::layout::Layout;
 use crate::memory::racy;
+
+/// From this many bytes on, two threads are faster than one.
+const SHARE_NBYTES: usize = 8 << 20;
+
+/// The smallest part for a thread, in bytes.
+const PART_NBYTES: usize = 1 << 18;
 
 /// Writes the bytes of one element to every place of a strided array. This is not counted as a
 /// copy.
@@ -64,17 +70,21 @@ unsafe fn fill_direct(
         place.copy_from_slice(element);
     }
     // Every place becomes the same, so the order is that of the memory.
-    let pair = LayoutPair::arranged(layout, layout)?;
-    let dst = dst.wrapping_offset(pair.to_offset);
-    let mut writer = Writer::new(level, dst, &pair.to, whole)?;
-    let (mut left, mut most) = (layout.len(), writer.first(per_block));
-    while left > 0 {
-        let count = left.min(most);
-        // SAFETY: clause 1 of `# Safety` covers the elements of `pair.to`, which are those of
-        // `layout`, from `dst` on; clause 2 covers the level.
-        unsafe { writer.store(&block, count) };
-        (left, most) = (left - count, per_block);
-    }
-    writer.finish();
-    Ok(())
+    let parts =
+        LayoutPair::arranged(layout, layout)?.split(threads::parts(whole, SHARE_NBYTES, PART_NBYTES))?;
+    let dst = Racy(dst);
+    threads::try_each(parts.len(), |part| {
+        let pair = &parts[part];
+        let mut writer = Writer::new(level, dst.at(pair.to_offset), &pair.to, whole)?;
+        let (mut left, mut most) = (pair.to.len(), writer.first(per_block));
+        while left > 0 {
+            let count = left.min(most);
+            // SAFETY: clause 1 of `# Safety` covers the elements of `pair.to`, which are a part of
+            // those of `layout`, from `to_offset` on; clause 2 covers the level.
+            unsafe { writer.store(&block, count) };
+            (left, most) = (left - count, per_block);
+        }
+        writer.finish();
+        Ok(())
+    })
 }

@@ -9,7 +9,7 @@
 //! | `casting.rs`, `cast/` | the rules for numbers that do not fit, and the conversion in blocks |
 //! | `records/` | conversion of elements with fields |
 //! | `device/` | work of devices; `steps.rs` divides the CPU's plan into steps |
-//! | `cpu.rs`, `threads/` | the instruction sets in use; threads of the feature `rayon` |
+//! | `cpu.rs`, `threads/` | the instruction sets in use; threads that share large work |
 
 mod block;
 mod cast;
@@ -22,7 +22,7 @@ mod fill;
 mod indirection;
 mod pair;
 mod records;
-mod threads;
+pub(crate) mod threads;
 
 pub(crate) use cast::{cast, turns_in_place};
 pub use casting::Casting;

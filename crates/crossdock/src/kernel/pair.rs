@@ -41,12 +41,10 @@ impl LayoutPair {
         Ok(pair)
     }
 
-    /// Divides the elements into at most `most` parts of at least `least` elements each, as far as
-    /// possible.
-    pub(crate) fn split(self, most: usize, least: usize) -> Result<Vec<Self>> {
+    /// Divides the elements into about `parts` parts of one size, at most that many.
+    pub(crate) fn split(self, parts: usize) -> Result<Vec<Self>> {
         let numel = self.to.len();
-        let parts = most.min(numel / least.max(1));
-        if parts < 2 {
+        if parts < 2 || numel == 0 {
             return Ok(vec![self]);
         }
         let row = |layout: &Layout| {
@@ -73,6 +71,9 @@ impl LayoutPair {
     }
 }
 
-/// The elements that pay for a thread: tens of microseconds of work, where waking a thread takes a
-/// few.
-pub(crate) const PER_THREAD: usize = 1 << 17;
+/// From this many elements on, two threads that compute are faster than one: waking a helper takes
+/// some twenty microseconds, and this work a hundred.
+pub(crate) const SHARED: usize = 1 << 19;
+
+/// The least elements of a part.
+pub(crate) const PER_PART: usize = 1 << 17;

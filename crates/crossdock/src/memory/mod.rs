@@ -16,10 +16,10 @@
 //! code (an owner's release, an event, a device factory, an allocator, a deleter) runs while the
 //! library holds no lock.
 //!
-//! Locks that outlive a call are held across `fork`, so that the child finds them free. The library
-//! has at most two threads, one for cached blocks and one for device work; both block all signals
-//! and exist only while there is work. The `SIGBUS` handler is installed when a map asks to be
-//! guarded.
+//! Locks that outlive a call are held across `fork`, so that the child finds them free. The
+//! library's threads (one for cached blocks, one for device work, and with the feature `threads`
+//! the helpers of large work) exist only while there is work, and block all signals but those of
+//! their own faults. The `SIGBUS` handler is installed when a map asks to be guarded.
 //!
 //! # Files
 //!

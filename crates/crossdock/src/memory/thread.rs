@@ -11,8 +11,13 @@ use crate::memory::unload;
 /// much work when it frees memory.
 const STACK: usize = 2 << 20;
 
-/// Starts a detached thread with all signals blocked; `false` if it cannot be started. The standard
-/// library's threads end the process if there is no memory for their names.
+/// The signals that an instruction of the thread itself raises. The system ends the process if such
+/// a signal is blocked, and [`fault`](crate::memory::fault) handles the first.
+const OWN_FAULTS: [libc::c_int; 5] = [libc::SIGBUS, libc::SIGSEGV, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+
+/// Starts a detached thread with all signals but those of its own faults blocked; `false` if it
+/// cannot be started. The standard library's threads end the process if there is no memory for
+/// their names.
 pub(crate) fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     unload::stay_loaded();
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::zeroed();
@@ -32,6 +37,10 @@ pub(crate) fn spawn(run: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     // SAFETY: `blocked` is a record of the right type that lives until the call returns;
     // `sigfillset` initialises it.
     unsafe { libc::sigfillset(blocked.as_mut_ptr()) };
+    for signal in OWN_FAULTS {
+        // SAFETY: `blocked` was initialised above, and `signal` is a signal of this system.
+        unsafe { libc::sigdelset(blocked.as_mut_ptr(), signal) };
+    }
     // A new thread inherits the mask of the thread that starts it.
     // SAFETY: `blocked` was initialised above; `before` is a record of the right type that the call
     // may write.

@@ -28,7 +28,7 @@ use crate::error::{Error, Kind, Result};
 use crate::kernel::block::{BlockReader, LaneBlock, Writer};
 use crate::kernel::cpu::Level;
 use crate::kernel::indirection::Endpoint;
-use crate::kernel::pair::{LayoutPair, PER_THREAD};
+use crate::kernel::pair::{LayoutPair, PER_PART, SHARED};
 use crate::kernel::records::has_gaps;
 use crate::kernel::{Casting, Racy, each_direct, fill, in_element, index_of, one_of_all, threads};
 use crate::layout::{Layout, Order};
@@ -299,7 +299,7 @@ impl NumberCast<'_> {
     /// Clauses 1 to 4 of [`cast`], for direct layouts and scalars that the plan converts.
     unsafe fn run(&self, src: *const u8, from: &Layout, dst: *mut u8, to: &Layout) -> Result<Option<Lost>> {
         let pair = LayoutPair::arranged(from, to)?;
-        let parts = pair.split(threads::count(), PER_THREAD)?;
+        let parts = pair.split(threads::parts(to.len(), SHARED, PER_PART))?;
         let (src_at, dst_at, nbytes) = (Racy(src.cast_mut()), Racy(dst), to.nbytes());
         let whole = AtomicBool::new(true);
         threads::each(parts.len(), |part| {

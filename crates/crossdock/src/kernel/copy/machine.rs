@@ -10,7 +10,7 @@ pub(super) struct Machine {
     /// Copies of at least this many bytes bypass the caches: they would not stay in a core's own
     /// cache, and non-temporal stores save the read of each line.
     pub(super) stream_nbytes: usize,
-    /// Copies of at least this many bytes are shared among threads.
+    /// Copies of at least this many bytes are shared among threads: two are faster than one.
     pub(super) share_nbytes: usize,
     /// The smallest part for a thread, in bytes.
     pub(super) part_nbytes: usize,
@@ -23,7 +23,7 @@ impl Machine {
         Self {
             level: Level::current(),
             stream_nbytes: 4 << 20,
-            share_nbytes: 2 << 20,
+            share_nbytes: 4 << 20,
             part_nbytes: 1 << 18,
             shuffle_len: 2048,
         }

@@ -6,9 +6,6 @@ use crate::kernel::copy::plan::{CopyAxis, CopyPlan};
 use crate::kernel::copy::run;
 use crate::kernel::threads;
 
-/// Parts for each thread, so that one slow part does not delay the whole copy.
-const EACH: usize = 4;
-
 /// Where the source and the destination of a copy begin.
 #[derive(Clone, Copy)]
 pub(super) struct CopyEndpoints {
@@ -29,8 +26,7 @@ unsafe impl Sync for CopyEndpoints {}
 
 /// The number of parts for a copy of `nbytes` bytes.
 pub(super) fn count(machine: Machine, nbytes: usize) -> usize {
-    let threads = if nbytes < machine.share_nbytes { 1 } else { threads::count() };
-    if threads == 1 { 1 } else { (threads * EACH).min(nbytes / machine.part_nbytes) }
+    threads::parts(nbytes, machine.share_nbytes, machine.part_nbytes)
 }
 
 /// Copies what a plan describes, in `parts` parts.

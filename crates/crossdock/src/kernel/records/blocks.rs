@@ -1,7 +1,5 @@
 //! Several strided arrays of one shape, walked together, one block at a time.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::error::Result;
 use crate::kernel::threads;
 use crate::layout::{Layout, sort_few};
@@ -145,16 +143,10 @@ impl<'a> LoopBlocks<'a> {
     /// Calls `f` with every block, on several threads if there are many blocks. Returns one of the
     /// errors, if there are any.
     pub(super) fn try_each(&self, f: impl Fn(LoopBlock<'_>) -> Result<()> + Sync) -> Result<()> {
-        if self.len() < SHARED_BLOCKS || threads::count() < 2 {
+        if self.len() < SHARED_BLOCKS {
             return (0..self.len()).try_for_each(|number| f(self.get(number)));
         }
-        let failed = Mutex::new(None);
-        threads::each(self.len(), |number| {
-            if let Err(error) = f(self.get(number)) {
-                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            }
-        });
-        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        threads::try_each(self.len(), |number| f(self.get(number)))
     }
 }
 

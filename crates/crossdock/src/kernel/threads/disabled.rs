@@ -1,6 +1,6 @@
 //! Runs everything on the caller's thread.
 
-/// How many threads share work.
+/// The number of threads that share work.
 #[inline]
 pub(crate) fn count() -> usize {
     1
