@@ -143,10 +143,12 @@ const LEAK: &str = "fn main() {
 }
 ";
 
-/// The fuzz targets and the wheel are separate workspaces, which `cargo fmt --all` does not reach.
+/// The fuzz targets, the wheel and the crate for extensions are separate workspaces, which
+/// `cargo fmt --all` does not reach.
 pub(crate) fn formatted(run: &mut Run<'_>) -> Result<()> {
     run.cargo("fmt --all --check")?;
     run.cargo("fmt --manifest-path bindings/python/Cargo.toml --check")?;
+    run.cargo("fmt --all --manifest-path crates/crossdock-pyo3/Cargo.toml --check")?;
     run.cargo("fmt --manifest-path fuzz/Cargo.toml --check")
 }
 

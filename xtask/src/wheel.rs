@@ -13,6 +13,9 @@ use crate::run::{Door, Run};
 
 const MANIFEST: &str = "bindings/python/Cargo.toml";
 
+/// The crate for extensions by PyO3, with the extensions of its tests and its example.
+const EXTENSIONS: &str = "crates/crossdock-pyo3/Cargo.toml";
+
 pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     let target = target(run.door);
     run.step("lints");
@@ -39,6 +42,7 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
         run.door.command(&python, "-m pytest bindings/python -q -rs --color=no -p no:cacheprovider");
     pytest.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1");
     pytest.env("CROSSDOCK_CUDA_DRIVER", target.join("debug/libcrossdock_mock_cuda.so"));
+    pytest.env("CROSSDOCK_EXTENSIONS", extensions(run)?);
     if run.door.long {
         pytest.env("CROSSDOCK_HAND_OVERS", "1000000");
     }
@@ -75,6 +79,21 @@ pub(crate) fn build(run: &mut Run<'_>, change: impl Fn(&Door, &mut Command)) -> 
     change(run.door, &mut build);
     run.exec(build.env("CARGO_TARGET_DIR", &target))?;
     only_wheel(&folder)
+}
+
+/// Checks and builds the extensions that the tests load, for the interpreter of the tests. Returns
+/// their folder.
+fn extensions(run: &mut Run<'_>) -> Result<PathBuf> {
+    let target = run.door.target.join("extensions");
+    let python = WHEEL.python(run.door);
+    for args in ["clippy --locked --workspace", "build --locked --workspace"] {
+        let mut cargo = run.door.cargo(&format!("{args} --manifest-path {EXTENSIONS}"));
+        if args.starts_with("clippy") {
+            cargo.args(["--", "-D", "warnings"]);
+        }
+        run.exec(cargo.env("CARGO_TARGET_DIR", &target).env("PYO3_PYTHON", &python))?;
+    }
+    Ok(target.join("debug"))
 }
 
 /// One wheel serves every Python from 3.11 on, and its name says so.

@@ -19,6 +19,9 @@
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
 //!
 //! `python/crossdock/array_api/` is the namespace of the array API standard, and
+//! `crates/crossdock-pyo3` compiles the files of imports and exports for extensions by PyO3: its
+//! `src/lib.rs` lists them.
+//!
 //! `python/crossdock/_explain/` describes Python objects for the library's `exchange::explain`.
 
 mod arguments;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::entry::{self, Attached};
+use crate::entry::{self, Attached, Away};
 
 /// A buffer or reference of the interpreter that keeps memory alive. It is released once, after
 /// this is dropped.
@@ -97,6 +97,8 @@ impl Held {
     ///
     /// This thread holds the GIL.
     unsafe fn give_back(self) {
+        // The exporter's code may release the GIL in ways that are not counted.
+        let _away = Away::new();
         match self {
             // SAFETY: Held 1: a filled buffer that is not released yet; `# Safety`: the GIL is
             // held. `self` is consumed, so this happens once.

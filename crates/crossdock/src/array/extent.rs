@@ -19,7 +19,8 @@ impl DArray {
     /// # Errors
     ///
     /// `is_out_of_memory` for a list of rows.
-    pub(super) fn may_overlap(&self, other: &Self) -> Result<bool> {
+    #[doc(hidden)]
+    pub fn may_overlap(&self, other: &Self) -> Result<bool> {
         if self.nbytes() == 0 || other.nbytes() == 0 {
             return Ok(false);
         }

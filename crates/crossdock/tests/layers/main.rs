@@ -129,11 +129,12 @@ fn files_have_fewer_than_400_lines_of_code() {
 }
 
 /// The users of the library, and the roots of their sources.
-const ARTEFACTS: [(&str, &str); 6] = [
+const ARTEFACTS: [(&str, &str); 7] = [
     ("crossdock-cuda", "crates/crossdock-cuda/src/lib.rs"),
     ("crossdock-opencl", "crates/crossdock-opencl/src/lib.rs"),
     ("crossdock-capi", "crates/crossdock-capi/src/lib.rs"),
     ("crossdock-cli", "crates/crossdock-cli/src/main.rs"),
+    ("crossdock-pyo3", "crates/crossdock-pyo3/src/lib.rs"),
     ("bindings/python", "bindings/python/src/lib.rs"),
     ("bindings/ruby", "bindings/ruby/ext/crossdock/src/lib.rs"),
 ];

@@ -1,0 +1,137 @@
+//! Arguments and results of PyO3 functions that are arrays of any Python library.
+//!
+//! An argument type imports an array by the first protocol that its library speaks, checks the
+//! dtype and the rank, and holds a lease of Crossdock while the function runs. It is a guard, not a
+//! slice: other Python code may write the memory of a NumPy array at any time.
+//!
+//! | argument | elements | refused for |
+//! |---|---|---|
+//! | [`Readonly`] | by value, which other parties may write | memory on a device |
+//! | [`Writable`] | by value, read and written | read-only arrays, and what another argument has |
+//! | [`Constant`] | `&T`, slices | memory that another party may write |
+//! | [`Readonly::assume_constant`] | `&T`, slices; `unsafe` | unaligned elements |
+//! | [`Writable::assume_exclusive`] | `&mut T`, slices; `unsafe` | unaligned or repeated elements |
+//! | [`AnyArray`] | of any dtype and rank, without a lease | |
+//!
+//! [`AnyArray`] is the result type, too: a Python object that NumPy, PyTorch, PyArrow and others
+//! import zero-copy, by the buffer protocol, DLPack or Arrow.
+//!
+//! ```ignore
+//! use crossdock::Array;
+//! use crossdock_pyo3::{AnyArray, Readonly, Writable};
+//! use pyo3::prelude::*;
+//!
+//! /// Adds `x` to `y`, in place.
+//! #[pyfunction]
+//! fn add(py: Python<'_>, x: Readonly<'_, f64, 1>, y: Writable<'_, f64, 1>) -> PyResult<()> {
+//!     let (x, y) = (x.access(), y.access());
+//!     py.detach(|| {
+//!         for (index, value) in x.values().enumerate().take(y.len()) {
+//!             y.set([index], y.get([index])? + value)?;
+//!         }
+//!         Ok::<_, crossdock::Error>(())
+//!     })
+//!     .map_err(crossdock_pyo3::to_py_err)
+//! }
+//!
+//! /// An array that NumPy takes by `np.asarray`.
+//! #[pyfunction]
+//! fn squares(count: u32) -> PyResult<AnyArray> {
+//!     let squares: Vec<u32> = (0..count).map(|number| number * number).collect();
+//!     let shape = [squares.len()];
+//!     Array::from_vec(squares, shape).map(AnyArray::from).map_err(crossdock_pyo3::to_py_err)
+//! }
+//! ```
+//!
+//! # Errors
+//!
+//! An argument that is refused raises `TypeError` for another dtype or an object without elements
+//! in memory, `ValueError` for another rank, and `BufferError` for memory that cannot be lent so.
+//! The text says what is there, what is needed, and what to do in Python. Nothing is copied: an
+//! array in another byte order is refused, and so are masked elements and nulls.
+//!
+//! # Arguments that overlap
+//!
+//! A [`Writable`] is refused while another argument of the same extension has one of its elements,
+//! and so is any argument while a [`Writable`] has one of its own, also on other threads. Two
+//! columns of one table do not overlap; arrays that interleave in less regular ways may be refused
+//! although they share no element. Arguments of other extensions are not seen.
+//!
+//! Reasons: `DESIGN.md`, "An extension's arguments are guards".
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![expect(dead_code, unused_imports, reason = "the wheel uses more of the sources that it shares")]
+
+#[cfg(Py_GIL_DISABLED)]
+compile_error!("crossdock-pyo3 needs an interpreter with the GIL: its Python objects are not synchronised");
+
+mod any_array;
+mod array_type;
+mod claims;
+mod extract;
+mod guard;
+mod memory;
+
+// What the wheel does for its own imports and exports.
+#[path = "../../../bindings/python/src/arguments.rs"]
+mod arguments;
+#[path = "../../../bindings/python/src/arrow/mod.rs"]
+mod arrow;
+#[path = "../../../bindings/python/src/buffer/mod.rs"]
+mod buffer;
+#[path = "../../../bindings/python/src/capsule.rs"]
+mod capsule;
+#[path = "../../../bindings/python/src/consumer_state.rs"]
+mod consumer_state;
+#[path = "../../../bindings/python/src/copies.rs"]
+mod copies;
+#[path = "../../../bindings/python/src/detach.rs"]
+mod detach;
+#[path = "../../../bindings/python/src/dlpack.rs"]
+mod dlpack;
+#[path = "../../../bindings/python/src/dtype.rs"]
+mod dtype;
+#[path = "../../../bindings/python/src/dtype_object.rs"]
+mod dtype_object;
+#[path = "../../../bindings/python/src/entry.rs"]
+mod entry;
+#[path = "../../../bindings/python/src/errors.rs"]
+mod errors;
+#[path = "../../../bindings/python/src/interface/mod.rs"]
+mod interface;
+#[path = "../../../bindings/python/src/masked.rs"]
+mod masked;
+#[path = "../../../bindings/python/src/moment.rs"]
+mod moment;
+#[path = "../../../bindings/python/src/numbers.rs"]
+mod numbers;
+#[path = "../../../bindings/python/src/numpy.rs"]
+mod numpy;
+#[path = "../../../bindings/python/src/numpy_dtype.rs"]
+mod numpy_dtype;
+#[path = "../../../bindings/python/src/object.rs"]
+mod object;
+#[path = "../../../bindings/python/src/owner.rs"]
+mod owner;
+#[path = "../../../bindings/python/src/pandas.rs"]
+mod pandas;
+#[path = "../../../bindings/python/src/pillow.rs"]
+mod pillow;
+#[path = "../../../bindings/python/src/protocols.rs"]
+mod protocols;
+#[path = "../../../bindings/python/src/python_buffer.rs"]
+mod python_buffer;
+#[path = "../../../bindings/python/src/records.rs"]
+mod records;
+#[path = "../../../bindings/python/src/shape.rs"]
+mod shape;
+#[path = "../../../bindings/python/src/words.rs"]
+mod words;
+
+pub use any_array::AnyArray;
+pub use guard::{Constant, Exclusive, Readonly, Unwritten, Writable};
+
+/// The Python exception for an error of Crossdock, by its kind, with the advice in Python's words.
+pub fn to_py_err(error: crossdock::Error) -> pyo3::PyErr {
+    errors::exception(&error)
+}
