@@ -74,6 +74,7 @@ mod shape;
 mod shared;
 mod subscript;
 mod text;
+mod threads;
 mod words;
 
 use pyo3::exceptions::PyImportError;
@@ -114,6 +115,8 @@ mod _crossdock {
 
     #[pymodule_export]
     use super::ledger::ledger;
+    #[pymodule_export]
+    use super::threads::{get_num_threads, set_num_threads};
 
     #[pymodule_export]
     use super::memory::Bytes;

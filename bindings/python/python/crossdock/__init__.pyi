@@ -33,12 +33,14 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "get_num_threads",
     "ledger",
     "ones",
     "ones_like",
     "open",
     "register_numpy_dtypes",
     "save",
+    "set_num_threads",
     "shared",
     "to_arrow",
     "zeros",
@@ -469,6 +471,8 @@ def shared(
     sealed: bool = False,
 ) -> Array: ...
 def copied_bytes() -> int: ...
+def get_num_threads() -> int: ...
+def set_num_threads(n: SupportsIndex, /) -> None: ...
 def devices() -> dict[str, str]: ...
 def from_arrow(obj: _Arrow, /, *, validity: bool = False, chunks: bool = False, pairs: bool = False) -> Any: ...
 def to_arrow(
