@@ -464,6 +464,12 @@ XD_API bool xd_array_equals(const xd_array_t *array, const xd_array_t *other, bo
 XD_API uint64_t xd_copied_bytes(void);
 XD_API uint64_t xd_copied_bytes_here(void);
 
+/* The number of threads that share large copies, casts, fills and comparisons: 1 to 1024, by
+ * default CROSSDOCK_THREADS of the environment, or the number of cores, at most 16. The calling
+ * thread is one of them; the others end half a second after the work. A forked child uses one. */
+XD_API size_t xd_num_threads(void);
+XD_API bool xd_set_num_threads(size_t number, xd_error_t **error);
+
 /* ===== MemoryView: views of any object ===== */
 
 /* The protocol of Ruby's ruby/memory_view.h for any program: the same structs field by field,

@@ -1,10 +1,11 @@
-//! The version of the library, and how many bytes were copied.
+//! The version of the library, the bytes that were copied, and the threads that share large work.
 
 use std::ffi::{CStr, c_char};
 
+use crossdock::bindings::threads;
 use crossdock::memory::{copied_bytes, copied_bytes_here};
 
-use crate::guard::answer;
+use crate::guard::{ErrorOut, answer, fallible};
 
 const TEXT: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(text) => text,
@@ -46,4 +47,19 @@ pub extern "C" fn xd_copied_bytes() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_copied_bytes_here() -> u64 {
     answer(copied_bytes_here)
+}
+
+/// The number of threads that share large work, the caller's among them.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_num_threads() -> usize {
+    answer(threads::num_threads)
+}
+
+/// Sets the number of threads that share large work.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_set_num_threads(number: usize, error: ErrorOut<'_>) -> bool {
+    fallible(error, || {
+        threads::set_num_threads(number)?;
+        Ok(true)
+    })
 }

@@ -8,6 +8,30 @@ static void versions(void)
   CHECK(strcmp(xd_version_string(), XD_VERSION_STRING) == 0);
 }
 
+static void threads(void)
+{
+  size_t before = xd_num_threads();
+  CHECK(before >= 1);
+  CHECK(xd_set_num_threads(3, &error) && xd_num_threads() == 3);
+  CHECK(!xd_set_num_threads(0, &error) && xd_num_threads() == 3);
+  CHECK_ERROR(XD_ERROR_VALUE, "0 threads");
+  CHECK(!xd_set_num_threads(SIZE_MAX, NULL) && xd_num_threads() == 3);
+
+  xd_value value = {XD_VALUE_INT, {0}, 0, {5}};
+  ssize_t shape[] = {3000, 2000};
+  xd_dtype_t *dtype = xd_dtype_parse("|u1", &error);
+  xd_array_t *array = xd_array_zeros(dtype, 2, shape, XD_ROW_MAJOR, &error);
+  CHECK(xd_array_fill(array, &value, &error));
+  xd_array_t *turned = xd_array_transpose(array, &error), *copy = xd_array_copy(turned, XD_ROW_MAJOR, &error);
+  bool equal = false;
+  CHECK(xd_array_equals(copy, turned, &equal, &error) && equal);
+  xd_array_free(copy);
+  xd_array_free(turned);
+  xd_array_free(array);
+  xd_dtype_free(dtype);
+  CHECK(xd_set_num_threads(before, &error));
+}
+
 static void errors(void)
 {
   CHECK(strcmp(xd_error_message(NULL), "") == 0 && xd_error_kind(NULL) == XD_ERROR_NONE);
@@ -124,6 +148,7 @@ static void adoption(void)
 int main(void)
 {
   versions();
+  threads();
   errors();
   leases();
   adoption();
