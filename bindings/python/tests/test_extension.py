@@ -2,6 +2,7 @@
 
 import array
 import gc
+import pathlib
 import pickle
 import sys
 import threading
@@ -637,3 +638,16 @@ def test_the_example_averages_arrays_of_any_library():
     x = np.arange(3.0)
     example.scale(x, 2.0)
     assert x.tolist() == [0.0, 2.0, 4.0]
+
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def test_the_page_for_authors_shows_the_example():
+    page = (ROOT / "docs/extensions.md").read_text()
+    example = (ROOT / "examples/rust_extension/src/lib.rs").read_text()
+    block = page.split("```rust\n")[1].split("```")[0]
+    (_, function) = block.split("\n\n", 1)
+    assert function.count("\n") > 10 and function in example
+    manifest = (ROOT / "examples/rust_extension/Cargo.toml").read_text()
+    assert page.split("```toml\n")[1].split("```")[0] in manifest

@@ -57,6 +57,9 @@
 //! columns of one table do not overlap; arrays that interleave in less regular ways may be refused
 //! although they share no element. Arguments of other extensions are not seen.
 //!
+//! `docs/extensions.md` compares these types with `PyReadonlyArray` and `PyReadwriteArray` of the crate
+//! `numpy`.
+//!
 //! Reasons: `DESIGN.md`, "An extension's arguments are guards".
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

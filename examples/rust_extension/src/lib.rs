@@ -1,6 +1,6 @@
 //! A Python extension in Rust: a moving average over arrays of any library.
 //!
-//! `docs/adapter.md` compares it with the same function for arrays of NumPy alone.
+//! `docs/extensions.md` compares it with the same function for arrays of NumPy alone.
 
 use crossdock::Array;
 use crossdock_pyo3::{AnyArray, Readonly, Writable, to_py_err};
