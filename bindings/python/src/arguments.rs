@@ -2,10 +2,11 @@
 
 use std::ffi::CStr;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
+
+use crate::signature::Signature;
 
 /// The arguments of one call of a method.
 ///
@@ -15,7 +16,8 @@ use pyo3::types::{PyString, PyTuple};
 ///    are live objects for the duration of the call.
 pub(crate) struct Arguments<'py> {
     py: Python<'py>,
-    method: &'static CStr,
+    /// The signature is its first line.
+    docstring: &'static CStr,
     args: *const *mut ffi::PyObject,
     count: usize,
     /// How many positional arguments have been taken.
@@ -33,7 +35,7 @@ impl<'py> Arguments<'py> {
     /// 2. `names` is null or a live tuple of strings.
     pub(crate) unsafe fn new(
         py: Python<'py>,
-        method: &'static CStr,
+        docstring: &'static CStr,
         args: *const *mut ffi::PyObject,
         count: isize,
         names: *mut ffi::PyObject,
@@ -42,7 +44,7 @@ impl<'py> Arguments<'py> {
         // this thread holds the GIL.
         let names = unsafe { Bound::from_borrowed_ptr_or_opt(py, names) };
         let names = names.and_then(|names| names.cast_into().ok());
-        Self { py, method, args, count: count.unsigned_abs(), next: 0, names, taken: 0 }
+        Self { py, docstring, args, count: count.unsigned_abs(), next: 0, names, taken: 0 }
     }
 
     fn argument(&self, index: usize) -> Bound<'py, PyAny> {
@@ -125,21 +127,39 @@ impl<'py> Arguments<'py> {
         self.names = None;
     }
 
+    /// The next positional argument, or the argument of this name. It has no default.
+    pub(crate) fn need(&mut self, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.take(name);
+        found
+            .ok_or_else(|| self.unknown_name().unwrap_or_else(|| self.signature(|known| known.missing(name))))
+    }
+
+    /// Runs `f` with the signature of the method, which only errors need.
+    #[cold]
+    fn signature(&self, f: impl FnOnce(&Signature<'_>) -> PyErr) -> PyErr {
+        f(&Signature::of_docstring(&self.docstring.to_string_lossy()))
+    }
+
+    /// The error for a name that the method does not have, if there is one.
+    #[cold]
+    fn unknown_name(&self) -> Option<PyErr> {
+        let mut names = self.names.iter().flat_map(|names| names.iter()).map(|name| name.to_string());
+        let docstring = self.docstring.to_string_lossy();
+        let signature = Signature::of_docstring(&docstring);
+        names.find(|name| !signature.has(name)).map(|name| signature.unexpected(&name))
+    }
+
     /// Fails if an argument has not been taken.
     pub(crate) fn finish(self) -> PyResult<()> {
-        // Lazy: the conversion scans the whole text, and only errors need it.
-        let method = || self.method.to_string_lossy();
         if self.next < self.count {
-            let text =
-                format!("{}() was given {} positional arguments too many", method(), self.count - self.next);
-            return Err(PyTypeError::new_err(text));
+            return Err(self.signature(|known| known.too_many(self.count)));
         }
         let Some(names) = &self.names else { return Ok(()) };
         let is_left = |position: usize| self.taken >> position.min(63) & 1 == 0;
         match (0..names.len()).find(|&position| is_left(position)) {
             Some(position) => {
-                let name = names.get_item(position)?;
-                Err(PyTypeError::new_err(format!("{}() has no argument {name}, or has it twice", method())))
+                let name = names.get_item(position)?.to_string();
+                Err(self.unknown_name().unwrap_or_else(|| self.signature(|known| known.twice(&name))))
             }
             None => Ok(()),
         }

@@ -13,9 +13,12 @@ use pyo3::types::PyType;
 
 use crate::entry::Called;
 use crate::object::{Object, WEAK_REFERENCES, dealloc, publish, slot};
-use crate::{buffer, exchange, methods, operators, subscript};
+use crate::{buffer, exchange, methods, numpy_only, operators, subscript};
 
-const DOC: &CStr = c"An n-dimensional array on owned or borrowed memory.
+const DOC: &CStr = c"Array()
+--
+
+An n-dimensional array on owned or borrowed memory.
 
 Indexing and slicing return views, never copies. For arithmetic, use NumPy: ``np.asarray(x) + 1``.
 
@@ -32,7 +35,9 @@ pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     };
     let end = ffi::PyMemberDef { name: ptr::null(), type_code: 0, offset: 0, flags: 0, doc: ptr::null() };
     let mut members = [member(c"__weaklistoffset__", WEAK_REFERENCES), end];
+    let base = numpy_only::make_base(py)?;
     let mut slots = vec![
+        slot(ffi::Py_tp_base, base.as_ptr().cast()),
         slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
         slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
         slot(ffi::Py_tp_new, new as *mut c_void),

@@ -11,6 +11,7 @@ use crate::detach::detached;
 use crate::dtype::read_dtype;
 use crate::errors::Raise;
 use crate::object::{Own, downcast, wrap};
+use crate::parameters::{copy, integer, integers, order, policy, shown};
 use crate::shape::{extents, inferred, spread};
 
 /// An axis by its number, from the end if it is negative.
@@ -23,19 +24,14 @@ fn axis(axis: isize, rank: usize) -> PyResult<usize> {
 
 /// Axes by their numbers, from one integer or a sequence. Each may be named once.
 fn axes(given: &Bound<'_, PyAny>, rank: usize) -> PyResult<Vec<usize>> {
-    let numbers: Vec<isize> = match given.extract() {
-        Ok(number) => vec![number],
-        Err(_) => given.extract()?,
-    };
+    let numbers = integers(given)?.ok_or_else(|| {
+        PyTypeError::new_err(format!("an axis is an integer or a sequence of integers, not {}", shown(given)))
+    })?;
     let found = numbers.into_iter().map(|number| axis(number, rank)).collect::<PyResult<Vec<_>>>()?;
     match found.iter().enumerate().find(|(index, axis)| found[..*index].contains(axis)) {
         Some((_, axis)) => Err(PyValueError::new_err(format!("axis {axis} is named twice"))),
         None => Ok(found),
     }
-}
-
-fn needed<'py>(arguments: &mut Arguments<'py>, method: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    arguments.take(name).ok_or_else(|| PyTypeError::new_err(format!("{method}() needs {name}")))
 }
 
 pub(crate) fn reshape<'py>(
@@ -47,15 +43,15 @@ pub(crate) fn reshape<'py>(
     if given.is_empty() {
         given.extend(arguments.named("shape"));
     }
-    let policy = policy(&mut arguments)?;
-    if let Some(order) = arguments.named("order").filter(|order| order.to_string() != "C") {
-        return Err(PyValueError::new_err(format!(
-            "order {:?} is not supported: x.T.reshape(...).T reads the elements in column-major order",
-            order.to_string()
-        )));
+    let policy = copy_policy(&mut arguments)?;
+    let order = arguments.named("order").map(|letter| order(&letter)).transpose()?;
+    if order == Some(Order::ColumnMajor) {
+        return Err(PyValueError::new_err(
+            "order 'F' is not supported: x.T.reshape(...).T reads the elements in column-major order",
+        ));
     }
     arguments.finish()?;
-    reshaped(py, this, &inferred(&spread(given)?, this.array.len())?, policy)
+    reshaped(py, this, &inferred(&spread(&given)?, this.array.len())?, policy)
 }
 
 pub(crate) fn ravel<'py>(
@@ -63,19 +59,15 @@ pub(crate) fn ravel<'py>(
     this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let policy = policy(&mut arguments)?;
+    let policy = copy_policy(&mut arguments)?;
     arguments.finish()?;
     reshaped(py, this, &[this.array.len()], policy)
 }
 
 /// The policy of an argument `copy`, which is False by default.
-fn policy(arguments: &mut Arguments<'_>) -> PyResult<CopyPolicy> {
-    let is_named = arguments.has("copy");
-    Ok(match arguments.named("copy") {
-        Some(copy) if copy.extract()? => CopyPolicy::Always,
-        None if is_named => CopyPolicy::IfNeeded,
-        _ => CopyPolicy::Never,
-    })
+fn copy_policy(arguments: &mut Arguments<'_>) -> PyResult<CopyPolicy> {
+    let default = if arguments.has("copy") { None } else { Some(false) };
+    Ok(policy(arguments.named("copy").map_or(Ok(default), |value| copy(&value))?))
 }
 
 fn reshaped<'py>(
@@ -129,9 +121,9 @@ pub(crate) fn expand_dims<'py>(
     this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let given = needed(&mut arguments, "expand_dims", "axis")?;
+    let given = arguments.need("axis")?;
     arguments.finish()?;
-    let count = if given.extract::<isize>().is_ok() { 1 } else { given.len()? };
+    let count = integers(&given)?.map_or(0, |axes| axes.len());
     let mut named = axes(&given, this.array.rank() + count)?;
     named.sort_unstable();
     let mut array = this.array.clone();
@@ -146,11 +138,11 @@ pub(crate) fn swapaxes<'py>(
     this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let first = needed(&mut arguments, "swapaxes", "axis1")?;
-    let second = needed(&mut arguments, "swapaxes", "axis2")?;
+    let first = arguments.need("axis1")?;
+    let second = arguments.need("axis2")?;
     arguments.finish()?;
     let rank = this.array.rank();
-    let (first, second) = (axis(first.extract()?, rank)?, axis(second.extract()?, rank)?);
+    let (first, second) = (axis(integer(&first)?, rank)?, axis(integer(&second)?, rank)?);
     wrap(py, this.array.swap_axes(first, second).raise()?)
 }
 
@@ -159,8 +151,8 @@ pub(crate) fn moveaxis<'py>(
     this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let source = needed(&mut arguments, "moveaxis", "source")?;
-    let destination = needed(&mut arguments, "moveaxis", "destination")?;
+    let source = arguments.need("source")?;
+    let destination = arguments.need("destination")?;
     arguments.finish()?;
     let rank = this.array.rank();
     let (source, destination) = (axes(&source, rank)?, axes(&destination, rank)?);
@@ -198,7 +190,7 @@ pub(crate) fn broadcast_to<'py>(
     this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let shape = needed(&mut arguments, "broadcast_to", "shape")?;
+    let shape = arguments.need("shape")?;
     arguments.finish()?;
     // One element stands for several: a write would change all of them.
     wrap(py, this.array.broadcast_to(&extents(&shape)?).raise()?.into_readonly())

@@ -6,6 +6,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use crate::parameters::out_of_range;
 use crate::{masked, moment, protocols};
 
 /// A number or boolean as a new reference, or null with an exception. `None` for other values. The
@@ -218,7 +219,7 @@ fn is_float(kind: ScalarKind) -> bool {
 fn integer(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     match object.extract::<i64>() {
         Ok(number) => Ok(Value::Int(number)),
-        Err(error) => object.extract().map(Value::UInt).map_err(|_| error),
+        Err(error) => object.extract().map(Value::UInt).map_err(|_| out_of_range(error, object, "64 bits")),
     }
 }
 

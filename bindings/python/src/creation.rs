@@ -16,7 +16,7 @@ use crate::errors::Raise;
 use crate::functions::options;
 use crate::object::{downcast, wrap};
 use crate::shape::extents;
-use crate::{device, numbers, protocols};
+use crate::{device, numbers, parameters, protocols};
 
 /// A new array of ones.
 ///
@@ -41,12 +41,15 @@ use crate::{device, numbers, protocols};
 /// >>> crossdock.ones(2, 'int8').tolist()
 /// [1, 1]
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=None, *, order="C", device=None))]
+#[pyo3(
+    signature = (shape, dtype=None, *, order=Order::RowMajor, device=None),
+    text_signature = "(shape, dtype=None, *, order='C', device=None)"
+)]
 pub(crate) fn ones<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    order: &str,
+    #[pyo3(from_py_with = parameters::order)] order: Order,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);

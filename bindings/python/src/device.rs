@@ -30,11 +30,9 @@ pub(crate) fn to_device<'py>(
     this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let device = arguments.positional().into_iter().next();
+    let device = arguments.need("device")?;
     let stream: Option<i64> = arguments.named("stream").map(|stream| stream.extract()).transpose()?;
     arguments.finish()?;
-    let device =
-        device.ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("to_device() needs a device"))?;
     let place = place_of(&device)?;
     let array = &this.array;
     if place == array.place() {

@@ -25,6 +25,7 @@ use crate::errors;
 use crate::masked;
 use crate::numbers::of_place;
 use crate::object::Own;
+use crate::parameters;
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -59,7 +60,7 @@ pub(crate) fn export<'py>(
     let stream: Option<i64> = stream.map(|value| value.extract()).transpose()?;
     let max_version: Option<(u32, u32)> = max_version.map(|value| value.extract()).transpose()?;
     let wanted: Option<(i32, i32)> = wanted.map(|value| value.extract()).transpose()?;
-    let copy: Option<bool> = copy.map(|value| value.extract()).transpose()?;
+    let copy = copy.map_or(Ok(None), |value| parameters::copy(&value))?;
     let here = array.place();
     // DLPack has one device type for pinned memory, whichever device pinned it.
     let wanted = wanted.filter(|&wanted| wanted != of_place(here));

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use crate::dtype_object::DTypeObject;
 use crate::errors::Raise;
 use crate::numbers::{has_method, returned};
+use crate::parameters::count;
 use crate::records;
 
 /// The single letters that are formats of PEP 3118.
@@ -84,15 +85,48 @@ fn parse(text: &str) -> PyResult<DType> {
     if let Some((_, dtype)) = ALIASES.iter().find(|(name, _)| *name == text) {
         return Ok(dtype.clone());
     }
-    if text.contains(',') && !text.trim_start().starts_with(['[', '{', '(']) {
-        let parts = text.trim_end_matches(',').split(',').map(|part| parse(part.trim()));
-        let parts = parts.collect::<PyResult<Vec<_>>>()?;
+    let parts = outer_parts(text.trim_end_matches(','));
+    if text.contains(',')
+        && !text.trim_start().starts_with(['[', '{'])
+        && (parts.len() > 1 || text.ends_with(','))
+    {
+        let parts = parts.into_iter().map(|part| parse(part.trim())).collect::<PyResult<Vec<_>>>()?;
         return DType::packed_record(
             parts.into_iter().enumerate().map(|(index, part)| (format!("f{index}"), part)),
         )
         .raise();
     }
-    text.parse().raise()
+    match repeated(text) {
+        Some((shape, base)) => DType::subarray(&shape, parse(base.trim())?).raise(),
+        None => text.parse().raise(),
+    }
+}
+
+/// The parts of a text between commas, except those in parentheses.
+fn outer_parts(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let parts = text.split(|letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    });
+    parts.collect()
+}
+
+/// The shape and the base of `(2, 3)f4` or `3f4`, which NumPy reads as sub-arrays. `None` for other
+/// texts, such as `f4` and `('<f4', (2, 3))`.
+fn repeated(text: &str) -> Option<(Vec<usize>, &str)> {
+    let text = text.trim();
+    let (shape, base) = match text.strip_prefix('(') {
+        Some(rest) => rest.split_once(')')?,
+        None => text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?),
+    };
+    let lengths = shape.trim().trim_end_matches(',').split(',').map(|len| len.trim().parse().ok());
+    let shape: Vec<usize> = lengths.collect::<Option<_>>()?;
+    if base.is_empty() { None } else { Some((shape, base)) }
 }
 
 /// `[('x', 'f4'), (('title', 'y'), 'i4', (2,))]`: fields without gaps.
@@ -142,8 +176,10 @@ fn of_dict(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<DType> {
     if dict.get_item("aligned")?.is_some_and(|aligned| aligned.is_truthy().unwrap_or(true)) {
         return Err(PyValueError::new_err("'aligned' is not supported: give 'offsets' and 'itemsize'"));
     }
-    let offsets: Option<Vec<usize>> =
-        dict.get_item("offsets")?.map(|offsets| offsets.extract()).transpose()?;
+    let offsets = dict
+        .get_item("offsets")?
+        .map(|offsets| offsets.try_iter()?.map(|offset| count(&offset?)).collect::<PyResult<Vec<usize>>>());
+    let offsets = offsets.transpose()?;
     let titles: Option<Vec<Option<String>>> =
         dict.get_item("titles")?.map(|titles| titles.extract()).transpose()?;
     let lengths = [Some(formats.len()), offsets.as_ref().map(Vec::len), titles.as_ref().map(Vec::len)];
@@ -163,17 +199,17 @@ fn of_dict(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<DType> {
             None => field,
         });
     }
-    let itemsize = dict.get_item("itemsize")?.map_or(Ok(end), |itemsize| itemsize.extract())?;
+    let itemsize = dict.get_item("itemsize")?.map_or(Ok(end), |itemsize| count(&itemsize))?;
     DType::record(fields, itemsize).raise()
 }
 
 fn of_offsets(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<DType> {
     let mut fields = Vec::with_capacity(dict.len());
     for (name, entry) in dict.iter() {
-        let (format, offset) = entry.extract::<(Bound<'_, PyAny>, usize)>().map_err(|_| {
+        let (format, offset) = entry.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().map_err(|_| {
             PyTypeError::new_err(format!("the entry of {name} is {entry}: write {{name: (dtype, offset)}}"))
         })?;
-        fields.push(Field::new(name.extract::<String>()?, offset, read(&format, depth + 1)?));
+        fields.push(Field::new(name.extract::<String>()?, count(&offset)?, read(&format, depth + 1)?));
     }
     let end = fields.iter().map(|field| field.offset().saturating_add(field.dtype().itemsize())).max();
     DType::record(fields, end.unwrap_or(0)).raise()

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crossdock::DArray;
 use crossdock::exchange::files::{self, Contents, Format, OpenOptions, SaveOptions};
+use crossdock::layout::Order;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
@@ -18,8 +19,9 @@ use crate::dtype_object::{DTypeObject, dtype_text};
 use crate::entry::attached;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap};
-use crate::shape::{elements, extents, order};
-use crate::{nested, protocols};
+use crate::parameters::{shown, truth_of};
+use crate::shape::{elements, extents};
+use crate::{file_errors, nested, parameters, protocols};
 
 /// The array of a file, or the arrays of an archive by name.
 ///
@@ -56,7 +58,8 @@ use crate::{nested, protocols};
 /// Raises
 /// ------
 /// OSError
-///     If the system does not open, read or map the file.
+///     If the system does not open, read or map the file: ``FileNotFoundError``,
+///     ``IsADirectoryError``, ``PermissionError``, with ``errno`` and ``filename``.
 /// TypeError
 ///     If the format is unknown or does not support the mode.
 /// ValueError
@@ -73,7 +76,7 @@ use crate::{nested, protocols};
 /// ([0, 1, 2], ['a', 'b'])
 #[pyfunction]
 #[pyo3(
-    signature = (path, /, *, name=None, mode="r", dtype=None, shape=None, offset=0, order="C"),
+    signature = (path, /, *, name=None, mode=Mode::Read, dtype=None, shape=None, offset=0, order=Order::RowMajor),
     text_signature = "(path, /, *, name=None, mode='r', dtype=None, shape=None, offset=0, order='C')"
 )]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
@@ -81,19 +84,18 @@ pub(crate) fn open<'py>(
     py: Python<'py>,
     path: &Bound<'py, PyAny>,
     name: Option<&str>,
-    mode: &str,
+    #[pyo3(from_py_with = mode_of)] mode: Mode,
     dtype: Option<&Bound<'py, PyAny>>,
     shape: Option<&Bound<'py, PyAny>>,
-    offset: usize,
-    order: &str,
+    #[pyo3(from_py_with = parameters::count)] offset: usize,
+    #[pyo3(from_py_with = parameters::order)] order: Order,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let path = path_of(path)?;
     let options = match mode {
-        "r" => OpenOptions::new(),
-        "r+" => OpenOptions::new().writable(true),
-        "c" => OpenOptions::new().mapped(false),
-        _ => return Err(PyValueError::new_err(format!("mode {mode:?} is none of 'r', 'r+' and 'c'"))),
+        Mode::Read => OpenOptions::new(),
+        Mode::Write => OpenOptions::new().writable(true),
+        Mode::Copy => OpenOptions::new().mapped(false),
     };
     if let Some(dtype) = dtype {
         if let Some(name) = name {
@@ -103,20 +105,23 @@ pub(crate) fn open<'py>(
         let shape = match shape {
             Some(shape) => extents(shape)?,
             None => {
-                let nbytes = usize::try_from(std::fs::metadata(&path)?.len()).unwrap_or(usize::MAX);
+                let nbytes = usize::try_from(
+                    std::fs::metadata(&path).map_err(|error| file_errors::system(py, &error, &path))?.len(),
+                )
+                .unwrap_or(usize::MAX);
                 vec![elements(nbytes.saturating_sub(offset), &dtype)?]
             }
         };
-        let description =
-            files::raw::Description::new(dtype, &shape).order(self::order(order)?).offset(offset);
-        return wrap(py, options.raw(description).open(path).raise()?);
+        let description = files::raw::Description::new(dtype, &shape).order(order).offset(offset);
+        let opened = options.raw(description).open(&path);
+        return wrap(py, opened.map_err(|error| file_errors::file(py, &error, &path))?);
     }
-    if shape.is_some() || offset != 0 || order != "C" {
+    if shape.is_some() || offset != 0 || order != Order::RowMajor {
         return Err(PyTypeError::new_err(
             "shape, offset and order describe a raw file, which needs a dtype, too",
         ));
     }
-    let contents = options.open_all(&path).raise()?;
+    let contents = options.open_all(&path).map_err(|error| file_errors::file(py, &error, &path))?;
     for note in contents.notes() {
         let text = CString::new(format!("{}: {note}", path.display()))?;
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
@@ -131,6 +136,27 @@ pub(crate) fn open<'py>(
         }
         None => wrap(py, contents.single().and_then(|entry| entry.open()).raise()?),
     }
+}
+
+/// The argument `mode` of [`open`].
+#[derive(Clone, Copy)]
+pub(crate) enum Mode {
+    Read,
+    Write,
+    Copy,
+}
+
+fn mode_of(object: &Bound<'_, PyAny>) -> PyResult<Mode> {
+    let text = object.extract::<String>();
+    match text.as_deref() {
+        Ok("r") => return Ok(Mode::Read),
+        Ok("r+") => return Ok(Mode::Write),
+        Ok("c") => return Ok(Mode::Copy),
+        _ => {}
+    }
+    let allowed = "mode must be 'r' (map for reading), 'r+' (map for writing) or 'c' (read a copy)";
+    let wrong = format!("{allowed}, not {}", shown(object));
+    Err(if text.is_ok() { PyValueError::new_err(wrong) } else { PyTypeError::new_err(wrong) })
 }
 
 /// A path, or that of the descriptor of an open file.
@@ -185,7 +211,7 @@ pub(crate) fn save(
     py: Python<'_>,
     path: PathBuf,
     obj: &Bound<'_, PyAny>,
-    compress: bool,
+    #[pyo3(from_py_with = truth_of::compress)] compress: bool,
     metadata: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
     let _attached = attached(py);
@@ -210,11 +236,14 @@ pub(crate) fn save(
     } else {
         arrays.push((String::new(), array_of(obj)?));
     }
-    let Some((_, first)) = arrays.first().cloned() else { return options.save_all(&path, &arrays).raise() };
+    let failed = |error| file_errors::file(py, &error, &path);
+    let Some((_, first)) = arrays.first().cloned() else {
+        return options.save_all(&path, &arrays).map_err(failed);
+    };
     // Long writes let other threads run.
     match has_items {
-        true => detached(py, &first, |_| options.save_all(&path, &arrays)).raise(),
-        false => detached(py, &first, |array| options.save(&path, array)).raise(),
+        true => detached(py, &first, |_| options.save_all(&path, &arrays)).map_err(failed),
+        false => detached(py, &first, |array| options.save(&path, array)).map_err(failed),
     }
 }
 
@@ -417,6 +446,7 @@ impl Archive {
     /// >>> crossdock.save(path, {'a': crossdock.ones((2, 3))})
     /// >>> crossdock.open(path).describe('a')
     /// (dtype('float64'), (2, 3))
+    #[pyo3(signature = (name, /))]
     fn describe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(DTypeObject, Bound<'py, PyTuple>)> {
         let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
         Ok((DTypeObject::new(entry.dtype().clone()), PyTuple::new(py, entry.shape())?))

@@ -6,7 +6,7 @@ use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{self, Birth, Place};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::convert::to_value;
@@ -17,8 +17,9 @@ use crate::entry::attached;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
+use crate::parameters::{self, integers, policy, truth_of};
 use crate::shape::{elements, extents};
-use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols, shape};
+use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols};
 
 /// An array on the memory of an object.
 ///
@@ -71,9 +72,9 @@ use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols, s
 pub(crate) fn asarray<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
-    copy: Option<bool>,
+    #[pyo3(from_py_with = parameters::copy)] copy: Option<bool>,
     device: Option<&Bound<'py, PyAny>>,
-    frozen: bool,
+    #[pyo3(from_py_with = truth_of::frozen)] frozen: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     if let Some(wanted) = device {
@@ -127,15 +128,6 @@ fn asarray_on<'py>(
         }
     }
     finished(py, device::brought(taken, place, policy)?, frozen)
-}
-
-/// The policy that the argument `copy` selects.
-fn policy(copy: Option<bool>) -> CopyPolicy {
-    match copy {
-        Some(false) => CopyPolicy::Never,
-        None => CopyPolicy::IfNeeded,
-        Some(true) => CopyPolicy::Always,
-    }
 }
 
 /// The array; if `frozen`, with the caller's promise that its memory is constant from now on.
@@ -211,12 +203,15 @@ pub(crate) fn array<'py>(
 /// >>> crossdock.zeros((2, 3), 'int16').tolist()
 /// [[0, 0, 0], [0, 0, 0]]
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=None, *, order="C", device=None))]
+#[pyo3(
+    signature = (shape, dtype=None, *, order=Order::RowMajor, device=None),
+    text_signature = "(shape, dtype=None, *, order='C', device=None)"
+)]
 pub(crate) fn zeros<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    order: &str,
+    #[pyo3(from_py_with = parameters::order)] order: Order,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
@@ -247,12 +242,15 @@ pub(crate) fn zeros<'py>(
 /// >>> crossdock.empty(2).shape
 /// (2,)
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=None, *, order="C", device=None))]
+#[pyo3(
+    signature = (shape, dtype=None, *, order=Order::RowMajor, device=None),
+    text_signature = "(shape, dtype=None, *, order='C', device=None)"
+)]
 pub(crate) fn empty<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    order: &str,
+    #[pyo3(from_py_with = parameters::order)] order: Order,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     zeros(py, shape, dtype, order, device)
@@ -283,13 +281,16 @@ pub(crate) fn empty<'py>(
 /// >>> crossdock.full(3, 1.5).tolist()
 /// [1.5, 1.5, 1.5]
 #[pyfunction]
-#[pyo3(signature = (shape, fill_value, dtype=None, *, order="C", device=None))]
+#[pyo3(
+    signature = (shape, fill_value, dtype=None, *, order=Order::RowMajor, device=None),
+    text_signature = "(shape, fill_value, dtype=None, *, order='C', device=None)"
+)]
 pub(crate) fn full<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyAny>,
     fill_value: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    order: &str,
+    #[pyo3(from_py_with = parameters::order)] order: Order,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
@@ -313,10 +314,10 @@ pub(crate) fn full<'py>(
 }
 
 /// The order and device of a new array. The device must be available.
-pub(crate) fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
+pub(crate) fn options(order: Order, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
     let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
     device::memory_at(place)?;
-    Ok(ArrayOptions::new().order(shape::order(order)?).place(place))
+    Ok(ArrayOptions::new().order(order).place(place))
 }
 
 /// An array on memory at an address. The address cannot be checked.
@@ -356,14 +357,14 @@ pub(crate) fn options(order: &str, device: Option<&Bound<'_, PyAny>>) -> PyResul
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub(crate) fn from_address<'py>(
     py: Python<'py>,
-    address: usize,
-    nbytes: usize,
+    #[pyo3(from_py_with = parameters::count)] address: usize,
+    #[pyo3(from_py_with = parameters::count)] nbytes: usize,
     base: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     shape: Option<&Bound<'py, PyAny>>,
-    strides: Option<Vec<isize>>,
-    offset: usize,
-    readonly: bool,
+    strides: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = parameters::count)] offset: usize,
+    #[pyo3(from_py_with = truth_of::readonly)] readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
@@ -372,7 +373,12 @@ pub(crate) fn from_address<'py>(
         None => vec![elements(nbytes.saturating_sub(offset), &dtype)?],
     };
     let layout = match strides {
-        Some(strides) => Layout::new(&shape, &strides, dtype.itemsize()),
+        Some(strides) => {
+            let strides = integers(strides)?.ok_or_else(|| {
+                PyTypeError::new_err(format!("strides are a sequence of integers, not {strides}"))
+            })?;
+            Layout::new(&shape, &strides, dtype.itemsize())
+        }
         None => Layout::contiguous(&shape, dtype.itemsize(), Order::RowMajor),
     };
     let layout = layout.raise()?;
@@ -419,7 +425,7 @@ pub(crate) fn from_dlpack<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
     device: Option<&Bound<'py, PyAny>>,
-    copy: Option<bool>,
+    #[pyo3(from_py_with = parameters::copy)] copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     wrap(py, dlpack::import(obj, device.map(numbers::place_of).transpose()?, copy)?)
@@ -467,9 +473,9 @@ pub(crate) fn from_dlpack<'py>(
 pub(crate) fn from_arrow<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
-    validity: bool,
-    chunks: bool,
-    pairs: bool,
+    #[pyo3(from_py_with = truth_of::validity)] validity: bool,
+    #[pyo3(from_py_with = truth_of::chunks)] chunks: bool,
+    #[pyo3(from_py_with = truth_of::pairs)] pairs: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     arrow::take(obj, arrow::Wanted { validity, chunks, pairs })
@@ -517,8 +523,8 @@ pub(crate) fn to_arrow<'py>(
     obj: &Bound<'py, PyAny>,
     validity: Option<&Bound<'py, PyAny>>,
     name: Option<String>,
-    whole: bool,
-    copy: Option<bool>,
+    #[pyo3(from_py_with = truth_of::whole)] whole: bool,
+    #[pyo3(from_py_with = parameters::copy)] copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let array = match downcast(obj) {

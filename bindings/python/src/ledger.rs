@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::entry::attached;
+use crate::parameters::truth;
 
 /// The live memory and its holders.
 ///
@@ -36,7 +37,7 @@ use crate::entry::attached;
 /// >>> _ = crossdock.ledger(on=False)
 #[pyfunction]
 #[pyo3(signature = (*, on=None))]
-pub(crate) fn ledger(py: Python<'_>, on: Option<bool>) -> PyResult<Ledger> {
+pub(crate) fn ledger(py: Python<'_>, #[pyo3(from_py_with = on_or_off)] on: Option<bool>) -> PyResult<Ledger> {
     let _attached = attached(py);
     match on {
         Some(true) => book::switch_on(),
@@ -46,6 +47,10 @@ pub(crate) fn ledger(py: Python<'_>, on: Option<bool>) -> PyResult<Ledger> {
     let report = book::report();
     let entries = report.entries().iter().map(|entry| Py::new(py, Entry::of(py, entry)?));
     Ok(Ledger { entries: entries.collect::<PyResult<_>>()?, is_on: book::is_on(), report })
+}
+
+fn on_or_off(object: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+    if object.is_none() { Ok(None) } else { truth("on", object).map(Some) }
 }
 
 /// The memory that was alive at one moment, the largest first.

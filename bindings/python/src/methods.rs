@@ -23,7 +23,8 @@ use crate::errors::Raise;
 use crate::flags::Flags;
 use crate::functions::promised;
 use crate::object::{Own, slot, this, wrap};
-use crate::shape::{order, spread};
+use crate::parameters::{self, order, order_or, shown};
+use crate::shape::spread;
 use crate::{
     array_api, arrow, axes, device, dlpack, docstrings, html, interface, nested, numpy, numpy_dtype,
     operators, pickle, subscript, text,
@@ -163,10 +164,10 @@ unsafe extern "C" fn call<const METHOD: usize>(
     // SAFETY: the interpreter checks that `object` is an instance of the type that has this method.
     let this = unsafe { this(object) };
     called.enter(|py| {
-        let (name, method, _) = METHODS[METHOD];
+        let (_, method, docstring) = METHODS[METHOD];
         // SAFETY: clauses 1 and 2 of `Arguments::new`: the flags `METH_FASTCALL | METH_KEYWORDS`
         // make the interpreter pass arguments and names in this form.
-        let arguments = unsafe { Arguments::new(py, name, args, count, names) };
+        let arguments = unsafe { Arguments::new(py, docstring, args, count, names) };
         Ok(method(py, this, arguments)?.into_ptr())
     })
 }
@@ -213,7 +214,7 @@ fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
     let array = &this.array;
     let given = arguments.positional();
     arguments.finish()?;
-    let given = spread(given)?;
+    let given = spread(&given)?;
     if given.is_empty() {
         if array.len() != 1 {
             let text =
@@ -236,8 +237,7 @@ fn item<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyRe
 }
 
 fn copy<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-    let order =
-        arguments.take("order").map_or(Ok(Order::RowMajor), |text| order(&text.extract::<String>()?))?;
+    let order = arguments.take("order").map_or(Ok(Order::RowMajor), |letter| order(&letter))?;
     arguments.finish()?;
     wrap(py, detached(py, &this.array, |array| array.to_order(order)).raise()?)
 }
@@ -251,18 +251,18 @@ fn duplicate<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) ->
 }
 
 fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = arguments.take("dtype").ok_or_else(|| PyTypeError::new_err("astype() needs a dtype"))?;
+    let dtype = arguments.need("dtype")?;
     // `K` and `A` keep the order where there is one.
-    let order = match arguments.take("order") {
-        Some(text) if text.extract::<String>().is_ok_and(|text| matches!(&*text, "K" | "A")) => {
-            this.array.order().unwrap_or(Order::RowMajor)
-        }
-        Some(text) => order(&text.extract::<String>()?)?,
+    let order = match arguments.take("order").map(|letter| order_or(&letter, &["K", "A"])).transpose()? {
+        Some(Some(order)) => order,
+        Some(None) => this.array.order().unwrap_or(Order::RowMajor),
         None => Order::RowMajor,
     };
-    let always = arguments.named("copy").map_or(Ok(true), |copy| copy.is_truthy())?;
+    let always = arguments.named("copy").map_or(Ok(true), |copy| parameters::truth("copy", &copy))?;
     // Every conversion is checked, whatever NumPy's `casting` would permit.
-    let _casting = arguments.named("casting");
+    if let Some(casting) = arguments.named("casting") {
+        known_casting(&casting)?;
+    }
     let _subok = arguments.named("subok");
     arguments.finish()?;
     let dtype = read_dtype(&dtype)?;
@@ -273,8 +273,17 @@ fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> P
     wrap(py, detached(py, &this.array, cast).raise()?)
 }
 
+fn known_casting(casting: &Bound<'_, PyAny>) -> PyResult<()> {
+    const KNOWN: [&str; 6] = ["no", "equiv", "safe", "same_kind", "same_value", "unsafe"];
+    if casting.extract::<String>().is_ok_and(|casting| KNOWN.contains(&&*casting)) {
+        return Ok(());
+    }
+    let text = format!("casting must be one of {}, not {}", KNOWN.join(", "), shown(casting));
+    Err(PyValueError::new_err(text))
+}
+
 fn fill<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-    let value = arguments.take("value").ok_or_else(|| PyTypeError::new_err("fill() needs a value"))?;
+    let value = arguments.need("value")?;
     arguments.finish()?;
     let value = to_value(&value, Some(this.array.dtype()))?;
     detached(py, &this.array, |array| array.fill(&value)).raise()?;
@@ -292,7 +301,7 @@ fn transpose<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) ->
         let from_start = if axis < 0 { axis.saturating_add(rank.cast_signed()) } else { axis };
         usize::try_from(from_start).unwrap_or(usize::MAX)
     };
-    let axes: Vec<usize> = spread(given)?.into_iter().map(axis).collect();
+    let axes: Vec<usize> = spread(&given)?.into_iter().map(axis).collect();
     wrap(py, this.array.permute(&axes).raise()?)
 }
 
@@ -345,9 +354,9 @@ fn format<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> Py
 }
 
 fn field<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {
-    let name = arguments.take("name").ok_or_else(|| PyTypeError::new_err("field() needs a name"))?;
+    let name = arguments.need("name")?;
     arguments.finish()?;
-    wrap(py, subscript::field(&this.array, &name.extract::<String>()?)?)
+    wrap(py, subscript::field(&this.array, &parameters::text("name", &name)?)?)
 }
 
 fn repr_html<'py>(py: Python<'py>, this: &Own, arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -14,6 +14,7 @@ use crate::arguments::Arguments;
 use crate::errors::{self, Raise};
 use crate::numpy_dtype::{self, EXTENDED};
 use crate::object::wrap;
+use crate::parameters::copy;
 use crate::{buffer, pandas};
 
 // ===== exports
@@ -25,7 +26,7 @@ pub(crate) fn array<'py>(
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let wanted = arguments.take("dtype").filter(|dtype| !dtype.is_none());
-    let copy: Option<bool> = arguments.named("copy").map(|copy| copy.extract()).transpose()?;
+    let copy = arguments.named("copy").map_or(Ok(None), |value| copy(&value))?;
     arguments.finish()?;
     let view = view(py, array)?;
     if let Some(wanted) = wanted {

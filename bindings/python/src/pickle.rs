@@ -4,7 +4,7 @@
 use crossdock::DArray;
 use crossdock::bindings::shm::{Description, Frame};
 use crossdock::layout::Order;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyTuple};
@@ -23,9 +23,8 @@ pub(crate) fn reduce<'py>(
     this: &Own,
     mut arguments: Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let protocol = arguments.take("protocol");
+    let protocol = arguments.need("protocol")?;
     arguments.finish()?;
-    let protocol = protocol.ok_or_else(|| PyTypeError::new_err("__reduce_ex__() needs a protocol"))?;
     let place = this.array.place();
     if !place.is_host() {
         return Err(PyBufferError::new_err(format!(

@@ -20,7 +20,8 @@ use crate::dtype::read_dtype;
 use crate::entry::attached;
 use crate::errors::{Raise, refused};
 use crate::object::{downcast, wrap};
-use crate::shape::{extents, order};
+use crate::parameters::{self, truth_of};
+use crate::shape::extents;
 use crate::{nested, protocols};
 
 /// A new array in memory that other processes can map.
@@ -55,16 +56,19 @@ use crate::{nested, protocols};
 /// >>> crossdock.shared(crossdock.array([[0.5, 1.5]]), sealed=True).readonly
 /// True
 #[pyfunction]
-#[pyo3(signature = (obj, /, dtype=None, *, order="C", sealed=false))]
+#[pyo3(
+    signature = (obj, /, dtype=None, *, order=Order::RowMajor, sealed=false),
+    text_signature = "(obj, /, dtype=None, *, order='C', sealed=False)"
+)]
 pub(crate) fn shared<'py>(
     py: Python<'py>,
     obj: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
-    order: &str,
-    sealed: bool,
+    #[pyo3(from_py_with = parameters::order)] order: Order,
+    #[pyo3(from_py_with = truth_of::sealed)] sealed: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
-    let (dtype, order) = (dtype.map(read_dtype).transpose()?, self::order(order)?);
+    let dtype = dtype.map(read_dtype).transpose()?;
     let array = if is_shape(obj) {
         if sealed {
             let text = "sealed zeros could never be written; seal a copy of an array with shared(array, sealed=True)";

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors::Raise as _;
+use crate::parameters::integer;
 
 /// Set the number of threads that share large copies, casts, fills and comparisons.
 ///
@@ -34,7 +35,7 @@ use crate::errors::Raise as _;
 /// >>> crossdock.set_num_threads(before)
 #[pyfunction]
 #[pyo3(signature = (n, /))]
-pub(crate) fn set_num_threads(n: i64) -> PyResult<()> {
+pub(crate) fn set_num_threads(#[pyo3(from_py_with = integer)] n: isize) -> PyResult<()> {
     let number = usize::try_from(n)
         .map_err(|_| PyValueError::new_err(format!("{n} threads: the number must be positive")))?;
     threads::set_num_threads(number).raise()

@@ -344,14 +344,13 @@ def test_files_are_opened_in_place(tmp_path):
     assert ours == theirs and ours.readonly
     with pytest.raises(FileNotFoundError) as missing:
         crossdock.open(tmp_path / "none.npy")
-    assert (missing.value.errno, missing.value.strerror) == (
-        errno.ENOENT,
-        f"{tmp_path}/none.npy: no such file; check the name",
-    )
-    with pytest.raises(TypeError, match="it is a directory, not a file; name a file in it$"):
+    (note,) = missing.value.__notes__
+    assert note == f"{tmp_path}/none.npy: no such file; check the name"
+    with pytest.raises(IsADirectoryError) as folder:
         crossdock.open(tmp_path)
+    assert folder.value.__notes__[0].endswith("it is a directory, not a file; name a file in it")
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(OSError, match="could not be opened to read: too many levels of symbolic links$") as loop:
+    with pytest.raises(OSError) as loop:
         crossdock.open(tmp_path / "loop")
     assert loop.value.errno == errno.ELOOP
 

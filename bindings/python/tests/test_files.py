@@ -110,7 +110,7 @@ def test_modes(tmp_path):
     shared = crossdock.open(path, mode="r+")
     shared[0] = 2
     assert np.load(path).tolist() == [2, 0, 0] and shared.backing == "file map"
-    with pytest.raises(ValueError, match="'r', 'r\\+' and 'c'"):
+    with pytest.raises(ValueError, match="'r' .*, 'r\\+' .* or 'c' "):
         crossdock.open(path, mode="w")
     np.savez_compressed(tmp_path / "x.npz", a=np.zeros(3))
     with pytest.raises(TypeError, match="npz"):

@@ -118,6 +118,8 @@ mod object;
 mod owner;
 #[path = "../../../bindings/python/src/pandas.rs"]
 mod pandas;
+#[path = "../../../bindings/python/src/parameters.rs"]
+mod parameters;
 #[path = "../../../bindings/python/src/pillow.rs"]
 mod pillow;
 #[path = "../../../bindings/python/src/protocols.rs"]
@@ -128,6 +130,8 @@ mod python_buffer;
 mod records;
 #[path = "../../../bindings/python/src/shape.rs"]
 mod shape;
+#[path = "../../../bindings/python/src/signature.rs"]
+mod signature;
 #[path = "../../../bindings/python/src/words.rs"]
 mod words;
 

@@ -4,6 +4,41 @@
 >>> x = crossdock.asarray(bytearray(range(6)))
 >>> x[1::2].tolist()
 [1, 3, 5]
+
+Arrays on the memory of other objects:
+
+- ``asarray``: by the first protocol that the object supports
+- ``from_dlpack``, ``from_arrow``: by DLPack, or by Arrow with nulls, chunks and tables
+- ``from_address``: on memory at an address
+- ``to_arrow``: an array as an ``ArrowColumn``, with nulls or a name
+
+New arrays:
+
+- ``array``: of nested lists, values, or a copy of an object's elements
+- ``zeros``, ``ones``, ``full``, ``empty``, ``arange``: as in NumPy
+- ``zeros_like``, ``ones_like``, ``full_like``, ``empty_like``: like another array
+- ``shared``: in memory that other processes map
+
+Files:
+
+- ``open``: maps the array of a file, or the arrays of an ``Archive``
+- ``save``: writes one array, or several by name
+
+What there is:
+
+- ``explain``: which libraries take an object in place, and why others copy or refuse it
+- ``ledger``: live memory and its holders
+- ``copied_bytes``: the number of bytes copied so far
+- ``devices``: the devices of this machine
+- ``get_num_threads``, ``set_num_threads``: how many threads share large work
+
+Types and namespaces:
+
+- ``Array``, ``Buffer``, ``dtype``, ``Device``: arrays, bytes with an owner, types of elements, names of devices
+- ``array_api``: the functions of the array API standard
+- ``register_numpy_dtypes``: makes NumPy know bfloat16 and other narrow floats
+
+For arithmetic, use NumPy on the same memory: ``np.asarray(x) + 1``.
 """
 
 # Gives arrays the methods that PyTorch and JAX call.

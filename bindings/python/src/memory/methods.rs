@@ -8,7 +8,7 @@ use crossdock::{Casting, DArray, buffer};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PySlice};
+use pyo3::types::{PyBool, PyBytes, PyDict, PySlice};
 
 use super::bytes::{Bytes, as_array};
 use crate::copies;
@@ -18,6 +18,7 @@ use crate::dtype::read_dtype;
 use crate::entry::{attached, fetch};
 use crate::errors::{Raise, exception};
 use crate::object::{downcast, wrap};
+use crate::parameters::{integer, refuse};
 use crate::protocols;
 use crate::shape::{elements, extents};
 
@@ -65,7 +66,7 @@ impl Bytes {
         let _attached = attached(py);
         let Some(source) = source else { return buffer::Buffer::zeroed(0).raise().map(Self::of) };
         // NumPy arrays implement `__index__`, which succeeds only without axes.
-        match source.extract::<isize>() {
+        match integer(source) {
             Ok(nbytes) => buffer::Buffer::zeroed(size(nbytes)?).raise().map(Self::of),
             Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(error),
             Err(_) => copied(source).map(Self::of),
@@ -194,7 +195,7 @@ impl Bytes {
     /// >>> len(buffer)
     /// 6
     #[pyo3(signature = (nbytes, /))]
-    fn resize(&self, py: Python<'_>, nbytes: isize) -> PyResult<()> {
+    fn resize(&self, py: Python<'_>, #[pyo3(from_py_with = integer)] nbytes: isize) -> PyResult<()> {
         let _attached = attached(py);
         self.resize_to(size(nbytes)?)
     }
@@ -248,14 +249,16 @@ impl Bytes {
     /// >>> import crossdock
     /// >>> crossdock.Buffer(8).array('int16', (2, 2)).tolist()
     /// [[0, 0], [0, 0]]
-    #[pyo3(signature = (dtype=None, shape=None))]
+    #[pyo3(signature = (dtype=None, shape=None, **unknown), text_signature = "($self, dtype=None, shape=None)")]
     fn array<'py>(
         &self,
         py: Python<'py>,
         dtype: Option<&Bound<'py, PyAny>>,
         shape: Option<&Bound<'py, PyAny>>,
+        unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let _attached = attached(py);
+        refuse(unknown, "array", "dtype, shape")?;
         let memory = self.handle()?;
         let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
         let shape = match shape {
