@@ -472,6 +472,17 @@ def test_a_function_that_is_called_back_sees_the_claims():
     rust.fill(x, 0.0)
 
 
+def test_another_extension_sees_the_claims():
+    x = np.ones(4)
+    assert rust.call_while_reading(x, lambda: example.moving_average(x, 2)) == 4.0
+    with pytest.raises(BufferError, match="another argument reads"):
+        rust.call_while_reading(x, lambda: example.scale(x[1:], 2.0))
+    with pytest.raises(BufferError, match="another argument writes"):
+        rust.call_while_writing(x[:2], lambda: example.moving_average(x, 2))
+    rust.call_while_writing(x[:2], lambda: example.scale(x[2:], 2.0))
+    assert x.tolist() == [1.0, 1.0, 2.0, 2.0]
+
+
 def test_many_threads_claim_and_release():
     x, failures = np.zeros(64), []
 

@@ -35,7 +35,7 @@ impl<'py, G> Held<'py, G> {
         let array: Array<T, D> = typed(object, lend)?;
         let taken = lease(&array).map_err(|error| errors::refusal(&error));
         let array = DArray::from(array);
-        let parts = taken.and_then(|lease| Ok((lease, Claim::of(&array, writes)?)));
+        let parts = taken.and_then(|lease| Ok((lease, Claim::of(py, &array, writes)?)));
         match parts {
             Ok((lease, claim)) => Ok(Self { py, parts: ManuallyDrop::new((lease, claim, array)) }),
             Err(error) => {

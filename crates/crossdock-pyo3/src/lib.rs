@@ -52,10 +52,10 @@
 //!
 //! # Arguments that overlap
 //!
-//! A [`Writable`] is refused while another argument of the same extension has one of its elements,
-//! and so is any argument while a [`Writable`] has one of its own, also on other threads. Two
-//! columns of one table do not overlap; arrays that interleave in less regular ways may be refused
-//! although they share no element. Arguments of other extensions are not seen.
+//! A [`Writable`] is refused while another argument has one of its elements, and so is any argument
+//! while a [`Writable`] has one of its own, also on other threads and in other extensions with this
+//! crate. Two columns of one table do not overlap; arrays that interleave in less regular ways may
+//! be refused although they share no element.
 //!
 //! `docs/extensions.md` compares these types with `PyReadonlyArray` and `PyReadwriteArray` of the crate
 //! `numpy`.
@@ -73,6 +73,7 @@ mod array_type;
 mod claims;
 mod extract;
 mod guard;
+mod interpreter;
 mod memory;
 
 // What the wheel does for its own imports and exports.
