@@ -42,6 +42,7 @@ targets! {
     dialects
     dlpack_import
     dtype_text
+    gguf
     jpeg
     lent_json
     memory_view
@@ -58,6 +59,7 @@ targets! {
     shm_descriptor
     shm_receive
     tensor_json
+    tiff
     view_text
 }
 

@@ -21,7 +21,7 @@ use crate::errors::Raise;
 use crate::object::{downcast, wrap};
 use crate::parameters::{shown, truth_of};
 use crate::shape::{elements, extents};
-use crate::{file_errors, nested, parameters, protocols};
+use crate::{errors, file_errors, nested, parameters, protocols};
 
 /// The array of a file, or the arrays of an archive by name.
 ///
@@ -31,9 +31,11 @@ use crate::{file_errors, nested, parameters, protocols};
 /// Parameters
 /// ----------
 /// path : str, os.PathLike or file
-///     A ``.npy``, ``.npz``, ``.safetensors``, PNG, JPEG or NIfTI file; with ``dtype``, any file.
+///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, PNG, JPEG, TIFF or NIfTI file; with
+///     ``dtype``, any file.
 /// name : str, optional
-///     The name of one array of an archive (``.npz``, ``.safetensors``), which is then returned.
+///     The name of one array of an archive (``.npz``, ``.safetensors``, ``.gguf``), which is then
+///     returned.
 /// mode : {'r', 'r+', 'c'}
 ///     ``'r'`` maps read-only. ``'r+'`` maps for writing: writes change the file. ``'c'`` reads the
 ///     file into new memory, a counted copy: writes stay in this process.
@@ -53,7 +55,8 @@ use crate::{file_errors, nested, parameters, protocols};
 /// Warns
 /// -----
 /// UserWarning
-///     If the elements differ from the values that they mean: a NIfTI file scales them.
+///     If the elements differ from the values that they mean: a NIfTI file scales them, or those of
+///     a TIFF image are indices of a palette.
 ///
 /// Raises
 /// ------
@@ -128,7 +131,7 @@ pub(crate) fn open<'py>(
     }
     match name {
         Some(name) => {
-            let entry = contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+            let entry = contents.get(name).map_err(|error| PyKeyError::new_err(errors::text(&error)))?;
             wrap(py, entry.open().raise()?)
         }
         None if contents.format().has_names() => {
@@ -257,7 +260,8 @@ fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     }
 }
 
-/// The arrays of a file by name, as :func:`open` returns them for ``.npz`` and ``.safetensors``.
+/// The arrays of a file by name, as :func:`open` returns them for ``.npz``, ``.safetensors`` and
+/// ``.gguf``.
 ///
 /// A mapping: an array is opened when its name is looked up, in place if the file holds its
 /// elements as they are in memory. Arrays keep the file mapped; there is nothing to close.
@@ -290,7 +294,7 @@ impl Archive {
     }
 
     fn open_named<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+        let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(errors::text(&error)))?;
         wrap(py, entry.open().raise()?)
     }
 }
@@ -303,7 +307,7 @@ impl Archive {
         self.path.clone()
     }
 
-    /// The format: ``'npz'`` or ``'safetensors'``.
+    /// The format: ``'npz'``, ``'safetensors'`` or ``'gguf'``.
     #[getter]
     fn format(&self) -> String {
         self.contents.format().ending().trim_start_matches('.').to_owned()
@@ -324,7 +328,7 @@ impl Archive {
     fn refused<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let refused = PyDict::new(py);
         for (name, error) in self.contents.refused() {
-            refused.set_item(name, error.to_string())?;
+            refused.set_item(name, errors::text(error))?;
         }
         Ok(refused)
     }
@@ -448,7 +452,7 @@ impl Archive {
     /// (dtype('float64'), (2, 3))
     #[pyo3(signature = (name, /))]
     fn describe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(DTypeObject, Bound<'py, PyTuple>)> {
-        let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+        let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(errors::text(&error)))?;
         Ok((DTypeObject::new(entry.dtype().clone()), PyTuple::new(py, entry.shape())?))
     }
 

@@ -23,6 +23,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::CopyToWrite => "copy it with `copy()` to write it",
         Advice::CreateOnCpu => "create it on the CPU, and copy it with `to_device`",
         Advice::Decompress => "decompress it first, as with `gzip` or `lzma`",
+        Advice::Dequantize => "dequantize it with the package gguf, or use a file of unquantized weights",
         Advice::DescribeRaw => "read its bytes, and describe them with `Buffer(data).array(dtype, shape)`",
         Advice::EnableFormat => "install crossdock with support for it",
         Advice::FillNulls => "fill them, or leave them out",
@@ -37,6 +38,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
             "load it with `pickle`, if its source is trusted, and save its arrays with `save`"
         }
         Advice::OpenTable => "read it with `numpy.loadtxt` or pandas, and pass the array to `asarray`",
+        Advice::OpenTiff => "decode it with tifffile, and pass the array to `asarray`",
         Advice::OpenAsFile => "read the file with `open`",
         Advice::ImportIndirect => "import the object that exports the buffer with `asarray`",
         Advice::InsertAxis => "insert an axis with `x[None]`",

@@ -2,9 +2,12 @@
 
 import itertools
 
+import gguf
 import nibabel
 import numpy as np
+import PIL.Image
 import pytest
+import tifffile
 
 import crossdock
 
@@ -105,6 +108,188 @@ def test_nifti_files_that_are_not_mapped_say_why(tmp_path):
     with pytest.raises(TypeError, match="a NIfTI file can be opened, but not written"):
         crossdock.save(tmp_path / "new.nii", [1])
     assert not (tmp_path / "new.nii").exists()
+
+
+TIFF = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8", "c8", "c16"]
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("big", [False, True])
+def test_tiff_images_are_mapped(tmp_path, order, big):
+    path = tmp_path / "x.tif"
+    for dtype, (shape, options) in itertools.product(
+        TIFF,
+        [
+            ((3, 5), {}),
+            ((1, 1), {}),
+            ((7, 5), {"rowsperstrip": 2}),
+            ((7, 5), {"rowsperstrip": 7}),
+            ((4, 3, 3), {"photometric": "rgb"}),
+            ((4, 3, 4), {"photometric": "rgb", "extrasamples": ["unassalpha"], "rowsperstrip": 1}),
+            ((4, 3, 2), {"photometric": "minisblack", "planarconfig": "contig"}),
+            ((5, 3, 4), {"photometric": "minisblack"}),
+            ((2, 3, 4, 3), {"photometric": "rgb"}),
+        ],
+    ):
+        wanted = numbers(np.dtype(dtype).newbyteorder(order), shape)
+        if "rgb" in options.values() and wanted.dtype.kind == "c":
+            continue
+        tifffile.imwrite(path, wanted, byteorder=order, bigtiff=big, metadata=None, **options)
+        own = opened(path)
+        assert same(own, wanted)
+        assert np.array_equal(own, tifffile.imread(path))
+
+
+def test_tiff_images_of_pillow_are_mapped(tmp_path):
+    path = tmp_path / "x.tiff"
+    for mode, dtype, channels in [("L", "u1", ()), ("RGB", "u1", (3,)), ("RGBA", "u1", (4,)), ("I;16", "<u2", ()), ("F", "<f4", ())]:
+        for height, width in [(1, 1), (3, 5), (300, 400)]:
+            wanted = numbers(dtype, (height, width, *channels))
+            PIL.Image.frombytes(mode, (width, height), wanted.tobytes()).save(path)
+            assert same(opened(path), wanted)
+    palette = PIL.Image.fromarray(numbers("u1", (4, 6))).convert("P")
+    palette.save(path)
+    with pytest.warns(UserWarning, match="x.tiff: the samples are as they are stored: indices of a palette"):
+        assert same(crossdock.open(path), np.asarray(palette))
+
+
+def test_pages_of_one_size_are_one_array_and_other_pages_are_refused(tmp_path):
+    path = tmp_path / "x.tif"
+    stack = numbers("u2", (6, 4, 5))
+    with tifffile.TiffWriter(path) as writer:
+        for page in stack:
+            writer.write(page, contiguous=False)
+    assert same(opened(path), stack)
+    tifffile.imwrite(path, stack, imagej=True)
+    assert same(opened(path), stack)
+    with tifffile.TiffWriter(path) as writer:
+        writer.write(stack[0])
+        writer.write(stack[1, :2])
+    with pytest.raises(TypeError, match="its page 1 differs from page 0 in size or type.*; decode it with tifffile"):
+        crossdock.open(path)
+
+
+def test_modes_of_tiff_images(tmp_path):
+    for order in "<>":
+        tifffile.imwrite(tmp_path / "x.tif", numbers("f4", (3, 4)), byteorder=order)
+        check_modes(tmp_path / "x.tif", lambda: tifffile.imread(tmp_path / "x.tif"))
+
+
+@pytest.mark.parametrize(
+    ("what", "shape", "options"),
+    [
+        ("compressed by Deflate", (32, 32), {"compression": "zlib"}),
+        ("stored in tiles", (32, 32), {"tile": (16, 16)}),
+        ("one after the other (planar)", (3, 8, 8), {"photometric": "rgb", "planarconfig": "separate"}),
+        ("pictures without pages", (3, 8, 8), {"metadata": {"axes": "ZYX", "truncate": True}}),
+    ],
+)
+def test_tiff_images_that_are_not_mapped_say_why(tmp_path, what, shape, options):
+    path = tmp_path / "x.tif"
+    if "metadata" in options:
+        with tifffile.TiffWriter(path, shaped=True) as writer:
+            writer.write(numbers("u1", shape), photometric="minisblack", truncate=True)
+    else:
+        tifffile.imwrite(path, numbers("u1", shape), **options)
+    with pytest.raises(TypeError) as caught:
+        crossdock.open(path)
+    fact, advice = str(caught.value).rsplit("; ", 1)
+    assert what in fact and "cannot be mapped" in fact
+    assert advice == "decode it with tifffile, and pass the array to `asarray`"
+    with pytest.raises(TypeError, match="a TIFF file can be opened, but not written"):
+        crossdock.save(tmp_path / "new.tif", numbers("u1", (2, 2)))
+
+
+GGUF = ["f4", "f2", "i1", "i2", "i4", "i8", "f8"]
+
+
+def write_gguf(path, tensors, order="<", version=3, **raw):
+    """A file of the reference writer, with metadata of several kinds before the tensors."""
+    endian = gguf.GGUFEndian.LITTLE if order == "<" else gguf.GGUFEndian.BIG
+    writer = gguf.GGUFWriter(path, "llama", endianess=endian)
+    writer.add_name("a model")
+    writer.add_token_list([f"token {index}" for index in range(1000)])
+    writer.add_token_scores([float(index) for index in range(1000)])
+    writer.add_custom_alignment(raw.pop("alignment", 32))
+    writer.add_bool("yes", True)
+    writer.add_array("nested", [1, -2, 3])
+    for name, tensor in tensors.items():
+        writer.add_tensor(name, np.ascontiguousarray(tensor))
+    for name, (blocks, kind) in raw.items():
+        writer.add_tensor(name, blocks, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_gguf_tensors_are_mapped_by_name(tmp_path, order):
+    path = tmp_path / "model.gguf"
+    shapes = [(), (4,), (3, 5), (2, 3, 4), (2, 3, 4, 5), (1, 1)][1:]
+    tensors = {
+        f"blk.{index}.{dtype}": numbers(dtype, shape)
+        for (index, shape), dtype in itertools.product(enumerate(shapes), GGUF)
+    }
+    for alignment in [8, 32, 128]:
+        write_gguf(path, {name: tensor.copy() for name, tensor in tensors.items()}, order, alignment=alignment)
+        archive = opened(path)
+        assert (archive.format, list(archive), archive.refused) == ("gguf", list(tensors), {})
+        for name, wanted in tensors.items():
+            assert same(archive[name], wanted.astype(wanted.dtype.newbyteorder(order)))
+    if order == "<":
+        for tensor in gguf.GGUFReader(path).tensors:
+            assert same(archive[tensor.name], np.asarray(tensor.data).reshape(tensor.shape[::-1].tolist()))
+
+
+def test_bfloat16_tensors_of_gguf_are_mapped_and_quantized_ones_are_refused_by_name(tmp_path):
+    path = tmp_path / "model.gguf"
+    wanted = numbers("f4", (3, 8)).view("u4") & 0xFFFF0000
+    blocks = gguf.quants.quantize(numbers("f4", (4, 64)), gguf.GGMLQuantizationType.Q8_0)
+    raw = {
+        "half": ((wanted >> 16).astype("u2").view("u1"), gguf.GGMLQuantizationType.BF16),
+        "small": (blocks, gguf.GGMLQuantizationType.Q8_0),
+    }
+    write_gguf(path, {"plain": numbers("f4", (2,))}, **raw)
+    archive = opened(path)
+    assert set(archive) == {"plain", "half"} and set(archive.refused) == {"small"}
+    assert archive["half"].dtype == "bfloat16" and archive["half"].shape == (3, 8)
+    assert np.array_equal(archive["half"].astype("f4"), wanted.view("f4"))
+    words = "its elements are quantized as Q8_0, in blocks of 32, which no dtype describes; dequantize it with the package gguf"
+    assert words in archive.refused["small"]
+    with pytest.raises(KeyError, match="Q8_0"):
+        archive["small"]
+
+
+def test_every_type_of_the_gguf_package_is_known(tmp_path):
+    for kind, (length, nbytes) in gguf.GGML_QUANT_SIZES.items():
+        path = tmp_path / f"{kind.name}.gguf"
+        write_gguf(path, {}, x=(np.zeros((2, nbytes), "u1"), kind))
+        archive = opened(path)
+        if length == 1:
+            assert archive["x"].shape == (2, 1) and archive["x"].itemsize == nbytes
+        else:
+            assert f"quantized as {kind.name}, in blocks of {length}," in archive.refused["x"]
+
+
+def test_modes_of_gguf_tensors(tmp_path):
+    path = tmp_path / "model.gguf"
+    write_gguf(path, {"a": numbers("f4", (3, 4)), "b": numbers("i2", (5,))})
+
+    def read():
+        return np.array(gguf.GGUFReader(path).get_tensor(0).data).reshape(3, 4)
+
+    old = read()[0, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(crossdock.open(path)["a"])[0, 0] = 1
+    private = crossdock.open(path, mode="c", name="a")
+    private[0, 0] = 9
+    assert private.backing == "heap" and read()[0, 0] == old
+    shared = crossdock.open(path, mode="r+")["a"]
+    shared[0, 0] = 9
+    assert shared.backing == "file map" and read()[0, 0] == 9
+    with pytest.raises(TypeError, match="a GGUF file can be opened, but not written"):
+        crossdock.save(tmp_path / "new.gguf", {"a": [1.0]})
 
 
 #: The first bytes of files of other formats, what the refusal calls them, and what it advises.

@@ -42,8 +42,8 @@ require_relative "crossdock/adapters"
 
 module Crossdock
   class << self
-    # The only array of a file: `.npy`, `.npz`, `.safetensors`, PNG, JPEG or NIfTI, identified by the
-    # first bytes. It is mapped if the file stores plain elements.
+    # The only array of a file: `.npy`, `.npz`, `.safetensors`, `.gguf`, PNG, JPEG, TIFF or NIfTI,
+    # identified by the first bytes. It is mapped if the file stores plain elements.
     #
     # @param path [String, Pathname]
     # @param writable [Boolean] whether the array, and with it the file, may be written

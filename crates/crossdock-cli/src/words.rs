@@ -27,6 +27,9 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::CopyToWrite => "copy it with `crossdock convert` to write it",
         Advice::CreateOnCpu => "create it on the CPU, and copy it there",
         Advice::Decompress => "decompress it first, as with `gunzip`, `unxz` or `unzstd`",
+        Advice::Dequantize => {
+            "dequantize it in Python with the package gguf, or use a file of unquantized weights"
+        }
         Advice::DescribeRaw => "describe what it holds, as `--raw` 'dtype=uint16; shape=480,640'",
         Advice::EnableFormat => "build the command with support for it",
         Advice::FillNulls | Advice::NullsBeside => "fill them, or leave them out",
@@ -41,6 +44,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
             "load it in Python, if its source is trusted, and save its arrays as .npy or .npz"
         }
         Advice::OpenTable => "read it in Python with NumPy or pandas, and save the array as .npy",
+        Advice::OpenTiff => "convert it first, as with `tiffcp -c none -s`",
         Advice::OpenAsFile => "convert the file with `crossdock convert`",
         Advice::InsertAxis | Advice::InsertAxisOrWhole => "insert an axis with the view newaxis",
         Advice::MapToWrite => "map it, or write to the copy",

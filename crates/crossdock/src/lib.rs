@@ -146,6 +146,8 @@
 //! | `safetensors` | `.safetensors` files | `serde`, `serde_json` | off |
 //! | `png` | PNG images | `image` | off |
 //! | `jpeg` | JPEG images | `image` | off |
+//! | `tiff` | TIFF images that are not compressed, opened and not written | none | off |
+//! | `gguf` | GGUF files, opened and not written | none | off |
 //! | `nifti` | NIfTI volumes, opened and not written | none | off |
 //! | `ndarray-0_17` | conversions to and from arrays and views of `ndarray` | `ndarray` | off |
 //! | `nalgebra-0_35` | conversions to and from matrices and vectors of `nalgebra` | `nalgebra` | off |

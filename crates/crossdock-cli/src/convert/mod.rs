@@ -47,9 +47,9 @@ signal, no part of it is left.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, PNG, JPEG, NIfTI) and, after colons, the name of an array in it
-    /// and a view as in Python. `-` is standard input, which must be a file and not a pipe; --at
-    /// selects a view of it.
+    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI) and, after colons, the name
+    /// of an array in it and a view as in Python. `-` is standard input, which must be a file and
+    /// not a pipe; --at selects a view of it.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
     /// The file to write. Its ending selects the format: npy, npz, safetensors, png, jpg, raw. A
@@ -177,6 +177,13 @@ impl Args {
                 terminal::path(&self.out)
             ));
         };
+        if matches!(format, Format::Tiff | Format::Gguf | Format::Nifti) {
+            return wrong(format!(
+                "{}: a {format} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg \
+                or .raw",
+                terminal::path(&self.out)
+            ));
+        }
         if self.order == Some(Letter::F) && !matches!(format, Format::Npy | Format::Npz | Format::Raw) {
             return wrong(format!("a {format} file stores its elements in rows; leave --order F out"));
         }

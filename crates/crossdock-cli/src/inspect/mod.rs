@@ -40,8 +40,8 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, PNG, JPEG, NIfTI) and, after colons, the name of an array in it
-    /// and a view as in Python: '::2, ..., .field'.
+    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI) and, after colons, the name
+    /// of an array in it and a view as in Python: '::2, ..., .field'.
     #[arg(value_name = "FILE[:NAME][:EXPR]")]
     target: OsString,
     /// Print JSON instead of text.

@@ -349,6 +349,35 @@ fn noted(arguments: &[&str]) -> String {
 }
 
 #[test]
+fn a_volume_is_converted_from_its_map_with_a_note_that_its_values_are_scaled_and_none_is_written() {
+    let folder = Folder::new("convert-nifti");
+    let (source, out) = (folder.path("scan.nii"), folder.path("scan.npy"));
+    let mut file = vec![0; 352];
+    file[..4].copy_from_slice(&348u32.to_le_bytes());
+    for (at, number) in [(40, 1i16), (42, 3), (70, 4)] {
+        file[at..at + 2].copy_from_slice(&number.to_le_bytes());
+    }
+    for (at, number) in [(108, 352f32), (112, 0.5), (116, -1.0)] {
+        file[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    file[344..347].copy_from_slice(b"n+1");
+    file.extend([7, 0, 8, 0, 9, 0]);
+    std::fs::write(&source, file).unwrap();
+    let said = noted(&[text(&source), text(&out)]);
+    assert!(
+        said.contains("scan.nii: the elements are as they are stored; the values are element × 0.5 + -1")
+    );
+    assert!(said.contains("scan.nii: 2 texts (\"scl_slope\", \"scl_inter\")"), "{said}");
+    assert_eq!(crossdock::open(&out).unwrap().get(&[2]).unwrap().as_i64(), Some(9));
+    for ending in ["nii", "tif", "gguf"] {
+        let out = folder.path(&format!("new.{ending}"));
+        let said = refusal(&run(["convert", text(&source), text(&out)]), 2);
+        assert!(said.contains("file can be opened, but not written; use .npy"), "{said}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
 fn a_file_on_standard_input_is_read_in_place_and_a_pipe_is_refused() {
     let folder = Folder::new("convert-stdin");
     let out = folder.path("out.npy");

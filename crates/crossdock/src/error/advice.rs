@@ -59,6 +59,8 @@ advice! {
     CreateOnCpu => "create it on the CPU, and copy it there (`copy_to`)",
     /// Decompress a file before it is opened.
     Decompress => "decompress it first",
+    /// Decode quantized elements by another library.
+    Dequantize => "dequantize it by a library of GGML, or use a file of unquantized weights",
     /// Describe the contents of a file without a header.
     DescribeRaw => "describe its contents (`OpenOptions::raw`)",
     /// Build with support for a file format.
@@ -83,6 +85,8 @@ advice! {
     OpenNifti => "read it with the crate `nifti`",
     /// Open a pickle in Python.
     OpenPickle => "load it in Python, if its source is trusted, and save its arrays as .npy or .npz",
+    /// Decode a TIFF image by another library.
+    OpenTiff => "decode it with the crate `tiff`",
     /// Open a table by another library.
     OpenTable => "parse it with the crate `csv`",
     /// Import an array behind pointers by the function for these.

@@ -3,6 +3,8 @@
 
 mod common;
 mod doors;
+#[cfg(feature = "gguf")]
+mod gguf;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod images;
 mod new_file;
@@ -17,3 +19,5 @@ mod python;
 mod raw;
 #[cfg(feature = "safetensors")]
 mod safetensors;
+#[cfg(feature = "tiff")]
+mod tiff;

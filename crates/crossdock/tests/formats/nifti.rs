@@ -155,7 +155,7 @@ fn elements_are_written_in_place_if_that_is_asked_for_and_no_file_is_saved() {
     assert_eq!(files::open(&path).unwrap().get(&[1, 2]).unwrap().as_i64(), Some(7));
     let error = files::save(folder.path("new.nii"), &ramp([2])).unwrap_err();
     assert!(error.is_unsupported() && !folder.path("new.nii").exists());
-    assert_says(&error, &["new.nii: a NIfTI file can be opened, but not written; set the format"]);
+    assert_says(&error, &["new.nii: a NIfTI file can be opened, but not written; use .npy, .npz,"]);
     let error = SaveOptions::new().format(Format::Nifti).write(Vec::new(), &[("a", ramp([2]))]).unwrap_err();
     assert!(error.is_unsupported());
 }

@@ -50,12 +50,18 @@ impl Contents {
         }
     }
 
-    #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+    #[cfg(any(
+        feature = "npz",
+        feature = "safetensors",
+        feature = "png",
+        feature = "jpeg",
+        feature = "gguf"
+    ))]
     pub(super) fn new(format: Format, entries: Vec<Entry>, metadata: Vec<(String, String)>) -> Self {
         Self { format, entries, refused: Vec::new(), metadata, ignored: Vec::new(), notes: Vec::new() }
     }
 
-    #[cfg(any(feature = "npz", feature = "safetensors"))]
+    #[cfg(any(feature = "npz", feature = "safetensors", feature = "gguf"))]
     pub(super) fn with_refused(self, refused: Vec<(String, Error)>) -> Self {
         Self { refused, ..self }
     }
@@ -66,7 +72,7 @@ impl Contents {
     }
 
     /// Adds a text for people, which tells how the elements differ from the values that they mean.
-    #[cfg(feature = "nifti")]
+    #[cfg(any(feature = "nifti", feature = "tiff"))]
     pub(super) fn with_note(mut self, note: String) -> Self {
         self.notes.push(note);
         self

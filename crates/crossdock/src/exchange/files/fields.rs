@@ -21,6 +21,18 @@ impl Fields {
         Ok(Self { bytes: PinnedReader::new(buffer)?, nbytes: buffer.nbytes() as u64, order, at: 0 })
     }
 
+    /// The byte order of the fields, and of the elements.
+    #[cfg(feature = "tiff")]
+    pub(super) fn order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// The byte at which the next field begins.
+    #[cfg(any(feature = "gguf", feature = "tiff"))]
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
     /// Continues at another byte. The next read checks it.
     pub(super) fn seek(&mut self, at: u64) {
         self.at = at;
@@ -52,6 +64,16 @@ impl Fields {
         Ok(bytes)
     }
 
+    /// As many of the next bytes, as they are in the file.
+    #[cfg(any(feature = "gguf", feature = "tiff"))]
+    pub(super) fn bytes(&mut self, nbytes: usize, what: &str) -> Result<Vec<u8>> {
+        let start = self.at;
+        self.skip(nbytes as u64, what)?;
+        let mut bytes = vec![0; nbytes];
+        self.bytes.load(start, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// The next bytes, with the least significant one first.
     fn little<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let mut bytes = self.array(what)?;
@@ -61,22 +83,36 @@ impl Fields {
         Ok(bytes)
     }
 
+    #[cfg(feature = "tiff")]
+    pub(super) fn u16(&mut self, what: &str) -> Result<u16> {
+        self.little(what).map(u16::from_le_bytes)
+    }
+
     pub(super) fn u32(&mut self, what: &str) -> Result<u32> {
         self.little(what).map(u32::from_le_bytes)
     }
 
+    #[cfg(any(feature = "gguf", feature = "tiff"))]
+    pub(super) fn u64(&mut self, what: &str) -> Result<u64> {
+        self.little(what).map(u64::from_le_bytes)
+    }
+
+    #[cfg(feature = "nifti")]
     pub(super) fn i64(&mut self, what: &str) -> Result<i64> {
         self.little(what).map(i64::from_le_bytes)
     }
 
+    #[cfg(feature = "nifti")]
     pub(super) fn i16(&mut self, what: &str) -> Result<i16> {
         self.little(what).map(i16::from_le_bytes)
     }
 
+    #[cfg(feature = "nifti")]
     pub(super) fn f32(&mut self, what: &str) -> Result<f32> {
         self.little(what).map(f32::from_le_bytes)
     }
 
+    #[cfg(feature = "nifti")]
     pub(super) fn f64(&mut self, what: &str) -> Result<f64> {
         self.little(what).map(f64::from_le_bytes)
     }
@@ -89,11 +125,10 @@ mod tests {
     #[test]
     fn fields_have_the_byte_order_of_the_file_and_end_with_it() {
         let buffer = Buffer::from_vec((1..=9u8).collect()).unwrap();
-        for (order, first, next) in
-            [(ByteOrder::Little, 0x0201, 0x0605_0403), (ByteOrder::Big, 0x0102, 0x0304_0506)]
-        {
+        for (order, next) in [(ByteOrder::Little, 0x0605_0403), (ByteOrder::Big, 0x0304_0506)] {
             let mut fields = Fields::new(&buffer, order).unwrap();
-            assert_eq!((fields.i16("a").unwrap(), fields.u32("b").unwrap(), fields.at), (first, next, 6));
+            assert_eq!(fields.array("a").unwrap(), [1, 2]);
+            assert_eq!((fields.u32("b").unwrap(), fields.at), (next, 6));
             let error = fields.u32("the length").unwrap_err();
             assert!(error.is_malformed());
             assert!(
@@ -103,6 +138,6 @@ mod tests {
         }
         let mut fields = Fields::new(&buffer, ByteOrder::Little).unwrap();
         fields.seek(u64::MAX);
-        assert!(fields.i64("far").is_err() && fields.skip(u64::MAX, "far").is_err());
+        assert!(fields.u32("far").is_err() && fields.skip(u64::MAX, "far").is_err());
     }
 }

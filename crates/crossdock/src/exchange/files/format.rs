@@ -20,6 +20,10 @@ pub enum Format {
     Png,
     /// An image, compressed with loss (feature `jpeg`).
     Jpeg,
+    /// An image whose pixels are not compressed (feature `tiff`); opened, and not written.
+    Tiff,
+    /// The weights of a model under names (feature `gguf`); opened, and not written.
+    Gguf,
     /// A volume of medical imaging (feature `nifti`); opened, and not written.
     Nifti,
     /// Elements and nothing else: the caller describes them.
@@ -48,12 +52,14 @@ macro_rules! row {
     };
 }
 
-const ROWS: [FormatRow; 7] = [
+const ROWS: [FormatRow; 9] = [
     row!(Npy, ".npy", &["npy"]),
     row!(Npz, ".npz", &["npz"], "npz"),
     row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
     row!(Png, "PNG", &["png"], "png"),
     row!(Jpeg, "JPEG", &["jpg", "jpeg"], "jpeg"),
+    row!(Tiff, "TIFF", &["tif", "tiff"], "tiff"),
+    row!(Gguf, "GGUF", &["gguf"], "gguf"),
     row!(Nifti, "NIfTI", &["nii"], "nifti"),
     row!(Raw, "raw", &["raw", "bin"]),
 ];
@@ -61,8 +67,17 @@ const ROWS: [FormatRow; 7] = [
 impl Format {
     /// All of them.
     #[cfg(test)]
-    const ALL: [Self; 7] =
-        [Self::Npy, Self::Npz, Self::Safetensors, Self::Png, Self::Jpeg, Self::Nifti, Self::Raw];
+    const ALL: [Self; 9] = [
+        Self::Npy,
+        Self::Npz,
+        Self::Safetensors,
+        Self::Png,
+        Self::Jpeg,
+        Self::Tiff,
+        Self::Gguf,
+        Self::Nifti,
+        Self::Raw,
+    ];
 
     fn row(self) -> &'static FormatRow {
         // A test asserts that every format has a row.
@@ -82,7 +97,7 @@ impl Format {
 
     /// Whether one file holds several arrays, each under a name.
     pub fn has_names(self) -> bool {
-        matches!(self, Self::Npz | Self::Safetensors)
+        matches!(self, Self::Npz | Self::Safetensors | Self::Gguf)
     }
 
     /// Fails if the format can be opened, but not written.
@@ -92,9 +107,12 @@ impl Format {
     /// `is_unsupported`.
     pub(super) fn check_written(self) -> Result<()> {
         match self {
-            Self::Nifti => {
-                let text = format!("a {self} file can be opened, but not written");
-                Err(Error::new(Kind::Unsupported, text).advising(Advice::SetFormat))
+            Self::Tiff | Self::Gguf | Self::Nifti => {
+                let text = format!(
+                    "a {self} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg or \
+                    .raw"
+                );
+                Err(Error::new(Kind::Unsupported, text))
             }
             _ => Ok(()),
         }

@@ -8,13 +8,18 @@ use crate::exchange::files::format::Format;
 pub(super) const NBYTES: usize = 348;
 
 /// First bytes of the supported formats. (`.safetensors` and NIfTI files have no fixed ones.)
-const OURS: [(&[u8], Format); 5] = [
+const OURS: [(&[u8], Format); 10] = [
     (b"\x93NUMPY", Format::Npy),
     (b"PK\x03\x04", Format::Npz),
     // An empty archive.
     (b"PK\x05\x06", Format::Npz),
     (b"\x89PNG\r\n\x1a\n", Format::Png),
     (b"\xff\xd8\xff", Format::Jpeg),
+    (b"II*\0", Format::Tiff),
+    (b"MM\0*", Format::Tiff),
+    (b"II+\0", Format::Tiff),
+    (b"MM\0+", Format::Tiff),
+    (b"GGUF", Format::Gguf),
 ];
 
 /// The longest header that the format allows.
@@ -52,7 +57,7 @@ fn is_nifti(start: &[u8]) -> bool {
 /// what to do.
 struct Other(usize, &'static [u8], &'static str, Option<Advice>);
 
-const OTHERS: [Other; 45] = [
+const OTHERS: [Other; 43] = [
     Other(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", Some(Advice::OpenHdf5)),
     Other(0, b"MATLAB 7.3", "a MATLAB file of version 7.3, which is HDF5", Some(Advice::OpenHdf5)),
     Other(0, b"CDF\x01", "a netCDF file", Some(Advice::OpenNetCdf)),
@@ -78,8 +83,6 @@ const OTHERS: [Other; 45] = [
     Other(0, b"BM", "a BMP image", Some(Advice::OpenImage)),
     Other(0, b"P5", "a PGM image", Some(Advice::OpenImage)),
     Other(0, b"P6", "a PPM image", Some(Advice::OpenImage)),
-    Other(0, b"II*\0", "a TIFF image", Some(Advice::OpenImage)),
-    Other(0, b"MM\0*", "a TIFF image", Some(Advice::OpenImage)),
     Other(128, b"DICM", "a DICOM file", Some(Advice::OpenImage)),
     Other(0, b"%PDF-", "a PDF document", None),
     Other(0, b"SQLite format 3\0", "an SQLite database", None),

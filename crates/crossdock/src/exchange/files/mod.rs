@@ -72,6 +72,14 @@
     doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |"
 )]
 #![cfg_attr(
+    feature = "tiff",
+    doc = "| TIFF: an image, not compressed | `tiff` | mapped, nothing copied; equal pages are one more axis | – |"
+)]
+#![cfg_attr(
+    feature = "gguf",
+    doc = "| GGUF: weights under names | `gguf` | mapped, nothing copied; quantized tensors are refused by name | – |"
+)]
+#![cfg_attr(
     feature = "nifti",
     doc = "| NIfTI: a volume (`.nii`) | `nifti` | mapped, nothing copied; the elements as they are stored | – |"
 )]
@@ -83,9 +91,11 @@
 
 mod contents;
 mod elements;
-#[cfg(feature = "nifti")]
+#[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
 mod fields;
 mod format;
+#[cfg(feature = "gguf")]
+mod gguf;
 #[cfg(feature = "jpeg")]
 pub mod jpeg;
 mod magic;
@@ -97,7 +107,15 @@ pub mod npy;
 pub mod npz;
 mod open;
 mod options;
-#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg", feature = "nifti"))]
+#[cfg(any(
+    feature = "npz",
+    feature = "safetensors",
+    feature = "png",
+    feature = "jpeg",
+    feature = "tiff",
+    feature = "gguf",
+    feature = "nifti"
+))]
 mod pinned_reader;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod pixels;
@@ -108,6 +126,8 @@ pub mod raw;
 pub mod safetensors;
 mod save;
 mod source;
+#[cfg(feature = "tiff")]
+mod tiff;
 
 use std::path::Path;
 

@@ -137,6 +137,10 @@ impl OpenOptions {
             Format::Png => crate::exchange::files::png::read(buffer, self.limit),
             #[cfg(feature = "jpeg")]
             Format::Jpeg => crate::exchange::files::jpeg::read(buffer, self.limit),
+            #[cfg(feature = "tiff")]
+            Format::Tiff => crate::exchange::files::tiff::read(buffer),
+            #[cfg(feature = "gguf")]
+            Format::Gguf => crate::exchange::files::gguf::read(buffer),
             #[cfg(feature = "nifti")]
             Format::Nifti => crate::exchange::files::nifti::read(buffer),
             // No bytes are recognised as a raw file, and `raw` was handled above.
@@ -156,7 +160,7 @@ fn told(start: &[u8]) -> Result<Format> {
     format.ok_or_else(|| {
         let found = magic::describe(start);
         let text = format!(
-            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, NIfTI): {}",
+            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, TIFF, GGUF, NIfTI): {}",
             found.fact()
         );
         Error::new(Kind::Unsupported, text).advising(found.advice())

@@ -4,7 +4,9 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::buffer::{Buffer, PinGuard};
-use crate::error::{Error, Kind, Result, system_text};
+#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+use crate::error::system_text;
+use crate::error::{Error, Kind, Result};
 
 /// The bytes of a buffer, with a position. Each read loads the current bytes, and fails if a
 /// guarded file shrank.
@@ -59,6 +61,7 @@ impl Seek for PinnedReader {
 
 /// Returns an error of this library that passed through a decoder, or the decoder's own error with
 /// the text of `damaged`.
+#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
 pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> String) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,
