@@ -260,11 +260,11 @@ fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     }
 }
 
-/// The arrays of a file by name, as :func:`open` returns them for ``.npz``, ``.safetensors`` and
-/// ``.gguf``.
+/// The arrays of a file by name, as :func:`open` returns them for an archive.
 ///
-/// A mapping: an array is opened when its name is looked up, in place if the file holds its
-/// elements as they are in memory. Arrays keep the file mapped; there is nothing to close.
+/// Archives are ``.npz``, ``.safetensors`` and ``.gguf`` files. A mapping: an array is opened when
+/// its name is looked up, in place if the file holds its elements as they are in memory. Arrays
+/// keep the file mapped; there is nothing to close.
 ///
 /// Examples
 /// --------
