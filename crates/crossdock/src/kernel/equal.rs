@@ -255,7 +255,7 @@ impl NumberComparison {
             let (left, right) = (left_at.at(pair.to_offset), right_at.at(pair.from_offset));
             // SAFETY: clauses 1 and 2 of `first_difference`: a part of a split pair holds elements
             // of both arrays, with one shape.
-            let found = unsafe { self.walk(left, &pair.to, right, &pair.from) };
+            let found = unsafe { self.walk(left, &pair.to, right, &pair.from, &whole) };
             if !matches!(found, Ok(None)) {
                 whole.store(false, Relaxed);
             }
@@ -265,9 +265,11 @@ impl NumberComparison {
         }
         // SAFETY: clauses 1 and 2 of `first_difference`: the pointers and the layouts are passed on
         // unchanged.
-        unsafe { self.walk(left.src, left.layout, right.src, right.layout) }
+        unsafe { self.walk(left.src, left.layout, right.src, right.layout, &AtomicBool::new(true)) }
     }
 
+    /// The position of the first difference; `None` also where another thread makes `whole` false.
+    ///
     /// # Safety
     ///
     /// Clauses 1 and 2 of [`first_difference`], for direct layouts and scalars that the plans
@@ -278,13 +280,14 @@ impl NumberComparison {
         left_layout: &Layout,
         right: *const u8,
         right_layout: &Layout,
+        whole: &AtomicBool,
     ) -> Result<Option<usize>> {
         let per_block = self.left.per_block().min(self.right.per_block());
         let mut lefts = BlockReader::new(self.level, left, left_layout)?;
         let mut rights = BlockReader::new(self.level, right, right_layout)?;
         let (mut a, mut b) = ([const { LaneBlock::new() }; 2], [const { LaneBlock::new() }; 2]);
         let (numel, mut done) = (left_layout.len(), 0);
-        while done < numel {
+        while done < numel && whole.load(Relaxed) {
             let count = per_block.min(numel - done);
             // SAFETY: clause 1 of `first_difference` covers `left_layout` at `left`, from which the
             // reader was made; the level is available (NumberComparison 1).

@@ -307,8 +307,9 @@ impl NumberCast<'_> {
             let src = src_at.at(pair.from_offset).cast_const();
             // SAFETY: clauses 1 to 4 of `cast`: a part of a split pair holds elements of both
             // arrays, and no other part holds them.
-            let done = unsafe { self.walk(src, &pair.from, dst_at.at(pair.to_offset), &pair.to, nbytes) };
-            if !matches!(done, Ok(true)) {
+            let done =
+                unsafe { self.walk(src, &pair.from, dst_at.at(pair.to_offset), &pair.to, nbytes, &whole) };
+            if done.is_err() {
                 whole.store(false, Relaxed);
             }
         });
@@ -319,8 +320,8 @@ impl NumberCast<'_> {
         unsafe { self.find_lost(src, from, dst, to) }
     }
 
-    /// Converts all blocks up to the first that holds a lossy element. Returns whether there was no
-    /// such block.
+    /// Converts all blocks up to the first that holds a lossy element, for which `whole` becomes
+    /// false; then other threads end, too.
     ///
     /// # Safety
     ///
@@ -332,24 +333,28 @@ impl NumberCast<'_> {
         dst: *mut u8,
         to: &Layout,
         whole_nbytes: usize,
-    ) -> Result<bool> {
+        whole: &AtomicBool,
+    ) -> Result<()> {
         let mut reader = BlockReader::new(self.level, src, from)?;
         let mut writer = Writer::new(self.level, dst, to, whole_nbytes)?;
         let mut blocks = [const { LaneBlock::new() }; 2];
         let (mut left, mut most) = (to.len(), writer.first(self.plan.per_block()));
-        while left > 0 {
+        while left > 0 && whole.load(Relaxed) {
             let count = left.min(most);
             // SAFETY: clause 1 of `cast` covers `from` at `src`, from which the reader was made;
             // the level is available (NumberCast 1).
             unsafe { reader.load(&mut blocks[0], count) };
-            let Some(result) = self.plan.run(&mut blocks, count) else { return Ok(false) };
+            let Some(result) = self.plan.run(&mut blocks, count) else {
+                whole.store(false, Relaxed);
+                break;
+            };
             // SAFETY: clause 2 of `cast` covers `to` at `dst`, from which the writer was made; the
             // level is available (NumberCast 1).
             unsafe { writer.store(&blocks[result], count) };
             (left, most) = (left - count, self.plan.per_block());
         }
         writer.finish();
-        Ok(true)
+        Ok(())
     }
 
     /// Converts everything again, in row-major order, up to the first element that does not fit.
