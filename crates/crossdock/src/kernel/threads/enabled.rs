@@ -93,6 +93,22 @@ mod tests {
     }
 
     #[test]
+    fn no_helper_uses_a_work_after_its_end() {
+        // The counter of each work is on the stack of its caller, where the next work has another.
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..2000 {
+                        let (parts, sum) = (round % 7, AtomicUsize::new(0));
+                        assert!(run(parts, 3, |part| _ = sum.fetch_add(part + 1, Relaxed)).is_none());
+                        assert_eq!(sum.into_inner(), parts * (parts + 1) / 2);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
     fn parts_may_have_parts() {
         let ran = AtomicUsize::new(0);
         each(20, |_| each(20, |_| _ = ran.fetch_add(1, Relaxed)));
