@@ -227,6 +227,30 @@ def test_another_librarys_arrays_are_named():
             call(np.ones(3))
 
 
+def test_wrong_arguments_are_named():
+    x = xp.ones(3)
+    wrong = {
+        "repeat() takes integers as repeats, not [1.5, 1.0, 1.0]": lambda: xp.repeat(x, xp.asarray([1.5, 1, 1])),
+        "repeat() takes one count of 0 or more, or one for each of 3 positions, not (-1,)": lambda: xp.repeat(x, -1),
+        "roll() takes integers as shift, not 1.5": lambda: xp.roll(x, 1.5),
+        "tile() takes integers as repetitions, not None": lambda: xp.tile(x, None),
+        "concat() takes a list or a tuple of arrays, not Array": lambda: xp.concat(x),
+        "stack() takes one array or more": lambda: xp.stack([]),
+        "stack() takes arrays of one shape, not of (3,) and (2,)": lambda: xp.stack([x, x[:2]]),
+        "shapes (3, 1) and (3,) differ in more than axis 0": lambda: xp.concat([xp.reshape(x, (3, 1)), x]),
+        "shapes (2,), (3,) do not broadcast: axis 0 has 2 and 3": lambda: xp.broadcast_shapes((2,), (3,)),
+        "take() needs an axis for an array of 2 axes": lambda: xp.take(xp.ones((2, 2)), xp.asarray([0])),
+        "index 3 is out of bounds for an axis of length 3": lambda: xp.take(x, xp.asarray([3])),
+        "positions are integers, not float64": lambda: xp.take(x, x),
+        "linspace() makes 0 numbers or more, not -1": lambda: xp.linspace(0, 1, -1),
+        "a fill value is one element, not an array of shape [2]": lambda: xp.full(2, [1, 2]),
+    }
+    for text, call in wrong.items():
+        with pytest.raises((IndexError, TypeError, ValueError)) as raised:
+            call()
+        assert str(raised.value) == text
+
+
 def test_an_array_has_its_namespace():
     x = crossdock.zeros(3)
     assert x.__array_namespace__() is x.__array_namespace__(api_version="2025.12") is crossdock.array_api

@@ -9,7 +9,9 @@ Functions that compute raise an ``AttributeError`` with the call of NumPy that w
 [[0.0, 1.0], [0.0, 1.0]]
 """
 
-from .._crossdock import (
+from typing import TYPE_CHECKING
+
+from .. import (
     __version__,
     arange,
     empty,
@@ -131,12 +133,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    from ._computing import call_of_numpy
+# Type checkers report names that are missing.
+if not TYPE_CHECKING:
 
-    if call := call_of_numpy(name):
-        raise AttributeError(f"crossdock holds arrays and does not compute: {call}, on the same memory")
-    raise AttributeError(f"module 'crossdock.array_api' has no attribute {name!r}")
+    def __getattr__(name):
+        from ._computing import call_of_numpy
+
+        if call := call_of_numpy(name):
+            raise AttributeError(f"crossdock holds arrays and does not compute: {call}, on the same memory")
+        raise AttributeError(f"module 'crossdock.array_api' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

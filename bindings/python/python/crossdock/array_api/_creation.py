@@ -2,8 +2,9 @@
 
 from typing import Any, Literal
 
-from .._crossdock import Array, _linspace, array, zeros
-from .._crossdock import asarray as imported
+from .. import Array, array, zeros
+from .. import asarray as imported
+from .._crossdock import _linspace
 from ._dtypes import COMPLEX, dtype_of
 from ._manipulation import broadcast_arrays
 from ._own import own
@@ -93,7 +94,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     if length > 0:
         first = k if k >= 0 else -k * columns
         diagonal = made.reshape(-1)[first :: columns + 1][:length]
-        diagonal.fill(made.dtype.name == "bool" or 1)
+        diagonal.fill(1)
     return made
 
 
@@ -206,7 +207,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     made = matrices(x, "tril").copy()
     rows, columns = made.shape[-2:]
     for row in range(rows):
-        made[..., row, min(max(row + k + 1, 0), columns) :].fill(made.dtype.name != "bool" and 0)
+        made[..., row, min(max(row + k + 1, 0), columns) :].fill(0)
     return made
 
 
@@ -234,7 +235,7 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     made = matrices(x, "triu").copy()
     rows, columns = made.shape[-2:]
     for row in range(rows):
-        made[..., row, : min(max(row + k, 0), columns)].fill(made.dtype.name != "bool" and 0)
+        made[..., row, : min(max(row + k, 0), columns)].fill(0)
     return made
 
 

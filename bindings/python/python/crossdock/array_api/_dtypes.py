@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from .._crossdock import Array, _saturated, dtype
+from .. import Array, asarray, dtype
+from .._crossdock import _saturated
 from ._own import own
 
 #: The kinds of the standard, and the dtypes of each, the narrow ones first. `float16` and `bfloat16` are additions.
@@ -79,7 +80,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         made = x.copy()
     else:
         made = x
-    return made if device is None or made.device == str(device) else made.to_device(device)
+    return made if device is None else asarray(made, copy=None, device=device)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .._crossdock import devices, dtype
+from .. import devices, dtype
 from ._dtypes import KINDS
 
 #: The dtypes of the standard by their names.

@@ -1,8 +1,8 @@
 """Shapes and axes: views where the standard permits them, and copies where it does not."""
 
-from .._crossdock import Array, zeros
+from .. import Array, zeros
 from ._dtypes import result_type
-from ._own import at, axes_of, axis_of, own
+from ._own import arrays_of, at, axis_of, integers, own
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -106,10 +106,9 @@ def concat(arrays: tuple[Array, ...] | list[Array], /, *, axis: int | None = 0) 
     >>> xp.concat([xp.asarray([1, 2]), xp.asarray([3])]).tolist()
     [1, 2, 3]
     """
-    if not arrays:
-        raise ValueError("concat() takes one array or more")
-    first = own(arrays[0], "concat")
-    dtype = result_type(*(own(x, "concat").dtype for x in arrays))
+    arrays = arrays_of(arrays, "concat")
+    first = arrays[0]
+    dtype = result_type(*(x.dtype for x in arrays))
     if axis is None:
         made = zeros(sum(x.size for x in arrays), dtype, device=first.device)
         end = 0
@@ -152,12 +151,11 @@ def stack(arrays: tuple[Array, ...] | list[Array], /, *, axis: int = 0) -> Array
     >>> xp.stack([xp.asarray([1, 2]), xp.asarray([3, 4])], axis=-1).tolist()
     [[1, 3], [2, 4]]
     """
-    if not arrays:
-        raise ValueError("stack() takes one array or more")
-    axis = axis_of(axis, own(arrays[0], "stack").ndim + 1)
+    arrays = arrays_of(arrays, "stack")
     shape = arrays[0].shape
+    axis = axis_of(axis, len(shape) + 1)
     for x in arrays:
-        if own(x, "stack").shape != shape:
+        if x.shape != shape:
             raise ValueError(f"stack() takes arrays of one shape, not of {shape} and {x.shape}")
     return concat([x.expand_dims(axis) for x in arrays], axis=axis)
 
@@ -359,7 +357,7 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
     >>> xp.reshape(xp.asarray([1, 2, 3, 4]), (2, -1)).tolist()
     [[1, 2], [3, 4]]
     """
-    return own(x, "reshape").reshape(tuple(shape), copy=copy)
+    return own(x, "reshape").reshape(shape, copy=copy)
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
@@ -389,9 +387,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         x, axis = own(x, "repeat").ravel(copy=None), 0
     axis = axis_of(axis, own(x, "repeat").ndim)
     length = x.shape[axis]
-    counts = repeats.tolist() if isinstance(repeats, Array) else repeats
-    if isinstance(counts, int):
-        counts = [counts]
+    counts = integers(repeats.tolist() if isinstance(repeats, Array) else repeats, "repeat", "repeats")
     if any(count < 0 for count in counts) or len(counts) not in (1, length):
         raise ValueError(f"repeat() takes one count of 0 or more, or one for each of {length} positions, not {counts}")
     before, after = x.shape[:axis], x.shape[axis + 1 :]
@@ -428,8 +424,9 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
     >>> xp.tile(xp.asarray([1, 2]), (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    ndim = max(own(x, "tile").ndim, len(repetitions))
-    counts = (1,) * (ndim - len(repetitions)) + tuple(repetitions)
+    counts = integers(repetitions, "tile", "repetitions")
+    ndim = max(own(x, "tile").ndim, len(counts))
+    counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - x.ndim) + x.shape
     made = zeros(tuple(count * length for count, length in zip(counts, shape)), x.dtype, device=x.device)
     # An axis of tiles before each axis of elements.
@@ -466,8 +463,10 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ..
     if axis is None:
         flat = own(x, "roll").ravel(copy=None)
         return roll(flat, shift, axis=0).reshape(x.shape)
-    axes = axes_of(axis, own(x, "roll").ndim)
-    shifts = (shift,) * len(axes) if isinstance(shift, int) else tuple(shift)
+    axes = [axis_of(one, own(x, "roll").ndim) for one in integers(axis, "roll", "axis")]
+    shifts = integers(shift, "roll", "shift")
+    if len(shifts) == 1:
+        shifts *= len(axes)
     if len(shifts) != len(axes):
         raise ValueError(f"roll() takes one shift for each axis, not {len(shifts)} for {len(axes)}")
     by = [0] * x.ndim

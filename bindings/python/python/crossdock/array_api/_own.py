@@ -1,6 +1,6 @@
 """What the functions check of their arguments."""
 
-from .._crossdock import Array
+from .. import Array
 
 
 def own(x: object, function: str) -> Array:
@@ -21,11 +21,23 @@ def axis_of(axis: int, ndim: int) -> int:
     return found % ndim
 
 
-def axes_of(axis: int | tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    """Axes by their numbers, from one integer or several."""
-    return tuple(axis_of(one, ndim) for one in ((axis,) if hasattr(axis, "__index__") else axis))
+def integers(value: int | tuple[int, ...], function: str, name: str) -> tuple[int, ...]:
+    """The numbers of one integer or several."""
+    try:
+        return tuple(one.__index__() for one in ((value,) if hasattr(value, "__index__") else value))
+    except (AttributeError, TypeError):
+        raise TypeError(f"{function}() takes integers as {name}, not {value!r}") from None
 
 
-def at(axis: int, part: object) -> tuple[object, ...]:
+def arrays_of(arrays: object, function: str) -> tuple[Array, ...]:
+    """The arrays of a list or a tuple, at least one."""
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(f"{function}() takes a list or a tuple of arrays, not {type(arrays).__qualname__}")
+    if not arrays:
+        raise ValueError(f"{function}() takes one array or more")
+    return tuple(own(x, function) for x in arrays)
+
+
+def at(axis: int, part: int | slice) -> tuple[int | slice, ...]:
     """An index of one axis, for arrays of any rank."""
     return (slice(None),) * axis + (part,)
