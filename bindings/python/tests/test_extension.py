@@ -559,7 +559,10 @@ def test_a_result_is_taken_by_each_library_in_place():
     assert crossdock.asarray(made).ptr == address
     tensor = tvm_ffi.from_dlpack(made)
     assert tvm_ffi.from_dlpack(made).__dlpack_device__() == (1, 0) and np.from_dlpack(tensor).ctypes.data == address
-    assert np.asarray(Interface(np.asarray(made))).tolist() == [0, 1, 4, 9]
+    assert made.__array_interface__["data"] == (address, False) and made.__array__().ctypes.data == address
+    assert made.__array__("f8").tolist() == [0.0, 1.0, 4.0, 9.0]
+    with pytest.raises(AttributeError):
+        made.__cuda_array_interface__
 
 
 def test_a_result_is_constant_for_arrow_and_then_not_written():

@@ -128,6 +128,45 @@ fn files_have_fewer_than_400_lines_of_code() {
     sizes::compared(LONG, &found).unwrap_or_else(|text| panic!("{text}"));
 }
 
+/// The crate for extensions compiles files of the wheel: they name only modules that it has, too.
+#[test]
+fn the_crate_for_extensions_has_each_module_that_the_wheels_files_name() {
+    let lib = root().join("crates/crossdock-pyo3/src/lib.rs");
+    let text = fs::read_to_string(&lib).unwrap();
+    let has = |name: &str| text.contains(&format!("\nmod {name};\n"));
+    let shared = text.lines().filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+    let mut files: Vec<PathBuf> = Vec::new();
+    for file in shared.map(|file| lib.with_file_name(file)) {
+        match file.ends_with("mod.rs") {
+            true => {
+                files.extend(fs::read_dir(file.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()))
+            }
+            false => files.push(file),
+        }
+    }
+    assert!(files.len() > 20 && has("errors"), "{} files are shared", files.len());
+    let mut missing = Vec::new();
+    for file in files {
+        let source = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let code = source.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let source = code.collect::<Vec<_>>().join("\n");
+        for after in source.split("crate::").skip(1) {
+            let named = match after.strip_prefix('{') {
+                Some(group) => group.split('}').next().unwrap_or_default().split(',').collect(),
+                None => vec![after],
+            };
+            let name = |item: &str| {
+                item.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next().map(str::to_owned)
+            };
+            missing.extend(named.into_iter().filter_map(name).filter(|name| !name.is_empty() && !has(name)));
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "crates/crossdock-pyo3/src/lib.rs has no {missing:?}: add `#[path = …] mod …;`"
+    );
+}
+
 /// The users of the library, and the roots of their sources.
 const ARTEFACTS: [(&str, &str); 7] = [
     ("crossdock-cuda", "crates/crossdock-cuda/src/lib.rs"),
