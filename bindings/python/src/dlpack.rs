@@ -88,21 +88,30 @@ pub(crate) fn export<'py>(
     let options = unsafe { options.trust_readonly() };
     let version = max_version.filter(|&(major, _)| major >= VERSION.major);
     let version = version.map(|(major, minor)| DLPackVersion { major, minor });
-    let hand_over = |policy| hand_over(py, this, &options, policy, version);
-    match hand_over(policy) {
+    hand_over(py, this, &options, policy, version).unwrap_or_else(|refusal| {
         // The array API standard: without `copy=False`, what cannot be described in place is
         // copied. Memory of which a consumer cannot be told that it is read-only is not such a
         // case: the consumer's writes would be lost without a word.
-        Err(refusal) if copy.is_none() && matches!(refusal.reason(), Reason::Layout(_)) => {
-            hand_over(CopyPolicy::IfNeeded)
-        }
-        answer => answer,
-    }
-    .unwrap_or_else(|refusal| Err(errors::refused(&refusal)))
+        let is_copied = copy.is_none() && matches!(refusal.reason(), Reason::Layout(_));
+        if is_copied { copied(py, this, &options, version) } else { Err(errors::refused(&refusal)) }
+    })
+}
+
+/// As [`hand_over`], of a copy.
+#[cold]
+fn copied<'py>(
+    py: Python<'py>,
+    this: &Own,
+    options: &ExportOptions,
+    version: Option<DLPackVersion>,
+) -> PyResult<Bound<'py, PyAny>> {
+    hand_over(py, this, options, CopyPolicy::IfNeeded, version)
+        .unwrap_or_else(|refusal| Err(errors::refused(&refusal)))
 }
 
 /// A capsule with the struct that a consumer of this version takes; of the legacy struct for
 /// `None`.
+#[inline(always)]
 fn hand_over<'py>(
     py: Python<'py>,
     this: &Own,

@@ -39,6 +39,7 @@ impl RawArray {
     /// # Errors
     ///
     /// `is_bounds` if the span leaves the buffer at either end.
+    #[inline]
     pub(crate) fn new(buffer: Buffer, offset: usize, span: Span) -> Result<Self> {
         span.check_window(offset, buffer.nbytes())?;
         let (handle, ptr, _, readonly) = buffer.into_parts();
