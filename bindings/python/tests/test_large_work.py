@@ -36,6 +36,15 @@ def helpers():
     return names.count("crossdock-work")
 
 
+def starts_helpers():
+    """Whether large work starts them. On a busy machine they may have ended before this looks: once is enough."""
+    for _ in range(100):
+        crossdock.zeros(SHAPE).T.copy()
+        if helpers():
+            return True
+    return False
+
+
 def results():
     theirs = np.arange(SHAPE[0] * SHAPE[1], dtype="f8").reshape(SHAPE)
     ours = crossdock.asarray(theirs)
@@ -61,13 +70,11 @@ def test_results_do_not_depend_on_the_number_of_threads():
     for number in [2, 5]:
         crossdock.set_num_threads(number)
         assert results() == expected
-    assert helpers() > 0
 
 
 def test_helpers_end_soon_after_the_work():
     crossdock.set_num_threads(3)
-    crossdock.zeros(SHAPE).T.copy()
-    assert helpers() > 0
+    assert starts_helpers()
     while helpers():
         time.sleep(0.02)
     crossdock.set_num_threads(1)

@@ -27,6 +27,16 @@ fn helpers() -> usize {
     names.filter(|name| name.trim_end() == "crossdock-work").count()
 }
 
+/// Whether large work starts some. On a busy machine they may have ended before this looks: once is
+/// enough.
+fn starts_helpers() -> bool {
+    let array = numbers([2, 530, 1000]).transpose().unwrap();
+    (0..100).any(|_| {
+        drop(array.to_order(Order::RowMajor).unwrap());
+        helpers() > 0
+    })
+}
+
 /// Waits until all of them have ended.
 fn no_helpers() {
     while helpers() > 0 {
@@ -132,7 +142,6 @@ fn every_number_of_threads_gives_the_same_bytes() {
             }
         }
     }
-    assert!(helpers() > 0);
 }
 
 #[test]
@@ -170,7 +179,7 @@ fn callers_on_many_threads_share_the_helpers() {
             });
         }
     });
-    assert!((1..=2).contains(&helpers()), "{}", helpers());
+    assert!(helpers() <= 2, "{}", helpers());
 }
 
 #[test]
@@ -178,8 +187,7 @@ fn helpers_end_when_there_is_no_work() {
     let _alone = alone();
     set_num_threads(4).unwrap();
     for _ in 0..2 {
-        drop(numbers([2, 530, 1000]).transpose().unwrap().to_order(Order::RowMajor).unwrap());
-        assert!(helpers() > 0);
+        assert!(starts_helpers());
         no_helpers();
     }
 }
@@ -267,7 +275,7 @@ fn the_guard_of_a_file_that_shrinks_works_on_helper_threads() {
     let _alone = alone();
     set_num_threads(4).unwrap();
     // The helpers are awake before the work begins.
-    drop(numbers([2, 530, 1000]).transpose().unwrap().to_order(Order::RowMajor).unwrap());
+    assert!(starts_helpers());
     let file = Temporary::new("shrinks", NBYTES);
     let buffer = Buffer::map(File::open(&file).unwrap(), MapOptions::new().guarded(true)).unwrap();
     let array = DArray::from(Array::<u8, 1>::from_buffer(buffer.clone(), [NBYTES]).unwrap());
