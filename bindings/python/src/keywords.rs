@@ -48,7 +48,7 @@ pub(crate) fn replace(module: &Bound<'_, PyModule>) -> PyResult<()> {
             return Err(PyImportError::new_err(format!("more than {} functions", CALLS.len())));
         };
         let name: Bound<'_, PyString> = name.cast_into()?;
-        module.add(name.clone(), replacement(module, &name, &function, call, place)?)?;
+        module.setattr(&name, replacement(module, &name, &function, call, place)?)?;
     }
     Ok(())
 }

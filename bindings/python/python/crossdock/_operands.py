@@ -2,8 +2,19 @@
 
 from ._crossdock import Array
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-def torch_function(cls, function, types, args=(), kwargs=None):
+
+def torch_function(
+    cls: type,
+    function: "Callable[..., Any]",
+    types: object,
+    args: "tuple[Any, ...]" = (),
+    kwargs: "dict[str, Any] | None" = None,
+) -> "Any":
     """Calls a function of PyTorch, with a tensor on the same memory in place of each array.
 
     PyTorch calls it for functions and operators that receive an array, such as ``torch.sum(x)`` and ``tensor + x``. The tensors are
@@ -29,7 +40,7 @@ def torch_function(cls, function, types, args=(), kwargs=None):
     >>> torch.ones(3) + crossdock.ones(3, 'float32')  # doctest: +SKIP
     tensor([2., 2., 2.])
     """
-    import torch
+    import torch  # type: ignore[import-not-found, unused-ignore]
 
     kwargs = kwargs or {}
     written = [kwargs.get("out")]
@@ -41,7 +52,7 @@ def torch_function(cls, function, types, args=(), kwargs=None):
     return function(*with_tensors(args, torch), **with_tensors(kwargs, torch))
 
 
-def arrays_in(value):
+def arrays_in(value: object) -> "Iterator[Array]":
     """The arrays in nested sequences."""
     if isinstance(value, Array):
         yield value
@@ -50,7 +61,7 @@ def arrays_in(value):
             yield from arrays_in(item)
 
 
-def with_tensors(value, torch):
+def with_tensors(value: "Any", torch: "Any") -> "Any":
     """The same arguments, with tensors in place of arrays."""
     if isinstance(value, Array):
         if min(value.strides, default=0) < 0:
@@ -63,7 +74,7 @@ def with_tensors(value, torch):
     return value
 
 
-def jax_array(self):
+def jax_array(self: Array) -> "Any":
     """A JAX array with a copy of the elements. The functions of ``jax.numpy`` call it for their arguments.
 
     Arrays of JAX are constant, and this memory may be written: so JAX copies it, as it copies a NumPy array. Use ``jax.numpy.from_dlpack``
@@ -79,7 +90,7 @@ def jax_array(self):
     >>> jax.numpy.sum(crossdock.ones(3))  # doctest: +SKIP
     Array(3., dtype=float32)
     """
-    import jax.numpy
+    import jax.numpy  # type: ignore[import-not-found, unused-ignore]
     import numpy
 
     return jax.numpy.array(numpy.asarray(self))
@@ -87,5 +98,5 @@ def jax_array(self):
 
 for method, name in [(torch_function, "__torch_function__"), (jax_array, "__jax_array__")]:
     method.__name__, method.__qualname__ = name, f"Array.{name}"
-Array.__torch_function__ = classmethod(torch_function)
-Array.__jax_array__ = jax_array
+setattr(Array, "__torch_function__", classmethod(torch_function))
+setattr(Array, "__jax_array__", jax_array)

@@ -5,17 +5,19 @@ whole package.
 """
 
 import os
-from multiprocessing import context, reduction, util
+from multiprocessing import reduction, util
+from multiprocessing.context import get_spawning_popen
+from typing import Any
 
 from ._crossdock import Array, _lend, _map
 
 
-def _reduce(array):
+def _reduce(array: Array) -> tuple[Any, ...]:
     lent = _lend(array)
     if lent is None:
         return array.__reduce_ex__(4)
     descriptor, text = lent
-    child = context.get_spawning_popen()
+    child = get_spawning_popen()
     try:
         # A new process inherits it by its number. Every other process requests the duplicate that
         # is made here from a thread of this process.
@@ -28,7 +30,7 @@ def _reduce(array):
     return _attach, (text, handle)
 
 
-def _attach(text, handle):
+def _attach(text: str, handle: Any) -> Array:
     try:
         descriptor = handle.detach()
     except (OSError, EOFError) as error:

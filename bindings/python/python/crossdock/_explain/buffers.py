@@ -1,6 +1,7 @@
 """Requests a buffer (PEP 3118), describes it, and releases it."""
 
 import ctypes
+from typing import Any
 
 from .._crossdock import asarray
 from . import native
@@ -55,12 +56,12 @@ def axes(thing: object, flags: int) -> int | str:
         native.get_buffer(thing, ctypes.byref(view), flags)
     except Exception as error:
         return refusal(error)
-    ndim = view.ndim
+    ndim: int = view.ndim
     native.release_buffer(ctypes.byref(view))
     return ndim
 
 
-def attribute(thing: object, name: str) -> tuple[object, str | None]:
+def attribute(thing: object, name: str) -> tuple[Any, str | None]:
     """An attribute, or None; and the reason, if reading it failed."""
     try:
         return getattr(thing, name, None), None

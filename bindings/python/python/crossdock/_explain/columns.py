@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+from collections.abc import Callable
 
 from . import native
 from .buffers import attribute, refusal
@@ -23,9 +24,9 @@ def ask(thing: object, streams: bool | None) -> list[Offer]:
         methods[protocol], words = attribute(thing, name)
         if words is not None:
             offers.append(Offer(protocol, refusal=words))
-    for protocol, name in [(COLUMN, b"arrow_array"), (DEVICE_COLUMN, b"arrow_device_array")]:
+    for protocol, capsule in [(COLUMN, b"arrow_array"), (DEVICE_COLUMN, b"arrow_device_array")]:
         if methods[protocol] is not None:
-            offers.append(by_array(protocol, methods[protocol], name))
+            offers.append(by_array(protocol, methods[protocol], capsule))
     if methods[STREAM] is not None:
         if streams if streams is not None else hasattr(type(thing), "__len__"):
             offers.append(by_stream(methods[STREAM]))
@@ -41,7 +42,7 @@ def ask(thing: object, streams: bool | None) -> list[Offer]:
     return offers
 
 
-def by_array(protocol: str, call, name: bytes) -> Offer:
+def by_array(protocol: str, call: Callable[[], tuple[object, object]], name: bytes) -> Offer:
     """The description of the two capsules of a call."""
     try:
         schema, array = call()
@@ -58,7 +59,7 @@ def by_array(protocol: str, call, name: bytes) -> Offer:
         return Offer(protocol, refusal=refusal(error))
 
 
-def by_stream(call) -> Offer:
+def by_stream(call: Callable[[], object]) -> Offer:
     """The description of a stream's first array."""
     try:
         capsule = call()
@@ -93,7 +94,7 @@ def by_stream(call) -> Offer:
         return Offer(STREAM, refusal=refusal(error))
 
 
-def by_schema(call) -> Offer:
+def by_schema(call: Callable[[], object]) -> Offer:
     """A type without an array."""
     try:
         _, pointer = native.capsule(call(), b"arrow_schema")
@@ -139,7 +140,8 @@ def extension(schema: native.ArrowSchema) -> tuple[str, str]:
 def describe(protocol: str, schema: native.ArrowSchema, array: native.ArrowArray) -> Offer:
     """The description of a pair of structs. Fixed-size lists are axes."""
     spelled = letters(schema)
-    lengths, notes, at = [array.length], [], array.offset
+    notes: list[str] = []
+    lengths, at = [array.length], array.offset
     nulls = array.null_count
     name, said = extension(schema)
     names = [name] if name else []

@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from typing import Any
 
 from .._crossdock import Array
 from . import buffers, native
@@ -29,7 +30,7 @@ def ask(thing: object) -> list[Offer]:
     return offers
 
 
-def from_dict(name: str, says: dict) -> Offer:
+def from_dict(name: str, says: dict[str, Any]) -> Offer:
     """The description of a dictionary of version 3."""
     shape = tuple(int(length) for length in says["shape"])
     if len(shape) > MOST_AXES:
@@ -75,7 +76,8 @@ def rows(shape: tuple[int, ...], element: Element | None) -> tuple[int, ...] | N
     """The strides of a row-major array."""
     if element is None:
         return None
-    strides, step = [], element.itemsize
+    strides: list[int] = []
+    step = element.itemsize
     for length in reversed(shape):
         strides.insert(0, step)
         step *= max(length, 1)

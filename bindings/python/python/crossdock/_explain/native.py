@@ -15,6 +15,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from typing import Any
 
 #: A separate handle, so that the prototypes of other users stay unchanged.
 python = ctypes.PyDLL(None)
@@ -119,17 +120,17 @@ _capsule_pointer = python.PyCapsule_GetPointer
 _capsule_pointer.argtypes, _capsule_pointer.restype = [ctypes.py_object, c_char_p], c_void_p
 
 
-def numbers(pointer, count):
+def numbers(pointer: Any, count: int) -> tuple[int, ...] | None:
     """One number for each axis; None if the pointer is null."""
     return tuple(pointer[k] for k in range(count)) if pointer else None
 
 
-def capsule(thing: object, *names: bytes) -> tuple[bytes | None, int]:
+def capsule(thing: object, *names: bytes | None) -> tuple[bytes | None, int]:
     """The name and the pointer of a capsule with one of these names."""
     if type(thing).__name__ != "PyCapsule":
         raise TypeError(f"{type(thing).__name__} where a capsule is due")
     name = _capsule_name(thing)
     if name not in names:
-        wanted = " or ".join(f'"{wanted.decode()}"' for wanted in names)
+        wanted = " or ".join(f'"{wanted.decode()}"' if wanted else "None" for wanted in names)
         raise TypeError(f"a capsule {name.decode() if name else None!r} where {wanted} is due")
     return name, _capsule_pointer(thing, name)

@@ -1,6 +1,8 @@
 """Requests DLPack tensors, describes them, and drops them unconsumed."""
 
 import ctypes
+from collections.abc import Callable
+from typing import Any
 
 from .._crossdock import Array
 from . import native
@@ -34,7 +36,7 @@ def ask(thing: object) -> list[Offer]:
     return offers
 
 
-def is_negated(thing: object) -> bool:
+def is_negated(thing: Any) -> bool:
     """Whether consumers must negate the elements, as in PyTorch's lazy negation."""
     try:
         return thing.is_neg() is True
@@ -42,7 +44,7 @@ def is_negated(thing: object) -> bool:
         return False
 
 
-def where(thing: object) -> tuple[tuple[int, int], str]:
+def where(thing: Any) -> tuple[tuple[int, int], str]:
     """The device, and the error in the answer, if any."""
     try:
         kind, ordinal = thing.__dlpack_device__()
@@ -51,7 +53,7 @@ def where(thing: object) -> tuple[tuple[int, int], str]:
         return (1, 0), f"__dlpack_device__() gives no device: {refusal(error)}"
 
 
-def by_capsule(protocol: str, call, device: tuple[int, int], words: str) -> Offer:
+def by_capsule(protocol: str, call: Callable[[], object], device: tuple[int, int], words: str) -> Offer:
     """The description of a call's capsule. Dropping the capsule releases the tensor."""
     try:
         made = call()
@@ -60,15 +62,17 @@ def by_capsule(protocol: str, call, device: tuple[int, int], words: str) -> Offe
         offer = Offer(protocol, refusal=refusal(error), device=device)
         offer.extra["is_old"] = isinstance(error, TypeError)
         return offer
+    managed: native.DLManagedTensor | native.DLManagedTensorVersioned
+    version: tuple[int, int] | None
     if name == b"dltensor":
         managed = ctypes.cast(pointer, ctypes.POINTER(native.DLManagedTensor)).contents
         version, flags = None, 0
     else:
-        managed = ctypes.cast(pointer, ctypes.POINTER(native.DLManagedTensorVersioned)).contents
-        version, flags = (managed.major, managed.minor), managed.flags
-        if managed.major != 1:
-            words = f"the tensor is of version {managed.major}.{managed.minor}"
-            return Offer(protocol, refusal=words, device=device, extra={"version": (managed.major, managed.minor)})
+        versioned = ctypes.cast(pointer, ctypes.POINTER(native.DLManagedTensorVersioned)).contents
+        managed, version, flags = versioned, (versioned.major, versioned.minor), versioned.flags
+        if versioned.major != 1:
+            words = f"the tensor is of version {versioned.major}.{versioned.minor}"
+            return Offer(protocol, refusal=words, device=device, extra={"version": version})
     offer = describe(protocol, managed.tensor, flags)
     offer.extra["version"] = version
     offer.extra["deleter"] = bool(managed.deleter)
