@@ -230,7 +230,7 @@ def test_another_librarys_arrays_are_named():
 def test_wrong_arguments_are_named():
     x = xp.ones(3)
     wrong = {
-        "repeat() takes integers as repeats, not [1.5, 1.0, 1.0]": lambda: xp.repeat(x, xp.asarray([1.5, 1, 1])),
+        "positions and counts are integers, not float64": lambda: xp.repeat(x, xp.asarray([1.5, 1, 1])),
         "repeat() takes one count of 0 or more, or one for each of 3 positions, not (-1,)": lambda: xp.repeat(x, -1),
         "roll() takes integers as shift, not 1.5": lambda: xp.roll(x, 1.5),
         "tile() takes integers as repetitions, not None": lambda: xp.tile(x, None),
@@ -241,7 +241,7 @@ def test_wrong_arguments_are_named():
         "shapes (2,), (3,) do not broadcast: axis 0 has 2 and 3": lambda: xp.broadcast_shapes((2,), (3,)),
         "take() needs an axis for an array of 2 axes": lambda: xp.take(xp.ones((2, 2)), xp.asarray([0])),
         "index 3 is out of bounds for an axis of length 3": lambda: xp.take(x, xp.asarray([3])),
-        "positions are integers, not float64": lambda: xp.take(x, x),
+        "repeat() takes integers as repeats, not 1.5": lambda: xp.repeat(x, 1.5),
         "linspace() makes 0 numbers or more, not -1": lambda: xp.linspace(0, 1, -1),
         "a fill value is one element, not an array of shape [2]": lambda: xp.full(2, [1, 2]),
     }

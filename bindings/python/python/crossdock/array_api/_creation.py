@@ -7,7 +7,7 @@ from .. import asarray as imported
 from .._crossdock import _linspace
 from ._dtypes import COMPLEX, dtype_of
 from ._manipulation import broadcast_arrays
-from ._own import own
+from ._own import beside, own
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
@@ -45,21 +45,28 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
             raise ValueError(f"{type(obj).__name__} shares no memory: copy=False permits no copy of its elements")
         return array(obj, dtype, device=device)
     to = None if dtype is None else dtype_of(dtype)
+    # A conversion copies anyway.
+    x = lent(obj, None if copy and to is not None else copy)
+    made, is_new = x, copy and to is None
+    if to is not None and x.dtype != to:
+        if copy is False:
+            raise ValueError(f"copy=False permits no conversion from {x.dtype} to {to}")
+        made, is_new = x.astype(to), True
+    if copy and not is_new:
+        made = x.copy()
+    if device is not None:
+        return lent(made, False if copy is False else None, device)
+    return beside(obj if isinstance(obj, Array) else x, made)
+
+
+def lent(obj: Any, copy: bool | None, device: Any = None) -> Array:
+    """An array on the memory of an object, with the standard's error."""
     try:
-        # A conversion copies anyway.
-        x = imported(obj, copy=None if copy and to is not None else copy)
+        return imported(obj, copy=copy, device=device)
     except BufferError as error:
         if copy is False:
             raise ValueError(f"copy=False permits no copy: {error}") from error
         raise
-    is_new = copy and to is None
-    if to is not None and x.dtype != to:
-        if copy is False:
-            raise ValueError(f"copy=False permits no conversion from {x.dtype} to {to}")
-        x, is_new = x.astype(to), True
-    if copy and not is_new:
-        x = x.copy()
-    return x if device is None else imported(x, device=device, copy=False if copy is False else None)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
@@ -204,7 +211,7 @@ def tril(x: Array, /, *, k: int = 0) -> Array:
     >>> xp.tril(xp.ones((2, 3), dtype=xp.int8)).tolist()
     [[1, 0, 0], [1, 1, 0]]
     """
-    made = matrices(x, "tril").copy()
+    made = beside(x, matrices(x, "tril").copy())
     rows, columns = made.shape[-2:]
     for row in range(rows):
         made[..., row, min(max(row + k + 1, 0), columns) :].fill(0)
@@ -232,7 +239,7 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     >>> xp.triu(xp.ones((2, 3), dtype=xp.int8)).tolist()
     [[1, 1, 1], [0, 1, 1]]
     """
-    made = matrices(x, "triu").copy()
+    made = beside(x, matrices(x, "triu").copy())
     rows, columns = made.shape[-2:]
     for row in range(rows):
         made[..., row, : min(max(row + k, 0), columns)].fill(0)

@@ -4,7 +4,7 @@ from typing import Any
 
 from .. import Array, asarray, dtype
 from .._crossdock import _saturated
-from ._own import own
+from ._own import beside, own
 
 #: The kinds of the standard, and the dtypes of each, the narrow ones first. `float16` and `bfloat16` are additions.
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -80,7 +80,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         made = x.copy()
     else:
         made = x
-    return made if device is None else asarray(made, copy=None, device=device)
+    return beside(x, made) if device is None else asarray(made, copy=None, device=device)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:

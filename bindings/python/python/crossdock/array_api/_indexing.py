@@ -1,8 +1,8 @@
 """Elements by their positions, which are integers in an array."""
 
-from .. import Array, zeros
+from .. import Array, asarray, zeros
 from ._manipulation import broadcast_shapes
-from ._own import at, axis_of, own
+from ._own import at, axis_of, numbers, own
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -13,7 +13,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     x : Array
         The array.
     indices : Array
-        The positions, in one axis of integers; from the end if negative.
+        The positions, in one axis of integers; from the end if negative. They are read on the CPU.
     axis : int, optional
         The axis. Optional for arrays of one axis.
 
@@ -52,7 +52,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     x : Array
         The array.
     indices : Array
-        The positions; from the end if negative. The other axes are broadcast with those of ``x``.
+        The positions; from the end if negative. They are read on the CPU. The other axes are broadcast with those of ``x``.
     axis : int, default -1
         The axis.
 
@@ -76,7 +76,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     made = zeros(shape, x.dtype, device=x.device)
     # One row for each combination of the other axes.
     rows = x.broadcast_to(others[:axis] + (length,) + others[axis + 1 :]).moveaxis(axis, -1)
-    chosen = indices.broadcast_to(shape).moveaxis(axis, -1)
+    chosen = asarray(indices, copy=None, device="cpu").broadcast_to(shape).moveaxis(axis, -1)
     target = made.moveaxis(axis, -1)
     for where in corners(target.shape[:-1]):
         line, out = rows[where], target[where]
@@ -87,9 +87,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 def positions(indices: Array, length: int) -> list[int]:
     """The positions as integers from 0 on."""
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"positions are integers, not {indices.dtype}")
-    found = indices.tolist()
+    found = numbers(indices)
     for index in found:
         if not -length <= index < length:
             raise IndexError(f"index {index} is out of bounds for an axis of length {length}")

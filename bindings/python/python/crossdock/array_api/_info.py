@@ -43,7 +43,9 @@ class Info:
 
     def devices(self) -> tuple[str, ...]:
         """The devices that are available."""
-        return tuple(devices())
+        # Pinned and managed memory belongs to no GPU in particular: it is named after the first one.
+        shared = ("cuda_host:", "cuda_managed:")
+        return tuple(name for name in devices() if name.endswith(":0") or not name.startswith(shared))
 
 
 def __array_namespace_info__() -> Info:

@@ -2,7 +2,7 @@
 
 from .. import Array, zeros
 from ._dtypes import result_type
-from ._own import arrays_of, at, axis_of, integers, own
+from ._own import arrays_of, at, axis_of, beside, integers, numbers, own
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -357,7 +357,7 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
     >>> xp.reshape(xp.asarray([1, 2, 3, 4]), (2, -1)).tolist()
     [[1, 2], [3, 4]]
     """
-    return own(x, "reshape").reshape(shape, copy=copy)
+    return beside(x, own(x, "reshape").reshape(shape, copy=copy))
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
@@ -384,16 +384,16 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     [1, 2, 2, 2]
     """
     if axis is None:
-        x, axis = own(x, "repeat").ravel(copy=None), 0
+        x, axis = reshape(own(x, "repeat"), (x.size,)), 0
     axis = axis_of(axis, own(x, "repeat").ndim)
     length = x.shape[axis]
-    counts = integers(repeats.tolist() if isinstance(repeats, Array) else repeats, "repeat", "repeats")
+    counts = tuple(numbers(repeats)) if isinstance(repeats, Array) else integers(repeats, "repeat", "repeats")
     if any(count < 0 for count in counts) or len(counts) not in (1, length):
         raise ValueError(f"repeat() takes one count of 0 or more, or one for each of {length} positions, not {counts}")
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if len(counts) == 1:
         repeated = x.expand_dims(axis + 1).broadcast_to((*before, length, counts[0], *after))
-        return repeated.reshape((*before, length * counts[0], *after), copy=True)
+        return beside(x, repeated.reshape((*before, length * counts[0], *after), copy=True))
     made = zeros((*before, sum(counts), *after), x.dtype, device=x.device)
     end = 0
     for place, count in enumerate(counts):
@@ -461,8 +461,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ..
     [4, 1, 2, 3]
     """
     if axis is None:
-        flat = own(x, "roll").ravel(copy=None)
-        return roll(flat, shift, axis=0).reshape(x.shape)
+        return roll(reshape(own(x, "roll"), (x.size,)), shift, axis=0).reshape(x.shape)
     axes = [axis_of(one, own(x, "roll").ndim) for one in integers(axis, "roll", "axis")]
     shifts = integers(shift, "roll", "shift")
     if len(shifts) == 1:

@@ -1,6 +1,6 @@
 """What the functions check of their arguments."""
 
-from .. import Array
+from .. import Array, asarray
 
 
 def own(x: object, function: str) -> Array:
@@ -19,6 +19,19 @@ def axis_of(axis: int, ndim: int) -> int:
     if not -ndim <= found < ndim:
         raise IndexError(f"axis {found} is out of bounds for an array of {ndim} axes")
     return found % ndim
+
+
+def beside(x: Array, made: Array) -> Array:
+    """A result on the device of its source. Copies of pinned and managed memory are in memory of the CPU first."""
+    return made if made.device == x.device else asarray(made, copy=None, device=x.device)
+
+
+def numbers(x: Array) -> list[int]:
+    """The elements of an array of integers; those on a device are copied to the CPU."""
+    if x.dtype.kind not in "iu":
+        raise TypeError(f"positions and counts are integers, not {x.dtype}")
+    found = asarray(x, copy=None, device="cpu").tolist()
+    return found if x.ndim else [found]
 
 
 def integers(value: int | tuple[int, ...], function: str, name: str) -> tuple[int, ...]:
