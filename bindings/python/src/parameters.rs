@@ -90,6 +90,10 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<isize>>
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => return Err(error),
         Err(_) => {}
     }
+    if let Ok(numbers) = object.extract() {
+        return Ok(Some(numbers));
+    }
+    // Item by item, for the error.
     let Ok(items) = object.extract::<Vec<Bound<'_, PyAny>>>() else { return Ok(None) };
     let mut numbers = Vec::with_capacity(items.len());
     for item in items {
