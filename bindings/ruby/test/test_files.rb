@@ -3,6 +3,7 @@
 require_relative "helper"
 require "open3"
 require "pathname"
+require "stringio"
 require "timeout"
 require "tmpdir"
 
@@ -228,6 +229,53 @@ class TestFiles < Test::Unit::TestCase
       Crossdock::Array[1].save(path)
       path.binwrite(path.binread.sub("'<i8'", "'|O8'"))
       assert_match(/object/, message_of(Crossdock::Error, TypeError) { Crossdock.open_all(path) })
+    end
+  end
+
+  # A NIfTI volume of three numbers, whose header scales them.
+  def volume(slope)
+    header = "\0".b * 352
+    { 0 => [348].pack("l<"), 40 => [1, 3].pack("s<2"), 70 => [4].pack("s<"), 108 => [352, slope, -1].pack("e3"), 344 => "n+1" }.each do |at, field|
+      header[at, field.bytesize] = field.b
+    end
+    header + [7, 8, 9].pack("s<3")
+  end
+
+  def warnings
+    old, $stderr = $stderr, StringIO.new
+    yield
+    $stderr.string
+  ensure
+    $stderr = old
+  end
+
+  def test_a_volume_is_mapped_and_a_warning_says_that_its_values_are_scaled
+    in_folder do |folder|
+      path = folder / "scan.nii"
+      path.binwrite(volume(1))
+      assert_match(/scan\.nii: the elements are as they are stored; the values are element × 1 \+ -1/, warnings { Crossdock.open(path) })
+      path.binwrite(volume(0))
+      assert_equal("", warnings { assert_equal [7, 8, 9], Crossdock.open(path).to_a })
+      Crossdock.open(path, writable: true) { |array| array[0] = 5 }
+      assert_equal([5, 8, 9], path.binread.unpack("@352s<3"))
+      assert_match(/can be opened, but not written/, message_of(ArgumentError) { Crossdock::Array[1].save(folder / "new.nii") })
+    end
+  end
+
+  def test_tensors_of_a_gguf_file_have_names
+    in_folder do |folder|
+      path = folder / "model.gguf"
+      head = ["GGUF", 3, 1, 0, 1, "a", 2, 2, 1, 26, 0].pack("a4L<Q<Q<Q<a1L<Q<Q<L<Q<")
+      path.binwrite(head.ljust((head.bytesize + 31) / 32 * 32, "\0") + [1, 2].pack("l<2"))
+      assert_equal({ "a" => [[1, 2]] }, Crossdock.open_all(path).transform_values(&:to_a))
+    end
+  end
+
+  def test_a_file_of_another_format_is_named_with_advice
+    in_folder do |folder|
+      path = folder / "x.h5"
+      path.binwrite("\x89HDF\r\n\x1a\n".b)
+      assert_match(/it is an HDF5 file; save its datasets as \.npy/, message_of(Crossdock::Error, TypeError) { Crossdock.open(path) })
     end
   end
 

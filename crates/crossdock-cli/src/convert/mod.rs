@@ -177,7 +177,7 @@ impl Args {
                 terminal::path(&self.out)
             ));
         };
-        if matches!(format, Format::Tiff | Format::Gguf | Format::Nifti) {
+        if !format.is_written() {
             return wrong(format!(
                 "{}: a {format} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg \
                 or .raw",

@@ -25,8 +25,8 @@ const WRITTEN: &str = ".npy, .npz, .safetensors, .png, .jpg or .jpeg";
 
 fn open(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<Wrapped> {
     let contents = contents(ruby, &path, writable, guarded)?;
-    let opened = || contents.single()?.open().map_err(|error| Failure::of_file(ruby, &error, &path));
-    Wrapped::new(ruby, again(ruby, opened)?)
+    let opened = || contents.single().and_then(|entry| entry.open());
+    Wrapped::new(ruby, again(ruby, || opened().map_err(|error| Failure::of_file(ruby, &error, &path)))?)
 }
 
 /// The contents of a file, after a warning if its elements differ from the values that they mean.
@@ -198,6 +198,7 @@ fn by_ending(ruby: &Ruby, path: &Path) -> Result<Format> {
         Some(Format::Raw) => {
             "a raw file does not say what it holds: write the bytes by File.binwrite(path, array.to_binary), or"
         }
+        Some(format) if !format.is_written() => "such a file can be opened, but not written:",
         Some(format) => return Ok(format),
         None => "its ending names no format:",
     };
@@ -212,7 +213,7 @@ fn by_name(ruby: &Ruby, wanted: Value) -> Result<Format> {
     // A format is a word, not part of a path.
     let is_word = wanted.chars().all(|letter| letter.is_ascii_alphanumeric());
     match Format::named(format!("array.{wanted}")) {
-        Some(format) if is_word && format != Format::Raw => Ok(format),
+        Some(format) if is_word && format != Format::Raw && format.is_written() => Ok(format),
         _ => Err(Failure::argument(
             ruby,
             format!("format: {wanted:?} is none: give :npy, :npz, :safetensors, :png or :jpg"),

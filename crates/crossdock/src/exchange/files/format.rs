@@ -100,22 +100,25 @@ impl Format {
         matches!(self, Self::Npz | Self::Safetensors | Self::Gguf)
     }
 
+    /// Whether the format is written: other formats can only be opened.
+    #[doc(hidden)]
+    pub fn is_written(self) -> bool {
+        !matches!(self, Self::Tiff | Self::Gguf | Self::Nifti)
+    }
+
     /// Fails if the format can be opened, but not written.
     ///
     /// # Errors
     ///
     /// `is_unsupported`.
     pub(super) fn check_written(self) -> Result<()> {
-        match self {
-            Self::Tiff | Self::Gguf | Self::Nifti => {
-                let text = format!(
-                    "a {self} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg or \
-                    .raw"
-                );
-                Err(Error::new(Kind::Unsupported, text))
-            }
-            _ => Ok(()),
+        if self.is_written() {
+            return Ok(());
         }
+        let text = format!(
+            "a {self} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg or .raw"
+        );
+        Err(Error::new(Kind::Unsupported, text))
     }
 
     /// Fails if this build does not read and write the format.
