@@ -272,6 +272,28 @@ static void files(const char *folder)
   xd_array_free(array);
 }
 
+/* A NIfTI volume of three numbers of two bytes, in the little-endian byte order. */
+static void volumes(const char *folder)
+{
+  static unsigned char volume[352 + 6];
+  char path[4096];
+  CHECK(snprintf(path, sizeof path, "%s/scan.nii", folder) < (int)sizeof path);
+  volume[0] = 348 & 255, volume[1] = 348 >> 8;
+  volume[40] = 1, volume[42] = 3, volume[70] = 4;
+  volume[110] = 0xb0, volume[111] = 0x43; /* 352 as a float */
+  memcpy(volume + 344, "n+1", 4);
+  volume[352] = 7, volume[354] = 8, volume[356] = 9;
+  FILE *file = fopen(path, "wb");
+  CHECK(file != NULL && fwrite(volume, 1, sizeof volume, file) == sizeof volume && fclose(file) == 0);
+  xd_array_t *array = xd_array_open(path, &error);
+  CHECK(array != NULL && xd_array_ndim(array) == 1 && xd_array_is_readonly(array));
+  ssize_t index[] = {2};
+  xd_value value;
+  CHECK(xd_array_get(array, index, &value, &error) && value.kind == XD_VALUE_INT && value.as.i == 9);
+  xd_array_free(array);
+  CHECK(remove(path) == 0);
+}
+
 static void holders(void)
 {
   ssize_t shape[] = {2, 3};
@@ -367,6 +389,7 @@ int main(int argc, char **argv)
   values();
   conversions();
   files(argv[1]);
+  volumes(argv[1]);
   holders();
   tensors();
   same_memory_twice();
