@@ -344,6 +344,13 @@ def test_what_is_read_once_is_left_alone():
     assert told["Arrow stream"].shape == (3,)
 
 
+def test_a_type_without_an_array_is_described():
+    pa = need("pyarrow")
+    for made, dtype in [(pa.int16(), "int16"), (pa.timestamp("ms"), "datetime64[ms]"), (pa.string(), None)]:
+        (offer,) = crossdock.explain(made).offers
+        assert (offer.protocol, offer.dtype, offer.notes) == ("Arrow schema", dtype, ["a type, no array"])
+
+
 def test_text_goes_into_a_hundred_columns():
     for specimen, _ in explained()[::5]:
         text = str(crossdock.explain(specimen.thing))

@@ -97,7 +97,9 @@ def by_stream(call: Callable[[], object]) -> Offer:
 def by_schema(call: Callable[[], object]) -> Offer:
     """A type without an array."""
     try:
-        _, pointer = native.capsule(call(), b"arrow_schema")
+        # Dropping the capsule releases the struct.
+        capsule = call()
+        _, pointer = native.capsule(capsule, b"arrow_schema")
         schema = ctypes.cast(pointer, ctypes.POINTER(native.ArrowSchema)).contents
         return Offer(
             SCHEMA,
