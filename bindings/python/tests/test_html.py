@@ -84,6 +84,7 @@ def test_a_notebook_shows_the_text_of_repr_first(name):
     array = crossdock.asarray(ARRAYS[name])
     page = Page(array)
     assert page.tags[:2] == ["div", "pre"] and page.inside["pre"] == repr(array)
+    assert "monospace" in page.source.partition("</pre>")[0]
     assert "script" not in page.tags and page.tags.count("svg") == 1
     # The memory is folded.
     assert page.tags.index("details") < page.tags.index("svg")

@@ -22,7 +22,10 @@ pub(crate) fn write(py: Python<'_>, array: &DArray) -> PyResult<String> {
         "<div class=\"crossdock-array\" style=\"display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start\">",
     );
     // Writing to a `String` does not fail, here and below.
-    let _ = write!(html, "<pre style=\"margin:0\">{}</pre>", escaped(&text::repr(array)));
+    // Notebooks show `<pre>` in the font of prose, in which the columns do not align.
+    let style = "margin:0;font-family:var(--jp-code-font-family,monospace);line-height:1.2";
+    let _ = write!(html, "<pre style=\"{style}\">{}</pre>", escaped(&text::repr(array)));
+    html += "<div>";
     if !array.place().is_host() {
         let _ = write!(
             html,
@@ -35,7 +38,7 @@ pub(crate) fn write(py: Python<'_>, array: &DArray) -> PyResult<String> {
     html += &properties(array);
     html += &fields(array.dtype());
     html += &drawing::drawing(array);
-    Ok(html + "</details></div>")
+    Ok(html + "</details></div></div>")
 }
 
 fn properties(array: &DArray) -> String {
