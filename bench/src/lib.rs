@@ -16,6 +16,7 @@ mod loops;
 mod memory;
 mod picture;
 mod runs;
+mod shared;
 mod threads;
 mod tour;
 mod views;
@@ -54,7 +55,7 @@ struct Measure {
     run: fn(&Measure, Option<&Arrow>) -> Result<Table>,
 }
 
-const GROUPS: [&str; 5] = ["hand-over", "c", "memory", "arrays", "kernels"];
+const GROUPS: [&str; 6] = ["hand-over", "c", "memory", "arrays", "threads", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
@@ -65,6 +66,7 @@ fn measures() -> impl Iterator<Item = Measure> {
         c_interface::MEASURES,
         memory::MEASURES,
         arrays::MEASURES,
+        shared::MEASURES,
     ];
     tables.into_iter().flatten().copied().chain(kernels::measures())
 }
