@@ -253,7 +253,7 @@ fn pixels_that_are_not_in_the_file_as_in_memory_are_refused_by_name() {
 fn bad_files_say_what_is_wrong() {
     let new = Tiff::new;
     for (tiff, words) in [
-        (new().with(256, LONG, &[0]), "it has 2 × 0 pixels of 1 channels"),
+        (new().with(256, LONG, &[0]), "it has 2 × 0 pixels of 1 channels, but "),
         (new().without(257), "it has 0 × 3 pixels"),
         (new().with(256, 16, &[u64::MAX]).with(257, 16, &[u64::MAX]), "it has 18446744073709551615 × "),
         (new().without(273), "it has no strip"),
@@ -263,7 +263,7 @@ fn bad_files_say_what_is_wrong() {
         (new().with(279, LONG, &[11]), "its strip 0 has 11 bytes, but the pixels take 12"),
         (
             new().with(273, LONG, &[DATA + 40]),
-            "truncated or damaged: 1 times 12 bytes of pixels begin at byte 4136",
+            "its picture takes 12 bytes from byte 4136 on, but the file has 4144",
         ),
     ] {
         let error = contents(&tiff).unwrap_err();
@@ -274,6 +274,9 @@ fn bad_files_say_what_is_wrong() {
     assert_says(&read(b"IM*\0\x08\0\0\0").unwrap_err(), &["it begins with \"IM\""]);
     assert_says(&read(b"II,\0\x08\0\0\0").unwrap_err(), &["its version is 44, not 42 or 43"]);
     assert_says(&read(b"II*\0\0\0\0\0").unwrap_err(), &["it has no page"]);
+    let mut bytes = new().file();
+    bytes[8..10].copy_from_slice(&[0xff; 2]);
+    assert_says(&read(&bytes).unwrap_err(), &["its pages have more tags than it has bytes"]);
     // A page that is the one after itself.
     let mut bytes = new().file();
     let next = 8 + 2 + 12 * 9;

@@ -21,6 +21,12 @@ impl Fields {
         Ok(Self { bytes: PinnedReader::new(buffer)?, nbytes: buffer.nbytes() as u64, order, at: 0 })
     }
 
+    /// The bytes of the file.
+    #[cfg(feature = "tiff")]
+    pub(super) fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
     /// The byte order of the fields, and of the elements.
     #[cfg(feature = "tiff")]
     pub(super) fn order(&self) -> ByteOrder {

@@ -84,21 +84,13 @@ pub(in crate::exchange::files) fn read(buffer: Buffer) -> Result<Contents> {
     }
     let Some((picture, start)) = first else { return Err(malformed("it has no page".into())) };
     check_described(&description, count)?;
-    let TiffPicture { dtype, mut shape, nbytes } = picture;
+    let TiffPicture { dtype, mut shape, .. } = picture;
     let mut strides = contiguous(&shape, dtype.itemsize());
     if count > 1 {
         shape.insert(0, count as usize);
         strides.insert(0, distance as isize);
     }
-    let end = (count - 1).checked_mul(distance).and_then(|far| far.checked_add(start)?.checked_add(nbytes));
-    if end.is_none_or(|end| end > buffer.nbytes() as u64) {
-        return Err(malformed(format!(
-            "the file is truncated or damaged: {count} times {nbytes} bytes of pixels begin at byte {start}, but \
-            the file has {}",
-            buffer.nbytes()
-        )));
-    }
-    // The last element is in the file, so all numbers fit.
+    // Each page is in the file, so all numbers fit.
     let layout = Layout::new(&shape, &strides, dtype.itemsize())?;
     let array = DArray::from_buffer(buffer, dtype, layout, start as usize)?;
     let contents = Contents::of_array(Format::Tiff, array, 0);
@@ -125,18 +117,23 @@ impl TiffFile {
         if samples > 1 && self.one(page, tag::PLANAR, 1)? != 1 {
             return Err(refused("its channels are stored one after the other (planar)".into()));
         }
+        // Also bounds the work for a page by the bytes of its picture, which no other page has.
+        let pixels = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(samples));
+        if !pixels.is_some_and(|pixels| (1..=self.fields.nbytes()).contains(&pixels)) {
+            return Err(malformed(format!(
+                "the file is damaged: it has {height} × {width} pixels of {samples} channels, but {} bytes",
+                self.fields.nbytes()
+            )));
+        }
         let bits = self.each(page, tag::BITS, samples, 1)?;
         let format = self.each(page, tag::SAMPLE_FORMAT, samples, 1)?;
         let dtype = self.dtype(bits, format)?;
         let lens = [height, width, samples].map(|len| usize::try_from(len).unwrap_or(usize::MAX));
         let shape = lens[..if samples == 1 { 2 } else { 3 }].to_vec();
-        let row = width.checked_mul(samples).and_then(|len| len.checked_mul(dtype.itemsize() as u64));
-        let nbytes = row.and_then(|row| row.checked_mul(height)).filter(|&all| all <= isize::MAX as u64);
-        let (Some(row), Some(nbytes @ 1..)) = (row, nbytes) else {
-            return Err(malformed(format!("it has {height} × {width} pixels of {samples} channels")));
-        };
+        // The products of a damaged file saturate, and are then outside it.
+        let row = (width * samples).saturating_mul(dtype.itemsize() as u64);
         let start = self.first_byte(page, height, row)?;
-        Ok((TiffPicture { dtype, shape, nbytes }, start))
+        Ok((TiffPicture { dtype, shape, nbytes: row.saturating_mul(height) }, start))
     }
 
     /// Refuses pixels that are not in the file as they are in memory.
@@ -192,6 +189,8 @@ impl TiffFile {
         let rows = self.one(page, tag::ROWS_PER_STRIP, height)?.clamp(1, height);
         let offsets = page.tag(tag::STRIP_OFFSETS).ok_or_else(|| malformed("it has no strip".into()))?;
         let start = self.value(offsets, 0)?;
+        self.fields.seek(start);
+        self.fields.skip(height.saturating_mul(row), "its picture")?;
         for strip in 0..height.div_ceil(rows) {
             // At most the bytes of the picture.
             let (before, nbytes) = (strip * rows * row, rows.min(height - strip * rows) * row);

@@ -65,6 +65,9 @@ pub(super) struct TiffFile {
     is_big: bool,
     /// The byte of the first page.
     pub(super) first: u64,
+    /// The bytes of the file without the tags that were read: those of two pages do not overlap, which
+    /// bounds the work for all pages by the bytes of the file.
+    left: u64,
 }
 
 impl TiffFile {
@@ -89,7 +92,7 @@ impl TiffFile {
             return Err(malformed(format!("it is not a TIFF file: its version is {version}, not 42 or 43")));
         }
         let first = if is_big { fields.u64(HEADER)? } else { fields.u32(HEADER)?.into() };
-        Ok(Self { fields, is_big, first })
+        Ok(Self { left: fields.nbytes(), fields, is_big, first })
     }
 
     /// A count or an offset.
@@ -102,6 +105,11 @@ impl TiffFile {
         const PAGE: &str = "a page";
         self.fields.seek(at);
         let count = if self.is_big { self.fields.u64(PAGE)? } else { self.fields.u16(PAGE)?.into() };
+        let entry = if self.is_big { 20 } else { 12 };
+        let left = count.checked_mul(entry).and_then(|nbytes| self.left.checked_sub(nbytes));
+        self.left = left.ok_or_else(|| {
+            malformed("the file is damaged: its pages have more tags than it has bytes".into())
+        })?;
         let mut tags: Vec<TiffTag> = Vec::new();
         for _ in 0..count {
             let (number, kind, count) = (self.fields.u16(PAGE)?, self.fields.u16(PAGE)?, self.number(PAGE)?);
