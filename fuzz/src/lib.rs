@@ -1,5 +1,5 @@
-//! Checks that several targets run on what they have read: [`spellings`] of a dtype, [`onward`] for an
-//! array, and [`mapped`] for the arrays of a file.
+//! Checks that several targets run on what they have read: [`spellings`] of a dtype, [`onward`] for
+//! an array, and [`mapped`] for the arrays of a file.
 
 mod dtypes;
 mod roads;

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Versions 2 and 3 are read, in either byte order. Axes are in the order of NumPy: the last one is
-//! the fastest. Quantized tensors share scales among their elements, which no dtype describes: each is
-//! refused by name, with its type. The metadata is passed over.
+//! the fastest. Quantized tensors share scales among their elements, which no dtype describes: each
+//! is refused by name, with its type. The metadata is passed over.
 
 use std::collections::HashSet;
 use std::ops::Range;

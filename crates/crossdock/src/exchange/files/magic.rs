@@ -53,8 +53,7 @@ fn is_nifti(start: &[u8]) -> bool {
     })
 }
 
-/// First bytes of other formats, and where they are if not at the start; the name of the format, and
-/// what to do.
+/// The first bytes of another format, after the byte at which they are; its name, and what to do.
 struct Other(usize, &'static [u8], &'static str, Option<Advice>);
 
 const OTHERS: [Other; 43] = [

@@ -145,11 +145,11 @@ impl SaveOptions {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` without a format, for a format that is not written or whose feature is off, for several arrays in
-    /// a format of one, for an option that the format does not have, and for an array or a name
-    /// that it cannot hold; `is_shape` for an array that is not an image, in a format of images;
-    /// `is_io` if the writer fails; `is_conflict` while another party holds Write; `is_place` on a
-    /// device.
+    /// `is_unsupported` without a format, for a format that is not written or whose feature is off,
+    /// for several arrays in a format of one, for an option that the format does not have, and for
+    /// an array or a name that it cannot hold; `is_shape` for an array that is not an image, in a
+    /// format of images; `is_io` if the writer fails; `is_conflict` while another party holds
+    /// Write; `is_place` on a device.
     pub fn write<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
         let format = self.format.ok_or_else(|| {
             Error::new(Kind::Unsupported, "a writer has no file name that selects the format")

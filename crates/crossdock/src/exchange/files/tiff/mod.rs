@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The rows of a page must follow one another (one strip, or adjacent ones). Pages of one size and
-//! type at equal distances are one more axis, in front; other files of several pages are refused, as
-//! are compressed, tiled and planar images. The samples are given as they are stored: a note says
-//! whether they are indices of a palette, count from white, or are to be turned.
+//! type at equal distances are one more axis, in front; other files of several pages are refused,
+//! as are compressed, tiled and planar images. The samples are given as they are stored: a note
+//! says whether they are indices of a palette, count from white, or are to be turned.
 
 mod page;
 

@@ -65,8 +65,8 @@ pub(super) struct TiffFile {
     is_big: bool,
     /// The byte of the first page.
     pub(super) first: u64,
-    /// The bytes of the file without the tags that were read: those of two pages do not overlap, which
-    /// bounds the work for all pages by the bytes of the file.
+    /// The bytes of the file without the tags that were read: the tags of two pages do not overlap,
+    /// which bounds the work for all pages by the bytes of the file.
     left: u64,
 }
 
