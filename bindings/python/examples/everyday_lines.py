@@ -221,13 +221,13 @@ LINES = {
         jnp.asarray(f)
         jnp.array(f)
         jnp.from_dlpack(f)
-        jax.device_put(f)
-        jnp.sum(f)
-        jnp.add(f, 1)
+        jax.device_put(f)  # jax.jit, jax.device_put
+        jnp.sum(f)  # jax.jit, jax.device_put
+        jnp.add(f, 1)  # jax.jit, jax.device_put
         jnp.zeros((2, 3)) + f
-        jax.jit(lambda a: a * 2)(f)
-        jax.grad(lambda a: (a**2).sum())(f)
-        jnp.zeros(6)[n]
+        jax.jit(lambda a: a * 2)(f)  # jax.jit, jax.device_put
+        jax.grad(lambda a: (a**2).sum())(f)  # jax.jit, jax.device_put
+        jnp.zeros(6)[n]  # jax.jit, jax.device_put
     """,
     "TensorFlow": """
         tf.constant(f)  # tensorflow.constant
@@ -246,13 +246,12 @@ LINES = {
         mx.sum(mx.array(f))
     """,
     "Numba": """
-        numba.njit(lambda a: a.sum())(x)  # numba
-        numba.typeof(x)  # numba
+        numba.njit(lambda a: a.sum())(x)  # numba.njit
         numba.vectorize(["f8(f8)"])(lambda a: a + 1)(x)
     """,
     "Zarr": """
         zarr.array(x)[:]
-        zarr.save(path, x); zarr.load(path)
+        zarr.save(path, x); zarr.load(path)  # zarr.save
         (lambda z: (z.__setitem__(..., x), z[:]))(zarr.zeros((3, 4)))[1]
         zarr.create_array({}, data=x)[:]
     """,
@@ -260,21 +259,21 @@ LINES = {
         h5py.File(path, "w").create_dataset("x", data=x)[:]
         h5py.File(path, "w").create_dataset("x", data=image, compression="gzip")[:]
         (lambda d: (d.__setitem__(..., x), d[:]))(h5py.File(path, "w").create_dataset("x", (3, 4)))[1]
-        (lambda d: (d.read_direct(x), x))(h5py.File(path, "w").create_dataset("x", data=[[1.0] * 4] * 3))[1]
+        (lambda d: (d.read_direct(x), x))(h5py.File(path, "w").create_dataset("x", data=[[1.0] * 4] * 3))[1]  # h5py.Dataset.read_direct
     """,
     "xarray": """
         xr.DataArray(x)
-        xr.DataArray(x, dims=("row", "column")).mean("row")
-        xr.Dataset({"a": (("row", "column"), x)})["a"].sum()
-        xr.DataArray(v, coords={"t": n}, dims="t").sel(t=2)
-        xr.DataArray(x) + 1
+        xr.DataArray(x, dims=("row", "column")).mean("row")  # xarray.DataArray
+        xr.Dataset({"a": (("row", "column"), x)})["a"].sum()  # xarray.DataArray
+        xr.DataArray(v, coords={"t": n}, dims="t").sel(t=2)  # xarray.DataArray
+        xr.DataArray(x) + 1  # xarray.DataArray
     """,
     "scikit-learn": """
         preprocessing.StandardScaler().fit_transform(x)
         preprocessing.MinMaxScaler().fit(x).data_max_
         linear_model.LinearRegression().fit(x, x[:, 0]).coef_
         cluster.KMeans(2, random_state=0).fit_predict(x)
-        model_selection.train_test_split(x, random_state=0)[0]
+        model_selection.train_test_split(x, random_state=0)[0]  # sklearn.model_selection
         metrics.mean_squared_error(v, v)
     """,
     "SciPy": """

@@ -4,7 +4,7 @@
 
 use crossdock::bindings::dialect::{self, typestr};
 use crossdock::element::{ByteOrder, DType, ScalarKind, TimeUnit};
-use pyo3::exceptions::{PyImportError, PyIndexError, PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyImportError, PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
@@ -277,6 +277,36 @@ impl DTypeObject {
     /// (4, 16, 1)
     fn __dlpack_data_type__(&self) -> PyResult<(u8, u8, u16)> {
         dialect::dlpack::to_dlpack(&self.0).map_err(|error| crate::errors::refusal(&error))
+    }
+
+    /// The same dtype in another byte order.
+    ///
+    /// Parameters
+    /// ----------
+    /// new_order : str, optional
+    ///     ``'<'``, ``'>'``, ``'='`` (the machine's), ``'|'`` (unchanged) or ``'S'`` (swapped), or one of NumPy's
+    ///     words, such as ``'little'``.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.dtype('<i4').newbyteorder('>').str
+    /// '>i4'
+    #[pyo3(signature = (new_order = "S", /))]
+    fn newbyteorder(&self, new_order: &str) -> PyResult<Self> {
+        // As in NumPy, the first letter of a word counts.
+        let order = match new_order.chars().next().map(|letter| letter.to_ascii_lowercase()) {
+            Some('|' | 'i') => return Ok(Self(self.0.clone())),
+            Some('s') => return Ok(Self(self.0.swapped())),
+            Some('<' | 'l') => ByteOrder::Little,
+            Some('>' | 'b') => ByteOrder::Big,
+            Some('=' | 'n') => ByteOrder::NATIVE,
+            _ => {
+                let text = format!("a byte order is '<', '>', '=', '|' or 'S', and not {new_order:?}");
+                return Err(PyValueError::new_err(text));
+            }
+        };
+        Ok(Self(self.0.with_byte_order(order)))
     }
 
     /// The dtype of a field, by its name or its position.

@@ -19,16 +19,33 @@ for library in ["pyarrow", "nanoarrow", "arro3.core", "polars", "PIL", "cv2", "n
     need(library)
 
 from crossdock._crossdock import _judge_array
+from crossdock._explain import installed
 from crossdock._explain.consumers import COPIES, IN_PLACE, MISREADS, PROFILES, REFUSES
 from crossdock._explain.facts import judge
 from crossdock._explain.subject import subject
-from handing import extension
-from handing.consumers import CONSUMERS, OPTIONAL, hand_over
+from handing import call_sites, consumers, extension
+from handing.consumers import hand_over
 from handing.reasons import is_the_librarys
 from handing.specimens import Specimen, all_specimens
 from handing.tensors import Handmade, handmade
 
 FATAL = "the process ends"
+UNKNOWN = "unknown"
+#: Some specimens have the same elements in memory order, by chance.
+COINCIDENCE = "in memory order, without their strides"
+
+CONSUMERS = consumers.CONSUMERS | call_sites.REQUIRED
+
+#: Specimens about which a profile knows too little, by consumers.
+UNFORESEEN = {
+    # Strides of axes of one element, which no protocol describes.
+    "torch.as_tensor": ["NumPy: float64, an axis of one element, with any stride"],
+    "torch.asarray": ["NumPy: float64, an axis of one element, with any stride"],
+    "torch.from_numpy": ["NumPy: float64, an axis of one element, with any stride"],
+    # No CUDA on this machine.
+    "torch.from_dlpack": ["by hand: on a device"],
+    "jax.dlpack.from_dlpack": ["by hand: on a device"],
+}
 
 
 @functools.cache
@@ -48,11 +65,13 @@ def test_consumers_do_what_their_profiles_say(profile):
     for specimen, told in explained():
         said = told[profile.name]
         assert said.verified, f"measured with {profile.library} {profile.measured_on}, and {said.installed} is installed"
-        if FATAL in said.reason:
-            seen["would end the process"] += 1
+        if FATAL in said.reason or said.outcome == UNKNOWN or specimen.name in UNFORESEEN.get(profile.name, ()):
+            seen["unknown or fatal"] += 1
             continue
         outcome, why = hand_over(consumer, specimen.anew())
         seen[outcome] += 1
+        if COINCIDENCE in said.reason and outcome == COPIES:
+            continue
         # If nothing distinguishes the results, the import succeeded at least.
         if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
             wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
@@ -66,6 +85,7 @@ def test_consumers_do_what_their_profiles_say(profile):
     print(profile.name, dict(seen))
     assert not wrong, "\n".join(wrong)
     assert sum(seen.values()) > 550 and len(seen) > 1
+    assert profile.name != "safetensors.numpy.save" or seen[MISREADS] > 20
 
 
 def test_the_librarys_description_of_its_arrays_agrees_with_probing_them():
@@ -109,17 +129,18 @@ def test_an_error_of_a_consumer_s_helper_is_no_refusal():
         hand_over(broken, specimen)
 
 
-@pytest.mark.parametrize("name", OPTIONAL)
+@pytest.mark.parametrize("name", call_sites.OPTIONAL)
 def test_consumers_that_are_not_required_do_what_their_profiles_say_where_they_are(name):
-    module, consumer = OPTIONAL[name]
-    there = pytest.importorskip(module)
+    module, consumer = call_sites.OPTIONAL[name]
+    pytest.importorskip(module)
     (profile,) = (profile for profile in PROFILES if profile.name == name)
-    if not there.__version__.startswith(profile.measured_on):
-        pytest.skip(f"{module} {there.__version__}, and {profile.measured_on} was measured")
+    version = installed(profile.library)
+    if version is None or not version.startswith(profile.measured_on):
+        pytest.skip(f"{module} {version}, and {profile.measured_on} was measured")
     wrong = []
     for specimen, told in explained():
         said = told[name]
-        if FATAL not in said.reason:
+        if FATAL not in said.reason and said.outcome != UNKNOWN and specimen.name not in UNFORESEEN.get(name, ()):
             outcome, why = hand_over(consumer, specimen.anew())
             if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
                 wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
@@ -133,7 +154,7 @@ def test_every_profile_is_held_to_its_library_or_says_that_it_is_not():
     told = crossdock.explain(b"abc")
     for consumer in told.consumers:
         assert consumer.tested == (consumer.name in {"crossdock.asarray", *CONSUMERS})
-        assert consumer.tested or f"{consumer.library} {consumer.measured_on}" in str(told)
+        assert consumer.tested or f"{consumer.library} {consumer.measured_on}" in " ".join(str(told).split())
 
 
 @pytest.mark.parametrize("installed, holds", [
@@ -151,7 +172,7 @@ def test_verified_holds_for_the_version_that_was_measured_alone(installed, holds
     # No test compares PyTorch with its profile here, for any installed version.
     assert not consumers["torch.from_dlpack"].verified and not consumers["torch.from_dlpack"].tested
     text = " ".join(str(told).split())
-    assert ("numpy.asarray *" in text) == (not holds)
+    assert (" numpy.asarray *" in text) == (not holds)
     if not holds:
         words = f"and {installed} is installed" if installed else "which is not installed"
         assert f"measured with numpy 2.4.6, {words}" in text
@@ -183,7 +204,7 @@ def test_what_this_package_would_do_is_told_first():
 
 def test_specimens_are_of_every_kind():
     outcomes = collections.Counter(one.outcome for _, told in explained() for one in told.values())
-    assert {IN_PLACE, COPIES, REFUSES, MISREADS} == set(outcomes)
+    assert {IN_PLACE, COPIES, REFUSES, MISREADS, UNKNOWN} == set(outcomes)
     offered = {offer.protocol for specimen, _ in explained() for offer in crossdock.explain(specimen.thing).offers}
     print(len(explained()), outcomes, offered)
     assert len(offered) >= 10

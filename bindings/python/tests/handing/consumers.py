@@ -303,29 +303,6 @@ CONSUMERS = {
 }
 
 
-def jax_(thing):
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    made = jax.dlpack.from_dlpack(thing)
-    yield
-    yield Got(np.asarray(made), made.unsafe_buffer_pointer())
-
-
-def torch_(thing):
-    import torch
-
-    made = torch.from_dlpack(thing)
-    yield
-    if getattr(thing, "readonly", False):
-        yield Got(None, broken="it may be written")
-    yield Got(made.view(torch.uint8).numpy() if made.dtype.itemsize == 1 else made.numpy(), made.data_ptr())
-
-
-#: Consumers whose libraries are too large to be required: module, and profile.
-OPTIONAL = {"jax.dlpack.from_dlpack": ("jax", jax_), "torch.from_dlpack": ("torch", torch_)}
-
-
 #: Bytes of 16-byte items that belong to no field: consumers do not copy them.
 GAPS = {("a", "b"): slice(4, 8)}
 

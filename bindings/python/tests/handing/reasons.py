@@ -12,7 +12,7 @@ SAYS_NOTHING = {
 #: The beginning of a reason, and the text that the library's message then contains.
 RULES = [
     ("it is not a numpy.ndarray", "ndarray|numpy array"),
-    ("no type for elements", "[Uu]nsupported (numpy type|dtype|lanes)|data type = |unknown type_code"),
+    ("no type for elements", "[Uu]nsupported (numpy type|dtype|lanes)|data type = |unknown type_code|Unknown dtype"),
     ("negative strides", "Negative ndarray strides"),
     ("[0-9]+ axes, and at most", "dimensionality"),
     ("it offers no PEP 3118|no buffer", "bytes-like object|buffer API|must be encoded|string or buffer"),
@@ -36,6 +36,18 @@ RULES = [
     ("suboffsets", "suboffsets"),
     ("the producer refuses Arrow", "BufferError: (Arrow|a read lease|an array of rank|the address|the elements|column)"),
     ("the producer refuses DLPack", "DLPack|dltensor"),
+    ("a Series has one axis|an Index has one axis", "1-dimensional|must be called with a collection"),
+    ("no Series of records", "compound dtype"),
+    ("no Index of", "float16 indexes|float8_e5m2"),
+    ("a frame has two axes", "Must pass 2-d input|more than two dimensions"),
+    ("a frame has rows", "an array of rank 0|unsized|Must pass 2-d input|not properly called|zero-dimensional"),
+    ("truth values are taken for labels", "KeyError|not in index|multidimensional key|tuple index"),
+    ("a literal is a number", "TypeError|ValueError"),
+    ("a column is no frame", "expected `Struct`"),
+    ("it is no array of Arrow", "Got unexpected argument type"),
+    ("its columns are not contiguous", "BufferError: (Arrow|a read lease|the address)"),
+    ("read-only", "read-only"),
+    ("it has no byteswap", "byteswap"),
     # nanoarrow requests the length before the buffer.
     ("the producer: ValueError: cannot include dtype", "cannot include dtype|unsized|Can't convert|not contiguous"),
     # NumPy requests a memoryview, which refuses with its own message.

@@ -71,6 +71,13 @@ def ours(obj: object, found: Subject) -> Consumer:
     return consumer(outcome=IN_PLACE, reason="it is one" if found.kind == "crossdock.Array" else "")
 
 
+#: The distributions that contain a library, where there are several.
+DISTRIBUTIONS = {
+    "tensorflow": ["tensorflow", "tensorflow-cpu"],
+    "opencv-python-headless": ["opencv-python-headless", "opencv-python", "opencv-contrib-python"],
+}
+
+
 @functools.cache
 def installed(library: str) -> str | None:
     """The version of an installed distribution, or of the interpreter, which is none."""
@@ -80,7 +87,9 @@ def installed(library: str) -> str | None:
         import platform
 
         return platform.python_version()
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
+    for name in DISTRIBUTIONS.get(library, [library]):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            pass
+    return None

@@ -5,7 +5,7 @@ from html import escape
 from .result import Explanation
 from .text import footnote, headline, parts
 
-MARKS = {"in place": "●", "copies": "◐", "refuses": "○", "misreads": "▲"}
+MARKS = {"in place": "●", "copies": "◐", "refuses": "○", "misreads": "▲", "unknown": "?"}
 CELL = 'style="text-align:left;vertical-align:top;padding:2px 8px"'
 
 

@@ -15,7 +15,7 @@ class Consumer:
         The function, such as ``'numpy.asarray'``.
     outcome : str
         ``'in place'``, ``'copies'``, ``'refuses'``, or ``'misreads'``: it reads other elements than those offered, breaks a rule of
-        the protocol, or crashes.
+        the protocol, or crashes. ``'unknown'`` if only other classes of objects were measured.
     reason : str
         The reason, or a note. Often empty for ``'in place'``.
     library, measured_on : str

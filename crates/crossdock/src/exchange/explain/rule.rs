@@ -16,10 +16,12 @@ pub enum Outcome {
     /// It reads other elements than those offered, breaks a rule of the protocol, or ends the
     /// process.
     Misreads,
+    /// No measurement covers objects of this class.
+    Unknown,
 }
 
 impl Outcome {
-    /// `in place`, `copies`, `refuses`, `misreads`. For bindings.
+    /// `in place`, `copies`, `refuses`, `misreads`, `unknown`. For bindings.
     #[doc(hidden)]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,6 +29,7 @@ impl Outcome {
             Self::Copies => "copies",
             Self::Refuses => "refuses",
             Self::Misreads => "misreads",
+            Self::Unknown => "unknown",
         }
     }
 }

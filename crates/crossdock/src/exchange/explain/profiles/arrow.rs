@@ -163,7 +163,7 @@ const CAPSULE: &[ProfileRule] =
     &[If(&[Refused], Refuses, "the producer refuses {protocol}"), If(&[], InPlace, "{nulls}")];
 
 /// `pyarrow.array` of a NumPy array.
-const NUMPY: &[ProfileRule] = &[
+pub(super) const NUMPY: &[ProfileRule] = &[
     If(&[Not(&Rank(1))], Refuses, "an array of {rank} axes is not a column"),
     If(&[Untyped], Refuses, "no type for elements of {dtype}"),
     If(&[Kind(&["records", "V", "c"])], Refuses, "no type for elements of {dtype}"),

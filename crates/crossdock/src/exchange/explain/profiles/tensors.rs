@@ -82,27 +82,7 @@ pub(super) const PROFILES: &[Profile] = &[
         library: "torch",
         measured_on: "2.15.0",
         is_tested: false,
-        rules: &[
-            By(
-                &[Tensor, LegacyTensor],
-                &[
-                    If(&[Device(CUDA)], InPlace, "on its device"),
-                    If(&[Not(&Device(CPU))], Refuses, UNKNOWN_DEVICE),
-                    If(&[Lanes], Refuses, "several lanes"),
-                    If(
-                        &[Not(&Number), Not(&DType(FLOATS_OF_8_BITS)), Not(&DType(&["bfloat16"]))],
-                        Refuses,
-                        NO_TYPE,
-                    ),
-                    If(&[Backwards], Refuses, "negative strides (RuntimeError)"),
-                    If(&[ReadOnly], Misreads, "the flag is ignored: the tensor writes read-only memory"),
-                    If(&[], InPlace, ""),
-                ],
-            ),
-            If(&[RefusedBy(LegacyTensor)], Refuses, NO_LEGACY),
-            If(&[RefusedBy(Tensor)], Refuses, NO_TENSOR),
-            If(&[], Refuses, NO_METHOD),
-        ],
+        rules: TORCH,
     },
     Profile {
         name: "torch.from_dlpack (1.x)",
@@ -188,18 +168,17 @@ pub(super) const PROFILES: &[Profile] = &[
         measured_on: "0.32.4",
         is_tested: false,
         rules: &[
-            By(
-                &[LegacyTensor],
-                &[
-                    If(&[Versioned], Refuses, VERSIONED),
-                    If(&[Not(&Device(CPU))], Refuses, UNKNOWN_DEVICE),
-                    If(&[Lanes], Refuses, "several lanes"),
-                    If(&[Not(&Number), Not(&DType(&["bfloat16"]))], Refuses, NO_TYPE),
-                    If(&[Backwards], Refuses, "negative strides"),
-                    If(&[DType(&["float64"])], Misreads, "float64 silently becomes float32"),
-                    If(&[DType(&["complex128"])], Misreads, "complex128 silently becomes complex64"),
-                    If(&[], Copies, "MLX always copies"),
-                ],
+            By(&[LegacyTensor], MLX),
+            If(&[OtherVersion(LegacyTensor)], Misreads, OTHER_VERSION),
+            By(&[Tensor], MLX),
+            If(&[OtherVersion(Tensor)], Misreads, OTHER_VERSION),
+            By(&[Buffer], MLX_BUFFER),
+            When(&[Class(&["numpy.ndarray"])], &[Asks(&[Interface], MLX_OF_NUMPY)]),
+            If(&[Class(&["builtins.int", "builtins.float"])], Copies, "a number"),
+            If(
+                &[RegisteredSequence, Item(&["int", "float", "bool", "list", "tuple"])],
+                Copies,
+                "item by item",
             ),
             If(&[RefusedBy(LegacyTensor)], Refuses, NO_LEGACY),
             If(&[], Refuses, NO_METHOD),
@@ -252,10 +231,57 @@ const NANOBIND_BUFFER: &[ProfileRule] = &[
     If(&[], InPlace, "by its buffer"),
 ];
 
+/// MLX imports tensors and buffers as nanobind does, and copies them.
+const MLX: &[ProfileRule] = &[
+    If(&[Not(&Device(CPU))], Refuses, UNKNOWN_DEVICE),
+    If(&[Lanes], Refuses, "several lanes"),
+    If(&[Not(&Number), Not(&DType(&["bfloat16"]))], Refuses, NO_TYPE),
+    If(&[Backwards], Refuses, "negative strides"),
+    If(&[DType(&["float64"])], Misreads, "float64 silently becomes float32"),
+    If(&[DType(&["complex128"])], Misreads, "complex128 silently becomes complex64"),
+    If(&[], Copies, "MLX always copies"),
+];
+
+/// NumPy lends no tensor and no buffer of the types of `ml_dtypes`.
+const MLX_OF_NUMPY: &[ProfileRule] =
+    &[If(&[Kind(&["V"])], Unknown, "NumPy's interface calls types of ml_dtypes and opaque bytes alike")];
+
+const MLX_BUFFER: &[ProfileRule] = &[
+    If(&[Not(&FormatLetter("@=<Z", "?cbBhHiIlLqQnNefd"))], Refuses, "no tensor of format '{format}'"),
+    If(
+        &[NullStrides, RankAbove(0)],
+        Misreads,
+        "a buffer's null strides are followed: the process ends (SIGSEGV)",
+    ),
+    If(&[Indirect], Refuses, "suboffsets: pointers are not followed"),
+    If(&[Not(&Whole)], Refuses, "strides {strides} are not whole numbers of elements"),
+    If(&[Kind(&["V", "S"])], Misreads, "integers as wide as an item, whatever the format says"),
+    When(&[], MLX),
+];
+
 const TVM: &[ProfileRule] = &[
     If(&[Not(&Device(CPU))], InPlace, "on its device"),
     If(&[Lanes], InPlace, "as lanes"),
     If(&[DType(&["complex64", "complex128"])], Refuses, NO_TYPE),
     If(&[ReadOnly], Misreads, "the flag is ignored: read-only memory is lent on as writable"),
     If(&[], InPlace, ""),
+];
+
+/// PyTorch's import of a tensor.
+pub(super) const TORCH: &[ProfileRule] = &[
+    By(
+        &[Tensor, LegacyTensor],
+        &[
+            If(&[Device(CUDA)], InPlace, "on its device"),
+            If(&[Not(&Device(CPU))], Refuses, UNKNOWN_DEVICE),
+            If(&[Lanes], Refuses, "several lanes"),
+            If(&[Not(&Number), Not(&DType(FLOATS_OF_8_BITS)), Not(&DType(&["bfloat16"]))], Refuses, NO_TYPE),
+            If(&[Backwards], Refuses, "negative strides (RuntimeError)"),
+            If(&[ReadOnly], Misreads, "the flag is ignored: the tensor writes read-only memory"),
+            If(&[], InPlace, ""),
+        ],
+    ),
+    If(&[RefusedBy(LegacyTensor)], Refuses, NO_LEGACY),
+    If(&[RefusedBy(Tensor)], Refuses, NO_TENSOR),
+    If(&[], Refuses, NO_METHOD),
 ];

@@ -1,0 +1,207 @@
+//! Data frames: pandas, Polars and xarray, and PyArrow's functions.
+
+use crate::exchange::explain::profiles::ARRAYS;
+use crate::exchange::explain::rule::Is::*;
+use crate::exchange::explain::rule::Outcome::*;
+use crate::exchange::explain::rule::Profile;
+use crate::exchange::explain::rule::ProfileRule::{self, *};
+use crate::exchange::explain::subject::Protocol::{self, *};
+
+const NUMPY: &[&str] = &["numpy.ndarray"];
+const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
+
+pub(super) const PROFILES: &[Profile] = &[
+    Profile {
+        name: "pandas.Series",
+        library: "pandas",
+        measured_on: "3.1.1",
+        is_tested: true,
+        rules: &[
+            ARRAYS,
+            By(
+                DESCRIBED,
+                &[
+                    If(&[Class(NUMPY), Kind(&["records"])], Refuses, "no Series of records"),
+                    If(&[Class(NUMPY), Kind(&["V"]), Itemsize(8)], Unknown, OPAQUE),
+                    If(&[Rank(0)], Misreads, "an array without axes becomes one value"),
+                    If(&[RankAbove(1)], Refuses, "a Series has one axis, and the array {rank}"),
+                    If(&[Kind(&["U"])], Copies, "texts become a column of strings"),
+                    If(&[Class(NUMPY)], Copies, "pandas copies arrays of NumPy"),
+                    If(&[], InPlace, SHARED),
+                ],
+            ),
+            If(&[], Refuses, "NumPy has no type for it"),
+        ],
+    },
+    Profile {
+        name: "pandas.DataFrame",
+        library: "pandas",
+        measured_on: "3.1.1",
+        is_tested: true,
+        rules: &[
+            ARRAYS,
+            By(
+                DESCRIBED,
+                &[
+                    If(&[Rank(0)], Refuses, "a frame has rows"),
+                    If(&[Class(NUMPY), Kind(&["records", "V"])], Unknown, RECORDS),
+                    If(&[RankAbove(2)], Refuses, "a frame has two axes, and the array {rank}"),
+                    If(
+                        &[Not(&Class(NUMPY)), FirstLength(0)],
+                        Misreads,
+                        "an array without rows loses its columns",
+                    ),
+                    If(
+                        &[LastLength(0), Not(&DType(&["float64"]))],
+                        Misreads,
+                        "without columns, {dtype} is lost",
+                    ),
+                    If(&[], Copies, "pandas copies arrays"),
+                ],
+            ),
+            If(&[], Refuses, "NumPy has no type for it"),
+        ],
+    },
+    Profile {
+        name: "pandas.Index",
+        library: "pandas",
+        measured_on: "3.1.1",
+        is_tested: true,
+        rules: &[
+            ARRAYS,
+            By(
+                DESCRIBED,
+                &[
+                    If(&[Kind(&["records", "V"])], Unknown, RECORDS),
+                    If(&[Rank(0)], Refuses, "an Index has one axis, and the array none"),
+                    If(
+                        &[RankAbove(1), Not(&Kind(NUMBERS)), Not(&DType(&["float8_e5m2"]))],
+                        Misreads,
+                        "an Index of rows as Python objects",
+                    ),
+                    If(&[RankAbove(1)], Refuses, "an Index has one axis, and the array {rank}"),
+                    If(&[Kind(&["f"]), Itemsize(1)], Refuses, "no Index of {dtype}"),
+                    If(&[DType(&["float16", "float8_e5m2"])], Refuses, "no Index of {dtype}"),
+                    If(&[Not(&Kind(NUMBERS))], Copies, "as Python objects"),
+                    If(&[Class(NUMPY)], Copies, "pandas copies arrays of NumPy"),
+                    If(&[], InPlace, SHARED),
+                ],
+            ),
+            If(&[], Refuses, "NumPy has no type for it"),
+        ],
+    },
+    Profile {
+        name: "pandas.Series[x]",
+        library: "pandas",
+        measured_on: "3.1.1",
+        is_tested: true,
+        rules: &[
+            ARRAYS,
+            By(
+                DESCRIBED,
+                &[
+                    If(&[Not(&Class(NUMPY)), Kind(&["b"]), Not(&Empty)], Refuses, LABELS),
+                    If(&[], Unknown, "it depends on the labels of the Series"),
+                ],
+            ),
+            If(&[], Refuses, "NumPy has no type for it"),
+        ],
+    },
+    Profile {
+        name: "polars.DataFrame",
+        library: "polars",
+        measured_on: "2.1.0",
+        is_tested: true,
+        rules: POLARS,
+    },
+    Profile {
+        name: "polars.from_numpy",
+        library: "polars",
+        measured_on: "2.1.0",
+        is_tested: true,
+        rules: &[
+            ARRAYS,
+            When(&[Class(NUMPY)], POLARS),
+            By(
+                DESCRIBED,
+                &[
+                    If(&[Rank(0)], Refuses, "a frame has rows"),
+                    If(&[RankAbove(2)], Refuses, "a frame has two axes, and the array {rank}"),
+                    If(
+                        &[Rank(2), RowMajor, Not(&FirstLength(1)), Not(&LastLength(1)), Not(&Empty)],
+                        Refuses,
+                        "its columns are not contiguous; pass np.asarray(x)",
+                    ),
+                    If(&[], Unknown, "it depends on the columns"),
+                ],
+            ),
+            If(&[], Refuses, "it has no shape"),
+        ],
+    },
+    Profile {
+        name: "polars (operands)",
+        library: "polars",
+        measured_on: "2.1.0",
+        is_tested: true,
+        rules: &[
+            ARRAYS,
+            By(DESCRIBED, &[If(&[Rank(0)], Unknown, ONE), If(&[FirstLength(1)], Unknown, ONE)]),
+            If(
+                &[Not(&Class(NUMPY))],
+                Refuses,
+                "a literal is a number or a numpy.ndarray; pass polars.Series(x)",
+            ),
+            By(&[Interface], POLARS_OPERAND),
+            If(&[], Refuses, "it offers no __array_interface__"),
+        ],
+    },
+    Profile {
+        name: "pyarrow.compute",
+        library: "pyarrow",
+        measured_on: "26.0.1",
+        is_tested: true,
+        rules: &[
+            ARRAYS,
+            If(&[Not(&Class(NUMPY))], Refuses, "it is no array of Arrow or NumPy; pass pyarrow.array(x)"),
+            Asks(&[Interface], super::arrow::NUMPY),
+            If(&[], Refuses, "it offers no __array_interface__"),
+        ],
+    },
+];
+
+/// `polars.DataFrame`, and `polars.from_numpy` of a NumPy array.
+const POLARS: &[ProfileRule] = &[
+    ARRAYS,
+    When(&[Class(NUMPY)], &[By(&[Interface], POLARS_OF_NUMPY)]),
+    Asks(
+        &[Column],
+        &[
+            If(&[Refused], Refuses, "the producer refuses {protocol}"),
+            If(&[Kind(&["records"])], InPlace, "a column for each field"),
+            If(&[], Refuses, "a column is no frame; pass np.asarray(x)"),
+        ],
+    ),
+    If(&[], Refuses, "neither a column nor a numpy.ndarray"),
+];
+
+/// An operand of `polars.Series` that is a NumPy array.
+const POLARS_OPERAND: &[ProfileRule] =
+    &[If(&[], Unknown, "it depends on the shape and dtype of both operands")];
+
+const NUMBERS: &[&str] = &["b", "i", "u", "f", "c", "M", "m"];
+const RECORDS: &str = "it depends on the fields";
+const ONE: &str = "it is a number if it has one element";
+const LABELS: &str = "truth values are taken for labels; pass np.asarray(x)";
+const OPAQUE: &str = "NumPy's interface calls records out of order and opaque bytes alike";
+const SHARED: &str = "pandas copies arrays of NumPy but not this one: a write to either is seen by both";
+
+/// `polars.DataFrame` of a NumPy array.
+const POLARS_OF_NUMPY: &[ProfileRule] = &[
+    If(&[Kind(&["records", "V"])], Unknown, RECORDS),
+    If(&[Rank(0)], Refuses, "a frame has rows"),
+    If(&[RankAbove(2)], Refuses, "a frame has two axes, and the array {rank}"),
+    If(&[Kind(&["M", "m"]), Not(&Unit(&["[D]", "[ms]", "[us]", "[ns]"]))], Refuses, "no column of {dtype}"),
+    If(&[LastLength(0), RankAbove(1)], Misreads, "without columns, {dtype} is lost"),
+    If(&[Empty, Rank(1)], Misreads, "an empty array becomes no column"),
+    If(&[], Copies, ""),
+];
