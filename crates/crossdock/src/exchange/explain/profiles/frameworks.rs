@@ -106,7 +106,7 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[DType(&["float8_e4m3fn", "float8_e5m2"])], Unknown, "its memory was not visible"),
                     If(&[Not(&RowMajor)], Copies, "the elements are not C-contiguous"),
                     If(&[Swapped], Copies, "non-native byte order"),
-                    If(&[Not(&AlignedTo(32))], Copies, "the address is not a multiple of 32"),
+                    If(&[Not(&AlignedTo(64))], Copies, "the address is not a multiple of 64"),
                     If(&[], InPlace, "a write to the array changes the constant"),
                 ],
             ),
