@@ -284,8 +284,8 @@ impl DTypeObject {
     /// Parameters
     /// ----------
     /// new_order : str, optional
-    ///     ``'<'``, ``'>'``, ``'='`` (the machine's), ``'|'`` (unchanged) or ``'S'`` (swapped), or one of NumPy's
-    ///     words, such as ``'little'``.
+    ///     ``'<'``, ``'>'``, ``'='`` (the machine's), ``'|'`` (unchanged) or ``'S'`` (swapped), or a
+    ///     word of NumPy's, such as ``'little'``.
     ///
     /// Examples
     /// --------
