@@ -284,7 +284,7 @@ impl DTypeObject {
     /// Parameters
     /// ----------
     /// new_order : str, optional
-    ///     ``'<'``, ``'>'``, ``'='`` (the machine's), ``'|'`` (unchanged) or ``'S'`` (swapped), or a
+    ///     ``'<'``, ``'>'``, ``'='`` (the machine's), ``'|'`` (unchanged), ``'S'`` (swapped), or a
     ///     word of NumPy's, such as ``'little'``.
     ///
     /// Examples

@@ -32,7 +32,7 @@ pub(super) const PROFILES: &[Profile] = &[
         rules: &[
             If(&[Class(&["pyarrow.Array"])], InPlace, "it is one"),
             Asks(&[DeviceColumn, Column], CAPSULE),
-            When(&[Class(&["numpy.ndarray"])], &[Asks(&[Interface], NUMPY)]),
+            When(&[Class(&["numpy.ndarray"])], &[Asks(&[Interface], OF_NUMPY)]),
             When(&[], ITEMS),
         ],
     },
@@ -163,7 +163,7 @@ const CAPSULE: &[ProfileRule] =
     &[If(&[Refused], Refuses, "the producer refuses {protocol}"), If(&[], InPlace, "{nulls}")];
 
 /// `pyarrow.array` of a NumPy array.
-pub(super) const NUMPY: &[ProfileRule] = &[
+pub(super) const OF_NUMPY: &[ProfileRule] = &[
     If(&[Not(&Rank(1))], Refuses, "an array of {rank} axes is not a column"),
     If(&[Untyped], Refuses, "no type for elements of {dtype}"),
     If(&[Kind(&["records", "V", "c"])], Refuses, "no type for elements of {dtype}"),

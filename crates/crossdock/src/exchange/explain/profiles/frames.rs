@@ -1,14 +1,11 @@
 //! Data frames: pandas, Polars and xarray, and PyArrow's functions.
 
-use crate::exchange::explain::profiles::ARRAYS;
+use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, NUMPY};
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
 use crate::exchange::explain::rule::ProfileRule::{self, *};
-use crate::exchange::explain::subject::Protocol::{self, *};
-
-const NUMPY: &[&str] = &["numpy.ndarray"];
-const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
+use crate::exchange::explain::subject::Protocol::*;
 
 pub(super) const PROFILES: &[Profile] = &[
     Profile {
@@ -163,7 +160,7 @@ pub(super) const PROFILES: &[Profile] = &[
         rules: &[
             ARRAYS,
             If(&[Not(&Class(NUMPY))], Refuses, "it is no array of Arrow or NumPy; pass pyarrow.array(x)"),
-            Asks(&[Interface], super::arrow::NUMPY),
+            Asks(&[Interface], crate::exchange::explain::profiles::arrow::OF_NUMPY),
             If(&[], Refuses, "it offers no __array_interface__"),
         ],
     },

@@ -1,16 +1,11 @@
 //! Constructors of tensors, to which programs pass arrays: PyTorch, JAX and TensorFlow.
 
-use crate::exchange::explain::profiles::ARRAYS;
+use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, NO_TYPE, NOT_NUMPY, NUMPY};
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
 use crate::exchange::explain::rule::ProfileRule::{self, *};
-use crate::exchange::explain::subject::Protocol::{self, *};
-
-const NUMPY: &[&str] = &["numpy.ndarray"];
-const NOT_NUMPY: &str = "it is not a numpy.ndarray";
-const NO_TYPE: &str = "no type for elements of {dtype}";
-const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
+use crate::exchange::explain::subject::Protocol::*;
 
 pub(super) const PROFILES: &[Profile] = &[
     Profile {
@@ -53,7 +48,11 @@ pub(super) const PROFILES: &[Profile] = &[
         library: "torch",
         measured_on: "2.15.0",
         is_tested: false,
-        rules: &[ARRAYS, When(&[Class(NUMPY)], TORCH_OF_NUMPY), When(&[], super::tensors::TORCH)],
+        rules: &[
+            ARRAYS,
+            When(&[Class(NUMPY)], TORCH_OF_NUMPY),
+            When(&[], crate::exchange::explain::profiles::tensors::TORCH),
+        ],
     },
     Profile {
         name: "torch.from_numpy",

@@ -1,18 +1,14 @@
 //! Functions that read arrays into files, models and compiled code, or write to them.
 
-use crate::exchange::explain::profiles::ARRAYS;
+use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, NO_TYPE, NOT_NUMPY, NUMPY};
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
 use crate::exchange::explain::rule::ProfileRule::*;
-use crate::exchange::explain::subject::Protocol::{self, *};
+use crate::exchange::explain::subject::Protocol::*;
 
-const NUMPY: &[&str] = &["numpy.ndarray"];
-const NOT_NUMPY: &str = "it is not a numpy.ndarray";
-const NO_TYPE: &str = "no type for elements of {dtype}";
 const RECORDS: &str = "it depends on the fields";
 const OPAQUE: &str = "NumPy's interface calls types of ml_dtypes and opaque bytes alike";
-const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
 const EXTENDED: &[&str] = &["bfloat16", "float8_e4m3fn", "float8_e5m2"];
 
 pub(super) const PROFILES: &[Profile] = &[

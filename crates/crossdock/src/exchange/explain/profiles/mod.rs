@@ -1,5 +1,6 @@
 //! Tables of the known consumers: what each requests, and how it handles the answers.
 
+mod arrays;
 mod arrow;
 mod compiled;
 mod frames;
@@ -10,16 +11,7 @@ mod numpy;
 mod python;
 mod tensors;
 
-use crate::exchange::explain::rule::Is::{Class, Not};
-use crate::exchange::explain::rule::ProfileRule::If;
-use crate::exchange::explain::rule::{Outcome, Profile, ProfileRule};
-
-/// The first rule of profiles that cover arrays of NumPy and of this library alone.
-const ARRAYS: ProfileRule = If(
-    &[Not(&Class(&["numpy.ndarray", "crossdock.Array"]))],
-    Outcome::Unknown,
-    "measured with arrays of NumPy and Crossdock only",
-);
+use crate::exchange::explain::rule::Profile;
 
 /// All profiles, in display order.
 pub fn all() -> impl Iterator<Item = &'static Profile> {

@@ -1,0 +1,22 @@
+//! What the profiles of functions share that were measured with arrays of NumPy and of this library.
+
+use crate::exchange::explain::rule::Is::{self, Not};
+use crate::exchange::explain::rule::Outcome::Unknown;
+use crate::exchange::explain::rule::ProfileRule::{self, If};
+use crate::exchange::explain::subject::Protocol::{self, Buffer, Interface, Method, Tensor};
+
+/// The class of NumPy's arrays.
+pub(super) const NUMPY: &[&str] = &["numpy.ndarray"];
+
+/// The protocols of which one describes each array, with the name of its dtype.
+pub(super) const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
+
+pub(super) const NOT_NUMPY: &str = "it is not a numpy.ndarray";
+pub(super) const NO_TYPE: &str = "no type for elements of {dtype}";
+
+/// The first rule of a profile: other objects were not measured.
+pub(super) const ARRAYS: ProfileRule = If(
+    &[Not(&Is::Class(&["numpy.ndarray", "crossdock.Array"]))],
+    Unknown,
+    "measured with arrays of NumPy and Crossdock only",
+);
