@@ -1,4 +1,4 @@
-//! What the profiles of functions share that were measured with arrays of NumPy and of this library.
+//! What profiles share whose functions were measured with arrays of NumPy and of this library.
 
 use crate::exchange::explain::rule::Is::{self, Not};
 use crate::exchange::explain::rule::Outcome::Unknown;
