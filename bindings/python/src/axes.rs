@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::arguments::Arguments;
 use crate::detach::detached;
 use crate::dtype::read_dtype;
-use crate::errors::Raise;
+use crate::errors::{self, Raise};
 use crate::object::{Own, downcast, wrap};
 use crate::parameters::{copy, integer, integers, order, policy, shown};
 use crate::shape::{extents, inferred, spread};
@@ -83,7 +83,7 @@ fn reshaped<'py>(
         (Err(error), CopyPolicy::Never) => return Err(error).raise(),
         (in_place, _) => {
             let copy = |array: &DArray| array.reshape_with(shape, Order::RowMajor, policy);
-            (detached(py, array, copy).raise()?, in_place.err().map(|error| error.to_string()))
+            (detached(py, array, copy).raise()?, in_place.err().map(|error| errors::text(&error)))
         }
     };
     let made = wrap(py, made)?;

@@ -101,7 +101,8 @@ order : {'C', 'F', 'K', 'A'}
 copy : bool, default True
     False returns the array itself if it has the dtype already.
 casting : str
-    Accepted for NumPy's callers. Every conversion is checked.
+    ``'saturating'`` truncates fractions and gives the nearest number in range. NumPy's values are accepted; with them, as by default,
+    an element that does not fit is an error. Rounding to the nearest float always fits.
 subok : bool
     Accepted for NumPy's callers.
 
@@ -119,6 +120,8 @@ Examples
 >>> import crossdock
 >>> crossdock.array([1.0, 2.0]).astype('int8').dtype
 dtype('int8')
+>>> crossdock.array([1.7, -300.0]).astype('int8', casting='saturating').tolist()
+[1, -128]
 "#;
 
 pub(crate) const FILL: &CStr = cr#"fill($self, value, /)

@@ -37,8 +37,9 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 ///     The name of one array of an archive (``.npz``, ``.safetensors``, ``.gguf``), which is then
 ///     returned.
 /// mode : {'r', 'r+', 'c'}
-///     ``'r'`` maps read-only. ``'r+'`` maps for writing: writes change the file. ``'c'`` reads the
-///     file into new memory, a counted copy: writes stay in this process.
+///     ``'r'`` maps, or decodes, and the array is read-only. ``'r+'`` maps for writing: writes
+///     change the file. ``'c'`` reads the file into new memory, a counted copy: writes stay in this
+///     process.
 /// dtype : str or dtype, optional
 ///     The file is raw: elements of this dtype and nothing else.
 /// shape : int or tuple of int, optional
@@ -132,13 +133,20 @@ pub(crate) fn open<'py>(
     match name {
         Some(name) => {
             let entry = contents.get(name).map_err(|error| PyKeyError::new_err(errors::text(&error)))?;
-            wrap(py, entry.open().raise()?)
+            opened(py, entry, mode)
         }
         None if contents.format().has_names() => {
-            Ok(Bound::new(py, Archive { contents: Arc::new(contents), path })?.into_any())
+            Ok(Bound::new(py, Archive { contents: Arc::new(contents), path, mode })?.into_any())
         }
-        None => wrap(py, contents.single().and_then(|entry| entry.open()).raise()?),
+        None => opened(py, contents.single().raise()?, mode),
     }
+}
+
+/// The array of an entry. With `mode='r'` it is read-only even if it was decoded into new memory:
+/// writes would never reach the file.
+fn opened<'py>(py: Python<'py>, entry: &files::Entry, mode: Mode) -> PyResult<Bound<'py, PyAny>> {
+    let array = entry.open().raise()?;
+    wrap(py, if let Mode::Read = mode { array.into_readonly() } else { array })
 }
 
 /// The argument `mode` of [`open`].
@@ -283,6 +291,7 @@ fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
 pub(crate) struct Archive {
     contents: Arc<Contents>,
     path: PathBuf,
+    mode: Mode,
 }
 
 /// The most arrays that `repr` lists.
@@ -295,7 +304,7 @@ impl Archive {
 
     fn open_named<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(errors::text(&error)))?;
-        wrap(py, entry.open().raise()?)
+        opened(py, entry, self.mode)
     }
 }
 
@@ -373,7 +382,7 @@ impl Archive {
     /// [[1], [2]]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let _attached = attached(py);
-        self.contents.entries().iter().map(|entry| wrap(py, entry.open().raise()?)).collect()
+        self.contents.entries().iter().map(|entry| opened(py, entry, self.mode)).collect()
     }
 
     /// The names with their arrays, in the order of the file. All of them are opened.
@@ -392,7 +401,7 @@ impl Archive {
     /// {'a': (1,), 'b': (1,)}
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
         let _attached = attached(py);
-        let item = |entry: &files::Entry| Ok((entry.name().to_owned(), wrap(py, entry.open().raise()?)?));
+        let item = |entry: &files::Entry| Ok((entry.name().to_owned(), opened(py, entry, self.mode)?));
         self.contents.entries().iter().map(item).collect()
     }
 

@@ -2,10 +2,11 @@
 
 use crossdock::DArray;
 use crossdock::array::CopyPolicy;
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
 use crate::copies::copied;
-use crate::{masked, nested, protocols};
+use crate::{arrow, masked, nested, protocols};
 
 /// An array, and why it is a copy if none was requested.
 pub(crate) struct ImportedArray {
@@ -15,6 +16,11 @@ pub(crate) struct ImportedArray {
 
 /// An array of an object's elements: zero-copy, or a copy if the policy says so.
 pub(crate) fn take(object: &Bound<'_, PyAny>, policy: CopyPolicy) -> PyResult<ImportedArray> {
+    // The attempt to lend would leave nothing to copy.
+    if policy != CopyPolicy::Never && arrow::is_read_once(object)? {
+        let error = PyBufferError::new_err("the chunks of a stream lie apart, and can be read once");
+        return take_otherwise(object, policy, Err(error));
+    }
     take_otherwise(object, policy, protocols::lend(object))
 }
 

@@ -5,6 +5,7 @@ use std::ptr;
 
 use crossdock::DArray;
 use crossdock::array::Casting;
+use crossdock::element::{DType, ScalarKind};
 use crossdock::layout::Order;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -26,7 +27,7 @@ use crate::object::{Own, slot, this, wrap};
 use crate::parameters::{self, order, order_or, shown};
 use crate::shape::spread;
 use crate::{
-    array_api, arrow, axes, device, dlpack, docstrings, html, interface, nested, numpy, numpy_dtype,
+    array_api, arrow, axes, device, dlpack, docstrings, errors, html, interface, nested, numpy, numpy_dtype,
     operators, pickle, subscript, text,
 };
 
@@ -259,27 +260,46 @@ fn as_type<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> P
         None => Order::RowMajor,
     };
     let always = arguments.named("copy").map_or(Ok(true), |copy| parameters::truth("copy", &copy))?;
-    // Every conversion is checked, whatever NumPy's `casting` would permit.
-    if let Some(casting) = arguments.named("casting") {
-        known_casting(&casting)?;
-    }
+    let casting =
+        arguments.named("casting").map_or(Ok(Casting::Checked), |casting| known_casting(&casting))?;
     let _subok = arguments.named("subok");
     arguments.finish()?;
     let dtype = read_dtype(&dtype)?;
     if !always && dtype == *this.array.dtype() {
         return wrap(py, this.array.clone());
     }
-    let cast = |array: &DArray| array.cast(&dtype, order, Casting::Checked);
-    wrap(py, detached(py, &this.array, cast).raise()?)
+    let cast = |array: &DArray| array.cast(&dtype, order, casting);
+    match detached(py, &this.array, cast) {
+        Err(error) if error.is_value() && [this.array.dtype(), &dtype].into_iter().all(is_number) => {
+            Err(PyValueError::new_err(format!(
+                "{}; casting='saturating' truncates fractions, and gives the nearest number in range",
+                errors::text(&error)
+            )))
+        }
+        made => wrap(py, made.raise()?),
+    }
 }
 
-fn known_casting(casting: &Bound<'_, PyAny>) -> PyResult<()> {
-    const KNOWN: [&str; 6] = ["no", "equiv", "safe", "same_kind", "same_value", "unsafe"];
-    if casting.extract::<String>().is_ok_and(|casting| KNOWN.contains(&&*casting)) {
-        return Ok(());
+/// NumPy's castings differ in what they permit; here every conversion but a saturating one is
+/// checked.
+fn known_casting(casting: &Bound<'_, PyAny>) -> PyResult<Casting> {
+    const CHECKED: [&str; 6] = ["no", "equiv", "safe", "same_kind", "same_value", "unsafe"];
+    match casting.extract::<String>().as_deref() {
+        Ok("saturating") => Ok(Casting::Saturating),
+        Ok(casting) if CHECKED.contains(&casting) => Ok(Casting::Checked),
+        _ => {
+            let known = CHECKED.join(", ");
+            let text = format!("casting must be one of {known} or saturating, not {}", shown(casting));
+            Err(PyValueError::new_err(text))
+        }
     }
-    let text = format!("casting must be one of {}, not {}", KNOWN.join(", "), shown(casting));
-    Err(PyValueError::new_err(text))
+}
+
+fn is_number(dtype: &DType) -> bool {
+    use ScalarKind::{Bytes, DateTime, Pointer, Text, TimeDelta, Void};
+    dtype.as_scalar().is_some_and(|scalar| {
+        !matches!(scalar.kind(), Bytes(_) | Text(_) | Void(_) | Pointer | DateTime(_) | TimeDelta(_))
+    })
 }
 
 fn fill<'py>(py: Python<'py>, this: &Own, mut arguments: Arguments<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -13,7 +13,7 @@ use crate::convert::{is_value, to_python, to_value};
 use crate::copies::copied;
 use crate::detach::{both_detached, detached};
 use crate::errors::{Raise, refused};
-use crate::{masked, moment, protocols};
+use crate::{arrow, masked, moment, protocols};
 
 /// The elements as Python values, in lists nested to the depth of the axes.
 pub(crate) fn write<'py>(py: Python<'py>, array: &DArray) -> PyResult<Bound<'py, PyAny>> {
@@ -105,6 +105,9 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
 /// The array of an object that shares its memory, or that copies it on request. `None` for other
 /// objects.
 fn lent_or_copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
+    if arrow::is_read_once(object)? {
+        return protocols::copied(object);
+    }
     match protocols::lend_unmasked(object) {
         Ok(array) => Ok(Some(array)),
         Err(_) => {

@@ -1,4 +1,6 @@
-//! `==`, `repr`, `float(x)` and the like; arithmetic is refused, with a hint at NumPy.
+//! `==`, `repr`, `float(x)` and the like; arithmetic is refused, with NumPy's expression.
+//!
+//! Reasons: `DESIGN.md`, "`==` compares whole arrays, and nothing else".
 
 use std::ffi::{c_int, c_void};
 
@@ -7,6 +9,7 @@ use crossdock::layout::Order;
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 
@@ -48,7 +51,8 @@ unsafe extern "C" fn str(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     unsafe { enter(object, |py, this| Ok(PyString::new(py, &text::str(&this.array)).into_ptr())) }
 }
 
-/// `==` and `!=` of whole arrays, with NumPy's rules for elements.
+/// `==` and `!=` of whole arrays, with NumPy's rules for elements. Other libraries' arrays compare
+/// by their own rules, and everything that NumPy would compare with each element is refused.
 unsafe extern "C" fn compare(
     object: *mut ffi::PyObject,
     other: *mut ffi::PyObject,
@@ -60,11 +64,14 @@ unsafe extern "C" fn compare(
         let other = unsafe { Bound::from_borrowed_ptr(py, other) };
         let equal = match how {
             ffi::Py_EQ | ffi::Py_NE => equals(this, &other)?,
-            _ => return Err(no_arithmetic()),
+            _ => return Err(no_arithmetic(sign(how))),
         };
         Ok(match equal {
-            Some(equal) => PyBool::new(py, equal == (how == ffi::Py_EQ)).to_owned().into_any().into_ptr(),
-            None => py.NotImplemented().into_ptr(),
+            Equality::Known(equal) => {
+                PyBool::new(py, equal == (how == ffi::Py_EQ)).to_owned().into_any().into_ptr()
+            }
+            Equality::Theirs => py.NotImplemented().into_ptr(),
+            Equality::OfElements => return Err(no_elementwise(sign(how))),
         })
     };
     // SAFETY: the interpreter calls this slot (`tp_richcompare`) with an object of the type, with
@@ -72,27 +79,56 @@ unsafe extern "C" fn compare(
     unsafe { enter(object, body) }
 }
 
-/// `None` if `other` is not an array.
-fn equals(this: &Own, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+fn sign(how: c_int) -> &'static str {
+    match how {
+        ffi::Py_LT => "<",
+        ffi::Py_LE => "<=",
+        ffi::Py_GT => ">",
+        ffi::Py_GE => ">=",
+        ffi::Py_NE => "!=",
+        _ => "==",
+    }
+}
+
+#[cold]
+fn no_elementwise(sign: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "a crossdock.Array is compared as a whole, with another one: np.asarray(x) {sign} y compares each element, on the same \
+         memory, and x.tolist() {sign} y compares with a list"
+    ))
+}
+
+/// What an array's `==` knows about another object.
+enum Equality {
+    Known(bool),
+    /// The other object decides.
+    Theirs,
+    /// NumPy would compare with each element.
+    OfElements,
+}
+
+fn equals(this: &Own, other: &Bound<'_, PyAny>) -> PyResult<Equality> {
     let py = other.py();
-    let equal = |other: &DArray| both_detached(py, [&this.array, other], are_equal).raise().map(Some);
-    match downcast(other) {
-        Some(other) => equal(&other.array),
-        None => match protocols::lend_unmasked(other) {
-            Ok(other) => equal(&other),
-            // Lists and values compare as the array that they make.
-            Err(_)
-                if is_value(other)
-                    || other.is_instance_of::<PyList>()
-                    || other.is_instance_of::<PyTuple>() =>
-            {
-                match nested::read(other, None) {
-                    Ok(other) => equal(&other),
-                    Err(_) => Ok(Some(false)),
-                }
-            }
-            Err(_) => Ok(None),
+    let equal =
+        |other: &DArray| both_detached(py, [&this.array, other], are_equal).raise().map(Equality::Known);
+    if let Some(other) = downcast(other) {
+        return equal(&other.array);
+    }
+    // NumPy's attributes of objects that compare arrays element by element.
+    for name in [intern!(py, "__array_ufunc__"), intern!(py, "__array_priority__")] {
+        if other.hasattr(name)? {
+            return Ok(Equality::Theirs);
+        }
+    }
+    let is_list = other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>();
+    match protocols::lend_unmasked(other) {
+        Ok(other) => equal(&other),
+        Err(_) if is_list || is_value(other) => match this.array.rank() {
+            // The one element compares with a value.
+            0 if !is_list => Ok(Equality::Known(to_python(py, &only(this, "a value")?)?.eq(other)?)),
+            _ => Ok(Equality::OfElements),
         },
+        Err(_) => Ok(Equality::Theirs),
     }
 }
 
@@ -198,31 +234,54 @@ unsafe extern "C" fn truth(object: *mut ffi::PyObject) -> c_int {
     unsafe { enter(object, body) }
 }
 
-fn no_arithmetic() -> PyErr {
-    PyTypeError::new_err("a crossdock.Array has no arithmetic; use np.asarray(x) + 1, on the same memory")
+#[cold]
+fn no_arithmetic(sign: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "a crossdock.Array does not compute: np.asarray(x) {sign} y does, on the same memory"
+    ))
 }
 
-fn refuse_arithmetic() -> *mut ffi::PyObject {
-    // SAFETY: only `unary`, `binary` and `ternary` call this function; they are slots, which the
-    // interpreter calls with the GIL held.
+#[cold]
+fn refuse(error: impl FnOnce() -> PyErr) -> *mut ffi::PyObject {
+    // SAFETY: only the slots below call this function, which the interpreter calls with the GIL
+    // held.
     let called = unsafe { Called::new() };
-    called.enter(|_| Err(no_arithmetic()))
+    called.enter(|_| Err(error()))
 }
 
-unsafe extern "C" fn unary(_: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    refuse_arithmetic()
+/// The slot of an operator before its operand.
+macro_rules! unary {
+    ($sign:literal) => {{
+        unsafe extern "C" fn refused(_: *mut ffi::PyObject) -> *mut ffi::PyObject {
+            refuse(|| {
+                PyTypeError::new_err(concat!(
+                    "a crossdock.Array does not compute: ",
+                    $sign,
+                    "np.asarray(x) does, on the same memory"
+                ))
+            })
+        }
+        refused as *mut c_void
+    }};
 }
 
-unsafe extern "C" fn binary(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    refuse_arithmetic()
+/// The slot of an operator between two operands.
+macro_rules! binary {
+    ($sign:literal) => {{
+        unsafe extern "C" fn refused(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+            refuse(|| no_arithmetic($sign))
+        }
+        refused as *mut c_void
+    }};
 }
 
-unsafe extern "C" fn ternary(
+/// `**`, and `pow` with three arguments.
+unsafe extern "C" fn power(
     _: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    refuse_arithmetic()
+    refuse(|| no_arithmetic("**"))
 }
 
 /// `value in x`: whether any element equals a value.
@@ -262,25 +321,26 @@ pub(crate) fn slots() -> Vec<ffi::PyType_Slot> {
         slot(ffi::Py_nb_int, int as *mut c_void),
         slot(ffi::Py_nb_index, index as *mut c_void),
         slot(ffi::Py_nb_bool, truth as *mut c_void),
-        slot(ffi::Py_nb_power, ternary as *mut c_void),
+        slot(ffi::Py_nb_power, power as *mut c_void),
     ];
-    let unaries = [ffi::Py_nb_negative, ffi::Py_nb_positive, ffi::Py_nb_absolute, ffi::Py_nb_invert];
-    slots.extend(unaries.map(|number| slot(number, unary as *mut c_void)));
-    let binaries = [
-        ffi::Py_nb_add,
-        ffi::Py_nb_subtract,
-        ffi::Py_nb_multiply,
-        ffi::Py_nb_true_divide,
-        ffi::Py_nb_floor_divide,
-        ffi::Py_nb_remainder,
-        ffi::Py_nb_divmod,
-        ffi::Py_nb_matrix_multiply,
-        ffi::Py_nb_and,
-        ffi::Py_nb_or,
-        ffi::Py_nb_xor,
-        ffi::Py_nb_lshift,
-        ffi::Py_nb_rshift,
-    ];
-    slots.extend(binaries.map(|number| slot(number, binary as *mut c_void)));
+    slots.extend([
+        slot(ffi::Py_nb_negative, unary!("-")),
+        slot(ffi::Py_nb_positive, unary!("+")),
+        slot(ffi::Py_nb_absolute, unary!("abs of ")),
+        slot(ffi::Py_nb_invert, unary!("~")),
+        slot(ffi::Py_nb_add, binary!("+")),
+        slot(ffi::Py_nb_subtract, binary!("-")),
+        slot(ffi::Py_nb_multiply, binary!("*")),
+        slot(ffi::Py_nb_true_divide, binary!("/")),
+        slot(ffi::Py_nb_floor_divide, binary!("//")),
+        slot(ffi::Py_nb_remainder, binary!("%")),
+        slot(ffi::Py_nb_divmod, binary!("// and %")),
+        slot(ffi::Py_nb_matrix_multiply, binary!("@")),
+        slot(ffi::Py_nb_and, binary!("&")),
+        slot(ffi::Py_nb_or, binary!("|")),
+        slot(ffi::Py_nb_xor, binary!("^")),
+        slot(ffi::Py_nb_lshift, binary!("<<")),
+        slot(ffi::Py_nb_rshift, binary!(">>")),
+    ]);
     slots
 }

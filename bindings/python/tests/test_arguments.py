@@ -188,7 +188,7 @@ def test_an_order_names_what_is_allowed(name):
 def test_astype_names_its_orders_and_castings():
     with pytest.raises(ValueError, match="'C' .*'F' .*, 'K' or 'A', not 'Z'"):
         X.astype("f4", order="Z")
-    with pytest.raises(ValueError, match="no, equiv, safe, same_kind, same_value, unsafe, not 3"):
+    with pytest.raises(ValueError, match="no, equiv, safe, same_kind, same_value, unsafe or saturating, not 3"):
         X.astype("f4", casting=3)
     with pytest.raises(TypeError, match="copy must be True or False, not 'no'"):
         X.astype("f4", copy="no")

@@ -118,8 +118,8 @@ def test_copies_are_copies():
 
 def test_equality_is_that_of_whole_arrays():
     ours = crossdock.array([[1, 2], [3, 4]])
-    assert ours == np.array([[1, 2], [3, 4]]) and ours != np.array([[1, 2], [3, 5]])
-    assert ours != crossdock.array([1, 2]) and not ours == 5 and ours != "text"
+    assert ours == crossdock.array([[1, 2], [3, 4]]) and ours != crossdock.array([[1, 2], [3, 5]])
+    assert ours != crossdock.array([1, 2]) and ours != None and ours != object()
     nan = crossdock.array([float("nan")])
     assert nan != nan
     with pytest.raises(TypeError):
@@ -128,7 +128,7 @@ def test_equality_is_that_of_whole_arrays():
 
 @pytest.mark.parametrize("operation", [operator.add, operator.mul, operator.matmul, operator.pow, operator.and_, divmod])
 def test_arithmetic_is_refused_with_the_way_to_do_it(operation):
-    with pytest.raises(TypeError, match=r"np\.asarray\(x\) \+ 1"):
+    with pytest.raises(TypeError, match=r"np\.asarray\(x\) \S+( and %)? y does"):
         operation(crossdock.zeros(2), 1)
 
 
@@ -341,7 +341,7 @@ def test_files_are_opened_in_place(tmp_path):
     theirs = np.arange(12.0).reshape(3, 4)
     np.save(tmp_path / "a.npy", theirs)
     ours = crossdock.open(tmp_path / "a.npy")
-    assert ours == theirs and ours.readonly
+    assert ours.tolist() == theirs.tolist() and ours.readonly
     with pytest.raises(FileNotFoundError) as missing:
         crossdock.open(tmp_path / "none.npy")
     (note,) = missing.value.__notes__

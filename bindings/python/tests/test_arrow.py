@@ -218,9 +218,9 @@ def test_tensors_come_in_with_their_axes():
     theirs = np.arange(24).reshape(2, 3, 4)
     column = pa.FixedShapeTensorArray.from_numpy_ndarray(theirs)
     ours = crossdock.asarray(column)
-    assert ours.shape == (2, 3, 4) and ours == theirs and of(ours) == theirs.ctypes.data
+    assert ours.shape == (2, 3, 4) and (ours == theirs).all() and of(ours) == theirs.ctypes.data
     permuted = crossdock.asarray(pa.array(crossdock.asarray(theirs.transpose(0, 2, 1), frozen=True)))
-    assert permuted == theirs.transpose(0, 2, 1) and permuted.strides == theirs.transpose(0, 2, 1).strides
+    assert (permuted == theirs.transpose(0, 2, 1)).all() and permuted.strides == theirs.transpose(0, 2, 1).strides
 
 
 def test_other_libraries_of_arrow_give_theirs():
@@ -578,3 +578,25 @@ def test_two_paths_to_one_name_are_named_and_one_path_is_not():
     dotted = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([{"c": 2}])], ["b.c", "b"])
     with pytest.raises(BufferError, match=r'two columns are called "b.c", from \["b.c"\] and \["b", "c"\]'):
         crossdock.from_arrow(dotted)
+
+
+def two_batches():
+    """A reader of two record batches, which can be read once."""
+    schema = pa.schema([("a", pa.int64())])
+    batch = pa.record_batch([pa.array([1, 2])], schema=schema)
+    return pa.RecordBatchReader.from_batches(schema, [batch, batch])
+
+
+@pytest.mark.parametrize("copy", [lambda reader: crossdock.asarray(reader, copy=None), crossdock.array])
+def test_a_stream_that_can_be_read_once_is_copied_at_the_first_attempt(copy):
+    assert copy(two_batches()).tolist() == [[1], [2], [1], [2]]
+
+
+@pytest.mark.parametrize("attempt", [crossdock.asarray, crossdock.from_arrow])
+def test_an_attempt_that_has_read_a_stream_says_so(attempt):
+    with pytest.raises(BufferError, match="more than one chunk") as refused:
+        attempt(two_batches())
+    assert ["The stream has been read by this attempt: open it again for another one."] == refused.value.__notes__
+    with pytest.raises(BufferError, match="more than one chunk") as refused:
+        attempt(two_batches().read_all())
+    assert not hasattr(refused.value, "__notes__")

@@ -116,3 +116,13 @@ def test_a_dtype_that_contains_itself_is_refused():
     for wrong in [itself, pair, {"names": ["a"], "formats": [itself]}, (itself, 2), Endless(), deep]:
         with pytest.raises(TypeError, match="levels deep"):
             dtype(wrong)
+
+
+def test_a_conversion_truncates_and_clamps_only_if_it_is_told_to():
+    given = crossdock.array([1.7, -300.0, 300.0, float("nan")])
+    assert given.astype("i1", casting="saturating").tolist() == [1, -128, 127, 0]
+    for casting in ("unsafe", "safe", "same_kind"):
+        with pytest.raises(ValueError, match=r"element \[0\]: 1.7 does not fit int8; casting='saturating' truncates"):
+            given.astype("i1", casting=casting)
+    with pytest.raises(ValueError, match="does not fit U1$"):
+        crossdock.array(["ab"]).astype("U1", casting="saturating")

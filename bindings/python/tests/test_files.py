@@ -160,3 +160,18 @@ def test_paths_and_files(tmp_path, monkeypatch):
     (folder / "text.csv").write_text("a,b\n1,2\n")
     with pytest.raises(TypeError):
         crossdock.open(folder / "text.csv")
+
+
+def test_what_is_opened_for_reading_is_read_only_even_if_it_was_decoded(tmp_path):
+    pixels = crossdock.zeros((2, 3, 3), "u1")
+    crossdock.save(tmp_path / "p.png", pixels)
+    crossdock.save(tmp_path / "c.npz", {"a": pixels}, compress=True)
+    archive = crossdock.open(tmp_path / "c.npz")
+    opened = [crossdock.open(tmp_path / "p.png"), archive["a"], dict(archive.items())["a"], *archive.values()]
+    opened.append(crossdock.open(tmp_path / "c.npz", name="a"))
+    for array in opened:
+        assert array.readonly and array.tolist() == pixels.tolist()
+    writable = [crossdock.open(tmp_path / "p.png", mode="c"), crossdock.open(tmp_path / "c.npz", mode="c")["a"]]
+    for array in writable:
+        array[0] = 7
+        assert not array.readonly and array[0, 0, 0] == 7

@@ -74,7 +74,10 @@ def test_the_differences_from_numpy_are_as_the_page_says():
     for key in [a > 2, [0, 1]]:
         with pytest.raises(IndexError):
             x[key]
-    assert (x == a.astype("float32"), x == crossdock.array([1, 2, 3])) == (True, False)
+    assert (x == crossdock.array([300, 2, 3], "f4"), x == crossdock.array([1, 2, 3])) == (True, False)
+    assert (x == a).tolist() == [True] * 3
+    with pytest.raises(TypeError, match="compares each element"):
+        x == 300
     assert np.asarray(x[:2]).tolist() == [300, 2] and not np.asarray(x.frozen()).flags.writeable
     assert crossdock.asarray(a, frozen=True).readonly
     with pytest.raises(TypeError):

@@ -156,7 +156,7 @@ def test_a_forked_child_works_on_one_thread():
             child = os.fork()
             if child == 0:
                 crossdock.set_num_threads(4)
-                right = np.array_equal(np.asarray(ours.T.copy()), theirs.T) and ours.T == theirs.T
+                right = np.array_equal(np.asarray(ours.T.copy()), theirs.T) and (ours.T == theirs.T).all()
                 names = [open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")]
                 os._exit(0 if right and crossdock.get_num_threads() == 1 and "crossdock-work" not in names else 1)
             codes.append(os.waitpid(child, 0)[1])

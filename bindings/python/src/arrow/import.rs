@@ -173,6 +173,16 @@ fn not_arrow(object: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
+/// Whether an object is a stream that can be read once, such as a reader of record batches. Tables
+/// and columns in chunks, which open a new stream each time, have a length.
+pub(crate) fn is_read_once(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    Ok(object.hasattr(intern!(py, "__arrow_c_stream__"))?
+        && !object.hasattr(intern!(py, "__len__"))?
+        && !object.hasattr(intern!(py, "__arrow_c_array__"))?
+        && !object.hasattr(intern!(py, "__arrow_c_device_array__"))?)
+}
+
 /// The only chunk that an object exports.
 fn only(object: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     let mut chunks = ask(object, 2)?;
@@ -194,7 +204,23 @@ fn only(object: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
 /// Labels of rows of a pandas frame are left out, as in its `to_numpy`.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> Result<DArray, Failure> {
     let bare = pandas::without_labels(object)?;
-    Ok(only(bare.as_ref().unwrap_or(object))?.into_array()?)
+    let chunk = only(bare.as_ref().unwrap_or(object));
+    match chunk.and_then(|chunk| Ok(chunk.into_array()?)) {
+        Err(failure) if !failure.loses() && is_read_once(object)? => {
+            Err(Failure::Python(spent(object.py(), failure.raise())))
+        }
+        lent => lent,
+    }
+}
+
+/// The error of an attempt that has read a stream, with a note that says so: a second attempt would
+/// find no chunks.
+#[cold]
+fn spent(py: Python<'_>, error: PyErr) -> PyErr {
+    let note = "The stream has been read by this attempt: open it again for another one.";
+    // A failure to add a note is no reason to hide the error.
+    let _added = error.value(py).call_method1(intern!(py, "add_note"), (note,));
+    error
 }
 
 /// What Arrow knows about an object's elements, for a caller that copies them.
@@ -208,7 +234,8 @@ pub(crate) enum Elements {
     Unknown(Option<PyErr>),
 }
 
-/// Copies the elements that an object exports. Labels of rows of a pandas frame are left out, as in
+/// Copies the elements that an object exports: the columns of a frame as a matrix if they have one
+/// type, else as records. Labels of rows of a pandas frame are left out, as in
 /// its `to_numpy`.
 ///
 /// # Errors
@@ -263,9 +290,30 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Elements> {
                         (crossdock.from_arrow(obj, validity=True))";
             Elements::Nulls(first.dtype().clone(), PyBufferError::new_err(text))
         }
-        (Some(_), None) => joined(object.py(), &arrays)?.map_or(Elements::Unknown(None), Elements::Copied),
+        (Some(_), None) => match joined(object.py(), &arrays)? {
+            Some(rows) if is_frame(object)? => Elements::Copied(matrix(&rows).unwrap_or(rows)),
+            Some(rows) => Elements::Copied(rows),
+            None => Elements::Unknown(None),
+        },
         (None, _) => Elements::Unknown(None),
     })
+}
+
+/// Whether an object is a table of columns, and not one column of structs.
+fn is_frame(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.hasattr(intern!(object.py(), "columns"))? || is_read_once(object)?)
+}
+
+/// Records of columns that all have one type, as the rows of an array with two axes, as NumPy has
+/// a frame. `None` for other records.
+fn matrix(rows: &DArray) -> Option<DArray> {
+    let fields = rows.dtype().as_record()?.fields();
+    let one = fields.first()?.dtype();
+    let is_packed = rows.dtype().itemsize() == fields.len() * one.itemsize();
+    if one.as_scalar().is_none() || !is_packed || fields.iter().any(|field| field.dtype() != one) {
+        return None;
+    }
+    rows.view_as(one).and_then(|all| all.reshape(&[rows.len(), fields.len()])).ok()
 }
 
 /// A name that two columns of a struct have.
@@ -319,6 +367,13 @@ fn joined(py: Python<'_>, chunks: &[DArray]) -> PyResult<Option<DArray>> {
 /// What an object exports: a column as an array, or the columns of a struct by name; one such item
 /// per chunk if `wanted.chunks` is set.
 pub(crate) fn take<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, PyAny>> {
+    match taken(object, wanted) {
+        Err(error) if is_read_once(object)? => Err(spent(object.py(), error)),
+        taken => taken,
+    }
+}
+
+fn taken<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if wanted.chunks {
         let items: Vec<_> = ask(object, usize::MAX)
