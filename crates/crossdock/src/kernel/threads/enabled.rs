@@ -98,9 +98,14 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    for round in 0..2000 {
+                    for round in 0..500 {
                         let (parts, sum) = (round % 7, AtomicUsize::new(0));
-                        assert!(run(parts, 3, |part| _ = sum.fetch_add(part + 1, Relaxed)).is_none());
+                        let work = |part| {
+                            // Lets a helper take the next part.
+                            std::thread::yield_now();
+                            sum.fetch_add(part + 1, Relaxed);
+                        };
+                        assert!(run(parts, 3, work).is_none());
                         assert_eq!(sum.into_inner(), parts * (parts + 1) / 2);
                     }
                 });
