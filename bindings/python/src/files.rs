@@ -48,6 +48,10 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 ///     The byte of a raw file at which the elements begin.
 /// order : {'C', 'F'}
 ///     The order of a raw file: row-major or column-major.
+/// guarded : bool, default False
+///     Whether the process survives if the mapped file shrinks, by a handler of SIGBUS: missing
+///     elements then read as zeros, and copies of the array fail. Otherwise a read beyond the new
+///     end ends the process.
 ///
 /// Returns
 /// -------
@@ -80,8 +84,8 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 /// ([0, 1, 2], ['a', 'b'])
 #[pyfunction]
 #[pyo3(
-    signature = (path, /, *, name=None, mode=Mode::Read, dtype=None, shape=None, offset=0, order=Order::RowMajor),
-    text_signature = "(path, /, *, name=None, mode='r', dtype=None, shape=None, offset=0, order='C')"
+    signature = (path, /, *, name=None, mode=Mode::Read, dtype=None, shape=None, offset=0, order=Order::RowMajor, guarded=false),
+    text_signature = "(path, /, *, name=None, mode='r', dtype=None, shape=None, offset=0, order='C', guarded=False)"
 )]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub(crate) fn open<'py>(
@@ -93,6 +97,7 @@ pub(crate) fn open<'py>(
     shape: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = parameters::count)] offset: usize,
     #[pyo3(from_py_with = parameters::order)] order: Order,
+    #[pyo3(from_py_with = truth_of::guarded)] guarded: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _attached = attached(py);
     let path = path_of(path)?;
@@ -100,7 +105,8 @@ pub(crate) fn open<'py>(
         Mode::Read => OpenOptions::new(),
         Mode::Write => OpenOptions::new().writable(true),
         Mode::Copy => OpenOptions::new().mapped(false),
-    };
+    }
+    .guarded(guarded);
     if let Some(dtype) = dtype {
         if let Some(name) = name {
             return Err(PyTypeError::new_err(format!("a raw file has no array {name:?}: leave dtype out")));

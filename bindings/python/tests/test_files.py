@@ -3,6 +3,8 @@
 import collections
 import io
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -175,3 +177,20 @@ def test_what_is_opened_for_reading_is_read_only_even_if_it_was_decoded(tmp_path
     for array in writable:
         array[0] = 7
         assert not array.readonly and array[0, 0, 0] == 7
+
+
+def test_a_guarded_file_may_shrink(tmp_path):
+    path = tmp_path / "long.npy"
+    np.save(path, np.arange(1.0, 1e5))
+    script = f"""
+import os, crossdock
+x = crossdock.open({str(path)!r}, guarded=True)
+os.truncate({str(path)!r}, 4096)
+assert (x[0], x[-1]) == (1.0, 0.0)
+try:
+    x.copy()
+except (OSError, BufferError, RuntimeError) as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "") and "shr" in done.stdout + done.stderr, done
