@@ -7,6 +7,7 @@ use anyhow::Result;
 use crate::border;
 use crate::checks;
 use crate::fuzz;
+use crate::newest;
 use crate::provision::{
     CC, CMAKE, CXX, LIBCLANG, NARRAY, Need, PKG_CONFIG, POCL, PTX_VENV, PYTHON_TESTS, RAKE, RMAGICK, RUBY,
     RUBY_HEADERS, SITE_VENV, VALGRIND, VENV, WHEEL_VENV,
@@ -25,6 +26,8 @@ pub(crate) enum Tier {
     Fast,
     /// Not in `test --fast`.
     Full,
+    /// Only if the command names it.
+    Named,
 }
 
 /// One line of the table.
@@ -64,6 +67,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "python", tier: Tier::Full, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "ruby", tier: Tier::Full, what: "the gem: under the collector's stress, in Ractors, at exit, under valgrind, and installed", needs: &[CC, RUBY, RAKE, RUBY_HEADERS, LIBCLANG, VALGRIND], peers: &[VENV, NARRAY, RMAGICK], beside: true, minutes: 25, run: ruby::ruby },
     Suite { name: "wheel", tier: Tier::Full, what: "the Python wheel, built, installed and tested beside NumPy and other libraries, with their test suites, under valgrind, and on every interpreter", needs: &[CC, CXX, VENV, WHEEL_VENV, VALGRIND], peers: &[PYTHON_TESTS, POCL], beside: true, minutes: 20, run: wheel::wheel },
+    Suite { name: "wheel-newest", tier: Tier::Named, what: "the wheel beside the newest versions of other libraries that the registry has, with the versions that changed", needs: &[CC, CXX, VENV], peers: &[], beside: true, minutes: 40, run: newest::wheel_newest },
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
@@ -87,10 +91,14 @@ pub(crate) fn place(name: &str) -> Option<usize> {
 pub(crate) fn list() -> String {
     let width = SUITES.iter().map(|suite| suite.name.len()).max().unwrap_or(0);
     SUITES.iter().fold(String::new(), |mut text, suite| {
-        let tier = if suite.tier == Tier::Fast { "fast" } else { "full" };
+        let tier = match suite.tier {
+            Tier::Fast => "fast",
+            Tier::Full => "full",
+            Tier::Named => "named",
+        };
         let needs: Vec<_> = suite.needs.iter().chain(suite.peers).map(|need| need.name()).collect();
         let needs = if needs.is_empty() { String::new() } else { format!(" [{}]", needs.join(", ")) };
-        let _ = writeln!(text, "{:width$}  {tier}  {}{needs}", suite.name, suite.what);
+        let _ = writeln!(text, "{:width$}  {tier:5}  {}{needs}", suite.name, suite.what);
         text
     })
 }
