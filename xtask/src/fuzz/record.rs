@@ -64,6 +64,7 @@ fn covered(run: &Run<'_>, target: &Target, folders: &[&Path]) -> Result<(u64, u6
 fn rate(run: &Run<'_>, target: &Target, folders: &[&Path]) -> Result<f64> {
     let fuzzing = target.command(run);
     let mut timed = run.door.command("sh", "-c");
+    timed.envs(fuzzing.get_envs().filter_map(|(name, value)| Some((name, value?))));
     timed.args(["\"$@\" && times", "sh"]).arg(fuzzing.get_program()).args(fuzzing.get_args());
     timed.arg(format!("-max_total_time={SECONDS}")).args(folders);
     let text = target.logged(run, &mut timed)?;
