@@ -22,10 +22,9 @@ use pyo3::{intern, sync::PyOnceLock};
 use crate::arguments::Arguments;
 use crate::capsule::{capsule, pointer, rename};
 use crate::errors;
-use crate::masked;
 use crate::numbers::of_place;
 use crate::object::Own;
-use crate::parameters;
+use crate::{masked, parameters, pytorch, tensorflow};
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -174,12 +173,15 @@ pub(crate) fn import(
 ) -> PyResult<DArray> {
     let py = object.py();
     masked::check(object)?;
+    tensorflow::check(object)?;
     if is_negated(object)? {
         return Err(PyBufferError::new_err(
             "the tensor's elements are the negatives of what lies in its memory (is_neg()), which DLPack does not say: \
              resolve_neg() makes a tensor of them",
         ));
     }
+    let own = pytorch::own_tensor(object)?;
+    let object = own.as_ref().unwrap_or(object);
     let wish = Wish { device, copy };
     let mut kind = device.map(Place::kind);
     let of = object.get_type_ptr();

@@ -14,6 +14,7 @@
 //! | `methods.rs`, `axes.rs` | attributes and methods; those that view the axes in another way |
 //! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
 //! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
+//! | `pytorch.rs`, `tensorflow.rs`, `pandas.rs`, … | what is special about objects of one library |
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
 //! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
@@ -58,6 +59,7 @@ mod ledger;
 mod masked;
 mod memory;
 mod methods;
+mod modules;
 mod moment;
 mod nested;
 mod numbers;
@@ -73,11 +75,13 @@ mod pickle;
 mod pillow;
 mod protocols;
 mod python_buffer;
+mod pytorch;
 mod records;
 mod shape;
 mod shared;
 mod signature;
 mod subscript;
+mod tensorflow;
 mod text;
 mod threads;
 mod words;
@@ -117,6 +121,8 @@ mod _crossdock {
     use super::pickle::_rebuild;
     #[pymodule_export]
     use super::shared::{_lend, _map, shared};
+    #[pymodule_export]
+    use super::tensorflow::_unsafe_dlpack;
 
     #[pymodule_export]
     use super::ledger::ledger;

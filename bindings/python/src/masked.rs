@@ -5,6 +5,8 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use crate::modules;
+
 /// Refuses a NumPy array with masked elements. Instances of non-heap types are never masked arrays.
 ///
 /// # Errors
@@ -22,15 +24,8 @@ pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
 #[cold]
 fn check_class(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    // SAFETY: the interned name is a live string, and `py` proves that this thread holds the GIL.
-    let module = unsafe { ffi::PyImport_GetModule(intern!(py, "numpy.ma").as_ptr()) };
-    // SAFETY: `PyImport_GetModule` returns a new reference, or null with or without an exception;
-    // `py` proves that the GIL is held.
-    let Some(module) = (unsafe { Bound::from_owned_ptr_or_opt(py, module) }) else {
-        // Without the module there are no masked arrays.
-        drop(PyErr::take(py));
-        return Ok(());
-    };
+    // Without the module there are no masked arrays.
+    let Some(module) = modules::imported(intern!(py, "numpy.ma")) else { return Ok(()) };
     if !object.is_instance(&module.getattr(intern!(py, "MaskedArray"))?)? {
         return Ok(());
     }

@@ -8,13 +8,12 @@ use crossdock::{DArray, s};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
-use crate::arrow;
 use crate::errors::Raise;
+use crate::{arrow, modules};
 
 /// An image's mode, width and height, if it is one.
 fn image(object: &Bound<'_, PyAny>) -> Option<(String, usize, usize)> {
-    let module: String = object.get_type().getattr("__module__").ok()?.extract().ok()?;
-    if !module.starts_with("PIL.") || !object.hasattr("__arrow_c_array__").ok()? {
+    if !modules::of_class(object).starts_with("PIL.") || !object.hasattr("__arrow_c_array__").ok()? {
         return None;
     }
     let (width, height) = object.getattr("size").ok()?.extract().ok()?;

@@ -21,7 +21,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::arrow::Elements;
-use crate::{arrow, buffer, dlpack, interface, masked, memory, numpy, pandas, pillow, python_buffer};
+use crate::{
+    arrow, buffer, dlpack, errors, interface, masked, memory, modules, numpy, pandas, pillow, python_buffer,
+};
 
 /// A protocol by which an object may lend its memory.
 struct Protocol {
@@ -127,10 +129,13 @@ fn lend_by_others(object: &Bound<'_, PyAny>, first: Option<PyErr>) -> PyResult<D
     // Classes have the attributes of their instances, and export nothing.
     let others = if object.is_instance_of::<PyType>() { &[] } else { OTHERS };
     for protocol in others {
-        if !(protocol.is_offered)(object)? {
-            continue;
-        }
-        match (protocol.lend)(object) {
+        let lent = match (protocol.is_offered)(object) {
+            Ok(true) => (protocol.lend)(object),
+            Ok(false) => continue,
+            // An attribute that raises, as of PyTorch's sparse tensors.
+            Err(error) => Err(errors::producer(object.py(), protocol.name, error).into()),
+        };
+        match lent {
             Ok(array) => return Ok(array),
             // An interrupt ends the import.
             Err(Refused { error, .. }) if !error.is_instance_of::<PyException>(object.py()) => {
@@ -150,8 +155,9 @@ fn why(object: &Bound<'_, PyAny>, mut refused: Vec<(&str, PyErr)>) -> PyErr {
     let name = object.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
     match refused.len() {
         0 => PyTypeError::new_err(format!(
-            "{name} shares no memory: it has neither a buffer (PEP 3118) nor {}; crossdock.array copies what has elements",
-            "__dlpack__, __arrow_c_array__, __array_interface__ or __array__"
+            "{name} shares no memory: it has neither a buffer (PEP 3118) nor {}; {}",
+            "__dlpack__, __arrow_c_array__, __array_interface__ or __array__",
+            instead(&modules::of_class(object))
         )),
         1 => refused.remove(0).1,
         _ => {
@@ -162,6 +168,19 @@ fn why(object: &Bound<'_, PyAny>, mut refused: Vec<(&str, PyErr)>) -> PyErr {
             error.set_cause(py, Some(refused.remove(0).1));
             error
         }
+    }
+}
+
+/// What to pass in place of an object without a protocol.
+fn instead(module: &str) -> &'static str {
+    match module {
+        "torch.storage" => {
+            "torch.asarray(storage, dtype=torch.uint8) is a tensor on the memory of an untyped storage"
+        }
+        _ if module.starts_with("scipy.sparse") => {
+            "its toarray() copies all elements, and its data is an array of the stored ones"
+        }
+        _ => "crossdock.array copies what has elements",
     }
 }
 

@@ -485,6 +485,50 @@ def deleter_of(ours):
     return address, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter), name
 
 
+def test_bug_replaced_storage():
+    """`test_tensors.py` has every way and dtype."""
+    torch = pytest.importorskip("torch")
+    tensor = torch.ones(1000)
+    ours = crossdock.asarray(tensor)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        tensor.resize_(10**6)
+    address, tensor.data = tensor.data_ptr(), torch.zeros(4)
+    assert ours.ptr == address and set(ours.tolist()) == {1}
+
+
+def test_bug_fatal_dtypes():
+    pytest.importorskip("tensorflow")
+    code = """
+import crossdock, tensorflow as tf
+variable = tf.Variable([1.0])
+for thing in [tf.constant(["a"]), variable.handle, tf.data.Dataset.range(3)._variant_tensor]:
+    for take in [crossdock.asarray, crossdock.from_dlpack]:
+        try:
+            take(thing)
+        except BufferError as error:
+            assert "would end the process" in str(error), error
+    refused = [offer.refusal for offer in crossdock.explain(thing).offers if offer.protocol.startswith("DLPack")]
+    assert refused and all("would end the process" in text for text in refused), refused
+print(crossdock.asarray(variable.read_value()).tolist())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "[1.0]\n"), run.stderr
+
+
+def test_bug_raising_attributes():
+    class Raises:
+        @property
+        def __array_struct__(self):
+            raise RuntimeError("no backend")
+
+        @property
+        def __cuda_array_interface__(self):
+            raise RuntimeError("no device")
+
+    with pytest.raises(BufferError, match="(?s)__array_struct__ refused: no backend.*__cuda_array_interface__ refused: no device"):
+        crossdock.asarray(Raises())
+
+
 def test_bug_foreign_thread():
     theirs = np.arange(6.0)
     before = sys.getrefcount(theirs)

@@ -555,3 +555,12 @@ def test_a_dtype_that_is_not_numpys_describes_no_fields():
         __array_interface__ = elements.__array_interface__
 
     assert str(crossdock.asarray(Thing()).dtype) == "|V8"
+
+
+def test_the_refusal_of_a_sparse_array_names_what_has_its_elements():
+    sparse = need("scipy.sparse")
+    matrix = sparse.csr_array(np.eye(3))
+    with pytest.raises(TypeError, match=r"its toarray\(\) copies all elements, and its data is an array of the stored ones"):
+        crossdock.asarray(matrix)
+    assert crossdock.asarray(matrix.data).tolist() == [1, 1, 1]
+    assert crossdock.asarray(matrix.toarray()).tolist() == np.eye(3).tolist()

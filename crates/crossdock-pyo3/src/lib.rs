@@ -105,6 +105,8 @@ mod errors;
 mod interface;
 #[path = "../../../bindings/python/src/masked.rs"]
 mod masked;
+#[path = "../../../bindings/python/src/modules.rs"]
+mod modules;
 #[path = "../../../bindings/python/src/moment.rs"]
 mod moment;
 #[path = "../../../bindings/python/src/numbers.rs"]
@@ -127,12 +129,16 @@ mod pillow;
 mod protocols;
 #[path = "../../../bindings/python/src/python_buffer.rs"]
 mod python_buffer;
+#[path = "../../../bindings/python/src/pytorch.rs"]
+mod pytorch;
 #[path = "../../../bindings/python/src/records.rs"]
 mod records;
 #[path = "../../../bindings/python/src/shape.rs"]
 mod shape;
 #[path = "../../../bindings/python/src/signature.rs"]
 mod signature;
+#[path = "../../../bindings/python/src/tensorflow.rs"]
+mod tensorflow;
 #[path = "../../../bindings/python/src/words.rs"]
 mod words;
 

@@ -4,7 +4,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from .._crossdock import Array
+from .._crossdock import Array, _unsafe_dlpack
 from . import native
 from .buffers import MOST_AXES, attribute, refusal
 from .elements import from_tensor
@@ -17,6 +17,8 @@ def ask(thing: object) -> list[Offer]:
     """The tensors for consumers of version 1.0, for older ones, and by C functions."""
     offers = []
     method, words = attribute(thing, "__dlpack__")
+    if method is not None and (unsafe := _unsafe_dlpack(thing)) is not None:
+        method, words = None, unsafe
     if words is not None:
         offers += [Offer(protocol, refusal=words) for protocol in (VERSIONED, LEGACY)]
     if method is not None:

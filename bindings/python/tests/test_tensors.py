@@ -1,0 +1,112 @@
+"""Tensors of PyTorch, where it is installed: their memory stays valid while an array is on it."""
+
+import pytest
+
+import crossdock
+
+torch = pytest.importorskip("torch")
+
+#: Dtypes that NumPy has, and dtypes that it lacks.
+DTYPES = ["float32", "bool", "complex64", "bfloat16", "float8_e4m3fn"]
+
+
+def replace_data(tensor):
+    tensor.data = torch.zeros(4, dtype=tensor.dtype)
+
+
+def set_storage(tensor):
+    tensor.set_(torch.zeros(4, dtype=tensor.dtype))
+
+
+def swap(tensor):
+    torch.utils.swap_tensors(tensor, torch.zeros(4, dtype=tensor.dtype))
+
+
+@pytest.mark.parametrize("change", [replace_data, set_storage, swap])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_array_stays_on_its_memory_when_a_tensor_gets_another_storage(dtype, change):
+    tensor = torch.ones(1000).to(getattr(torch, dtype))
+    array = crossdock.asarray(tensor)
+    address = tensor.data_ptr()
+    change(tensor)
+    others = [torch.zeros(1000).to(tensor.dtype) for _ in range(8)]
+    assert tensor.data_ptr() != address and array.ptr == address
+    assert all(other.data_ptr() != address for other in others)
+    assert set(array.tolist()) == {1}
+
+
+@pytest.mark.parametrize("take", [crossdock.asarray, crossdock.from_dlpack])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_storage_of_an_imported_tensor_cannot_be_resized(dtype, take):
+    tensor = torch.ones(1000).to(getattr(torch, dtype))
+    assert tensor.untyped_storage().resizable()
+    array = take(tensor)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        tensor.resize_(10**6)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        tensor.untyped_storage().resize_(0)
+    assert array.ptr == tensor.data_ptr() and set(array.tolist()) == {1}
+
+
+def test_views_parameters_and_subclasses_are_tensors_too():
+    class Named(torch.Tensor):
+        pass
+
+    strided = torch.arange(24.0).reshape(4, 6).T[::2]
+    for tensor in [strided, torch.nn.Parameter(torch.ones(3), requires_grad=False), torch.ones(3).as_subclass(Named)]:
+        array = crossdock.asarray(tensor)
+        assert array.ptr == tensor.data_ptr() and array.tolist() == tensor.tolist()
+        assert not tensor.untyped_storage().resizable()
+
+
+def test_the_parameters_of_a_converted_module_leave_an_array_where_it_is():
+    layer = torch.nn.Linear(1000, 1, bias=False)
+    weights = layer.weight.detach()
+    expected = weights.tolist()
+    array = crossdock.asarray(layer.weight.detach())
+    layer.half()
+    assert layer.weight.data_ptr() != array.ptr and array.tolist() == expected
+
+
+def test_a_tensor_of_inference_and_a_default_device_change_nothing():
+    with torch.inference_mode():
+        tensor = torch.ones(3).bfloat16()
+    crossdock.asarray(tensor)
+    assert not tensor.untyped_storage().resizable()
+    with torch.device("meta"):
+        tensor = torch.ones(3, device="cpu").bfloat16()
+        crossdock.asarray(tensor)
+    assert not tensor.untyped_storage().resizable()
+
+
+def test_shared_memory_moves_a_tensor_away_from_an_array_as_the_readme_says():
+    tensor = torch.ones(1000)
+    array = crossdock.asarray(tensor)
+    tensor.share_memory_()
+    # The array is on freed memory now, so nothing reads it.
+    assert tensor.data_ptr() != array.ptr
+    array = crossdock.asarray(tensor)
+    tensor.share_memory_()
+    assert tensor.data_ptr() == array.ptr
+
+
+def test_a_tensor_that_requires_a_gradient_is_still_refused():
+    with pytest.raises(BufferError, match="detach"):
+        crossdock.asarray(torch.ones(3, requires_grad=True))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_mkldnn"])
+def test_a_tensor_of_another_layout_is_refused_with_the_call_that_helps(layout):
+    tensor = getattr(torch.eye(2), layout)()
+    with pytest.raises(BufferError, match=r"to_dense\(\)"):
+        crossdock.asarray(tensor)
+    assert crossdock.asarray(tensor.to_dense()).tolist() == [[1, 0], [0, 1]]
+
+
+def test_the_refusal_of_a_storage_names_the_tensor_on_it():
+    storage = torch.ones(3).untyped_storage()
+    with pytest.raises(TypeError, match=r"torch\.asarray\(storage, dtype=torch\.uint8\)"):
+        crossdock.asarray(storage)
+    array = crossdock.asarray(torch.asarray(storage, dtype=torch.uint8))
+    assert array.ptr == storage.data_ptr() and array.nbytes == 12
