@@ -57,8 +57,8 @@
 //! crate. Two columns of one table do not overlap; arrays that interleave in less regular ways may
 //! be refused although they share no element.
 //!
-//! `docs/extensions.md` compares these types with `PyReadonlyArray` and `PyReadwriteArray` of the crate
-//! `numpy`.
+//! `docs/extensions.md` compares these types with `PyReadonlyArray` and `PyReadwriteArray` of the
+//! crate `numpy`.
 //!
 //! Reasons: `DESIGN.md`, "An extension's arguments are guards".
 
