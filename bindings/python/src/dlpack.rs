@@ -24,7 +24,7 @@ use crate::capsule::{capsule, pointer, rename};
 use crate::errors;
 use crate::numbers::of_place;
 use crate::object::Own;
-use crate::{masked, parameters, pytorch, tensorflow};
+use crate::{masked, overlap, parameters, pytorch, tensorflow};
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -202,7 +202,7 @@ pub(crate) fn import(
     }
     let array = take(py, &capsule)?;
     came_in_order(&array, stream)?;
-    Ok(array)
+    Ok(overlap::protected(array))
 }
 
 /// Whether a PyTorch tensor is lazily negated, such as the imaginary part of a conjugate. PyTorch

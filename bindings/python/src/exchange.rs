@@ -26,6 +26,7 @@ use crate::capsule::capsule;
 use crate::entry::{Called, fail, guarded};
 use crate::errors;
 use crate::object::{allocate, is_ours, this};
+use crate::overlap;
 use crate::words::words;
 
 static TABLE: DLPackExchangeAPI = DLPackExchangeAPI {
@@ -136,7 +137,7 @@ unsafe extern "C" fn take(tensor: *mut DLManagedTensorVersioned, out: *mut *mut 
         // content to be valid.
         let array = unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error))?;
         crate::dlpack::came_in_order(&array, Synchronization::to_ask(array.place().kind()))?;
-        let object = allocate(array);
+        let object = allocate(overlap::protected(array));
         if object.is_null() {
             return Err(crate::entry::fetch(py));
         }

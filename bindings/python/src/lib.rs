@@ -15,6 +15,7 @@
 //! | `convert.rs`, `moment.rs` | elements as Python values; dates and durations |
 //! | `detach.rs`, `entry.rs` | long work without the GIL; which threads hold it |
 //! | `pytorch.rs`, `tensorflow.rs`, `pandas.rs`, … | what is special about objects of one library |
+//! | `overlap.rs` | imports whose elements overlap are read-only |
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
 //! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
@@ -68,6 +69,7 @@ mod numpy_dtype;
 mod numpy_only;
 mod object;
 mod operators;
+mod overlap;
 mod owner;
 mod pandas;
 mod parameters;

@@ -71,7 +71,8 @@ def test_a_tensor_that_may_be_is_taken(legacy):
         producer = Producer(legacy, **said)
         ours = crossdock.from_dlpack(producer)
         assert ours.tolist() == values and producer.is_taken() and producer.deleted == 0
-        assert ours.readonly is legacy
+        overlap = any(step == 0 for length, step in zip(ours.shape, ours.strides) if length > 1)
+        assert ours.readonly is (legacy or overlap)
         part = ours[...]
         del ours
         assert producer.deleted == 0 and part.tolist() == values

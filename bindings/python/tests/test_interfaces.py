@@ -564,3 +564,27 @@ def test_the_refusal_of_a_sparse_array_names_what_has_its_elements():
         crossdock.asarray(matrix)
     assert crossdock.asarray(matrix.data).tolist() == [1, 1, 1]
     assert crossdock.asarray(matrix.toarray()).tolist() == np.eye(3).tolist()
+
+
+@pytest.mark.parametrize("protocol", ["buffer", "dlpack", "interface", "struct"])
+def test_elements_that_overlap_are_imported_read_only(protocol):
+    """NumPy's own repeated axes are read-only; `as_strided` makes writable ones, as other libraries do."""
+    strided = np.lib.stride_tricks.as_strided
+    base = np.arange(4.0)
+    takes = {
+        "buffer": crossdock.asarray,
+        "dlpack": crossdock.from_dlpack,
+        "interface": lambda array: crossdock.asarray(Told(array)),
+        "struct": lambda array: crossdock.asarray(Struct(array)),
+    }
+    for shape, strides in [((4, 2), (0, 8)), ((4,), (0,)), ((3, 2), (8, 8))]:
+        theirs = strided(base, shape, strides)
+        assert theirs.flags.writeable
+        ours = takes[protocol](theirs)
+        assert ours.readonly and ours.strides == strides and ours.tolist() == theirs.tolist()
+        with pytest.raises(ValueError, match="read-only"):
+            ours[(0,) * len(shape)] = 5
+        assert base[0] == 0
+    for shape, strides in [((1, 2), (0, 8)), ((2, 2), (8, 16)), ((2,), (-8,)), ((4, 0), (0, 8))]:
+        ours = takes[protocol](strided(base[1:2] if strides == (-8,) else base, shape, strides))
+        assert not ours.readonly, (shape, strides)

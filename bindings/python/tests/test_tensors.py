@@ -110,3 +110,14 @@ def test_the_refusal_of_a_storage_names_the_tensor_on_it():
         crossdock.asarray(storage)
     array = crossdock.asarray(torch.asarray(storage, dtype=torch.uint8))
     assert array.ptr == storage.data_ptr() and array.nbytes == 12
+
+
+@pytest.mark.parametrize("take", [crossdock.asarray, crossdock.from_dlpack])
+def test_repeated_elements_are_read_only(take):
+    tensor = torch.ones(1).expand(4)
+    array = take(tensor)
+    assert array.readonly and array.strides == (0,) and array.tolist() == [1, 1, 1, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 5
+    assert take(torch.arange(4.0).unfold(0, 2, 1)).readonly
+    assert not take(torch.ones(1, 4).expand(1, 4)).readonly and not take(torch.ones(3, 4).T).readonly

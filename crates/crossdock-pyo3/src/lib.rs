@@ -117,6 +117,8 @@ mod numpy;
 mod numpy_dtype;
 #[path = "../../../bindings/python/src/object.rs"]
 mod object;
+#[path = "../../../bindings/python/src/overlap.rs"]
+mod overlap;
 #[path = "../../../bindings/python/src/owner.rs"]
 mod owner;
 #[path = "../../../bindings/python/src/pandas.rs"]

@@ -18,7 +18,7 @@ use pyo3::types::PyBytes;
 use crate::entry::fetch;
 use crate::errors::{self, Raise};
 use crate::owner::Owner;
-use crate::{masked, moment, records};
+use crate::{masked, moment, overlap, records};
 
 /// Whether the interpreter knows an object as an exporter of buffers.
 #[inline]
@@ -69,7 +69,9 @@ pub(crate) fn lend_to<'a>(
         Err(error) => return Err(error),
     }
     // SAFETY: `request_to` returned an array each time, so it initialised the place.
-    Ok(unsafe { place.assume_init_mut() })
+    let array = unsafe { place.assume_init_mut() };
+    overlap::protect(array);
+    Ok(array)
 }
 
 /// Gives the elements the dtype that NumPy itself has for them, if it is of their size.

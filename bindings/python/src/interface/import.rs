@@ -18,7 +18,7 @@ use crate::buffer::bytes_of;
 use crate::capsule::pointer;
 use crate::errors;
 use crate::owner::Owner;
-use crate::records;
+use crate::{overlap, records};
 
 /// Whether an object has `__array_interface__`.
 pub(crate) fn is_offered(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -142,7 +142,7 @@ impl Said<'_> {
             .described(std::ptr::null_mut())
             .checked()
             .and_then(|(dtype, layout)| DArray::from_buffer(bytes, dtype, layout, offset));
-        made.map_err(|error| errors::refusal(&error))
+        made.map(overlap::protected).map_err(|error| errors::refusal(&error))
     }
 }
 
@@ -209,7 +209,7 @@ pub(crate) fn lend_cuda(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         // `owner` keeps, and the stream to be a live CUDA stream.
         unsafe { cuda::import(&described, place, synchronization, readonly, release) }
     });
-    array.map_err(|error| errors::refusal(&error))
+    array.map(overlap::protected).map_err(|error| errors::refusal(&error))
 }
 
 fn at(said: &Said<'_>, address: usize, readonly: bool, owner: Owner) -> PyResult<DArray> {
@@ -217,7 +217,7 @@ fn at(said: &Said<'_>, address: usize, readonly: bool, owner: Owner) -> PyResult
     // SAFETY: the protocol requires the elements to stay valid while the object lives, which
     // `owner` keeps. Foreign code may write them, which `Birth::Aliased` says.
     let array = unsafe { import(&said.described(data), readonly, Birth::Aliased, move || drop(owner)) };
-    array.map_err(|error| errors::refusal(&error))
+    array.map(overlap::protected).map_err(|error| errors::refusal(&error))
 }
 
 /// A zero-copy array on the memory that an object describes by the C struct.
