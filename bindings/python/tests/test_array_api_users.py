@@ -69,3 +69,22 @@ for compute in (zscore, StandardScaler().fit_transform):
     assert one == other == "ndarray"
     for line in (first, second):
         assert line.startswith("crossdock holds arrays and does not compute: np.is"), ran.stdout
+
+
+def test_what_selects_rows_by_positions_takes_numpys_view(x):
+    required("sklearn")
+    from sklearn.model_selection import train_test_split
+    from sklearn.utils import shuffle
+
+    for select in [train_test_split, shuffle]:
+        with pytest.raises(IndexError, match=r"use np\.asarray\(x\)"):
+            select(x)
+        select(np.asarray(x))
+
+
+def test_zarr_takes_numpys_view_of_a_strided_array(x):
+    zarr = pytest.importorskip("zarr")
+    assert zarr.array(x)[...].tolist() == x.tolist()
+    with pytest.raises(ValueError, match="without a copy"):
+        zarr.array(x.T)
+    assert zarr.array(np.asarray(x.T))[...].tolist() == x.T.tolist()

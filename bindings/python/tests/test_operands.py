@@ -58,3 +58,15 @@ def test_an_array_of_jax_from_an_operand_is_a_copy():
     with pytest.raises(ValueError, match=r"jax.numpy.array\(\)"):
         jax.numpy.sum(x)
     assert jax.numpy.sum(jax.numpy.array(x)) == 10
+
+
+def test_functions_of_jax_take_arrays_of_its_own_on_the_memory():
+    jax = pytest.importorskip("jax")
+    x = crossdock.ones((2, 3), "float32")
+    for call in [jax.numpy.sum, jax.jit(lambda v: v.sum()), jax.grad(lambda v: v.sum()), jax.vmap(lambda v: v.sum()), jax.device_put]:
+        with pytest.raises(ValueError, match="__jax_array__"):
+            call(x)
+        in_place = jax.numpy.from_dlpack(x)
+        assert in_place.unsafe_buffer_pointer() == x.ptr
+        assert (call(in_place) == call(jax.numpy.asarray(x))).all()
+    assert jax.numpy.stack([x, x]).shape == (2, 2, 3)

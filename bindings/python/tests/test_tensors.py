@@ -121,3 +121,40 @@ def test_repeated_elements_are_read_only(take):
         array[0] = 5
     assert take(torch.arange(4.0).unfold(0, 2, 1)).readonly
     assert not take(torch.ones(1, 4).expand(1, 4)).readonly and not take(torch.ones(3, 4).T).readonly
+
+
+def test_functions_that_keep_no_lease_are_those_of_the_page():
+    pa = pytest.importorskip("pyarrow")
+    for borrow, is_leased in [
+        (torch.asarray, False),
+        (lambda x: torch.frombuffer(x, dtype=torch.float64), False),
+        (torch.as_tensor, True),
+        (torch.from_dlpack, True),
+    ]:
+        x = crossdock.zeros(5)
+        tensor = borrow(x)
+        assert tensor.data_ptr() == x.ptr and x.exports == is_leased
+        if is_leased:
+            with pytest.raises(BufferError, match="share lease held"):
+                pa.array(x)
+
+
+def test_the_reason_of_a_refused_lease_is_lost_where_the_page_says_so():
+    pa = pytest.importorskip("pyarrow")
+    x = crossdock.zeros(5)
+    _column = pa.array(x)
+    with pytest.raises(ValueError, match="could not infer a dtype from the buffer's format"):
+        torch.asarray(x)
+    with pytest.raises(RuntimeError, match="could not retrieve a contiguous buffer from the given object"):
+        torch.frombuffer(x, dtype=torch.float64)
+    for borrow in [torch.as_tensor, torch.from_dlpack]:
+        with pytest.raises(BufferError, match="exported by Arrow"):
+            borrow(x)
+
+
+def test_a_loader_takes_a_tensor_on_the_memory():
+    x = crossdock.asarray([[1.0, 2.0], [3.0, 4.0]], copy=None)
+    with pytest.raises(TypeError, match="default_collate"):
+        next(iter(torch.utils.data.DataLoader(x, batch_size=2)))
+    (batch,) = torch.utils.data.DataLoader(torch.from_dlpack(x), batch_size=2)
+    assert batch.tolist() == x.tolist()
