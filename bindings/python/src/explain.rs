@@ -27,6 +27,8 @@ pub(crate) struct Facts {
     #[pyo3(default)]
     readonly: Option<bool>,
     #[pyo3(default)]
+    lost: Option<String>,
+    #[pyo3(default)]
     is_indirect: bool,
     #[pyo3(default = 1)]
     device: i32,
@@ -99,6 +101,7 @@ impl Facts {
             element: self.element.map(element),
             readonly: self.readonly,
             copied: None,
+            lost: self.lost,
             is_indirect: self.is_indirect,
             device: self.device,
             is_odd: self.is_odd,

@@ -272,6 +272,25 @@ def test_contradictions_are_told():
     assert any("cannot say that the memory is read-only" in words for words in crossdock.explain(mute).disagreements)
 
 
+def test_what_no_protocol_says_is_told():
+    hidden = np.ma.array(np.arange(4.0), mask=[0, 1, 0, 0])
+    told = {one.name: (one.outcome, one.reason) for one in crossdock.explain(hidden).consumers}
+    assert told["numpy.asarray"] == told["memoryview"] == (MISREADS, "the mask is lost")
+    assert told["pyarrow.array"][0] == told["polars.Series"][0] == IN_PLACE
+    assert "the mask is lost" in str(crossdock.explain(hidden))
+
+
+def test_an_array_that_a_column_borrows_is_refused_to_numpy():
+    ours = crossdock.zeros(5)
+    column = need("pyarrow").array(ours)
+    told = {one.name: (one.outcome, one.reason) for one in crossdock.explain(ours).consumers}["numpy.asarray"]
+    with pytest.raises(BufferError, match="a share lease was refused") as refused:
+        np.asarray(ours)
+    assert told[0] == REFUSES and str(refused.value).partition(";")[0] in told[1]
+    del column
+    assert {one.name: one.outcome for one in crossdock.explain(ours).consumers}["numpy.asarray"] == IN_PLACE
+
+
 def test_nothing_is_kept():
     ours, theirs, growing = crossdock.zeros(3), np.zeros(3), bytearray(3)
     column = need("pyarrow").array([1, 2, 3])

@@ -13,7 +13,23 @@ template <typename Array> nb::tuple describe(Array array) {
     return nb::make_tuple((size_t) array.data(), nb::tuple(shape), nb::tuple(strides), type.code, type.bits, type.lanes);
 }
 
+// A producer that grants a full buffer to every request, as MLX does.
+struct Granting {
+    nb::object source;
+};
+
+int lend(PyObject *self, Py_buffer *view, int) {
+    return PyObject_GetBuffer(nb::inst_ptr<Granting>(self)->source.ptr(), view, PyBUF_FULL_RO);
+}
+
+void end(PyObject *, Py_buffer *) {}
+
+PyType_Slot slots[] = {{Py_bf_getbuffer, (void *) lend}, {Py_bf_releasebuffer, (void *) end}, {0, nullptr}};
+
 NB_MODULE(peer, module) {
+    nb::class_<Granting>(module, "Granting", nb::type_slots(slots)).def("__init__", [](Granting *self, nb::object source) {
+        new (self) Granting{source};
+    });
     module.def("read", [](nb::ndarray<nb::ro> array) { return describe(array); });
     module.def("write", [](nb::ndarray<> array) { return describe(array); });
     module.def("make", [](size_t count) {

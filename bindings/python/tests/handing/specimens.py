@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 import crossdock
+from handing import extension
 from handing.memory import alias, block
 
 
@@ -127,6 +128,11 @@ def numpys():
     yield "an image upside down", picture[::-1]
     yield "planes of an image", grid("u1", (3, 20, 30)).transpose(1, 2, 0)
     yield "one channel of an image", picture[..., 1]
+    for dtype in ["f8", "i4", "u1"]:
+        hidden = np.ma.array(grid(dtype, (30,)), mask=[False, True] * 15)
+        yield f"masked {np.dtype(dtype)}", hidden
+        yield f"masked {np.dtype(dtype)}, rows", hidden.reshape(6, 5)
+    yield "nothing masked", np.ma.array(grid("f8", (30,)))
     yield "objects", np.array(["a", "bc", "d"], object)
 
 
@@ -209,6 +215,24 @@ class OldMethod(Method):
         return np.array(self.made)
 
 
+class OldTensor:
+    """An object as PyTorch's tensors: `__array__` for NumPy 1, which shares its memory or fails, beside DLPack."""
+
+    def __init__(self, made, error=None):
+        self.made, self.error = made, error
+
+    def __array__(self, dtype=None):
+        if self.error is not None:
+            raise self.error
+        return self.made
+
+    def __dlpack__(self, **keywords):
+        return self.made.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.made.__dlpack_device__()
+
+
 def libraries():
     """Objects of other libraries, and of protocols that only some of them use."""
     import arro3.core
@@ -255,6 +279,11 @@ def libraries():
     for name, thing in [("in place", square), ("by a copy", [1.0, 2.0])]:
         yield f"__array__ {name}", Method(thing), square if thing is square else None
     yield "__array__ from before NumPy 2", Method(square, is_old=True), None
+    yield "__array__ from before NumPy 2, in place", OldTensor(square), square
+    yield "__array__ that raises", OldTensor(square, RuntimeError("detach it first")), square
+    for layout in ["one axis, every second", "one axis, backwards", "one axis, broadcast", "column-major", "row-major"]:
+        made = LAYOUTS[layout]("i4")
+        yield f"a buffer that is granted whatever is requested, {layout}", extension.load().Granting(made), made
 
     try:
         import _testbuffer

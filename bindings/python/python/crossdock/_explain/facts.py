@@ -38,6 +38,7 @@ def facts(offer: Offer) -> dict[str, object]:
         "shape": clamped_all(offer.shape),
         "strides": clamped_all(offer.strides),
         "readonly": offer.readonly,
+        "lost": offer.lost,
         "is_indirect": offer.is_indirect,
         "device": offer.device[0] if abs(offer.device[0]) < 2**31 else -1,
         "is_odd": bool(offer.notes),

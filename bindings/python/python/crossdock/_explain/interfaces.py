@@ -119,14 +119,18 @@ def ask_method(thing: object) -> Offer | None:
             made = method(copy=False)
             is_old = False
         except TypeError:
+            # A producer for NumPy 1 does not know `copy`; NumPy then calls it without.
             made, is_old = method(), True
+        except ValueError as error:
+            # NumPy's word for a copy that was not permitted.
+            return Offer(METHOD, refusal=f"not without a copy: {refusal(error)}")
         says = from_dict(METHOD, made.__array_interface__)
         # For types defined by another library, the dictionary describes only bytes, which need no
         # alignment.
         if isinstance(made, sys.modules["numpy"].ndarray):
             says.extra["is_aligned"] = bool(made.flags.aligned)
     except Exception as error:
-        return Offer(METHOD, refusal=f"not without a copy: {refusal(error)}")
+        return Offer(METHOD, refusal=refusal(error))
     says.owner = buffers.class_name(made)
     says.extra["is_old"] = is_old
     if is_old:

@@ -28,6 +28,8 @@ class Offer:
     owner: str = ""
     #: Further properties, in words, and oddities.
     notes: list[str] = field(default_factory=list)
+    #: What the protocol does not say about the elements, so that consumers read wrong ones.
+    lost: str | None = None
     #: Properties that only some protocols have: `version`, `byte_offset`, `lanes`, `deleter`,
     #: `nulls`, `offset`, ...
     extra: dict[str, object] = field(default_factory=dict)

@@ -42,6 +42,9 @@ def ask(thing: object, streams: bool | None) -> Subject:
             method = interfaces.ask_method(thing)
             if method is not None:
                 found.append(method)
+    if is_masked(thing):
+        for offer in found:
+            offer.lost = "the mask is lost"
     offers = {offer.protocol: offer for offer in sorted(found, key=lambda offer: PROTOCOLS.index(offer.protocol))}
     return Subject(
         type_name=buffers.class_name(thing),
@@ -52,6 +55,15 @@ def ask(thing: object, streams: bool | None) -> Subject:
         is_registered=isinstance(thing, Sequence),
         methods=frozenset(name for name in METHODS if hasattr(type(thing), name)),
     )
+
+
+def is_masked(thing: object) -> bool:
+    """Whether it is an array of `numpy.ma` with masked elements, which no protocol can express."""
+    module = sys.modules.get("numpy.ma")
+    try:
+        return module is not None and isinstance(thing, module.MaskedArray) and bool(module.is_masked(thing))
+    except Exception:
+        return False
 
 
 def kind(thing: object) -> str:

@@ -27,23 +27,34 @@ def ask(thing: object) -> list[Offer]:
         in_place = {"copy": False} if isinstance(thing, Array) else {}
         offers.append(by_capsule(VERSIONED, lambda: method(max_version=(1, 0), **in_place), device, words))
         offers.append(by_capsule(LEGACY, lambda: method(**in_place), device, words))
-        if is_negated(thing):
-            for offer in offers:
-                offer.notes.append(
-                    "its elements are negated when they are read, which the tensor does not say: signs come out wrong"
-                )
     table, _ = attribute(type(thing), "__dlpack_c_exchange_api__")
     if table is not None:
         offers.append(by_functions(thing, table))
+    lazy = pending(thing)
+    for offer in offers:
+        if offer.refusal is None and lazy:
+            offer.lost = lazy
+        elif offer.size and offer.address == 0 and offer.device == (1, 0):
+            offer.lost = "a null address for elements that exist: other memory is read, or the process ends"
     return offers
 
 
-def is_negated(thing: Any) -> bool:
-    """Whether consumers must negate the elements, as in PyTorch's lazy negation."""
-    try:
-        return thing.is_neg() is True
-    except Exception:
-        return False
+#: Methods of PyTorch's tensors whose elements consumers must still compute.
+LAZY = {
+    "is_neg": "its elements are negated when they are read, which the tensor does not say: signs come out wrong",
+    "is_conj": "its elements are conjugated when they are read, which the tensor does not say",
+}
+
+
+def pending(thing: Any) -> str | None:
+    """What remains to be done to the elements, which a tensor cannot say: PyTorch's lazy negation and conjugation."""
+    for name, words in LAZY.items():
+        try:
+            if getattr(thing, name)() is True:
+                return words
+        except Exception:
+            continue
+    return None
 
 
 def where(thing: Any) -> tuple[tuple[int, int], str]:

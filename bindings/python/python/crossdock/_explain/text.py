@@ -63,7 +63,7 @@ def parts(offer: Offer) -> list[str]:
         words.append(f"at {offer.address:#x}")
     if offer.owner:
         words.append(f"kept by {offer.owner}")
-    return words + offer.notes
+    return [*words, *([offer.lost] if offer.lost else []), *offer.notes]
 
 
 def row(first: str, second: str, indent: int = FIRST) -> list[str]:

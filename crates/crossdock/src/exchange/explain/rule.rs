@@ -60,6 +60,8 @@ pub(super) enum ProfileRule {
     Asks(&'static [Protocol], &'static [ProfileRule]),
     /// Continues with a table if all conditions hold.
     When(&'static [Is], &'static [ProfileRule]),
+    /// Continues with a table for consumers that look beyond the protocol, such as at masks.
+    Heeds(&'static [ProfileRule]),
 }
 
 /// A condition on the object, or on the answer that [`ProfileRule::By`] or [`ProfileRule::Asks`]
@@ -152,6 +154,8 @@ pub(super) enum Is {
     NoAddress,
     /// At another address than the one of the first protocol.
     Elsewhere,
+    /// At the address that another protocol names.
+    Shared,
 }
 
 /// An object, and the selected answer.
@@ -159,11 +163,13 @@ pub(super) enum Is {
 struct Scene<'a> {
     subject: &'a Subject,
     at: Option<(Protocol, &'a Answer)>,
+    /// Whether the consumer finds what the protocol does not say.
+    heeds: bool,
 }
 
 /// What the consumer does with the object, and why. O(rules).
 pub fn judge(profile: &Profile, subject: &Subject) -> (Outcome, String) {
-    let verdict = Scene { subject, at: None }.decide(profile.rules);
+    let verdict = Scene { subject, at: None, heeds: false }.decide(profile.rules);
     verdict.unwrap_or_else(|| (Outcome::Refuses, "no rule of the profile decides".to_owned()))
 }
 
@@ -179,11 +185,20 @@ impl Scene<'_> {
                 self.decide(rules)
             }
             ProfileRule::When(..) => None,
+            ProfileRule::Heeds(rules) => Scene { heeds: true, ..self }.decide(rules),
         })
     }
 
-    /// Memory of a copy that the producer made is none of the producer's.
+    /// Memory of a copy that the producer made is none of the producer's, and elements of which the
+    /// protocol does not say everything are read wrongly.
     fn verdict(self, outcome: Outcome, reason: &str) -> (Outcome, String) {
+        let lost = self.at.and_then(|(_, answer)| answer.lost.as_deref());
+        if let Some(lost) = lost
+            && !self.heeds
+            && matches!(outcome, Outcome::InPlace | Outcome::Copies)
+        {
+            return (Outcome::Misreads, shown(lost).to_string());
+        }
         match self.at.and_then(|(_, answer)| answer.copied.as_deref()) {
             Some(why) if outcome == Outcome::InPlace => {
                 (Outcome::Copies, format!("the producer copies: {}", shown(why)))
@@ -252,7 +267,7 @@ impl Scene<'_> {
 
     /// Conditions on the selected answer; `None` without one.
     fn answer_is(self, is: &Is) -> Option<bool> {
-        let (_, it) = self.at?;
+        let (protocol, it) = self.at?;
         let element = it.element.as_ref();
         let text = it.format.as_str();
         Some(match is {
@@ -326,6 +341,11 @@ impl Scene<'_> {
             Is::Old => it.is_old,
             Is::NoAddress => it.address.is_none(),
             Is::Elsewhere => it.address != self.subject.address(),
+            Is::Shared => {
+                let others = self.subject.answers.iter().filter(|(other, _)| *other != protocol);
+                it.address.is_some_and(|own| own != 0)
+                    && others.into_iter().any(|(_, other)| other.address == it.address)
+            }
             _ => return None,
         })
     }
@@ -413,7 +433,7 @@ mod tests {
                     assert!(!protocols.is_empty());
                     walk(rules, see);
                 }
-                ProfileRule::When(_, rules) => walk(rules, see),
+                ProfileRule::When(_, rules) | ProfileRule::Heeds(rules) => walk(rules, see),
             }
         }
     }

@@ -104,6 +104,9 @@ pub struct Answer {
     pub readonly: Option<bool>,
     /// Whether the producer copies the elements for each consumer, and why.
     pub copied: Option<String>,
+    /// What the protocol does not say about the elements, so that consumers read wrong ones: a
+    /// mask, a lazy negation, a null address.
+    pub lost: Option<String>,
     /// Whether the elements are reached through pointers.
     pub is_indirect: bool,
     /// The kind of the device, in DLPack's numbers.
@@ -159,6 +162,7 @@ impl Default for Answer {
             element: None,
             readonly: None,
             copied: None,
+            lost: None,
             is_indirect: false,
             device: 1,
             is_odd: false,

@@ -1,5 +1,6 @@
 //! Libraries of columns: PyArrow, nanoarrow, arro3 and Polars.
 
+use crate::exchange::explain::profiles::GAPPED;
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
@@ -19,9 +20,13 @@ pub(super) const PROFILES: &[Profile] = &[
             If(&[NoBytesInAnyOrder], Refuses, "{refusal of bytes in any order}"),
             Asks(
                 &[Buffer],
-                &[If(&[Not(&RowMajor)], InPlace, "as bytes in memory order, which is column-major")],
+                &[
+                    If(&[Not(&Dense)], Misreads, GAPPED),
+                    If(&[Not(&RowMajor)], InPlace, "as bytes in memory order, which is column-major"),
+                    If(&[], InPlace, "as bytes in memory order"),
+                ],
             ),
-            If(&[], InPlace, "as bytes in memory order"),
+            If(&[], Refuses, "{refusal of PEP 3118}"),
         ],
     },
     Profile {
@@ -32,7 +37,7 @@ pub(super) const PROFILES: &[Profile] = &[
         rules: &[
             If(&[Class(&["pyarrow.Array"])], InPlace, "it is one"),
             Asks(&[DeviceColumn, Column], CAPSULE),
-            When(&[Class(&["numpy.ndarray"])], &[Asks(&[Interface], OF_NUMPY)]),
+            When(&[Class(&["numpy.ndarray"])], &[Heeds(&[Asks(&[Interface], OF_NUMPY)])]),
             When(&[], ITEMS),
         ],
     },
@@ -72,6 +77,7 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[HasMethod(&["__len__"]), Rank(0)], Refuses, "no length, or a length of 0"),
                     If(&[HasMethod(&["__len__"]), FirstLength(0)], Refuses, "no length, or a length of 0"),
                     If(&[NoBytesInAnyOrder], Refuses, "{refusal of bytes in any order}"),
+                    If(&[Not(&Dense)], Misreads, GAPPED),
                     If(
                         &[Not(&FormatForStruct)],
                         Refuses,
@@ -136,7 +142,10 @@ pub(super) const PROFILES: &[Profile] = &[
         is_tested: true,
         rules: &[
             If(&[Class(&["polars.Series", "pyarrow.Array", "pyarrow.ChunkedArray"])], InPlace, ""),
-            When(&[Class(&["numpy.ndarray"])], &[Asks(&[Interface], POLARS_OF_NUMPY)]),
+            When(
+                &[Class(&["numpy.ndarray"])],
+                &[Asks(&[Interface], &[When(&[RankAbove(1)], POLARS_OF_NUMPY), Heeds(POLARS_OF_NUMPY)])],
+            ),
             By(
                 &[ColumnStream, Column],
                 &[If(
@@ -176,9 +185,17 @@ pub(super) const OF_NUMPY: &[ProfileRule] = &[
     If(&[], InPlace, ""),
 ];
 
+/// Classes of items that buffers of the standard library, and those without items, have.
+const SCALARS: &[&str] = &["", "bool", "int", "float", "complex", "str", "bytes"];
+
 /// A sequence of Python objects, whose type is inferred.
 const ITEMS: &[ProfileRule] = &[
     If(&[Not(&Sequence)], Refuses, "neither a column, nor a numpy.ndarray, nor a sequence"),
+    If(
+        &[Given(Buffer), Not(&Item(SCALARS)), Not(&ItemLike("numpy.", "")), Not(&ItemUnknown)],
+        Refuses,
+        "items of {item} have no type in Arrow",
+    ),
     By(
         &[Buffer],
         &[

@@ -13,7 +13,10 @@ pub(super) const PROFILES: &[Profile] = &[
         measured_on: "2.4.6",
         is_tested: true,
         rules: &[
-            If(&[Class(&["numpy.ndarray"])], InPlace, "it is one"),
+            When(
+                &[Class(&["numpy.ndarray"])],
+                &[By(&[InterfaceStruct], &[If(&[], InPlace, "it is one")]), If(&[], InPlace, "it is one")],
+            ),
             If(&[Class(&["numpy.generic", "builtins.str"])], Copies, "a value becomes an array without axes"),
             If(
                 &[Class(&["builtins.bytes"])],
@@ -57,7 +60,13 @@ pub(super) const PROFILES: &[Profile] = &[
                 Refuses,
                 "NumPy's memoryview asks for a format: {refusal of PEP 3118}",
             ),
-            Asks(&[Buffer], &[If(&[], InPlace, "one row, whose shape and type the caller names{; access}")]),
+            Asks(
+                &[Buffer],
+                &[
+                    If(&[Not(&RowMajor)], Refuses, "memoryview: the elements are not C-contiguous"),
+                    If(&[], InPlace, "one row, whose shape and type the caller names{; access}"),
+                ],
+            ),
             If(&[], Refuses, "it offers no PEP 3118"),
         ],
     },
@@ -79,7 +88,10 @@ const INTERFACE: &[ProfileRule] = &[
 
 const METHOD: &[ProfileRule] = &[
     If(&[OnDevice], Refuses, "the memory is not accessible from the CPU, and __array__ does not copy it"),
+    If(&[Refused, Not(&RefusedWith(Method, "not without a copy"))], Refuses, "__array__ raises {refusal}"),
     If(&[NoAddress], Copies, "__array__ gives nothing without a copy"),
+    If(&[Old, Shared], InPlace, "{access, alignment}"),
+    If(&[Old, Empty], Copies, "no elements"),
     If(&[Old], Copies, "what __array__ makes may be a copy"),
     If(&[Elsewhere], Copies, "__array__(copy=False) makes a copy all the same"),
     If(&[], InPlace, "{access, alignment}"),

@@ -58,7 +58,18 @@ pub(super) const PROFILES: &[Profile] = &[
                 Refuses,
                 "a buffer requested without a shape has several axes, which hashlib refuses",
             ),
-            If(&[], InPlace, "as bytes, whatever the format says"),
+            Asks(
+                &[Buffer],
+                &[
+                    If(
+                        &[Not(&RowMajor)],
+                        Misreads,
+                        "the producer grants a contiguous buffer with strides {strides}: hashlib hashes other memory, and sockets and files refuse it",
+                    ),
+                    If(&[], InPlace, "as bytes, whatever the format says"),
+                ],
+            ),
+            If(&[], Refuses, "{refusal of PEP 3118}"),
         ],
     },
 ];

@@ -1,0 +1,94 @@
+"""What `explain` says of tensors of PyTorch, JAX, MLX and TensorFlow, where they are installed."""
+
+import hashlib
+import subprocess
+import sys
+
+import pytest
+
+import crossdock
+from handing.counterparts import need
+
+np = need("numpy")
+
+
+def told(thing):
+    return {one.name: (one.outcome, one.reason) for one in crossdock.explain(thing).consumers}
+
+
+def test_pytorch_s_tensors_share_memory_with_numpy_or_refuse():
+    torch = pytest.importorskip("torch")
+    plain = torch.arange(6.0)
+    shared = [plain, plain[::2], plain.reshape(2, 3).T, torch.tensor(2.0), torch.tensor([True])]
+    for tensor in shared:
+        assert np.asarray(tensor).ctypes.data == tensor.data_ptr()
+        assert told(tensor)["numpy.asarray"] == ("in place", "")
+    refused = [
+        torch.ones(3, requires_grad=True),
+        torch.ones(2, dtype=torch.complex64).conj(),
+        torch._neg_view(plain),
+        torch.eye(2).to_sparse(),
+        torch.empty(2, device="meta"),
+        plain.bfloat16(),
+        plain.to(torch.float8_e4m3fn),
+        torch._efficientzerotensor((3,)),
+    ]
+    for tensor in refused:
+        with pytest.raises((RuntimeError, TypeError)) as error:
+            np.asarray(tensor)
+        outcome, reason = told(tensor)["numpy.asarray"]
+        assert outcome == "refuses" and " ".join(str(error.value).split()) in reason
+
+
+def test_pytorch_s_lazy_negation_is_lost_in_tensors():
+    torch = pytest.importorskip("torch")
+    negated = torch._neg_view(torch.arange(3.0))
+    for name, take in [("numpy.from_dlpack", np.from_dlpack), ("torch.from_dlpack", torch.from_dlpack)]:
+        assert take(negated).tolist() == [0, 1, 2] != negated.tolist()
+        outcome, reason = told(negated)[name]
+        assert outcome == "misreads" and "signs come out wrong" in reason
+    zero = told(torch._efficientzerotensor((3,)))["numpy.from_dlpack"]
+    assert zero[0] == "misreads" and "null address" in zero[1]
+
+
+def test_mlx_grants_contiguous_buffers_with_gaps():
+    mx = pytest.importorskip("mlx.core")
+    pa = need("pyarrow")
+    gapped = mx.arange(6)[::2]
+    assert np.frombuffer(pa.py_buffer(gapped), "i4").tolist() == [0, 1, 2] != gapped.tolist()
+    assert hashlib.sha256(gapped).digest() != hashlib.sha256(np.asarray(gapped).tobytes()).digest()
+    for thing in [gapped, mx.arange(6)[::-1], mx.broadcast_to(mx.arange(1), (3,))]:
+        what = told(thing)
+        for name in ["pyarrow.py_buffer", "nanoarrow.c_array", "hashlib, sockets, files"]:
+            assert what[name][0] == "misreads" and "other memory" in what[name][1]
+        assert what["numpy.frombuffer"][0] == what["arro3.core.Array"][0] == "refuses"
+        with pytest.raises(BufferError, match="not C-contiguous"):
+            np.frombuffer(thing, "i4")
+        assert what["numpy.asarray"][0] == "in place"
+
+
+def test_arrays_of_jax_that_are_deleted_are_refused():
+    jnp = pytest.importorskip("jax.numpy")
+    deleted = jnp.arange(3.0)
+    deleted.delete()
+    outcome, reason = told(deleted)["numpy.asarray"]
+    with pytest.raises(RuntimeError, match="deleted"):
+        np.asarray(deleted)
+    assert outcome == "refuses" and "Array has been deleted" in reason
+    # Its items are arrays, for which PyArrow has no type.
+    numbers = jnp.arange(3.0)
+    with pytest.raises(need("pyarrow").ArrowInvalid, match="Could not convert"):
+        need("pyarrow").array(numbers)
+    assert told(numbers)["pyarrow.array"][0] == "refuses"
+
+
+def test_tensors_at_which_tensorflow_aborts_are_explained():
+    pytest.importorskip("tensorflow")
+    code = """
+import crossdock, tensorflow as tf
+for tensor in [tf.constant(["a"]), tf.Variable([1.0]).handle]:
+    first = crossdock.explain(tensor).consumers[0]
+    assert first.outcome == "refuses" and "abort" in first.reason, first
+assert crossdock.explain(tf.constant([1.0])).consumers[0].outcome == "in place"
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
