@@ -153,17 +153,23 @@ pub(crate) fn _judge(
     item: Option<String>,
     is_registered: bool,
     methods: Vec<String>,
+    jax_in_64_bits: bool,
 ) -> PyResult<Vec<(&'static str, String)>> {
     let answers = answers.into_iter().map(Facts::into_answer).collect::<PyResult<_>>()?;
-    let subject = Subject { answers, class: class_name, is_sequence, item, is_registered, methods };
+    let subject =
+        Subject { answers, class: class_name, is_sequence, item, is_registered, methods, jax_in_64_bits };
     Ok(judged(&subject))
 }
 
 /// What each known consumer does with an array of this type, as outcome and reason, by the
 /// library's own description; `None` for other objects.
 #[pyfunction]
-pub(crate) fn _judge_array(object: &Bound<'_, PyAny>) -> Option<Vec<(&'static str, String)>> {
+pub(crate) fn _judge_array(
+    object: &Bound<'_, PyAny>,
+    jax_in_64_bits: bool,
+) -> Option<Vec<(&'static str, String)>> {
     let mut subject = explain::subject_of(&downcast(object)?.array);
+    subject.jax_in_64_bits = jax_in_64_bits;
     if object.py().version_info() < (3, 12) {
         // Its memoryview reads no floats of 16 bits.
         for (_, answer) in &mut subject.answers {

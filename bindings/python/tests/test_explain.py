@@ -21,7 +21,7 @@ for library in ["pyarrow", "nanoarrow", "arro3.core", "polars", "PIL", "cv2", "n
 from crossdock._crossdock import _judge_array
 from crossdock._explain import installed
 from crossdock._explain.consumers import COPIES, IN_PLACE, MISREADS, PROFILES, REFUSES
-from crossdock._explain.facts import judge
+from crossdock._explain.facts import jax_in_64_bits, judge
 from crossdock._explain.subject import subject
 from handing import call_sites, consumers, extension
 from handing.consumers import hand_over
@@ -49,8 +49,8 @@ UNFORESEEN = {
 
 
 @functools.cache
-def explained():
-    """Every specimen with its explanation."""
+def explained(jax_in_64_bits=False):
+    """Every specimen with its explanation, for this setting of JAX."""
     all_of_them = [*all_specimens(), *(Specimen(f"by hand: {name}", *made) for name, *made in handmade())]
     return [
         (specimen, {one.name: one for one in crossdock.explain(specimen.thing).consumers}) for specimen in all_of_them
@@ -91,7 +91,7 @@ def test_consumers_do_what_their_profiles_say(profile):
 def test_the_librarys_description_of_its_arrays_agrees_with_probing_them():
     wrong, seen, copied = [], 0, 0
     for specimen in all_specimens():
-        own = _judge_array(specimen.thing)
+        own = _judge_array(specimen.thing, jax_in_64_bits())
         if own is not None:
             seen += 1
             probed = judge(subject(specimen.thing, None))
@@ -137,14 +137,31 @@ def test_consumers_that_are_not_required_do_what_their_profiles_say_where_they_a
     version = installed(profile.library)
     if version is None or not version.startswith(profile.measured_on):
         pytest.skip(f"{module} {version}, and {profile.measured_on} was measured")
+    wrong = unlike(name, consumer, explained())
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name in call_sites.OPTIONAL if name.startswith("jax.")])
+def test_jax_with_types_of_64_bits_does_what_its_profiles_say(name):
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    try:
+        wrong = unlike(name, call_sites.OPTIONAL[name][1], explained(jax_in_64_bits=True))
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert not wrong, "\n".join(wrong)
+
+
+def unlike(name, consumer, all_of_them):
+    """The specimens with which a consumer does something else than foretold."""
     wrong = []
-    for specimen, told in explained():
+    for specimen, told in all_of_them:
         said = told[name]
         if FATAL not in said.reason and said.outcome != UNKNOWN and specimen.name not in UNFORESEEN.get(name, ()):
             outcome, why = hand_over(consumer, specimen.anew())
             if said.outcome != outcome and not (outcome == "takes" and said.outcome != REFUSES):
                 wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), but it {outcome} ({why})")
-    assert not wrong, "\n".join(wrong)
+    return wrong
 
 
 def test_every_profile_is_held_to_its_library_or_says_that_it_is_not():

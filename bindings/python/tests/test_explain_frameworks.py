@@ -82,6 +82,21 @@ def test_arrays_of_jax_that_are_deleted_are_refused():
     assert told(numbers)["pyarrow.array"][0] == "refuses"
 
 
+def test_jax_narrows_types_of_64_bits_unless_it_is_told_not_to():
+    jax = pytest.importorskip("jax")
+    for thing in [crossdock.zeros(3, "int64"), np.zeros(3), np.zeros(3, "complex128")]:
+        narrow = jax.dlpack.from_dlpack(thing).dtype
+        assert narrow.itemsize * 2 == np.asarray(thing).itemsize
+        for name in ["jax.dlpack.from_dlpack", "jax.numpy.asarray"]:
+            assert told(thing)[name][0] == "misreads" and "jax_enable_x64" in told(thing)[name][1]
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert jax.dlpack.from_dlpack(crossdock.zeros(3)).dtype == "float64"
+        assert told(crossdock.zeros(3))["jax.dlpack.from_dlpack"] == ("in place", "")
+    finally:
+        jax.config.update("jax_enable_x64", False)
+
+
 def test_tensors_at_which_tensorflow_aborts_are_explained():
     pytest.importorskip("tensorflow")
     code = """

@@ -55,6 +55,12 @@ def pandas_index(thing):
 def pyarrow_compute(thing):
     import pyarrow.compute
 
+    if np.ma.is_masked(thing):
+        # Arguments are converted as by `pyarrow.array`, and results with nulls are new.
+        made = pyarrow.compute.coalesce(thing)
+        yield
+        yield Got(made.to_pylist(), copied=False)
+        return
     # Without nulls, the result is the input itself.
     made = pyarrow.compute.drop_null(thing)
     yield
@@ -67,6 +73,9 @@ def polars_of(make):
 
         made = make(polars, thing)
         yield
+        if any(made.null_count().row(0)):
+            yield Got(made.to_series(0).to_list(), copied=True)
+            return
         elements = made.to_numpy()
         # One axis becomes one column.
         if getattr(thing, "ndim", 2) == 1 and elements.shape[1] == 1:
@@ -129,7 +138,6 @@ def jax_of(make):
     def consumer(thing):
         import jax
 
-        jax.config.update("jax_enable_x64", True)
         made = make(jax, thing)
         yield
         yield Got(np.asarray(made), made.unsafe_buffer_pointer())

@@ -1,6 +1,8 @@
 """The description of an object for the library's profiles, which give the verdicts."""
 
+import os
 import struct
+import sys
 
 from .._crossdock import _judge, _judge_array
 from .offers import Offer, Subject
@@ -11,7 +13,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 def verdicts(thing: object, subject: Subject) -> list[tuple[str, str]]:
     """The outcome and reason of each known consumer. The library itself describes arrays of this package."""
-    own = _judge_array(thing)
+    own = _judge_array(thing, jax_in_64_bits())
     return judge(subject) if own is None else own
 
 
@@ -25,7 +27,15 @@ def judge(subject: Subject) -> list[tuple[str, str]]:
         subject.item,
         subject.is_registered,
         sorted(subject.methods),
+        jax_in_64_bits(),
     )
+
+
+def jax_in_64_bits() -> bool:
+    """Whether JAX has types of 64 bits in this process, by its setting or, until it is imported, by the environment."""
+    config = getattr(sys.modules.get("jax"), "config", None)
+    setting = getattr(config, "jax_enable_x64", os.environ.get("JAX_ENABLE_X64", ""))
+    return setting is True or str(setting).lower() in ("1", "true", "t", "yes", "y", "on")
 
 
 def facts(offer: Offer) -> dict[str, object]:

@@ -9,7 +9,7 @@ from .offers import BUFFER, INTERFACE, LEGACY, PROTOCOLS, STRUCT, VERSIONED, Off
 
 #: Classes that consumers treat specially, by the module that must be imported for an instance.
 KINDS = [
-    ("numpy", "ndarray"), ("numpy", "generic"), ("builtins", "bytes"), ("builtins", "str"), ("builtins", "int"),
+    ("numpy.ma", "MaskedArray"), ("numpy", "ndarray"), ("numpy", "generic"), ("builtins", "bytes"), ("builtins", "str"), ("builtins", "int"),
     ("builtins", "float"), ("builtins", "memoryview"),
     ("builtins", "bytearray"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Buffer"), ("pyarrow", "Tensor"),
     ("polars", "Series"), ("polars", "DataFrame"), ("_ctypes", "_SimpleCData"), ("_ctypes", "Array"), ("_ctypes", "Structure"),

@@ -61,6 +61,7 @@ pub fn subject(array: &DArray) -> Subject {
         item: Some(String::new()),
         is_registered: false,
         methods: ["__dlpack_device__", "__len__", "__iter__", "tobytes"].map(str::to_owned).to_vec(),
+        jax_in_64_bits: false,
     }
 }
 

@@ -93,6 +93,8 @@ pub(super) enum Is {
     /// Several axes, although the request was for a buffer without a shape.
     BytesWithAxes,
     OnDevice,
+    /// JAX has types of 64 bits in this process (`jax_enable_x64`).
+    JaxIn64Bits,
     // Conditions on the answer.
     Refused,
     Untyped,
@@ -156,7 +158,12 @@ pub(super) enum Is {
     Elsewhere,
     /// At the address that another protocol names.
     Shared,
+    /// The protocol does not say everything about the elements.
+    Lossy,
 }
+
+/// A subclass of NumPy's arrays that some consumers treat specially.
+pub(super) const MASKED: &str = "numpy.ma.MaskedArray";
 
 /// An object, and the selected answer.
 #[derive(Clone, Copy)]
@@ -232,7 +239,11 @@ impl Scene<'_> {
         let refusal = |protocol: &Protocol| answer(protocol).and_then(|answer| answer.refusal.as_deref());
         let buffer = || subject.answer(Protocol::Buffer);
         Some(match is {
-            Is::Class(classes) => classes.contains(&subject.class.as_str()),
+            Is::Class(classes) => {
+                let is_numpys = subject.class == MASKED && classes.contains(&"numpy.ndarray");
+                is_numpys || classes.contains(&subject.class.as_str())
+            }
+            Is::JaxIn64Bits => subject.jax_in_64_bits,
             Is::ClassBegins(begin) => subject.class.starts_with(begin),
             Is::Sequence => subject.is_sequence,
             Is::RegisteredSequence => subject.is_registered,
@@ -341,6 +352,7 @@ impl Scene<'_> {
             Is::Old => it.is_old,
             Is::NoAddress => it.address.is_none(),
             Is::Elsewhere => it.address != self.subject.address(),
+            Is::Lossy => it.lost.is_some(),
             Is::Shared => {
                 let others = self.subject.answers.iter().filter(|(other, _)| *other != protocol);
                 it.address.is_some_and(|own| own != 0)

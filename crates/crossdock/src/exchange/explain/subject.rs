@@ -302,6 +302,8 @@ pub struct Subject {
     pub is_registered: bool,
     /// The names of its methods, among those that consumers look for.
     pub methods: Vec<String>,
+    /// Whether JAX has types of 64 bits (`jax_enable_x64`), which it does not by default.
+    pub jax_in_64_bits: bool,
 }
 
 impl Subject {

@@ -11,6 +11,8 @@ pub(super) const NUMPY: &[&str] = &["numpy.ndarray"];
 /// The protocols of which one describes each array, with the name of its dtype.
 pub(super) const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
 
+pub(super) const MASKED: &[&str] = &[crate::exchange::explain::rule::MASKED];
+
 pub(super) const NOT_NUMPY: &str = "it is not a numpy.ndarray";
 pub(super) const NO_TYPE: &str = "no type for elements of {dtype}";
 

@@ -22,6 +22,7 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[Class(NUMPY), Kind(&["V"]), Itemsize(8)], Unknown, OPAQUE),
                     If(&[Rank(0)], Misreads, "an array without axes becomes one value"),
                     If(&[RankAbove(1)], Refuses, "a Series has one axis, and the array {rank}"),
+                    If(&[Class(NUMPY), Lossy], Misreads, MASK),
                     If(&[Kind(&["U"])], Copies, "texts become a column of strings"),
                     If(&[Class(NUMPY)], Copies, "pandas copies arrays of NumPy"),
                     If(&[], InPlace, SHARED),
@@ -53,6 +54,7 @@ pub(super) const PROFILES: &[Profile] = &[
                         Misreads,
                         "without columns, {dtype} is lost",
                     ),
+                    If(&[Class(NUMPY), Lossy], Misreads, MASK),
                     If(&[], Copies, "pandas copies arrays"),
                 ],
             ),
@@ -79,6 +81,7 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[RankAbove(1)], Refuses, "an Index has one axis, and the array {rank}"),
                     If(&[Kind(&["f"]), Itemsize(1)], Refuses, "no Index of {dtype}"),
                     If(&[DType(&["float16", "float8_e5m2"])], Refuses, "no Index of {dtype}"),
+                    If(&[Class(NUMPY), Lossy], Misreads, MASK),
                     If(&[Not(&Kind(NUMBERS))], Copies, "as Python objects"),
                     If(&[Class(NUMPY)], Copies, "pandas copies arrays of NumPy"),
                     If(&[], InPlace, SHARED),
@@ -160,7 +163,7 @@ pub(super) const PROFILES: &[Profile] = &[
         rules: &[
             ARRAYS,
             If(&[Not(&Class(NUMPY))], Refuses, "it is no array of Arrow or NumPy; pass pyarrow.array(x)"),
-            Asks(&[Interface], crate::exchange::explain::profiles::arrow::OF_NUMPY),
+            Heeds(&[Asks(&[Interface], crate::exchange::explain::profiles::arrow::OF_NUMPY)]),
             If(&[], Refuses, "it offers no __array_interface__"),
         ],
     },
@@ -169,7 +172,10 @@ pub(super) const PROFILES: &[Profile] = &[
 /// `polars.DataFrame`, and `polars.from_numpy` of a NumPy array.
 const POLARS: &[ProfileRule] = &[
     ARRAYS,
-    When(&[Class(NUMPY)], &[By(&[Interface], POLARS_OF_NUMPY)]),
+    When(
+        &[Class(NUMPY)],
+        &[By(&[Interface], &[When(&[RankAbove(1)], POLARS_OF_NUMPY), Heeds(POLARS_OF_NUMPY)])],
+    ),
     Asks(
         &[Column],
         &[
@@ -190,6 +196,7 @@ const RECORDS: &str = "it depends on the fields";
 const ONE: &str = "it is a number if it has one element";
 const LABELS: &str = "truth values are taken for labels; pass np.asarray(x)";
 const OPAQUE: &str = "NumPy's interface calls records out of order and opaque bytes alike";
+const MASK: &str = "masked elements become NaN, and integers floats";
 const SHARED: &str = "pandas copies arrays of NumPy but not this one: a write to either is seen by both";
 
 /// `polars.DataFrame` of a NumPy array.

@@ -1,6 +1,7 @@
 //! Constructors of tensors, to which programs pass arrays: PyTorch, JAX and TensorFlow.
 
-use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, NO_TYPE, NOT_NUMPY, NUMPY};
+use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, MASKED, NO_TYPE, NOT_NUMPY, NUMPY};
+use crate::exchange::explain::profiles::tensors::{NARROWED, WIDE};
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
@@ -138,10 +139,12 @@ const TORCH_OF_NUMPY: &[ProfileRule] = &[
 const EXTENDED: &[&str] = &["bfloat16", "float8_e4m3fn", "float8_e5m2"];
 
 const JAX: &[ProfileRule] = &[
+    If(&[Class(MASKED)], Refuses, "masked arrays are not supported; pass x.filled()"),
     If(&[Class(NUMPY), Kind(&["V"])], Unknown, OPAQUE),
     If(&[Kind(&["records", "V"])], Refuses, NO_RECORDS),
     If(&[Kind(&["f"]), Itemsize(1)], Copies, "arrays of JAX are constant"),
     If(&[Not(&Number), Not(&DType(EXTENDED))], Refuses, NO_TYPE),
     If(&[Swapped], Refuses, NO_TYPE),
+    If(&[DType(WIDE), Not(&JaxIn64Bits)], Misreads, NARROWED),
     If(&[], Copies, "arrays of JAX are constant"),
 ];

@@ -1,6 +1,6 @@
 //! Functions that read arrays into files, models and compiled code, or write to them.
 
-use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, NO_TYPE, NOT_NUMPY, NUMPY};
+use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, MASKED, NO_TYPE, NOT_NUMPY, NUMPY};
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
@@ -19,10 +19,10 @@ pub(super) const PROFILES: &[Profile] = &[
         is_tested: true,
         rules: &[
             If(&[Not(&Class(NUMPY))], Refuses, NOT_NUMPY),
-            Asks(
+            Heeds(&[Asks(
                 &[Interface],
                 &[If(&[ReadOnly], Refuses, "read-only"), If(&[], InPlace, "{access, alignment}")],
-            ),
+            )]),
             If(&[], Refuses, "it offers no __array_interface__"),
         ],
     },
@@ -100,6 +100,7 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[RankAbove(32)], Refuses, "{rank} axes, and at most 32 are possible"),
                     If(&[Kind(&["f"]), Itemsize(1)], Refuses, NO_TYPE),
                     If(&[Not(&Number), Not(&Kind(&["M", "m", "S", "U"]))], Refuses, NO_TYPE),
+                    If(&[Lossy, Not(&Itemsize(1))], Refuses, "masked elements are not supported"),
                     If(&[Swapped, Not(&RowMajor)], Unknown, "swapping the bytes may reorder the elements"),
                     If(
                         &[Not(&Class(NUMPY)), Not(&RowMajor)],
@@ -169,7 +170,14 @@ pub(super) const PROFILES: &[Profile] = &[
         is_tested: false,
         rules: &[
             ARRAYS,
-            By(&[Interface], &[If(&[Kind(&["O"])], Unknown, "it depends on the objects")]),
+            By(
+                &[Interface],
+                &[
+                    If(&[Kind(&["O"])], Unknown, "it depends on the objects"),
+                    If(&[Class(MASKED), Lossy], Misreads, "masked elements become NaN, and integers floats"),
+                    If(&[Class(MASKED)], Copies, "xarray copies masked arrays"),
+                ],
+            ),
             If(&[Class(NUMPY)], InPlace, ""),
             If(&[], InPlace, "it keeps the array itself, which has no arithmetic: pass np.asarray(x)"),
         ],

@@ -13,6 +13,10 @@ const CUDA_AND_MANAGED: &[i32] = &[2, 13];
 
 const FLOATS_OF_8_BITS: &[&str] =
     &["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"];
+/// The types of 64 bits and more that JAX narrows by default.
+pub(super) const WIDE: &[&str] = &["int64", "uint64", "float64", "complex128"];
+pub(super) const NARROWED: &str = "{dtype} silently becomes a type of half the width (unless jax_enable_x64)";
+
 const UNSIGNED: &[&str] = &["uint16", "uint32", "uint64"];
 
 const NO_METHOD: &str = "it has no __dlpack__";
@@ -128,6 +132,7 @@ pub(super) const PROFILES: &[Profile] = &[
                     ),
                     If(&[NoDeleter], Misreads, "no deleter: the process ends (SIGABRT)"),
                     If(&[Not(&Dense)], Refuses, LAYOUT),
+                    If(&[DType(WIDE), Not(&JaxIn64Bits)], Misreads, NARROWED),
                     If(
                         &[Not(&AlignedTo(64))],
                         Copies,
