@@ -103,7 +103,7 @@ def test_tensors_at_which_tensorflow_aborts_are_explained():
 import crossdock, tensorflow as tf
 for tensor in [tf.constant(["a"]), tf.Variable([1.0]).handle]:
     first = crossdock.explain(tensor).consumers[0]
-    assert first.outcome == "refuses" and "abort" in first.reason, first
+    assert first.outcome == "refuses" and first.reason.startswith("BufferError"), first
 assert crossdock.explain(tf.constant([1.0])).consumers[0].outcome == "in place"
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0

@@ -14,7 +14,6 @@ from .facts import verdicts
 from .offers import STREAM, Subject
 from .result import Consumer, Explanation
 from .subject import agreement, subject
-from .tensors import aborts
 
 __all__ = ["Consumer", "Explanation", "explain"]
 
@@ -63,9 +62,6 @@ def ours(obj: object, found: Subject) -> Consumer:
     stream = found.offers.get(STREAM)
     if stream is not None and stream.shape is None and stream.refusal is None:
         return consumer(outcome=REFUSES, reason="not tried, since the stream was not opened")
-    fatal = aborts(obj)
-    if fatal is not None:
-        return consumer(outcome=REFUSES, reason=fatal)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
