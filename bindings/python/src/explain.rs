@@ -57,6 +57,8 @@ pub(crate) struct Facts {
     #[pyo3(default)]
     nulls: i64,
     #[pyo3(default)]
+    is_alone: bool,
+    #[pyo3(default)]
     extensions: Vec<String>,
     #[pyo3(default)]
     typestr: String,
@@ -116,6 +118,7 @@ impl Facts {
             has_deleter: self.has_deleter,
             has_offset: self.has_offset,
             nulls: self.nulls,
+            is_alone: self.is_alone,
             extensions: self.extensions,
             typestr: self.typestr,
             has_strides: self.has_strides,
@@ -149,6 +152,7 @@ pub(crate) fn _protocols() -> Vec<&'static str> {
 pub(crate) fn _judge(
     answers: Vec<Facts>,
     class_name: String,
+    storage: String,
     is_sequence: bool,
     item: Option<String>,
     is_registered: bool,
@@ -156,8 +160,16 @@ pub(crate) fn _judge(
     jax_in_64_bits: bool,
 ) -> PyResult<Vec<(&'static str, String)>> {
     let answers = answers.into_iter().map(Facts::into_answer).collect::<PyResult<_>>()?;
-    let subject =
-        Subject { answers, class: class_name, is_sequence, item, is_registered, methods, jax_in_64_bits };
+    let subject = Subject {
+        answers,
+        class: class_name,
+        storage,
+        is_sequence,
+        item,
+        is_registered,
+        methods,
+        jax_in_64_bits,
+    };
     Ok(judged(&subject))
 }
 

@@ -34,11 +34,14 @@ def test_every_bug_of_the_page_has_a_test_and_says_what_is_done():
         assert re.match(r"avoided: |reported|not affected: ", done), name
 
 
-def test_the_program_of_the_page_prints_what_stands_below_it():
-    (program, printed) = re.findall(r"```(?:python|text)\n(.*?)```", PAGE.read_text(), re.S)
+def test_the_programs_of_the_page_print_what_stands_below_them():
+    programs = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", PAGE.read_text(), re.S)
+    assert len(programs) == PAGE.read_text().count("```python") == 2
     need("pyarrow")
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (run.stdout, run.stderr) == (printed, "")
+    need("pandas")
+    for program, printed in programs:
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert (run.stdout, run.stderr) == (printed, "")
 
 
 def told(thing, name):

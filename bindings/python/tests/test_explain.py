@@ -15,22 +15,21 @@ import crossdock
 from handing.counterparts import need
 
 np = need("numpy")
-for library in ["pyarrow", "nanoarrow", "arro3.core", "polars", "PIL", "cv2", "nanobind", "tvm_ffi", "ml_dtypes"]:
+for library in ["pandas", "pyarrow", "nanoarrow", "arro3.core", "polars", "PIL", "cv2", "nanobind", "tvm_ffi", "ml_dtypes"]:
     need(library)
 
 from crossdock._crossdock import _judge_array
 from crossdock._explain import installed
-from crossdock._explain.consumers import COPIES, IN_PLACE, MISREADS, PROFILES, REFUSES
+from crossdock._explain.consumers import COPIES, IN_PLACE, MISREADS, PROFILES, REFUSES, UNKNOWN
 from crossdock._explain.facts import jax_in_64_bits, judge
 from crossdock._explain.subject import subject
 from handing import call_sites, consumers, extension
 from handing.consumers import hand_over
 from handing.reasons import is_the_librarys
-from handing.specimens import Specimen, all_specimens
+from handing.specimens import Specimen, all_specimens, first_address
 from handing.tensors import Handmade, handmade
 
 FATAL = "the process ends"
-UNKNOWN = "unknown"
 #: Some specimens have the same elements in memory order, by chance.
 COINCIDENCE = "in memory order, without their strides"
 
@@ -38,6 +37,13 @@ CONSUMERS = consumers.CONSUMERS | call_sites.REQUIRED
 
 #: Specimens about which a profile knows too little, by consumers.
 UNFORESEEN = {
+    # Its one value is no number of pandas.
+    "pandas.Series": ["NumPy: complex256, no axis"],
+    # The function that is called drops nulls, for which it takes NaT and None.
+    "pyarrow.compute": [
+        *(f"NumPy: {kind}8[{unit}] with NaT" for kind in "Mm" for unit in ["D", "s", "ns"]),
+        *(f"NumPy: objects: {items}" for items in ["nothing", "integers and nothing", "nothing and texts"]),
+    ],
     # Strides of axes of one element, which no protocol describes.
     "torch.as_tensor": ["NumPy: float64, an axis of one element, with any stride"],
     "torch.asarray": ["NumPy: float64, an axis of one element, with any stride"],
@@ -65,8 +71,11 @@ def test_consumers_do_what_their_profiles_say(profile):
     for specimen, told in explained():
         said = told[profile.name]
         assert said.verified, f"measured with {profile.library} {profile.measured_on}, and {said.installed} is installed"
-        if FATAL in said.reason or said.outcome == UNKNOWN or specimen.name in UNFORESEEN.get(profile.name, ()):
-            seen["unknown or fatal"] += 1
+        if FATAL in said.reason or specimen.name in UNFORESEEN.get(profile.name, ()):
+            seen["unforeseen or fatal"] += 1
+            continue
+        if said.outcome == UNKNOWN:
+            seen[UNKNOWN] += 1
             continue
         outcome, why = hand_over(consumer, specimen.anew())
         seen[outcome] += 1
@@ -84,8 +93,54 @@ def test_consumers_do_what_their_profiles_say(profile):
                 wrong.append(f"{specimen.name}: in place ({said.reason}), but what is seen is {why!r}")
     print(profile.name, dict(seen))
     assert not wrong, "\n".join(wrong)
-    assert sum(seen.values()) > 550 and len(seen) > 1
     assert profile.name != "safetensors.numpy.save" or seen[MISREADS] > 20
+    assert sum(seen.values()) > 1500 and len(seen) > 1
+    # Only sequences of Python objects, and columns that a library converts itself, are not foretold.
+    if profile.name in consumers.CONSUMERS:
+        assert seen[UNKNOWN] < (300 if profile.name in {"numpy.asarray", "pyarrow.array", "polars.Series"} else 2)
+
+
+def outcomes(thing):
+    return {consumer.name: consumer.outcome for consumer in crossdock.explain(thing).consumers}
+
+
+def test_columns_and_dates_are_foretold():
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    for values in [[1, 2, 3], [1.0, float("nan")], pd.array([1, 2]), pd.date_range("2020", periods=3)]:
+        assert outcomes(pd.Series(values))["pyarrow.array"] == IN_PLACE
+        assert outcomes(pd.Index(values))["pyarrow.array"] == IN_PLACE
+    assert outcomes(pd.Series([True]))["pyarrow.array"] == COPIES
+    assert outcomes(pd.Series([True]))["numpy.asarray"] == IN_PLACE
+    assert outcomes(pd.Index([1, 2]))["polars.Series"] == IN_PLACE
+    assert outcomes(pd.Series(pd.date_range("2020", periods=3)))["polars.Series"] == COPIES
+    assert outcomes(pd.Series([True]))["polars.Series"] == COPIES
+    assert outcomes(np.zeros(10**6, "M8[D]"))["pyarrow.array"] == COPIES
+    assert outcomes(crossdock.zeros(3, "m8[s]"))["polars.Series"] == COPIES
+    assert outcomes(pa.chunked_array([[1], [2]]))["polars.Series"] == COPIES
+    assert outcomes(pa.chunked_array([[1, 2]]))["polars.Series"] == IN_PLACE
+    assert outcomes(np.array([1, "a"], object))["pyarrow.array"] == UNKNOWN
+    assert outcomes(np.zeros(3, "c16"))["tvm_ffi.from_dlpack"] == IN_PLACE
+    assert outcomes(pl.Series([1, 2]))["polars.Series"] == IN_PLACE
+
+
+def test_this_package_shares_memory_where_it_says_so():
+    wrong, shared, copied = [], 0, 0
+    for specimen, told in explained():
+        said = told["crossdock.asarray"]
+        if specimen.elements is None or specimen.elements.size == 0 or said.outcome == REFUSES:
+            continue
+        address = first_address(crossdock.asarray(specimen.thing))
+        if address is None:
+            continue
+        is_shared = address == specimen.elements.__array_interface__["data"][0]
+        shared, copied = shared + is_shared, copied + (not is_shared)
+        if is_shared != (said.outcome == IN_PLACE):
+            wrong.append(f"{specimen.name}: {said.outcome} ({said.reason}), shared: {is_shared}")
+    assert not wrong, "\n".join(wrong)
+    assert shared > 500 and copied
 
 
 def test_the_librarys_description_of_its_arrays_agrees_with_probing_them():
@@ -406,6 +461,35 @@ def test_a_type_without_an_array_is_described():
     for made, dtype in [(pa.int16(), "int16"), (pa.timestamp("ms"), "datetime64[ms]"), (pa.string(), None)]:
         (offer,) = crossdock.explain(made).offers
         assert (offer.protocol, offer.dtype, offer.notes) == ("Arrow schema", dtype, ["a type, no array"])
+
+
+def test_a_frame_s_text_names_its_type():
+    import pandas as pd
+
+    for frame in [pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), pd.DataFrame({"a": [1.0]}), pd.DataFrame()]:
+        text = " ".join(str(crossdock.explain(frame)).split())
+        assert "None" not in text.partition("What it offers")[0] and "items of have" not in text
+    assert "elements of format '+s'" in str(crossdock.explain(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})))
+
+
+def test_pandas_shares_our_memory_as_explain_warns():
+    import pandas as pd
+
+    theirs, ours = np.arange(3), crossdock.array([0, 1, 2])
+    assert not np.shares_memory(pd.Series(theirs).to_numpy(), theirs)
+    series, index, safe = pd.Series(ours), pd.Index(ours), pd.Index(ours, copy=True)
+    assert index.get_loc(0) == 0
+    ours[0] = 7
+    assert series[0] == 7 and index[0] == 7 and safe[0] == 0 and index.get_loc(0) == 0
+    told = {one.name: one for one in crossdock.explain(ours).consumers}
+    assert told["pandas.Series"].outcome == told["pandas.Index"].outcome == IN_PLACE
+    assert "a write to either is seen" in told["pandas.Series"].reason and "copy=True" in told["pandas.Index"].reason
+
+
+def test_dates_are_described_alike_by_a_struct_without_a_unit():
+    for unit in ["", "[s]", "[25us]"]:
+        told = crossdock.explain(np.zeros(3, f"M8{unit}"))
+        assert not told.disagreements and told.consumers
 
 
 def test_text_goes_into_a_hundred_columns():

@@ -41,6 +41,7 @@ def _consumers() -> list[tuple[str, str, str, bool]]: ...
 def _judge(
     answers: Sequence[Any],
     class_name: str,
+    storage: str,
     is_sequence: bool,
     item: str | None,
     is_registered: bool,

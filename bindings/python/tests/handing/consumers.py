@@ -173,7 +173,8 @@ def column(made):
     is_fixed = pyarrow.types.is_primitive(made.type) or pyarrow.types.is_fixed_size_binary(made.type)
     address = buffer.address + made.offset * made.type.bit_width // 8 if buffer and is_fixed else 0
     values = made.to_numpy(zero_copy_only=False)
-    if values.dtype == object or made.null_count:
+    # NaT is null.
+    if values.dtype == object or made.null_count and values.dtype.kind not in "Mm":
         return Got(made.to_pylist() if len(shape) == 1 else values.reshape(shape).tolist(), address)
     return Got(values.reshape(shape), address)
 
@@ -225,7 +226,8 @@ def polars_(thing):
         # No memory of a single dtype, or no values.
         address = 0
     is_nested = values.dtype == object and "Object" not in str(made.dtype)
-    if made.null_count():
+    # NaT is null.
+    if made.null_count() and values.dtype.kind not in "Mm":
         values, is_nested = np.array(made.to_list(), object), True
     yield Got(values.tolist() if is_nested else values, address)
 
@@ -258,10 +260,14 @@ def tvm(thing):
     before = crossdock.copied_bytes()
     made = tvm_ffi.from_dlpack(thing)
     is_copy = crossdock.copied_bytes() > before
-    # An unknown dtype is refused when it is requested.
-    dtype = made.dtype
     yield
-    got = tensor(made.data_ptr(), made.shape, made.strides, dtype.type_code, dtype.bits, dtype.lanes, made)
+    try:
+        dtype = made.dtype
+    except ValueError:
+        # Its own dtypes are without complex numbers, which it lends on all the same.
+        got = seen(np.from_dlpack(made))
+    else:
+        got = tensor(made.data_ptr(), made.shape, made.strides, dtype.type_code, dtype.bits, dtype.lanes, made)
     is_closed = getattr(thing, "readonly", False) and not is_copy
     if is_closed and got.elements.dtype.kind != "V" and np.from_dlpack(made).flags.writeable:
         got.broken = "it may be written"
@@ -336,6 +342,13 @@ def is_same_type(one, other):
     return plain or one.newbyteorder("=") == other.newbyteorder("=")
 
 
+def with_nulls(items):
+    """Items with None for NaN, which equals nothing and is null in some libraries."""
+    if not isinstance(items, list):
+        return items
+    return [None if isinstance(item, float) and item != item else item for item in items]
+
+
 def difference(got, elements):
     """The differences between a consumer's elements and the given ones."""
     made, gap = got.elements, GAPS.get(elements.dtype.names)
@@ -353,11 +366,22 @@ def difference(got, elements):
         if elements.dtype.kind == "S" and isinstance(made, list):
             made = [item.rstrip(b"\0") if isinstance(item, bytes) else item for item in made]
         try:
-            return "" if made == expected else "other elements"
+            return "" if made == expected or with_nulls(made) == with_nulls(expected) else "other elements"
         except (TypeError, ValueError):
             return "elements that are not comparable"
     if made.shape != elements.shape:
         return f"shape {made.shape}"
+    if elements.dtype.kind == "O":
+        return "" if made.tolist() == elements.astype(made.dtype).tolist() else "other elements"
+    if elements.dtype.kind == "M" and made.dtype.kind == "O":
+        # The times of pandas with a time zone.
+        made = np.array([time.tz_convert(None).to_datetime64() for time in made.tolist()])
+    if elements.dtype.kind in "Mm" and made.dtype.kind == elements.dtype.kind:
+        # The same dates may have another unit, except that years and months have no fixed length.
+        if {np.datetime_data(dtype)[0] in "YM" for dtype in (made.dtype, elements.dtype)} == {True, False} and elements.dtype.kind == "m":
+            return f"elements of {made.dtype}"
+        same = (made == elements) | (np.isnat(made) & np.isnat(elements))
+        return "" if same.all() else "other elements"
     if not is_same_type(made.dtype, elements.dtype):
         return f"elements of {made.dtype}"
     if elements.dtype.kind == "b":
@@ -379,13 +403,16 @@ def hand_over(consumer, specimen):
             warnings.simplefilter("ignore")
             steps = consumer(specimen.thing)
             next(steps)
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    # A panic in a library of Rust is no `Exception`.
+    except BaseException as error:
         return "refuses", f"{type(error).__name__}: {error}"
+    if elements is None:
+        return "takes", "its elements are in no memory"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         got = next(steps)
-    if elements is None:
-        return "takes", "its elements are in no memory"
     different = got.broken or difference(got, elements)
     if different:
         return "misreads", different

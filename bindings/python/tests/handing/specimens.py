@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 import crossdock
-from handing import extension
+from handing import extension, frames
 from handing.memory import alias, block
 
 
@@ -323,6 +323,17 @@ def own():
             yield f"{dtype}, {name}", made, alias(made)
 
 
+def first_address(array):
+    """The address of an array's first element, by any protocol."""
+    return next((offer.address for offer in crossdock.explain(array).offers if offer.address), None)
+
+
+def is_same(array, elements):
+    """Whether an imported array is on the memory of the elements: pandas makes some columns anew for Arrow."""
+    address = elements.__array_interface__["data"][0]
+    return elements.size > 0 and first_address(array) == address and str(array.dtype) == str(elements.dtype)
+
+
 def all_specimens():
     for name, made, elements in own():
         yield Specimen(f"our own: {name}", made, elements)
@@ -335,6 +346,11 @@ def all_specimens():
         yield Specimen(name, thing, elements)
         array = ours(thing) if elements is not None else None
         if array is not None:
+            yield Specimen(f"ours: {name}", array, elements)
+    for name, thing, elements in frames.all_of_them():
+        yield Specimen(name, thing, elements)
+        array = ours(thing) if elements is not None else None
+        if array is not None and is_same(array, elements):
             yield Specimen(f"ours: {name}", array, elements)
     for name, thing, elements in standard():
         yield Specimen(f"Python: {name}", thing, elements)

@@ -9,9 +9,9 @@ import warnings
 
 from .._crossdock import asarray
 from .buffers import refusal
-from .consumers import IN_PLACE, PROFILES, REFUSES
+from .consumers import COPIES, IN_PLACE, PROFILES, REFUSES
 from .facts import verdicts
-from .offers import STREAM, Subject
+from .offers import METHOD, STREAM, Subject
 from .result import Consumer, Explanation
 from .subject import agreement, subject
 
@@ -65,9 +65,11 @@ def ours(obj: object, found: Subject) -> Consumer:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            asarray(obj)
+            made = asarray(obj)
     except Exception as error:
         return consumer(outcome=REFUSES, reason=refusal(error).partition("; on offer is")[0])
+    if is_elsewhere(made, found):
+        return consumer(outcome=COPIES, reason="pandas makes another column for Arrow")
     return consumer(outcome=IN_PLACE, reason="it is one" if found.kind == "crossdock.Array" else "")
 
 
@@ -76,6 +78,15 @@ DISTRIBUTIONS = {
     "tensorflow": ["tensorflow", "tensorflow-cpu"],
     "opencv-python-headless": ["opencv-python-headless", "opencv-python", "opencv-contrib-python"],
 }
+
+
+def is_elsewhere(made: object, found: Subject) -> bool:
+    """Whether an array that pandas made for Arrow has another address than the column itself."""
+    own = found.offers.get(METHOD)
+    if not found.storage or own is None or not own.address or not own.size:
+        return False
+    addresses = {offer.address for offer in subject(made, False).offers.values()} - {None}
+    return bool(addresses) and own.address not in addresses
 
 
 @functools.cache

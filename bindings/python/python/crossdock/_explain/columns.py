@@ -78,6 +78,7 @@ def by_stream(call: Callable[[], object]) -> Offer:
                     STREAM, element=from_column(letters(schema)), spelling=f"format '{letters(schema)}'", shape=(0,)
                 )
                 offer.notes.append("no array in it")
+                offer.extra.update(format=formats(schema), nulls=0)
                 return offer
             offer = describe(STREAM, schema, array)
             native.ReleaseArray(array.release)(ctypes.byref(array))
@@ -114,6 +115,14 @@ def by_schema(call: Callable[[], object]) -> Offer:
 def letters(schema: native.ArrowSchema) -> str:
     """Arrow's spelling of a type."""
     return (schema.format or b"").decode("utf-8", "replace")
+
+
+def formats(schema: native.ArrowSchema) -> str:
+    """Arrow's spelling of a type; for a struct with those of its fields, as in ``+s,l,u``."""
+    parts = [letters(schema)]
+    if parts == ["+s"]:
+        parts += [letters(schema.children[at].contents) for at in range(schema.n_children)]
+    return ",".join(parts)
 
 
 def extension(schema: native.ArrowSchema) -> tuple[str, str]:
@@ -161,7 +170,7 @@ def describe(protocol: str, schema: native.ArrowSchema, array: native.ArrowArray
     shape, order = axes(lengths, said) if name == "arrow.fixed_shape_tensor" else (lengths, range(len(lengths)))
     offer = Offer(protocol, shape=tuple(shape[axis] for axis in order), element=element, readonly=True, notes=notes)
     offer.spelling = f"format '{spelled}'" + "".join(f", {name}" for name in names)
-    offer.extra.update(format=letters(schema), nulls=nulls, offset=at, extensions=names)
+    offer.extra.update(format=formats(schema), nulls=nulls, offset=at, extensions=names)
     if letters(schema) == "+s":
         notes.append(f"a struct of {schema.n_children} columns, each in memory of its own")
     if nulls:

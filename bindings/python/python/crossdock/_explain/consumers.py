@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from .._crossdock import _consumers
 
-IN_PLACE, COPIES, REFUSES, MISREADS = "in place", "copies", "refuses", "misreads"
+IN_PLACE, COPIES, REFUSES, MISREADS, UNKNOWN = "in place", "copies", "refuses", "misreads", "unknown"
 
 
 class Profile(NamedTuple):

@@ -93,7 +93,8 @@ def from_typestr(text: str, descr: object = None) -> Element | None:
     )
     if is_record:
         return Element("records", size)
-    return Element(kind, size * (4 if kind == "U" else 1), swapped, match[4] or "")
+    unit = match[4] or ("[generic]" if kind in "Mm" else "")
+    return Element(kind, size * (4 if kind == "U" else 1), swapped, unit)
 
 
 def from_tensor(code: int, bits: int, lanes: int) -> Element:

@@ -23,6 +23,7 @@ def judge(subject: Subject) -> list[tuple[str, str]]:
     return _judge(
         answers,
         subject.kind,
+        subject.storage,
         subject.is_sequence,
         subject.item,
         subject.is_registered,
@@ -65,6 +66,7 @@ def facts(offer: Offer) -> dict[str, object]:
         found["is_indexable"] = is_indexable(text)
     if "nulls" in extra:
         found["nulls"] = extra["nulls"]
+        found["format"] = str(extra["format"])
     for name, renamed in RENAMED.items():
         if name in extra:
             found[renamed] = extra[name]
@@ -74,7 +76,7 @@ def facts(offer: Offer) -> dict[str, object]:
 #: Properties that only some protocols have, and their names in the library.
 RENAMED = {
     "simple": "simple", "any": "any_order", "version": "version", "lanes": "lanes", "deleter": "has_deleter",
-    "extensions": "extensions", "typestr": "typestr", "is_bytes": "is_bytes", "is_old": "is_old", "is_aligned": "is_aligned",
+    "extensions": "extensions", "is_alone": "is_alone", "typestr": "typestr", "is_bytes": "is_bytes", "is_old": "is_old", "is_aligned": "is_aligned",
 }  # fmt: skip
 
 

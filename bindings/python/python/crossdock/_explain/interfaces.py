@@ -121,8 +121,10 @@ def ask_method(thing: object) -> Offer | None:
         except TypeError:
             # A producer for NumPy 1 does not know `copy`; NumPy then calls it without.
             made, is_old = method(), True
-        except ValueError as error:
-            # NumPy's word for a copy that was not permitted.
+        except Exception as error:
+            # NumPy's error for a copy that was not permitted is a ValueError; other libraries have their own.
+            if not isinstance(error, ValueError) and "copy" not in str(error):
+                raise
             return Offer(METHOD, refusal=f"not without a copy: {refusal(error)}")
         says = from_dict(METHOD, made.__array_interface__)
         # For types defined by another library, the dictionary describes only bytes, which need no

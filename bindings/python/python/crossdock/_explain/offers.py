@@ -90,7 +90,9 @@ class Subject:
     kind: str = ""
     #: Whether it has a length and items, so that consumers may copy it item by item.
     is_sequence: bool = False
-    #: The class of the first item; empty if there is none, None if it cannot be read.
+    #: The memory of a column of pandas; empty for other objects.
+    storage: str = ""
+    #: The class of the items, or of the first one of a typed array; empty if there is none, None if it cannot be read.
     item: str | None = ""
     #: Whether `collections.abc.Sequence` knows its class.
     is_registered: bool = False

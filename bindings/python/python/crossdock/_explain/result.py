@@ -14,8 +14,8 @@ class Consumer:
     name : str
         The function, such as ``'numpy.asarray'``.
     outcome : str
-        ``'in place'``, ``'copies'``, ``'refuses'``, or ``'misreads'``: it reads other elements than those offered, breaks a rule of
-        the protocol, or crashes. ``'unknown'`` if only other classes of objects were measured.
+        ``'in place'``, ``'copies'``, ``'refuses'``, ``'misreads'``: it reads other elements than those offered, breaks a rule of
+        the protocol, or crashes; or ``'unknown'``: the description of the object does not tell, and the reason names what decides.
     reason : str
         The reason, or a note. Often empty for ``'in place'``.
     library, measured_on : str

@@ -4,7 +4,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from . import buffers, columns, interfaces, native, tensors
+from . import buffers, columns, interfaces, tensors
+from .items import is_sequence, item, storage
 from .offers import BUFFER, INTERFACE, LEGACY, PROTOCOLS, STRUCT, VERSIONED, Offer, Subject
 
 #: Classes that consumers treat specially, by the module that must be imported for an instance.
@@ -13,7 +14,8 @@ KINDS = [
     ("builtins", "float"), ("builtins", "memoryview"),
     ("builtins", "bytearray"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray"), ("pyarrow", "Buffer"), ("pyarrow", "Tensor"),
     ("polars", "Series"), ("polars", "DataFrame"), ("_ctypes", "_SimpleCData"), ("_ctypes", "Array"), ("_ctypes", "Structure"),
-    ("_ctypes", "Union"), ("crossdock", "Array"),
+    ("_ctypes", "Union"), ("crossdock", "Array"), ("pandas", "Series"), ("pandas", "Index"), ("pandas", "DataFrame"),
+    ("pandas.api.extensions", "ExtensionArray"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("builtins", "list"), ("builtins", "tuple"),
 ]  # fmt: skip
 
 #: Methods that some of them look for.
@@ -50,6 +52,7 @@ def ask(thing: object, streams: bool | None) -> Subject:
         type_name=buffers.class_name(thing),
         offers=offers,
         kind=kind(thing),
+        storage=storage(thing),
         is_sequence=is_sequence(thing),
         item=item(thing),
         is_registered=isinstance(thing, Sequence),
@@ -75,26 +78,6 @@ def kind(thing: object) -> str:
     return ""
 
 
-def is_sequence(thing: object) -> bool:
-    """Whether it has a length and items by position, as C functions request them."""
-    try:
-        return bool(native.is_sequence(thing)) and native.sequence_size(thing) >= 0
-    except Exception:
-        return False
-
-
-def item(thing: object) -> str | None:
-    """The class of the first item; empty if there is none, None if it cannot be read."""
-    if not is_sequence(thing):
-        return ""
-    try:
-        if native.sequence_size(thing) == 0:
-            return ""
-        return buffers.class_name(native.sequence_item(thing, 0))
-    except Exception:
-        return None
-
-
 def agreement(offers: dict[str, Offer]) -> list[str]:
     """The contradictions between offers. Empty if they agree."""
     told = [
@@ -113,7 +96,9 @@ def agreement(offers: dict[str, Offer]) -> list[str]:
             said.append(f"{one.protocol} has shape {one.shape}, and {first.protocol} {first.shape}")
         elif one.steps() != first.steps() and one.strides is not None and first.strides is not None:
             said.append(f"{one.protocol} has strides {one.strides}, and {first.protocol} {first.strides}")
-        if one.element is not None and first.element is not None and one.element.name != first.element.name:
+        # The array struct has no unit for dates.
+        is_date = one.protocol == STRUCT and one.element is not None and one.element.kind in "Mm"
+        if not is_date and one.element is not None and first.element is not None and one.element.name != first.element.name:
             said.append(
                 f"{one.protocol} has elements of {one.element.name}, and {first.protocol} of {first.element.name}"
             )

@@ -34,7 +34,7 @@ def headline(explanation: Explanation) -> str:
     told = next((offer for offer in explanation.offers if offer.refusal is None and offer.shape is not None), None)
     if told is None:
         return f"{explanation.type_name}: no memory is offered"
-    words = [f"shape {told.shape}", f"elements of {told.dtype}"]
+    words = [f"shape {told.shape}", f"elements of {told.dtype or told.spelling or 'an unknown type'}"]
     if told.address:
         words.append(f"at {told.address:#x}, a multiple of {told.alignment}")
     return f"{explanation.type_name}: {', '.join(words)}"

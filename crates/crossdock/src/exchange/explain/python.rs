@@ -58,6 +58,7 @@ pub fn subject(array: &DArray) -> Subject {
         answers,
         class: "crossdock.Array".to_owned(),
         is_sequence: array.rank() > 0,
+        storage: String::new(),
         item: Some(String::new()),
         is_registered: false,
         methods: ["__dlpack_device__", "__len__", "__iter__", "tobytes"].map(str::to_owned).to_vec(),

@@ -16,7 +16,7 @@ pub enum Outcome {
     /// It reads other elements than those offered, breaks a rule of the protocol, or ends the
     /// process.
     Misreads,
-    /// No measurement covers objects of this class.
+    /// The description does not tell; the reason names what decides.
     Unknown,
 }
 
@@ -74,7 +74,9 @@ pub(super) enum Is {
     ClassBegins(&'static str),
     Sequence,
     RegisteredSequence,
-    /// The class of the first item is one of these.
+    /// The storage of a column of pandas is one of these.
+    Storage(&'static [&'static str]),
+    /// The class of the items is one of these.
     Item(&'static [&'static str]),
     ItemLike(&'static str, &'static str),
     ItemUnknown,
@@ -104,7 +106,10 @@ pub(super) enum Is {
     Type(&'static [&'static str]),
     Number,
     Itemsize(i64),
+    /// The unit of dates, without a multiple such as that of `[25us]`.
     Unit(&'static [&'static str]),
+    /// The unit of dates has a multiple.
+    Multiple,
     Swapped,
     Indirect,
     Backwards,
@@ -151,6 +156,9 @@ pub(super) enum Is {
     ByteOffset,
     Versioned,
     Extension(&'static str),
+    Nulls,
+    /// A stream of one array.
+    Alone,
     Bytes,
     Old,
     NoAddress,
@@ -247,6 +255,7 @@ impl Scene<'_> {
             Is::ClassBegins(begin) => subject.class.starts_with(begin),
             Is::Sequence => subject.is_sequence,
             Is::RegisteredSequence => subject.is_registered,
+            Is::Storage(storages) => storages.contains(&subject.storage.as_str()),
             Is::Item(classes) => subject.item.as_deref().is_some_and(|item| classes.contains(&item)),
             Is::ItemLike(begin, end) => {
                 subject.item.as_deref().is_some_and(|item| item.starts_with(begin) && item.ends_with(end))
@@ -291,7 +300,11 @@ impl Scene<'_> {
             }
             Is::Number => element.is_some_and(super::subject::ElementType::is_number),
             Is::Itemsize(size) => it.itemsize() == *size,
-            Is::Unit(units) => element.is_some_and(|element| units.contains(&element.unit.as_str())),
+            Is::Unit(units) => {
+                let unit = element.map_or("", |element| element.base_unit());
+                units.contains(&unit)
+            }
+            Is::Multiple => element.is_some_and(|element| element.base_unit().len() + 2 < element.unit.len()),
             Is::Swapped => element.is_some_and(|element| element.is_swapped),
             Is::Indirect => it.is_indirect,
             Is::Backwards => it.is_backwards(),
@@ -348,6 +361,8 @@ impl Scene<'_> {
             Is::ByteOffset => it.has_offset,
             Is::Versioned => it.version.is_some(),
             Is::Extension(name) => it.extensions.iter().any(|own| own == name),
+            Is::Nulls => it.nulls != 0,
+            Is::Alone => it.is_alone,
             Is::Bytes => it.is_bytes,
             Is::Old => it.is_old,
             Is::NoAddress => it.address.is_none(),
@@ -383,7 +398,8 @@ impl Scene<'_> {
         match name {
             "refusal of bytes" => return subject.refusal_of_bytes(false).unwrap_or_default(),
             "refusal of bytes in any order" => return subject.refusal_of_bytes(true).unwrap_or_default(),
-            "item" => return subject.item.clone().unwrap_or_default(),
+            "item" => return subject.item.clone().unwrap_or_else(|| "an unknown class".to_owned()),
+            "storage" => return subject.storage.clone(),
             _ => {}
         }
         let Some((protocol, it)) = self.at else { return String::new() };
@@ -418,10 +434,11 @@ mod tests {
     use super::*;
     use crate::exchange::explain::profiles;
 
-    const PLACEHOLDERS: [&str; 16] = [
+    const PLACEHOLDERS: [&str; 17] = [
         "refusal of bytes",
         "refusal of bytes in any order",
         "item",
+        "storage",
         "protocol",
         "refusal",
         "dtype",

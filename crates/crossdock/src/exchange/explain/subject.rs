@@ -74,6 +74,13 @@ pub struct ElementType {
 }
 
 impl ElementType {
+    /// The unit of dates without brackets and without a multiple: `us` of `[25us]`.
+    pub(super) fn base_unit(&self) -> &str {
+        self.unit
+            .trim_matches(|it: char| it == '[' || it == ']')
+            .trim_start_matches(|it: char| it.is_ascii_digit())
+    }
+
     /// Whether NumPy has it as a number or boolean of at most the size of C's `double`.
     pub(super) fn is_number(&self) -> bool {
         let sizes: &[i64] = match self.kind.as_str() {
@@ -113,7 +120,7 @@ pub struct Answer {
     pub device: i32,
     /// Whether the answer contradicts itself or needs a remark.
     pub is_odd: bool,
-    /// A buffer's format.
+    /// The format of a buffer, or of an Arrow column that another library describes.
     pub format: String,
     /// The item size that a buffer names beside its format.
     pub item: i64,
@@ -136,6 +143,8 @@ pub struct Answer {
     pub has_offset: bool,
     /// The number of nulls in a column; negative if they are not counted.
     pub nulls: i64,
+    /// Whether a stream has one array; false if that is not known.
+    pub is_alone: bool,
     /// Names of Arrow's extension types.
     pub extensions: Vec<String>,
     /// The type string of an array interface.
@@ -177,6 +186,7 @@ impl Default for Answer {
             has_deleter: true,
             has_offset: false,
             nulls: 0,
+            is_alone: false,
             extensions: Vec::new(),
             typestr: String::new(),
             has_strides: true,
@@ -296,7 +306,11 @@ pub struct Subject {
     pub class: String,
     /// Whether it has a length and items by position.
     pub is_sequence: bool,
-    /// The class of its first item; empty without items, `None` if it cannot be determined.
+    /// The memory of a column of pandas: `numpy`, `dates`, `masked`, `masked booleans` (each
+    /// perhaps ` with gaps`), `arrow`, or the class of the array; empty for other objects.
+    pub storage: String,
+    /// The class of its items, or of the first one of a typed array; empty without items, `None`
+    /// if it cannot be determined. For items of several classes, a name that no class has.
     pub item: Option<String>,
     /// Whether its class is registered with `collections.abc.Sequence`.
     pub is_registered: bool,

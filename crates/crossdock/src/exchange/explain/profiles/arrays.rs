@@ -12,6 +12,9 @@ pub(super) const NUMPY: &[&str] = &["numpy.ndarray"];
 pub(super) const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
 
 pub(super) const MASKED: &[&str] = &[crate::exchange::explain::rule::MASKED];
+/// What a description calls the items of a sequence whose classes or lengths differ, or that were
+/// not read.
+pub(super) const MIXED: &[&str] = &["several classes", "several lengths", "unread classes"];
 
 pub(super) const NOT_NUMPY: &str = "it is not a numpy.ndarray";
 pub(super) const NO_TYPE: &str = "no type for elements of {dtype}";

@@ -1,6 +1,7 @@
 //! Libraries of columns: PyArrow, nanoarrow, arro3 and Polars.
 
 use crate::exchange::explain::profiles::GAPPED;
+use crate::exchange::explain::profiles::arrays::MIXED;
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
@@ -38,6 +39,10 @@ pub(super) const PROFILES: &[Profile] = &[
             If(&[Class(&["pyarrow.Array"])], InPlace, "it is one"),
             Asks(&[DeviceColumn, Column], CAPSULE),
             When(&[Class(&["numpy.ndarray"])], &[Heeds(&[Asks(&[Interface], OF_NUMPY)])]),
+            When(&[Class(PANDAS_COLUMNS)], PANDAS),
+            If(&[Class(&["pandas.DataFrame"]), Item(&[""])], Copies, BY_VALUE),
+            If(&[Class(&["pandas.DataFrame"])], Refuses, "a frame is not one column"),
+            When(&[Class(&["builtins.list", "builtins.tuple"])], OBJECTS),
             When(&[], ITEMS),
         ],
     },
@@ -141,10 +146,46 @@ pub(super) const PROFILES: &[Profile] = &[
         measured_on: "2.1.0",
         is_tested: true,
         rules: &[
-            If(&[Class(&["polars.Series", "pyarrow.Array", "pyarrow.ChunkedArray"])], InPlace, ""),
+            If(&[Class(&["polars.Series"])], InPlace, ""),
+            When(
+                &[Class(&["polars.DataFrame"])],
+                &[By(
+                    &[ColumnStream],
+                    &[If(&[Format(&["+s"])], Refuses, "a frame without columns"), If(&[], InPlace, "")],
+                )],
+            ),
             When(
                 &[Class(&["numpy.ndarray"])],
                 &[Asks(&[Interface], &[When(&[RankAbove(1)], POLARS_OF_NUMPY), Heeds(POLARS_OF_NUMPY)])],
+            ),
+            When(
+                &[Class(&["pyarrow.ChunkedArray"])],
+                &[By(
+                    &[ColumnStream],
+                    &[
+                        If(
+                            &[Not(&Alone), Not(&Empty), Not(&Format(&["+r"]))],
+                            Copies,
+                            "the chunks become one",
+                        ),
+                        When(&[], POLARS_OF_ARROW),
+                    ],
+                )],
+            ),
+            When(&[Class(&["pandas.Series", "pandas.Index"])], POLARS_OF_PANDAS),
+            When(
+                &[Class(&["pandas.DataFrame"])],
+                &[Asks(
+                    &[ColumnStream],
+                    &[
+                        If(&[Refused], Refuses, "the producer refuses {protocol}"),
+                        If(
+                            &[],
+                            Unknown,
+                            "pandas makes a column for Arrow of each of its own, some by a copy",
+                        ),
+                    ],
+                )],
             ),
             By(
                 &[ColumnStream, Column],
@@ -154,13 +195,15 @@ pub(super) const PROFILES: &[Profile] = &[
                     "truth values of one byte (arrow.bool8) become int8",
                 )],
             ),
-            Asks(&[ColumnStream, Column], CAPSULE),
+            Asks(&[ColumnStream, Column], POLARS_OF_ARROW),
             If(&[Class(&["builtins.str"])], Misreads, "a text becomes the name of a column without values"),
             If(
                 &[Not(&RegisteredSequence)],
                 Refuses,
                 "neither a column, nor a numpy.ndarray, nor a registered sequence",
             ),
+            When(&[Class(&["builtins.list", "builtins.tuple"])], POLARS_OF_OBJECTS),
+            When(&[Not(&Given(Buffer)), Item(&["unread classes"])], POLARS_OF_OBJECTS),
             If(&[Not(&Given(Buffer))], Copies, BY_VALUE),
             When(&[], ITEMS),
         ],
@@ -173,14 +216,22 @@ const CAPSULE: &[ProfileRule] =
 
 /// `pyarrow.array` of a NumPy array.
 pub(super) const OF_NUMPY: &[ProfileRule] = &[
+    If(
+        &[Kind(&["M"]), Not(&Unit(&["D", "s", "ms", "us", "ns"]))],
+        Refuses,
+        "no type for elements of {dtype}",
+    ),
+    If(&[Kind(&["m"]), Not(&Unit(&["s", "ms", "us", "ns"]))], Refuses, "no type for elements of {dtype}"),
     If(&[Not(&Rank(1))], Refuses, "an array of {rank} axes is not a column"),
     If(&[Untyped], Refuses, "no type for elements of {dtype}"),
     If(&[Kind(&["records", "V", "c"])], Refuses, "no type for elements of {dtype}"),
     If(&[Kind(&["f"]), Not(&Number)], Refuses, "no type for elements of {dtype}"),
+    If(&[Kind(&["S", "U"])], Copies, "strings have no fixed width"),
     If(&[Swapped], Refuses, "non-native byte order"),
     If(&[Kind(&["b"])], Copies, "Arrow's truth values are bits"),
-    If(&[Kind(&["S", "U"])], Copies, "strings have no fixed width"),
-    If(&[Kind(&["O"])], Copies, BY_VALUE),
+    When(&[Kind(&["O"])], OBJECTS),
+    If(&[Multiple], Misreads, "the multiple in the unit of {dtype} is ignored"),
+    If(&[Kind(&["M"]), Unit(&["D"])], Copies, "Arrow's days have 32 bits"),
     If(&[Not(&RowMajor)], Copies, "Arrow's columns have no strides"),
     If(&[], InPlace, ""),
 ];
@@ -190,6 +241,7 @@ const SCALARS: &[&str] = &["", "bool", "int", "float", "complex", "str", "bytes"
 
 /// A sequence of Python objects, whose type is inferred.
 const ITEMS: &[ProfileRule] = &[
+    If(&[Not(&Sequence), HasMethod(&["__iter__"])], Unknown, "an iterable: value by value"),
     If(&[Not(&Sequence)], Refuses, "neither a column, nor a numpy.ndarray, nor a sequence"),
     If(
         &[Given(Buffer), Not(&Item(SCALARS)), Not(&ItemLike("numpy.", "")), Not(&ItemUnknown)],
@@ -214,13 +266,152 @@ const ITEMS: &[ProfileRule] = &[
             If(&[], Refuses, "items of {dtype} along {rank} axes have no type in Arrow"),
         ],
     ),
-    If(
-        &[Item(&["", "bool", "int", "float", "str", "bytes", "list", "tuple", "dict", "NoneType"])],
-        Copies,
-        BY_VALUE,
-    ),
+    When(&[Class(&["polars.Series"])], &[By(&[ColumnStream], WIDENED)]),
+    If(&[Item(&["pyarrow.lib.RunEndEncodedScalar"])], Refuses, NO_ITEMS),
     If(&[ItemLike("pyarrow.", "Scalar")], Copies, BY_VALUE),
-    If(&[], Refuses, "items of {item} have no type in Arrow"),
+    If(&[Item(TYPED)], Copies, BY_VALUE),
+    If(&[], Unknown, "value by value, if items of {item} have a type in Arrow"),
+];
+
+/// Types that a column loses value by value.
+const WIDENED: &[ProfileRule] = &[
+    If(&[Kind(&["u"]), Itemsize(8)], Unknown, "value by value: uint64 becomes int64 if it fits"),
+    If(&[Kind(&["i", "u"]), Not(&DType(&["int64"]))], Misreads, "value by value: {dtype} becomes int64"),
+    If(&[Kind(&["f"]), Not(&DType(&["float64"]))], Misreads, "value by value: {dtype} becomes float64"),
+    If(&[Unit(&["ns"])], Misreads, "value by value: nanoseconds become microseconds"),
+];
+
+/// Items with a type of their own in Arrow.
+const TYPED: &[&str] = &[
+    "",
+    "bool",
+    "int",
+    "float",
+    "str",
+    "bytes",
+    "bytearray",
+    "memoryview",
+    "NoneType",
+    "datetime.date",
+    "datetime.datetime",
+    "datetime.time",
+    "datetime.timedelta",
+    "decimal.Decimal",
+    "numpy.bool",
+    "numpy.int8",
+    "numpy.int16",
+    "numpy.int32",
+    "numpy.int64",
+    "numpy.uint8",
+    "numpy.uint16",
+    "numpy.uint32",
+    "numpy.uint64",
+    "numpy.float16",
+    "numpy.float32",
+    "numpy.float64",
+    "numpy.str_",
+    "numpy.bytes_",
+];
+
+/// `pyarrow.array` of Python objects.
+const OBJECTS: &[ProfileRule] = &[
+    If(&[Item(TYPED)], Copies, BY_VALUE),
+    If(&[Item(&["large integers"])], Refuses, "an integer exceeds 64 bits"),
+    If(&[ItemLike("pyarrow.", "Scalar")], Copies, BY_VALUE),
+    If(&[Item(&["complex", "numpy.complex64", "numpy.complex128", "object"])], Refuses, NO_ITEMS),
+    If(&[], Unknown, "value by value, if items of {item} have one type in Arrow"),
+];
+
+const NO_ITEMS: &str = "items of {item} have no type in Arrow";
+
+/// What pandas calls a column, alone or as an index.
+const PANDAS_COLUMNS: &[&str] = &["pandas.Series", "pandas.Index", "pandas.api.extensions.ExtensionArray"];
+const GAPS: &str = "Arrow's columns have no strides";
+const ITSELF: &str = "pandas converts a column of {storage} itself, perhaps by a copy";
+
+/// `pyarrow.array` of a column of pandas.
+const PANDAS: &[ProfileRule] = &[
+    When(
+        &[Storage(&["numpy"])],
+        &[By(
+            &[Method],
+            &[If(&[Kind(&["f"]), Number, RowMajor], InPlace, "NaN is null"), When(&[], OF_NUMPY)],
+        )],
+    ),
+    If(&[Storage(&["dates", "masked"])], InPlace, ""),
+    If(&[Storage(&["dates with gaps", "masked with gaps"])], Copies, GAPS),
+    If(
+        &[Storage(&["masked booleans", "masked booleans with gaps"])],
+        Copies,
+        "Arrow's truth values are bits",
+    ),
+    If(&[Storage(&["arrow"])], InPlace, ""),
+    If(&[Storage(&["SparseArray"])], Refuses, "no type for elements of a SparseArray"),
+    If(&[], Unknown, ITSELF),
+];
+
+/// `polars.Series` of a column of pandas: by NumPy, or else by `pyarrow.array`.
+const POLARS_OF_PANDAS: &[ProfileRule] = &[
+    When(
+        &[Storage(&["numpy"])],
+        &[By(
+            &[Method],
+            &[
+                When(&[Kind(&["O"])], POLARS_OF_PANDAS_OBJECTS),
+                If(&[Kind(&["c"])], Refuses, "no type for elements of {dtype}"),
+                When(&[], POLARS_OF_NUMPY),
+            ],
+        )],
+    ),
+    If(&[Storage(&["dates with gaps"])], Copies, GAPS),
+    If(&[Storage(&["dates"]), Given(Method)], Copies, "dates are converted"),
+    When(&[Storage(&["dates"])], &[By(&[ColumnStream], POLARS_OF_ARROW)]),
+    If(&[Storage(&["masked"])], InPlace, ""),
+    If(&[Storage(&["masked with gaps"])], Copies, GAPS),
+    If(
+        &[Storage(&["masked booleans", "masked booleans with gaps"])],
+        Copies,
+        "Polars' truth values are bits",
+    ),
+    When(
+        &[Storage(&["arrow"])],
+        &[By(
+            &[ColumnStream],
+            &[
+                If(&[Not(&Alone), Not(&Empty), Not(&Format(&["+r"]))], Copies, "the chunks become one"),
+                When(&[], POLARS_OF_ARROW),
+            ],
+        )],
+    ),
+    If(&[Storage(&["SparseArray"])], Refuses, "no type for elements of a SparseArray"),
+    If(&[], Unknown, ITSELF),
+];
+
+const POLARS_OF_PANDAS_OBJECTS: &[ProfileRule] = &[
+    If(&[Item(TYPED)], Copies, BY_VALUE),
+    If(&[Item(&["large integers"])], Refuses, "an integer exceeds 64 bits"),
+    If(&[Item(&["complex", "numpy.complex64", "numpy.complex128", "object"])], Refuses, NO_ITEMS),
+    If(&[], Unknown, "value by value, if items of {item} have one type in Arrow"),
+];
+
+/// `polars.Series` of Python objects.
+const POLARS_OF_OBJECTS: &[ProfileRule] = &[
+    If(&[Item(TYPED)], Copies, BY_VALUE),
+    If(&[Item(&["large integers"])], Copies, BY_VALUE),
+    If(&[], Unknown, "value by value, if items of {item} have one type"),
+];
+
+/// `polars.Series` of a column of Arrow. Which types without a fixed width it converts is not known.
+const POLARS_OF_ARROW: &[ProfileRule] = &[
+    If(&[Refused], Refuses, "the producer refuses {protocol}"),
+    If(&[Format(&["+r"])], Refuses, "no column of the format '{format}'"),
+    If(&[Unit(&["s"])], Copies, "seconds become milliseconds"),
+    If(
+        &[Untyped, Not(&Format(&["tdD"])), Not(&Empty)],
+        Unknown,
+        "columns of the format '{format}' are converted, some by a copy",
+    ),
+    If(&[], InPlace, "{nulls}"),
 ];
 
 /// `polars.Series` of a NumPy array.
@@ -232,8 +423,11 @@ const POLARS_OF_NUMPY: &[ProfileRule] = &[
         "elements of {dtype} become Python objects",
     ),
     If(&[Kind(&["b", "i", "u", "f"]), Not(&Number)], Misreads, "elements of {dtype} become Python objects"),
-    If(&[Kind(&["M", "m"]), Not(&Unit(&["[D]", "[ms]", "[us]", "[ns]"]))], Refuses, "no column of {dtype}"),
+    If(&[Kind(&["M"]), Not(&Unit(&["D", "ms", "us", "ns"]))], Refuses, "no column of {dtype}"),
+    If(&[Kind(&["m"]), Not(&Unit(&["ms", "us", "ns"]))], Refuses, "no column of {dtype}"),
     If(&[Kind(&["M", "m"]), RankAbove(1)], Refuses, "dates along one axis only"),
+    If(&[Multiple], Misreads, "the multiple in the unit of {dtype} is ignored"),
+    If(&[Kind(&["O"]), Item(MIXED)], Unknown, "value by value, if the items have one type"),
     If(&[Not(&Kind(&["i", "u", "f"]))], Copies, "elements of {dtype} are converted"),
     If(&[Swapped], Copies, "elements of {dtype} are converted"),
     If(&[Not(&Aligned)], Copies, "unaligned"),

@@ -1,6 +1,6 @@
 //! Data frames: pandas, Polars and xarray, and PyArrow's functions.
 
-use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, NUMPY};
+use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, MIXED, NUMPY};
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
@@ -24,6 +24,8 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[RankAbove(1)], Refuses, "a Series has one axis, and the array {rank}"),
                     If(&[Class(NUMPY), Lossy], Misreads, MASK),
                     If(&[Kind(&["U"])], Copies, "texts become a column of strings"),
+                    When(&[Kind(&["M", "m"])], PANDAS_DATES),
+                    If(&[Class(NUMPY), Kind(&["O"]), Item(&["str"])], Unknown, TEXTS),
                     If(&[Class(NUMPY)], Copies, "pandas copies arrays of NumPy"),
                     If(&[], InPlace, SHARED),
                 ],
@@ -55,6 +57,8 @@ pub(super) const PROFILES: &[Profile] = &[
                         "without columns, {dtype} is lost",
                     ),
                     If(&[Class(NUMPY), Lossy], Misreads, MASK),
+                    When(&[Kind(&["M", "m"])], PANDAS_DATES),
+                    If(&[Class(NUMPY), Kind(&["O"]), Item(&["str"])], Unknown, TEXTS),
                     If(&[], Copies, "pandas copies arrays"),
                 ],
             ),
@@ -82,9 +86,12 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[Kind(&["f"]), Itemsize(1)], Refuses, "no Index of {dtype}"),
                     If(&[DType(&["float16", "float8_e5m2"])], Refuses, "no Index of {dtype}"),
                     If(&[Class(NUMPY), Lossy], Misreads, MASK),
+                    If(&[Class(NUMPY), Kind(&["O"]), Item(&["str"])], Unknown, TEXTS),
                     If(&[Not(&Kind(NUMBERS))], Copies, "as Python objects"),
+                    When(&[Kind(&["M", "m"])], PANDAS_DATES),
+                    If(&[Class(NUMPY), Kind(&["O"]), Item(&["str"])], Unknown, TEXTS),
                     If(&[Class(NUMPY)], Copies, "pandas copies arrays of NumPy"),
-                    If(&[], InPlace, SHARED),
+                    If(&[], InPlace, SHARED_INDEX),
                 ],
             ),
             If(&[], Refuses, "NumPy has no type for it"),
@@ -198,14 +205,29 @@ const LABELS: &str = "truth values are taken for labels; pass np.asarray(x)";
 const OPAQUE: &str = "NumPy's interface calls records out of order and opaque bytes alike";
 const MASK: &str = "masked elements become NaN, and integers floats";
 const SHARED: &str = "pandas copies arrays of NumPy but not this one: a write to either is seen by both";
+const SHARED_INDEX: &str = "pandas copies arrays of NumPy but not this one: after a write the index finds wrong rows; pass copy=True";
+const TEXTS: &str = "texts become a column of strings, where None is NaN";
+
+/// Dates and durations that pandas refuses or converts. It keeps those in seconds to nanoseconds.
+pub(super) const PANDAS_DATES: &[ProfileRule] = &[
+    If(&[Unit(&["generic"])], Refuses, "dates without a unit"),
+    If(&[Multiple], Refuses, "pandas has no multiples of units, such as {dtype}"),
+    If(&[Kind(&["m"]), Unit(&["Y", "M"])], Misreads, "years and months of {dtype} become seconds"),
+    If(&[Unit(&["ps", "fs", "as"])], Misreads, "{dtype} becomes nanoseconds"),
+    If(&[Not(&Unit(&["s", "ms", "us", "ns"]))], Copies, "{dtype} becomes seconds"),
+    If(&[Swapped], Copies, "{dtype} gets the native byte order"),
+];
 
 /// `polars.DataFrame` of a NumPy array.
 const POLARS_OF_NUMPY: &[ProfileRule] = &[
     If(&[Kind(&["records", "V"])], Unknown, RECORDS),
     If(&[Rank(0)], Refuses, "a frame has rows"),
     If(&[RankAbove(2)], Refuses, "a frame has two axes, and the array {rank}"),
-    If(&[Kind(&["M", "m"]), Not(&Unit(&["[D]", "[ms]", "[us]", "[ns]"]))], Refuses, "no column of {dtype}"),
     If(&[LastLength(0), RankAbove(1)], Misreads, "without columns, {dtype} is lost"),
     If(&[Empty, Rank(1)], Misreads, "an empty array becomes no column"),
+    If(&[Kind(&["M"]), Not(&Unit(&["D", "ms", "us", "ns"]))], Refuses, "no column of {dtype}"),
+    If(&[Kind(&["m"]), Not(&Unit(&["ms", "us", "ns"]))], Refuses, "no column of {dtype}"),
+    If(&[Multiple], Misreads, "the multiple in the unit of {dtype} is ignored"),
+    If(&[Kind(&["O"]), Item(MIXED)], Unknown, "value by value, if the items have one type"),
     If(&[], Copies, ""),
 ];

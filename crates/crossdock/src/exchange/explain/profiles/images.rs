@@ -77,6 +77,7 @@ pub(super) const PROFILES: &[Profile] = &[
                 Misreads,
                 "a number becomes a scalar of four channels",
             ),
+            If(&[Class(&["builtins.tuple"])], Unknown, "up to four numbers become a scalar"),
             If(&[Not(&Class(&["numpy.ndarray"]))], Refuses, "it is not a numpy.ndarray"),
             Asks(
                 &[Interface],

@@ -1,6 +1,7 @@
 //! Functions that read arrays into files, models and compiled code, or write to them.
 
 use crate::exchange::explain::profiles::arrays::{ARRAYS, DESCRIBED, MASKED, NO_TYPE, NOT_NUMPY, NUMPY};
+use crate::exchange::explain::profiles::frames::PANDAS_DATES;
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
@@ -177,6 +178,19 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[Class(MASKED), Lossy], Misreads, "masked elements become NaN, and integers floats"),
                     If(&[Class(MASKED)], Copies, "xarray copies masked arrays"),
                 ],
+            ),
+            When(
+                &[Class(NUMPY)],
+                &[By(
+                    &[Interface],
+                    &[When(
+                        &[Kind(&["M", "m"])],
+                        &[
+                            When(&[], PANDAS_DATES),
+                            If(&[Not(&RowMajor)], Copies, "dates are converted by pandas"),
+                        ],
+                    )],
+                )],
             ),
             If(&[Class(NUMPY)], InPlace, ""),
             If(&[], InPlace, "it keeps the array itself, which has no arithmetic: pass np.asarray(x)"),

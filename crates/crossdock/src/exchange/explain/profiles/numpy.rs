@@ -1,6 +1,6 @@
 //! NumPy.
 
-use crate::exchange::explain::rule::Is::*;
+use crate::exchange::explain::rule::Is::{self, *};
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
 use crate::exchange::explain::rule::ProfileRule::{self, *};
@@ -28,6 +28,12 @@ pub(super) const PROFILES: &[Profile] = &[
             By(&[Interface], &[When(&[Not(&Untyped)], INTERFACE)]),
             Asks(&[Method], METHOD),
             If(&[Sequence, ItemUnknown], Refuses, "reading its items fails"),
+            If(&[Item(&["several lengths"])], Refuses, "nested sequences of several lengths"),
+            If(
+                &[Sequence, Item(&["unread classes"])],
+                Unknown,
+                "item by item, if nested sequences have the same length",
+            ),
             If(&[Sequence], Copies, "item by item"),
             If(&[], Misreads, "it becomes one Python object in an array without axes"),
         ],
@@ -89,12 +95,54 @@ const INTERFACE: &[ProfileRule] = &[
 const METHOD: &[ProfileRule] = &[
     If(&[OnDevice], Refuses, "the memory is not accessible from the CPU, and __array__ does not copy it"),
     If(&[Refused, Not(&RefusedWith(Method, "not without a copy"))], Refuses, "__array__ raises {refusal}"),
+    When(
+        &[NoAddress],
+        &[
+            // Memory that `__array__` lends, although it refuses `copy=False`.
+            By(
+                &[ColumnStream],
+                &[
+                    When(&[Class(&["pyarrow.ChunkedArray"])], &[If(PLAIN_CHUNK, InPlace, "read-only")]),
+                    When(
+                        &[Storage(&["arrow"]), Not(&Kind(&["M"]))],
+                        &[If(PLAIN_CHUNK, InPlace, "read-only")],
+                    ),
+                    If(
+                        &[Storage(&["arrow"]), Kind(&["M"])],
+                        Unknown,
+                        "dates with a time zone become Python objects",
+                    ),
+                ],
+            ),
+            By(&[Column, ColumnStream], MAY_FAIL),
+            If(
+                &[Storage(&["arrow"]), Not(&Has(ColumnStream))],
+                Unknown,
+                "__array__ may lend its memory, although it refuses copy=False",
+            ),
+        ],
+    ),
+    If(
+        &[Storage(&["dates", "dates with gaps"]), NoAddress],
+        Copies,
+        "dates with a time zone become Python objects",
+    ),
     If(&[NoAddress], Copies, "__array__ gives nothing without a copy"),
     If(&[Old, Shared], InPlace, "{access, alignment}"),
     If(&[Old, Empty], Copies, "no elements"),
     If(&[Old], Copies, "what __array__ makes may be a copy"),
+    If(&[ClassBegins("pandas.")], InPlace, "{access, alignment}"),
     If(&[Elsewhere], Copies, "__array__(copy=False) makes a copy all the same"),
     If(&[], InPlace, "{access, alignment}"),
+];
+
+/// One array of numbers or dates, without nulls.
+const PLAIN_CHUNK: &[Is] = &[Alone, Not(&Nulls), Kind(&["i", "u", "f", "M", "m"])];
+/// Columns that become NumPy arrays or are refused: times in nanoseconds, and integers of 128 bits.
+const MAY_FAIL: &[ProfileRule] = &[
+    If(&[FormatHas("ttn")], Unknown, "times with nanoseconds are refused, and others copied"),
+    If(&[FormatHas("_pli128")], Refuses, "NumPy has no integers of 128 bits"),
+    If(&[FormatHas("_plu128")], Refuses, "NumPy has no integers of 128 bits"),
 ];
 
 const TENSOR: &[ProfileRule] = &[

@@ -34,6 +34,8 @@ pub(super) const PROFILES: &[Profile] = &[
             By(
                 &[Buffer],
                 &[
+                    // The letter is tested when an element is read.
+                    If(&[Empty, FormatLetter("@", "eOgw")], Copies, "no elements"),
                     If(&[Not(&FormatIndexable)], Refuses, "memoryview does not read the format '{format}'"),
                     If(
                         &[Not(&Itemsize(1)), Format(&["b", "B", "c", "?"])],

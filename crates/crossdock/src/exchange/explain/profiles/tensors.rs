@@ -267,7 +267,6 @@ const MLX_BUFFER: &[ProfileRule] = &[
 const TVM: &[ProfileRule] = &[
     If(&[Not(&Device(CPU))], InPlace, "on its device"),
     If(&[Lanes], InPlace, "as lanes"),
-    If(&[DType(&["complex64", "complex128"])], Refuses, NO_TYPE),
     If(&[ReadOnly], Misreads, "the flag is ignored: read-only memory is lent on as writable"),
     If(&[], InPlace, ""),
 ];
