@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use crate::arguments::Arguments;
 use crate::detach::{detached, making};
 use crate::dtype::read_dtype;
-use crate::entry::attached;
 use crate::errors::Raise;
 use crate::object::{Own, downcast, wrap};
 
@@ -40,7 +39,6 @@ pub(crate) fn _saturated<'py>(
     x: &Bound<'py, PyAny>,
     dtype: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let dtype = read_dtype(dtype)?;
     let own = downcast(x).ok_or_else(|| PyTypeError::new_err("_saturated() takes a crossdock.Array"))?;
     let cast = |array: &DArray| array.cast(&dtype, Order::RowMajor, Casting::Saturating);
@@ -57,7 +55,6 @@ pub(crate) fn _linspace(
     num: usize,
     endpoint: bool,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let _attached = attached(py);
     wrap(py, making(py, num.saturating_mul(8), || spaced(start, stop, num, endpoint)).raise()?)
 }
 

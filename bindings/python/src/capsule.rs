@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::entry::{Attached, fetch};
+use crate::entry::fetch;
 
 /// A capsule around a pointer that is not null. `destructor` runs when the last reference goes.
 pub(crate) fn capsule<'py, T>(
@@ -68,9 +68,6 @@ pub(crate) fn boxed<S: Boxed>(py: Python<'_>, theirs: S) -> PyResult<Bound<'_, P
 }
 
 unsafe extern "C" fn drop_boxed<S: Boxed>(capsule: *mut ffi::PyObject) {
-    // SAFETY: only the interpreter calls this destructor, with the GIL held until the function
-    // returns.
-    let _attached = unsafe { Attached::new() };
     // SAFETY: the interpreter passes the capsule that it destroys, which is live during this call,
     // and holds the GIL.
     if let Some(theirs) = unsafe { pointer::<S>(capsule, Some(S::NAME)) } {

@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use crate::convert::to_value;
 use crate::detach::making;
 use crate::dtype::read_dtype;
-use crate::entry::attached;
 use crate::errors::Raise;
 use crate::functions::options;
 use crate::object::{downcast, wrap};
@@ -52,7 +51,6 @@ pub(crate) fn ones<'py>(
     #[pyo3(from_py_with = parameters::order)] order: Order,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
     let one = one(&dtype);
     filled(py, dtype, &extents(shape)?, one, options(order, device)?)
@@ -97,7 +95,6 @@ pub(crate) fn arange<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let zero = 0_i64.into_pyobject(py)?.into_any();
     let one = 1_i64.into_pyobject(py)?.into_any();
     let (start, stop) = match stop {
@@ -204,7 +201,6 @@ macro_rules! like {
             dtype: Option<&Bound<'py, PyAny>>,
             device: Option<&Bound<'py, PyAny>>,
         ) -> PyResult<Bound<'py, PyAny>> {
-            let _attached = attached(py);
             let model = Model::of(obj, dtype, device)?;
             let value: Option<Value> = ($value)(&model.dtype);
             model.make(py, value)
@@ -257,7 +253,6 @@ pub(crate) fn full_like<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let model = Model::of(obj, dtype, device)?;
     let value = to_value(fill_value, Some(&model.dtype))?;
     model.make(py, Some(value))

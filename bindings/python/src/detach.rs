@@ -5,8 +5,6 @@
 use crossdock::DArray;
 use pyo3::prelude::*;
 
-use crate::entry::Away;
-
 /// Moving this many bytes takes longer than releasing and reacquiring the GIL.
 const MANY: usize = 64 << 10;
 
@@ -19,7 +17,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, array: &DArray, work: impl FnOnc
         return work(array);
     }
     let array = array.clone();
-    away(py, move || work(&array))
+    py.detach(move || work(&array))
 }
 
 /// Like [`detached`], for two arrays.
@@ -32,15 +30,10 @@ pub(crate) fn both_detached<R: Send>(
         return work(one, other);
     }
     let (one, other) = (one.clone(), other.clone());
-    away(py, move || work(&one, &other))
+    py.detach(move || work(&one, &other))
 }
 
 /// Like [`detached`], for a result of this many bytes.
 pub(crate) fn making<R: Send>(py: Python<'_>, nbytes: usize, work: impl FnOnce() -> R + Send) -> R {
-    if nbytes < MANY { work() } else { away(py, work) }
-}
-
-fn away<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
-    let _away = Away::new();
-    py.detach(work)
+    if nbytes < MANY { work() } else { py.detach(work) }
 }

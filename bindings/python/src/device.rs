@@ -13,7 +13,6 @@ use pyo3::types::PyDict;
 use crate::arguments::Arguments;
 use crate::detach::detached;
 use crate::device_object::device_object;
-use crate::entry::attached;
 use crate::errors::{self, Raise};
 use crate::import::ImportedArray;
 use crate::numbers::place_of;
@@ -110,7 +109,6 @@ pub(crate) fn brought(taken: ImportedArray, place: Place, policy: CopyPolicy) ->
 /// 'the processor'
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let _attached = attached(py);
     let found = PyDict::new(py);
     found.set_item(device_object(py, Place::CPU)?, device::get(Place::CPU).raise()?.name())?;
     for device in crossdock_cuda::devices().unwrap_or_default() {

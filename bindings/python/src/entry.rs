@@ -1,66 +1,44 @@
-//! Entry of all slots: tracks which threads hold the GIL, and turns panics into exceptions.
+//! Entry of all slots: turns panics into exceptions; and whether a thread holds the GIL.
 
 use std::any::Any;
-use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::sync::OnceLock;
 
 use pyo3::exceptions::{PyRuntimeError, PySystemError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-thread_local! {
-    /// How many active calls from the interpreter this thread is in. It holds the GIL in each.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Whether this thread is known to hold the GIL. (It may hold it in ways that are not counted.)
+/// Whether this thread holds the GIL, whoever took it: its own state is the current one.
+///
+/// Where that cannot be asked, the answer is no; so it is in a sub-interpreter.
 pub(crate) fn is_attached() -> bool {
-    DEPTH.with(|depth| depth.get() > 0)
+    static CURRENT: OnceLock<Option<CurrentState>> = OnceLock::new();
+    let Some(current) = CURRENT.get_or_init(current_state) else { return false };
+    // SAFETY: Python documents `PyGILState_GetThisThreadState` as callable on any thread; it
+    // returns null for one that Python does not know.
+    let own = unsafe { ffi::PyGILState_GetThisThreadState() };
+    // SAFETY: the function reads one pointer, on any thread. The pointer is only compared: before
+    // 3.12 it is the state of whichever thread holds the GIL.
+    !own.is_null() && ptr::eq(own, unsafe { current() })
 }
 
-/// Proof that this thread holds the GIL while the value lives.
-pub(crate) struct Attached(());
+/// The current thread state, or null, without a check that there is one.
+type CurrentState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
 
-impl Attached {
-    /// # Safety
-    ///
-    /// The thread holds the GIL, and releases it only under an [`Away`] while the value lives.
-    #[inline]
-    pub(crate) unsafe fn new() -> Self {
-        DEPTH.with(|depth| depth.set(depth.get() + 1));
-        Self(())
-    }
-}
-
-impl Drop for Attached {
-    #[inline]
-    fn drop(&mut self) {
-        DEPTH.with(|depth| depth.set(depth.get() - 1));
-    }
-}
-
-/// For functions that PyO3 calls.
-pub(crate) fn attached(_: Python<'_>) -> Attached {
-    // SAFETY: PyO3's token proves that this thread holds the GIL; code that releases it meanwhile
-    // creates an `Away` first.
-    unsafe { Attached::new() }
-}
-
-/// Marks that this thread has released the GIL while the value lives, whatever calls it is in.
-pub(crate) struct Away(usize);
-
-impl Away {
-    pub(crate) fn new() -> Self {
-        Self(DEPTH.with(|depth| depth.replace(0)))
-    }
-}
-
-impl Drop for Away {
-    fn drop(&mut self) {
-        DEPTH.with(|depth| depth.set(self.0));
-    }
+/// The interpreter's function, which every CPython has under one of two names, and which is not in
+/// its stable interface.
+fn current_state() -> Option<CurrentState> {
+    const NAMES: [&CStr; 2] = [c"PyThreadState_GetUnchecked", c"_PyThreadState_UncheckedGet"];
+    let named = |name: &CStr| {
+        // SAFETY: `name` is a C string.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    };
+    let found = NAMES.into_iter().map(named).find(|found| !found.is_null())?;
+    // SAFETY: CPython defines both names as a function of this type.
+    Some(unsafe { transmute::<*mut c_void, CurrentState>(found) })
 }
 
 /// The value that a slot returns after an error.
@@ -84,7 +62,7 @@ impl Failed for isize {
 ///
 /// # Invariants
 ///
-/// 1. This thread holds the GIL while the value lives, except under an [`Away`].
+/// 1. This thread holds the GIL while the value lives, except where PyO3 releases it meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct Called(());
 
@@ -101,9 +79,6 @@ impl Called {
     /// Runs the body of a slot. An error or a panic becomes a Python exception.
     #[inline]
     pub(crate) fn enter<R: Failed>(self, body: impl FnOnce(Python<'_>) -> PyResult<R>) -> R {
-        // SAFETY: Called 1: this thread holds the GIL while `self` lives, which is until this
-        // function returns.
-        let _attached = unsafe { Attached::new() };
         // PyO3 counts this attachment, too, so that dropped references are released at once.
         let run = || Python::attach(|py| body(py).unwrap_or_else(|error| raised(py, error)));
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| panicked(&*panic))

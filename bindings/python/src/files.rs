@@ -16,7 +16,6 @@ use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
 use crate::detach::detached;
 use crate::dtype::read_dtype;
 use crate::dtype_object::{DTypeObject, dtype_text};
-use crate::entry::attached;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap};
 use crate::parameters::{shown, truth_of};
@@ -99,7 +98,6 @@ pub(crate) fn open<'py>(
     #[pyo3(from_py_with = parameters::order)] order: Order,
     #[pyo3(from_py_with = truth_of::guarded)] guarded: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let path = path_of(path)?;
     let options = match mode {
         Mode::Read => OpenOptions::new(),
@@ -231,7 +229,6 @@ pub(crate) fn save(
     #[pyo3(from_py_with = truth_of::compress)] compress: bool,
     metadata: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
-    let _attached = attached(py);
     let mut options = SaveOptions::new().deflated(compress);
     for (key, text) in metadata.into_iter().flat_map(|metadata| metadata.iter()) {
         options = options.metadata(key.extract::<String>()?, text.extract::<String>()?);
@@ -387,7 +384,6 @@ impl Archive {
     /// >>> [array.tolist() for array in crossdock.open(path).values()]
     /// [[1], [2]]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let _attached = attached(py);
         self.contents.entries().iter().map(|entry| opened(py, entry, self.mode)).collect()
     }
 
@@ -406,7 +402,6 @@ impl Archive {
     /// >>> {name: array.shape for name, array in crossdock.open(path).items()}
     /// {'a': (1,), 'b': (1,)}
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-        let _attached = attached(py);
         let item = |entry: &files::Entry| Ok((entry.name().to_owned(), opened(py, entry, self.mode)?));
         self.contents.entries().iter().map(item).collect()
     }
@@ -439,7 +434,6 @@ impl Archive {
         name: &str,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         match self.has(name) {
             true => self.open_named(py, name),
             false => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
@@ -472,7 +466,6 @@ impl Archive {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         self.open_named(py, name)
     }
 

@@ -13,7 +13,6 @@ use crate::convert::to_value;
 use crate::copies::copied;
 use crate::detach::making;
 use crate::dtype::read_dtype;
-use crate::entry::attached;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
@@ -76,7 +75,6 @@ pub(crate) fn asarray<'py>(
     device: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = truth_of::frozen)] frozen: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     if let Some(wanted) = device {
         return asarray_on(obj, numbers::place_of(wanted)?, policy(copy), frozen);
     }
@@ -172,7 +170,6 @@ pub(crate) fn array<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let dtype = dtype.map(read_dtype).transpose()?;
     let array = nested::read(obj, dtype.as_ref())?;
     let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
@@ -214,7 +211,6 @@ pub(crate) fn zeros<'py>(
     #[pyo3(from_py_with = parameters::order)] order: Order,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
     wrap(py, DArray::zeros(dtype, &extents(shape)?, options(order, device)?).raise()?)
 }
@@ -293,7 +289,6 @@ pub(crate) fn full<'py>(
     #[pyo3(from_py_with = parameters::order)] order: Order,
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let (dtype, value): (DType, Value) = match dtype.map(read_dtype).transpose()? {
         Some(dtype) => {
             let value = to_value(fill_value, Some(&dtype))?;
@@ -366,7 +361,6 @@ pub(crate) fn from_address<'py>(
     #[pyo3(from_py_with = parameters::count)] offset: usize,
     #[pyo3(from_py_with = truth_of::readonly)] readonly: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
     let shape = match shape {
         Some(shape) => extents(shape)?,
@@ -427,7 +421,6 @@ pub(crate) fn from_dlpack<'py>(
     device: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = parameters::copy)] copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     wrap(py, dlpack::import(obj, device.map(numbers::place_of).transpose()?, copy)?)
 }
 
@@ -471,13 +464,11 @@ pub(crate) fn from_dlpack<'py>(
 #[pyfunction]
 #[pyo3(signature = (obj, /, *, validity=false, chunks=false, pairs=false))]
 pub(crate) fn from_arrow<'py>(
-    py: Python<'py>,
     obj: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = truth_of::validity)] validity: bool,
     #[pyo3(from_py_with = truth_of::chunks)] chunks: bool,
     #[pyo3(from_py_with = truth_of::pairs)] pairs: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     arrow::take(obj, arrow::Wanted { validity, chunks, pairs })
 }
 
@@ -526,7 +517,6 @@ pub(crate) fn to_arrow<'py>(
     #[pyo3(from_py_with = truth_of::whole)] whole: bool,
     #[pyo3(from_py_with = parameters::copy)] copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let array = match downcast(obj) {
         Some(own) => own.array.clone(),
         None => protocols::lend_unmasked(obj)?,

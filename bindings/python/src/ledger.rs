@@ -6,7 +6,6 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::entry::attached;
 use crate::parameters::truth;
 
 /// The live memory and its holders.
@@ -38,7 +37,6 @@ use crate::parameters::truth;
 #[pyfunction]
 #[pyo3(signature = (*, on=None))]
 pub(crate) fn ledger(py: Python<'_>, #[pyo3(from_py_with = on_or_off)] on: Option<bool>) -> PyResult<Ledger> {
-    let _attached = attached(py);
     match on {
         Some(true) => book::switch_on(),
         Some(false) => book::switch_off(),

@@ -14,7 +14,7 @@ use pyo3::types::PyType;
 
 use crate::buffer::Exports;
 use crate::consumer_state::ConsumerState;
-use crate::entry::{Attached, fetch};
+use crate::entry::fetch;
 
 /// A Python object that is an array.
 ///
@@ -217,9 +217,6 @@ pub(crate) fn downcast<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Own> {
 /// 1. `object` is an initialised object of the type, without a reference to it.
 /// 2. The interpreter calls, with the GIL held.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: clause 2 of `# Safety`: the interpreter calls with the GIL held, and holds it until
-    // this function returns.
-    let _attached = unsafe { Attached::new() };
     let own = own_of(object);
     // SAFETY: clause 1 of `# Safety`: an initialised object of the type, so `own` points to its
     // fields.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::entry::{self, Attached, Away};
+use crate::entry::is_attached;
 
 /// A buffer or reference of the interpreter that keeps memory alive. It is released once, after
 /// this is dropped.
@@ -97,8 +97,6 @@ impl Held {
     ///
     /// This thread holds the GIL.
     unsafe fn give_back(self) {
-        // The exporter's code may release the GIL in ways that are not counted.
-        let _away = Away::new();
         match self {
             // SAFETY: Held 1: a filled buffer that is not released yet; `# Safety`: the GIL is
             // held. `self` is consumed, so this happens once.
@@ -116,7 +114,7 @@ impl Drop for Owner {
         // SAFETY: Python documents `Py_IsInitialized` as callable at any time and on any thread.
         if unsafe { ffi::Py_IsInitialized() } == 0 {
             mem::forget(held);
-        } else if entry::is_attached() {
+        } else if is_attached() {
             // SAFETY: `is_attached` just returned true, so this thread holds the GIL.
             unsafe { held.give_back() };
         } else {
@@ -140,9 +138,6 @@ fn ask() {
 }
 
 extern "C" fn called(_: *mut c_void) -> c_int {
-    // SAFETY: only the interpreter calls this function, as a pending call on the main thread with
-    // the GIL held.
-    let _attached = unsafe { Attached::new() };
     give_back_waiting();
     0
 }

@@ -12,7 +12,6 @@ use pyo3::types::{PyAny, PyTuple};
 use crate::arguments::Arguments;
 use crate::copies::bytes_of;
 use crate::detach::detached;
-use crate::entry::attached;
 use crate::errors::{self, Raise, exception};
 use crate::object::{Own, wrap};
 use crate::protocols;
@@ -71,7 +70,6 @@ pub(crate) fn _rebuild<'py>(
     data: &Bound<'py, PyAny>,
     copy: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let lent = protocols::lend_unmasked(data)?;
     if lent.order().is_none() {
         let text = format!(

@@ -17,7 +17,6 @@ use pyo3::types::{PyInt, PyList, PyTuple};
 
 use crate::detach::detached;
 use crate::dtype::read_dtype;
-use crate::entry::attached;
 use crate::errors::{Raise, refused};
 use crate::object::{downcast, wrap};
 use crate::parameters::{self, truth_of};
@@ -67,7 +66,6 @@ pub(crate) fn shared<'py>(
     #[pyo3(from_py_with = parameters::order)] order: Order,
     #[pyo3(from_py_with = truth_of::sealed)] sealed: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     let dtype = dtype.map(read_dtype).transpose()?;
     let array = if is_shape(obj) {
         if sealed {
@@ -118,8 +116,7 @@ fn zeros(dtype: DType, shape: &[usize], order: Order) -> crossdock::Result<DArra
 /// A descriptor of shared memory, which belongs to the caller, and a text that describes the
 /// memory; None for other memory.
 #[pyfunction]
-pub(crate) fn _lend(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>> {
-    let _attached = attached(py);
+pub(crate) fn _lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>> {
     let own = downcast(array).ok_or_else(|| PyTypeError::new_err("_lend() takes a crossdock.Array"))?;
     if own.array.backing() != Backing::Shared {
         return Ok(None);
@@ -133,7 +130,6 @@ pub(crate) fn _lend(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Option
 /// An array on the shared memory of a descriptor, which remains the caller's.
 #[pyfunction]
 pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    let _attached = attached(py);
     if descriptor < 0 {
         return Err(PyOSError::new_err(format!("{descriptor} is no descriptor")));
     }

@@ -304,3 +304,73 @@ def test_importing_brings_nothing_of_the_standard_library_along():
         print(sorted(name for name in set(sys.modules) - before if not name.startswith(("crossdock", "encodings."))))
     """)
     assert said == "[]\n"
+
+
+WITHOUT_THE_GIL = """
+import ctypes, gc, threading, weakref
+import crossdock
+
+class Bytes(bytearray):
+    pass
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32 * 2), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+pointer = ctypes.pythonapi.PyCapsule_GetPointer
+pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+rename = ctypes.pythonapi.PyCapsule_SetName
+rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
+USED = b"used_dltensor_versioned"
+
+def tensor_of(owner):
+    capsule = crossdock.asarray(owner).__dlpack__(max_version=(1, 0))
+    address = pointer(capsule, b"dltensor_versioned")
+    rename(capsule, USED)
+    return address
+
+def delete(address):
+    "Releases the GIL around the call, as ctypes does for every C function."
+    deleter = ctypes.cast(address, ctypes.POINTER(Tensor)).contents.deleter
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleter)(address)
+
+class Producer:
+    def __dlpack__(self, **_):
+        delete(self.address)
+        raise RuntimeError("it gives none")
+
+alive = []
+for _ in range(100):
+    owner = Bytes(1 << 16)
+    alive.append(weakref.ref(owner))
+    producer = Producer()
+    producer.address = tensor_of(owner)
+    del owner
+    try:
+        crossdock.from_dlpack(producer)
+    except BufferError:
+        pass
+for _ in range(1000):
+    pass
+assert not any(reference() for reference in alive), sum(reference() is not None for reference in alive)
+
+def work(kept):
+    for _ in range(50):
+        owner = Bytes(1 << 16)
+        kept.append(weakref.ref(owner))
+        ours = crossdock.asarray(owner)
+        del owner, ours
+        assert kept[-1]() is None, "the thread holds the GIL, so the owner goes at once"
+
+kept = []
+thread = threading.Thread(target=work, args=(kept,))
+thread.start()
+thread.join()
+assert len(kept) == 50
+print("done")
+"""
+
+
+def test_owners_are_released_only_by_threads_with_the_gil_whatever_calls_they_are_in():
+    environment = {**os.environ, "PYTHONMALLOC": "debug"}
+    done = subprocess.run([sys.executable, "-c", WITHOUT_THE_GIL], capture_output=True, text=True, timeout=120, env=environment)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -7,7 +7,6 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::dtype_object::dtype_text;
-use crate::entry::attached;
 use crate::errors::exception;
 use crate::{arrow, protocols};
 
@@ -29,7 +28,6 @@ pub(crate) fn constant(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     let (dtype, shape) = (array.dtype().clone(), array.shape().to_vec());
     {
         // The first lease, under which others may write, ends before the promise is requested.
-        let _attached = attached(object.py());
         drop(array);
     }
     match arrow::lend(object) {
@@ -52,7 +50,6 @@ pub(crate) fn typed<T: Element, const D: usize>(
         Err(error) => (array, error),
     };
     // The import ends at once, while the thread is known to hold the GIL.
-    let _attached = attached(object.py());
     drop(refused);
     Err(error)
 }

@@ -14,7 +14,6 @@ use pyo3::prelude::*;
 
 use crate::AnyArray;
 use crate::claims::Claim;
-use crate::entry::attached;
 use crate::errors;
 use crate::extract::{self, Lend, typed};
 
@@ -40,7 +39,6 @@ impl<'py, G> Held<'py, G> {
             Ok((lease, claim)) => Ok(Self { py, parts: ManuallyDrop::new((lease, claim, array)) }),
             Err(error) => {
                 // A refused import ends at once.
-                let _attached = attached(py);
                 drop(array);
                 Err(error)
             }
@@ -58,7 +56,6 @@ impl<'py, G> Held<'py, G> {
 
 impl<G> Drop for Held<'_, G> {
     fn drop(&mut self) {
-        let _attached = attached(self.py);
         // SAFETY: the parts are dropped here only, and not used after it.
         unsafe { ManuallyDrop::drop(&mut self.parts) };
     }

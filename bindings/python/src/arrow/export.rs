@@ -14,7 +14,6 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::arguments::Arguments;
 use crate::capsule::{Boxed, boxed, pointer};
 use crate::detach::detached;
-use crate::entry::attached;
 use crate::errors;
 
 /// `__arrow_c_schema__()`: the type of the column that `__arrow_c_array__` exports. It fails where
@@ -178,7 +177,6 @@ impl ArrowColumn {
 impl ArrowColumn {
     /// The type of the column, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         schema_of(py, &self.array, &self.options)
     }
 
@@ -191,7 +189,6 @@ impl ArrowColumn {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         array_of(py, &self.array, &self.options, requested_schema)
     }
 
@@ -203,7 +200,6 @@ impl ArrowColumn {
         requested_schema: Option<&Bound<'py, PyAny>>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         for (name, value) in kwargs.into_iter().flatten() {
             if !value.is_none() {
                 return Err(unknown(&name.extract::<String>()?));

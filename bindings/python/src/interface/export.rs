@@ -19,7 +19,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::capsule::{capsule, pointer};
-use crate::entry::Attached;
 use crate::errors;
 use crate::object::Own;
 use crate::words::words;
@@ -176,9 +175,6 @@ pub(crate) fn structure<'py>(py: Python<'py>, this: &Own) -> PyResult<Bound<'py,
 }
 
 unsafe extern "C" fn drop_described(capsule: *mut ffi::PyObject) {
-    // SAFETY: only the interpreter calls this destructor, with the GIL held until the function
-    // returns.
-    let _attached = unsafe { Attached::new() };
     // SAFETY: the interpreter passes the capsule that it destroys, which is live during this call,
     // and holds the GIL.
     if let Some(described) = unsafe { pointer::<Described>(capsule, None) } {

@@ -15,7 +15,7 @@ use crate::copies;
 use crate::detach::both_detached;
 use crate::device_object::device_object;
 use crate::dtype::read_dtype;
-use crate::entry::{attached, fetch};
+use crate::entry::fetch;
 use crate::errors::{Raise, exception};
 use crate::object::{downcast, wrap};
 use crate::parameters::{integer, refuse};
@@ -63,7 +63,6 @@ impl Bytes {
     #[new]
     #[pyo3(signature = (source=None, /))]
     fn new(py: Python<'_>, source: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let _attached = attached(py);
         let Some(source) = source else { return buffer::Buffer::zeroed(0).raise().map(Self::of) };
         // NumPy arrays implement `__index__`, which succeeds only without axes.
         match integer(source) {
@@ -96,7 +95,6 @@ impl Bytes {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         if let Ok(slice) = key.cast::<PySlice>() {
             return Ok(Bound::new(py, Self::of(self.part(slice)?))?.into_any());
         }
@@ -112,7 +110,6 @@ impl Bytes {
     }
 
     fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let _attached = attached(py);
         if let Ok(slice) = key.cast::<PySlice>() {
             let mut source = taken(value)?;
             if source.dtype() != &DType::U8 || source.rank() != 1 {
@@ -129,7 +126,6 @@ impl Bytes {
     }
 
     fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         let Ok(other) = taken(other) else { return Ok(py.NotImplemented().into_bound(py)) };
         let equal = both_detached(py, [&self.bytes()?, &other], DArray::equals).raise()?;
         Ok(PyBool::new(py, equal).to_owned().into_any())
@@ -167,7 +163,6 @@ impl Bytes {
     /// >>> crossdock.Buffer(2).tobytes()
     /// b'\x00\x00'
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let _attached = attached(py);
         let memory = self.handle()?;
         let pin = memory.pin().map_err(|error| exception(&error))?;
         PyBytes::new_with(py, memory.nbytes(), |bytes| pin.copy_to_slice(bytes).raise())
@@ -195,8 +190,7 @@ impl Bytes {
     /// >>> len(buffer)
     /// 6
     #[pyo3(signature = (nbytes, /))]
-    fn resize(&self, py: Python<'_>, #[pyo3(from_py_with = integer)] nbytes: isize) -> PyResult<()> {
-        let _attached = attached(py);
+    fn resize(&self, #[pyo3(from_py_with = integer)] nbytes: isize) -> PyResult<()> {
         self.resize_to(size(nbytes)?)
     }
 
@@ -221,7 +215,6 @@ impl Bytes {
     /// b'abcd'
     #[pyo3(signature = (source, /))]
     fn extend(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
-        let _attached = attached(py);
         // A copy, since `source` may be this buffer or a view of it.
         let source = copied(source)?;
         let before = self.nbytes()?;
@@ -257,7 +250,6 @@ impl Bytes {
         shape: Option<&Bound<'py, PyAny>>,
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _attached = attached(py);
         refuse(unknown, "array", "dtype, shape")?;
         let memory = self.handle()?;
         let dtype = dtype.map_or(Ok(DType::U8), read_dtype)?;
@@ -272,7 +264,6 @@ impl Bytes {
     /// Exports the buffer of an array on the memory; consumers hold a reference to that array
     /// object.
     unsafe fn __getbuffer__(&self, py: Python<'_>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let _attached = attached(py);
         let array = wrap(py, self.bytes()?)?;
         // SAFETY: `array` is a live object, `view` is the interpreter's writable `Py_buffer`, and
         // `py` proves that the GIL is held.
