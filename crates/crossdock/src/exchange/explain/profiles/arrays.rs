@@ -16,6 +16,9 @@ pub(super) const MASKED: &[&str] = &[crate::exchange::explain::rule::MASKED];
 /// not read.
 pub(super) const MIXED: &[&str] = &["several classes", "several lengths", "unread classes"];
 
+/// What consumers make of a producer that ignores the request for a contiguous buffer.
+pub(super) const GAPPED: &str =
+    "the producer grants a contiguous buffer with strides {strides}: other memory is read";
 pub(super) const NOT_NUMPY: &str = "it is not a numpy.ndarray";
 pub(super) const NO_TYPE: &str = "no type for elements of {dtype}";
 

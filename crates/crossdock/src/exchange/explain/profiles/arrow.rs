@@ -1,6 +1,6 @@
 //! Libraries of columns: PyArrow, nanoarrow, arro3 and Polars.
 
-use crate::exchange::explain::profiles::GAPPED;
+use crate::exchange::explain::profiles::arrays::GAPPED;
 use crate::exchange::explain::profiles::arrays::MIXED;
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;

@@ -13,9 +13,6 @@ mod tensors;
 
 use crate::exchange::explain::rule::Profile;
 
-/// What consumers make of a producer that ignores the request for a contiguous buffer.
-const GAPPED: &str = "the producer grants a contiguous buffer with strides {strides}: other memory is read";
-
 /// All profiles, in display order.
 pub fn all() -> impl Iterator<Item = &'static Profile> {
     [
