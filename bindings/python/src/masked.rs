@@ -1,24 +1,19 @@
 //! NumPy's masked arrays: neither a dtype nor a buffer expresses which elements are masked.
 
 use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::modules;
 
-/// Refuses a NumPy array with masked elements. Instances of non-heap types are never masked arrays.
+/// Refuses a NumPy array with masked elements. Instances of static classes are never masked arrays.
 ///
 /// # Errors
 ///
 /// `BufferError` if an element is masked.
 #[inline]
 pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    // SAFETY: `object` is a live object, and its `Bound` proves that this thread holds the GIL.
-    let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
-    // SAFETY: `class` is the type of `object`, which keeps it alive, and the GIL is held.
-    let flags = unsafe { ffi::PyType_GetFlags(class) };
-    if flags & ffi::Py_TPFLAGS_HEAPTYPE == 0 { Ok(()) } else { check_class(object) }
+    if modules::has_static_class(object) { Ok(()) } else { check_class(object) }
 }
 
 #[cold]

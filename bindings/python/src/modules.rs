@@ -20,6 +20,17 @@ pub(crate) fn imported<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, Py
     module
 }
 
+/// Whether the class of an object is static: one that a C extension compiled in, such as NumPy's
+/// arrays. Classes of PyTorch, TensorFlow and Python code are not.
+#[inline]
+pub(crate) fn has_static_class(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: `object` is a live object, and its `Bound` proves that this thread holds the GIL.
+    let class = unsafe { ffi::Py_TYPE(object.as_ptr()) };
+    // SAFETY: `class` is the type of `object`, which keeps it alive, and the GIL is held.
+    let flags = unsafe { ffi::PyType_GetFlags(class) };
+    flags & ffi::Py_TPFLAGS_HEAPTYPE == 0
+}
+
 /// The name of the module that defines the class of an object; empty if the class has none.
 pub(crate) fn of_class(object: &Bound<'_, PyAny>) -> String {
     let module = object.get_type().getattr(intern!(object.py(), "__module__"));

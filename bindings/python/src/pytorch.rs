@@ -35,6 +35,9 @@ pub(crate) fn own_tensor<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bou
 
 fn is_tensor(object: &Bound<'_, PyAny>) -> bool {
     let py = object.py();
+    if modules::has_static_class(object) {
+        return false;
+    }
     let Some(torch) = modules::imported(intern!(py, "torch")) else { return false };
     let Ok(class) = torch.getattr(intern!(py, "Tensor")) else { return false };
     // The metaclass of some subclasses counts other objects as instances.
@@ -51,18 +54,23 @@ fn forbid_resizing(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     let storage = tensor.call_method0(intern!(py, "untyped_storage"))?;
-    let is_resizable = || storage.call_method0(intern!(py, "resizable"))?.is_truthy();
-    let numpy = intern!(py, "numpy");
-    if is_resizable()? && tensor.call_method0(numpy).is_err() {
-        // NumPy lacks the dtype, such as bfloat16. It has bytes, for which a tensor without
-        // elements suffices.
-        let torch = py.import(intern!(py, "torch"))?;
-        let named = [
-            ("dtype", torch.getattr(intern!(py, "uint8"))?),
-            ("device", "cpu".into_pyobject(py)?.into_any()),
-        ];
-        let bytes = torch.call_method(intern!(py, "empty"), (0,), Some(&named.into_py_dict(py)?))?;
-        bytes.call_method1(intern!(py, "set_"), (storage.clone(),))?.call_method0(numpy)?;
+    if !storage.call_method0(intern!(py, "resizable"))?.is_truthy()? {
+        return Ok(());
     }
+    let numpy = intern!(py, "numpy");
+    let torch = py.import(intern!(py, "torch"))?;
+    // A failed call costs more than the rest of the import.
+    let is_bfloat16 = tensor.getattr(intern!(py, "dtype"))?.is(torch.getattr(intern!(py, "bfloat16"))?);
+    if !is_bfloat16 {
+        match tensor.call_method0(numpy) {
+            Err(error) if error.is_instance_of::<PyException>(py) => {}
+            answer => return answer.map(drop),
+        }
+    }
+    // NumPy lacks the dtype. It has bytes, for which a tensor without elements suffices.
+    let named =
+        [("dtype", torch.getattr(intern!(py, "uint8"))?), ("device", "cpu".into_pyobject(py)?.into_any())];
+    let bytes = torch.call_method(intern!(py, "empty"), (0,), Some(&named.into_py_dict(py)?))?;
+    bytes.call_method1(intern!(py, "set_"), (&storage,))?.call_method0(numpy)?;
     Ok(())
 }

@@ -13,6 +13,10 @@ use crate::modules;
 /// `BufferError` for tensors of text, resources and variants.
 pub(crate) fn check(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
+    let is_static = modules::has_static_class(object);
+    if is_static || modules::imported(intern!(py, "tensorflow")).is_none() {
+        return Ok(());
+    }
     if !modules::of_class(object).starts_with("tensorflow.") {
         return Ok(());
     }
