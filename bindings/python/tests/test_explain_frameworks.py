@@ -82,6 +82,46 @@ def test_arrays_of_jax_that_are_deleted_are_refused():
     assert told(numbers)["pyarrow.array"][0] == "refuses"
 
 
+def test_arrays_that_jax_holds_constant_are_written_by_others():
+    jnp = pytest.importorskip("jax.numpy")
+    torch = pytest.importorskip("torch")
+    tvm_ffi = need("tvm_ffi")
+    constant = jnp.arange(3.0)
+    torch.from_dlpack(constant).fill_(7)
+    assert constant.tolist() == [7, 7, 7]
+    what = told(constant)
+    assert np.from_dlpack(tvm_ffi.from_dlpack(constant)).flags.writeable
+    for name in ["torch.from_dlpack", "tvm_ffi.from_dlpack", "nanobind"]:
+        assert what[name][0] == "misreads" and "constant" in what[name][1]
+    assert not np.from_dlpack(constant).flags.writeable and what["numpy.from_dlpack"][0] == "in place"
+
+
+def test_columns_of_tensors():
+    torch = pytest.importorskip("torch")
+    pl, pa = need("polars"), need("pyarrow")
+    plain = torch.arange(6.0)
+    for tensor in [plain, plain.reshape(2, 3), plain[::2], torch.tensor([True]), torch.tensor(2.0), torch.ones(2, requires_grad=True)]:
+        outcome, reason = told(tensor)["polars.Series"]
+        try:
+            made = pl.Series(tensor)
+        except RuntimeError as error:
+            assert outcome == "refuses" and str(error) in reason
+            continue
+        if made.shape != tensor.shape[:1]:
+            assert outcome == "misreads"
+            continue
+        try:
+            is_shared = made.to_numpy(allow_copy=False).ctypes.data == tensor.data_ptr()
+        except RuntimeError:
+            is_shared = False
+        assert outcome == ("in place" if is_shared else "copies"), reason
+    assert pa.array(torch.empty(0, 3)).type == pa.null()
+    assert told(torch.empty(0, 3))["pyarrow.array"][0] == "misreads"
+    with pytest.raises(pa.ArrowInvalid):
+        pa.array(plain)
+    assert told(plain)["pyarrow.array"][0] == "refuses"
+
+
 def test_jax_narrows_types_of_64_bits_unless_it_is_told_not_to():
     jax = pytest.importorskip("jax")
     for thing in [crossdock.zeros(3, "int64"), np.zeros(3), np.zeros(3, "complex128")]:

@@ -126,11 +126,12 @@ def ask_method(thing: object) -> Offer | None:
             if not isinstance(error, ValueError) and "copy" not in str(error):
                 raise
             return Offer(METHOD, refusal=f"not without a copy: {refusal(error)}")
+        if not isinstance(made, sys.modules["numpy"].ndarray):
+            return Offer(METHOD, refusal="ValueError: object __array__ method not producing an array")
         says = from_dict(METHOD, made.__array_interface__)
         # For types defined by another library, the dictionary describes only bytes, which need no
         # alignment.
-        if isinstance(made, sys.modules["numpy"].ndarray):
-            says.extra["is_aligned"] = bool(made.flags.aligned)
+        says.extra["is_aligned"] = bool(made.flags.aligned)
     except Exception as error:
         return Offer(METHOD, refusal=refusal(error))
     says.owner = buffers.class_name(made)

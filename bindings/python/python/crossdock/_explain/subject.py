@@ -16,6 +16,7 @@ KINDS = [
     ("polars", "Series"), ("polars", "DataFrame"), ("_ctypes", "_SimpleCData"), ("_ctypes", "Array"), ("_ctypes", "Structure"),
     ("_ctypes", "Union"), ("crossdock", "Array"), ("pandas", "Series"), ("pandas", "Index"), ("pandas", "DataFrame"),
     ("pandas.api.extensions", "ExtensionArray"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("builtins", "list"), ("builtins", "tuple"),
+    ("torch", "Tensor"), ("jax", "Array"), ("tensorflow", "Tensor"), ("mlx.core", "array"),
 ]  # fmt: skip
 
 #: Methods that some of them look for.

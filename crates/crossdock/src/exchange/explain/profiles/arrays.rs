@@ -11,6 +11,12 @@ pub(super) const NUMPY: &[&str] = &["numpy.ndarray"];
 /// The protocols of which one describes each array, with the name of its dtype.
 pub(super) const DESCRIBED: &[Protocol] = &[Interface, Buffer, Tensor, Method];
 
+/// Classes of arrays that their library holds constant, while their tensors say that they may be
+/// written.
+pub(super) const CONSTANT: &[&str] = &["jax.Array", "tensorflow.Tensor"];
+pub(super) const WRITES_CONSTANT: &str =
+    "the consumer may write memory that its owner holds constant, which the tensor does not say";
+
 pub(super) const MASKED: &[&str] = &[crate::exchange::explain::rule::MASKED];
 /// What a description calls the items of a sequence whose classes or lengths differ, or that were
 /// not read.

@@ -9,6 +9,7 @@ use crate::exchange::explain::rule::ProfileRule::{self, *};
 use crate::exchange::explain::subject::Protocol::*;
 
 const BY_VALUE: &str = "value by value";
+const UNTYPED: &str = "without items, a column of no type";
 const SWAPPED: &str = "the byte order is ignored: numbers come out wrong";
 
 pub(super) const PROFILES: &[Profile] = &[
@@ -43,6 +44,7 @@ pub(super) const PROFILES: &[Profile] = &[
             If(&[Class(&["pandas.DataFrame"]), Item(&[""])], Copies, BY_VALUE),
             If(&[Class(&["pandas.DataFrame"])], Refuses, "a frame is not one column"),
             When(&[Class(&["builtins.list", "builtins.tuple"])], OBJECTS),
+            When(&[Class(&["torch.Tensor"])], &[By(&[Tensor], &[If(&[FirstLength(0)], Misreads, UNTYPED)])]),
             When(&[], ITEMS),
         ],
     },
@@ -82,13 +84,13 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[HasMethod(&["__len__"]), Rank(0)], Refuses, "no length, or a length of 0"),
                     If(&[HasMethod(&["__len__"]), FirstLength(0)], Refuses, "no length, or a length of 0"),
                     If(&[NoBytesInAnyOrder], Refuses, "{refusal of bytes in any order}"),
-                    If(&[Not(&Dense)], Misreads, GAPPED),
                     If(
                         &[Not(&FormatForStruct)],
                         Refuses,
                         "Python's struct module does not know the format '{format}'",
                     ),
                     If(&[FormatBegins(">!")], Refuses, "non-native byte order"),
+                    If(&[Not(&Dense)], Misreads, GAPPED),
                     If(&[Not(&Rank(1))], Misreads, "one column of all elements in memory order"),
                     If(
                         &[Not(&FormatFits)],
@@ -187,6 +189,17 @@ pub(super) const PROFILES: &[Profile] = &[
                     ],
                 )],
             ),
+            When(
+                &[Class(&["torch.Tensor"])],
+                &[Asks(
+                    &[Method],
+                    &[
+                        If(&[Refused], Refuses, "{refusal}"),
+                        If(&[NoAddress], Unknown, "__array__ was not called, since NumPy is not imported"),
+                        When(&[], POLARS_OF_NUMPY),
+                    ],
+                )],
+            ),
             By(
                 &[ColumnStream, Column],
                 &[If(
@@ -256,6 +269,7 @@ const ITEMS: &[ProfileRule] = &[
                 Refuses,
                 "memoryview gives no items of this format",
             ),
+            If(&[FirstLength(0), Not(&Class(&["builtins.memoryview"]))], Misreads, UNTYPED),
             If(&[Not(&Rank(1))], Refuses, "items of {dtype} along {rank} axes have no type in Arrow"),
             If(&[Kind(&["b"])], Copies, BY_VALUE),
             If(&[DType(&["int64", "float64"])], Copies, BY_VALUE),

@@ -107,7 +107,11 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[Not(&RowMajor)], Copies, "the elements are not C-contiguous"),
                     If(&[Swapped], Copies, "non-native byte order"),
                     If(&[Not(&AlignedTo(64))], Copies, "the address is not a multiple of 64"),
-                    If(&[], InPlace, "a write to the array changes the constant"),
+                    If(
+                        &[],
+                        InPlace,
+                        "its address is a multiple of 64: a write to the array changes the constant",
+                    ),
                 ],
             ),
             If(&[], Refuses, NO_TYPE),

@@ -127,6 +127,7 @@ const METHOD: &[ProfileRule] = &[
         Copies,
         "dates with a time zone become Python objects",
     ),
+    If(&[NoAddress, Not(&Refused)], Unknown, "__array__ was not called, since NumPy is not imported"),
     If(&[NoAddress], Copies, "__array__ gives nothing without a copy"),
     If(&[Old, Shared], InPlace, "{access, alignment}"),
     If(&[Old, Empty], Copies, "no elements"),

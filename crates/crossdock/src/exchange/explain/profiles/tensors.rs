@@ -1,5 +1,6 @@
 //! Libraries that take tensors by DLPack.
 
+use crate::exchange::explain::profiles::arrays::{CONSTANT, WRITES_CONSTANT};
 use crate::exchange::explain::rule::Is::*;
 use crate::exchange::explain::rule::Outcome::*;
 use crate::exchange::explain::rule::Profile;
@@ -35,6 +36,7 @@ pub(super) const PROFILES: &[Profile] = &[
         measured_on: "3.1.0",
         is_tested: true,
         rules: &[
+            By(&[TensorApi], NANOBIND),
             By(&[LegacyTensor], NANOBIND),
             If(&[OtherVersion(LegacyTensor)], Misreads, OTHER_VERSION),
             By(&[Tensor], NANOBIND),
@@ -52,6 +54,7 @@ pub(super) const PROFILES: &[Profile] = &[
         measured_on: "3.1.0",
         is_tested: true,
         rules: &[
+            By(&[TensorApi], NANOBIND_WRITING),
             By(&[Tensor], NANOBIND_WRITING),
             If(&[OtherVersion(Tensor)], Misreads, OTHER_VERSION),
             By(&[LegacyTensor], NANOBIND_WRITING),
@@ -105,6 +108,7 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[DType(UNSIGNED)], Refuses, NO_TYPE),
                     If(&[ByteOffset], Misreads, "the byte offset is ignored: other elements are read"),
                     If(&[Backwards], Misreads, "negative strides: the process ends (SIGABRT)"),
+                    If(&[Class(CONSTANT), Not(&Empty)], Misreads, WRITES_CONSTANT),
                     If(&[], InPlace, "{access}"),
                 ],
             ),
@@ -173,6 +177,8 @@ pub(super) const PROFILES: &[Profile] = &[
         measured_on: "0.32.4",
         is_tested: false,
         rules: &[
+            If(&[Class(&["mlx.core.array"])], Copies, "MLX always copies"),
+            By(&[TensorApi], MLX),
             By(&[LegacyTensor], MLX),
             If(&[OtherVersion(LegacyTensor)], Misreads, OTHER_VERSION),
             By(&[Tensor], MLX),
@@ -220,6 +226,7 @@ const NANOBIND_WRITING: &[ProfileRule] = &[
     If(&[Not(&Device(CPU))], InPlace, "on its device"),
     If(&[Lanes], InPlace, "as lanes"),
     If(&[ReadOnly], Refuses, "the memory is read-only"),
+    If(&[Class(CONSTANT), Not(&Empty)], Misreads, WRITES_CONSTANT),
     If(&[], InPlace, ""),
 ];
 
@@ -242,6 +249,7 @@ const MLX: &[ProfileRule] = &[
     If(&[Lanes], Refuses, "several lanes"),
     If(&[Not(&Number), Not(&DType(&["bfloat16"]))], Refuses, NO_TYPE),
     If(&[Backwards], Refuses, "negative strides"),
+    If(&[Class(&["tensorflow.Tensor"]), DType(&["bfloat16"])], Refuses, "no attribute 'view'"),
     If(&[DType(&["float64"])], Misreads, "float64 silently becomes float32"),
     If(&[DType(&["complex128"])], Misreads, "complex128 silently becomes complex64"),
     If(&[], Copies, "MLX always copies"),
@@ -268,6 +276,7 @@ const TVM: &[ProfileRule] = &[
     If(&[Not(&Device(CPU))], InPlace, "on its device"),
     If(&[Lanes], InPlace, "as lanes"),
     If(&[ReadOnly], Misreads, "the flag is ignored: read-only memory is lent on as writable"),
+    If(&[Class(CONSTANT), Not(&Empty)], Misreads, WRITES_CONSTANT),
     If(&[], InPlace, ""),
 ];
 
@@ -282,6 +291,7 @@ pub(super) const TORCH: &[ProfileRule] = &[
             If(&[Not(&Number), Not(&DType(FLOATS_OF_8_BITS)), Not(&DType(&["bfloat16"]))], Refuses, NO_TYPE),
             If(&[Backwards], Refuses, "negative strides (RuntimeError)"),
             If(&[ReadOnly], Misreads, "the flag is ignored: the tensor writes read-only memory"),
+            If(&[Class(CONSTANT), Not(&Empty)], Misreads, WRITES_CONSTANT),
             If(&[], InPlace, ""),
         ],
     ),
