@@ -45,6 +45,7 @@ pub(super) const PROFILES: &[Profile] = &[
             If(&[Class(&["pandas.DataFrame"])], Refuses, "a frame is not one column"),
             When(&[Class(&["builtins.list", "builtins.tuple"])], OBJECTS),
             When(&[Class(&["torch.Tensor"])], &[By(&[Tensor], &[If(&[FirstLength(0)], Misreads, UNTYPED)])]),
+            If(&[Class(&["torch.Tensor"])], Refuses, "items of tensors have no type in Arrow"),
             When(&[], ITEMS),
         ],
     },
