@@ -37,6 +37,8 @@ CONSUMERS = consumers.CONSUMERS | call_sites.REQUIRED
 
 #: Specimens about which a profile knows too little, by consumers.
 UNFORESEEN = {
+    # The description of items omits None.
+    "mlx.core.array": ["a list: integers and nothing"],
     # Its one value is no number of pandas.
     "pandas.Series": ["NumPy: complex256, no axis"],
     # The function that is called drops nulls, for which it takes NaT and None.

@@ -156,6 +156,11 @@ def tensorflow_of(make):
         if elements.dtype.kind == "O":
             yield Got(elements.tolist(), copied=True)
             return
+        if elements.dtype.kind == "S":
+            # One text: TensorFlow drops the width of its dtype.
+            given = np.asarray(thing).dtype
+            yield Got(elements.astype(given) if given.kind == "S" else elements, copied=True)
+            return
         if elements.dtype.kind in "fV" and elements.itemsize == 1:
             # TensorFlow lends no memory of these types.
             yield Got(elements, copied=True)

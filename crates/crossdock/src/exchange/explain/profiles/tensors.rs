@@ -187,10 +187,14 @@ pub(super) const PROFILES: &[Profile] = &[
             When(&[Class(&["numpy.ndarray"])], &[Asks(&[Interface], MLX_OF_NUMPY)]),
             If(&[Class(&["builtins.int", "builtins.float"])], Copies, "a number"),
             If(
-                &[RegisteredSequence, Item(&["int", "float", "bool", "list", "tuple"])],
+                &[
+                    Class(&["builtins.list", "builtins.tuple"]),
+                    Item(&["", "bool", "int", "float", "complex"]),
+                ],
                 Copies,
                 "item by item",
             ),
+            If(&[Class(&["builtins.list", "builtins.tuple"])], Unknown, "it depends on the items"),
             If(&[RefusedBy(LegacyTensor)], Refuses, NO_LEGACY),
             If(&[], Refuses, NO_METHOD),
         ],
