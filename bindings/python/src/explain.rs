@@ -149,6 +149,7 @@ pub(crate) fn _protocols() -> Vec<&'static str> {
 
 /// What each known consumer does with an object of this description, as outcome and reason.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the fields of a subject")]
 pub(crate) fn _judge(
     answers: Vec<Facts>,
     class_name: String,

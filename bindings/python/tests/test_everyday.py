@@ -31,7 +31,7 @@ REQUIRED = {
 HEADING = """# Everyday lines
 
 What lines from tutorials and programs give with a Crossdock array instead of a NumPy array of the same elements, at an address with the
-same alignment. [`everyday_lines.py`](../../bindings/python/examples/everyday_lines.py) runs them and prints these tables. A test compares
+same alignment. `bindings/python/examples/everyday_lines.py` runs them and prints these tables. A test compares
 those of NumPy, Python, pandas, Polars, PyArrow, OpenCV, Pillow, Dask, safetensors and TVM FFI; the other libraries were run by hand, in
 the versions that their headings name.
 
