@@ -53,6 +53,22 @@ pub(crate) fn rename(py: Python<'_>, capsule: &Bound<'_, PyAny>, name: &'static 
     Ok(())
 }
 
+/// The context of a capsule whose memory this library itself keeps from being written, as a number
+/// that is no address in a process.
+pub(crate) const UNWRITTEN: usize = 0x6372_6f73_7364_6f63_u64 as usize;
+
+/// Marks a capsule of [`boxed`]: until its struct is released, no party writes the memory. Python
+/// code has no access to the mark.
+pub(crate) fn mark_unwritten(capsule: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mark = std::ptr::without_provenance_mut(UNWRITTEN);
+    // SAFETY: `capsule` is a live object, and its `Bound` proves that this thread holds the GIL; for
+    // another type than a capsule the call sets an exception. The context is not dereferenced.
+    match unsafe { ffi::PyCapsule_SetContext(capsule.as_ptr(), mark) } {
+        0 => Ok(()),
+        _ => Err(fetch(capsule.py())),
+    }
+}
+
 /// A struct that is exported in a boxed capsule. A consumer moves it out and marks it as moved;
 /// otherwise the capsule releases it.
 pub(crate) trait Boxed {

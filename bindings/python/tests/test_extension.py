@@ -2,6 +2,7 @@
 
 import array
 import gc
+import os
 import pathlib
 import pickle
 import sys
@@ -275,9 +276,7 @@ def test_memory_of_a_device_is_refused_with_the_way_to_the_processor():
 
 
 CONSTANT = {
-    "pyarrow": lambda: pa.array([1, 5, 2]),
-    "polars": lambda: pl.Series([1, 5, 2]),
-    "frozen": lambda: crossdock.asarray(np.array([1, 5, 2])).frozen(),
+    "frozen": lambda: crossdock.array([1, 5, 2]).frozen(),
     "sealed": lambda: crossdock.shared([1, 5, 2], sealed=True),
     "crossdock": lambda: crossdock.array([1, 5, 2]),
 }
@@ -288,10 +287,99 @@ def test_constant_memory_is_read_by_reference(library):
     assert rust.greatest(CONSTANT[library]()) == 5
 
 
+def over(library):
+    """A float64 array by a library, and a function that writes its memory from Python."""
+    x = np.ones(3)
+    columns = {
+        "pyarrow over NumPy": lambda: pa.array(x),
+        "polars over NumPy": lambda: pl.from_arrow(pa.array(x)),
+        "crossdock over Arrow": lambda: crossdock.asarray(pa.array(x)),
+        "a frozen promise": lambda: crossdock.asarray(x, frozen=True),
+        "a promise of a view": lambda: crossdock.asarray(x).frozen(),
+        "arrow columns": lambda: crossdock.from_arrow(pa.table({"x": pa.array(x)}))["x"],
+    }
+    if library == "pyarrow over a bytearray":
+        data = bytearray(24)
+        return pa.Array.from_buffers(pa.float64(), 3, [None, pa.py_buffer(data)]), lambda: data.__setitem__(7, 64)
+    if library == "pandas":
+        series = pd.Series([1.0, 1.0, 1.0])
+        return series, lambda: series.__setitem__(0, 42.0)
+    return columns[library](), lambda: x.__setitem__(0, 42.0)
+
+
+OVER = ["pyarrow over NumPy", "polars over NumPy", "crossdock over Arrow", "a frozen promise", "a promise of a view", "arrow columns", "pyarrow over a bytearray", "pandas"]
+
+
+@pytest.mark.parametrize("library", OVER)
+def test_a_promise_that_python_code_can_break_is_not_enough_for_references(library):
+    x, write = over(library)
+    called = []
+    with pytest.raises(BufferError, match="another owner may write.*`Readonly`.*`assume_constant`"):
+        rust.constant_twice(x, lambda: called.append(write()))
+    with pytest.raises(BufferError, match="another owner may write"):
+        rust.read_any(x)
+    assert not called
+    before = rust.sum(x)
+    write()
+    assert rust.sum(x) != before or library == "pandas"
+
+
+@pytest.mark.parametrize("library", OVER)
+def test_memory_that_a_promise_keeps_constant_is_not_written(library):
+    x, _ = over(library)
+    with pytest.raises(BufferError, match="read-only"):
+        rust.fill(x, 1.0)
+    with pytest.raises(ValueError, match="read-only"):
+        rust.share_any(x, 1.0)
+
+
+def test_crossdock_refuses_a_writer_while_a_function_has_references():
+    x = crossdock.array([1.0, 5.0])
+
+    def write():
+        for of in [lambda: np.asarray(x), lambda: memoryview(x), lambda: rust.fill(x, 2.0)]:
+            with pytest.raises(BufferError):
+                of().__setitem__(0, 3.0)
+        with pytest.raises(BufferError):
+            x[0] = 3.0
+
+    assert rust.constant_twice(x, write) == (1.0, 1.0)
+
+
+def test_a_result_is_constant_for_another_extension_and_for_its_own():
+    made = example.moving_average(np.arange(4.0), 2)
+    own = rust.table(1, 3)
+    assert rust.constant_twice(made, lambda: None) == (0.5, 0.5)
+    assert rust.about(own)[3] is False
+    writer = np.asarray(made)
+    with pytest.raises(BufferError):
+        rust.constant_twice(made, lambda: None)
+    writer[0] = 7.0
+    del writer
+    assert rust.constant_twice(made, lambda: None) == (7.0, 7.0)
+
+
+def test_imported_memory_is_reached_by_value_alone_without_a_claim():
+    x = np.ones(3)
+    for refused in [rust.read_any, rust.write_any]:
+        with pytest.raises(BufferError, match="another owner may write"):
+            refused(x)
+    rust.share_any(x, 4.0)
+    assert x.tolist() == [4.0, 1.0, 1.0]
+
+
+def test_the_handle_of_an_argument_that_is_read_is_read_only():
+    x = np.ones(3)
+    with pytest.raises(ValueError, match="read-only"):
+        rust.share_any(rust.handle(x), 2.0)
+    assert rust.about(rust.handle(x))[3] and not np.asarray(rust.handle(x)).flags.writeable
+    assert rust.about(rust.constant_handle(crossdock.array([1.0])))[3]
+
+
 def test_bytes_are_constant_and_bytearrays_are_not():
     assert rust.constant_bytes(b"abc") == 3
     for changing in [bytearray(b"abc"), memoryview(bytearray(b"abc")), np.zeros(3, "u1")]:
-        with pytest.raises(BufferError, match=r"another owner may write.*`frozen\(\)`"):
+        with pytest.raises(BufferError, match="another owner may write.*`Readonly`.*`assume_constant`"):
             rust.constant_bytes(changing)
 
 
@@ -434,6 +522,34 @@ def test_what_another_thread_reads_is_not_written_until_it_ends():
         rust.end()
         assert sum_later.result(20) == 3.0
     rust.fill(x, 2.0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_forgets_the_claims_of_threads_that_it_does_not_have():
+    x, own = np.zeros(3), np.zeros(3)
+
+    def in_a_child():
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                rust.fill(x, 1.0)
+                with pytest.raises(BufferError, match="another argument reads"):
+                    rust.fill(own, 1.0)
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    with ThreadPoolExecutor(1) as pool:
+        sum_later = pool.submit(rust.hold_writable, x)
+        rust.wait_until_held()
+        rust.call_while_reading(own, in_a_child)
+        with pytest.raises(BufferError, match="another argument writes"):
+            rust.fill(x, 1.0)
+        rust.end()
+        assert sum_later.result(20) == 0.0
 
 
 def test_an_exporter_knows_that_its_memory_is_held():

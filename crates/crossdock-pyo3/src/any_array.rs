@@ -7,13 +7,17 @@ use crossdock::{Array, DArray};
 use pyo3::prelude::*;
 
 use crate::array_type;
+use crate::extract;
 use crate::object::wrap;
-use crate::protocols;
 
 /// An array of any dtype and rank.
 ///
-/// As an argument it imports an array zero-copy, from any device, and holds no lease: its methods
-/// take one for each access. As a result it becomes a Python object that lends its memory by the
+/// As an argument it imports an array zero-copy, from any device, and holds neither a lease nor a
+/// claim: it may have the same memory as another argument. Its methods take a lease for each access,
+/// and `read` and `write`, which lead to `&T` and `&mut T`, fail for imported memory other than
+/// `bytes`; `pin` and `share` load and store by value.
+///
+/// As a result it becomes a Python object that lends its memory by the
 /// buffer protocol, DLPack and Arrow: `np.asarray`, `torch.from_dlpack` and `pa.array` take it.
 #[derive(Clone, Debug)]
 pub struct AnyArray(pub DArray);
@@ -42,7 +46,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyArray {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        protocols::lend_unmasked(&object).map(Self)
+        extract::any(&object).map(Self)
     }
 }
 

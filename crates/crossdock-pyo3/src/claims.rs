@@ -7,6 +7,7 @@
 
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
@@ -71,6 +72,8 @@ struct Claims {
 
 struct Entry {
     number: i64,
+    /// The thread that has the argument.
+    thread: ThreadId,
     array: DArray,
     writes: bool,
 }
@@ -131,7 +134,7 @@ fn add(array: DArray, writes: bool) -> crossdock::Result<i64> {
     }
     let number = claims.next;
     claims.next += 1;
-    claims.all.push(Entry { number, array, writes });
+    claims.all.push(Entry { number, thread: thread::current().id(), array, writes });
     Ok(number)
 }
 
@@ -144,6 +147,14 @@ extern "C" fn end(number: i64) {
         let spare = if claims.all.is_empty() { mem::take(&mut claims.all) } else { Vec::new() };
         Ok((ended, spare))
     });
+    drop(ended);
+}
+
+/// Ends, in a forked child, the claims of the threads that the child does not have. The thread that
+/// forked calls it.
+pub(crate) fn end_those_of_other_threads() {
+    let current = thread::current().id();
+    let ended: Vec<Entry> = claims().all.extract_if(.., |entry| entry.thread != current).collect();
     drop(ended);
 }
 

@@ -73,9 +73,11 @@ macro_rules! argument {
                 self.0.lease()
             }
 
-            /// A handle on the same memory, without a lease. It may outlive the call.
+            /// A handle on the same memory, without a lease, and read-only unless the argument is a
+            /// [`Writable`]. It may outlive the call.
             pub fn to_array(&self) -> AnyArray {
-                AnyArray(self.0.array().clone())
+                let array = self.0.array().clone();
+                AnyArray(if $writes { array } else { array.into_readonly() })
             }
         }
 
@@ -109,8 +111,12 @@ argument! {
 }
 
 argument! {
-    /// An array that no party writes, so elements are accessed by `&T`: `bytes`, columns of Arrow,
-    /// sealed shared memory, arrays that `crossdock.asarray(x, frozen=True)` vouches for.
+    /// An array that no party writes, so elements are accessed by `&T`: `bytes`, memory that
+    /// Crossdock allocated and no other library has, sealed shared memory.
+    ///
+    /// Promises that Python code can break are not enough, such as those of Arrow's columns, of
+    /// pandas and Pillow, and of `crossdock.asarray(x, frozen=True)`: take a [`Readonly`], and vouch
+    /// with the unsafe [`Readonly::assume_constant`].
     Constant, ArrayRead, extract::constant, false, read
 }
 

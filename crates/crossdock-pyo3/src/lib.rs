@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`Readonly`] | by value, which other parties may write | memory on a device |
 //! | [`Writable`] | by value, read and written | read-only arrays, and what another argument has |
-//! | [`Constant`] | `&T`, slices | memory that another party may write |
+//! | [`Constant`] | `&T`, slices | memory that another party may write, and promises of Python code |
 //! | [`Readonly::assume_constant`] | `&T`, slices; `unsafe` | unaligned elements |
 //! | [`Writable::assume_exclusive`] | `&mut T`, slices; `unsafe` | unaligned or repeated elements |
 //! | [`AnyArray`] | of any dtype and rank, without a lease | |
@@ -75,6 +75,7 @@ mod extract;
 mod guard;
 mod interpreter;
 mod memory;
+mod words;
 
 // What the wheel does for its own imports and exports.
 #[path = "../../../bindings/python/src/arguments.rs"]
@@ -142,7 +143,7 @@ mod signature;
 #[path = "../../../bindings/python/src/tensorflow.rs"]
 mod tensorflow;
 #[path = "../../../bindings/python/src/words.rs"]
-mod words;
+mod wheel_words;
 
 pub use any_array::AnyArray;
 pub use guard::{Constant, Exclusive, Readonly, Unwritten, Writable};

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arguments::Arguments;
-use crate::capsule::{Boxed, boxed, pointer};
+use crate::capsule::{Boxed, boxed, mark_unwritten, pointer};
 use crate::detach::detached;
 use crate::errors;
 
@@ -74,7 +74,12 @@ fn array_of<'py>(
     requested: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (schema, column) = as_requested(array, options, requested, arrow::export)?.into_raw();
-    Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, column)?])?.into_any())
+    let column = boxed(py, column)?;
+    // The struct holds a Read lease, under which only a broken promise could change the memory.
+    if !array.relies_on_promise() {
+        mark_unwritten(&column)?;
+    }
+    Ok(PyTuple::new(py, [boxed(py, schema)?, column])?.into_any())
 }
 
 fn device_array_of<'py>(

@@ -139,7 +139,7 @@ fn has_python_objects(object: &Bound<'_, PyAny>) -> bool {
 }
 
 /// The column in the two capsules of `__arrow_c_array__`.
-fn on_host(given: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
+pub(crate) fn on_host(given: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     let (schema, array) = pair(given)?;
     let schema = unboxed::<ArrowSchema>(&schema, "__arrow_c_array__")?;
     let array = unboxed::<ArrowArray>(&array, "__arrow_c_array__")?;

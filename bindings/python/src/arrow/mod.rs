@@ -1,7 +1,7 @@
 //! Arrow's PyCapsule interface, imports and exports: capsules around the library's structs.
 
 mod export;
-mod import;
+pub(crate) mod import;
 
 use std::ffi::CStr;
 

@@ -178,6 +178,12 @@ macro_rules! memory_queries {
             $this.raw.handle().header().birth()
         }
 
+        /// Whether `&T` of the memory relies on a promise that a Python program can break.
+        #[doc(hidden)]
+        pub fn relies_on_promise(&$this) -> bool {
+            $this.raw.handle().header().is_promised()
+        }
+
         /// Whether this handle is read-only.
         #[inline]
         pub fn is_readonly(&$this) -> bool {

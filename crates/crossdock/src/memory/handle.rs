@@ -110,7 +110,11 @@ impl Handle {
     /// 1. Every write goes through leases of this allocation.
     /// 2. Other parties no longer read the memory.
     pub(crate) unsafe fn assume_not_aliased(&self) {
-        self.header().word().clear_aliased();
+        let header = self.header();
+        if header.reading().is_aliased() {
+            header.mark_promised();
+        }
+        header.word().clear_aliased();
     }
 
     /// Marks the memory constant: the caller guarantees that no party writes it any more.

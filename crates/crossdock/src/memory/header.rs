@@ -106,7 +106,7 @@ pub(crate) struct Header {
     nbytes: usize,
     pub(super) owner: &'static Owner,
     place: Place,
-    /// The protocols by which it was exported, and [`PRIVATE`].
+    /// The protocols by which it was exported, [`PRIVATE`] and [`PROMISED`].
     pub(super) exported: AtomicU32,
     backing: Backing,
     pub(super) tracked: bool,
@@ -118,6 +118,9 @@ pub(crate) struct Header {
 
 /// A bit of `exported` that is no protocol: see [`Header::is_known_private`].
 const PRIVATE: u32 = 1 << 31;
+
+/// A bit of `exported` that is no protocol: see [`Header::is_promised`].
+const PROMISED: u32 = 1 << 30;
 
 /// Two words for use by the owner.
 #[derive(Clone, Copy)]
@@ -221,13 +224,24 @@ impl Header {
 
     #[inline]
     pub(crate) fn exported(&self) -> Protocols {
-        Protocols(self.exported.load(Ordering::Relaxed) & !PRIVATE)
+        Protocols(self.exported.load(Ordering::Relaxed) & !(PRIVATE | PROMISED))
     }
 
     /// Whether the region is known to be private anonymous memory: no second mapping shows its
     /// bytes.
     pub(crate) fn is_known_private(&self) -> bool {
         self.exported.load(Ordering::Relaxed) & PRIVATE != 0
+    }
+
+    /// Whether `&T` of the region relies on a promise that code without `unsafe`, such as a Python
+    /// program, can break: of an Arrow producer, or of a caller that vouches for foreign memory.
+    pub(crate) fn is_promised(&self) -> bool {
+        self.exported.load(Ordering::Relaxed) & PROMISED != 0
+    }
+
+    /// Records that a promise is all that keeps the region from being written.
+    pub(crate) fn mark_promised(&self) {
+        self.exported.fetch_or(PROMISED, Ordering::Relaxed);
     }
 
     /// Records that the region is private anonymous memory, and stays so while its owner keeps it.

@@ -142,6 +142,49 @@ fn optional(x: Option<Readonly<'_, f64, 1>>) -> Option<usize> {
     x.map(|x| x.len())
 }
 
+fn typed(x: AnyArray) -> Raised<Array<f64, 1>> {
+    x.0.try_into().map_err(|rejected: crossdock::Rejected<DArray>| to_py_err(rejected.error))
+}
+
+/// Takes a Read lease on an array that has no claim.
+#[pyfunction]
+fn read_any(x: AnyArray) -> Raised<f64> {
+    Ok(typed(x)?.read().map_err(to_py_err)?.iter().sum())
+}
+
+/// Takes a Write lease on an array that has no claim.
+#[pyfunction]
+fn write_any(x: AnyArray) -> Raised<()> {
+    typed(x)?.write().map(drop).map_err(to_py_err)
+}
+
+/// Writes an array that has no claim, by value.
+#[pyfunction]
+fn share_any(x: AnyArray, value: f64) -> Raised<()> {
+    typed(x)?.share().map_err(to_py_err)?.set([0], value).map_err(to_py_err)
+}
+
+/// The handle of an argument that is read.
+#[pyfunction]
+fn handle(x: Readonly<'_, f64, 1>) -> AnyArray {
+    x.to_array()
+}
+
+/// The handle of an argument that is constant.
+#[pyfunction]
+fn constant_handle(x: Constant<'_, f64, 1>) -> AnyArray {
+    x.to_array()
+}
+
+/// The first element by one reference, before and after a call of a Python function.
+#[pyfunction]
+fn constant_twice(x: Constant<'_, f64, 1>, function: &Bound<'_, PyAny>) -> Raised<(f64, f64)> {
+    let first: &f64 = &x[[0]];
+    let before = *first;
+    function.call0()?;
+    Ok((before, std::hint::black_box(*first)))
+}
+
 // ===== while a function runs
 
 #[derive(Default)]
@@ -299,9 +342,10 @@ fn copied_bytes() -> u64 {
 mod arguments {
     #[pymodule_export]
     use super::{
-        Keeper, about, add, bfloat16, call_while_reading, call_while_writing, constant_bytes, copied_bytes,
-        count, describe, dot, double, drop_elsewhere, end, fill, greatest, halved, hold_readonly,
-        hold_writable, optional, rows, same, scalar, set, slice_sum, squares, sum, sum_i32, sum_i64, sum_u8,
-        swap, table, text, times, wait_until_held,
+        Keeper, about, add, bfloat16, call_while_reading, call_while_writing, constant_bytes,
+        constant_handle, constant_twice, copied_bytes, count, describe, dot, double, drop_elsewhere, end,
+        fill, greatest, halved, handle, hold_readonly, hold_writable, optional, read_any, rows, same, scalar,
+        set, share_any, slice_sum, squares, sum, sum_i32, sum_i64, sum_u8, swap, table, text, times,
+        wait_until_held, write_any,
     };
 }

@@ -91,6 +91,7 @@ impl LeafColumn<'_> {
         let buffer = unsafe {
             Buffer::from_foreign(begin, layout.nbytes(), place, Birth::Constant, move || drop(foreign))
         }?;
+        buffer.handle().header().mark_promised();
         DArray::from_buffer(buffer, self.dtype, layout, 0)?.permute(&self.above.order)
     }
 
