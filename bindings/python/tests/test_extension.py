@@ -175,6 +175,30 @@ def test_records_are_taken_by_their_fields():
             rust.times(other)
 
 
+def test_one_argument_takes_several_dtypes():
+    assert rust.mean(np.array([1.0, 2.0])) == 1.5 and rust.mean(np.array([1, 2])) == 1.5
+    with pytest.raises(TypeError, match="Numbers"):
+        rust.mean(np.array([1, 2], "i2"))
+    for dtype in ["f4", "f8", "i4"]:
+        assert rust.total(np.ones((2, 3), dtype)) == 6.0 and rust.total(pa.array(np.ones(3, dtype))) == 3.0
+    with pytest.raises(TypeError, match="uint8 and rank 1 .*float32, float64, int32"):
+        rust.total(np.ones(3, "u1"))
+
+
+def test_truth_values_are_elements_of_their_own_type():
+    assert rust.count_true(np.array([True, False, True])) == 2
+
+
+def test_lengths_are_compared_before_anything_is_written():
+    x, out = np.ones(3), np.zeros(2)
+    with pytest.raises(ValueError, match="3, 3 and 2 differ"):
+        rust.add_into(x, x, out)
+    assert out.tolist() == [0.0, 0.0]
+    out = np.zeros(3)
+    rust.add_into(x, x, out)
+    assert out.tolist() == [2.0] * 3
+
+
 def test_an_optional_argument_may_be_left_out():
     assert rust.optional() is None and rust.optional(None) is None and rust.optional(np.zeros(3)) == 3
 
@@ -779,5 +803,8 @@ def test_the_page_for_authors_shows_the_example():
     block = page.split("```rust\n")[1].split("```")[0]
     (_, function) = block.split("\n\n", 1)
     assert function.count("\n") > 10 and function in example
+    tested = (ROOT / "crates/crossdock-pyo3/tests/extension/src/lib.rs").read_text()
+    for function in page.split("```rust\n")[2].split("```")[0].strip().split("\n\n"):
+        assert function in tested
     manifest = (ROOT / "examples/rust_extension/Cargo.toml").read_text()
     assert page.split("```toml\n")[1].split("```")[0] in manifest

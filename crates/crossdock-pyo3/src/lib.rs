@@ -19,14 +19,18 @@
 //! ```ignore
 //! use crossdock::Array;
 //! use crossdock_pyo3::{AnyArray, Readonly, Writable};
+//! use pyo3::exceptions::PyValueError;
 //! use pyo3::prelude::*;
 //!
 //! /// Adds `x` to `y`, in place.
 //! #[pyfunction]
 //! fn add(py: Python<'_>, x: Readonly<'_, f64, 1>, y: Writable<'_, f64, 1>) -> PyResult<()> {
+//!     if x.len() != y.len() {
+//!         return Err(PyValueError::new_err(format!("the lengths {} and {} differ", x.len(), y.len())));
+//!     }
 //!     let (x, y) = (x.access(), y.access());
 //!     py.detach(|| {
-//!         for (index, value) in x.values().enumerate().take(y.len()) {
+//!         for (index, value) in x.values().enumerate() {
 //!             y.set([index], y.get([index])? + value)?;
 //!         }
 //!         Ok::<_, crossdock::Error>(())

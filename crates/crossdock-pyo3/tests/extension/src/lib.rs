@@ -3,11 +3,11 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crossdock::element::{DType, Element};
+use crossdock::element::{Bool8, DType, Element};
 use crossdock::layout::Order;
-use crossdock::{Array, DArray};
+use crossdock::{Array, DArray, dispatch};
 use crossdock_pyo3::{AnyArray, Constant, Readonly, Writable, to_py_err};
-use pyo3::exceptions::PyTimeoutError;
+use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
 /// A record with padding.
@@ -141,6 +141,52 @@ fn count(all: Vec<Readonly<'_, f64, 1>>) -> usize {
 fn optional(x: Option<Readonly<'_, f64, 1>>) -> Option<usize> {
     x.map(|x| x.len())
 }
+
+// ===== several dtypes
+
+/// Writes `x + y` to `out`.
+#[pyfunction]
+fn add_into(x: Readonly<'_, f64, 1>, y: Readonly<'_, f64, 1>, out: Writable<'_, f64, 1>) -> Raised<()> {
+    if x.len() != y.len() || x.len() != out.len() {
+        let text = format!("the lengths {}, {} and {} differ", x.len(), y.len(), out.len());
+        return Err(PyValueError::new_err(text));
+    }
+    for (index, (x, y)) in x.values().zip(y.values()).enumerate() {
+        out.set([index], x + y).map_err(to_py_err)?;
+    }
+    Ok(())
+}
+
+/// An argument of one of two dtypes.
+#[derive(FromPyObject)]
+enum Numbers<'py> {
+    Floats(Readonly<'py, f64, 1>),
+    Integers(Readonly<'py, i64, 1>),
+}
+
+#[pyfunction]
+fn mean(x: Numbers<'_>) -> f64 {
+    match x {
+        Numbers::Floats(x) => x.values().sum::<f64>() / x.len() as f64,
+        Numbers::Integers(x) => x.values().sum::<i64>() as f64 / x.len() as f64,
+    }
+}
+
+/// The sum of an array of several dtypes and ranks.
+#[pyfunction]
+fn total(x: AnyArray) -> PyResult<f64> {
+    let total = || -> crossdock::Result<f64> {
+        Ok(dispatch!(x.0, Array<f32 | f64 | i32, 1 | 2>, |x| x.pin()?.values().map(f64::from).sum::<f64>())?)
+    };
+    total().map_err(to_py_err)
+}
+
+#[pyfunction]
+fn count_true(x: Readonly<'_, Bool8, 1>) -> usize {
+    x.values().filter(|value| value.get()).count()
+}
+
+// ===== arrays without a claim
 
 fn typed(x: AnyArray) -> Raised<Array<f64, 1>> {
     x.0.try_into().map_err(|rejected: crossdock::Rejected<DArray>| to_py_err(rejected.error))
@@ -342,10 +388,10 @@ fn copied_bytes() -> u64 {
 mod arguments {
     #[pymodule_export]
     use super::{
-        Keeper, about, add, bfloat16, call_while_reading, call_while_writing, constant_bytes,
-        constant_handle, constant_twice, copied_bytes, count, describe, dot, double, drop_elsewhere, end,
-        fill, greatest, halved, handle, hold_readonly, hold_writable, optional, read_any, rows, same, scalar,
-        set, share_any, slice_sum, squares, sum, sum_i32, sum_i64, sum_u8, swap, table, text, times,
-        wait_until_held, write_any,
+        Keeper, about, add, add_into, bfloat16, call_while_reading, call_while_writing, constant_bytes,
+        constant_handle, constant_twice, copied_bytes, count, count_true, describe, dot, double,
+        drop_elsewhere, end, fill, greatest, halved, handle, hold_readonly, hold_writable, mean, optional,
+        read_any, rows, same, scalar, set, share_any, slice_sum, squares, sum, sum_i32, sum_i64, sum_u8,
+        swap, table, text, times, total, wait_until_held, write_any,
     };
 }
