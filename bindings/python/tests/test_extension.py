@@ -179,9 +179,9 @@ def test_one_argument_takes_several_dtypes():
     assert rust.mean(np.array([1.0, 2.0])) == 1.5 and rust.mean(np.array([1, 2])) == 1.5
     with pytest.raises(TypeError, match="Numbers"):
         rust.mean(np.array([1, 2], "i2"))
-    for dtype in ["f4", "f8", "i4"]:
+    for dtype in ["f4", "i4"]:
         assert rust.total(np.ones((2, 3), dtype)) == 6.0 and rust.total(pa.array(np.ones(3, dtype))) == 3.0
-    with pytest.raises(TypeError, match="uint8 and rank 1 .*float32, float64, int32"):
+    with pytest.raises(TypeError, match="uint8 and rank 1 .*float32, int32"):
         rust.total(np.ones(3, "u1"))
 
 

@@ -176,7 +176,7 @@ fn mean(x: Numbers<'_>) -> f64 {
 #[pyfunction]
 fn total(x: AnyArray) -> PyResult<f64> {
     let total = || -> crossdock::Result<f64> {
-        Ok(dispatch!(x.0, Array<f32 | f64 | i32, 1 | 2>, |x| x.pin()?.values().map(f64::from).sum::<f64>())?)
+        Ok(dispatch!(x.0, Array<f32 | i32, 1 | 2>, |x| x.pin()?.values().map(f64::from).sum::<f64>())?)
     };
     total().map_err(to_py_err)
 }
