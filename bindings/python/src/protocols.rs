@@ -23,6 +23,7 @@ use pyo3::types::PyType;
 use crate::arrow::Elements;
 use crate::{
     arrow, buffer, dlpack, errors, interface, masked, memory, modules, numpy, pandas, pillow, python_buffer,
+    words,
 };
 
 /// A protocol by which an object may lend its memory.
@@ -180,7 +181,7 @@ fn instead(module: &str) -> &'static str {
         _ if module.starts_with("scipy.sparse") => {
             "its toarray() copies all elements, and its data is an array of the stored ones"
         }
-        _ => "crossdock.array copies what has elements",
+        _ => words::COPY_OF_ELEMENTS,
     }
 }
 

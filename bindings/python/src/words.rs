@@ -2,6 +2,9 @@
 
 use crossdock::bindings::Advice;
 
+/// What to do with an object that shares no memory, such as a list.
+pub(crate) const COPY_OF_ELEMENTS: &str = "crossdock.array copies what has elements";
+
 /// Python's words for each advice, which follow the fact and a semicolon.
 pub(crate) fn words(advice: Advice) -> &'static str {
     match advice {

@@ -4,6 +4,9 @@ use crossdock::bindings::Advice;
 
 use crate::wheel_words;
 
+/// What to do with an object that shares no memory, such as a list.
+pub(crate) const COPY_OF_ELEMENTS: &str = "an array of a library does, such as numpy.asarray(x)";
+
 /// As the words of the wheel, where they name no function of it.
 pub(crate) fn words(advice: Advice) -> &'static str {
     match advice {

@@ -114,6 +114,11 @@ use crate::memory::Pod;
 ///
 /// 1. `dtype().itemsize() == size_of::<Self>()`.
 /// 2. The dtype describes every byte of `Self`, byte order included, as `Self` reads it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an element of arrays",
+    note = "`bool` is `element::Bool8` in memory; a struct needs `#[derive(Element)]`",
+    note = "16-bit floats need the feature `half-2`, and complex numbers `num-complex-0_4`"
+)]
 pub unsafe trait Element: Pod {
     /// The dtype of this type. The same on every call; O(1) for scalars, one small allocation
     /// otherwise.
