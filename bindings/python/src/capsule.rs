@@ -61,7 +61,7 @@ pub(crate) const UNWRITTEN: usize = 0x6372_6f73_7364_6f63_u64 as usize;
 /// code has no access to the mark.
 pub(crate) fn mark_unwritten(capsule: &Bound<'_, PyAny>) -> PyResult<()> {
     let mark = std::ptr::without_provenance_mut(UNWRITTEN);
-    // SAFETY: `capsule` is a live object, and its `Bound` proves that this thread holds the GIL; for
+    // SAFETY: `capsule` is a live object, whose `Bound` proves that this thread holds the GIL; for
     // another type than a capsule the call sets an exception. The context is not dereferenced.
     match unsafe { ffi::PyCapsule_SetContext(capsule.as_ptr(), mark) } {
         0 => Ok(()),

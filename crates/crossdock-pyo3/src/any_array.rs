@@ -13,9 +13,9 @@ use crate::object::wrap;
 /// An array of any dtype and rank.
 ///
 /// As an argument it imports an array zero-copy, from any device, and holds neither a lease nor a
-/// claim: it may have the same memory as another argument. Its methods take a lease for each access,
-/// and `read` and `write`, which lead to `&T` and `&mut T`, fail for imported memory other than
-/// `bytes`; `pin` and `share` load and store by value.
+/// claim: it may have the same memory as another argument. Its methods take a lease at each
+/// access, and `read` and `write`, which lead to `&T` and `&mut T`, fail for imported memory other
+/// than `bytes`; `pin` and `share` load and store by value.
 ///
 /// As a result it becomes a Python object that lends its memory by the
 /// buffer protocol, DLPack and Arrow: `np.asarray`, `torch.from_dlpack` and `pa.array` take it.

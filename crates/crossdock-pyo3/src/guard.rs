@@ -115,8 +115,8 @@ argument! {
     /// Crossdock allocated and no other library has, sealed shared memory.
     ///
     /// Promises that Python code can break are not enough, such as those of Arrow's columns, of
-    /// pandas and Pillow, and of `crossdock.asarray(x, frozen=True)`: take a [`Readonly`], and vouch
-    /// with the unsafe [`Readonly::assume_constant`].
+    /// pandas and Pillow, and of `crossdock.asarray(x, frozen=True)`: take a [`Readonly`], and
+    /// vouch with the unsafe [`Readonly::assume_constant`].
     Constant, ArrayRead, extract::constant, false, read
 }
 

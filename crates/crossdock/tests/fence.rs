@@ -306,6 +306,9 @@ const DARRAY: &[&str] = &[
     "copy_to_in",
     "map_to",
     "map_or_copy_to",
+    "lease_count",
+    "may_overlap",
+    "relies_on_promise",
 ];
 
 struct WhereIs;
@@ -340,6 +343,7 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
     assert!(!array.as_ptr().is_null() && !array.is_readonly() && array.exported().is_empty());
     assert!(array.fault().is_none() && array.backing().to_string() == "device");
     assert!(array.is_contiguous(Order::RowMajor) && array.order() == Some(Order::RowMajor));
+    assert!(array.lease_count() == 0 && !array.relies_on_promise() && array.may_overlap(&array).unwrap());
     assert!(format!("{array:?} {array:#?}").contains("ext_dev:0"));
 
     // Views of it.

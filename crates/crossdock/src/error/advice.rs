@@ -72,7 +72,7 @@ advice! {
     /// Open a file of columns by a library of Arrow.
     OpenColumns => "read it with the crates of Arrow, and import its columns (`exchange::protocol::arrow`)",
     /// Open a FITS file by another library.
-    OpenFits => "read it with the crate `fitsio`",
+    OpenFits => "read it with a crate for FITS files",
     /// Open an HDF5 file by another library.
     OpenHdf5 => "read it with the crate `hdf5`",
     /// Decode an image by another library.

@@ -416,7 +416,7 @@ const POLARS_OF_OBJECTS: &[ProfileRule] = &[
     If(&[], Unknown, "value by value, if items of {item} have one type"),
 ];
 
-/// `polars.Series` of a column of Arrow. Which types without a fixed width it converts is not known.
+/// `polars.Series` of a column of Arrow. Which types of no fixed width it converts is not known.
 const POLARS_OF_ARROW: &[ProfileRule] = &[
     If(&[Refused], Refuses, "the producer refuses {protocol}"),
     If(&[Format(&["+r"])], Refuses, "no column of the format '{format}'"),
