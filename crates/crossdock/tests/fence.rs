@@ -478,6 +478,8 @@ fn every_method_of_an_array_refuses_or_leaves_the_elements_alone() {
 }
 
 const ARRAY: &[&str] = &[
+    "lease_count",
+    "relies_on_promise",
     "slice_axis",
     "split_at",
     "swap_axes",
@@ -554,6 +556,8 @@ fn every_method_of_a_typed_array_refuses_or_leaves_the_elements_alone() {
     assert!(array.is_contiguous(Order::RowMajor) && !array.as_ptr().is_null() && !array.is_readonly());
     assert_eq!((array.birth(), array.dtype().itemsize()), (Birth::Sole, 4));
     assert_eq!((array.rank(), array.order()), (2, Some(Order::RowMajor)));
+    // The two arrays have one lease word, and neither has a lease.
+    assert!(array.lease_count() == 0 && !array.relies_on_promise());
     assert!(
         array.exported().is_empty() && array.fault().is_none() && array.backing().to_string() == "device"
     );

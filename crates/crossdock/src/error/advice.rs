@@ -74,21 +74,21 @@ advice! {
     /// Open a FITS file by another library.
     OpenFits => "read it with a crate for FITS files",
     /// Open an HDF5 file by another library.
-    OpenHdf5 => "read it with the crate `hdf5`",
+    OpenHdf5 => "read it with a crate for HDF5 files",
     /// Decode an image by another library.
-    OpenImage => "decode it with the crate `image`, or save it as PNG",
+    OpenImage => "decode it with the crate image, or save it as PNG",
     /// Open a MATLAB file by another library.
-    OpenMatlab => "read it with the crate `matfile`",
+    OpenMatlab => "read it with the crate matfile",
     /// Open a netCDF file by another library.
-    OpenNetCdf => "read it with the crate `netcdf`",
+    OpenNetCdf => "read it with the crate netcdf",
     /// Open a NIfTI file by another library.
-    OpenNifti => "read it with the crate `nifti`",
+    OpenNifti => "read it with the crate nifti",
     /// Open a pickle in Python.
     OpenPickle => "load it in Python, if its source is trusted, and save its arrays as .npy or .npz",
     /// Decode a TIFF image by another library.
-    OpenTiff => "decode it with the crate `tiff`",
+    OpenTiff => "decode it with the crate tiff",
     /// Open a table by another library.
-    OpenTable => "parse it with the crate `csv`",
+    OpenTable => "parse it with the crate csv",
     /// Import an array behind pointers by the function for these.
     ImportIndirect => "import it by `DArray::from_indirect`",
     /// Insert an axis.

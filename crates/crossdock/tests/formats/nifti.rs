@@ -185,7 +185,7 @@ fn bad_headers_say_what_is_wrong() {
         assert_says(&error, &[words]);
     }
     for (header, words) in [
-        (Header { magic: b"ni1\0", ..header.clone() }, &["a NIfTI pair", ".img", "the crate `nifti`"][..]),
+        (Header { magic: b"ni1\0", ..header.clone() }, &["a NIfTI pair", ".img", "the crate nifti"][..]),
         (Header { datatype: 128, ..header.clone() }, &["colours of 3 bytes (RGB24) (datatype 128)"]),
         (Header { datatype: 1, ..header.clone() }, &["single bits"]),
         (Header { datatype: 3, ..header.clone() }, &["its datatype 3 is unknown"]),

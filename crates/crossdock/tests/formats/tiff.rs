@@ -245,7 +245,7 @@ fn pixels_that_are_not_in_the_file_as_in_memory_are_refused_by_name() {
     ] {
         let error = contents(&tiff).unwrap_err();
         assert!(error.is_unsupported(), "{words}: {error:?}");
-        assert_says(&error, &["the image cannot be mapped: ", words, "; decode it with the crate `tiff`"]);
+        assert_says(&error, &["the image cannot be mapped: ", words, "; decode it with the crate tiff"]);
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::CopyToShared => "copy it into shared memory with `to_shared_memory`",
         Advice::CopyToWrite => "copy it with `copy` to write it",
         Advice::CreateOnCpu => "create it on the CPU, and copy it there",
-        Advice::Decompress => "decompress it first, as with Zlib::GzipReader",
+        Advice::Decompress => "decompress it first, as with the library zlib",
         Advice::Dequantize => "use a file of unquantized weights",
         Advice::DescribeRaw => "read its bytes, and describe them with `Crossdock::Array.from_string`",
         Advice::EnableFormat => "install the gem with support for it",
