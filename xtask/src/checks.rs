@@ -68,6 +68,7 @@ const LONG_COPIES: &[&str] = &[
     "large_copies_are_streamed_and_shared",
     "arrays_of_many_chunks_come_back",
     "long_copies_of_usual_memory_go_in_pieces",
+    "every_number_of_threads_gives_the_same_bytes",
 ];
 
 /// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that
@@ -442,6 +443,7 @@ mod tests {
             "crossdock/src/kernel/copy/tests.rs",
             "crossdock/tests/formats/npy_round_trip.rs",
             "crossdock-cuda/tests/cuda/streams.rs",
+            "crossdock/tests/threads.rs",
         ];
         for (name, file) in LONG_COPIES.iter().zip(files) {
             let source = fs::read_to_string(crates.join(file)).unwrap();
