@@ -63,7 +63,7 @@ const LEFT_TO_VALGRIND: &[&str] = &[
 
 /// Tests of long copies, each by a part of its name, that the address sanitizer omits: without
 /// assembly and optimisation they take minutes. The same loops run over shorter rows there, and
-/// these tests compare all bytes around their copies.
+/// these tests compare all bytes of their copies in the suite `test`.
 const LONG_COPIES: &[&str] = &[
     "large_copies_are_streamed_and_shared",
     "arrays_of_many_chunks_come_back",

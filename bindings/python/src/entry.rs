@@ -11,9 +11,10 @@ use pyo3::exceptions::{PyRuntimeError, PySystemError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Whether this thread holds the GIL, whoever took it: its own state is the current one.
+/// Whether this thread holds the GIL, which other libraries may take and release, too: its thread
+/// state is the current one.
 ///
-/// Where that cannot be asked, the answer is no; so it is in a sub-interpreter.
+/// False where the interpreter has no function for that, and in a sub-interpreter.
 pub(crate) fn is_attached() -> bool {
     static CURRENT: OnceLock<Option<CurrentState>> = OnceLock::new();
     let Some(current) = CURRENT.get_or_init(current_state) else { return false };
