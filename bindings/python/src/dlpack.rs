@@ -16,7 +16,7 @@ use crossdock::view::{Reason, Refusal, Synchronization};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyInt, PyTuple};
 use pyo3::{intern, sync::PyOnceLock};
 
 use crate::arguments::Arguments;
@@ -172,6 +172,9 @@ pub(crate) fn import(
     copy: Option<bool>,
 ) -> PyResult<DArray> {
     let py = object.py();
+    if let Ok(address) = object.cast::<PyInt>() {
+        return tensor_at(address, device, copy);
+    }
     masked::check(object)?;
     tensorflow::check(object)?;
     if is_negated(object)? {
@@ -202,6 +205,32 @@ pub(crate) fn import(
     }
     let array = take(py, &capsule)?;
     came_in_order(&array, stream)?;
+    Ok(overlap::protected(array))
+}
+
+/// The array of the tensor at an address, which a function of C returned: of the struct with a
+/// version.
+fn tensor_at(address: &Bound<'_, PyInt>, device: Option<Place>, copy: Option<bool>) -> PyResult<DArray> {
+    if device.is_some() || copy.is_some() {
+        return Err(PyTypeError::new_err(
+            "device= and copy= ask a producer, and the address of a tensor has none; call to_device() or copy() on \
+             the array",
+        ));
+    }
+    let given = parameters::count(address)?;
+    let wrong = |what: String| {
+        PyValueError::new_err(format!("{what}; give the address of a DLManagedTensorVersioned, which is taken once"))
+    };
+    let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensorVersioned>(given);
+    if tensor.is_null() {
+        return Err(wrong("the address of the tensor is 0".to_owned()));
+    }
+    if !tensor.is_aligned() {
+        return Err(wrong(format!("no tensor begins at {given:#x}, which is no multiple of {}", align_of::<DLManagedTensorVersioned>())));
+    }
+    // SAFETY: the Python caller vouches that a tensor of this struct begins at `address`, and that
+    // this is its only consumer; the address itself cannot be checked beyond its alignment.
+    let array = unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error))?;
     Ok(overlap::protected(array))
 }
 

@@ -394,8 +394,10 @@ pub(crate) fn from_address<'py>(
 ///
 /// Parameters
 /// ----------
-/// obj : object
-///     Any object with ``__dlpack__``.
+/// obj : object or int
+///     Any object with ``__dlpack__``, or the address of a ``DLManagedTensorVersioned`` that a
+///     function of C returned (by ``ctypes`` or ``cffi``). The address cannot be checked; the array
+///     becomes the only consumer of the tensor, and calls its deleter.
 /// device : str or tuple of int, optional
 ///     The requested device, by its name or as DLPack's pair of numbers. The producer decides
 ///     whether it moves the elements there.

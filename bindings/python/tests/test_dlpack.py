@@ -1,6 +1,7 @@
 """DLPack, in both directions, with NumPy."""
 
 import ctypes
+import sys
 
 import numpy as np
 import pytest
@@ -207,3 +208,41 @@ def test_a_producer_is_asked_for_what_the_caller_wants_and_no_more():
 def test_a_tensor_on_a_device_without_a_driver_is_handed_on():
     ours = crossdock.from_dlpack(Producer(device=(10, 0)))
     assert ours.device == "rocm:0" and ours.shape == (2, 3)
+
+
+def address_of_tensor(array):
+    """The address of the tensor of NumPy's capsule, which then is nobody else's."""
+    capsule = array.__dlpack__(max_version=(1, 0))
+    api = ctypes.pythonapi
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    address = api.PyCapsule_GetPointer(capsule, b"dltensor_versioned")
+    assert api.PyCapsule_SetName(capsule, USED) == 0
+    return address
+
+
+USED = b"used_dltensor_versioned"
+
+
+def test_a_tensor_of_c_comes_in_by_its_address_and_is_released_once():
+    numbers = np.zeros((2, 3))
+    before = sys.getrefcount(numbers)
+    x = crossdock.from_dlpack(address_of_tensor(numbers.T))
+    assert (x.shape, x.ptr, x.copied_because) == ((3, 2), numbers.ctypes.data, None)
+    x[2, 1] = 50
+    assert numbers[1, 2] == 50 and sys.getrefcount(numbers) > before
+    del x
+    assert sys.getrefcount(numbers) == before
+
+
+@pytest.mark.parametrize("address, says", [(0, "is 0"), (True, "0x1, which is no multiple of 8"), (-8, "uint64"), (1 << 64, "uint64")])
+def test_an_address_that_begins_no_tensor_is_refused(address, says):
+    with pytest.raises((ValueError, OverflowError), match=says):
+        crossdock.from_dlpack(address)
+
+
+def test_the_tensor_at_an_address_has_no_producer_to_ask():
+    for arguments in [{"copy": True}, {"copy": False}, {"device": "cpu"}]:
+        with pytest.raises(TypeError, match="has none; call to_device"):
+            crossdock.from_dlpack(8, **arguments)

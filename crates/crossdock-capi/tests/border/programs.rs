@@ -7,7 +7,8 @@ use std::process::Command;
 use crossdock_testkit::python;
 
 use crate::toolchain::{
-    C11, CXX17, CXX20, CXX23, Language, PACKAGE, program, root, scratch, scratch_folder, succeeded,
+    C11, CXX17, CXX20, CXX23, Language, PACKAGE, linked_library, program, root, scratch, scratch_folder,
+    succeeded,
 };
 
 /// Builds and runs a program, which must succeed. Its argument is a folder that it may use.
@@ -129,30 +130,28 @@ fn views_are_mdspans_of_the_compiler_or_of_another_library() {
     }
 }
 
-#[test]
-fn the_example_of_the_readme_runs() {
+/// The function in the README, which lends pixels as a tensor.
+fn frames_of_the_readme() -> String {
     let page = fs::read_to_string(root().join("README.md")).expect("the README");
     let [example] = &fenced(&page, "c")[..] else { panic!("the README has one example in C") };
-    let (include, statements) = example.split_once('\n').expect("lines");
-    let text = format!(
-        "{include}
-#include <dlpack/dlpack.h>
-#include <stdlib.h>
+    example.clone()
+}
+
+#[test]
+fn the_example_of_the_readme_runs() {
+    let source = scratch("readme.c");
+    let main = "#include <dlpack/dlpack.h>
 
 int main(void)
-{{
-  unsigned char *pixels = calloc(24, 1);
-  pixels[23] = 7;
-{statements}
+{
+  struct DLManagedTensorVersioned *tensor = next_frame();
   unsigned char *lent = tensor->dl_tensor.data;
-  int is_same = lent == pixels && tensor->dl_tensor.shape[1] == 4 && lent[23] == 7;
+  int is_same = tensor->dl_tensor.shape[1] == 4 && lent[23] == 7;
   tensor->deleter(tensor);
   return !is_same;
-}}
-"
-    );
-    let source = scratch("readme.c");
-    fs::write(&source, text).expect("a source of our own");
+}
+";
+    fs::write(&source, format!("{}\n{main}", frames_of_the_readme())).expect("a source of our own");
     let script =
         "import pathlib, tvm_ffi; print(next(pathlib.Path(tvm_ffi.__file__).parent.rglob('dlpack.h')))";
     let Some(header) = told_by_python(script) else { return };
@@ -160,6 +159,22 @@ int main(void)
     if let Some(mut command) = program(C11, &source, &[format!("-isystem{}", include.display())]) {
         succeeded(&mut command);
     }
+}
+
+#[test]
+fn numpy_takes_the_frames_of_the_readme() {
+    let page = fs::read_to_string(root().join("docs/c.md")).expect("the page");
+    let [script] = &fenced(&page, "python")[..] else { panic!("the page has one example in Python") };
+    let source = scratch("frames.c");
+    fs::write(&source, frames_of_the_readme() + "\n").expect("a source of our own");
+    // An interpreter without a sanitizer loads no library with one.
+    if std::env::var_os("CROSSDOCK_INSTRUMENT").is_some() {
+        return;
+    }
+    let (Some(python), Some(library)) = (python(), linked_library(C11, &source, "frames.so")) else { return };
+    let folder = library.parent().expect("a library lies in a folder");
+    let told = succeeded(Command::new(python).args(["-c", script]).current_dir(folder));
+    assert_eq!(told, "(2, 4, 3) 7\n");
 }
 
 /// The programs of a page: the contents of its fences in this language.

@@ -189,6 +189,18 @@ pub(crate) fn compiles(
     })
 }
 
+/// A shared library of this source and ours, in a folder of its own; none without the compiler.
+pub(crate) fn linked_library(language: Language, source: &Path, name: &str) -> Option<PathBuf> {
+    let Library { cflags, libs, folder } = library();
+    let binary = scratch_folder().join(name);
+    let mut compile = language.compiler()?;
+    compile.args(cflags).args(["-shared", "-fPIC"]).arg("-o").arg(&binary).arg(source).args(libs);
+    // Not `-Wl,-rpath,…`: a comma in the path would end the argument.
+    compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder);
+    succeeded(&mut compile);
+    Some(binary)
+}
+
 /// Builds a program and returns the command that runs it, under the requested instrument. None
 /// where there is no compiler. `others` are flags for other libraries.
 pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> Option<Command> {
