@@ -5,6 +5,7 @@ import ctypes
 import functools
 import html.parser
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -20,10 +21,10 @@ for library in ["pandas", "pyarrow", "nanoarrow", "arro3.core", "polars", "PIL",
 
 from crossdock._crossdock import _judge_array
 from crossdock._explain import installed
-from crossdock._explain.consumers import COPIES, IN_PLACE, MISREADS, PROFILES, REFUSES, UNKNOWN
+from crossdock._explain.consumers import COMPILED, COPIES, IN_PLACE, MISREADS, PROFILES, REFUSES, UNKNOWN, is_measured
 from crossdock._explain.facts import jax_in_64_bits, judge
 from crossdock._explain.subject import subject
-from handing import call_sites, consumers, extension
+from handing import call_sites, compiled, consumers, extension, typed
 from handing.consumers import hand_over
 from handing.reasons import is_the_librarys
 from handing.specimens import Specimen, all_specimens, first_address
@@ -33,7 +34,9 @@ FATAL = "the process ends"
 #: Some specimens have the same elements in memory order, by chance.
 COINCIDENCE = "in memory order, without their strides"
 
-CONSUMERS = consumers.CONSUMERS | call_sites.REQUIRED
+CONSUMERS = (
+    consumers.CONSUMERS | call_sites.REQUIRED | {name: consumer for name, (consumer, _) in compiled.COMPILED.items()}
+)
 
 #: Specimens about which a profile knows too little, by consumers.
 UNFORESEEN = {
@@ -69,6 +72,8 @@ def explained(jax_in_64_bits=False):
     "profile", [profile for profile in PROFILES if profile.is_tested], ids=lambda profile: profile.name
 )
 def test_consumers_do_what_their_profiles_say(profile):
+    if profile.name in compiled.COMPILED:
+        compiled.COMPILED[profile.name][1]()
     consumer, wrong, seen = CONSUMERS[profile.name], [], collections.Counter()
     for specimen, told in explained():
         said = told[profile.name]
@@ -254,14 +259,40 @@ def test_verified_holds_for_the_version_that_was_measured_alone(installed, holds
 
 
 def test_pythons_own_consumers_are_verified_on_the_versions_that_were_measured(monkeypatch):
-    from crossdock._explain.consumers import is_measured
-
     for version, measured in [("3.11.7", True), ("3.13.0", True), ("3.14.1", False), ("3.1", False), ("3.110.0", False)]:
         assert is_measured(version, "3.11, 3.12 and 3.13") == measured
     import platform
 
     told = {consumer.name: consumer for consumer in crossdock.explain(b"abc").consumers}
     assert told["memoryview"].installed == platform.python_version()
+
+
+def test_compiled_consumers_are_measured_with_the_version_that_the_tests_compile():
+    measured = {profile.library: profile.measured_on for profile in PROFILES if profile.library in COMPILED}
+    assert set(measured) == COMPILED
+    for library in ["cython", "nanobind"]:
+        need({"cython": "Cython"}.get(library, library))
+        assert is_measured(installed(library), measured[library])
+    lock = pathlib.Path(__file__).parents[3] / "crates/crossdock-pyo3/Cargo.lock"
+    (version,) = re.findall(r'name = "pyo3"\nversion = "(.*)"', lock.read_text())
+    assert is_measured(version, measured["pyo3"])
+
+
+def test_typed_memoryviews_of_cython_take_and_refuse_our_arrays():
+    module = typed.load()
+    x = crossdock.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert module.row_major(x) == 6 and x[0, 0] == 2.0 and module.column_major(x.T) == 2.0
+    for take, thing in [(module.row_major, x.T), (module.row_major, x[:, ::2]), (module.column_major, x)]:
+        with pytest.raises(BufferError, match=r"requires contiguous (row|column)-major order.*`copy\(\)`"):
+            take(thing)
+    with pytest.raises(BufferError, match="read-only"):
+        module.row_major(x.frozen())
+    address, shape, strides = module.const_f8_2(x.frozen()[:, ::-2])
+    assert (address, shape, strides) == (x.ptr + 16, [2, 2], [24, -16])
+    for refused, words in [(x.astype("float32"), "double' but got 'float'"), (x[0], "expected 2, got 1"), (x.astype(">f8"), "Big-endian")]:
+        with pytest.raises(ValueError, match=words):
+            module.const_f8_2(refused)
+    assert x.exports == 0
 
 
 def test_what_this_package_would_do_is_told_first():

@@ -7,6 +7,10 @@ from .._crossdock import _consumers
 IN_PLACE, COPIES, REFUSES, MISREADS, UNKNOWN = "in place", "copies", "refuses", "misreads", "unknown"
 
 
+#: Libraries whose code is compiled into the extensions that use them: no distribution has its version.
+COMPILED = {"cython", "nanobind", "pyo3"}
+
+
 class Profile(NamedTuple):
     """A consumer: its name, the distribution, the measured version, and whether tests compare it with the profile."""
 
@@ -16,8 +20,8 @@ class Profile(NamedTuple):
     is_tested: bool
 
     def holds_for(self, installed: str | None) -> bool:
-        """Whether the tests compare the profile with the installed version."""
-        return self.is_tested and is_measured(installed, self.measured_on)
+        """Whether the tests compare the profile with the installed version, if the library has one."""
+        return self.is_tested and (self.library in COMPILED or is_measured(installed, self.measured_on))
 
 
 PROFILES = [Profile(*known) for known in _consumers()]

@@ -24,7 +24,7 @@ class Consumer:
         The installed version.
     verified : bool
         Whether the tests of this package compare the profile with the installed version of the
-        library.
+        library; with the measured version, if extensions contain the library (Cython, nanobind, PyO3).
     tested : bool
         Whether they compare it with the measured version.
     """

@@ -1,5 +1,7 @@
 //! Functions that the tests call with arrays of many libraries.
 
+mod buffers;
+
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -386,6 +388,8 @@ fn copied_bytes() -> u64 {
 /// Crossdock's arguments, called from Python.
 #[pymodule]
 mod arguments {
+    #[pymodule_export]
+    use super::buffers::pybuffer;
     #[pymodule_export]
     use super::{
         Keeper, about, add, add_into, bfloat16, call_while_reading, call_while_writing, constant_bytes,

@@ -11,11 +11,18 @@ pub(super) const PROFILES: &[Profile] = &[
         name: "Cython memoryview",
         library: "cython",
         measured_on: "3.3",
-        is_tested: false,
+        is_tested: true,
         rules: &[
             By(
                 &[Buffer],
                 &[
+                    If(&[Indirect], Refuses, "suboffsets: typed memoryviews follow no pointers by default"),
+                    If(&[Rank(0)], Refuses, "a typed memoryview has one to eight axes, and the array none"),
+                    If(
+                        &[RankAbove(8)],
+                        Refuses,
+                        "a typed memoryview has one to eight axes, and the array {rank}",
+                    ),
                     If(&[FormatHas(">")], Refuses, "non-native byte order"),
                     If(&[Swapped], Refuses, "non-native byte order"),
                     If(
@@ -23,6 +30,17 @@ pub(super) const PROFILES: &[Profile] = &[
                         Refuses,
                         "Cython does not read the format '{format}'",
                     ),
+                    If(
+                        &[Kind(&["S"]), Not(&Itemsize(1))],
+                        Refuses,
+                        "no type of elements for the format '{format}'",
+                    ),
+                    If(
+                        &[Kind(&["V"])],
+                        Refuses,
+                        "the format '{format}' does not describe the {itemsize} bytes of an item",
+                    ),
+                    If(&[Kind(&["O"]), ReadOnly], Refuses, "there are no const memoryviews of objects"),
                     If(&[ReadOnly], InPlace, "only as const"),
                     If(&[], InPlace, ""),
                 ],
@@ -34,18 +52,21 @@ pub(super) const PROFILES: &[Profile] = &[
         name: "PyO3 PyBuffer<T>",
         library: "pyo3",
         measured_on: "0.30",
-        is_tested: false,
+        is_tested: true,
         rules: &[
             By(
                 &[Buffer],
                 &[
+                    If(&[Rank(0)], Refuses, "the shape of an array without axes is null"),
+                    If(&[NullStrides], Refuses, "the strides are null"),
                     If(
-                        &[Not(&FormatLetter("@=<>!", "?cbBhHiIlLqQnNefd"))],
+                        &[Not(&FormatLetter("@=>", "cbBhHiIlLqQnNfd"))],
                         Refuses,
                         "no type for the format '{format}'",
                     ),
-                    If(&[Swapped], Refuses, "no type for the format '{format}'"),
                     If(&[Kind(&["V"])], Refuses, "no type for the format '{format}'"),
+                    If(&[Not(&Aligned)], Refuses, "unaligned"),
+                    If(&[Swapped], Misreads, "PyO3 takes '>' for the native byte order"),
                     If(&[], InPlace, "{access}"),
                 ],
             ),
