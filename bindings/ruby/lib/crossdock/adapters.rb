@@ -93,13 +93,29 @@ module Crossdock
       # The result of an adapter, as an array.
       # @api private
       def adapt(adapter, object, writable, copy)
+        return built_in(adapter, object, writable, copy) if BUILT_IN.value?(adapter)
+
         answer = adapter.call(object, Request.new(writable, copy))
         unless exporter?(answer)
           raise TypeError, "#{describe(adapter)} answered with an instance of #{class_of(answer)}, which is no array and exports no MemoryView"
         end
 
-        # The adapters below return a new array, as requested; other adapters may keep theirs.
-        BUILT_IN.value?(adapter) ? answer : of_exporter(answer, writable, copy)
+        # The adapter may keep its answer.
+        of_exporter(answer, writable, copy)
+      end
+
+      # The result of an adapter of this gem, which returns a new array.
+      # @api private
+      def built_in(adapter, object, writable, copy)
+        return adapter.call(object, Request.new(writable, copy)) unless copy == :always
+
+        begin
+          lent = adapter.call(object, Request.new(false, false))
+        rescue Refusal
+          # The adapter makes the copy itself.
+          return adapter.call(object, Request.new(writable, true))
+        end
+        lent.copy.tap { lent.release }
       end
 
       # The memory of an object that exports a MemoryView, or a copy, if it is permitted.
@@ -138,7 +154,7 @@ module Crossdock
         answer
       end
 
-      private :adopt, :count_copied, :io_buffer_sources, :lock_io_buffer, :read_narray
+      private :adopt, :count_copied, :io_buffer_sources, :lend_numo, :lock_io_buffer, :numo_known?, :numo_obstacle, :numo_writable?, :read_narray
     end
   end
 

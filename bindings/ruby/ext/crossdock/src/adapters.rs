@@ -79,17 +79,19 @@ fn adopt(
     if is_given_back { Wrapped::new(ruby, array) } else { Wrapped::sharing(ruby, array, None) }
 }
 
+/// An array on memory at an address, which an owner keeps.
+///
 /// # Safety
 ///
 /// 1. The bytes that `layout` reaches from `address` are valid until `held` is dropped.
 /// 2. If `constant` is set, no code writes them until then.
-unsafe fn lent(
+pub(crate) unsafe fn lent(
     ruby: &Ruby,
     address: usize,
     dtype: DType,
     layout: Layout,
     constant: bool,
-    held: Held,
+    held: impl Send + 'static,
 ) -> Result<DArray> {
     let span = layout.span();
     let (begin, end) = (address.checked_add_signed(span.low()), address.checked_add_signed(span.high()));
@@ -207,15 +209,15 @@ fn io_buffer_sources(ruby: &Ruby, buffer: Value) -> Result<(RArray, bool)> {
 }
 
 /// Whether bytes at an address lie within others.
-fn contains((base, size): (usize, usize), (inner, len): (usize, usize)) -> bool {
+pub(crate) fn contains((base, size): (usize, usize), (inner, len): (usize, usize)) -> bool {
     inner.checked_sub(base).is_some_and(|before| before <= size && len <= size - before)
 }
 
 /// The address and length of a String's bytes.
-fn string_bytes(string: VALUE) -> (usize, usize) {
-    // SAFETY: the only caller checked that `string` is a T_STRING, which `buffer` keeps alive.
+pub(crate) fn string_bytes(string: VALUE) -> (usize, usize) {
+    // SAFETY: the callers checked that `string` is a T_STRING, which a live object keeps alive.
     let bytes = unsafe { rb_sys::RSTRING_PTR(string) };
-    // SAFETY: the only caller checked that `string` is a T_STRING, which `buffer` keeps alive.
+    // SAFETY: the callers checked that `string` is a T_STRING, which a live object keeps alive.
     (bytes.expose_provenance(), unsafe { rb_sys::RSTRING_LEN(string) } as usize)
 }
 

@@ -6,7 +6,7 @@
 //!                                                          keep ── what of Ruby's the memory keeps alive
 //!                                                          pressure ── memory reported to the collector
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
-//!   dlpack, arrow ── lent to, and borrowed from, others   adapters ── what adapters in Ruby cannot do there
+//!   dlpack, arrow ── lent to, and borrowed from, others   adapters, numo ── what adapters in Ruby cannot do there
 //!   nested, string, value, exact ── elements in           index, select, convert, query ── elements out
 //! ```
 //!
@@ -34,6 +34,7 @@ mod index;
 mod keep;
 mod make;
 mod nested;
+mod numo;
 mod policy;
 mod pressure;
 mod producers;
@@ -78,6 +79,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     dlpack::init(ruby, module, class)?;
     arrow::init(ruby, module, class)?;
     adapters::init(ruby, module)?;
+    numo::init(module)?;
     import::init(ruby, module)?;
     export::init(ruby, class)
 }

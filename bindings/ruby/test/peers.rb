@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "open3"
+require "rbconfig"
+require "tmpdir"
+
+# Libraries without a package: built from their sources, if these lie in `shared/peers` beside the
+# repository, or in the folder that `CROSSDOCK_PEERS` names.
+module Peers
+  SOURCES = ENV.fetch("CROSSDOCK_PEERS", File.expand_path("../../../../shared/peers", __dir__))
+  BUILT = File.join(ENV.fetch("CARGO_TARGET_DIR", File.expand_path("../ext/crossdock/target", __dir__)), "peers")
+
+  # The library as `require` finds it, within the folder `lib` of its sources.
+  EXTENSIONS = { "numo-narray" => "numo/narray", "numo-narray-alt" => "numo/narray/narray" }.freeze
+
+  class << self
+    # The folder for the load path; nil if the sources are not there.
+    def library(name)
+      archive = Dir[File.join(SOURCES, "#{name}-*.tar.xz")].find { |path| File.basename(path).match?(/\A#{name}-\h+\.tar\.xz\z/) }
+      return unless archive
+
+      built = File.join(BUILT, "#{File.basename(archive, ".tar.xz")}-#{RUBY_VERSION}-#{RUBY_PLATFORM}")
+      build(name, archive, built) unless File.directory?(built)
+      File.join(built, name, "lib")
+    end
+
+    private
+
+    # Into a folder that is renamed when it is complete.
+    def build(name, archive, built)
+      FileUtils.mkdir_p(BUILT)
+      Dir.mktmpdir(name, BUILT) do |folder|
+        run("tar", "xf", archive, "-C", folder)
+        sources = File.join(folder, name, "ext", "numo", "narray")
+        run(RbConfig.ruby, "extconf.rb", chdir: sources)
+        run("make", "-j2", chdir: sources)
+        extension = "#{EXTENSIONS.fetch(name)}.#{RbConfig::CONFIG["DLEXT"]}"
+        target = File.join(folder, name, "lib", extension)
+        FileUtils.mkdir_p(File.dirname(target))
+        FileUtils.cp(File.join(sources, File.basename(extension)), target)
+        FileUtils.mkdir_p(built)
+        FileUtils.mv(File.join(folder, name), built)
+      end
+    end
+
+    def run(*command, **options)
+      output, status = Open3.capture2e(*command, **options)
+      raise "#{command.join(" ")} failed:\n#{output.lines.last(30).join}" unless status.success?
+    end
+  end
+end
