@@ -386,7 +386,8 @@ def difference(got, elements):
         return f"elements of {made.dtype}"
     if elements.dtype.kind == "b":
         made = made.view("u1") != 0
-    if made.dtype != elements.dtype and made.dtype.kind != "V":
+    has_padding = made.dtype.char in "gG"
+    if has_padding or made.dtype != elements.dtype and made.dtype.kind != "V":
         return "" if (made == elements).all() else "other elements"
     return "" if without(gap, made.tobytes()) == without(gap, elements.tobytes()) else "other elements"
 

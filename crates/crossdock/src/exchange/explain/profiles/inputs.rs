@@ -78,7 +78,9 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[Kind(&["records"])], Unknown, RECORDS),
                     If(&[Kind(&["V"])], Unknown, OPAQUE),
                     If(&[Kind(&["O"])], Refuses, NO_TYPE),
-                    If(&[Swapped, Not(&Kind(&["U", "S"]))], Refuses, "non-native byte order"),
+                    If(&[Multiple], Refuses, NO_TYPE),
+                    If(&[Swapped, Kind(&["M", "m"])], Misreads, "swapped dates are read in the native byte order"),
+                    If(&[Swapped], Refuses, "non-native byte order"),
                     If(&[Not(&Number), Kind(&["f", "c"])], Refuses, NO_TYPE),
                     If(&[DType(&["float16"])], Refuses, NO_TYPE),
                     If(&[], InPlace, "{access, alignment}"),
@@ -132,7 +134,7 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         name: "h5py.Group.create_dataset",
         library: "h5py",
-        measured_on: "3.14.0",
+        measured_on: "3.16.0",
         is_tested: false,
         rules: &[
             ARRAYS,
@@ -155,7 +157,7 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         name: "h5py.Dataset.read_direct",
         library: "h5py",
-        measured_on: "3.14.0",
+        measured_on: "3.16.0",
         is_tested: false,
         rules: &[
             ARRAYS,
