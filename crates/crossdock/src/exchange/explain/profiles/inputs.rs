@@ -79,7 +79,11 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[Kind(&["V"])], Unknown, OPAQUE),
                     If(&[Kind(&["O"])], Refuses, NO_TYPE),
                     If(&[Multiple], Refuses, NO_TYPE),
-                    If(&[Swapped, Kind(&["M", "m"])], Misreads, "swapped dates are read in the native byte order"),
+                    If(
+                        &[Swapped, Kind(&["M", "m"])],
+                        Misreads,
+                        "swapped dates are read in the native byte order",
+                    ),
                     If(&[Swapped], Refuses, "non-native byte order"),
                     If(&[Not(&Number), Kind(&["f", "c"])], Refuses, NO_TYPE),
                     If(&[DType(&["float16"])], Refuses, NO_TYPE),
