@@ -83,10 +83,12 @@ fn headline() -> Result<String> {
     };
     let python = nanoseconds("python", "np.asarray(x)")?;
     let ruby = nanoseconds("ruby", "get + release of an array")?;
-    let recorded_where = recorded_where.into_iter().collect::<Vec<_>>().join("; ");
+    // The commits and the compiler stand beside the tables.
+    let recorded_where = recorded_where.iter().map(|words| words.split(", commit").next().unwrap_or(words));
+    let recorded_where = recorded_where.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ");
     Ok(format!(
         "{sentence}\nIn Python, `np.asarray(x)` takes {python}; in Ruby, a MemoryView is taken and released in {ruby}.\n\
-         Recorded {recorded_where}.\n"
+         Recorded {recorded_where}: [all figures](COMPARE.md).\n"
     ))
 }
 

@@ -19,11 +19,11 @@ def test_the_example_of_the_readme_runs(monkeypatch, capsys):
     names = {}
     exec(example, names)
     x, z, photo = names["x"], names["z"], names["photo"]
-    assert np.asarray(x).tolist() == [[5, 1, 1], [1, 1, 1]] and z.backing == "shared memory"
+    assert np.asarray(x).ctypes.data == names["a"].ctypes.data and z.backing == "shared memory"
     assert (photo.backing, np.asarray(photo).ctypes.data) == ("file map", photo.ptr)
     printed = capsys.readouterr().out
     assert "  numpy.asarray               in place  read-only\n" in printed and "  pyarrow.array               refuses" in printed
-    assert printed.endswith("[np.float64(7.0), np.float64(3.0)]\n")
+    assert printed.endswith("[np.float64(3.0), np.float64(3.0)]\n")
 
 
 def test_the_examples_of_the_package_print_what_they_show(monkeypatch, capsys):
