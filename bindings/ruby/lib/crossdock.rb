@@ -39,6 +39,7 @@ require_relative "crossdock/shared_memory"
 require_relative "crossdock/dlpack"
 require_relative "crossdock/arrow"
 require_relative "crossdock/adapters"
+require_relative "crossdock/exchange"
 
 module Crossdock
   class << self

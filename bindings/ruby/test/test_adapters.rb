@@ -431,4 +431,49 @@ class TestAdapters < Test::Unit::TestCase
     gray = Magick::Image.new(2, 1).quantize(256, Magick::GRAYColorspace)
     assert_equal 1, Crossdock.view(gray, copy: true).shape.last
   end
+
+  def test_arrays_become_images_by_one_copy
+    require "rmagick"
+    { uint8: 10, uint16: 2500 }.each do |dtype, step|
+      [[2, 3], [2, 3, 1], [2, 3, 2], [2, 3, 3], [2, 3, 4]].each do |shape|
+        array = Crossdock::Array.new((0...shape.inject(:*)).map { |k| k * step }, dtype: dtype).reshape(*shape)
+        before = Crossdock.copied_bytes
+        image = array.to_magick
+        assert_equal array.nbytes, Crossdock.copied_bytes - before, shape.inspect
+        back = Crossdock.view(image, copy: true)
+        assert_equal [dtype, array.to_a], [back.dtype, (shape.size == 2 ? back[true, true, 0] : back).to_a], shape.inspect
+      end
+    end
+    assert_equal [0, 32_768, 65_535], Crossdock.view(Crossdock::Array.new([[0, 0.5, 1]]).to_magick, copy: true).to_a.flatten
+    flipped = Crossdock::Array.new([[1, 2], [3, 4]], dtype: :uint8)[(1..0) % -1]
+    assert_equal [3, 4, 1, 2], Crossdock.view(flipped.to_magick, copy: true).to_a.flatten
+    red = Crossdock::Array.new([[[0, 0, 255]]], dtype: :uint8).to_magick(map: "BGR")
+    assert_equal [255, 0, 0], Crossdock.view(red, copy: true)[0, 0].to_a
+  end
+
+  def test_what_is_no_image_is_said
+    [[3], [2, 2, 5], [0, 3], [1, 1, 1, 1]].each do |shape|
+      assert_match(/no image.*: give rows, columns/, message_of(ArgumentError) { Crossdock::Array.zeros(*shape, dtype: :uint8).to_magick })
+    end
+    assert_match(/channels RGBA/, message_of(ArgumentError) { Crossdock::Array.zeros(2, 2, 3, dtype: :uint8).to_magick(map: "RGBA") })
+    assert_match(/not of int16: convert/, message_of(ArgumentError) { Crossdock::Array.zeros(2, 2, dtype: :int16).to_magick })
+  end
+
+  # ----- comparisons
+
+  def test_arrays_equal_objects_that_share_memory
+    require "narray"
+    require "rmagick"
+    array = Crossdock::Array.new([[1, 2], [3, 4]])
+    assert_equal [true, false], [array == NArray.to_na([[1, 3], [2, 4]]), array == NArray.to_na([[1, 2], [3, 4]])]
+    with_adapter(Photo) { |one, request| one.rows ? Crossdock::Array.new(one.rows) : request.refuse("none was taken") }
+    assert_equal [true, false, false], [[[1, 2], [3, 4]], [[1, 2]], nil].map { |rows| array == Photo.new(rows) }
+    bytes = Crossdock::Array.new([97, 98], dtype: :uint8)
+    assert_true bytes == IO::Buffer.for("ab".freeze)
+    image = bytes.reshape(1, 2).to_magick
+    assert_true bytes.reshape(1, 2, 1) == image
+    [nil, 1, "ab", [97, 98], Object.new, :ab, BasicObject.new].each { |other| assert_false bytes == other }
+    with_adapter(Negative) { |_, _| raise IOError, "no film" }
+    assert_raise(IOError) { array == Negative.new([]) }
+  end
 end

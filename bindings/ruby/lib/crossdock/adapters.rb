@@ -134,10 +134,11 @@ module Crossdock
       # An array on the bytes that a library has copied into a String, to which no other code
       # refers.
       # @api private
-      def of_copy(string, request, **description)
+      def of_copy(string, request, dtype: :uint8, shape: nil, order: nil)
         request.copied(string.bytesize)
-        # A String's memory cannot be written by an array.
-        Array.from_string(string.freeze, copy: request.writable?, **description)
+        return Array.__send__(:own_string, string, dtype, shape, order) if request.writable?
+
+        Array.from_string(string.freeze, dtype: dtype, shape: shape, order: order)
       end
 
       # @api private
@@ -154,7 +155,7 @@ module Crossdock
         answer
       end
 
-      private :adopt, :count_copied, :io_buffer_sources, :lend_numo, :lock_io_buffer, :numo_known?, :numo_obstacle, :numo_writable?, :read_narray
+      private :adopt, :count_copied, :io_buffer_sources, :lend_numo, :lend_to_numo, :lock_io_buffer, :numo_foreign?, :numo_known?, :numo_obstacle, :numo_writable?, :read_narray
     end
   end
 

@@ -81,7 +81,7 @@ module Crossdock
         end
       end
 
-      private :from_nested, :make_full, :make_from_string
+      private :from_nested, :make_full, :make_from_string, :own_string
     end
 
     # @!method shape
@@ -142,6 +142,7 @@ module Crossdock
     #   Releases the memory, unless another array or a view uses it. No element can be read from
     #   this object afterwards.
     # @!method ==(other)
+    #   @param other [Object] an array, or an object that {Crossdock.view} accepts
     #   @return [Boolean] whether the other object is an array of the same shape with equal
     #     elements; elements of different dtypes are equal if they are the same number
 

@@ -3,9 +3,8 @@
 # Started by `test_numo.rb`, with one of the libraries that define `Numo::NArray` in the load path.
 
 require "helper"
-verbose, $VERBOSE = $VERBOSE, nil # numo-narray warns about itself
+require "fiddle"
 require "numo/narray"
-$VERBOSE = verbose
 
 class TestNumoArrays < Test::Unit::TestCase
   include Helper
@@ -56,7 +55,6 @@ class TestNumoArrays < Test::Unit::TestCase
   end
 
   def test_the_address_is_that_of_the_library
-    require "fiddle"
     narray = Numo::DFloat.new(2, 3).seq
     assert_equal address_of(narray), in_place(narray).address
     assert_equal address_of(narray) + 40, in_place(narray[1, 2..]).address
@@ -232,7 +230,137 @@ class TestNumoArrays < Test::Unit::TestCase
     assert_equal [[8, 1], [3, 0]], array.to_a
     assert_equal [[5, 6], [5, 6]], array.fill(Numo::UInt8[5, 6][[0, 1]]).to_a
     assert_equal [[1, 2], [3, 4]], Crossdock.view(narray, copy: :always).tap { |copy| copy.address != Crossdock.view(narray).address }.to_a
+    assert_equal [true, false], [array == Numo::Int8[[5, 6], [5, 6]], array == Numo::Int8[5, 6]]
+    assert_true Crossdock::Array.new([true, false]) == Numo::Bit[1, 0]
     assert_match(/Adapters::Numo\n  offers: float64 of shape \[2, 2\]/, Crossdock.explain(narray))
     assert_match(/refused: .*table of indices/, Crossdock.explain(narray[[1, 0], true]))
+  end
+
+  # ----- arrays in Numo
+
+  # The NArray in place: nothing is copied.
+  def in_numo(array)
+    before = Crossdock.copied_bytes
+    array.to_numo.tap { assert_equal before, Crossdock.copied_bytes }
+  end
+
+  def test_elements_of_every_type_are_shown_to_numo_in_place
+    TYPES.each do |name, dtype|
+      array = Crossdock::Array.new([[1, 2, 3], [4, 5, 6]], dtype: dtype)
+      narray = in_numo(array)
+      assert_instance_of Numo.const_get(name), narray
+      assert_equal [[2, 3], array.to_a], [narray.shape, narray.to_a], name
+      array[1, 2] = 9
+      assert_equal [9, array.address], [narray[1, 2], in_place(narray).address], name
+    end
+  end
+
+  def test_strides_become_views_of_numo
+    array = Crossdock::Array.new((0...24).to_a).reshape(4, 6)
+    views = {
+      "steps" => array[(0..) % 2, (1..) % 3], "column" => array[true, 3], "reverse" => array[(3..0) % -1, (-1..0) % -2],
+      "transpose" => array.transpose, "three axes" => array.reshape(2, 3, 4).transpose(1, 2, 0), "repeated" => array[0].broadcast_to(3, 6),
+      "column-major" => array.copy(order: :column_major), "one element" => array[1..1, 2..2], "new axis" => array[true, :new, 1..],
+      "complex" => array.cast(:complex128)[1.., true].transpose, "field" => Crossdock::Array.zeros(3, dtype: { a: :int32, b: :int32 }).field(:b)
+    }
+    views.each do |name, view|
+      narray = in_numo(view)
+      assert_equal [view.shape, view.to_a, view.address], [narray.shape, narray.to_a, in_place(narray).address], name
+      # Numo's own methods follow the strides.
+      assert_equal [view.to_a.flatten.sum, view.to_a], [narray.sum, (narray + 0).to_a], name
+      assert_equal view.transpose.to_a, narray.transpose.to_a, name
+    end
+    assert_equal array.address, in_place(in_numo(array.transpose)[3, true]).address - 24
+  end
+
+  def test_arrays_without_axes_or_elements_are_shown_too
+    assert_equal [[], [5]], in_numo(Crossdock::Array.new(5)).then { |narray| [narray.shape, narray.to_a] }
+    [[0], [0, 3], [2, 0, 4]].each { |shape| assert_equal shape, in_numo(Crossdock::Array.zeros(*shape)).shape }
+  end
+
+  def test_numo_reads_and_never_writes
+    array = Crossdock::Array.new([[1.5, 2.5], [3.5, 4.5]])
+    [array, array.transpose].each do |one|
+      narray = in_numo(one)
+      [-> { narray[0, 0] = 1 }, -> { narray.fill(1) }, -> { narray.inplace + 1 }, -> { narray[1, true].fill(1) }, -> { narray.view.store(narray) },
+       -> { narray.store_binary("\0".b * 32) }, -> { narray.store_binary(("\0".b * 32).freeze) }].each do |write|
+        assert_match(/frozen/, message_of(RuntimeError, FrozenError, &write))
+      end
+      assert_match(/free would free memory that this Numo::DFloat does not own/, message_of(Crossdock::Error) { narray.free })
+      assert_raise(FrozenError) { narray.marshal_load(Numo::DFloat.zeros(100).marshal_dump) }
+      assert_raise(FrozenError, Crossdock::Refusal) { Crossdock.view(narray, writable: true) }
+      assert_false narray.dup.frozen?
+      assert_equal one.to_a, Marshal.load(Marshal.dump(narray)).to_a
+    end
+    assert_equal [[1.5, 2.5], [3.5, 4.5]], array.to_a
+  end
+
+  def test_numo_keeps_the_elements_alive
+    shown = Array.new(50) { |k| in_numo(Crossdock::Array.new((k...k + 100).to_a)[(0..) % 2]) }
+    released = Crossdock::Array.new([1, 2, 3])
+    last = in_numo(released)
+    released.release
+    4.times { GC.start }
+    GC.compact if GC.respond_to?(:compact)
+    200.times { Crossdock::Array.zeros(100, dtype: :int64) }
+    shown.each_with_index { |narray, k| assert_equal (k...k + 100).step(2).sum, narray.sum }
+    assert_equal [1, 2, 3], last.to_a
+  end
+
+  def test_the_lease_of_numo_is_one_to_read
+    array = Crossdock::Array.new([1, 2, 3])
+    narray = in_numo(array)
+    # Numo only reads, so consumers of constant memory are not refused.
+    array.to_arrow.release
+    assert_match(/exported by .*a C lease/, message_of(Crossdock::Refusal) { array.to_ptr { array.to_arrow } })
+    assert_equal [1, 2, 3], narray.to_a
+  end
+
+  def test_what_numo_cannot_have_in_place_is_copied_where_a_copy_may_be_made
+    swapped, bools = Crossdock::Array.new([1, 2], dtype: :">int16"), Crossdock::Array.new([[true, false], [false, true]])
+    unaligned = Crossdock::Array.zeros(17, dtype: :uint8)[1..].view_as("|V8").view_as(:float64)
+    packed = Crossdock::Array.zeros(3, dtype: { a: :int8, b: :int16 }).field(:b)
+    {
+      swapped => [Numo::Int16, 4, /byte-swapped/], bools => [Numo::Bit, 1, /8 elements into a byte/],
+      unaligned => [Numo::DFloat, 16, /not aligned/], packed => [Numo::Int16, 6, /aligned|multiple/]
+    }.each do |array, (type, nbytes, reason)|
+      refusal = assert_raise(Crossdock::Refusal) { array.to_numo }
+      assert_match reason, refusal.message
+      assert_equal nbytes, refusal.would_copy
+      narray = array.to_numo(copy: true)
+      assert_instance_of type, narray
+      assert_equal array.to_a, array.dtype == :bool ? narray.to_a.map { |row| row.map { |bit| bit == 1 } } : narray.to_a
+      assert_false narray.frozen?
+    end
+    [:float16, :bfloat16, "<U3", "<M8[s]"].each do |dtype|
+      [false, true, :always].each { |copy| assert_match(/Numo has no elements of/, message_of(Crossdock::Refusal) { Crossdock::Array.zeros(2, dtype: dtype).to_numo(copy: copy) }) }
+    end
+    assert_raise(ArgumentError) { swapped.to_numo(copy: :never) }
+  end
+
+  def test_a_copy_is_one_pass_into_memory_of_numo
+    array = Crossdock::Array.new([[1, 2, 3], [4, 5, 6]]).transpose
+    before = Crossdock.copied_bytes
+    narray = array.to_numo(copy: :always)
+    assert_equal [48, [[1, 4], [2, 5], [3, 6]], false], [Crossdock.copied_bytes - before, narray.to_a, narray.frozen?]
+    narray[0, 0] = 7
+    assert_equal [7, 1], [narray[0, 0], array[0, 0]]
+    assert_equal [[], [0, 3]], [Crossdock::Array.new(5).to_numo(copy: :always).shape, Crossdock::Array.zeros(0, 3).to_numo(copy: :always).shape]
+  end
+
+  # The table of docs/ruby.md.
+  def test_methods_of_numo_take_an_array_or_its_narray
+    array, numo = Crossdock::Array.new([[1.5, 2.5], [3.5, 4.5]]), Numo::DFloat.new(2, 2).seq
+    shown = array.to_numo
+    assert_equal [[1.5, 3.5], [5.5, 7.5]], (numo + shown).to_a
+    assert_equal array.to_a, Numo::DFloat.zeros(2, 2).store(shown).to_a
+    assert_equal array.to_a, Numo::SFloat.cast(shown).to_a
+    assert_equal [array.to_a, array.to_a], Numo::DFloat[shown, shown].to_a
+    assert_equal array.to_a * 2, Numo::NArray.concatenate([shown, shown]).to_a
+    # These convert element by element, by `to_a`.
+    assert_equal [array.to_a] * 2, [Numo::SFloat.cast(array), Numo::NArray.asarray(array)].map(&:to_a)
+    [-> { numo + array }, -> { numo.store(array) }, -> { numo[0, true] = array[0] }, -> { Numo::DFloat[array] }].each do |call|
+      assert_raise(NoMethodError, TypeError, Numo::NArray::CastError, &call)
+    end
   end
 end

@@ -136,6 +136,15 @@ impl Failure {
         Self::Raised(Error::new(ruby.get_inner(&REFUSAL), text.into()))
     }
 
+    /// Whether it is a `Crossdock::Refusal`, also one that Ruby code raised.
+    pub(crate) fn is_refusal(&self, ruby: &Ruby) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::Raised(error) => error.is_kind_of(ruby.get_inner(&REFUSAL)),
+            Self::Ours(_) | Self::System(..) => false,
+        }
+    }
+
     /// The library's error, also if it is the cause of a refusal.
     pub(crate) fn cause(&self) -> Option<&crossdock::Error> {
         match self {

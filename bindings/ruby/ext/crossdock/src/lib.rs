@@ -32,6 +32,7 @@ mod handle;
 mod import;
 mod index;
 mod keep;
+mod leased;
 mod make;
 mod nested;
 mod numo;
@@ -73,6 +74,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     views::init(class)?;
     string::init(class)?;
     files::init(module, class)?;
+    leased::init(class)?;
     shm::init(ruby, module, class)?;
     explain::init(module)?;
     api::init(module)?;

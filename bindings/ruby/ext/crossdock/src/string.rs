@@ -66,6 +66,37 @@ fn from_string(
     Wrapped::wrap(ruby, class, array.into_readonly(), None)
 }
 
+/// An array that may write the bytes of a String to which no other code refers.
+fn own_string(
+    ruby: &Ruby,
+    class: RClass,
+    string: RString,
+    dtype: Value,
+    shape: Value,
+    wanted: Value,
+) -> Result<Wrapped> {
+    let raw = string.as_raw();
+    protect(|| {
+        // SAFETY: `raw` is a live String; `protect` catches the exception if it is frozen. Bytes
+        // that it shares with another String become its own.
+        unsafe { rb_sys::rb_str_modify(raw) };
+        raw
+    })?;
+    let borrowed = from_string(ruby, class, string, dtype, shape, wanted, false)?;
+    let array = borrowed.look()?;
+    let (dtype, layout) = (array.dtype().clone(), array.layout().clone());
+    Wrapped::release(ruby, borrowed)?;
+    let held = keep::hold(raw, None);
+    // SAFETY: `raw` is a live String, whose pointer and length are read without running Ruby code.
+    let (bytes, nbytes) = (unsafe { RSTRING_PTR(raw) }, unsafe { RSTRING_LEN(raw) });
+    let bytes = bytes.cast_mut().cast::<u8>();
+    // SAFETY: the String is marked and pinned until `held` goes. `Birth::Sole`: its bytes are its
+    // own, and by the adapters' contract only this array refers to it.
+    let buffer =
+        unsafe { Buffer::from_foreign(bytes, nbytes as usize, Place::CPU, Birth::Sole, move || drop(held)) }?;
+    Wrapped::wrap(ruby, class, DArray::from_buffer(buffer, dtype, layout, 0)?, None)
+}
+
 fn whole(ruby: &Ruby, nbytes: usize, dtype: &DType) -> Result<usize> {
     let itemsize = dtype.itemsize();
     match nbytes.checked_rem(itemsize) {
@@ -106,5 +137,6 @@ fn borrowed(string: RString) -> Result<Buffer> {
 }
 
 pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
-    class.define_singleton_method("make_from_string", method!(from_string, 5))
+    class.define_singleton_method("make_from_string", method!(from_string, 5))?;
+    class.define_singleton_method("own_string", method!(own_string, 4))
 }

@@ -7,6 +7,7 @@ use magnus::{Integer, RArray, RClass, Ruby, Value, method, prelude::*};
 
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::Wrapped;
+use crate::import::source;
 use crate::index::assign;
 use crate::make::order;
 use crate::pressure::again;
@@ -143,11 +144,16 @@ fn fill(ruby: &Ruby, this: Wrapped, value: Value) -> Result<Wrapped> {
     Ok(this)
 }
 
-/// Whether another array has the same shape and equal elements. As with Ruby's numbers, elements of
-/// different dtypes are equal if they are the same number.
+/// Whether another object that shares memory has the same shape and equal elements. As with Ruby's
+/// numbers, elements of different dtypes are equal if they are the same number.
 fn equals(ruby: &Ruby, this: Wrapped, other: Value) -> Result<bool> {
-    let Some(other) = Wrapped::of(other) else { return Ok(false) };
-    let (ours, theirs) = (this.array()?, other.array()?);
+    let ours = this.array()?;
+    let theirs = match source(ruby, other) {
+        Ok(Some(theirs)) => theirs,
+        Ok(None) => return Ok(false),
+        Err(failure) if failure.is_refusal(ruby) => return Ok(false),
+        Err(failure) => return Err(failure),
+    };
     if ours.shape() != theirs.shape() {
         return Ok(false);
     }

@@ -20,12 +20,13 @@ module Crossdock
         }
       )
 
-      # Prepended to `Numo::NArray` when its first object is lent: the methods that free the memory
+      # Prepended to `Numo::NArray` when the first elements are lent: the methods that free the memory
       # of elements raise an error while an array uses them.
       # @api private
       module Guard
         def free
           Numo.__send__(:check_unused, self, :free)
+          Numo.__send__(:check_owned, self)
           super
         end
 
@@ -36,6 +37,9 @@ module Crossdock
         end
 
         def marshal_load(*)
+          # Numo changes the shape of a frozen array before it notices.
+          raise FrozenError.new("can't modify frozen #{self.class}", receiver: self) if frozen?
+
           Numo.__send__(:check_unused, self, :marshal_load)
           super
         end
@@ -48,11 +52,30 @@ module Crossdock
 
           dtype = DTYPES[narray.class.ancestors.find { |ancestor| DTYPES.key?(ancestor.name) }&.name]
           request.refuse("#{narray.class} has elements for which there is no dtype") unless dtype
-          ::Numo::NArray.prepend(Guard) unless ::Numo::NArray.include?(Guard)
+          guard
           return copied(narray, dtype, request, "its version of Numo has other structs") unless in_place?
           return not_writable(narray, dtype, request) if request.writable? && !Adapters.__send__(:numo_writable?, narray)
 
           lend(narray, dtype, request)
+        end
+
+        # The elements of an array in a frozen NArray, zero-copy, or a copy in Numo's memory.
+        # @param array [Array]
+        # @param copy [Boolean, Symbol]
+        # @return [Numo::NArray]
+        def export(array, copy)
+          raise ArgumentError, "copy: #{copy.inspect} is neither true nor false, nor :always" unless [nil, false, true, :always].include?(copy)
+
+          require "numo/narray" unless defined?(::Numo::NArray)
+          guard
+          request = Request.new(false, copy)
+          return export_bits(array, request) if array.dtype == :bool
+
+          name = DTYPES.key(array.dtype.to_s.delete_prefix("<").delete_prefix(">").to_sym)
+          request.refuse("Numo has no elements of #{array.dtype}; convert them with `cast`") unless name
+          class_of_numo = ::Numo.const_get(name.delete_prefix("Numo::"))
+          reason = copy == :always ? "a copy was asked for" : nil
+          export_as(class_of_numo, array, request, reason)
         end
 
         # Whether this version of the library has the structs that the extension reads: those of
@@ -62,6 +85,46 @@ module Crossdock
         end
 
         private
+
+        def guard
+          ::Numo::NArray.prepend(Guard) unless ::Numo::NArray.include?(Guard)
+        end
+
+        def export_as(class_of_numo, array, request, reason)
+          reason ||= "its elements are byte-swapped" if DTYPES[class_of_numo.name] != array.dtype
+          reason ||= "this version of Numo has other structs" unless in_place?
+          narray = reason || lend_to(class_of_numo, array, request)
+          return narray unless narray.is_a?(String)
+
+          request.refuse("#{class_of_numo} cannot have the array in place: #{narray}", would_copy: array.nbytes) unless request.copy?
+          copied = class_of_numo.new(array.shape).allocate
+          Crossdock.view(copied, writable: true).fill(array).release unless array.empty?
+          copied
+        end
+
+        def lend_to(class_of_numo, array, request)
+          return class_of_numo.new(array.shape).freeze if array.empty?
+
+          Adapters.__send__(:lend_to_numo, array, class_of_numo)
+        rescue Refusal => refusal
+          raise unless request.copy?
+
+          refusal.message
+        end
+
+        def export_bits(array, request)
+          nbytes = (array.size + 7) / 8
+          request.refuse("Numo::Bit packs 8 elements into a byte", would_copy: nbytes) unless request.copy?
+
+          bits = ::Numo::Bit.cast(export(array.view_as(:uint8), true))
+          request.copied(nbytes)
+          bits
+        end
+
+        # Numo would free memory that is not its own.
+        def check_owned(narray)
+          raise Error, "free would free memory that this #{narray.class} does not own" if Adapters.__send__(:numo_foreign?, narray)
+        end
 
         def lend(narray, dtype, request)
           array = Adapters.__send__(:lend_numo, narray, dtype, request.writable?)
@@ -80,11 +143,11 @@ module Crossdock
           request.refuse("#{narray.class} is not lent in place: #{reason}", would_copy: narray.byte_size) unless request.copy?
 
           copy = narray.byte_swapped? ? narray.to_host : narray.dup
-          request.copied(narray.byte_size)
-          array = in_place? ? Adapters.__send__(:lend_numo, copy, dtype, request.writable?) : nil
-          return array if array.is_a?(Array)
+          array = Adapters.__send__(:lend_numo, copy, dtype, request.writable?) if in_place?
+          return Adapters.of_copy(copy.to_binary, request, dtype: dtype, shape: copy.shape) unless array.is_a?(Array)
 
-          Array.from_string(copy.to_binary.freeze, dtype: dtype, shape: copy.shape, copy: request.writable?)
+          request.copied(narray.byte_size)
+          array
         end
 
         # Bits are packed; one byte for each is the smallest element of an array.

@@ -1,72 +1,21 @@
-//! The memory of a `Numo::NArray`, zero-copy: what its header describes, checked against the
-//! functions that its extension exports.
-//!
-//! ```text
-//!   NArray with data ── ptr ──> elements, row-major      the root: it owns the elements
-//!   view ── data ──> root; offset and strides in bytes, or a table of offsets for each axis
-//! ```
-//!
-//! Numo allocates the elements at the first write and then never moves them. Three methods free
-//! them while the object lives: `free`, and with a frozen String `store_binary` and `marshal_load`.
-//! `lib/crossdock/adapters/numo.rb` guards these, by [`obstacle`]. Elements that a root does not
-//! own belong to a frozen String: the first write copies them, and the String keeps the
-//! originals.
-//!
-//! Reasons: `DESIGN.md`, "Numo's elements are lent from the root that owns them".
+//! The elements of an NArray as an array, which keeps them from being freed.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::c_char;
 use std::collections::BTreeMap;
-use std::ptr;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crossdock::layout::{Layout, Order as AxisOrder};
+use crossdock::layout::{Layout, Order};
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{RClass, RModule, Ruby, Value, function, prelude::*};
-use rb_sys::{RTYPEDDATA_GET_DATA, RTYPEDDATA_P, RTYPEDDATA_TYPE, VALUE, rb_data_type_t};
+use magnus::{Ruby, Value, prelude::*};
+use rb_sys::VALUE;
 
+use super::library::{
+    BIG_ENDIAN, COLUMN_MAJOR, DATA, NumoData, NumoFunctions, NumoHeader, NumoView, VIEW, itemsize, typed,
+};
 use crate::adapters::{contains, lent, string_bytes};
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::{self, Wrapped};
 use crate::keep::{self, ObjectLease};
-
-/// `narray_t` of `numo/narray.h`.
-#[repr(C)]
-struct NumoHeader {
-    ndim: u8,
-    kind: u8,
-    flag: [u8; 2],
-    elmsz: u16,
-    size: usize,
-    shape: *const usize,
-    reduce: VALUE,
-}
-
-/// `narray_data_t`.
-#[repr(C)]
-struct NumoData {
-    base: NumoHeader,
-    ptr: *mut c_char,
-    owned: u8,
-}
-
-/// `narray_view_t`.
-#[repr(C)]
-struct NumoView {
-    base: NumoHeader,
-    data: VALUE,
-    offset: usize,
-    /// For each axis `2 * stride + 1`, or the address of a table of offsets, which is even.
-    stridx: *const isize,
-}
-
-const DATA: u8 = 1;
-const VIEW: u8 = 2;
-const BIG_ENDIAN: u8 = 1;
-const COLUMN_MAJOR: u8 = 2;
-
-/// The name of the type from which the types of all NArrays descend.
-const ANCESTOR: &CStr = c"Numo::NArray";
 
 /// The number of arrays on the elements of each root that owns them.
 static LENT: Mutex<BTreeMap<VALUE, usize>> = Mutex::new(BTreeMap::new());
@@ -95,54 +44,6 @@ impl ObjectLease for Loan {
                 lent.remove(&root);
             }
         }
-    }
-}
-
-/// The type of an NArray, and the address of its struct; `None` for other objects.
-fn typed(object: VALUE) -> Option<(*const rb_data_type_t, *mut c_void)> {
-    if rb_sys::SPECIAL_CONST_P(object)
-        // SAFETY: `object` is no special constant (checked just before), so it is on the heap.
-        || unsafe { rb_sys::RB_BUILTIN_TYPE(object) } != rb_sys::ruby_value_type::RUBY_T_DATA
-        // SAFETY: the object has the type T_DATA (checked just before), which this requires.
-        || !unsafe { RTYPEDDATA_P(object) }
-    {
-        return None;
-    }
-    // SAFETY: the object is typed data (checked above), so it has a type.
-    let own = unsafe { RTYPEDDATA_TYPE(object) };
-    let mut kind = own;
-    // SAFETY: `kind` is the type of a live object or an ancestor of it, which live as long as the
-    // extension that defined them.
-    while let Some(description) = unsafe { kind.as_ref() } {
-        if description.parent.is_null() {
-            break;
-        }
-        kind = description.parent;
-    }
-    if name(kind) != ANCESTOR {
-        return None;
-    }
-    // SAFETY: the object is typed data (checked above).
-    Some((own, unsafe { RTYPEDDATA_GET_DATA(object) }))
-}
-
-fn name<'a>(kind: *const rb_data_type_t) -> &'a CStr {
-    // SAFETY: the callers pass the type of a live object or an ancestor of it.
-    let name = unsafe { (*kind).wrap_struct_name };
-    // SAFETY: Ruby requires every data type to have a name, a C string that lives as long as the
-    // type.
-    unsafe { CStr::from_ptr(name) }
-}
-
-/// The bytes of one element of a root of this type, if it has elements that an array can have.
-fn itemsize(kind: *const rb_data_type_t) -> Option<usize> {
-    match name(kind).to_bytes().strip_prefix(b"Numo::")? {
-        b"Int8" | b"UInt8" => Some(1),
-        b"Int16" | b"UInt16" => Some(2),
-        b"Int32" | b"UInt32" | b"SFloat" => Some(4),
-        b"Int64" | b"UInt64" | b"DFloat" | b"SComplex" => Some(8),
-        b"DComplex" => Some(16),
-        _ => None,
     }
 }
 
@@ -225,107 +126,15 @@ fn read(object: VALUE) -> std::result::Result<Place, &'static str> {
     })
 }
 
-// ===== the functions that Numo's extension exports
-
-/// `Dl_info` of `dlfcn.h`.
-#[repr(C)]
-struct LibraryOf {
-    path: *const c_char,
-    base: *mut c_void,
-    symbol: *const c_char,
-    address: *mut c_void,
-}
-
-unsafe extern "C" {
-    fn dladdr(address: *const c_void, found: *mut LibraryOf) -> c_int;
-    fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dlclose(library: *mut c_void) -> c_int;
-}
-
-const RTLD_LAZY: c_int = 1;
-/// Only a library that is loaded already.
-const RTLD_NOLOAD: c_int = 4;
-
-/// A function of the extension that defined a type. Extensions of Ruby may be loaded so that a
-/// search by name alone does not find them.
-fn exported(kind: *const rb_data_type_t, name: &CStr) -> Option<*mut c_void> {
-    let mut found =
-        LibraryOf { path: ptr::null(), base: ptr::null_mut(), symbol: ptr::null(), address: ptr::null_mut() };
-    // SAFETY: `dladdr` compares the address with those of the loaded libraries, and writes the
-    // local struct.
-    if unsafe { dladdr(kind.cast(), &mut found) } == 0 || found.path.is_null() {
-        return None;
-    }
-    // SAFETY: `dladdr` returned the path of a loaded library, a C string; nothing is loaded.
-    let library = unsafe { dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD) };
-    if library.is_null() {
-        return None;
-    }
-    // SAFETY: `library` is a handle that `dlopen` returned, and `name` a C string.
-    let function = unsafe { dlsym(library, name.as_ptr()) };
-    // SAFETY: `library` is a handle that `dlopen` returned; the type belongs to the library, so it
-    // stays loaded.
-    unsafe { dlclose(library) };
-    (!function.is_null()).then_some(function)
-}
-
-type Pointer = unsafe extern "C" fn(VALUE) -> *mut c_char;
-
 /// Whether the extension's own functions see the same pointer and offset.
-fn is_confirmed(object: VALUE, place: &Place) -> Result<bool> {
-    type Offset = unsafe extern "C" fn(VALUE) -> usize;
-    let Some((kind, _)) = typed(object) else { return Ok(false) };
-    let functions = (exported(kind, c"nary_get_pointer"), exported(kind, c"nary_get_offset"));
-    let (Some(pointer), Some(offset)) = functions else { return Ok(false) };
-    // SAFETY: `numo/intern.h` declares `nary_get_pointer` with this type.
-    let pointer = unsafe { std::mem::transmute::<*mut c_void, Pointer>(pointer) };
-    // SAFETY: `numo/intern.h` declares `nary_get_offset` with this type.
-    let offset = unsafe { std::mem::transmute::<*mut c_void, Offset>(offset) };
-    let mut seen = (ptr::null_mut(), 0);
-    protect(|| {
-        // SAFETY: `object` is an NArray (`typed`); `protect` catches what the function raises.
-        seen.0 = unsafe { pointer(object) };
-        // SAFETY: `object` is an NArray (`typed`); `protect` catches what the function raises.
-        seen.1 = unsafe { offset(object) };
-        object
-    })?;
-    Ok(seen == (place.first, place.offset))
+fn is_confirmed(narray: VALUE, place: &Place) -> Result<bool> {
+    let Some(functions) = NumoFunctions::of(narray) else { return Ok(false) };
+    Ok(functions.place(narray)? == (place.first, place.offset))
 }
-
-/// Whether this version of the library has the structs of this module: it uses the bytes of a
-/// frozen String in place, and notes in `owned` that they are not its own.
-fn is_known(ruby: &Ruby) -> Result<bool> {
-    static KNOWN: AtomicU8 = AtomicU8::new(0);
-    let known = KNOWN.load(Ordering::Relaxed);
-    if known != 0 {
-        return Ok(known == 1);
-    }
-    let numo: RModule = ruby.class_object().const_get("Numo")?;
-    let class: RClass = numo.const_get("Int8")?;
-    let string = ruby.str_new("1");
-    string.freeze();
-    let narray: Value = class.funcall("from_binary", (string,))?;
-    let mut seen = ptr::null_mut();
-    if let Some(pointer) = typed(narray.as_raw()).and_then(|(kind, _)| exported(kind, c"nary_get_pointer")) {
-        // SAFETY: `numo/intern.h` declares `nary_get_pointer` with this type.
-        let pointer = unsafe { std::mem::transmute::<*mut c_void, Pointer>(pointer) };
-        protect(|| {
-            // SAFETY: `narray` is an NArray (`typed`); `protect` catches what the function raises.
-            seen = unsafe { pointer(narray.as_raw()) };
-            narray.as_raw()
-        })?;
-    }
-    let is_known = !seen.is_null() && seen.addr() == string_bytes(string.as_raw()).0;
-    KNOWN.store(if is_known { 1 } else { 2 }, Ordering::Relaxed);
-    Ok(is_known)
-}
-
-// ===== for the adapter in Ruby
 
 /// The elements of an NArray as an array, or the reason why strides cannot describe them. The
 /// dtype is that of the NArray's class.
-fn numo(ruby: &Ruby, narray: Value, dtype: Value, writable: bool) -> Result<Value> {
+pub(super) fn lend(ruby: &Ruby, narray: Value, dtype: Value, writable: bool) -> Result<Value> {
     keep::give_back();
     let dtype = parse_dtype(ruby, dtype)?;
     let reason = |reason: &str| Ok(ruby.str_new(reason).as_value());
@@ -355,7 +164,7 @@ fn numo(ruby: &Ruby, narray: Value, dtype: Value, writable: bool) -> Result<Valu
         false => format!("{}{dtype}", if place.is_big_endian { '>' } else { '<' }).parse()?,
     };
     let layout = match &place.strides {
-        None => Layout::contiguous(&place.shape, itemsize, AxisOrder::RowMajor)?,
+        None => Layout::contiguous(&place.shape, itemsize, Order::RowMajor)?,
         Some(strides) => Layout::new(&place.shape, strides, itemsize)?,
     };
     let span = layout.span();
@@ -403,7 +212,7 @@ fn source(place: &Place) -> Result<Option<VALUE>> {
 
 /// Whether a writable array would see what Numo writes: false for elements of a frozen String,
 /// which Numo copies before it writes, and for frozen objects.
-fn is_writable(narray: Value) -> bool {
+pub(super) fn is_writable(narray: Value) -> bool {
     read(narray.as_raw()).is_ok_and(|place| {
         // SAFETY: `narray`, which is on the stack, is the root or marks it.
         let root = unsafe { Value::from_raw(place.root) };
@@ -412,7 +221,7 @@ fn is_writable(narray: Value) -> bool {
 }
 
 /// Why the elements of an NArray must not be freed now, as a sentence.
-fn obstacle(narray: Value) -> Option<String> {
+pub(super) fn obstacle(narray: Value) -> Option<String> {
     keep::give_back();
     let root = root(narray.as_raw())?;
     let count = all_lent().get(&root).copied()?;
@@ -434,11 +243,15 @@ fn root(object: VALUE) -> Option<VALUE> {
     }
 }
 
-pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
-    let adapters = module.define_module("Adapters")?;
-    adapters.define_singleton_method("numo_known?", function!(is_known, 0))?;
-    adapters.define_singleton_method("lend_numo", function!(numo, 3))?;
-    adapters.define_singleton_method("numo_writable?", function!(is_writable, 1))?;
-    adapters.define_singleton_method("numo_obstacle", function!(obstacle, 1))?;
-    Ok(())
+/// Whether an NArray has memory that its root did not allocate, which `free` would free all the
+/// same.
+pub(super) fn is_foreign(narray: Value) -> bool {
+    let Some((_, data)) = root(narray.as_raw()).and_then(typed) else { return false };
+    // SAFETY: the data of an NArray is null or a `narray_t`, with which its structs begin.
+    if unsafe { data.cast::<NumoHeader>().as_ref() }.is_none_or(|header| header.kind != DATA) {
+        return false;
+    }
+    // SAFETY: `kind` says that the data is a `narray_data_t` (checked just before).
+    let data = unsafe { &*data.cast::<NumoData>() };
+    data.owned == 0 && !data.ptr.is_null()
 }
