@@ -10,7 +10,7 @@ use crate::buffer::window::resolve;
 use crate::error::{Error, Result};
 use crate::memory::header::Header;
 use crate::memory::{
-    Backing, Birth, Handle, Lease, LeaseKind, Place, Protocols, exclusive, lease, no_access,
+    Backing, Birth, Handle, Lease, LeaseKind, Place, Protocols, exclusive, lease, no_access, publish,
 };
 use crate::pool::Block;
 
@@ -172,13 +172,25 @@ impl Buffer {
 
     /// The descriptor behind a file map or shared memory, and the offset in it at which this buffer
     /// begins.
+    ///
+    /// A block of a [shareable pool](crate::pool::Pool::shareable) is aliased from this call on:
+    /// Read and Write leases are refused. While one is held, the result is `None`.
     pub fn descriptor(&self) -> Option<(BorrowedFd<'_>, u64)> {
-        let descriptor = self.handle.descriptor()?;
+        self.publish().ok().flatten()
+    }
+
+    /// As [`Buffer::descriptor`].
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while a Read or Write lease is held on memory that only this process knows.
+    pub(crate) fn publish(&self) -> Result<Option<(BorrowedFd<'_>, u64)>> {
+        let Some(descriptor) = publish(&self.handle)? else { return Ok(None) };
         let within = self.ptr.addr().get() - self.handle.header().ptr().addr().get();
         // SAFETY: the owner keeps the descriptor open, the handle keeps the owner alive (Header 1),
         // and the result borrows `self`.
         let fd = unsafe { BorrowedFd::borrow_raw(descriptor.fd) };
-        Some((fd, descriptor.offset + within as u64))
+        Ok(Some((fd, descriptor.offset + within as u64)))
     }
 
     /// The fault of a guarded file map whose file shrank, if there was one.

@@ -14,6 +14,7 @@ use crate::memory::header::{Descriptor, DeviceMapping, Region};
 use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::{self, Keep};
 use crate::memory::release::release_quietly;
+use crate::memory::shareable;
 use crate::memory::{Backing, Birth, DeviceKind, Handle, Place};
 
 /// A block of device memory from a driver.
@@ -240,6 +241,9 @@ pub(crate) fn keeping(fresh: Buffer, beside: impl Send + 'static) -> Result<Buff
     let header = whole.header();
     let region = Region { ptr, nbytes, place: header.place(), backing: header.backing() };
     let birth = header.birth();
+    if header.backing() == Backing::Shared {
+        shareable::divide(header);
+    }
     // SAFETY: the handle `whole`, which `MemoryWith` owns, keeps the bytes of `fresh` alive until
     // it is freed. The callers pass its only handle, so all access goes through the new allocation,
     // with the same birth.

@@ -51,6 +51,18 @@ pub struct ForkLock<T: 'static> {
     mutex: Mutex<T>,
     held: UnsafeCell<Option<MutexGuard<'static, T>>>,
     registered: AtomicU8,
+    on_fork: Option<fn(&mut T, Fork)>,
+}
+
+/// The moments of a fork at which the owner of a lock can change the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fork {
+    /// In the process that forks, before it does.
+    Before,
+    /// In the same process, afterwards.
+    InParent,
+    /// In the new process.
+    InChild,
 }
 
 const NEW: u8 = 0;
@@ -67,7 +79,22 @@ unsafe impl<T: Send> Send for ForkLock<T> {}
 impl<T: Send> ForkLock<T> {
     /// An unlocked lock.
     pub const fn new(value: T) -> Self {
-        Self { mutex: Mutex::new(value), held: UnsafeCell::new(None), registered: AtomicU8::new(NEW) }
+        Self::with(value, None)
+    }
+
+    /// An unlocked lock whose value takes part in forks, once it has been locked: `on_fork` is
+    /// called under the lock at each of these moments. It takes no other lock and does not panic.
+    pub(crate) const fn with_hook(value: T, on_fork: fn(&mut T, Fork)) -> Self {
+        Self::with(value, Some(on_fork))
+    }
+
+    const fn with(value: T, on_fork: Option<fn(&mut T, Fork)>) -> Self {
+        Self {
+            mutex: Mutex::new(value),
+            held: UnsafeCell::new(None),
+            registered: AtomicU8::new(NEW),
+            on_fork,
+        }
     }
 
     /// Takes the lock, poisoned or not. The data must be consistent whenever code that may panic
@@ -189,7 +216,7 @@ impl Drop for CallsOut {
 /// The two steps of holding a lock across a fork.
 trait AcrossFork: Sync {
     fn take(&self);
-    fn give(&self);
+    fn give(&self, fork: Fork);
 }
 
 impl<T: Send> AcrossFork for ForkLock<T> {
@@ -197,7 +224,10 @@ impl<T: Send> AcrossFork for ForkLock<T> {
         if std::ptr::eq(OWN.get(), std::ptr::from_ref(self).cast()) {
             return;
         }
-        let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(on_fork) = self.on_fork {
+            on_fork(&mut guard, Fork::Before);
+        }
         // SAFETY: only the lifetime changes: `give` drops the guard while the fork holds the
         // registry, and without the registry the lock cannot be dropped.
         let guard = unsafe { std::mem::transmute::<MutexGuard<'_, T>, MutexGuard<'static, T>>(guard) };
@@ -206,10 +236,13 @@ impl<T: Send> AcrossFork for ForkLock<T> {
         unsafe { *self.held.get() = Some(guard) }
     }
 
-    fn give(&self) {
+    fn give(&self, fork: Fork) {
         // SAFETY: ForkLock 1: this thread, or the parent's thread of which it is a copy, took the
         // lock in `take` and still holds it.
-        drop(unsafe { (*self.held.get()).take() });
+        let held = unsafe { (*self.held.get()).take() };
+        if let (Some(mut held), Some(on_fork)) = (held, self.on_fork) {
+            on_fork(&mut held, fork);
+        }
     }
 }
 
@@ -299,6 +332,17 @@ unsafe extern "C" fn before_fork() {
 }
 
 unsafe extern "C" fn in_parent() {
+    // SAFETY: clause 1 of `after_fork`: the system calls this in the parent after a fork, on the
+    // thread that forked.
+    unsafe { after_fork(Fork::InParent) }
+}
+
+/// Releases what [`before_fork`] took.
+///
+/// # Safety
+///
+/// 1. This thread forked, or is the copy of the one that did.
+unsafe fn after_fork(fork: Fork) {
     let depth = DEPTH.get();
     // Another thread registered the handlers during this fork, so the system did not call
     // `before_fork`.
@@ -311,7 +355,7 @@ unsafe extern "C" fn in_parent() {
     // a copy, took the registry's lock in `before_fork`.
     let Some(locks) = (unsafe { (*HELD.0.get()).take() }) else { return };
     for entry in locks.iter().rev() {
-        entry.lock().give();
+        entry.lock().give(fork);
     }
 }
 
@@ -319,9 +363,9 @@ unsafe extern "C" fn in_child() {
     if DEPTH.get() <= 1 {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: the system calls `in_child` after a fork, on the only thread of the child, which ran
-    // `before_fork` in the parent; `in_parent` requires no more.
-    unsafe { in_parent() }
+    // SAFETY: clause 1 of `after_fork`: the system calls this after a fork, on the only thread of
+    // the child, a copy of the one that forked.
+    unsafe { after_fork(Fork::InChild) }
 }
 
 #[cfg(all(test, not(loom)))]

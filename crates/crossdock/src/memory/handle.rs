@@ -8,7 +8,9 @@ use crate::memory::book;
 use crate::memory::conflict::{Conflict, Wanted};
 use crate::memory::header::{Descriptor, DeviceMapping, Header, Owner};
 use crate::memory::lease::Lease;
+use crate::memory::place::Backing;
 use crate::memory::release::release;
+use crate::memory::shareable;
 use crate::memory::word::{LeaseKind, WordValue};
 use crate::memory::work;
 
@@ -172,7 +174,13 @@ impl Handle {
         let describe = self.header().owner.descriptor;
         // SAFETY: Handle 1: the header is alive, and the function comes from its own table (Owner
         // 1).
-        unsafe { describe(self.0) }
+        let own = unsafe { describe(self.0) };
+        match self.header().backing() {
+            Backing::Shared => {
+                own.or_else(|| shareable::descriptor(self.header().ptr(), self.header().nbytes()))
+            }
+            _ => own,
+        }
     }
 
     pub(crate) fn device(&self) -> Option<DeviceMapping<'_>> {
@@ -267,7 +275,7 @@ impl Lease {
 
 #[cold]
 #[inline(never)]
-fn refused(header: &Header, wanted: Wanted, found: WordValue) -> Conflict {
+pub(super) fn refused(header: &Header, wanted: Wanted, found: WordValue) -> Conflict {
     let holders = if book::is_on() { book::holders_of(header) } else { Vec::new() };
     Conflict::new(wanted, found, header.exported(), holders)
 }

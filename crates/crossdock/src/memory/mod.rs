@@ -31,6 +31,8 @@
 //! | `work.rs` | the device work that an allocation waits for |
 //! | `racy/` | the only accesses to bytes that another thread or process may write |
 //! | `overlap/` | the only decision whether two operands share bytes |
+//! | `memfd.rs` | new anonymous files |
+//! | `shareable.rs`, `publish.rs` | memory of pools whose descriptor can leave the process later |
 //! | `copied.rs` | the only counter of copied bytes |
 //! | `book/` | live allocations and leases, which the ledger reads |
 //! | `fork.rs`, `thread.rs`, `fault.rs` | locks across forks, threads, the `SIGBUS` guard |
@@ -47,6 +49,7 @@ pub(crate) mod handle;
 pub(crate) mod header;
 pub(crate) mod holder;
 pub(crate) mod lease;
+pub(crate) mod memfd;
 #[cfg(all(test, loom))]
 mod model;
 pub(crate) mod overlap;
@@ -54,8 +57,10 @@ pub(crate) mod owner;
 mod place;
 mod pod;
 mod protocols;
+mod publish;
 pub(crate) mod racy;
 pub(crate) mod release;
+pub(crate) mod shareable;
 pub(crate) mod sync;
 pub(crate) mod thread;
 mod unload;
@@ -75,5 +80,6 @@ pub use owner::MapOptions;
 pub use place::{Backing, DeviceKind, Place, default_place, set_default_place};
 pub use pod::Pod;
 pub use protocols::Protocols;
+pub(crate) use publish::publish;
 pub use racy::{Pinned, Shared};
 pub use word::LeaseKind;

@@ -240,6 +240,21 @@ impl LeaseWord {
         self.0.load(Ordering::Acquire) & HOLDERS == HANDLE
     }
 
+    /// Begins the aliased state: another process may write the memory from now on. Refused while a
+    /// Read or Write lease is held, whose holder relies on the opposite.
+    pub(crate) fn set_aliased(&self) -> Result<(), WordValue> {
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            if word & ALIASED == 0 && word & LEASES != 0 && word & MODE != MODE_SHARE {
+                return Err(WordValue(word));
+            }
+            match self.0.compare_exchange_weak(word, word | ALIASED, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => word = now,
+            }
+        }
+    }
+
     /// Ends the aliased state. The caller guarantees that no other owner writes the memory.
     pub(crate) fn clear_aliased(&self) {
         self.0.fetch_and(!ALIASED, Ordering::Relaxed);
@@ -293,6 +308,23 @@ mod tests {
         for kind in KINDS {
             let word = LeaseWord::new(true);
             assert_eq!(word.take(kind).is_ok(), matches!(kind, Share | Pin), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn memory_becomes_aliased_unless_a_holder_relies_on_the_opposite() {
+        for kind in KINDS {
+            let word = LeaseWord::new(false);
+            word.take(kind).unwrap_or_else(|_| panic!());
+            let becomes = matches!(kind, Share | Pin);
+            assert_eq!(
+                (word.set_aliased().is_ok(), word.reading().is_aliased()),
+                (becomes, becomes),
+                "{kind:?}"
+            );
+            assert!(!word.give(kind));
+            assert!(word.set_aliased().is_ok() && !word.is_exclusive());
+            assert!(word.take(Read).is_err() && word.take(Write).is_err() && word.take(Share).is_ok());
         }
     }
 

@@ -253,7 +253,7 @@ impl Account {
     /// Whether releasing a block runs no foreign code, neither that of an allocator nor that of a
     /// listener.
     pub(crate) fn is_own(&self) -> bool {
-        self.source().is_direct() && self.chain().all(|account| !account.logged)
+        self.source().is_own() && self.chain().all(|account| !account.logged)
     }
 
     /// This account, the upstream one, and so on.

@@ -1,9 +1,7 @@
 //! A block of a pool: memory with room for a header, not yet shared.
 //!
-//! ```text
-//!  in front:  | lead | header | guard? | bytes (aligned) … capacity | guard? |
-//!  apart:     | header |   …   | guard? | bytes (aligned) … capacity | guard? | rest of the mapping |
-//! ```
+//! ```text in front:  | lead | header | guard? | bytes (aligned) … capacity | guard? | apart:     |
+//! header |   …   | guard? | bytes (aligned) … capacity | guard? | rest of the mapping | ```
 //!
 //! A small block has its header in front of the bytes. It is allocated at the allocator's usual
 //! alignment and aligned here, which keeps it on the allocator's fast path. A mapped block has its
@@ -20,14 +18,14 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::header::{Descriptor, DeviceMapping, Header, Owner, Region, Spare};
+use crate::memory::shareable;
 use crate::memory::{Backing, Birth, Handle, LeaseKind, Place};
 use crate::pool::account::{Account, refund};
 use crate::pool::cache::MappedBlock;
-use crate::pool::form::{
-    ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of, plain_layout, wants_map,
-};
+use crate::pool::form::{ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of, plain_layout};
 use crate::pool::mapped::class_nbytes;
 use crate::pool::plain::{deallocate_plain, drop_header};
+use crate::pool::shareable::{NewRegion, leave};
 use crate::pool::source::{ByteAllocator, Global, LARGE};
 use crate::pool::{debug, thread_cache, thread_index};
 
@@ -65,6 +63,7 @@ pub(super) struct BlockParts {
     pub(super) capacity: usize,
     pub(super) form: Form,
     pub(super) account: NonNull<Account>,
+    pub(super) backing: Backing,
 }
 
 // SAFETY: Block 1: only this value owns the memory, which any thread may free; `Account` is shared
@@ -144,7 +143,7 @@ impl Block {
             }
             None => {
                 account.refund_unused(capacity);
-                Err(out_of_memory())
+                Err(account.source().refusal(nbytes, demand.align))
             }
         }
     }
@@ -160,16 +159,28 @@ impl Block {
         let source = account.source();
         let guard = guard_nbytes(account, demand.align);
         let block = match source.cache() {
-            Some(cache) if wants_map(capacity, demand) => {
+            Some(cache) if source.wants_map(capacity, demand) => {
                 let nbytes = capacity.checked_add(2 * guard)?;
-                let mapped = if growing {
+                let mut mapped = if growing {
                     cache.take_growing(nbytes, demand.hints)?
                 } else {
                     cache.take(nbytes, demand.hints)?
                 };
+                let region = NewRegion::take(&mut mapped, nbytes);
                 // SAFETY: clause 1 of `begin_mapped`: the cache of this account's source has just
                 // returned `mapped`, with at least `nbytes = capacity + 2 * guard` bytes.
-                unsafe { Self::begin_mapped(account, mapped, capacity, zeroed, demand, guard) }
+                let block = unsafe { Self::begin_mapped(account, mapped, capacity, zeroed, demand, guard) };
+                if let Some(region) = region {
+                    let block = ManuallyDrop::new(block);
+                    // SAFETY: clause 1 of `enter`: the cache returned the block above. Clause 2:
+                    // `begin_mapped` wrote the header, `give_back_any` calls `leave`, and the block
+                    // is not dropped after `None`. Clause 3: without guards, no code uses what lies
+                    // behind the capacity.
+                    unsafe { region.enter(cache, block.header, guard == 0) }?;
+                    ManuallyDrop::into_inner(block)
+                } else {
+                    block
+                }
             }
             _ => {
                 let base = source.allocate(front_layout(capacity, demand.align, guard)?, zeroed)?;
@@ -207,11 +218,11 @@ impl Block {
             unsafe { bytes.write_bytes(0, capacity) };
         }
         let form = Form { lead: 0, align: demand.align, apart: true, cacheable: demand.hints.is_common() };
+        let backing = if account.source().is_shareable() { Backing::Shared } else { Backing::Heap };
+        let account = NonNull::from(account);
         // SAFETY: clauses 1 and 2 of `begin` are clauses 1 and 2 of `# Safety`: `mapped.header` has
         // room for a header, and `bytes` for the capacity.
-        unsafe {
-            Self::begin(mapped.header, BlockParts { bytes, capacity, form, account: NonNull::from(account) })
-        }
+        unsafe { Self::begin(mapped.header, BlockParts { bytes, capacity, form, account, backing }) }
     }
 
     /// # Safety
@@ -238,7 +249,10 @@ impl Block {
         let form = Form { lead, align, apart: false, cacheable: false };
         // SAFETY: clauses 1 and 2 of `begin`: the header and the bytes lie in the block at `base`,
         // which has room for both and which by clause 2 of `# Safety` the caller owns.
-        unsafe { Self::begin(header, BlockParts { bytes, capacity, form, account: NonNull::from(account) }) }
+        unsafe {
+            let (account, backing) = (NonNull::from(account), Backing::Heap);
+            Self::begin(header, BlockParts { bytes, capacity, form, account, backing })
+        }
     }
 
     /// Writes the header.
@@ -249,8 +263,8 @@ impl Block {
     /// 2. No other party owns either of them.
     #[inline]
     pub(super) unsafe fn begin(header: NonNull<Header>, parts: BlockParts) -> Self {
-        let BlockParts { bytes, capacity, form, account } = parts;
-        let region = Region { ptr: bytes, nbytes: 0, place: Place::CPU, backing: Backing::Heap };
+        let BlockParts { bytes, capacity, form, account, backing } = parts;
+        let region = Region { ptr: bytes, nbytes: 0, place: Place::CPU, backing };
         let spare = Spare { ptr: account.as_ptr().cast(), word: form.pack(capacity) };
         // SAFETY: clauses 1 and 2 of `# Safety`: there is room for a header at `header`, and no
         // other party accesses it.
@@ -267,7 +281,7 @@ impl Block {
         // SAFETY: Block 1: the spare pointer is an account's address, which `begin` took from a
         // `NonNull`.
         let account = unsafe { NonNull::new_unchecked(spare.ptr.cast_mut().cast::<Account>()) };
-        BlockParts { bytes: header.ptr(), capacity, form, account }
+        BlockParts { bytes: header.ptr(), capacity, form, account, backing: header.backing() }
     }
 
     #[inline]
@@ -427,10 +441,12 @@ pub(super) unsafe fn give_back(header: NonNull<Header>, parts: &BlockParts) {
 #[inline(never)]
 unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &BlockParts) {
     let BlockParts { bytes, capacity, form: Form { lead, align, apart, cacheable }, .. } = *parts;
+    let (source, guard) = (account.source(), guard_nbytes(account, align));
+    // Before the header ends, since the table leads to it.
+    let removed = if parts.backing == Backing::Shared { shareable::remove(bytes) } else { None };
     // SAFETY: clause 2 of `# Safety`: the header is not used any more; `parts` holds what is needed
     // below.
     unsafe { drop_header(header) };
-    let (source, guard) = (account.source(), guard_nbytes(account, align));
     if guard != 0 {
         // SAFETY: clauses 1 and 2 of `inspect`: `take_charged` called `prepare` with this capacity
         // and guard. Clause 3: by clause 2 of `# Safety` the bytes are not used any more.
@@ -445,7 +461,13 @@ unsafe fn give_back_any(account: &Account, header: NonNull<Header>, parts: &Bloc
         // SAFETY: `begin_mapped` placed the bytes a guard's length behind the beginning of the
         // mapping.
         let base = unsafe { bytes.sub(guard) };
-        if let (Some(cache), Some(nbytes)) = (source.cache(), class_nbytes(capacity + 2 * guard)) {
+        let of_cache = (source.cache(), class_nbytes(capacity + 2 * guard));
+        if let ((Some(cache), Some(nbytes)), Some(removed)) = (of_cache, removed) {
+            // SAFETY: clause 1 of `leave`: this cache mapped the block for `capacity + 2 * guard`
+            // bytes (Block 1). Clause 2: `remove` was called above. Clause 3: it is not used any
+            // more (clause 2 of `# Safety`), and `cacheable` was stored when it was taken.
+            unsafe { leave(cache, (base, nbytes), header, removed, cacheable) };
+        } else if let (Some(cache), Some(nbytes)) = of_cache {
             // SAFETY: clauses 1 and 2 of `Cache::give`: this cache mapped the block for
             // `capacity + 2 * guard` bytes (Block 1). Clause 3: it is not used any more (clause 2
             // of `# Safety`). Clause 4: `cacheable` was stored when it was taken.

@@ -9,7 +9,6 @@ use crate::memory::fault;
 use crate::memory::header::Header;
 use crate::memory::owner::MALLOC_ALIGNMENT;
 use crate::pool::hints::Hints;
-use crate::pool::source::LARGE;
 
 /// The alignment of new memory, in bytes: a cache line, and what Arrow and XLA require. Capacities
 /// are multiples of it.
@@ -142,11 +141,6 @@ pub(super) unsafe fn plain_layout(capacity: usize) -> AllocLayout {
 #[inline]
 pub(super) fn capacity_for(nbytes: usize) -> Option<usize> {
     if nbytes > MOST { None } else { nbytes.checked_next_multiple_of(ALIGNMENT) }
-}
-
-#[inline]
-pub(super) fn wants_map(capacity: usize, demand: Demand) -> bool {
-    capacity >= LARGE || (demand.hints != Hints::new() && capacity >= fault::page_size())
 }
 
 /// The distance from the beginning of a block to its header, with which the bytes that follow

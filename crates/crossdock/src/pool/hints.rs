@@ -18,13 +18,14 @@
 pub struct Hints {
     huge: Option<bool>,
     populate: bool,
+    reserve: bool,
     node: Option<u32>,
 }
 
 impl Hints {
     /// No hints: huge pages if a block has room for one, pages on first touch, any node.
     pub const fn new() -> Self {
-        Self { huge: None, populate: false, node: None }
+        Self { huge: None, populate: false, reserve: false, node: None }
     }
 
     /// Whether to request huge pages (2 MiB). With `false`, the block is resident by small pages:
@@ -49,6 +50,16 @@ impl Hints {
     pub const fn node(mut self, node: u32) -> Self {
         self.node = Some(node);
         self
+    }
+
+    /// As [`AllocOptions::reserve`](super::AllocOptions::reserve), which is more than a hint.
+    pub(super) const fn reserved(mut self, reserve: bool) -> Self {
+        self.reserve = reserve;
+        self
+    }
+
+    pub(crate) const fn is_reserved(self) -> bool {
+        self.reserve
     }
 
     pub(crate) const fn is_huge(self) -> Option<bool> {

@@ -7,8 +7,10 @@
 //! 6.17): pages of two blocks are never combined.
 
 use std::ffi::c_void;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
+use crate::memory::memfd::Memfd;
 use crate::pool::hints::Hints;
 
 /// The size of a huge page, in bytes.
@@ -56,16 +58,57 @@ pub(crate) fn map(nbytes: usize, hints: Hints) -> Option<NonNull<u8>> {
         prefer_node(base, nbytes, node);
     }
     if hints.is_populated() {
-        populate(base, nbytes);
+        let _as_far_as_it_goes = populate(base, nbytes);
     }
     Some(base)
+}
+
+/// Maps a block of zeros of shared memory, and returns its descriptor. `None`: out of memory, or of
+/// descriptors.
+pub(crate) fn map_shareable(nbytes: usize, hints: Hints) -> Option<(NonNull<u8>, Memfd)> {
+    let memfd = Memfd::new(nbytes)?;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let none = libc::PROT_NONE;
+    let place = if nbytes < HUGE { map_anywhere(nbytes, none) } else { map_aligned(nbytes, none) }?;
+    let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+    // SAFETY: `place` was reserved above for `nbytes` bytes, and no other party knows it, so the
+    // new mapping replaces nothing else.
+    let base =
+        block(unsafe { libc::mmap(place.as_ptr().cast(), nbytes, access, flags, memfd.as_raw_fd(), 0) });
+    let Some(base) = base else {
+        // SAFETY: clauses 1 and 2 of `unmap`: the range was reserved above, and nothing uses it.
+        unsafe { unmap(place, nbytes) };
+        return None;
+    };
+    advise_huge(base, nbytes, hints);
+    if let Some(node) = hints.on_node() {
+        prefer_node(base, nbytes, node);
+    }
+    if hints.is_populated() {
+        let _as_far_as_it_goes = populate(base, nbytes);
+    }
+    Some((base, memfd))
+}
+
+/// Moves the pages of shared memory into huge ones, as far as the system can (from Linux 6.1 on).
+/// Shared memory begins with small pages unless the administrator permits others, which the
+/// processor addresses more slowly. This copies what is resident, so it pays for a block that is
+/// used again.
+pub(crate) fn collapse(base: NonNull<u8>, nbytes: usize) {
+    /// From `linux/mman.h`.
+    const MADV_COLLAPSE: i32 = 25;
+    if nbytes >= HUGE {
+        // SAFETY: the advice changes no byte of the range, which callers have mapped.
+        let _refused = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, MADV_COLLAPSE) };
+    }
 }
 
 /// Unmaps a range.
 ///
 /// # Safety
 ///
-/// 1. The range is a block from [`map`], or a part of one, and begins and ends at a page.
+/// 1. The range is a block from [`map`], [`map_shareable`], or a part of one, and begins and ends
+///    at a page.
 /// 2. It is not used any more.
 pub(crate) unsafe fn unmap(base: NonNull<u8>, nbytes: usize) -> bool {
     // SAFETY: clauses 1 and 2 of `# Safety`: the range is this library's own mapping, and no
@@ -98,7 +141,7 @@ pub(crate) unsafe fn resize(base: NonNull<u8>, old: usize, new: usize, hints: Hi
         advise_huge(moved, new, hints);
     }
     if hints.is_populated() {
-        populate(moved, new);
+        let _as_far_as_it_goes = populate(moved, new);
     }
     Some(moved)
 }
@@ -134,10 +177,12 @@ unsafe fn grow(base: NonNull<u8>, old: usize, new: usize) -> Option<NonNull<u8>>
     block(moved)
 }
 
-/// Makes all pages of a block resident at once, as far as memory suffices.
-pub(crate) fn populate(base: NonNull<u8>, nbytes: usize) {
+/// Makes all pages of a block resident at once, as far as memory suffices. `false` if it does not.
+pub(crate) fn populate(base: NonNull<u8>, nbytes: usize) -> bool {
     // SAFETY: `MADV_POPULATE_WRITE` changes no byte of the range, which callers have mapped.
-    let _refused = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, libc::MADV_POPULATE_WRITE) };
+    let done = unsafe { libc::madvise(base.as_ptr().cast(), nbytes, libc::MADV_POPULATE_WRITE) } == 0;
+    // Systems before Linux 5.14 do not know the advice.
+    done || std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
 }
 
 fn advise_huge(base: NonNull<u8>, nbytes: usize, hints: Hints) {

@@ -20,6 +20,7 @@ use crate::pool::pool::Pool;
 pub struct AllocOptions {
     align: usize,
     hints: Hints,
+    reserve: bool,
 }
 
 impl Default for AllocOptions {
@@ -31,7 +32,7 @@ impl Default for AllocOptions {
 impl AllocOptions {
     /// Aligned to [`ALIGNMENT`], without hints.
     pub const fn new() -> Self {
-        Self { align: ALIGNMENT, hints: Hints::new() }
+        Self { align: ALIGNMENT, hints: Hints::new(), reserve: false }
     }
 
     /// The alignment of the first byte: a power of two, at most a page. A value below [`ALIGNMENT`]
@@ -50,12 +51,25 @@ impl AllocOptions {
         self
     }
 
+    /// Whether the pages exist when the allocation returns: it fails (`is_out_of_memory`) where the
+    /// system refuses them. Without it, the system promises pages that it may not have, and a later
+    /// write can end the process. O(n) in the bytes. It applies to blocks of at least a page, when
+    /// they are first allocated.
+    ///
+    /// Linux refuses by its limits on files and on overcommitted memory. At the limit of a memory
+    /// control group it does not refuse: it ends a process of the group, here as on a write.
+    pub const fn reserve(mut self, reserve: bool) -> Self {
+        self.reserve = reserve;
+        self
+    }
+
     #[inline]
     pub(crate) fn block(&self, pool: &Pool, nbytes: usize, zeroed: bool) -> Result<Block> {
-        let demand = if self.align == ALIGNMENT && self.hints == Hints::new() {
+        let hints = self.hints.reserved(self.reserve);
+        let demand = if self.align == ALIGNMENT && hints == Hints::new() {
             Demand::PLAIN
         } else {
-            Demand::new(self.align, self.hints)?
+            Demand::new(self.align, hints)?
         };
         Block::take(pool.account(), nbytes, zeroed, demand)
     }

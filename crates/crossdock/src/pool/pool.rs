@@ -105,6 +105,50 @@ impl Pool {
         Self::of_source("caching", BlockSource::caching(Cache::new(limit_nbytes, quiet)))
     }
 
+    /// A separate pool whose buffers can be sent to other processes in place, without being made
+    /// for it: each block lies in a memfd of its own, of sealed size, so that its descriptor leads
+    /// to no other array. The cache is that of [`Pool::caching`].
+    ///
+    /// A new block is private, with all leases. It becomes public when its descriptor is requested
+    /// ([`Buffer::descriptor`], [`shm::export`]), and when the process forks: from then on it is
+    /// aliased, so that Read and Write leases are refused, and its memory is never used for another
+    /// block. The kernel keeps it for as long as any process does. Publishing is refused while a
+    /// Read or Write lease is held. A child of a fork has the same memory as its parent, except for
+    /// blocks under such a lease, of which it gets a copy.
+    ///
+    /// A block takes a descriptor and at least a page. At most half of the descriptors that the
+    /// process may open are used. An empty buffer has no memory to share. Buffers move when they
+    /// grow beyond their block.
+    ///
+    /// ```
+    /// use crossdock::exchange::protocol::shm;
+    /// use crossdock::pool::Pool;
+    /// use crossdock::view::Request;
+    /// use crossdock::{Array, DArray};
+    /// use std::time::Duration;
+    ///
+    /// let pool = Pool::shareable(1 << 30, Duration::from_millis(500))?;
+    /// let mut buffer = pool.zeroed(1 << 20)?;
+    /// buffer.as_mut_slice()?.fill(7); // like any memory of a pool
+    ///
+    /// let array = DArray::from(Array::<u8, 1>::from_buffer(buffer, [1 << 20])?);
+    /// let exported = shm::export(&array, &Request::share())?;
+    /// assert_eq!(exported.copied_nbytes(), 0);
+    /// assert!(array.export(&Request::read()).is_err()); // another process may write now
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`. Its allocations fail with `is_exhausted` if they would take too many
+    /// descriptors.
+    ///
+    /// [`Buffer::descriptor`]: crate::buffer::Buffer::descriptor
+    /// [`shm::export`]: crate::exchange::protocol::shm::export
+    pub fn shareable(limit_nbytes: usize, quiet: Duration) -> Result<Self> {
+        Self::of_source("shareable", BlockSource::shareable(limit_nbytes, quiet))
+    }
+
     pub(super) fn of_source(name: &'static str, source: BlockSource) -> Result<Self> {
         Ok(Self { account: AccountRef::open(AccountPlan::new(name, Upstream::Source(source)))? })
     }

@@ -5,7 +5,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use crate::error::{Error, Result};
 use crate::memory::Handle;
 use crate::pool::block::{Block, BlockParts, give_back, inspect_padding, is_block};
-use crate::pool::form::{ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of, wants_map};
+use crate::pool::form::{ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of};
 use crate::pool::hints::Hints;
 use crate::pool::mapped::class_nbytes;
 use crate::pool::plain::drop_header;
@@ -39,7 +39,7 @@ impl Block {
             Ok(())
         } else {
             account.refund_shrinkage(capacity, old);
-            Err(out_of_memory())
+            Err(account.source().refusal(nbytes, form.align))
         }
     }
 
@@ -51,7 +51,7 @@ impl Block {
         }
         let source = self.account().source();
         let demand = Demand { align: form.align, hints: Hints::new() };
-        let large = source.cache().is_some() && wants_map(capacity, demand);
+        let large = source.wants_map(capacity, demand);
         if form.apart {
             (large || !form.cacheable) && self.remap(capacity)
         } else {
@@ -66,6 +66,10 @@ impl Block {
             return false;
         };
         if old != new {
+            // Its size is sealed.
+            if self.account().source().is_shareable() {
+                return false;
+            }
             // SAFETY: clause 1 of `Cache::resize`: this cache mapped the block for its capacity,
             // and `is_guarded` is false (`resize_in_kind`). Clause 2: `class_nbytes` returned both
             // sizes. Clause 3: `&mut self` owns the block (Block 1).
@@ -122,7 +126,7 @@ impl Block {
     /// Moves to a new block of the capacity, and copies the first `keep` bytes. The accounts have
     /// been charged for it already.
     fn move_to(&mut self, capacity: usize, keep: usize) -> bool {
-        let BlockParts { bytes, capacity: old, form, account } = self.parts();
+        let BlockParts { bytes, capacity: old, form, account, .. } = self.parts();
         let growing = capacity > old;
         let demand = Demand { align: form.align, hints: Hints::new() };
         // SAFETY: Block 2: the account is charged for this block's capacity throughout, so it is

@@ -1,10 +1,16 @@
 //! Sources of blocks: the program's global allocator, an allocator of the caller, and cached mapped
-//! memory.
+//! memory, private or shareable.
 
 use std::alloc::{Layout as AllocLayout, alloc, alloc_zeroed, dealloc, realloc};
 use std::ptr::NonNull;
+use std::time::Duration;
 
+use crate::error::Error;
+use crate::memory::fault;
+use crate::memory::memfd::Memfd;
 use crate::pool::cache::Cache;
+use crate::pool::form::Demand;
+use crate::pool::hints::Hints;
 
 /// Blocks of this many bytes or more are mapped if the source has a cache.
 pub(crate) const LARGE: usize = 256 << 10;
@@ -99,9 +105,37 @@ impl BlockSource {
         Self { foreign: Some(bytes), ..Self::system() }
     }
 
+    /// Shared memory for all blocks.
+    pub(crate) fn shareable(limit_nbytes: usize, quiet: Duration) -> Self {
+        Self::caching(Cache::shareable(limit_nbytes, quiet))
+    }
+
     /// Whether small blocks come directly from the global allocator.
     pub(crate) fn is_direct(&self) -> bool {
+        self.is_own() && !self.is_shareable()
+    }
+
+    /// Whether it runs no code of the caller.
+    pub(crate) fn is_own(&self) -> bool {
         self.foreign.is_none()
+    }
+
+    #[inline]
+    pub(crate) fn is_shareable(&self) -> bool {
+        self.cache.as_ref().is_some_and(Cache::is_shareable)
+    }
+
+    /// Whether a block is mapped, rather than a part of an allocator's memory.
+    #[inline]
+    pub(super) fn wants_map(&self, capacity: usize, demand: Demand) -> bool {
+        let is_large = || capacity >= LARGE || demand.hints != Hints::new() && capacity >= fault::page_size();
+        self.cache.as_ref().is_some_and(|cache| is_large() || cache.is_shareable() && capacity > 0)
+    }
+
+    /// The error of a source without memory.
+    #[cold]
+    pub(crate) fn refusal(&self, nbytes: usize, align: usize) -> Error {
+        if self.is_shareable() { Memfd::refusal(nbytes, align) } else { Error::out_of_memory(nbytes, align) }
     }
 
     /// See [`ByteAllocator::allocate`].

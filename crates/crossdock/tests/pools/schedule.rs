@@ -341,8 +341,11 @@ const CLASSES: [&str; 13] = [
 fn some_root(random: &mut Rng) -> Root {
     let plain =
         |pool: crossdock::Result<Pool>| Root { pool: pool.unwrap(), outstanding: None, has_cache: false };
-    match random.u32(..4) {
+    match random.u32(..5) {
         0 => plain(Pool::system()),
+        4 if cfg!(not(miri)) => {
+            Root { has_cache: true, ..plain(Pool::shareable(1 << 20, Duration::from_millis(1))) }
+        }
         1 => Root { has_cache: true, ..plain(Pool::caching(1 << 20, Duration::from_millis(1))) },
         2 => plain(Pool::system().and_then(|pool| pool.guarded("guarded root"))),
         _ => counting::root(),

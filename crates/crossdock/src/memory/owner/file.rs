@@ -307,13 +307,13 @@ pub(super) fn is_open_for_writing(fd: &OwnedFd) -> bool {
 
 /// The present size of a file in bytes, or `None` if the system does not report it.
 fn fstat_nbytes(fd: &OwnedFd) -> Option<u64> {
-    fstat(fd).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
+    fstat(fd.as_fd()).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
 }
 
 /// The device and inode of a file: the same for every descriptor of it, by whichever path it was
 /// opened.
-fn identity(fd: &OwnedFd) -> Result<(u64, u64)> {
-    let stat = fstat(fd).map_err(|error| {
+pub(crate) fn identity(fd: impl AsFd) -> Result<(u64, u64)> {
+    let stat = fstat(fd.as_fd()).map_err(|error| {
         Error::caused(
             Kind::Io,
             format!("the file behind the descriptor could not be identified: {}", system_text(&error)),
@@ -323,7 +323,7 @@ fn identity(fd: &OwnedFd) -> Result<(u64, u64)> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-fn fstat(fd: &OwnedFd) -> std::io::Result<libc::stat> {
+fn fstat(fd: BorrowedFd<'_>) -> std::io::Result<libc::stat> {
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: `fd` is borrowed, so it is open, and `stat` is a record of the right type that the
     // call may write.

@@ -8,6 +8,7 @@ use crate::memory::header::{Birth, Region};
 use crate::memory::owner::keep::{Keep, adopt};
 use crate::memory::place::{Backing, Place};
 use crate::memory::release::release_quietly;
+use crate::memory::shareable;
 
 /// Called once, on the thread that drops the last holder.
 struct ReleaseOnDrop<F>(F);
@@ -35,7 +36,7 @@ where
 {
     match check(ptr, nbytes) {
         Ok(ptr) => {
-            let region = Region { ptr, nbytes, place, backing: Backing::Foreign };
+            let region = Region { ptr, nbytes, place, backing: backing(ptr, nbytes, place) };
             // SAFETY: clause 1 of `# Safety` holds for `adopt`, since freeing `ReleaseOnDrop` calls
             // `release`.
             unsafe { adopt(region, birth, ReleaseOnDrop(release)) }
@@ -45,6 +46,13 @@ where
             Err(error)
         }
     }
+}
+
+/// Memory of another library may be a block of a shareable pool: NumPy's, with the allocator that
+/// the wheel installs.
+fn backing(ptr: NonNull<u8>, nbytes: usize, place: Place) -> Backing {
+    let is_shareable = place.is_host() && shareable::descriptor(ptr, nbytes).is_some();
+    if is_shareable { Backing::Shared } else { Backing::Foreign }
 }
 
 /// The start of a region, if all of it is addressable.

@@ -10,7 +10,7 @@ mod vec;
 
 pub(crate) use adopted::{adopt_owner, adopt_static};
 pub use file::MapOptions;
-pub(crate) use file::map_file;
+pub(crate) use file::{identity, map_file};
 pub(crate) use foreign::adopt_foreign;
 pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt};
 pub(crate) use part::adopt_part;

@@ -4,6 +4,8 @@ use crate::error::Result;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Descriptor, DeviceMapping, Region};
 use crate::memory::owner::keep::{Keep, adopt};
+use crate::memory::place::Backing;
+use crate::memory::shareable;
 
 /// A handle on the whole. Only parts own handles on it, so that no lease of the whole can be taken
 /// any more; each part has a lease word for its own bytes.
@@ -55,6 +57,9 @@ pub(crate) unsafe fn adopt_part(whole: Handle, offset: usize, nbytes: usize) -> 
         backing: header.backing(),
     };
     let birth = header.birth();
+    if header.backing() == Backing::Shared {
+        shareable::divide(header);
+    }
     // SAFETY: clauses 1 and 2 of `adopt`: the bytes lie in the whole (clause 1 of `# Safety`),
     // which `PartOwner` keeps alive. Clause 3 of `adopt`: by clauses 2 and 3 of `# Safety` only
     // this part's holders access them, beside what the whole's `birth` permits.

@@ -15,16 +15,18 @@
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Kind, Result, system_text};
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
+use crate::memory::memfd::sized_memory;
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
 use crate::memory::owner::keep::adopt;
 use crate::memory::place::{Backing, Place};
+use crate::memory::publish::publish;
 use crate::memory::word::LeaseKind;
 
 /// Either of these denies every process a new writable map.
@@ -123,7 +125,12 @@ pub(crate) fn deny_new_writers(handle: &Handle) -> Result<()> {
 /// Whether new writable maps of the memory are denied.
 pub(crate) fn is_closed_to_writers(handle: &Handle) -> bool {
     // Other memory than shared memory has no seals.
-    sealable(handle, NO_NEW_WRITERS).is_ok_and(|(_, seals)| seals & NO_NEW_WRITERS != 0)
+    let descriptor = handle.descriptor().filter(|_| handle.header().backing() == Backing::Shared);
+    descriptor.is_some_and(|descriptor| {
+        // SAFETY: the owner keeps this descriptor open, and `handle` keeps the owner alive.
+        let fd = unsafe { BorrowedFd::borrow_raw(descriptor.fd) };
+        seals(fd) & NO_NEW_WRITERS != 0
+    })
 }
 
 /// The result of a failed [`seal`].
@@ -226,7 +233,8 @@ impl PreparedSeal {
 /// present seals.
 fn sealable(handle: &Handle, wanted: i32) -> Result<(BorrowedFd<'_>, i32)> {
     let backing = handle.header().backing();
-    let Some(descriptor) = handle.descriptor().filter(|_| backing == Backing::Shared) else {
+    let descriptor = if backing == Backing::Shared { publish(handle)? } else { None };
+    let Some(descriptor) = descriptor else {
         let text = format!("{backing} memory cannot be sealed, only shared memory");
         return Err(Error::new(Kind::Unsupported, text));
     };
@@ -296,25 +304,4 @@ fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
-}
-
-fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: `name` is a `CStr`, so it ends in NUL; the call only reads it and opens a new
-    // descriptor.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `memfd_create` returned `fd`, which is not negative, so it is open, and nothing else
-    // owns it.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    // At least one byte, so that the receiver of the descriptor can map it.
-    let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    // SAFETY: `fd` is an open descriptor that this function owns; the file is new, and no map of it
-    // exists yet.
-    if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    add_seals(fd.as_fd(), libc::F_SEAL_SHRINK | libc::F_SEAL_GROW)?;
-    Ok(fd)
 }

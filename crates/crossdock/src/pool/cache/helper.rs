@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use crate::memory::fork::{self, ForkLock};
+use crate::memory::fork::{self, Fork, ForkLock};
 use crate::memory::thread;
 use crate::pool::cache::list::{CacheState, Link, Node};
 
@@ -21,7 +21,7 @@ const LOOKS_PER_QUIET: u64 = 4;
 const SHORTEST_PAUSE: u64 = 1;
 const LONGEST_PAUSE: u64 = 250;
 
-static ALL: ForkLock<All> = ForkLock::new(All { first: None, now: 0, helper: None });
+static ALL: ForkLock<All> = ForkLock::with_hook(All { first: None, now: 0, helper: None }, on_fork);
 
 /// What the lock of all caches guards, besides the states themselves.
 ///
@@ -139,6 +139,18 @@ impl All {
 
 fn pause(quiet: u64) -> u64 {
     (quiet / LOOKS_PER_QUIET).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+}
+
+/// A child has no use for cached shared memory: its parent uses the same pages for new blocks.
+fn on_fork(all: &mut All, fork: Fork) {
+    if fork == Fork::InChild {
+        all.each(|state| {
+            let chain = if state.is_shareable { state.pop_all() } else { None };
+            // SAFETY: clause 1 of `release_chain`: `pop_all` took the chain out of its state.
+            unsafe { Node::release_chain(chain) };
+            None
+        });
+    }
 }
 
 /// Releases all blocks of all caches.

@@ -11,12 +11,15 @@ use std::alloc::Layout as AllocLayout;
 use std::ptr::NonNull;
 
 use crate::memory::header::Header;
+use crate::memory::memfd::Memfd;
 use crate::pool::mapped::{self, CLASSES, HUGE};
 
 pub(super) type Link = Option<NonNull<Node>>;
 
 /// The index of the list of remainders, behind those of the classes.
 const REMAINDERS: usize = CLASSES;
+
+const _: () = assert!(REMAINDERS <= u16::MAX as usize);
 
 /// The most remainders: they are found by a linear search.
 const MOST_REMAINDERS: usize = 16;
@@ -63,7 +66,11 @@ pub(super) struct Node {
     /// When it was released, in milliseconds.
     since: u64,
     /// The list that contains it: that of its class, or of the remainders.
-    list: usize,
+    list: u16,
+    /// Of shared memory: whether its resident pages were moved into huge ones.
+    pub(super) is_huge: bool,
+    /// The descriptor of shared memory.
+    pub(super) memfd: Option<Memfd>,
     /// Released before this one. In a chain: the next.
     older: Link,
     newer: Link,
@@ -74,7 +81,19 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn new(base: NonNull<u8>, nbytes: usize) -> Self {
-        Self { base, nbytes, since: 0, list: 0, older: None, newer: None, above: None, below: None }
+        let (is_huge, memfd) = (false, None);
+        Self {
+            base,
+            nbytes,
+            since: 0,
+            list: 0,
+            is_huge,
+            memfd,
+            older: None,
+            newer: None,
+            above: None,
+            below: None,
+        }
     }
 
     /// Appends a chain behind this node.
@@ -98,6 +117,7 @@ impl Node {
             // SAFETY: clauses 1 and 2 of `unmap`: the mapping belongs to the node (Node 1), and no
             // party uses the block.
             unsafe { mapped::unmap(block.base, block.nbytes) };
+            drop(block.memfd);
             // SAFETY: clauses 1 and 2 of `free_node_memory`: the node lies in memory of
             // `new_node_memory` (Node 1), and it was read out above.
             unsafe { free_node_memory(node.cast()) };
@@ -122,14 +142,26 @@ pub(super) struct CacheState {
     pub(super) nbytes: usize,
     /// How long an unused block is kept, in milliseconds.
     pub(super) quiet: u64,
+    /// Whether the blocks are shared memory.
+    pub(super) is_shareable: bool,
     pub(super) previous: Option<NonNull<CacheState>>,
     pub(super) next: Option<NonNull<CacheState>>,
 }
 
 impl CacheState {
-    pub(super) fn new(quiet: u64) -> Self {
+    pub(super) fn new(quiet: u64, is_shareable: bool) -> Self {
         let tops = [None; CLASSES + 1];
-        Self { tops, remainders: 0, oldest: None, newest: None, nbytes: 0, quiet, previous: None, next: None }
+        Self {
+            tops,
+            remainders: 0,
+            oldest: None,
+            newest: None,
+            nbytes: 0,
+            quiet,
+            is_shareable,
+            previous: None,
+            next: None,
+        }
     }
 
     /// Adds the node of a whole block.
@@ -167,7 +199,7 @@ impl CacheState {
         // shared.
         let block = unsafe { node.as_mut() };
         let top = &mut self.tops[list];
-        block.list = list;
+        block.list = list as u16;
         block.since = now;
         block.above = None;
         block.below = top.replace(node);
@@ -265,14 +297,14 @@ impl CacheState {
         // SAFETY: CacheState 1: callers pass a node of this state's lists, so it is alive.
         let block = unsafe { node.as_ref() };
         self.nbytes -= block.nbytes;
-        if block.list == REMAINDERS {
+        if usize::from(block.list) == REMAINDERS {
             self.remainders -= 1;
         }
         match block.above {
             // SAFETY: CacheState 1: `above` is in the same list of this state, so it is alive, and
             // `&mut self` excludes other access.
             Some(mut above) => unsafe { above.as_mut() }.below = block.below,
-            None => self.tops[block.list] = block.below,
+            None => self.tops[usize::from(block.list)] = block.below,
         }
         if let Some(mut below) = block.below {
             // SAFETY: CacheState 1: `below` is in the same list of this state, so it is alive, and

@@ -14,7 +14,9 @@ use std::ptr::NonNull;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
+use crate::memory::fault;
 use crate::memory::header::Header;
+use crate::memory::memfd::Memfd;
 use crate::pool::cache::helper::All;
 use crate::pool::cache::list::{CacheState, Link, Node, free_node_memory, new_node_memory};
 use crate::pool::hints::Hints;
@@ -28,6 +30,9 @@ pub(crate) struct MappedBlock {
     pub(crate) header: NonNull<Header>,
     /// Never written: every byte is 0.
     pub(crate) zeroed: bool,
+    /// The descriptor of shared memory, and whether its resident pages were moved into huge ones.
+    pub(crate) memfd: Option<Memfd>,
+    pub(crate) is_huge: bool,
 }
 
 /// Large blocks, some of which are kept for a while after they are freed.
@@ -39,6 +44,7 @@ pub(crate) struct MappedBlock {
 pub(crate) struct Cache {
     limit_nbytes: usize,
     quiet: Duration,
+    is_shareable: bool,
     state: UnsafeCell<Option<NonNull<CacheState>>>,
 }
 
@@ -53,18 +59,46 @@ impl Cache {
     /// A cache that holds at most `limit_nbytes` bytes, each block for about `quiet` (a quarter
     /// more, and up to a quarter of a second). It holds nothing if either is zero.
     pub(crate) const fn new(limit_nbytes: usize, quiet: Duration) -> Self {
-        Self { limit_nbytes, quiet, state: UnsafeCell::new(None) }
+        Self { limit_nbytes, quiet, is_shareable: false, state: UnsafeCell::new(None) }
+    }
+
+    /// A cache of blocks of shared memory, each in a memfd of its own. They do not grow in place.
+    pub(crate) const fn shareable(limit_nbytes: usize, quiet: Duration) -> Self {
+        Self { limit_nbytes, quiet, is_shareable: true, state: UnsafeCell::new(None) }
+    }
+
+    #[inline]
+    pub(crate) fn is_shareable(&self) -> bool {
+        self.is_shareable
     }
 
     /// A block of [`class_nbytes`]`(nbytes)` bytes: from the cache, or newly mapped. If there is no
     /// memory, the cache first releases what it holds and tries once more. `None`: out of memory.
     #[inline]
     pub(crate) fn take(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
-        let nbytes = class_nbytes(nbytes)?;
-        match self.take_cached(nbytes, hints) {
-            Some(block) => Some(block),
-            None => self.map(nbytes, hints),
+        let class = class_nbytes(nbytes)?;
+        let block = match self.take_cached(class, hints) {
+            Some(block) => block,
+            None => self.map(class, hints)?,
+        };
+        if hints.is_reserved() { self.reserved(block, class, nbytes) } else { Some(block) }
+    }
+
+    /// The block, if the system has memory for the first `nbytes` of its bytes.
+    #[cold]
+    fn reserved(&self, block: MappedBlock, class: usize, nbytes: usize) -> Option<MappedBlock> {
+        let is_reserved = match &block.memfd {
+            Some(memfd) => memfd.reserve(nbytes),
+            None => mapped::populate(block.base, nbytes.next_multiple_of(fault::page_size())),
+        };
+        if is_reserved {
+            return Some(block);
         }
+        let MappedBlock { base, header, memfd, is_huge, .. } = block;
+        // SAFETY: clause 1 of `give_shareable`: the block is new from this cache, and nothing uses
+        // it. Clause 2: it is not kept.
+        unsafe { self.give_shareable(base, class, header, (memfd, is_huge), false) };
+        None
     }
 
     /// Like [`Cache::take`], for a block that has grown and will probably grow again. If a larger
@@ -73,7 +107,8 @@ impl Cache {
     /// to the system in time like other blocks.
     pub(crate) fn take_growing(&self, nbytes: usize, hints: Hints) -> Option<MappedBlock> {
         let class = class_nbytes(nbytes)?;
-        let front = if hints.is_common() { self.take_front(class, hints) } else { None };
+        let may_divide = hints.is_common() && !self.is_shareable;
+        let front = if may_divide { self.take_front(class, hints) } else { None };
         front.or_else(|| self.take(class, hints))
     }
 
@@ -94,9 +129,9 @@ impl Cache {
             return None;
         };
         if hints.is_populated() {
-            mapped::populate(base, nbytes);
+            let _as_far_as_it_goes = mapped::populate(base, nbytes);
         }
-        Some(MappedBlock { base, header: memory.cast(), zeroed: false })
+        Some(MappedBlock { base, header: memory.cast(), zeroed: false, memfd: None, is_huge: false })
     }
 
     #[inline]
@@ -112,14 +147,19 @@ impl Cache {
         if wants_helper {
             helper::start();
         }
-        let node = node?;
+        let mut node = node?;
         // SAFETY: Node 1: `pop` took the node out of the lists and passed it to this function, so
-        // it is alive.
-        let base = unsafe { node.as_ref() }.base;
-        if hints.is_populated() {
-            mapped::populate(base, nbytes);
+        // it is alive and not shared.
+        let block = unsafe { node.as_mut() };
+        let (base, memfd, is_huge) = (block.base, block.memfd.take(), block.is_huge);
+        // See `DESIGN.md`, "Recycled shared memory moves to huge pages".
+        if memfd.is_some() && !is_huge && hints.is_huge() != Some(false) {
+            mapped::collapse(base, nbytes);
         }
-        Some(MappedBlock { base, header: node.cast(), zeroed: false })
+        if hints.is_populated() {
+            let _as_far_as_it_goes = mapped::populate(base, nbytes);
+        }
+        Some(MappedBlock { base, header: node.cast(), zeroed: false, is_huge: memfd.is_some(), memfd })
     }
 
     #[cold]
@@ -127,13 +167,17 @@ impl Cache {
         self.prepare();
         let fresh = || {
             let memory = new_node_memory()?;
-            let Some(base) = mapped::map(nbytes, hints) else {
+            let mapped = match self.is_shareable {
+                true => mapped::map_shareable(nbytes, hints).map(|(base, memfd)| (base, Some(memfd))),
+                false => mapped::map(nbytes, hints).map(|base| (base, None)),
+            };
+            let Some((base, memfd)) = mapped else {
                 // SAFETY: `new_node_memory` returned the memory above, and it was neither used nor
                 // passed on.
                 unsafe { free_node_memory(memory) };
                 return None;
             };
-            Some(MappedBlock { base, header: memory.cast(), zeroed: true })
+            Some(MappedBlock { base, header: memory.cast(), zeroed: true, memfd, is_huge: false })
         };
         fresh().or_else(|| if self.trim() > 0 { fresh() } else { None })
     }
@@ -156,11 +200,41 @@ impl Cache {
         header: NonNull<Header>,
         cacheable: bool,
     ) {
+        // SAFETY: clauses 1 to 4 of `# Safety` are those of `give_node`.
+        unsafe { self.give_node(Node::new(base, nbytes), header, cacheable) };
+    }
+
+    /// As [`Cache::give`], for a block of shared memory with its descriptor.
+    ///
+    /// # Safety
+    ///
+    /// 1. Clauses 1 to 4 of [`Cache::give`] hold.
+    /// 2. If `cacheable`, no other process ever had the descriptor.
+    pub(crate) unsafe fn give_shareable(
+        &self,
+        base: NonNull<u8>,
+        nbytes: usize,
+        header: NonNull<Header>,
+        memory: (Option<Memfd>, bool),
+        cacheable: bool,
+    ) {
+        let mut content = Node::new(base, nbytes);
+        (content.memfd, content.is_huge) = memory;
+        // SAFETY: clause 1 of `# Safety`: clauses 1 to 4 of `give` are those of `give_node`.
+        unsafe { self.give_node(content, header, cacheable) };
+    }
+
+    /// # Safety
+    ///
+    /// 1. Clauses 1 to 4 of [`Cache::give`] hold for the block that `content` describes.
+    #[inline]
+    unsafe fn give_node(&self, content: Node, header: NonNull<Header>, cacheable: bool) {
+        let (base, nbytes) = (content.base, content.nbytes);
         let mut node = header.cast::<Node>();
         // SAFETY: clause 1 of `# Safety`: the place of a header is a `HeaderOrNode`, which has room
-        // for a node; by clause 3 it is not used any more.
-        unsafe { node.write(Node::new(base, nbytes)) };
-        // SAFETY: clauses 1 and 2 of `# Safety`: the block has `nbytes` bytes, so this is its end.
+        // for a node, and it is not used any more.
+        unsafe { node.write(content) };
+        // SAFETY: clause 1 of `# Safety`: the block has `nbytes` bytes, so this is its end.
         let end = unsafe { base.add(nbytes) };
         let mut surplus = Some(node);
         let mut rest = None;
@@ -278,7 +352,7 @@ impl Cache {
         if hints.is_populated()
             && let Some(base) = result
         {
-            mapped::populate(base, new);
+            let _as_far_as_it_goes = mapped::populate(base, new);
         }
         result
     }
@@ -341,7 +415,7 @@ impl Cache {
         let quiet = u64::try_from(self.quiet.as_millis()).unwrap_or(u64::MAX / 2);
         // SAFETY: `fresh` was allocated above with the layout `STATE`, and only this function has
         // its address.
-        unsafe { fresh.write(CacheState::new(quiet)) };
+        unsafe { fresh.write(CacheState::new(quiet, self.is_shareable)) };
         let mut all = helper::lock();
         // SAFETY: Cache 1: `all` holds the lock of all caches, so no other thread accesses the
         // cell.

@@ -23,7 +23,7 @@ struct Block {
 }
 
 fn block(taken: Option<MappedBlock>, nbytes: usize) -> Block {
-    let MappedBlock { base, header, zeroed } = taken.expect("there is memory for a test");
+    let MappedBlock { base, header, zeroed, .. } = taken.expect("there is memory for a test");
     Block { base, nbytes: class_nbytes(nbytes).unwrap(), header, zeroed }
 }
 

@@ -101,7 +101,12 @@ fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> 
         true => Reason::Layout(error.to_explanation()),
         false => Reason::Failed(error),
     })?;
-    let Some((fd, start)) = buffer.descriptor() else {
+    // A copy helps a reader, whereas other processes cannot have what a holder here relies on.
+    let published = buffer.publish().map_err(|error| match error.is_conflict() {
+        true => Reason::Layout(error.to_explanation()),
+        false => Reason::Failed(error),
+    })?;
+    let Some((fd, start)) = published else {
         let text = format!("{} memory has no descriptor that another process can map", array.backing());
         return Err(Reason::Layout(text.into()));
     };

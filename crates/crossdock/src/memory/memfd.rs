@@ -1,0 +1,110 @@
+//! New anonymous files: memory with a descriptor and without a name.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::{Error, Kind};
+
+/// New shared memory of a fixed size: it is sealed against shrinking and growing.
+pub(crate) fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: `name` is a `CStr`, so it ends in NUL; the call only reads it and opens a new
+    // descriptor.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `memfd_create` returned `fd`, which is not negative, so it is open, and nothing else
+    // owns it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // At least one byte, so that the receiver of the descriptor can map it.
+    let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // Beyond the limit of the process, the system sends a signal that ends it.
+    if !is_within_file_limit(size) {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    // SAFETY: `fd` is an open descriptor that this function owns; the file is new, and no map of it
+    // exists yet.
+    if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fd` is an open descriptor that this function owns; `F_ADD_SEALS` takes an integer.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) } {
+        0 => Ok(fd),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether the process may make a file of this size (`ulimit -f`).
+fn is_within_file_limit(size: libc::off_t) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: `limit` is a record of the right type that lives until the call returns.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur == libc::RLIM_INFINITY || size.unsigned_abs() <= limit.rlim_cur
+}
+
+/// The descriptor of a memfd of fixed size. Descriptors of this kind are counted: they must leave
+/// half of the process's limit to other code.
+pub(crate) struct Memfd(OwnedFd);
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Memfd {
+    /// `nbytes` zero bytes, which no process can shrink. `None`: see [`Memfd::refusal`].
+    pub(crate) fn new(nbytes: usize) -> Option<Self> {
+        let is_free = OPEN.fetch_add(1, Ordering::Relaxed) < most_descriptors();
+        let made = if is_free { sized_memory(nbytes, c"crossdock-pool").ok() } else { None };
+        if made.is_none() {
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+        }
+        made.map(Self)
+    }
+
+    /// Why there is no memory for a block.
+    #[cold]
+    pub(crate) fn refusal(nbytes: usize, align: usize) -> Error {
+        let (open, most) = (OPEN.load(Ordering::Relaxed), most_descriptors());
+        if open < most {
+            return Error::out_of_memory(nbytes, align);
+        }
+        let text = format!(
+            "{open} blocks of shareable memory are in use, each with a descriptor, and {most} are the most, \
+            half of the process's limit; raise it (`ulimit -n`), or make fewer and larger arrays"
+        );
+        Error::new(Kind::Exhausted, text)
+    }
+
+    /// Allocates the pages of the first `nbytes` bytes. `false` if the system refuses.
+    pub(crate) fn reserve(&self, nbytes: usize) -> bool {
+        loop {
+            // SAFETY: the descriptor is open while `self` is; the call changes no byte.
+            if unsafe { libc::fallocate(self.0.as_raw_fd(), 0, 0, nbytes as i64) } == 0 {
+                return true;
+            }
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return false;
+            }
+        }
+    }
+}
+
+impl AsRawFd for Memfd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Drop for Memfd {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Half of the descriptors that the process may have open.
+fn most_descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a record of the right type that lives until the call returns.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    usize::try_from(limit.rlim_cur / 2).unwrap_or(usize::MAX)
+}
