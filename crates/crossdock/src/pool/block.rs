@@ -1,7 +1,9 @@
 //! A block of a pool: memory with room for a header, not yet shared.
 //!
-//! ```text in front:  | lead | header | guard? | bytes (aligned) … capacity | guard? | apart:     |
-//! header |   …   | guard? | bytes (aligned) … capacity | guard? | rest of the mapping | ```
+//! ```text
+//!  in front:  | lead | header | guard? | bytes (aligned) … capacity | guard? |
+//!  apart:     | header |   …   | guard? | bytes (aligned) … capacity | guard? | rest of the mapping |
+//! ```
 //!
 //! A small block has its header in front of the bytes. It is allocated at the allocator's usual
 //! alignment and aligned here, which keeps it on the allocator's fast path. A mapped block has its
