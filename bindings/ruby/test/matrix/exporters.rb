@@ -80,12 +80,21 @@ module Matrix
       Got.new(elements: got, give_back: -> { shared.close })
     end
 
+    # The elements as Numo reads them.
+    def numo(array, copy)
+      narray = array.to_numo(copy: copy)
+      order = array.dtype.to_s.start_with?(">") ? "s>" : "s"
+      elements = [narray.to_a].flatten.map { |number| [number].pack(order) }
+      Got.new(address: narray.empty? ? nil : Crossdock.view(narray).address, elements: elements, give_back: -> {})
+    end
+
     ALL = {
       "MemoryView" => ->(array, copy) { memory_view(array, copy, FORMAT | STRIDES) },
       "MemoryView, indirect" => ->(array, copy) { memory_view(array, copy, FORMAT | INDIRECT) },
       "DLPack" => ->(array, copy) { dlpack(array, copy, false) },
       "DLPack before 1.0" => ->(array, copy) { dlpack(array, copy, true) },
       "Arrow's C structs" => ->(array, copy) { arrow(array, copy) },
+      **(defined?(::Numo) ? { "Numo" => ->(array, copy) { numo(array, copy) } } : {}),
       "shared memory, to read" => ->(array, copy) { shared_memory(array, copy, false) },
       "shared memory, to write" => ->(array, copy) { shared_memory(array, copy, true) }
     }.freeze

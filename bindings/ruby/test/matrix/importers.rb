@@ -91,6 +91,40 @@ module Matrix
       Brought.new(array: Crossdock.view(narray, writable: true), address: address)
     end
 
+    def numo(one, _copy)
+      cannot("numbers at addresses that are aligned for them") unless one.dtype == ">i2" || (one.number? && one.name != "unaligned" && !one.strides.any?(&:odd?))
+      cannot("no tables of pointers") if one.indirect
+      cannot("no repeated elements") if one.name == "zero strides"
+      root = numo_root(one)
+      bytes = one.bytes.ljust(root.byte_size, "\xee".b)
+      root.store_binary(+bytes) unless bytes.empty?
+      array = Crossdock.view(numo_view(one, root), writable: !one.readonly)
+      # `store_binary` writes into the memory of an NArray.
+      write = ->(byte) { root.store_binary(bytes.dup.tap { |changed| changed[one.offset] = byte }) }
+      Brought.new(array: array, write: write, keep: root)
+    end
+
+    # An NArray on whose elements those of a specimen lie.
+    def numo_root(one)
+      shape =
+        case one.name
+        when "column-major" then one.shape.reverse
+        when "gaps" then [3, 10]
+        else one.shape
+        end
+      ::Numo::Int16.zeros(*shape).then { |root| one.dtype == ">i2" ? root.to_swapped : root }
+    end
+
+    def numo_view(one, root)
+      case one.name
+      when "column-major" then root.transpose
+      when "gaps" then root[true, (0..6).step(2)]
+      when "negative strides" then root.reverse(0)
+      when "read-only" then root.view.freeze
+      else root
+      end
+    end
+
     def rmagick(one, copy)
       cannot("pixels, which RMagick lays out itself") unless one.number? && one.row_major? && one.shape.size == 2
       cannot("an image has a pixel") if one.bytes.empty?
@@ -167,6 +201,7 @@ module Matrix
       "a frozen String" => method(:frozen_string),
       "`IO::Buffer`" => method(:io_buffer),
       "NArray" => method(:narray),
+      **(defined?(::Numo) ? { "Numo" => method(:numo) } : {}),
       "RMagick" => method(:rmagick),
       "DLPack" => method(:dlpack),
       "DLPack before 1.0" => ->(one, copy) { dlpack(one, copy, legacy: true) },

@@ -81,6 +81,12 @@ module Matrix
       Memory.new(address: address, keep: narray, own: { "NArray" => -> { Crossdock.view(narray, writable: true).transpose } })
     end
 
+    def numo
+      narray = ::Numo::Int16.zeros(*SHAPE)
+      array = Crossdock.view(narray, writable: true)
+      Memory.new(address: array.address, keep: [narray, array], own: { "Numo" => -> { Crossdock.view(narray, writable: true) } })
+    end
+
     # A file with a header of 128 bytes, which is shared memory, too: each importer maps it
     # separately.
     def file
@@ -107,8 +113,8 @@ module Matrix
                         "our own, back by Arrow" => -> { Crossdock.from_arrow(array) } })
     end
 
-    MEMORIES = [method(:our_own), method(:string), method(:io_buffer), method(:narray), method(:shared_memory), method(:file)].freeze
-    ROADS = [*BY_ADDRESS.keys, "a String", "`IO::Buffer`", "NArray", "shared memory", "`.npy`", "an array of our own", "our own, back by DLPack",
+    MEMORIES = [method(:our_own), method(:string), method(:io_buffer), method(:narray), *(method(:numo) if defined?(::Numo)), method(:shared_memory), method(:file)].freeze
+    ROADS = [*BY_ADDRESS.keys, "a String", "`IO::Buffer`", "NArray", *("Numo" if defined?(::Numo)), "shared memory", "`.npy`", "an array of our own", "our own, back by DLPack",
              "our own, back by Arrow"].freeze
 
     # Memory that both importers can import.
