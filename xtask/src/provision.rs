@@ -80,6 +80,7 @@ pub(crate) const RUBY_HEADERS: Need = Need::RubyHeader { name: "ruby/memory_view
 pub(crate) const RAKE: Need = Need::Program { name: "rake", packages: "rake" };
 pub(crate) const LIBCLANG: Need = Need::Library { name: "libclang", packages: "libclang-dev" };
 pub(crate) const NARRAY: Need = Need::RubyLibrary { name: "narray", packages: "ruby-narray" };
+pub(crate) const FFI: Need = Need::RubyLibrary { name: "ffi", packages: "ruby-ffi" };
 pub(crate) const RMAGICK: Need = Need::RubyLibrary { name: "rmagick", packages: "ruby-rmagick" };
 pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };

@@ -403,6 +403,11 @@ class TestAdapters < Test::Unit::TestCase
     Object.__send__(:remove_const, :GLib) if glib
   end
 
+  def test_what_only_calls_itself_numo_is_refused
+    impostor = Class.new { def self.name = "Numo::NArray" }
+    assert_match(/not the Numo::NArray of Numo/, message_of(Crossdock::Refusal) { Crossdock.view(impostor.new) })
+  end
+
   # ----- RMagick
 
   def test_images_of_rmagick_are_copied_where_a_copy_may_be_made

@@ -155,7 +155,7 @@ module Crossdock
         answer
       end
 
-      private :adopt, :count_copied, :io_buffer_sources, :lend_numo, :lend_to_numo, :lock_io_buffer, :numo_foreign?, :numo_known?, :numo_obstacle, :numo_writable?, :read_narray
+      private :adopt, :count_copied, :io_buffer_sources, :lend_numo, :lend_to_numo, :lock_io_buffer, :numo_foreign?, :numo_known?, :numo_obstacle, :numo_view?, :numo_writable?, :read_narray
     end
   end
 

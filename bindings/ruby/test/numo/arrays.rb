@@ -165,6 +165,7 @@ class TestNumoArrays < Test::Unit::TestCase
     second = in_place(narray)
     assert_match(/2 instances of Crossdock::Array use the memory; release it first/, message_of(Crossdock::Error) { narray.free })
     second.release
+    assert_equal [2, 3], narray[1..].free.to_a, "it is ignored for views"
     assert_match(/store_binary would free .* a Crossdock::Array uses/, message_of(Crossdock::Error) { narray.store_binary([4, 5, 6].pack("l*").freeze) })
     assert_raise(Crossdock::Error) { narray.view.store_binary([4, 5, 6].pack("l*").freeze) }
     assert_raise(Crossdock::Error) { narray.marshal_load(narray.marshal_dump) }
@@ -286,12 +287,13 @@ class TestNumoArrays < Test::Unit::TestCase
        -> { narray.store_binary("\0".b * 32) }, -> { narray.store_binary(("\0".b * 32).freeze) }].each do |write|
         assert_match(/frozen/, message_of(RuntimeError, FrozenError, &write))
       end
-      assert_match(/free would free memory that this Numo::DFloat does not own/, message_of(Crossdock::Error) { narray.free })
       assert_raise(FrozenError) { narray.marshal_load(Numo::DFloat.zeros(100).marshal_dump) }
       assert_raise(FrozenError, Crossdock::Refusal) { Crossdock.view(narray, writable: true) }
       assert_false narray.dup.frozen?
       assert_equal one.to_a, Marshal.load(Marshal.dump(narray)).to_a
     end
+    assert_match(/free would free memory that this Numo::DFloat does not own/, message_of(Crossdock::Error) { in_numo(array).free })
+    assert_equal [[1.5, 3.5], [2.5, 4.5]], in_numo(array.transpose).free.to_a, "it is ignored for views"
     assert_equal [[1.5, 2.5], [3.5, 4.5]], array.to_a
   end
 

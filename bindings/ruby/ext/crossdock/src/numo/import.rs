@@ -243,6 +243,11 @@ fn root(object: VALUE) -> Option<VALUE> {
     }
 }
 
+/// Whether an NArray is a view of another.
+pub(super) fn is_view(narray: Value) -> bool {
+    root(narray.as_raw()).is_some_and(|root| root != narray.as_raw())
+}
+
 /// Whether an NArray has memory that its root did not allocate, which `free` would free all the
 /// same.
 pub(super) fn is_foreign(narray: Value) -> bool {

@@ -29,6 +29,7 @@ pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
     adapters.define_singleton_method("lend_numo", function!(import::lend, 3))?;
     adapters.define_singleton_method("numo_writable?", function!(import::is_writable, 1))?;
     adapters.define_singleton_method("numo_obstacle", function!(import::obstacle, 1))?;
+    adapters.define_singleton_method("numo_view?", function!(import::is_view, 1))?;
     adapters.define_singleton_method("numo_foreign?", function!(import::is_foreign, 1))?;
     adapters.define_singleton_method("lend_to_numo", function!(export::lend, 2))
 }
