@@ -142,6 +142,13 @@ impl Buffer {
         }
     }
 
+    /// The same memory, all of it, which keeps a value for as long as any handle or lease lives.
+    pub(crate) fn keeping<T: Send + 'static>(self, value: T) -> Result<Self> {
+        let readonly = self.is_readonly();
+        let (handle, ..) = self.into_parts();
+        owner::keep_beside(handle, value).map(Self::whole).map(|kept| kept.with_readonly(readonly))
+    }
+
     /// Whether the descriptor behind the memory, if any, is open for writing, even if this handle
     /// is read-only.
     pub(crate) fn is_descriptor_writable(&self) -> bool {

@@ -98,6 +98,7 @@ mod format;
 mod gguf;
 #[cfg(feature = "jpeg")]
 pub mod jpeg;
+mod load_set;
 mod magic;
 pub(crate) mod new_file;
 #[cfg(feature = "nifti")]
@@ -135,6 +136,7 @@ use crate::error;
 
 pub use contents::{Contents, Entry};
 pub use format::Format;
+pub use load_set::load_set;
 pub use open::{open, open_all};
 pub use options::OpenOptions;
 pub use save::{SaveOptions, save};

@@ -7,6 +7,7 @@
 pub(crate) mod array_interface;
 pub mod arrow;
 pub mod dlpack;
+pub mod hold;
 pub mod memory_view;
 pub(crate) mod pep3118;
 pub mod shm;

@@ -285,7 +285,7 @@ pub(super) const HUGE_PAGES_REFUSED: &str = "the descriptor is memory of huge pa
 
 /// The number of the file system of the file (`statfs(2)`, `f_type`); `None` if the system does not
 /// report it.
-pub(super) fn file_system(fd: BorrowedFd<'_>) -> Option<u32> {
+pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Option<u32> {
     let mut stat = MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: `fd` is borrowed, so it is open, and `stat` is a record of the right type that the
     // call may write.

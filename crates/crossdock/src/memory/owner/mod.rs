@@ -1,6 +1,7 @@
 //! The owners of regions, one file for each kind. An owner frees its region.
 
 mod adopted;
+mod beside;
 mod file;
 mod foreign;
 mod keep;
@@ -9,12 +10,14 @@ mod shared;
 mod vec;
 
 pub(crate) use adopted::{adopt_owner, adopt_static};
+pub(crate) use beside::keep_beside;
 pub use file::MapOptions;
-pub(crate) use file::{identity, map_file};
+pub(crate) use file::{file_system, identity, map_file};
 pub(crate) use foreign::adopt_foreign;
 pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt};
 pub(crate) use part::adopt_part;
 pub(crate) use shared::{
-    NotSealed, allocate_shared, deny_new_writers, is_closed_to_writers, map_shared, seal,
+    NotSealed, ORDINARY_PAGES, add_seals, allocate_shared, deny_new_writers, for_reading,
+    is_closed_to_writers, map_shared, seal, seals,
 };
 pub(crate) use vec::{adopt_vec, take_vec};

@@ -46,7 +46,7 @@ pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
 }
 
 /// The file system of a `memfd` (`TMPFS_MAGIC`): a missing page is allocated when it is touched.
-const ORDINARY_PAGES: u32 = 0x0102_1994;
+pub(crate) const ORDINARY_PAGES: u32 = 0x0102_1994;
 
 /// Maps shared memory that another process made and sealed against shrinking. If it is sealed
 /// against writing, too, it is constant.
@@ -275,7 +275,7 @@ fn map(
 }
 
 /// The same memory, opened for reading only.
-fn for_reading(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+pub(crate) fn for_reading(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // The path is on the stack, so that running out of memory cannot end the process.
     let mut path = io::Cursor::new([0; 32]);
     write!(path, "/proc/self/fd/{}", fd.as_raw_fd())?;
@@ -291,13 +291,14 @@ fn note_exports(from: &Handle, to: &Handle) {
 }
 
 /// The seals of the memory behind a descriptor; none if it is no memfd.
-fn seals(fd: BorrowedFd<'_>) -> i32 {
+pub(crate) fn seals(fd: BorrowedFd<'_>) -> i32 {
     // SAFETY: `fd` is borrowed, so it is open; `F_GET_SEALS` accesses no memory of this process.
     let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
     seals.max(0)
 }
 
-fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
+/// Adds seals to the memory behind a descriptor that is open for writing.
+pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
     // SAFETY: `fd` is borrowed, so it is open; `F_ADD_SEALS` takes an integer and accesses no
     // memory of this process.
     match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } {

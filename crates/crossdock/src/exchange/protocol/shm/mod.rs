@@ -81,7 +81,6 @@
 //! [`Buffer::deny_new_writers`]: crate::buffer::Buffer::deny_new_writers
 //! [`Buffer::into_sealed`]: crate::buffer::Buffer::into_sealed
 
-mod ancillary;
 mod description;
 mod export;
 pub(crate) mod frame;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 
 use crate::array::DArray;
 use crate::error::{Advice, Error, Kind, Result, system_text, try_with_capacity};
-use crate::exchange::protocol::shm::ancillary;
+use crate::exchange::ancillary;
 use crate::exchange::protocol::shm::description::Description;
 use crate::exchange::protocol::shm::export::Exported;
 use crate::exchange::protocol::shm::import::import_sealed;
@@ -39,8 +39,8 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
     let bytes = message::write(&exported.description().to_text()?)?;
     let mut sent = 0;
     while sent < bytes.len() {
-        let fd = (sent == 0).then(|| exported.fd());
-        sent += match ancillary::send(socket.as_fd(), &bytes[sent..], fd) {
+        let fds: &[_] = if sent == 0 { &[exported.fd()] } else { &[] };
+        sent += match ancillary::send(socket.as_fd(), &bytes[sent..], fds) {
             Ok(0) => return Err(interrupted(sent, bytes.len(), "sent", io::ErrorKind::WriteZero.into())),
             Ok(nbytes) => nbytes,
             Err(error) => return Err(interrupted(sent, bytes.len(), "sent", error)),
@@ -143,21 +143,21 @@ impl Incoming<'_> {
             let (got, expected) = (before + filled, before + room.len());
             let (nbytes, beside) = ancillary::receive(self.socket.as_fd(), &mut room[filled..])
                 .map_err(|error| interrupted(got, expected, "received", error))?;
-            let surplus = beside.surplus + usize::from(beside.fd.is_some() && self.fd.is_some());
-            if beside.truncated && beside.fd.is_none() {
+            let count = beside.fds.len() + usize::from(self.fd.is_some());
+            if beside.lacks_descriptors && beside.fds.is_empty() {
                 let text = "the descriptor of the message could not be opened, since this process has the most it \
                     may have; close some, or raise the limit (ulimit -n)";
                 return Err(Error::new(Kind::Io, text));
             }
-            if beside.truncated {
+            if beside.lacks_descriptors {
                 let text = "the message has too many descriptors; it must have one";
                 return Err(Error::new(Kind::Malformed, text));
             }
-            if surplus > 0 {
-                let text = format!("the message has {} descriptors; it must have one", surplus + 1);
+            if count > 1 {
+                let text = format!("the message has {count} descriptors; it must have one");
                 return Err(Error::new(Kind::Malformed, text));
             }
-            self.fd = self.fd.take().or(beside.fd);
+            self.fd = self.fd.take().or(beside.fds.into_iter().next());
             if nbytes == 0 && got == 0 {
                 return Ok(false);
             }

@@ -1,5 +1,5 @@
-//! Sends and receives bytes on a Unix socket together with descriptors (`SCM_RIGHTS`). Source:
-//! `unix(7)`, `cmsg(3)`.
+//! Sends and receives bytes on a Unix socket together with descriptors (`SCM_RIGHTS`), for all
+//! protocols between processes. Source: `unix(7)`, `cmsg(3)`.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -7,7 +7,12 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Room for the control messages of one call: those of this library, and those that the owner of
 /// the socket may have enabled (credentials). The kernel drops what does not fit, descriptors
 /// included, and reports that.
-const CONTROL_NBYTES: usize = 256;
+const CONTROL_NBYTES: usize = 1024;
+
+/// The most descriptors of one message.
+pub(in crate::exchange) const MOST_DESCRIPTORS: usize = 128;
+
+const _: () = assert!(MOST_DESCRIPTORS * size_of::<i32>() + 256 <= CONTROL_NBYTES);
 
 /// The control message with a pid descriptor, if the owner of the socket enabled it.
 const SCM_PIDFD: i32 = 4;
@@ -18,26 +23,30 @@ struct Control([u8; CONTROL_NBYTES]);
 
 const _: () = assert!(align_of::<libc::cmsghdr>() <= 8);
 
-/// The descriptors received with bytes.
+/// What was received with bytes.
 #[derive(Debug, Default)]
-pub(super) struct ReceivedDescriptors {
-    /// The first descriptor.
-    pub(super) fd: Option<OwnedFd>,
-    /// The number of further ones, which are closed already.
-    pub(super) surplus: usize,
-    /// Whether the kernel dropped some.
-    pub(super) truncated: bool,
+pub(in crate::exchange) struct ReceivedDescriptors {
+    /// The descriptors.
+    pub(in crate::exchange) fds: Vec<OwnedFd>,
+    /// Whether the kernel dropped descriptors.
+    pub(in crate::exchange) lacks_descriptors: bool,
+    /// Whether the kernel dropped the rest of a packet.
+    pub(in crate::exchange) lacks_bytes: bool,
 }
 
-/// Sends bytes, with a descriptor attached to the first of them, and returns the number of bytes
-/// sent. A closed peer is an error and raises no `SIGPIPE`.
-pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<usize> {
+/// Sends bytes, with at most [`MOST_DESCRIPTORS`] descriptors attached to the first of them, and
+/// returns the number of bytes sent. A closed peer is an error and raises no `SIGPIPE`.
+pub(in crate::exchange) fn send(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
+    if fds.len() > MOST_DESCRIPTORS {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     let mut vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut control = Control([0; CONTROL_NBYTES]);
-    let control_nbytes = match fd {
-        Some(fd) => write_rights(&mut control.0, fd),
-        None => 0,
-    };
+    let control_nbytes = if fds.is_empty() { 0 } else { write_rights(&mut control.0, fds) };
     let header = header(&mut vector, &mut control, control_nbytes);
     retry(|| {
         // SAFETY: the header points to one vector, which describes `bytes`, and to `control_nbytes`
@@ -48,7 +57,10 @@ pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'
 
 /// Receives at most `room.len()` bytes, none at the end of the stream, and the attached
 /// descriptors. Those are closed when this process executes another program.
-pub(super) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(usize, ReceivedDescriptors)> {
+pub(in crate::exchange) fn receive(
+    socket: BorrowedFd<'_>,
+    room: &mut [u8],
+) -> io::Result<(usize, ReceivedDescriptors)> {
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let mut control = Control([0; CONTROL_NBYTES]);
     let mut header = header(&mut vector, &mut control, CONTROL_NBYTES);
@@ -60,7 +72,8 @@ pub(super) fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(us
     })?;
     let written = header.msg_controllen.min(CONTROL_NBYTES);
     let mut beside = read_rights(&control.0[..written]);
-    beside.truncated = header.msg_flags & libc::MSG_CTRUNC != 0;
+    beside.lacks_descriptors = header.msg_flags & libc::MSG_CTRUNC != 0;
+    beside.lacks_bytes = header.msg_flags & libc::MSG_TRUNC != 0;
     Ok((nbytes, beside))
 }
 
@@ -77,17 +90,20 @@ fn header(vector: &mut libc::iovec, control: &mut Control, control_nbytes: usize
     header
 }
 
-/// Writes the control message with one descriptor, and returns its length with padding.
-fn write_rights(control: &mut [u8], fd: BorrowedFd<'_>) -> usize {
+/// Writes the control message with descriptors, for which there is room, and returns its length
+/// with padding.
+fn write_rights(control: &mut [u8], fds: &[BorrowedFd<'_>]) -> usize {
     const HEAD: usize = size_of::<libc::cmsghdr>();
-    let len = HEAD + size_of::<i32>();
+    let len = HEAD + fds.len() * size_of::<i32>();
     let header =
         libc::cmsghdr { cmsg_len: len as _, cmsg_level: libc::SOL_SOCKET, cmsg_type: libc::SCM_RIGHTS };
     let head: &mut [u8; HEAD] = control.first_chunk_mut().expect("there is room for more than one message");
     // SAFETY: `head` has `HEAD` bytes, the size of a `cmsghdr`, and an unaligned write needs no
     // alignment.
     unsafe { head.as_mut_ptr().cast::<libc::cmsghdr>().write_unaligned(header) };
-    control[HEAD..len].copy_from_slice(&fd.as_raw_fd().to_ne_bytes());
+    for (room, fd) in control[HEAD..len].chunks_exact_mut(size_of::<i32>()).zip(fds) {
+        room.copy_from_slice(&fd.as_raw_fd().to_ne_bytes());
+    }
     len.next_multiple_of(size_of::<usize>())
 }
 
@@ -112,8 +128,7 @@ fn read_rights(control: &[u8]) -> ReceivedDescriptors {
                 let fd = unsafe { OwnedFd::from_raw_fd(number) };
                 match header.cmsg_type {
                     SCM_PIDFD => drop(fd),
-                    _ if beside.fd.is_none() => beside.fd = Some(fd),
-                    _ => beside.surplus += 1,
+                    _ => beside.fds.push(fd),
                 }
             }
         }

@@ -1,0 +1,254 @@
+//! Loads files into the memory of a set, which other processes map.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use crate::array::DArray;
+use crate::buffer::Buffer;
+use crate::error::{Error, Kind, Result, short, system_text};
+use crate::exchange::files::contents::{Contents, Entry};
+use crate::exchange::files::{Format, OpenOptions, shown, source};
+use crate::exchange::protocol::hold::{Label, SealedSet, SetArray};
+use crate::kernel::Casting;
+use crate::layout::{Layout, Order};
+
+/// The bytes that are read between two calls of the progress.
+const PIECE: u64 = 64 << 20;
+
+/// The elements of a file begin at a multiple of this many bytes: a cache line.
+const ALIGN: u64 = 64;
+
+/// Loads a file of any format, or a folder of files, into sealed shared memory: a set for a
+/// [`SetHolder`](crate::exchange::protocol::hold::SetHolder). Each file is read once, straight into
+/// the memory of the set, in which its arrays then lie in place; only those that must be decoded
+/// (deflated, packed, an image) are copied there, and counted.
+///
+/// Arrays keep the names that the file has; an array without a name gets that of its file, without
+/// the ending. Of a folder, all files are loaded whose endings name a format that is opened. A text
+/// beside the tensors of a `.safetensors` file whose key is no tensor, and whose value is one, is a
+/// second name of that tensor: so PyTorch's writers store shared weights.
+///
+/// `progress` is called with the bytes read so far, and all bytes.
+///
+/// ```
+/// use crossdock::{Array, exchange::files};
+/// # let path = std::env::temp_dir().join(format!("crossdock-load-{}.npy", std::process::id()));
+/// files::save(&path, &Array::from_vec(vec![1.5f32, 2.5], [2])?.into())?;
+/// let set = files::load_set(&path, &"m@1".parse()?, |_, _| {})?;
+/// let name = path.file_stem().unwrap().to_str().unwrap();
+/// assert_eq!(set.open()?.get(name)?.get(&[1])?.as_f64(), Some(2.5));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`OpenOptions::open_all`], and each reason for which an array of a file cannot be opened;
+/// `is_conflict` if two arrays have one name; `is_unsupported` for a folder without a file of
+/// arrays, and for a dtype that a manifest cannot spell; `is_io` without memory for the set.
+pub fn load_set(
+    path: impl AsRef<Path>,
+    label: &Label,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<SealedSet> {
+    let path = path.as_ref();
+    let within = |error: Error| error.within(shown(path));
+    let sources = sources(path).map_err(within)?;
+    let total: u64 = sources.iter().map(|source| source.nbytes).sum();
+    let end = sources.last().map_or(0, |source| source.start + source.nbytes);
+    let memory = SealedSet::region(usize::try_from(end).unwrap_or(usize::MAX), label, 0)?;
+    let mut done = 0;
+    for source in &sources {
+        let mut told = |nbytes| progress(done + nbytes, total);
+        source.read_into(&memory, &mut told).map_err(|error| error.within(shown(&source.path)))?;
+        done += source.nbytes;
+    }
+
+    let mut contents = Vec::with_capacity(sources.len());
+    for source in &sources {
+        contents.push(source.open(&memory).map_err(|error| error.within(shown(&source.path)))?);
+    }
+    let mut loaded = Loaded::default();
+    for (source, contents) in sources.iter().zip(&contents) {
+        loaded.add(source, contents).map_err(|error| error.within(shown(&source.path)))?;
+    }
+    let mut regions = vec![memory];
+    regions.extend(loaded.decode(label).map_err(within)?);
+    let Loaded { arrays, metadata, .. } = loaded;
+    // The maps of the files end here: only the regions are left.
+    drop(contents);
+    SealedSet::from_regions(label, regions, &arrays, &metadata).map_err(within)
+}
+
+/// A file, and its place in the memory.
+struct SourceFile {
+    path: PathBuf,
+    file: File,
+    nbytes: u64,
+    start: u64,
+}
+
+/// The file, or the files of a folder in the order of their names.
+fn sources(path: &Path) -> Result<Vec<SourceFile>> {
+    let unread = |error: io::Error| {
+        Error::caused(Kind::Io, format!("it could not be read: {}", system_text(&error)), error)
+    };
+    let mut paths = vec![path.to_owned()];
+    if path.is_dir() {
+        paths = fs::read_dir(path)
+            .map_err(unread)?
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.is_file() && Format::named(path).is_some_and(|format| format != Format::Raw))
+            .collect();
+        paths.sort();
+        if paths.is_empty() {
+            let text =
+                "no file in the folder has an ending of a format of arrays, such as .safetensors or .npy";
+            return Err(Error::new(Kind::Unsupported, text));
+        }
+    }
+    let (mut sources, mut end) = (Vec::new(), 0u64);
+    for path in paths {
+        let mut file = source::open(&path, false)?;
+        let nbytes = file.metadata().map_err(unread)?.len();
+        let start = end.next_multiple_of(ALIGN) + lead(&mut file, &path, nbytes).map_err(unread)?;
+        end = start + nbytes;
+        sources.push(SourceFile { path, file, nbytes, start });
+    }
+    Ok(sources)
+}
+
+/// The bytes before a file, with which the tensors of a `.safetensors` file begin at a multiple of
+/// [`ALIGN`].
+fn lead(file: &mut File, path: &Path, nbytes: u64) -> io::Result<u64> {
+    if Format::named(path) != Some(Format::Safetensors) || nbytes < 8 {
+        return Ok(0);
+    }
+    let mut head = [0; 8];
+    file.read_exact(&mut head)?;
+    file.rewind()?;
+    let begin = u64::from_le_bytes(head).wrapping_add(8);
+    Ok(begin.wrapping_neg() % ALIGN)
+}
+
+impl SourceFile {
+    /// Reads the file into its place.
+    fn read_into(&self, memory: &OwnedFd, progress: &mut dyn FnMut(u64)) -> Result<()> {
+        let unread = |error: io::Error| {
+            let text = format!("it could not be read into shared memory: {}", system_text(&error));
+            Error::caused(Kind::Io, text, error)
+        };
+        let mut target = File::from(memory.try_clone().map_err(unread)?);
+        target.seek(SeekFrom::Start(self.start)).map_err(unread)?;
+        let mut done = 0;
+        while done < self.nbytes {
+            // From file to file, the system copies the bytes without a buffer between them.
+            let piece = io::copy(&mut (&self.file).take(PIECE.min(self.nbytes - done)), &mut target);
+            match piece.map_err(unread)? {
+                0 => {
+                    let text =
+                        format!("it shrank to {done} bytes while it was read; load it when it is complete");
+                    return Err(Error::new(Kind::Io, text));
+                }
+                nbytes => done += nbytes,
+            }
+            progress(done);
+        }
+        Ok(())
+    }
+
+    /// The contents of the file, over a map of its place.
+    fn open(&self, memory: &OwnedFd) -> Result<Contents> {
+        let nbytes = usize::try_from(self.nbytes).unwrap_or(usize::MAX);
+        let memory = memory.try_clone().map_err(|error| {
+            Error::caused(Kind::Io, format!("a descriptor could not be made: {}", system_text(&error)), error)
+        })?;
+        let bytes = Buffer::map_shared(memory, self.start, nbytes, false)?;
+        let contents = OpenOptions::new().verified(true).read(bytes)?;
+        if let Some((name, error)) = contents.refused().next() {
+            return Err(error.again().within(format_args!("array {}", short(name))));
+        }
+        Ok(contents)
+    }
+
+    /// The name of the file without its ending.
+    fn stem(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// The description of a set, as far as its files are known.
+#[derive(Default)]
+struct Loaded<'a> {
+    arrays: Vec<SetArray>,
+    metadata: Vec<(String, String)>,
+    /// The arrays that must be decoded, each with its index in `arrays`.
+    encoded: Vec<(usize, &'a Entry)>,
+    /// The bytes of the arrays to be decoded.
+    decoded_nbytes: u64,
+}
+
+impl<'a> Loaded<'a> {
+    /// Adds the arrays of a file.
+    fn add(&mut self, source: &SourceFile, contents: &'a Contents) -> Result<()> {
+        let first = self.arrays.len();
+        for entry in contents.entries() {
+            let name = match entry.name() {
+                "" => source.stem(),
+                name => name.to_owned(),
+            };
+            let array = self.describe(source, name, entry)?;
+            self.arrays.push(array);
+        }
+        for (key, text) in contents.metadata() {
+            let named = |name: &str| self.arrays[first..].iter().position(|array| array.name == name);
+            match (named(key), named(text)) {
+                (None, Some(index)) if contents.format() == Format::Safetensors => {
+                    let alias = SetArray { name: key.clone(), ..self.arrays[first + index].clone() };
+                    self.arrays.push(alias);
+                }
+                _ if self.metadata.iter().any(|known| known.0 == *key && known.1 == *text) => {}
+                _ => self.metadata.push((key.clone(), text.clone())),
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&mut self, source: &SourceFile, name: String, entry: &'a Entry) -> Result<SetArray> {
+        if entry.copied_because().is_none() {
+            let array = entry.open()?;
+            let (buffer, within) = array.buffer()?;
+            let begin = buffer.descriptor().map_or(source.start, |(_, offset)| offset);
+            let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
+            return Ok(SetArray { name, dtype, layout, region: 0, offset: begin + within as u64 });
+        }
+        let dtype = entry.dtype().clone();
+        let layout = Layout::contiguous(entry.shape(), dtype.itemsize(), Order::RowMajor)?;
+        let offset = self.decoded_nbytes.next_multiple_of(ALIGN);
+        self.decoded_nbytes = offset + layout.nbytes() as u64;
+        self.encoded.push((self.arrays.len(), entry));
+        Ok(SetArray { name, dtype, layout, region: 1, offset })
+    }
+
+    /// Decodes arrays into a region of their own, one after the other.
+    fn decode(&self, label: &Label) -> Result<Option<OwnedFd>> {
+        if self.encoded.is_empty() {
+            return Ok(None);
+        }
+        let nbytes = usize::try_from(self.decoded_nbytes).unwrap_or(usize::MAX);
+        let memory = SealedSet::region(nbytes, label, 1)?;
+        let twin = memory.try_clone().map_err(|error| {
+            Error::caused(Kind::Io, format!("a descriptor could not be made: {}", system_text(&error)), error)
+        })?;
+        let bytes = Buffer::map_shared(twin, 0, nbytes, true)?;
+        for &(index, entry) in &self.encoded {
+            let SetArray { dtype, layout, offset, .. } = &self.arrays[index];
+            DArray::from_buffer(bytes.try_clone()?, dtype.clone(), layout.clone(), *offset as usize)?
+                .assign(&entry.open()?, Casting::Checked)?;
+        }
+        Ok(Some(memory))
+    }
+}

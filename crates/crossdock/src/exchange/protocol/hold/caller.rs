@@ -1,0 +1,138 @@
+//! A client's end of a connection to a holder.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use crate::error::{Error, Kind, Result, system_text};
+use crate::exchange::protocol::hold::folder::Folder;
+use crate::exchange::protocol::hold::label::Label;
+use crate::exchange::protocol::hold::message::{HoldRequest, Reply, failure};
+use crate::exchange::protocol::hold::socket::{Socket, user};
+
+/// How long a holder may take for one reply.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection to the holder of a name.
+#[derive(Debug)]
+pub(super) struct Caller {
+    name: Label,
+    socket: Socket,
+}
+
+/// Why there is no connection.
+pub(super) enum Unreachable {
+    /// No socket, so no holder.
+    Missing,
+    /// A socket that a killed holder left behind.
+    Dead,
+    Failed(Error),
+}
+
+impl Caller {
+    /// Connects to the holder of a name in a folder.
+    pub(super) fn reach(folder: &Folder, name: &Label) -> Result<Self, Unreachable> {
+        let failed = |error: io::Error| {
+            let text = format!("the holder of {} could not be reached: {}", name.name(), system_text(&error));
+            Unreachable::Failed(Error::caused(Kind::Io, text, error))
+        };
+        let socket = Socket::connect(&folder.socket(name), PATIENCE).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Unreachable::Missing,
+            ErrorKind::ConnectionRefused => Unreachable::Dead,
+            _ => failed(error),
+        })?;
+        let peer = socket.peer().map_err(failed)?;
+        if peer.user != user() {
+            let text =
+                format!("the holder of {} belongs to user {}, not to {}", name.name(), peer.user, user());
+            return Err(Unreachable::Failed(Error::new(Kind::Refused, text)));
+        }
+        Ok(Self { name: name.clone(), socket })
+    }
+
+    /// Connects to the holder of a name.
+    ///
+    /// # Errors
+    ///
+    /// `is_io` if there is none, or if it does not answer.
+    pub(super) fn connect(name: &Label) -> Result<Self> {
+        let missing = || {
+            let name = name.name();
+            let text = format!("no process holds {name}; start one: crossdock hold FILE --name {name}");
+            Error::new(Kind::Io, text)
+        };
+        let Some(folder) = Folder::find()? else { return Err(missing()) };
+        Self::reach(&folder, name).map_err(|error| match error {
+            Unreachable::Missing => missing(),
+            Unreachable::Dead => {
+                let name = name.name();
+                let text = format!(
+                    "the holder of {name} was killed; start another one, which finds the memory that readers still \
+                    have: crossdock hold --name {name}"
+                );
+                Error::new(Kind::Io, text)
+            }
+            Unreachable::Failed(error) => error,
+        })
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        let text = match error.kind() {
+            ErrorKind::WouldBlock => {
+                format!(
+                    "the holder of {} did not answer within {PATIENCE:?}; is it stopped?",
+                    self.name.name()
+                )
+            }
+            _ => format!("the holder of {} ended: {}", self.name.name(), system_text(&error)),
+        };
+        Error::caused(Kind::Io, text, error)
+    }
+
+    pub(super) fn send(&self, request: &HoldRequest, fds: &[BorrowedFd<'_>]) -> Result<()> {
+        loop {
+            match self.socket.send(&request.to_bytes(), fds) {
+                // The holder closed the connection, perhaps after it said why: `receive` tells.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                sent => return sent.map_err(|error| self.failed(error)),
+            }
+        }
+    }
+
+    /// The next reply. A failure that the holder reports is an error.
+    pub(super) fn receive(&self) -> Result<(Reply, Vec<OwnedFd>)> {
+        let packet = loop {
+            match self.socket.receive() {
+                Ok(Some(packet)) => break packet,
+                Ok(None) => return Err(self.failed(ErrorKind::UnexpectedEof.into())),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        };
+        match Reply::read(&packet.bytes)? {
+            Reply::Failed { reason, text } => Err(failure(reason, &text)),
+            _ if packet.is_cut => {
+                let text = "the descriptors of the set could not be opened, since this process has the most it may \
+                    have; close some, or raise the limit (ulimit -n)";
+                Err(Error::new(Kind::Io, text))
+            }
+            reply => Ok((reply, packet.fds)),
+        }
+    }
+
+    pub(super) fn call(
+        &self,
+        request: &HoldRequest,
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(Reply, Vec<OwnedFd>)> {
+        self.send(request, fds)?;
+        self.receive()
+    }
+
+    #[cold]
+    pub(super) fn unexpected(&self, reply: &Reply) -> Error {
+        let text = format!("the holder of {} answered {reply:?}, which was not expected", self.name.name());
+        Error::new(Kind::Malformed, text)
+    }
+}

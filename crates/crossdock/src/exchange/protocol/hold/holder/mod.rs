@@ -1,0 +1,372 @@
+//! The process that keeps sets: it owns their descriptors and maps none of them.
+//!
+//! ```text
+//!   step ── accept · receive ──> serve ── one request ──> HeldName (versions, writer) ── replies ──> Client (queue)
+//!     └──── sweep: who is gone gives its lease back; old versions without readers go
+//! ```
+//!
+//! One thread serves all clients: nothing blocks, each client is read once per step, and a client
+//! that does not take its replies is read no further.
+
+mod client;
+mod handover;
+mod held;
+mod recover;
+mod serve;
+
+use std::fmt;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Kind, Result, system_text};
+use crate::exchange::protocol::hold::builder::SealedSet;
+use crate::exchange::protocol::hold::folder::{self, Folder};
+use crate::exchange::protocol::hold::holder::client::{Client, PATIENCE};
+use crate::exchange::protocol::hold::holder::held::HeldName;
+use crate::exchange::protocol::hold::label::Label;
+use crate::exchange::protocol::hold::limits::Limits;
+use crate::exchange::protocol::hold::message::Reply;
+use crate::exchange::protocol::hold::socket::{self, Interest, Socket, user};
+
+/// How long no connection is accepted after the system refused one.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The most connections accepted of one name before other clients are served again.
+const ACCEPTED_AT_ONCE: usize = 16;
+
+/// Keeps sets of arrays for other processes of the same user, under names.
+///
+/// A holder keeps descriptors and never maps them, so it needs no memory of its own. Each name has
+/// a socket in a folder that only this user can enter. The sets of a dropped holder live on in the
+/// processes that read them.
+///
+/// ```
+/// use crossdock::element::DType;
+/// use crossdock::exchange::protocol::hold::{self, SetHolder, Label, Limits, SetBuilder};
+/// # let name = format!("doc-holder-{}", std::process::id());
+/// # let name: Label = name.parse()?;
+///
+/// let mut holder = SetHolder::new(Limits::new())?;
+/// holder.claim(&name)?; // such as "llama".parse()?
+/// let mut builder = SetBuilder::new();
+/// builder.array("w", DType::F32, &[1000])?;
+/// let draft = builder.allocate(&holder.next(&name)?)?; // m@1
+/// holder.commit(draft.seal()?)?;
+/// let holder = std::thread::spawn(move || holder.run(None));
+///
+/// let set = hold::connect(&name)?; // in any process of this user
+/// assert_eq!(set.get("w")?.shape(), [1000]);
+/// assert_eq!(hold::who(&name)?.len(), 2); // the holder, and this reader
+///
+/// hold::drop_set(&name)?; // the holder had no other name, so it ends
+/// holder.join().unwrap()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SetHolder {
+    limits: Limits,
+    folder: Folder,
+    names: Vec<HeldName>,
+    clients: Vec<Client>,
+    /// The number of the next client.
+    next_client: u64,
+    /// No connection is accepted before.
+    paused: Option<Instant>,
+}
+
+impl SetHolder {
+    /// Holds nothing. Makes the folder for sockets if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// `is_io` if the folder cannot be made, belongs to another user, or lets others in.
+    pub fn new(limits: Limits) -> Result<Self> {
+        let folder = Folder::create()?;
+        Ok(Self { limits, folder, names: Vec::new(), clients: Vec::new(), next_client: 0, paused: None })
+    }
+
+    /// Listens under a name. If its former holder was killed, the newest version that a process
+    /// still has is found and kept on.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` if a living process holds the name ([`SetHolder::take_over`] takes it over);
+    /// `is_refused` beyond the limit of names; `is_io`.
+    pub fn claim(&mut self, name: &Label) -> Result<()> {
+        self.check_room(name)?;
+        let path = self.folder.socket(name);
+        let lock = self.folder.lock()?;
+        let taken = || {
+            let text = format!("{} is held by another process; drop it or take it over", name.name());
+            Error::new(Kind::Conflict, text)
+        };
+        if folder::inode(&path) != 0 {
+            match Socket::connect(&path, PATIENCE) {
+                Err(error) if error.raw_os_error() == Some(libc::ECONNREFUSED) => {
+                    lock.remove(&path, folder::inode(&path))?;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                _ => return Err(taken()),
+            }
+        }
+        let listener =
+            Socket::listen(&path).map_err(|error| folder::failed(&path, "could not be made", error))?;
+        let inode = folder::inode(&path);
+        drop(lock);
+        let mut held = HeldName::new(name.at(0), listener, path, inode);
+        if let Some(set) = recover::newest(name) {
+            // No other version is there, with which this one could conflict.
+            held.insert(set)?;
+        }
+        self.names.push(held);
+        Ok(())
+    }
+
+    /// Takes a name over from the living process that holds it: all versions, and the connections
+    /// of its readers and its writer, none of whom notices.
+    ///
+    /// # Errors
+    ///
+    /// `is_io` if no process holds the name, or if it does not answer; then it keeps the name.
+    pub fn take_over(&mut self, name: &Label) -> Result<()> {
+        self.check_room(name)?;
+        handover::take_over(self, name)
+    }
+
+    fn check_room(&self, name: &Label) -> Result<()> {
+        if self.names.iter().any(|held| held.name.name() == name.name()) {
+            let text = format!("this process holds {} already", name.name());
+            return Err(Error::new(Kind::Conflict, text));
+        }
+        if self.names.len() >= self.limits.names {
+            let text = format!("a holder keeps at most {} names; start another one", self.limits.names);
+            return Err(Error::new(Kind::Refused, text));
+        }
+        Ok(())
+    }
+
+    /// The label of the next version of a name, which is then taken.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` if this holder does not hold the name.
+    pub fn next(&mut self, name: &Label) -> Result<Label> {
+        Ok(name.at(self.held(name)?.take_number()))
+    }
+
+    /// Keeps a set under its label, as the newest version of its name.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` if this holder does not hold the name; `is_conflict` if the version exists;
+    /// `is_refused` beyond a limit.
+    pub fn commit(&mut self, set: SealedSet) -> Result<()> {
+        let label = set.label().clone();
+        self.check_limits(&label, set.nbytes())?;
+        self.held(&label)?.insert(set.0)?;
+        self.sweep_versions();
+        Ok(())
+    }
+
+    /// Whether it holds no name any more: all were dropped or taken over.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The names, and their versions.
+    #[doc(hidden)]
+    pub fn labels(&self) -> Vec<Label> {
+        let numbers =
+            |held: &HeldName| held.versions.iter().map(|version| held.name.at(version.number)).collect();
+        self.names.iter().flat_map(|held| -> Vec<Label> { numbers(held) }).collect()
+    }
+
+    fn held(&mut self, name: &Label) -> Result<&mut HeldName> {
+        self.names.iter_mut().find(|held| held.name.name() == name.name()).ok_or_else(|| {
+            Error::new(
+                Kind::Bounds,
+                format!("this process does not hold {}; claim the name first", name.name()),
+            )
+        })
+    }
+
+    /// Fails if another version of this size would exceed a limit.
+    fn check_limits(&self, label: &Label, nbytes: u64) -> Result<()> {
+        let used: u64 = self.names.iter().map(HeldName::nbytes).fold(0, u64::saturating_add);
+        if used.saturating_add(nbytes) > self.limits.nbytes {
+            let text = format!(
+                "{label} has {nbytes} bytes, the holder keeps {used}, and its limit is {}; drop other versions",
+                self.limits.nbytes
+            );
+            return Err(Error::new(Kind::Refused, text));
+        }
+        // Versions without readers make room.
+        let needed = self.names.iter().find(|held| held.name.name() == label.name()).map_or(0, |held| {
+            held.versions.iter().filter(|version| self.has_readers(held, version.number)).count()
+        });
+        if needed >= self.limits.versions {
+            let text = format!(
+                "{} versions of {} have readers, and the limit is {}; end some readers",
+                needed,
+                label.name(),
+                self.limits.versions
+            );
+            return Err(Error::new(Kind::Refused, text));
+        }
+        Ok(())
+    }
+
+    /// Serves clients until `stop` can be read or is closed at its other end, or until no name is
+    /// left.
+    ///
+    /// # Errors
+    ///
+    /// `is_io` if the system cannot wait for events. No client causes an error.
+    pub fn run(&mut self, stop: Option<BorrowedFd<'_>>) -> Result<()> {
+        while !(self.names.is_empty() && self.clients.is_empty()) {
+            if self.step(stop)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for events once, and serves them. Returns whether `stop` was one.
+    fn step(&mut self, stop: Option<BorrowedFd<'_>>) -> Result<bool> {
+        let now = Instant::now();
+        self.paused = self.paused.filter(|&until| until > now);
+        let reading = |fd: i32, reads: bool| Interest { fd, reads, ..Interest::default() };
+        // A negative descriptor is skipped by the system.
+        let mut interests = vec![reading(stop.map_or(-1, |stop| stop.as_raw_fd()), true)];
+        let accepts = self.paused.is_none();
+        interests.extend(self.names.iter().map(|held| held.interest(accepts)));
+        interests.extend(self.clients.iter().map(|client| {
+            let is_frozen = self.names.iter().any(|held| held.is_frozen_for(client));
+            client.interest(is_frozen)
+        }));
+        let deadlines = self.clients.iter().filter_map(|client| client.deadline).chain(self.paused);
+        let most = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
+        socket::wait(&mut interests, most).map_err(|error| {
+            let text = format!("the holder cannot wait for its clients: {}", system_text(&error));
+            Error::caused(Kind::Io, text, error)
+        })?;
+
+        let (listening, connected) = interests[1..].split_at(self.names.len());
+        if interests[0].is_readable {
+            return Ok(true);
+        }
+        let numbers: Vec<u64> = self.clients.iter().map(|client| client.number).collect();
+        let names: Vec<Label> = self.names.iter().map(|held| held.name.clone()).collect();
+        for (number, interest) in numbers.into_iter().zip(connected) {
+            if interest.is_writable {
+                self.flush(number);
+            }
+            if interest.is_readable {
+                serve::serve(self, number);
+            }
+        }
+        for (name, interest) in names.iter().zip(listening) {
+            if interest.is_readable {
+                self.accept(name);
+            }
+        }
+        self.sweep(Instant::now());
+        Ok(false)
+    }
+
+    /// Accepts connections to a name.
+    fn accept(&mut self, name: &Label) {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            let Ok(held) = self.held(name) else { return };
+            match held.listener.accept() {
+                Ok(Some(socket)) => self.admit(name, socket),
+                Ok(None) => return,
+                Err(_) => {
+                    // Too many descriptors: one may be free later.
+                    self.paused = Some(Instant::now() + PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Makes a connection a client, or refuses it.
+    fn admit(&mut self, name: &Label, socket: Socket) {
+        let Ok(peer) = socket.peer() else { return };
+        let of_process = self.clients.iter().filter(|client| client.peer.pid == peer.pid).count();
+        let refusal = match () {
+            () if peer.user != user() => {
+                Some(format!("the holder of {name} serves user {} only, not {}", user(), peer.user))
+            }
+            () if self.clients.len() >= self.limits.clients => Some(format!(
+                "the holder of {name} has {} clients, its limit; try again later",
+                self.limits.clients
+            )),
+            () if of_process >= self.limits.clients_of_process => Some(format!(
+                "process {} has {of_process} connections to the holder of {name}, the limit; close some",
+                peer.pid
+            )),
+            () => None,
+        };
+        if let Some(text) = refusal {
+            let reply = Reply::failed(&Error::new(Kind::Refused, text));
+            // The connection is closed anyway.
+            let _ = socket.send(&reply.to_bytes(), &[]);
+            return;
+        }
+        self.next_client += 1;
+        self.clients.push(Client::new(self.next_client, name.clone(), socket, peer));
+    }
+
+    fn client(&mut self, number: u64) -> Option<&mut Client> {
+        self.clients.iter_mut().find(|client| client.number == number)
+    }
+
+    fn flush(&mut self, number: u64) {
+        if let Some(client) = self.client(number) {
+            client.flush();
+        }
+    }
+
+    fn has_readers(&self, held: &HeldName, version: u64) -> bool {
+        self.clients.iter().any(|client| client.reads(&held.name, version))
+    }
+
+    /// Removes clients that are gone, and what only they needed.
+    fn sweep(&mut self, now: Instant) {
+        self.clients.retain(|client| !client.has_ended(now));
+        for held in &mut self.names {
+            let lives = |number: u64| self.clients.iter().any(|client| client.number == number);
+            held.writer = held.writer.filter(|&(number, _)| lives(number));
+            held.successor = held.successor.filter(|&number| lives(number));
+        }
+        self.sweep_versions();
+    }
+
+    /// Drops old versions without readers.
+    fn sweep_versions(&mut self) {
+        let clients = &self.clients;
+        for held in &mut self.names {
+            let newest = held.newest().map_or(0, |newest| newest.number);
+            let name = held.name.clone();
+            let is_needed =
+                |number: u64| number == newest || clients.iter().any(|client| client.reads(&name, number));
+            if held.successor.is_none() {
+                held.versions.retain(|version| is_needed(version.number));
+            }
+        }
+    }
+}
+
+impl Drop for SetHolder {
+    fn drop(&mut self) {
+        for held in &self.names {
+            held.remove_socket(&self.folder);
+        }
+    }
+}
+
+impl fmt::Debug for SetHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SetHolder({} names, {} clients)", self.names.len(), self.clients.len())
+    }
+}

@@ -1,0 +1,217 @@
+//! Sealed memory: how a set's memory is made, and what is checked of another process's.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use crate::error::{Error, Kind, Result, short, system_text};
+use crate::exchange::protocol::hold::label::{Label, MOST_NBYTES};
+use crate::exchange::protocol::hold::manifest::{HEAD_NBYTES, Head, Manifest, ManifestContents};
+use crate::memory::{memfd, owner};
+
+/// What the label of a set's memory begins with: `/proc/PID/fd` shows it behind `/memfd:`.
+pub(super) const PREFIX: &str = "crossdock hold ";
+
+/// The seals of memory that no process can change.
+const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+
+/// Sealed memory of the set with this label, which `what` names: the manifest, or a region.
+pub(super) fn allocate(nbytes: usize, label: &Label, what: &str) -> Result<OwnedFd> {
+    let text = format!("{PREFIX}{label} {what}");
+    let name = CString::new(text).map_err(|error| {
+        Error::caused(Kind::Malformed, "the name of a set cannot contain the character NUL", error)
+    })?;
+    memfd::sized_memory(nbytes, &name)
+        .map_err(|error| failed(&format!("{nbytes} bytes of shared memory could not be allocated"), error))
+}
+
+/// Seals memory against writing, for ever.
+///
+/// # Errors
+///
+/// `is_conflict` while a writable map of it exists.
+pub(super) fn seal(memory: &OwnedFd) -> Result<()> {
+    owner::add_seals(memory.as_fd(), libc::F_SEAL_WRITE | libc::F_SEAL_SEAL).map_err(|error| {
+        match error.raw_os_error() {
+            Some(libc::EBUSY) => Error::caused(
+                Kind::Conflict,
+                "the memory of the set cannot be sealed while another map of it is writable; drop the arrays first",
+                error,
+            ),
+            _ => failed("the memory of the set could not be sealed", error),
+        }
+    })
+}
+
+/// The manifest in sealed memory of its own.
+pub(super) fn manifest(contents: &ManifestContents<'_>, label: &Label) -> Result<OwnedFd> {
+    let bytes = contents.to_bytes()?;
+    let memory = allocate(bytes.len(), label, "manifest")?;
+    let file = File::from(memory);
+    file.write_all_at(&bytes, 0).map_err(|error| failed("the manifest could not be written", error))?;
+    let memory = OwnedFd::from(file);
+    seal(&memory)?;
+    Ok(memory)
+}
+
+/// A file as the kernel tells it apart, and its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) inode: u64,
+    pub(super) nbytes: u64,
+}
+
+/// The inode and the size of the memory.
+pub(super) fn identity(memory: &OwnedFd) -> Result<Identity> {
+    let file = memory.try_clone().map(File::from);
+    let metadata = file.and_then(|file| file.metadata());
+    let metadata = metadata.map_err(|error| failed("the size of the memory could not be read", error))?;
+    Ok(Identity { inode: metadata.ino(), nbytes: metadata.len() })
+}
+
+/// Checks that a descriptor is shared memory of ordinary pages that no process can change. Its
+/// result holds for ever, since seals are never removed.
+///
+/// # Errors
+///
+/// `is_unsupported`, with what it is instead.
+pub(super) fn check_sealed(memory: &OwnedFd) -> Result<Identity> {
+    let seals = owner::seals(memory.as_fd());
+    if seals & SEALS != SEALS {
+        let text = format!(
+            "the descriptor is not memory that is sealed against writing and changes of its size (seals {seals:#x}, \
+            {SEALS:#x} wanted); seal it, then commit it"
+        );
+        return Err(Error::new(Kind::Unsupported, text));
+    }
+    match owner::file_system(memory.as_fd()) {
+        Some(owner::ORDINARY_PAGES) => identity(memory),
+        other => {
+            let text = format!(
+                "the descriptor is of file system {:#x}, but a set is a memfd of ordinary pages ({:#x})",
+                other.unwrap_or(0),
+                owner::ORDINARY_PAGES
+            );
+            Err(Error::new(Kind::Unsupported, text))
+        }
+    }
+}
+
+/// The same memory, open for reading only: Linux before 6.7 maps sealed memory by no other
+/// descriptor.
+pub(super) fn for_reading(memory: &OwnedFd) -> Result<OwnedFd> {
+    owner::for_reading(memory.as_fd())
+        .map_err(|error| failed("the memory could not be opened for reading", error))
+}
+
+/// Another descriptor of the same open file.
+pub(super) fn duplicate(memory: &OwnedFd) -> Result<OwnedFd> {
+    memory.try_clone().map_err(|error| failed("the descriptor could not be duplicated", error))
+}
+
+/// The memory of a set, checked as far as a process must that does not map it: every piece is
+/// sealed, the manifest has a head, and its regions are these.
+#[derive(Debug)]
+pub(super) struct SealedMemory {
+    pub(super) manifest: OwnedFd,
+    pub(super) regions: Vec<OwnedFd>,
+    pub(super) label: Label,
+    pub(super) arrays: usize,
+    /// The bytes of the manifest and of all regions.
+    pub(super) nbytes: u64,
+    pub(super) head: Head,
+}
+
+impl SealedMemory {
+    /// Reads and checks the head of the manifest and its list of regions. O(regions).
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported`, `is_malformed`.
+    pub(super) fn check(manifest: OwnedFd, regions: Vec<OwnedFd>) -> Result<Self> {
+        let ManifestHead { head, label, regions: listed } = read_head(&manifest)?;
+        if listed.len() != regions.len() {
+            let text = format!(
+                "the manifest of {label} lists {} regions, but {} came with it",
+                listed.len(),
+                regions.len()
+            );
+            return Err(Error::new(Kind::Malformed, text));
+        }
+        let mut nbytes = head.nbytes as u64;
+        for (index, (memory, &(inode, size))) in regions.iter().zip(&listed).enumerate() {
+            let found = check_sealed(memory)?;
+            if (found.inode, found.nbytes) != (inode, size) {
+                let text = format!(
+                    "region {index} of {label} has inode {} and {} bytes, but its manifest lists inode {inode} and \
+                    {size} bytes",
+                    found.inode, found.nbytes
+                );
+                return Err(Error::new(Kind::Malformed, text));
+            }
+            nbytes = nbytes.saturating_add(size);
+        }
+        let arrays = head.arrays;
+        Ok(Self { manifest, regions, label, arrays, nbytes, head })
+    }
+
+    /// The descriptors, the manifest's first.
+    pub(super) fn into_descriptors(self) -> Vec<OwnedFd> {
+        std::iter::once(self.manifest).chain(self.regions).collect()
+    }
+}
+
+/// What a manifest says of the set as a whole.
+pub(super) struct ManifestHead {
+    pub(super) head: Head,
+    pub(super) label: Label,
+    /// The inode and the size of each region.
+    pub(super) regions: Vec<(u64, u64)>,
+}
+
+/// Reads the head of a manifest without a map.
+pub(super) fn read_head(manifest: &OwnedFd) -> Result<ManifestHead> {
+    let Identity { nbytes, .. } = check_sealed(manifest)?;
+    let file = File::from(duplicate(manifest)?);
+    let nbytes = usize::try_from(nbytes).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; nbytes.min(HEAD_NBYTES)];
+    let unread = |error| failed("the manifest could not be read", error);
+    file.read_exact_at(&mut bytes, 0).map_err(unread)?;
+    let head = Head::read(&bytes, nbytes)?;
+    let mut section = vec![0; head.regions_nbytes()];
+    file.read_exact_at(&mut section, HEAD_NBYTES as u64).map_err(unread)?;
+    let mut name = vec![0; head.name_nbytes().min(MOST_NBYTES + 1)];
+    file.read_exact_at(&mut name, head.name_start() as u64).map_err(unread)?;
+    let name = String::from_utf8_lossy(&name).into_owned();
+    let label = Label::new(&name, head.version).map_err(|error| {
+        Error::new(Kind::Malformed, format!("the manifest names its set {}: {error}", short(&name)))
+    })?;
+    Ok(ManifestHead { head, label, regions: Manifest::regions_of(&section) })
+}
+
+fn failed(what: &str, error: std::io::Error) -> Error {
+    let text = format!("{what}: {}", system_text(&error));
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => {
+            Error::caused(Kind::Io, format!("{text}; close some, or raise the limit (ulimit -n)"), error)
+        }
+        _ => Error::caused(Kind::Io, text, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_still_change_is_refused() {
+        let label = Label::new("m", 1).unwrap();
+        let memory = allocate(100, &label, "region 0").unwrap();
+        assert!(check_sealed(&memory).unwrap_err().is_unsupported());
+        seal(&memory).unwrap();
+        assert_eq!(check_sealed(&memory).unwrap().nbytes, 100);
+        let null = OwnedFd::from(File::open("/dev/null").unwrap());
+        assert!(check_sealed(&null).unwrap_err().is_unsupported());
+    }
+}

@@ -1,0 +1,152 @@
+//! A set that this process has mapped.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+
+use crate::array::DArray;
+use crate::buffer::{Buffer, ReadGuard};
+use crate::element::DType;
+use crate::error::{Error, Kind, Result, short};
+use crate::exchange::protocol::hold::label::Label;
+use crate::exchange::protocol::hold::manifest::{FoundArray, Head, Manifest};
+use crate::exchange::protocol::hold::memory;
+use crate::layout::Layout;
+use crate::memory::fork::get_or_make;
+
+/// A set of arrays in sealed memory: constant, so Read and Pin leases of them can be taken. All
+/// arrays share one map for each region.
+///
+/// From a holder, a set is also a lease: the holder keeps the version while this set, or an array
+/// of it, lives.
+pub struct Set {
+    label: Label,
+    head: Head,
+    manifest: ReadGuard,
+    regions: Vec<Buffer>,
+    /// The dtypes of the manifest, each parsed once it is needed.
+    dtypes: Vec<OnceLock<DType>>,
+    nbytes: u64,
+}
+
+impl Set {
+    /// Maps the memory of a set, of which nothing is trusted. What `lease` yields is dropped with
+    /// the last array. O(regions).
+    pub(super) fn open<T: Clone + Send + 'static>(
+        manifest: OwnedFd,
+        regions: Vec<OwnedFd>,
+        lease: T,
+    ) -> Result<Self> {
+        let memory::SealedMemory { manifest, regions, label, nbytes, head, .. } =
+            memory::SealedMemory::check(manifest, regions)?;
+        let map = |memory: OwnedFd| {
+            let nbytes = memory::identity(&memory)?.nbytes;
+            let nbytes = usize::try_from(nbytes).map_err(|_| {
+                Error::new(
+                    Kind::Overflow,
+                    format!("{nbytes} bytes cannot be mapped: they exceed the address space"),
+                )
+            })?;
+            Buffer::map_shared(memory, 0, nbytes, false)?.keeping(lease.clone())
+        };
+        let manifest = map(manifest)?.slice(..head.nbytes)?.read()?;
+        let dtypes =
+            std::iter::repeat_with(OnceLock::new).take(Manifest::with_head(head, &manifest).dtypes());
+        let dtypes = dtypes.collect();
+        let regions = regions.into_iter().map(map).collect::<Result<_>>()?;
+        Ok(Self { label, head, manifest, regions, dtypes, nbytes })
+    }
+
+    fn manifest(&self) -> Manifest<'_> {
+        Manifest::with_head(self.head, &self.manifest)
+    }
+
+    /// The name and version.
+    pub fn label(&self) -> &Label {
+        &self.label
+    }
+
+    /// The number of names.
+    pub fn len(&self) -> usize {
+        self.head.arrays
+    }
+
+    /// Whether there are no arrays.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of all memory of the set, its manifest included.
+    pub fn nbytes(&self) -> u64 {
+        self.nbytes
+    }
+
+    /// The names, in the order in which the writer added the arrays.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = Result<&str>> {
+        let manifest = self.manifest();
+        (0..self.len()).map(move |index| manifest.array_name(index))
+    }
+
+    /// The texts beside the arrays, each under a key.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed`.
+    pub fn metadata(&self) -> Result<Vec<(&str, &str)>> {
+        self.manifest().metadata().collect()
+    }
+
+    /// Whether there is an array of this name.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed`.
+    pub fn contains(&self, name: &str) -> Result<bool> {
+        self.manifest().find(name).map(|index| index.is_some())
+    }
+
+    /// The array of this name, in place. O(rank), whatever the number of arrays.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` if the set has no array of this name; `is_malformed` and others for an entry
+    /// that contradicts itself or the memory: nothing in the manifest is trusted.
+    pub fn get(&self, name: &str) -> Result<DArray> {
+        let manifest = self.manifest();
+        let Some(index) = manifest.find(name)? else { return Err(self.missing(name)) };
+        let found = manifest.array(index)?;
+        let FoundArray { dtype, shape, strides, region, offset, .. } = &found;
+        let opened = self.dtype(*dtype).and_then(|dtype| {
+            let layout = Layout::new(shape, strides, dtype.itemsize())?;
+            DArray::from_buffer(self.regions[*region].try_clone()?, dtype.clone(), layout, *offset)
+        });
+        opened.map_err(|error| error.within(format_args!("array {} of {}", short(name), self.label)))
+    }
+
+    fn dtype(&self, index: usize) -> Result<&DType> {
+        if let Some(dtype) = self.dtypes[index].get() {
+            return Ok(dtype);
+        }
+        let dtype = self.manifest().dtype(index)?.parse()?;
+        Ok(get_or_make(&self.dtypes[index], || dtype))
+    }
+
+    #[cold]
+    fn missing(&self, name: &str) -> Error {
+        const MOST: usize = 8;
+        let names: Vec<String> = self.names().take(MOST).flatten().map(short).collect();
+        let more = match self.len() - names.len().min(self.len()) {
+            0 => String::new(),
+            more => format!(", … ({more} more)"),
+        };
+        let text = format!("{} has no array {}; it has {}{more}", self.label, short(name), names.join(", "));
+        Error::new(Kind::Bounds, text)
+    }
+}
+
+impl fmt::Debug for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { label, regions, nbytes, .. } = self;
+        write!(f, "Set({label}, {} arrays, {} regions, {nbytes} bytes)", self.len(), regions.len())
+    }
+}

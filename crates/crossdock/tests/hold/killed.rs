@@ -1,0 +1,190 @@
+//! SetHolder, readers and writer are killed at random moments: no reader sees a torn set, the sets
+//! of a killed holder are found again, and nothing is left behind. A reader's write faults.
+//!
+//! The programs are this test program, started again in a role. `CROSSDOCK_SEED` chooses the
+//! moments.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
+
+use crossdock::exchange::protocol::hold::{self, Label, Limits, Set, SetHolder};
+use crossdock_testkit::{Coverage, rounds, seed};
+use fastrand::Rng;
+
+use crate::common::{HANGS, Program, ROLE, Running, holders_of_memory, sample, socket, unique, until};
+
+const LEN: usize = 1000;
+
+/// The role of this program when it is started again; nothing otherwise.
+#[test]
+fn role() {
+    let Ok(text) = std::env::var(ROLE) else { return };
+    let (role, name) = text.split_once(' ').unwrap();
+    let name: Label = name.parse().unwrap();
+    match role {
+        "hold" => hold_on(&name),
+        "read" => read_on(&name),
+        "write" => write_on(&name),
+        "fault" => fault(&name),
+        _ => panic!("{role}"),
+    }
+}
+
+fn hold_on(name: &Label) {
+    let mut holder = SetHolder::new(Limits::new()).unwrap();
+    holder.claim(name).unwrap();
+    if holder.labels().is_empty() {
+        let label = holder.next(name).unwrap();
+        holder.commit(sample(&label, LEN)).unwrap();
+    }
+    println!("holds");
+    holder.run(None).unwrap();
+}
+
+/// Checks that all elements are the version.
+fn check(set: &Set) {
+    let array = set.get("w").unwrap();
+    let array = crossdock::Array::<i64, 1>::try_from(array).unwrap();
+    let version = set.label().version().unwrap() as i64;
+    let bytes = array.read().unwrap();
+    assert!(bytes.iter().all(|&element| element == version), "{:?} is torn", set);
+    assert_eq!(bytes.len(), LEN);
+}
+
+/// Connects again and again, and always has a set.
+fn read_on(name: &Label) -> ! {
+    let mut kept = None;
+    loop {
+        if let Ok(set) = hold::connect(name) {
+            check(&set);
+            if kept.replace(set).is_none() {
+                println!("reads");
+            }
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Publishes again and again.
+fn write_on(name: &Label) -> ! {
+    loop {
+        if let Ok(publisher) = hold::publish(name) {
+            let label = publisher.label().clone();
+            // The holder may be gone meanwhile.
+            let _ = publisher.commit(&sample(&label, LEN));
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Tries every way to write a set that it reads.
+fn fault(name: &Label) {
+    let set = hold::connect(name).unwrap();
+    let array = set.get("w").unwrap();
+    let (buffer, _) = array.buffer().unwrap();
+    let (fd, _) = buffer.descriptor().unwrap();
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    if let Ok(file) = std::fs::File::options().write(true).open(path) {
+        use std::os::unix::fs::FileExt;
+        assert!(file.write_at(b"x", 0).is_err() && file.set_len(0).is_err());
+    }
+    let page = array.as_ptr().addr() & !4095;
+    // SAFETY: the call changes the access to a page of this process, if the system permits it, and
+    // no bytes.
+    let changed =
+        unsafe { libc::mprotect(page as *mut libc::c_void, 4096, libc::PROT_READ | libc::PROT_WRITE) };
+    assert_eq!(changed, -1);
+    println!("tries");
+    // SAFETY: not sound if it succeeded, which is what this program, of which nothing is left
+    // after that, shall show.
+    unsafe { array.as_ptr().cast_mut().write_volatile(99) };
+    println!("wrote");
+}
+
+#[test]
+fn a_readers_write_faults_and_never_lands() {
+    let name = unique();
+    let _holder = Running::with_sample(&name, Limits::new());
+    let mut reader = Program::start("fault", &name);
+    assert!(reader.says("tries"));
+    assert!(!reader.says("wrote"));
+    assert_eq!(reader.child.wait().unwrap().signal(), Some(libc::SIGSEGV));
+    check(&hold::connect(&name).unwrap());
+}
+
+#[test]
+fn any_process_may_be_killed_at_any_moment() {
+    const USUAL: usize = 200;
+    let mut rng = Rng::with_seed(seed());
+    let mut coverage = Coverage::default();
+    let (start, times) = (Instant::now(), rounds(USUAL));
+    for round in 0..times {
+        coverage.case();
+        let name = unique();
+        let mut holder = Program::start("hold", &name);
+        assert!(holder.says("holds"));
+        let mut reader = Program::start("read", &name);
+        let mut writer = Program::start("write", &name);
+        let reads = rng.usize(0..8) > 0;
+        assert!(!reads || reader.says("reads"));
+        std::thread::sleep(Duration::from_micros(rng.u64(0..4_000)));
+
+        // At least one of the three is killed.
+        let victims = 1 + rng.u8(0..7);
+        let mut order = [0u8, 1, 2];
+        rng.shuffle(&mut order);
+        let is_killed = |who: u8| victims & (1 << who) != 0;
+        for who in order.into_iter().filter(|&who| is_killed(who)) {
+            std::thread::sleep(Duration::from_micros(rng.u64(0..1_000)));
+            [&mut holder, &mut reader, &mut writer][usize::from(who)].kill();
+        }
+        for (who, program) in [&mut holder, &mut reader, &mut writer].into_iter().enumerate() {
+            let ended = program.child.try_wait().unwrap();
+            assert_eq!(ended.is_some(), is_killed(who as u8), "round {round}: {who} ended with {ended:?}");
+        }
+        coverage.note_if(is_killed(0), "the holder was killed");
+        coverage.note_if(is_killed(1), "the reader was killed");
+        coverage.note_if(is_killed(2), "the writer was killed");
+
+        // Whoever is left serves and is served.
+        let mut next = None;
+        if is_killed(0) {
+            let mut holder = SetHolder::new(Limits::new()).unwrap();
+            holder.claim(&name).unwrap();
+            let found = holder.labels();
+            if !is_killed(1) && reads {
+                coverage.note("a set was found in a reader");
+                assert_eq!(found.len(), 1, "round {round}: {found:?}");
+            }
+            next = Some((Running::start(holder), !found.is_empty()));
+        }
+        if next.as_ref().is_none_or(|(_, has_set)| *has_set) {
+            check(&hold::connect(&name).unwrap());
+        }
+        if is_killed(2) {
+            until("the writer's place is free", || hold::publish(&name).is_ok());
+        }
+        if is_killed(1) {
+            let pid = u64::from(reader.child.id());
+            until("the reader's lease is given back", || {
+                hold::who(&name).unwrap().iter().all(|user| user.pid != pid)
+            });
+        }
+
+        // Nothing is left.
+        drop((next, reader, writer));
+        holder.kill();
+        until("no process has the memory", || holders_of_memory(&name).is_empty());
+        hold::list().unwrap();
+        assert!(!socket(&name).exists());
+        assert!(start.elapsed() < HANGS * times.max(10) as u32);
+    }
+    println!("{coverage}");
+    println!("{times} rounds in {:?}", start.elapsed());
+    if times == USUAL {
+        let all = ["the holder was killed", "the reader was killed", "the writer was killed"];
+        coverage.assert_at_least(0.3, all);
+        coverage.assert_at_least(0.1, ["a set was found in a reader"]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Sets that one process holds for others: versions, leases, hostile clients, and processes that
+//! are killed.
+
+mod common;
+mod hostile;
+mod killed;
+mod loaded;
+mod sets;
+mod states;
