@@ -33,7 +33,9 @@ impl<T: Element, const D: usize> Array<T, D> {
         &self,
         axis: usize,
     ) -> Result<impl DoubleEndedIterator<Item = Array<T, OUT>> + ExactSizeIterator + use<T, D, OUT>> {
-        Ok(self.parts(self.layout().axis_parts(axis)?))
+        let parts = self.layout().axis_parts(axis)?;
+        // SAFETY: clause 1 of `parts`: they are those of this array's layout.
+        Ok(unsafe { self.parts(parts) })
     }
 
     /// Ranges of `chunk` indices of an axis, in order, as handles; the last may be shorter. Each
@@ -47,19 +49,23 @@ impl<T: Element, const D: usize> Array<T, D> {
         axis: usize,
         chunk: usize,
     ) -> Result<impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + use<T, D>> {
-        Ok(self.parts(self.layout().axis_chunks(axis, chunk)?))
+        let parts = self.layout().axis_chunks(axis, chunk)?;
+        // SAFETY: clause 1 of `parts`: they are those of this array's layout.
+        Ok(unsafe { self.parts(parts) })
     }
 
-    /// `parts` must be those of this array's layout.
-    fn parts<P: Parts<E>, const E: usize>(
+    /// # Safety
+    ///
+    /// 1. `parts` are those of this array's layout.
+    unsafe fn parts<P: Parts<E>, const E: usize>(
         &self,
         parts: P,
     ) -> impl DoubleEndedIterator<Item = Array<T, E>> + ExactSizeIterator + use<T, D, P, E> {
         let array = self.clone();
         (0..parts.count()).map(move |k| {
             let (layout, offset) = parts.part(k);
-            // SAFETY: `parts` are those of this array's layout, and `layout` and `offset` are one
-            // of them (`k < parts.count()`).
+            // SAFETY: clause 1 of `# Safety`: `parts` are those of this array's layout, and
+            // `layout` and `offset` are one of them (`k < parts.count()`).
             unsafe { array.moved(layout, offset) }
         })
     }

@@ -94,10 +94,17 @@ impl Buffer {
         self.handle.retained_nbytes()
     }
 
-    /// Grows the pool's block behind the buffer to this many bytes. The buffer must begin where the
-    /// block does, and be its only holder.
-    pub(crate) fn grow_block(&mut self, nbytes: usize) -> Result<()> {
-        let result = Block::grow_allocation(&mut self.handle, self.nbytes, nbytes);
+    /// Grows the pool's block behind the buffer to this many bytes.
+    ///
+    /// # Safety
+    ///
+    /// 1. The buffer begins where a pool's block does, and is its only holder.
+    /// 2. `nbytes` is at least the number of bytes of the buffer.
+    pub(crate) unsafe fn grow_block(&mut self, nbytes: usize) -> Result<()> {
+        // SAFETY: clause 1 of `grow_allocation` is clause 1 of `# Safety`. Clause 2: the window
+        // lies within the block's bytes (Buffer 1), and by clause 2 of `# Safety` has at most
+        // `nbytes`.
+        let result = unsafe { Block::grow_allocation(&mut self.handle, self.nbytes, nbytes) };
         self.ptr = self.handle.header().ptr();
         result?;
         self.nbytes = nbytes;

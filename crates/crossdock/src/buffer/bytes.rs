@@ -226,7 +226,9 @@ impl Buffer {
             return Ok(());
         }
         if self.is_whole_block() {
-            return self.grow_block(nbytes);
+            // SAFETY: clause 1 of `grow_block`: `is_whole_block` found the block, and `as_mut_slice`
+            // succeeded, so there is no other holder. Clause 2: `grows`.
+            return unsafe { self.grow_block(nbytes) };
         }
         let mut fresh = MutableBuffer::with_capacity(nbytes)?;
         let bytes = self.as_mut_slice()?;

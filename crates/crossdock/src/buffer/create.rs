@@ -84,7 +84,9 @@ impl AllocOptions {
     /// [`AllocOptions::zeroed`].
     #[inline]
     pub fn mutable(&self, pool: &Pool, capacity: usize) -> Result<MutableBuffer> {
-        Ok(MutableBuffer::of_block(self.block(pool, capacity, false)?, 0))
+        let block = self.block(pool, capacity, false)?;
+        // SAFETY: clause 1 of `of_block` holds for 0 bytes.
+        Ok(unsafe { MutableBuffer::of_block(block, 0) })
     }
 }
 

@@ -69,12 +69,19 @@ impl MutableBuffer {
     /// `is_out_of_memory`.
     #[inline]
     pub fn with_capacity(capacity: usize) -> Result<Self> {
-        Ok(Self::of_block(pool::take_default(capacity, false)?, 0))
+        let block = pool::take_default(capacity, false)?;
+        // SAFETY: clause 1 of `of_block` holds for 0 bytes.
+        Ok(unsafe { Self::of_block(block, 0) })
     }
 
-    /// The first `nbytes` bytes of the block must be initialised (MutableBuffer 2).
+    /// The first bytes of a block.
+    ///
+    /// # Safety
+    ///
+    /// 1. The first `nbytes` bytes of the block are initialised, and that is no more than its
+    ///    capacity (MutableBuffer 2).
     #[inline]
-    pub(crate) fn of_block(block: Block, nbytes: usize) -> Self {
+    pub(crate) unsafe fn of_block(block: Block, nbytes: usize) -> Self {
         debug_assert!(nbytes <= block.capacity(), "MutableBuffer 2");
         Self { ptr: block.as_ptr(), nbytes, capacity: block.capacity(), block }
     }
@@ -368,7 +375,9 @@ impl Buffer {
             return Err(back(handle, Error::new(Kind::Unsupported, text)));
         }
         match Block::thaw(handle) {
-            Ok((block, _)) => Ok(MutableBuffer::of_block(block, nbytes)),
+            // SAFETY: clause 1 of `of_block`: the buffer was the block's first `nbytes` bytes, which
+            // are initialised (Buffer 1).
+            Ok((block, _)) => Ok(unsafe { MutableBuffer::of_block(block, nbytes) }),
             Err((handle, error)) => Err(back(handle, error)),
         }
     }

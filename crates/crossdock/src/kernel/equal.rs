@@ -195,7 +195,8 @@ impl Compare {
     fn plan(self, from: Scalar, kind: ScalarKind) -> Option<(CastPlan, usize)> {
         let to = Scalar::new(kind, crate::element::ByteOrder::NATIVE).ok()?;
         let width = kind.itemsize();
-        if let Some(plan) = CastPlan::new(from, to, Casting::Saturating, self.level) {
+        // SAFETY: clause 1 of `new`: Compare 1: the level is available.
+        if let Some(plan) = unsafe { CastPlan::new(from, to, Casting::Saturating, self.level) } {
             return Some((plan, width));
         }
         // Scalars that hold no numbers are compared as bytes.
@@ -204,7 +205,8 @@ impl Compare {
             ScalarKind::Bytes(_) | ScalarKind::Void(_) | ScalarKind::Text(_) | ScalarKind::Pointer
         );
         (bytes && from == to).then_some(())?;
-        Some((CastPlan::bytes(width, self.level)?, width))
+        // SAFETY: clause 1 of `bytes`: Compare 1: the level is available.
+        Some((unsafe { CastPlan::bytes(width, self.level) }?, width))
     }
 
     fn loop_of(self, kind: ScalarKind) -> Same {

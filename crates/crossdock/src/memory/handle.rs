@@ -136,30 +136,40 @@ impl Handle {
         self.header().is_owned_by(owner)
     }
 
-    /// Returns the header for its owner to take apart. The handle must be the only holder; the word
-    /// still counts it, now for the caller.
-    pub(crate) fn into_header(self) -> NonNull<Header> {
+    /// Returns the header for its owner to take apart. The word still counts the handle, now for
+    /// the caller.
+    ///
+    /// # Safety
+    ///
+    /// 1. The handle is the only holder.
+    pub(crate) unsafe fn into_header(self) -> NonNull<Header> {
         let mut header = self.0;
         std::mem::forget(self);
         // SAFETY: Handle 1: the header is alive: its last holder was forgotten, not dropped.
         if unsafe { header.as_ref() }.tracked {
             book::forget(header);
-            // SAFETY: by this function's condition no other holder refers to the header, and the
-            // ledger, which may have read it, has just forgotten it.
+            // SAFETY: clause 1 of `# Safety`: no other holder refers to the header, and the ledger,
+            // which may have read it, has just forgotten it.
             unsafe { header.as_mut() }.tracked = false;
         }
         header
     }
 
-    /// Lets the owner move the header. The handle is the only holder, and `owner` returns the
-    /// header of the same allocation. After moving the header `owner` must not panic, because this
-    /// handle would still point to the old address.
-    pub(crate) fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
-        // The result of `owner` replaces this pointer below.
-        let header = Self(self.0).into_header();
+    /// Lets the owner move the header.
+    ///
+    /// # Safety
+    ///
+    /// 1. The handle is the only holder.
+    /// 2. `owner` returns the header of the same allocation, whose word still counts one handle.
+    /// 3. After moving the header `owner` does not panic, because this handle would still point to
+    ///    the old address.
+    pub(crate) unsafe fn rebuild(&mut self, owner: impl FnOnce(NonNull<Header>) -> NonNull<Header>) {
+        // SAFETY: clause 1 of `into_header` is clause 1 of `# Safety`: the copied pointer is no
+        // second holder, since the result of `owner` replaces this one below.
+        let header = unsafe { Self(self.0).into_header() };
         self.0 = owner(header);
         std::mem::forget(std::mem::replace(self, {
-            // SAFETY: by this function's conditions `owner` returned the moved header of this
+            // SAFETY: clauses 1 and 2 of `# Safety`: `owner` returned the moved header of this
             // allocation, and no other holder exists. Its word counts the one handle that
             // `into_header` left to this function.
             unsafe { Self::first(self.0) }

@@ -126,7 +126,8 @@ impl Block {
         // SAFETY: clause 1 of `plain_layout`: `take` checked `nbytes < LARGE`, so the sum in
         // `front_layout` neither overflows nor exceeds `isize::MAX`.
         let layout = unsafe { plain_layout(capacity) };
-        let base = Global.allocate(layout, ZEROED)?;
+        // SAFETY: clause 1 of `allocate`: the layout has room for a header.
+        let base = unsafe { Global.allocate(layout, ZEROED) }?;
         account.note_allocated(thread_index::current(), capacity);
         // SAFETY: clause 1 of `begin_in_front`: `take` found the account direct, so its source is
         // the global allocator, which has just allocated `base` with the plain layout.
@@ -185,7 +186,9 @@ impl Block {
                 }
             }
             _ => {
-                let base = source.allocate(front_layout(capacity, demand.align, guard)?, zeroed)?;
+                let layout = front_layout(capacity, demand.align, guard)?;
+                // SAFETY: clause 1 of `allocate`: the layout has room for a header.
+                let base = unsafe { source.allocate(layout, zeroed) }?;
                 // SAFETY: clause 1 of `begin_in_front`: the account's source has just allocated
                 // `base` with `front_layout` of the same numbers.
                 unsafe { Self::begin_in_front(account, base, capacity, demand.align, guard) }
@@ -368,7 +371,8 @@ impl Block {
         }
         let nbytes = handle.header().nbytes();
         // The only handle becomes a block again, which publishes no bytes.
-        let mut block = Self { header: handle.into_header() };
+        // SAFETY: clause 1 of `into_header`: `exclusive` found no other holder.
+        let mut block = Self { header: unsafe { handle.into_header() } };
         inspect_padding(&block);
         // SAFETY: Block 1: `exclusive` found no other holder, and `into_header` consumed the
         // handle, so only `block` owns the header.
@@ -392,7 +396,8 @@ impl Drop for Block {
             // 2: the thread's list has the block now, so this value uses the account no more.
             return unsafe { refund(account, thread_index, capacity) };
         }
-        drop_any(self.header);
+        // SAFETY: clause 1 of `drop_any`: this value owns the block, and its drop is its last use.
+        unsafe { drop_any(self.header) };
     }
 }
 
@@ -402,7 +407,7 @@ impl Drop for Block {
 ///
 /// 1. `header` is that of a [`Block`] that the caller owns and does not use or drop again.
 #[inline(never)]
-fn drop_any(header: NonNull<Header>) {
+unsafe fn drop_any(header: NonNull<Header>) {
     let block = ManuallyDrop::new(Block { header });
     let parts = block.parts();
     inspect_padding(&block);

@@ -43,8 +43,13 @@ impl IndexSet {
         }
     }
 
-    /// Releases an index that the caller has taken.
-    pub(crate) fn give(&self, index: usize) {
+    /// Releases an index.
+    ///
+    /// # Safety
+    ///
+    /// 1. [`IndexSet::take`] returned the index to the caller, who does not use it any more: data
+    ///    is accessed without synchronization under an index.
+    pub(crate) unsafe fn give(&self, index: usize) {
         self.0.fetch_and(!(1 << index), Ordering::Release);
     }
 }

@@ -174,7 +174,7 @@ unsafe impl Send for Probe {}
 unsafe impl Sync for Probe {}
 
 impl ByteAllocator for Probe {
-    fn allocate(&self, _: Layout, _: bool) -> Option<NonNull<u8>> {
+    unsafe fn allocate(&self, _: Layout, _: bool) -> Option<NonNull<u8>> {
         None
     }
 
@@ -264,7 +264,8 @@ fn an_index_goes_from_thread_to_thread_with_what_was_done_under_it() {
         let run = |indexes: &IndexSet, lanes: &[UnsafeCell<()>; 3]| {
             let index = indexes.take().expect("there are more indexes than threads");
             lanes[index].with_mut(|_| ());
-            indexes.give(index);
+            // SAFETY: clause 1 of `give`: this thread took the index above, and is done with it.
+            unsafe { indexes.give(index) };
         };
         let threads = [(); 2].map(|()| {
             let (indexes, lanes) = (Arc::clone(&indexes), Arc::clone(&lanes));

@@ -148,12 +148,14 @@ impl Block {
     /// Sets the length of an allocation to `nbytes`. The first `keep` bytes are kept, the others
     /// are zero. If the capacity is too small, it grows. On an error, the allocation is unchanged.
     ///
-    /// The handle must be the only one on a block. `keep` must be at most `nbytes` and at most the
-    /// number of existing bytes.
-    pub(crate) fn grow_allocation(handle: &mut Handle, keep: usize, nbytes: usize) -> Result<()> {
+    /// # Safety
+    ///
+    /// 1. The handle is the only holder of a block.
+    /// 2. `keep` is at most `nbytes` and at most the number of existing bytes.
+    pub(crate) unsafe fn grow_allocation(handle: &mut Handle, keep: usize, nbytes: usize) -> Result<()> {
         debug_assert!(is_block(handle) && handle.exclusive().is_ok(), "a block of our own");
         let mut result = Ok(());
-        handle.rebuild(|header| {
+        let grow = |header| {
             let mut block = ManuallyDrop::new(Self { header });
             inspect_padding(&block);
             if nbytes > block.capacity() {
@@ -167,7 +169,11 @@ impl Block {
                 unsafe { block.header.as_mut() }.set_nbytes(nbytes);
             }
             block.header
-        });
+        };
+        // SAFETY: clause 1 of `rebuild` is clause 1 of `# Safety`. Clause 2: `grow` returns the
+        // block's header, which `resize` wrote anew, for one handle, if it moved. Clause 3: after
+        // that, `keep..end` lies within the capacity (clause 2 of `# Safety`), so nothing panics.
+        unsafe { handle.rebuild(grow) };
         result
     }
 }

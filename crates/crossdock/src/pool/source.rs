@@ -18,8 +18,10 @@ pub(crate) const LARGE: usize = 256 << 10;
 /// An allocator of bytes, like [`std::alloc::GlobalAlloc`], but with errors instead of null
 /// pointers.
 pub(crate) trait ByteAllocator: Send + Sync {
-    /// The layout must not be zero-sized.
-    fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>>;
+    /// # Safety
+    ///
+    /// 1. The layout is not zero-sized.
+    unsafe fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>>;
 
     /// # Safety
     ///
@@ -48,14 +50,12 @@ pub(crate) struct Global;
 
 impl ByteAllocator for Global {
     #[inline]
-    fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
+    unsafe fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         if zeroed {
-            // SAFETY: the rule of `ByteAllocator::allocate`, which all callers keep: the layout is
-            // not zero-sized.
+            // SAFETY: clause 1 of `# Safety`: the layout is not zero-sized.
             NonNull::new(unsafe { alloc_zeroed(layout) })
         } else {
-            // SAFETY: the rule of `ByteAllocator::allocate`, which all callers keep: the layout is
-            // not zero-sized.
+            // SAFETY: clause 1 of `# Safety`: the layout is not zero-sized.
             NonNull::new(unsafe { alloc(layout) })
         }
     }
@@ -139,11 +139,17 @@ impl BlockSource {
     }
 
     /// See [`ByteAllocator::allocate`].
+    ///
+    /// # Safety
+    ///
+    /// 1. The layout is not zero-sized.
     #[inline]
-    pub(crate) fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
+    pub(crate) unsafe fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         match &self.foreign {
-            None => Global.allocate(layout, zeroed),
-            Some(bytes) => bytes.allocate(layout, zeroed),
+            // SAFETY: clause 1 of `# Safety`: the layout is not zero-sized.
+            None => unsafe { Global.allocate(layout, zeroed) },
+            // SAFETY: clause 1 of `# Safety`: the layout is not zero-sized.
+            Some(bytes) => unsafe { bytes.allocate(layout, zeroed) },
         }
     }
 

@@ -121,7 +121,8 @@ impl DArray {
             return self.export_copy(request, None);
         }
         match lease(self.raw(), self.dtype(), self.layout(), request, &request.terms()) {
-            Ok(lease) => Ok(self.under(lease)),
+            // SAFETY: clause 1 of `under`: `lease` took it through this array.
+            Ok(lease) => Ok(unsafe { self.under(lease) }),
             Err(reason) => self.export_copy(request, Some(reason)),
         }
     }
@@ -132,15 +133,20 @@ impl DArray {
         let copy = |array: &Self| request.make_copy(array, &terms);
         let (view, copied) = copy_instead(self, request, &terms, reason, copy, |copy: Self| {
             let lease = lease(copy.raw(), copy.dtype(), copy.layout(), request, &terms)?;
-            Ok(copy.under(lease))
+            // SAFETY: clause 1 of `under`: `lease` took it through the copy.
+            Ok(unsafe { copy.under(lease) })
         })?;
         Ok(view.with_copied(copied))
     }
 
-    /// The array under a lease that [`lease`] took.
+    /// The array under a lease.
+    ///
+    /// # Safety
+    ///
+    /// 1. [`lease`] took the lease through this array.
     #[inline]
-    fn under(&self, lease: Lease) -> MemoryView {
-        // SAFETY: 1. the callers pass a lease that `lease` took through this array, and it refuses
+    unsafe fn under(&self, lease: Lease) -> MemoryView {
+        // SAFETY: 1. clause 1 of `# Safety`: `lease` took it through this array, and it refuses
         // devices; 2. dtype and layout are those of this array (DArray 1 and 2).
         unsafe { MemoryView::new(lease, self.raw(), self.dtype().clone(), self.layout().clone()) }
     }

@@ -23,8 +23,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// The caller ensures the invariants.
-    pub(crate) fn new(
+    /// # Safety
+    ///
+    /// 1. The steps and the leases satisfy Work 1 and 2.
+    pub(crate) unsafe fn new(
         steps: Vec<Step>,
         to: DeviceLease,
         from: Option<DeviceLease>,

@@ -149,7 +149,8 @@ impl Cast {
         }
         match (from.kind(), to.kind()) {
             (DTypeKind::Scalar(source), DTypeKind::Scalar(target)) => {
-                if let Some(plan) = CastPlan::new(source, target, self.casting, self.level) {
+                // SAFETY: clause 1 of `new`: Cast 1: the level is available.
+                if let Some(plan) = unsafe { CastPlan::new(source, target, self.casting, self.level) } {
                     let numbers = NumberCast { plan, from, to, level: self.level };
                     // SAFETY: clauses 1 to 4 of `cast`: the arrays are passed on unchanged, and the
                     // plan converts scalars of their dtypes.
@@ -240,7 +241,9 @@ pub(crate) fn turns_in_place(dtype: &DType) -> bool {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => {
             scalar.byte_order().is_none()
-                || CastPlan::new(scalar, scalar.swapped(), Casting::Checked, Level::Baseline).is_some()
+                // SAFETY: clause 1 of `new`: every CPU has the baseline.
+                || unsafe { CastPlan::new(scalar, scalar.swapped(), Casting::Checked, Level::Baseline) }
+                    .is_some()
         }
         DTypeKind::SubArray(subarray) => turns_in_place(subarray.base()),
         DTypeKind::Record(record) => {

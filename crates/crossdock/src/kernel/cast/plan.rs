@@ -108,8 +108,10 @@ pub(crate) struct CastPlan {
 impl CastPlan {
     /// The steps from one scalar to another, or `None` if there are no loops for them.
     ///
-    /// The level must be available (CastPlan 1).
-    pub(crate) fn new(from: Scalar, to: Scalar, casting: Casting, level: Level) -> Option<Self> {
+    /// # Safety
+    ///
+    /// 1. The level is available (CastPlan 1).
+    pub(crate) unsafe fn new(from: Scalar, to: Scalar, casting: Casting, level: Level) -> Option<Self> {
         let ((source, from_parts), (target, to_parts)) = (parts(from.kind()), parts(to.kind()));
         let per_block = LaneBlock::LANES / from_parts.max(to_parts);
         let mut plan = Self { level, steps: [None; MOST], len: 0, lanes: from_parts, per_block };
@@ -151,9 +153,12 @@ impl CastPlan {
         Some(plan)
     }
 
-    /// A plan without steps, for elements of any width that fits a block. The level must be
-    /// available (CastPlan 1).
-    pub(crate) fn bytes(itemsize: usize, level: Level) -> Option<Self> {
+    /// A plan without steps, for elements of any width that fits a block.
+    ///
+    /// # Safety
+    ///
+    /// 1. The level is available (CastPlan 1).
+    pub(crate) unsafe fn bytes(itemsize: usize, level: Level) -> Option<Self> {
         let per_block = LaneBlock::NBYTES.checked_div(itemsize).filter(|&count| count > 0)?;
         Some(Self { level, steps: [None; MOST], len: 0, lanes: 1, per_block })
     }

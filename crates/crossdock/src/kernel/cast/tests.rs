@@ -417,12 +417,10 @@ fn every_pair_of_kinds_is_converted_as_values_are_and_saturates_as_numbers_do() 
                         good.chunks(kind.itemsize()).nth(index)
                     );
                 }
-                if let Some(plan) = CastPlan::new(
-                    from.as_scalar().unwrap(),
-                    to_dtype.as_scalar().unwrap(),
-                    Casting::Checked,
-                    level,
-                ) {
+                let scalars = (from.as_scalar().unwrap(), to_dtype.as_scalar().unwrap());
+                // SAFETY: clause 1 of `new`: the level is one of `Level::available`.
+                let plan = unsafe { CastPlan::new(scalars.0, scalars.1, Casting::Checked, level) };
+                if let Some(plan) = plan {
                     for element in &lost {
                         assert!(is_refused(&plan, element), "{context}: {element:x?} was taken");
                     }

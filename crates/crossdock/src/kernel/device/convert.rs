@@ -56,7 +56,9 @@ pub(crate) fn convert(
     let of_checked: usize = checked.iter().map(|part| part.to.layout.nbytes()).sum();
     let nbytes =
         if zeroed { to.layout.nbytes() } else { all.iter().map(|part| part.to.layout.nbytes()).sum() };
-    let event = endpoints.run(steps, nbytes.saturating_sub(of_checked), None)?;
+    // SAFETY: clause 1 of `run`: the steps were planned from `starts` for layouts that lie within the
+    // two buffers.
+    let event = unsafe { endpoints.run(steps, nbytes.saturating_sub(of_checked), None) }?;
     let mut first: Option<(usize, Error)> = None;
     for part in checked {
         if let Some((position, error)) = endpoints.cast_checked(part)?
@@ -84,7 +86,9 @@ pub(crate) fn fill(engine: &dyn Engine, to: DeviceOperand<'_>, element: &[u8]) -
     let endpoints = DeviceEndpoints { engine, from: None, to: to.buffer, stream: None };
     let (_, target) = endpoints.starts()?;
     let steps = steps::fill(to.layout, target.moved(to.offset as isize), element)?;
-    endpoints.run(steps, 0, None).map(drop)
+    // SAFETY: clause 1 of `run`: the steps were planned from `starts` for a layout that lies within
+    // the buffer.
+    unsafe { endpoints.run(steps, 0, None) }.map(drop)
 }
 
 fn endpoint(operand: DeviceOperand<'_>) -> PartEndpoint {
@@ -122,7 +126,12 @@ impl DeviceEndpoints<'_> {
 
     /// Runs the steps after all in-flight work, under leases that coexist with others of the same
     /// stream. Does nothing without steps.
-    fn run(
+    ///
+    /// # Safety
+    ///
+    /// 1. If the starts that the engine returned are true, the steps read bytes of `from`, write
+    ///    bytes of `to`, and lower the 32-bit word of `refused`, and access no others.
+    unsafe fn run(
         &self,
         steps: Vec<Step>,
         nbytes: usize,
@@ -136,7 +145,9 @@ impl DeviceEndpoints<'_> {
         }
         // The answer is read at once, so such work cannot stay in a stream.
         let stream = self.stream.filter(|_| refused.is_none());
-        let work = Work::new(steps, to, from, refused, nbytes);
+        // SAFETY: clause 1 of `new`: clause 1 of `# Safety` is Work 1, and the leases taken above
+        // are those of Work 2.
+        let work = unsafe { Work::new(steps, to, from, refused, nbytes) };
         if let Some(stream) = stream {
             let enqueue = || self.engine.enqueue(work, stream);
             return in_order(self.from, self.to, stream, enqueue).map(Some);
@@ -153,7 +164,9 @@ impl DeviceEndpoints<'_> {
         let (source, target) = self.starts()?;
         let (from, to) = endpoints_of(part, source, target);
         let answer = RefusedIndex::new(self.to)?;
-        self.run(numbers.steps(from, to, true), 0, Some(&answer.on_device))?;
+        // SAFETY: clause 1 of `run`: the steps were planned from `starts` for a part of both
+        // layouts, and the answer is a 32-bit word.
+        unsafe { self.run(numbers.steps(from, to, true), 0, Some(&answer.on_device)) }?;
         if answer.read()?.is_none() {
             return Ok(None);
         }
@@ -161,7 +174,8 @@ impl DeviceEndpoints<'_> {
         // may write the source.
         for (step, first) in numbers.in_order(from, to) {
             answer.clear()?;
-            self.run(vec![step], 0, Some(&answer.on_device))?;
+            // SAFETY: clause 1 of `run`: the step is one of those above.
+            unsafe { self.run(vec![step], 0, Some(&answer.on_device)) }?;
             if let Some(index) = answer.read()? {
                 let position = numbers.element_at(first + index as usize);
                 return self.refusal(part, position);

@@ -60,7 +60,7 @@ pub(crate) unsafe fn convert(
             Ok(())
         }
         (DTypeKind::Record(source), DTypeKind::Record(target)) => {
-            let relayout = Relayout::new(Level::current(), source, target, gaps)?;
+            let relayout = Relayout::new(source, target, gaps)?;
             // SAFETY: clauses 1 and 2 of `# Safety`: the arrays are passed on unchanged, and
             // `relayout` was made of their records.
             unsafe { relayout.run(src, from_layout, dst, to_layout, casting) }
@@ -107,9 +107,12 @@ struct Relayout {
 }
 
 impl Relayout {
-    fn new(level: Level, from: &Record, to: &Record, gaps: Gaps) -> Result<Self> {
+    fn new(from: &Record, to: &Record, gaps: Gaps) -> Result<Self> {
         let parts = RecordConversion::new(from, to, gaps)?;
-        let program = RecordProgram::new(level, parts.runs.clone(), from.itemsize(), to.itemsize());
+        let (runs, level) = (parts.runs.clone(), Level::current());
+        // SAFETY: clause 1 of `RecordProgram::new`: the runs are parts of fields of these records,
+        // and `Level::current` is a level of this CPU.
+        let program = unsafe { RecordProgram::new(level, runs, from.itemsize(), to.itemsize()) };
         Ok(Self { parts, program, gaps })
     }
 

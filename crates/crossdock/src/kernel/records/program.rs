@@ -44,9 +44,10 @@ enum Shuffles {
 const STREAMED: usize = 8 << 20;
 
 impl RecordProgram {
-    /// The runs must lie within records of these sizes, and the level must be available (Program
-    /// 1).
-    pub(super) fn new(level: Level, runs: Vec<ByteRun>, from_size: usize, to_size: usize) -> Self {
+    /// # Safety
+    ///
+    /// 1. The runs lie within records of these sizes, and the level is available (RecordProgram 1).
+    pub(super) unsafe fn new(level: Level, runs: Vec<ByteRun>, from_size: usize, to_size: usize) -> Self {
         let shuffles = Shuffles::new(level, &runs, from_size, to_size);
         Self { runs, from_size, to_size, shuffles }
     }
@@ -451,7 +452,9 @@ mod tests {
                 }
             }
             for level in Level::available() {
-                let program = RecordProgram::new(level, runs.clone(), from_size, to_size);
+                // SAFETY: clause 1 of `new`: the runs were made for these sizes, and the level is one
+                // of `Level::available`.
+                let program = unsafe { RecordProgram::new(level, runs.clone(), from_size, to_size) };
                 shuffled += usize::from(gap == 0 && len > 64 && !matches!(program.shuffles, Shuffles::No));
                 for whole_nbytes in [0, STREAMED] {
                     let mut memory = before.clone();

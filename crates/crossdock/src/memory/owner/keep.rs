@@ -230,7 +230,8 @@ pub(crate) unsafe fn kept<K: Keep>(handle: &Handle) -> &K {
 /// 2. The handle is the only one, and no lease of the allocation is held.
 /// 3. The allocation's device work has been waited for.
 pub(crate) unsafe fn give_up<K: Keep>(handle: Handle) -> K {
-    let header = handle.into_header();
+    // SAFETY: clause 1 of `into_header` is clause 2 of `# Safety`.
+    let header = unsafe { handle.into_header() };
     // SAFETY: clause 2 of `# Safety`: the handle was the only holder, so the header is alive until
     // `take` frees it below.
     if unsafe { header.as_ref() }.awaited.load(Ordering::Relaxed) {

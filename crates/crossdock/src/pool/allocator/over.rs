@@ -48,7 +48,7 @@ impl Pool {
 struct CaughtAllocator<A>(ManuallyDrop<A>);
 
 impl<A: Allocator + Send + Sync> ByteAllocator for CaughtAllocator<A> {
-    fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
+    unsafe fn allocate(&self, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
         let mut block = None;
         release_quietly(|| {
             let taken = if zeroed { self.0.allocate_zeroed(layout) } else { self.0.allocate(layout) };

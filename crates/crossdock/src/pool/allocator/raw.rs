@@ -36,9 +36,15 @@ fn outer(account: &Account, layout: AllocLayout) -> Option<(AllocLayout, usize)>
 
 /// A block of the account's source, which has been charged already, with guards if the account has
 /// them.
-fn take(account: &Account, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
+///
+/// # Safety
+///
+/// 1. The layout is not zero-sized.
+unsafe fn take(account: &Account, layout: AllocLayout, zeroed: bool) -> Option<NonNull<u8>> {
     let (outer, guard) = outer(account, layout)?;
-    let base = account.source().allocate(outer, zeroed)?;
+    // SAFETY: clause 1 of `allocate`: `outer` is at least as large as the layout, which is not
+    // zero-sized (clause 1 of `# Safety`).
+    let base = unsafe { account.source().allocate(outer, zeroed) }?;
     if guard == 0 {
         return Some(base);
     }
@@ -101,7 +107,8 @@ impl Pool {
             return Ok(NonNull::slice_from_raw_parts(layout.dangling_ptr(), 0));
         }
         account.charge(thread_index::current(), charged(nbytes)).map_err(|_| AllocError)?;
-        match take(account, layout, zeroed) {
+        // SAFETY: clause 1 of `take`: `nbytes` is not 0 (checked above).
+        match unsafe { take(account, layout, zeroed) } {
             Some(bytes) => {
                 account.note_allocated(thread_index::current(), charged(nbytes));
                 Ok(NonNull::slice_from_raw_parts(bytes, nbytes))
@@ -139,7 +146,7 @@ impl Pool {
         account.charge_growth(before, after).map_err(|_| AllocError)?;
         let resized = if account.is_guarded() || old.align() != new.align() {
             // SAFETY: clauses 1 and 2 of `# Safety` are those of `move_to`, and `account` is this
-            // pool's.
+            // pool's. Clause 3: `new.size()` is not 0 (checked above).
             unsafe { move_to(account, bytes, old, new) }
         } else {
             // SAFETY: clause 1 of `reallocate`: the pool's source allocated the block with the
@@ -168,6 +175,7 @@ impl Pool {
 ///
 /// 1. The block is one of the account's with the layout `old`.
 /// 2. No other party accesses it; if the result is `Some`, its old address is not used any more.
+/// 3. `new` is not zero-sized.
 unsafe fn move_to(
     account: &Account,
     bytes: NonNull<u8>,
@@ -179,7 +187,8 @@ unsafe fn move_to(
         is_returned(account, bytes, old);
         return None;
     }
-    let fresh = take(account, new, false)?;
+    // SAFETY: clause 1 of `take` is clause 3 of `# Safety`.
+    let fresh = unsafe { take(account, new, false) }?;
     if account.is_guarded() && !is_returned(account, bytes, old) {
         let wrong = taken::strike_whatever(fresh);
         debug_assert!(wrong, "it was noted when it was taken");

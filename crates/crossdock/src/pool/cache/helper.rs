@@ -81,9 +81,13 @@ impl All {
     }
 
     /// Removes a state from the list.
-    pub(super) fn remove(&mut self, state: NonNull<CacheState>) {
-        // SAFETY: All 1: the state is in the list, so it is alive, and `&mut self` shows that the
-        // lock is held.
+    ///
+    /// # Safety
+    ///
+    /// 1. The state is in the list.
+    pub(super) unsafe fn remove(&mut self, state: NonNull<CacheState>) {
+        // SAFETY: clause 1 of `# Safety` and All 1: the state is in the list, so it is alive, and
+        // `&mut self` shows that the lock is held.
         let CacheState { previous, next, .. } = *unsafe { state.as_ref() };
         match previous {
             // SAFETY: All 1: `previous` is in the list, so it is alive, and `&mut self` shows that

@@ -223,7 +223,8 @@ impl CacheState {
     #[inline]
     pub(super) fn pop(&mut self, nbytes: usize) -> Link {
         let node = self.tops[mapped::class_index(nbytes)]?;
-        self.remove(node);
+        // SAFETY: clause 1 of `remove`: a list of this state led to the node.
+        unsafe { self.remove(node) };
         Some(node)
     }
 
@@ -235,7 +236,8 @@ impl CacheState {
         }
         let smallest = mapped::class_index(nbytes + 1).max(mapped::class_index(HUGE));
         let mut node = self.tops[smallest..CLASSES].iter().rev().find_map(|top| *top)?;
-        self.remove(node);
+        // SAFETY: clause 1 of `remove`: a list of this state led to the node.
+        unsafe { self.remove(node) };
         // SAFETY: CacheState 1: the node was in a list of this state, so it is alive; `remove` took
         // it out, so it is not shared.
         let block = unsafe { node.as_mut() };
@@ -259,7 +261,8 @@ impl CacheState {
             // alive.
             let block = unsafe { node.as_ref() };
             if block.base == end {
-                self.remove(node);
+                // SAFETY: clause 1 of `remove`: the list of remainders led to the node.
+                unsafe { self.remove(node) };
                 return Some(node);
             }
             next = block.below;
@@ -270,7 +273,8 @@ impl CacheState {
     /// The block that was released first. The caller owns it, as a chain of one.
     pub(super) fn pop_oldest(&mut self) -> Link {
         let mut node = self.oldest?;
-        self.remove(node);
+        // SAFETY: clause 1 of `remove`: a list of this state led to the node.
+        unsafe { self.remove(node) };
         // SAFETY: CacheState 1: the node was in a list of this state, so it is alive; `remove` took
         // it out, so it is not shared.
         unsafe { node.as_mut() }.older = None;
@@ -292,9 +296,14 @@ impl CacheState {
         self.newest.take()
     }
 
+    /// Takes a node out of its lists.
+    ///
+    /// # Safety
+    ///
+    /// 1. The node is in the lists of this state.
     #[inline]
-    fn remove(&mut self, node: NonNull<Node>) {
-        // SAFETY: CacheState 1: callers pass a node of this state's lists, so it is alive.
+    unsafe fn remove(&mut self, node: NonNull<Node>) {
+        // SAFETY: clause 1 of `# Safety` and CacheState 1: the node is in a list, so it is alive.
         let block = unsafe { node.as_ref() };
         self.nbytes -= block.nbytes;
         if usize::from(block.list) == REMAINDERS {

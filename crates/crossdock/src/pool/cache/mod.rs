@@ -455,7 +455,9 @@ impl Drop for Cache {
     fn drop(&mut self) {
         let Some(mut state) = *self.state.get_mut() else { return };
         let mut all = helper::lock();
-        all.remove(state);
+        // SAFETY: clause 1 of `remove`: `prepare` added the state to the list, and only this drop
+        // removes it.
+        unsafe { all.remove(state) };
         // SAFETY: Cache 1: the state is alive, the lock is held, and `remove` took it out of the
         // list.
         let chain = unsafe { state.as_mut() }.pop_all();

@@ -244,7 +244,9 @@ impl Imported {
     /// children and buffers; `is_bounds` if lists reach beyond their elements; `is_overflow`;
     /// `is_out_of_memory`.
     pub fn into_array(self) -> Result<DArray> {
-        self.array(self.single()?).map_err(within)
+        let leaf = self.single()?;
+        // SAFETY: clause 1 of `array`: `single` returned the leaf.
+        unsafe { self.array(leaf) }.map_err(within)
     }
 
     /// As [`Imported::into_array`], with nulls. The second array holds booleans of the same shape,
@@ -270,7 +272,8 @@ impl Imported {
     pub fn into_array_with_validity(self) -> Result<(DArray, Option<DArray>)> {
         let leaf = self.single()?;
         let valid = leaf.validity().map_err(within)?;
-        let array = self.array_of_all(leaf).map_err(within)?;
+        // SAFETY: clause 1 of `array_of_all`: `single` returned the leaf.
+        let array = unsafe { self.array_of_all(leaf) }.map_err(within)?;
         Ok((array, valid))
     }
 
@@ -285,7 +288,8 @@ impl Imported {
     pub fn into_columns(self) -> Result<Vec<(String, DArray)>> {
         let column = |leaf: LeafColumn<'_>| {
             let name = leaf.name().to_owned();
-            self.array(leaf).map(|array| (name, array))
+            // SAFETY: clause 1 of `array`: the leaf is one of `self.leaves`.
+            unsafe { self.array(leaf) }.map(|array| (name, array))
         };
         self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
     }
@@ -298,7 +302,8 @@ impl Imported {
     pub fn into_columns_with_validity(self) -> Result<Vec<(String, DArray, Option<DArray>)>> {
         let column = |leaf: LeafColumn<'_>| {
             let (name, valid) = (leaf.name().to_owned(), leaf.validity()?);
-            self.array_of_all(leaf).map(|array| (name, array, valid))
+            // SAFETY: clause 1 of `array_of_all`: the leaf is one of `self.leaves`.
+            unsafe { self.array_of_all(leaf) }.map(|array| (name, array, valid))
         };
         self.leaves().and_then(|leaves| leaves.into_iter().map(column).collect()).map_err(within)
     }
@@ -313,21 +318,28 @@ impl Imported {
     /// As [`Imported::into_array`], and as [`DArray::from_columns`]: names that are empty or
     /// repeated, structs without children.
     pub fn into_records(self) -> Result<DArray> {
-        let array = |leaf: LeafColumn<'_>| self.array(leaf);
+        // SAFETY: clause 1 of `array`: the leaf is one of `self.leaves`.
+        let array = |leaf: LeafColumn<'_>| unsafe { self.array(leaf) };
         let arrays: Result<Vec<_>> = self.leaves().and_then(|leaves| leaves.into_iter().map(array).collect());
         let arrays = arrays.map_err(within)?;
         records(&self.field, &mut arrays.into_iter(), 1).map_err(within)
     }
 
-    fn array(&self, leaf: LeafColumn<'_>) -> Result<DArray> {
-        // SAFETY: clause 1 of `# Safety` of `LeafColumn::into_array`: every caller passes a leaf
-        // from `self.leaves`, which are of `self.foreign` on `self.place`.
+    /// # Safety
+    ///
+    /// 1. The leaf is one of `self.leaves`.
+    unsafe fn array(&self, leaf: LeafColumn<'_>) -> Result<DArray> {
+        // SAFETY: clause 1 of `into_array`: the leaves (clause 1 of `# Safety`) are of
+        // `self.foreign` on `self.place`.
         self.awaiting(unsafe { leaf.into_array(&self.foreign, self.place) }?)
     }
 
-    fn array_of_all(&self, leaf: LeafColumn<'_>) -> Result<DArray> {
-        // SAFETY: clause 1 of `# Safety` of `LeafColumn::into_array`: every caller passes a leaf
-        // from `self.leaves`, which are of `self.foreign` on `self.place`.
+    /// # Safety
+    ///
+    /// 1. The leaf is one of `self.leaves`.
+    unsafe fn array_of_all(&self, leaf: LeafColumn<'_>) -> Result<DArray> {
+        // SAFETY: clause 1 of `into_array_of_all`: the leaves (clause 1 of `# Safety`) are of
+        // `self.foreign` on `self.place`.
         self.awaiting(unsafe { leaf.into_array_of_all(&self.foreign, self.place) }?)
     }
 

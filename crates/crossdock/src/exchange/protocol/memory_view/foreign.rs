@@ -66,7 +66,8 @@ impl ForeignView {
         let items = self.check_format(item_size, view_lease)?;
         match self.ndim.cast_unsigned() {
             rank if rank <= INLINE_RANK && flags.is_modest() && self.sub_offsets.is_null() => {
-                self.check_plain(rank, item_size, flags, view_lease)?;
+                // SAFETY: clause 1 of `check_plain`: `rank` is `ndim`.
+                unsafe { self.check_plain(rank, item_size, flags, view_lease) }?;
             }
             _ => self.check_any(item_size, flags, view_lease)?,
         }
@@ -90,8 +91,12 @@ impl ForeignView {
 
     /// For few axes, without pointers to follow and in any order: without a layout, which costs
     /// more.
+    ///
+    /// # Safety
+    ///
+    /// 1. `rank` is `ndim`.
     #[inline(always)]
-    fn check_plain(
+    unsafe fn check_plain(
         &self,
         rank: usize,
         item_size: usize,
@@ -99,8 +104,12 @@ impl ForeignView {
         view_lease: &mut ViewLease,
     ) -> Result<()> {
         let (shape, strides) = view_lease.axes(rank);
-        self.read_lengths(item_size, shape)?;
-        self.read_strides(item_size, shape, strides)?;
+        // SAFETY: clause 1 of `read_lengths`: `shape` has `rank` numbers, which is `ndim` (clause 1
+        // of `# Safety`).
+        unsafe { self.read_lengths(item_size, shape) }?;
+        // SAFETY: clause 1 of `read_strides`: `strides` has `rank` numbers, which is `ndim` (clause
+        // 1 of `# Safety`).
+        unsafe { self.read_strides(item_size, shape, strides) }?;
         let (nbytes, span) = Span::measure(shape, strides, item_size)?;
         self.check_extent(nbytes, span, (shape, strides))?;
         self.check_writable(flags)
@@ -135,7 +144,8 @@ impl ForeignView {
             return Err(unsupported(format!("its ndim is {rank}; at most {MAX_RANK} is supported")));
         }
         let (mut lengths, mut distances) = (vec![0; rank], vec![0; rank]);
-        self.read_lengths(item_size, &mut lengths)?;
+        // SAFETY: clause 1 of `read_lengths`: `rank` is `ndim`, and `lengths` has as many.
+        unsafe { self.read_lengths(item_size, &mut lengths) }?;
         // SAFETY: clause 2 of `ForeignView::read`: `sub_offsets` is null or points to `ndim`
         // numbers, and `rank` is `ndim`.
         match unsafe { suboffsets(self.sub_offsets, rank) }? {
@@ -143,7 +153,8 @@ impl ForeignView {
                 "it follows pointers (suboffsets {suboffsets:?}), but its strides are null"
             ))),
             suboffsets => {
-                self.read_strides(item_size, &lengths, &mut distances)?;
+                // SAFETY: clause 1 of `read_strides`: `rank` is `ndim`, and `distances` has as many.
+                unsafe { self.read_strides(item_size, &lengths, &mut distances) }?;
                 match suboffsets {
                     None => Layout::new(&lengths, &distances, item_size),
                     Some(suboffsets) => Layout::with_suboffsets(&lengths, &distances, &suboffsets, item_size),
@@ -153,14 +164,18 @@ impl ForeignView {
     }
 
     /// The lengths of all axes. Without a shape: one axis of as many items as the bytes hold.
+    ///
+    /// # Safety
+    ///
+    /// 1. `lengths` has at most `ndim` numbers.
     #[inline(always)]
-    fn read_lengths(&self, item_size: usize, lengths: &mut [usize]) -> Result<()> {
+    unsafe fn read_lengths(&self, item_size: usize, lengths: &mut [usize]) -> Result<()> {
         if self.shape.is_null() {
             return self.count(item_size, lengths);
         }
         for (axis, len) in lengths.iter_mut().enumerate() {
             // SAFETY: clause 2 of `ForeignView::read`: `shape` is not null (checked above), so it
-            // points to `ndim` numbers; both callers pass a slice of `ndim` lengths.
+            // points to `ndim` numbers, and by clause 1 of `# Safety` `axis` is below `ndim`.
             *len = length(axis, unsafe { self.shape.wrapping_add(axis).read_unaligned() })?;
         }
         Ok(())
@@ -186,14 +201,18 @@ impl ForeignView {
     }
 
     /// The strides of all axes; row-major ones if they are null.
+    ///
+    /// # Safety
+    ///
+    /// 1. `strides` has at most `ndim` numbers.
     #[inline(always)]
-    fn read_strides(&self, item_size: usize, lengths: &[usize], strides: &mut [isize]) -> Result<()> {
+    unsafe fn read_strides(&self, item_size: usize, lengths: &[usize], strides: &mut [isize]) -> Result<()> {
         if self.strides.is_null() {
             return fill_contiguous(lengths, item_size, Order::RowMajor, strides);
         }
         for (axis, stride) in strides.iter_mut().enumerate() {
             // SAFETY: clause 2 of `ForeignView::read`: `strides` is not null (checked above), so it
-            // points to `ndim` numbers; both callers pass a slice of `ndim` strides.
+            // points to `ndim` numbers, and by clause 1 of `# Safety` `axis` is below `ndim`.
             *stride = unsafe { self.strides.wrapping_add(axis).read_unaligned() };
         }
         Ok(())

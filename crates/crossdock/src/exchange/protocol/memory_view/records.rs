@@ -216,20 +216,29 @@ fn changed(head: u64, first: u32) -> u64 {
     (head >> 32).wrapping_add(1) << 32 | u64::from(first)
 }
 
-/// Puts a record that the caller owns into a list.
+/// Puts a record into a list.
+///
+/// # Safety
+///
+/// 1. The caller owns the record with this number, which is in no list and reserved for no
+///    exporter, and passes it on.
 #[inline]
-fn put(record: &'static ViewRecord, number: u32) {
+unsafe fn put(record: &'static ViewRecord, number: u32) {
     if let Some(local) = LOCALS.0.get(thread_index::current()).filter(|local| local.len.get() < KEPT) {
         record.next.store(local.head.replace(number + 1), Ordering::Relaxed);
         local.len.set(local.len.get() + 1);
         return;
     }
-    put_elsewhere(record, number);
+    // SAFETY: clause 1 of `put_elsewhere` is clause 1 of `# Safety`.
+    unsafe { put_elsewhere(record, number) };
 }
 
+/// # Safety
+///
+/// Clause 1 of [`put`].
 #[cold]
 #[inline(never)]
-fn put_elsewhere(record: &'static ViewRecord, number: u32) {
+unsafe fn put_elsewhere(record: &'static ViewRecord, number: u32) {
     let mut head = SHARED.load(Ordering::Relaxed);
     loop {
         record.next.store(head as u32, Ordering::Relaxed);
@@ -275,7 +284,8 @@ impl Vacant {
 impl Drop for Vacant {
     fn drop(&mut self) {
         self.view_lease().clear();
-        put(self.record, self.number);
+        // SAFETY: clause 1 of `put`: this `Vacant` took the record from a list, and ends here.
+        unsafe { put(self.record, self.number) };
     }
 }
 
@@ -300,7 +310,9 @@ impl Claimed {
         let Self { record, number } = self;
         std::mem::forget(self);
         if record.state.retire() && record.next.load(Ordering::Relaxed) != RESERVED {
-            put(record, number);
+            // SAFETY: clause 1 of `put`: this `Claimed` owned the record, whose view is over, and no
+            // exporter reserves it.
+            unsafe { put(record, number) };
         }
     }
 }
@@ -347,7 +359,9 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         if !self.is_live() && self.record.state.is_usable() {
-            put(self.record, self.number);
+            // SAFETY: clause 1 of `put`: the record was reserved for this exporter, which ends here,
+            // and has no view.
+            unsafe { put(self.record, self.number) };
         }
     }
 }
