@@ -61,6 +61,11 @@ impl DArray {
         &self.raw
     }
 
+    /// Fails unless this is the only holder of the memory in this process.
+    pub(crate) fn only_handle(&mut self) -> Result<()> {
+        self.raw.only_handle()
+    }
+
     // ===== queries
 
     dynamic_queries! { self: self.layout, self.raw.ptr() }

@@ -131,6 +131,15 @@ impl RawArray {
         self.handle.device().is_none_or(|attached| attached.is_addressed)
     }
 
+    pub(crate) fn into_handle(self) -> Handle {
+        self.handle
+    }
+
+    /// Checks that this is the only holder in this process.
+    pub(crate) fn only_handle(&mut self) -> Result<()> {
+        Ok(self.handle.only_handle()?)
+    }
+
     /// Checks that `&mut self` is exclusive access to the bytes.
     pub(crate) fn exclusive(&mut self) -> Result<()> {
         exclusive(&mut self.handle, self.readonly)

@@ -6,6 +6,7 @@
 
 pub(crate) mod array_interface;
 pub mod arrow;
+pub mod channel;
 pub mod dlpack;
 pub mod hold;
 pub mod memory_view;

@@ -14,7 +14,7 @@ pub(crate) use beside::keep_beside;
 pub use file::MapOptions;
 pub(crate) use file::{file_system, identity, map_file};
 pub(crate) use foreign::adopt_foreign;
-pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt};
+pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt, give_up, kept};
 pub(crate) use part::adopt_part;
 pub(crate) use shared::{
     NotSealed, ORDINARY_PAGES, add_seals, allocate_shared, deny_new_writers, for_reading,

@@ -1,0 +1,80 @@
+//! The message of a slot: which dtype, shape and strides its bytes have.
+
+use std::sync::atomic::Ordering;
+
+use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::channel::control::ControlMap;
+use crate::exchange::protocol::channel::geometry::SLOT_HEAD_WORDS;
+use crate::layout::{Layout, MAX_RANK};
+
+/// The words of a slot's record behind its word and number.
+const DTYPE_AND_RANK: usize = 2;
+const OFFSET: usize = 3;
+
+/// Writes the message of a slot that the caller has on loan. Element 0 is at the slot's first byte.
+pub(super) fn write(control: &ControlMap, slot: usize, dtype: usize, layout: &Layout) {
+    let put = |word, value| control.message(slot, word).store(value, Ordering::Relaxed);
+    put(DTYPE_AND_RANK, (layout.rank() as u64) << 32 | dtype as u64);
+    put(OFFSET, 0);
+    for (axis, (&len, &stride)) in layout.shape().iter().zip(layout.strides()).enumerate() {
+        put(SLOT_HEAD_WORDS + 2 * axis, len as u64);
+        put(SLOT_HEAD_WORDS + 2 * axis + 1, stride as u64);
+    }
+}
+
+/// A message as it was read: nothing is checked yet.
+pub(super) struct Message {
+    /// The number of the dtype.
+    pub(super) dtype: usize,
+    rank: usize,
+    pub(super) offset: u64,
+}
+
+/// Up to this rank, shape and strides are read into few bytes.
+const FEW: usize = 8;
+
+impl Message {
+    /// Reads the message of a slot, each word once.
+    pub(super) fn read(control: &ControlMap, slot: usize) -> Self {
+        let get = |word| control.message(slot, word).load(Ordering::Relaxed);
+        let dtype_and_rank = get(DTYPE_AND_RANK);
+        Self {
+            dtype: (dtype_and_rank & u64::from(u32::MAX)) as usize,
+            rank: (dtype_and_rank >> 32) as usize,
+            offset: get(OFFSET),
+        }
+    }
+
+    /// Reads shape and strides, each word once.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for too many dimensions; `is_overflow` for shapes and strides that no memory
+    /// has.
+    pub(super) fn layout(&self, control: &ControlMap, slot: usize, itemsize: usize) -> Result<Layout> {
+        match self.rank {
+            0..=FEW => self.layout_of::<FEW>(control, slot, itemsize),
+            rank if rank <= MAX_RANK => self.layout_of::<MAX_RANK>(control, slot, itemsize),
+            rank => {
+                let text = format!("the message has {rank} dimensions; {MAX_RANK} are the most");
+                Err(Error::new(Kind::Malformed, text))
+            }
+        }
+    }
+
+    fn layout_of<const MOST: usize>(
+        &self,
+        control: &ControlMap,
+        slot: usize,
+        itemsize: usize,
+    ) -> Result<Layout> {
+        let (mut shape, mut strides) = ([0; MOST], [0; MOST]);
+        let (shape, strides) = (&mut shape[..self.rank], &mut strides[..self.rank]);
+        for (axis, (len, stride)) in shape.iter_mut().zip(&mut *strides).enumerate() {
+            let get = |word| control.message(slot, word).load(Ordering::Relaxed);
+            *len = get(SLOT_HEAD_WORDS + 2 * axis) as usize;
+            *stride = get(SLOT_HEAD_WORDS + 2 * axis + 1) as isize;
+        }
+        Layout::new(shape, strides, itemsize)
+    }
+}

@@ -1,0 +1,67 @@
+//! How a channel is made.
+
+use crate::error::{Error, Kind, Result};
+
+/// Which receivers get a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Delivery {
+    /// Every receiver that is attached when the message is sent. Without any, the message is
+    /// dropped.
+    Each,
+    /// One receiver, whichever is first. The message waits until a receiver attaches.
+    One,
+    /// Every receiver gets the newest message that it has not seen; older ones are dropped. A
+    /// receiver that attaches later begins with the newest message.
+    Latest,
+}
+
+/// How [`Channel::new`](super::Channel::new) makes a channel.
+///
+/// ```
+/// use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery};
+///
+/// let options = ChannelOptions::new(4, 1 << 20).delivery(Delivery::Latest);
+/// let channel = Channel::new(&options)?;
+/// assert_eq!((channel.slots(), channel.slot_nbytes(), channel.delivery()), (4, 1 << 20, Delivery::Latest));
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChannelOptions {
+    pub(super) slots: usize,
+    pub(super) slot_nbytes: usize,
+    pub(super) delivery: Delivery,
+    pub(super) drops_oldest: bool,
+}
+
+/// The most slots of a channel: a search for a message goes through all of them.
+pub(super) const MOST_SLOTS: usize = 1024;
+
+impl ChannelOptions {
+    /// `slots` messages of at most `slot_nbytes` bytes each, [`Delivery::Each`]. A view keeps its
+    /// slot until it is dropped, so there must be more slots than all receivers together keep
+    /// views.
+    pub fn new(slots: usize, slot_nbytes: usize) -> Self {
+        Self { slots, slot_nbytes, delivery: Delivery::Each, drops_oldest: false }
+    }
+
+    /// Which receivers get a message.
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
+    /// Whether a sender that finds no free slot takes that of the oldest message that no receiver
+    /// has a view of, instead of waiting. Receivers count the messages that they missed.
+    pub fn drops_oldest(mut self, drops_oldest: bool) -> Self {
+        self.drops_oldest = drops_oldest;
+        self
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if (1..=MOST_SLOTS).contains(&self.slots) {
+            return Ok(());
+        }
+        let text = format!("a channel has 1 to {MOST_SLOTS} slots; {} were requested", self.slots);
+        Err(Error::new(Kind::Value, text))
+    }
+}

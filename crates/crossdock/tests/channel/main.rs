@@ -1,0 +1,4 @@
+//! Channels: arrays as a stream between processes.
+
+mod basics;
+mod policies;
