@@ -27,12 +27,12 @@ use crate::memory::Handle;
 use crate::memory::fork::{ForkLock, generation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum ChannelEnd {
     Receiver,
     Sender,
 }
 
-impl Role {
+impl ChannelEnd {
     fn lock_byte(self, index: usize) -> usize {
         match self {
             Self::Receiver => index,
@@ -47,7 +47,7 @@ pub(super) struct Membership {
     pub(super) control: Arc<ControlMap>,
     /// The bytes of the slots, writable for a sender.
     pub(super) data: Handle,
-    role: Role,
+    end: ChannelEnd,
     pub(super) index: usize,
     /// The open file description that has the lock of this member. Only this value closes it,
     /// unless this process is a forked child, where the handler did.
@@ -60,8 +60,8 @@ pub(super) struct Membership {
 }
 
 impl Membership {
-    pub(super) fn join(control: &Arc<ControlMap>, role: Role) -> Result<Arc<Self>> {
-        let data = control.map_data(role == Role::Sender)?;
+    pub(super) fn join(control: &Arc<ControlMap>, end: ChannelEnd) -> Result<Arc<Self>> {
+        let data = control.map_data(end == ChannelEnd::Sender)?;
         let path = format!("/proc/self/fd/{}", control.fd()?.as_raw_fd());
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|error| {
             let text = format!("the channel's memory could not be reopened: {}", system_text(&error));
@@ -71,10 +71,10 @@ impl Membership {
         // Held so that no fork copies the lock without the list that closes it in the child.
         let mut in_children = in_children();
         let mut index = 0;
-        while !try_lock(&file, role.lock_byte(index))? {
+        while !try_lock(&file, end.lock_byte(index))? {
             index += 1;
             if index == MOST_MEMBERS {
-                let who = if role == Role::Sender { "senders" } else { "receivers" };
+                let who = if end == ChannelEnd::Sender { "senders" } else { "receivers" };
                 let text = format!("the channel has {MOST_MEMBERS} {who} already, the most there can be");
                 return Err(Error::new(Kind::Exhausted, text));
             }
@@ -82,11 +82,11 @@ impl Membership {
         in_children.push(file.as_raw_fd());
         drop(in_children);
         // A dead member may have left something at this number.
-        clean(control, role, index);
+        clean(control, end, index);
         let member = Arc::new(Self {
             control: Arc::clone(control),
             data,
-            role,
+            end,
             index,
             file: ManuallyDrop::new(file),
             generation: generation(),
@@ -97,7 +97,7 @@ impl Membership {
     }
 
     fn set(&self) -> &AtomicU64 {
-        set(&self.control, self.role)
+        set(&self.control, self.end)
     }
 
     /// Whether this process is the one that joined, and not a child of it.
@@ -130,8 +130,8 @@ impl Membership {
     pub(super) fn reap(&self) -> bool {
         let Ok(_cleaning) = self.cleaning.try_lock() else { return false };
         let control = &self.control;
-        let mut traces =
-            [set(control, Role::Receiver), set(control, Role::Sender)].map(|set| set.load(Ordering::Acquire));
+        let mut traces = [set(control, ChannelEnd::Receiver), set(control, ChannelEnd::Sender)]
+            .map(|set| set.load(Ordering::Acquire));
         for index in 0..control.geometry().slots() {
             let state = slot::load(control.slot(index));
             traces[0] |= state.held();
@@ -140,12 +140,11 @@ impl Membership {
         traces[0] |= u64::from(control.sent().sleepers.load(Ordering::Relaxed));
         traces[1] |= u64::from(control.freed().sleepers.load(Ordering::Relaxed));
         let mut found = false;
-        for (role, traces) in [Role::Receiver, Role::Sender].into_iter().zip(traces) {
+        for (end, traces) in [ChannelEnd::Receiver, ChannelEnd::Sender].into_iter().zip(traces) {
             for index in (0..MOST_MEMBERS).filter(|index| traces & 1 << index != 0) {
-                let byte = role.lock_byte(index);
-                if (role, index) != (self.role, self.index) && matches!(try_lock(&self.file, byte), Ok(true))
-                {
-                    clean(control, role, index);
+                let byte = end.lock_byte(index);
+                if (end, index) != (self.end, self.index) && matches!(try_lock(&self.file, byte), Ok(true)) {
+                    clean(control, end, index);
                     unlock(&self.file, byte);
                     found = true;
                 }
@@ -166,7 +165,7 @@ impl Drop for Membership {
         if !self.is_here() {
             return;
         }
-        clean(&self.control, self.role, self.index);
+        clean(&self.control, self.end, self.index);
         let mut in_children = in_children();
         in_children.retain(|&other| other != self.file.as_raw_fd());
         // SAFETY: the field is not used after this, the drop of its owner. The process is the one
@@ -177,23 +176,23 @@ impl Drop for Membership {
     }
 }
 
-fn set(control: &ControlMap, role: Role) -> &AtomicU64 {
-    match role {
-        Role::Receiver => control.receivers(),
-        Role::Sender => control.senders(),
+fn set(control: &ControlMap, end: ChannelEnd) -> &AtomicU64 {
+    match end {
+        ChannelEnd::Receiver => control.receivers(),
+        ChannelEnd::Sender => control.senders(),
     }
 }
 
 /// Removes every trace of a member whose lock the caller has.
-fn clean(control: &ControlMap, role: Role, index: usize) {
-    set(control, role).fetch_and(!(1 << index), Ordering::SeqCst);
+fn clean(control: &ControlMap, end: ChannelEnd, index: usize) {
+    set(control, end).fetch_and(!(1 << index), Ordering::SeqCst);
     let slots = (0..control.geometry().slots()).map(|slot| control.slot(slot));
-    match role {
-        Role::Receiver => {
+    match end {
+        ChannelEnd::Receiver => {
             control.sent().leave(index);
             slots.for_each(|word| _ = slot::remove_receiver(word, index));
         }
-        Role::Sender => {
+        ChannelEnd::Sender => {
             control.freed().leave(index);
             slots.for_each(|word| _ = slot::remove_sender(word, index));
             dtypes::remove_sender(control, index);

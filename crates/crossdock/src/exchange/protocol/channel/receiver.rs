@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::channel::bell::LONGEST_SLEEP;
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::dtypes::DTypes;
-use crate::exchange::protocol::channel::member::{Membership, Role};
+use crate::exchange::protocol::channel::member::{ChannelEnd, Membership};
 use crate::exchange::protocol::channel::message::Message;
 use crate::exchange::protocol::channel::options::Delivery;
 use crate::exchange::protocol::channel::sender::region;
@@ -76,7 +76,7 @@ impl Keep for ViewOwner {
 
 impl Receiver {
     pub(super) fn attach(control: &Arc<ControlMap>) -> Result<Self> {
-        let member = Membership::join(control, Role::Receiver)?;
+        let member = Membership::join(control, ChannelEnd::Receiver)?;
         let (expected, missed) = match control.geometry().delivery {
             Delivery::Each => (control.head().load(Ordering::Acquire), Some(0)),
             Delivery::One | Delivery::Latest => (0, None),

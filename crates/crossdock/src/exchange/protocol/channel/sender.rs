@@ -10,7 +10,7 @@ use crate::element::DType;
 use crate::error::{Error, Kind, Rejected, Result};
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::dtypes::DTypes;
-use crate::exchange::protocol::channel::member::{Membership, Role, sweep_slot};
+use crate::exchange::protocol::channel::member::{ChannelEnd, Membership, sweep_slot};
 use crate::exchange::protocol::channel::message;
 use crate::exchange::protocol::channel::options::Delivery;
 use crate::exchange::protocol::channel::slot::{self, SlotState};
@@ -58,7 +58,7 @@ impl Keep for LoanOwner {
 
 impl Sender {
     pub(super) fn attach(control: &Arc<ControlMap>) -> Result<Self> {
-        let member = Membership::join(control, Role::Sender)?;
+        let member = Membership::join(control, ChannelEnd::Sender)?;
         let next = member.index % control.geometry().slots();
         Ok(Self { member, dtypes: DTypes::default(), next })
     }
