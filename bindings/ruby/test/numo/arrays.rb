@@ -98,6 +98,9 @@ class TestNumoArrays < Test::Unit::TestCase
       array = Crossdock.view(view, copy: true)
       assert_equal [view.to_a, view.byte_size], [array.to_a, Crossdock.copied_bytes - before]
     end
+    # No other code knows the copy, so it is lent as constant, too.
+    Crossdock.view(narray[[0, 1], true], copy: true).to_arrow.release
+    assert_raise(Crossdock::Refusal) { Crossdock.view(narray).to_arrow }
     written = Crossdock.view(narray[[0, 1], true], copy: true, writable: true)
     written[0, 0] = 100
     assert_equal [0, 100], [narray[0, 0], written[0, 0]]
@@ -195,6 +198,18 @@ class TestNumoArrays < Test::Unit::TestCase
     GC.compact if GC.respond_to?(:compact)
     200.times { Numo::Int64.zeros(100) }
     arrays.each_with_index { |array, k| assert_equal (k...k + 100).step(2).sum, array.sum }
+  end
+
+  def test_the_collector_may_run_at_every_allocation
+    GC.stress = true
+    narray = Numo::Int64.new(2, 3).seq
+    array = in_place(narray[true, (0..2).step(2)].transpose)
+    shown = array.to_numo
+    copied = array.to_numo(copy: :always)
+    GC.stress = false
+    assert_equal [[[0, 3], [2, 5]]] * 3, [array, shown, copied].map(&:to_a)
+  ensure
+    GC.stress = false
   end
 
   def test_a_shape_that_changes_leaves_the_memory

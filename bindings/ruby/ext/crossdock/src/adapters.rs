@@ -73,10 +73,15 @@ fn adopt(
     };
     // SAFETY: clauses 1 and 2 of `lent`: the Ruby caller vouches for the address, the layout and
     // `constant` until the owner goes or the block is called; `held` keeps both.
-    let array = unsafe { lent(ruby, address, dtype, layout, constant, held) }?;
+    let array = unsafe { lent(ruby, address, dtype, layout, birth(constant), held) }?;
     let array = if writable { array } else { array.into_readonly() };
     // The array reports the memory that a block releases; an owner reports its own memory.
     if is_given_back { Wrapped::new(ruby, array) } else { Wrapped::sharing(ruby, array, None) }
+}
+
+/// Memory that no code writes, or that another owner may write.
+fn birth(constant: bool) -> Birth {
+    if constant { Birth::Constant } else { Birth::Aliased }
 }
 
 /// An array on memory at an address, which an owner keeps.
@@ -84,13 +89,13 @@ fn adopt(
 /// # Safety
 ///
 /// 1. The bytes that `layout` reaches from `address` are valid until `held` is dropped.
-/// 2. If `constant` is set, no code writes them until then.
+/// 2. Until then, other owners access them only as `birth` says.
 pub(crate) unsafe fn lent(
     ruby: &Ruby,
     address: usize,
     dtype: DType,
     layout: Layout,
-    constant: bool,
+    birth: Birth,
     held: impl Send + 'static,
 ) -> Result<DArray> {
     let span = layout.span();
@@ -103,7 +108,6 @@ pub(crate) unsafe fn lent(
         );
         return Err(Failure::argument(ruby, text));
     };
-    let birth = if constant { Birth::Constant } else { Birth::Aliased };
     let bytes = ptr::with_exposed_provenance_mut(begin);
     // SAFETY: clause 1 of `# Safety`: `span` is the range of the layout, which is valid until
     // `held` goes; clause 2 justifies `Birth::Constant`.
@@ -259,7 +263,7 @@ fn io_buffer(ruby: &Ruby, buffer: Value, root: Value, access: (bool, bool)) -> R
     // SAFETY: clause 1 of `lent`: `base` and `size` are the bytes of a buffer that is locked, so
     // not freed or resized, and `held` keeps it in place. Clause 2: `constant` is only set for the
     // bytes of a frozen String.
-    let array = unsafe { lent(ruby, base, DType::U8, layout, constant, held) }?;
+    let array = unsafe { lent(ruby, base, DType::U8, layout, birth(constant), held) }?;
     Wrapped::sharing(ruby, if writable { array } else { array.into_readonly() }, None)
 }
 

@@ -5,7 +5,7 @@ use core::ffi::c_char;
 
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Protocols;
+use crossdock::memory::{Birth, Protocols};
 use crossdock::view::Request;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RClass, Ruby, Value, method, prelude::*};
@@ -38,8 +38,8 @@ impl LeasedBytes {
         let begin = array.as_ptr().expose_provenance().wrapping_add_signed(span.low());
         let bytes = Layout::contiguous(&[span.nbytes()], 1, Order::RowMajor)?;
         // SAFETY: clause 1 of `lent`: the span of the array's layout lies within its memory, which
-        // the lease of `view` keeps; clause 2: `constant` is not set.
-        let holder = unsafe { lent(ruby, begin, DType::U8, bytes, false, view) }?.into_readonly();
+        // the lease of `view` keeps; clause 2: other handles on it may write it.
+        let holder = unsafe { lent(ruby, begin, DType::U8, bytes, Birth::Aliased, view) }?.into_readonly();
         let holder = Wrapped::sharing(ruby, holder, this.kept())?;
         Ok(Self { begin, nbytes: span.nbytes(), offset: span.low().unsigned_abs(), holder })
     }

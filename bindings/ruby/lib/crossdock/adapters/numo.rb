@@ -131,7 +131,7 @@ module Crossdock
         end
 
         def lend(narray, dtype, request)
-          array = Adapters.__send__(:lend_numo, narray, dtype, request.writable?)
+          array = Adapters.__send__(:lend_numo, narray, dtype, request.writable?, false)
           array.is_a?(String) ? copied(narray, dtype, request, array) : array
         end
 
@@ -147,7 +147,7 @@ module Crossdock
           request.refuse("#{narray.class} is not lent in place: #{reason}", would_copy: narray.byte_size) unless request.copy?
 
           copy = narray.byte_swapped? ? narray.to_host : narray.dup
-          array = Adapters.__send__(:lend_numo, copy, dtype, request.writable?) if in_place?
+          array = Adapters.__send__(:lend_numo, copy, dtype, request.writable?, true) if in_place?
           return Adapters.of_copy(copy.to_binary, request, dtype: dtype, shape: copy.shape) unless array.is_a?(Array)
 
           request.copied(narray.byte_size)

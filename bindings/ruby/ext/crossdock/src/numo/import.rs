@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
 use crossdock::layout::{Layout, Order};
+use crossdock::memory::Birth;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Ruby, Value, prelude::*};
 use rb_sys::VALUE;
@@ -133,8 +134,14 @@ fn is_confirmed(narray: VALUE, place: &Place) -> Result<bool> {
 }
 
 /// The elements of an NArray as an array, or the reason why strides cannot describe them. The
-/// dtype is that of the NArray's class.
-pub(super) fn lend(ruby: &Ruby, narray: Value, dtype: Value, writable: bool) -> Result<Value> {
+/// dtype is that of the NArray's class. A private NArray is one that the program does not know.
+pub(super) fn lend(
+    ruby: &Ruby,
+    narray: Value,
+    dtype: Value,
+    writable: bool,
+    is_private: bool,
+) -> Result<Value> {
     keep::give_back();
     let dtype = parse_dtype(ruby, dtype)?;
     let reason = |reason: &str| Ok(ruby.str_new(reason).as_value());
@@ -181,11 +188,12 @@ pub(super) fn lend(ruby: &Ruby, narray: Value, dtype: Value, writable: bool) -> 
         };
         (keep::hold(place.root, None), Some(keep::hold(string, None)))
     };
+    let birth = if is_private { Birth::Sole } else { Birth::Aliased };
     let address = if is_empty { 0 } else { place.first.expose_provenance() + place.offset };
     // SAFETY: clause 1 of `lent`: the bytes lie within the root's elements (checked above), which
     // are freed only by the methods that `obstacle` stops while `LENT` counts the root, or belong
-    // to the String that `source` found; `held` keeps both. Clause 2: `constant` is not set.
-    let array = unsafe { lent(ruby, address, dtype, layout, false, held) }?;
+    // to the String that `source` found; `held` keeps both. Clause 2: a program does not know a private NArray.
+    let array = unsafe { lent(ruby, address, dtype, layout, birth, held) }?;
     let array = if writable { array } else { array.into_readonly() };
     Ok(Wrapped::sharing(ruby, array, None)?.as_value())
 }

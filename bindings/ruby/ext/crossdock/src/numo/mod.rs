@@ -26,7 +26,7 @@ use magnus::{RModule, function, prelude::*};
 pub(crate) fn init(module: RModule) -> std::result::Result<(), magnus::Error> {
     let adapters = module.define_module("Adapters")?;
     adapters.define_singleton_method("numo_known?", function!(library::is_known, 0))?;
-    adapters.define_singleton_method("lend_numo", function!(import::lend, 3))?;
+    adapters.define_singleton_method("lend_numo", function!(import::lend, 4))?;
     adapters.define_singleton_method("numo_writable?", function!(import::is_writable, 1))?;
     adapters.define_singleton_method("numo_obstacle", function!(import::obstacle, 1))?;
     adapters.define_singleton_method("numo_view?", function!(import::is_view, 1))?;
