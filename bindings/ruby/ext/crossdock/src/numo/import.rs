@@ -192,7 +192,8 @@ pub(super) fn lend(
     let address = if is_empty { 0 } else { place.first.expose_provenance() + place.offset };
     // SAFETY: clause 1 of `lent`: the bytes lie within the root's elements (checked above), which
     // are freed only by the methods that `obstacle` stops while `LENT` counts the root, or belong
-    // to the String that `source` found; `held` keeps both. Clause 2: a program does not know a private NArray.
+    // to the String that `source` found; `held` keeps both. Clause 2: a program does not know a
+    // private NArray.
     let array = unsafe { lent(ruby, address, dtype, layout, birth, held) }?;
     let array = if writable { array } else { array.into_readonly() };
     Ok(Wrapped::sharing(ruby, array, None)?.as_value())
