@@ -219,14 +219,19 @@ fn tensor_at(address: &Bound<'_, PyInt>, device: Option<Place>, copy: Option<boo
     }
     let given = parameters::count(address)?;
     let wrong = |what: String| {
-        PyValueError::new_err(format!("{what}; give the address of a DLManagedTensorVersioned, which is taken once"))
+        PyValueError::new_err(format!(
+            "{what}; give the address of a DLManagedTensorVersioned, which is taken once"
+        ))
     };
     let tensor = ptr::with_exposed_provenance_mut::<DLManagedTensorVersioned>(given);
     if tensor.is_null() {
         return Err(wrong("the address of the tensor is 0".to_owned()));
     }
     if !tensor.is_aligned() {
-        return Err(wrong(format!("no tensor begins at {given:#x}, which is no multiple of {}", align_of::<DLManagedTensorVersioned>())));
+        return Err(wrong(format!(
+            "no tensor begins at {given:#x}, which is no multiple of {}",
+            align_of::<DLManagedTensorVersioned>()
+        )));
     }
     // SAFETY: the Python caller vouches that a tensor of this struct begins at `address`, and that
     // this is its only consumer; the address itself cannot be checked beyond its alignment.

@@ -82,6 +82,7 @@ mod records;
 mod shape;
 mod shared;
 mod signature;
+mod slice;
 mod subscript;
 mod tensorflow;
 mod text;
@@ -140,6 +141,7 @@ mod _crossdock {
         crossdock_cuda::register().raise()?;
         crossdock_opencl::register().raise()?;
         memory::note_type(module.py());
+        slice::find_bounds();
         files::register_mapping(module.py())?;
         // Pickles refer to this module, whatever the package's parts are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;

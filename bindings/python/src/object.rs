@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crossdock::DArray;
 use pyo3::ffi;
@@ -42,6 +42,42 @@ pub(crate) struct Own {
 
 /// The type, once it exists. It is never freed.
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+/// The memory of freed objects, for the next ones: most live as briefly as one hand-over.
+static SPARE: Spare =
+    Spare { count: AtomicUsize::new(0), blocks: [const { AtomicPtr::new(ptr::null_mut()) }; 8] };
+
+/// A stack of blocks.
+///
+/// # Invariants
+///
+/// 1. The first `count` blocks are allocations by `PyObject_New` of the size of `Object`, without
+///    another user.
+/// 2. Only threads that hold the GIL access it, so that no two do so at once.
+struct Spare {
+    count: AtomicUsize,
+    blocks: [AtomicPtr<ffi::PyObject>; 8],
+}
+
+impl Spare {
+    #[inline(always)]
+    fn take(&self) -> Option<*mut ffi::PyObject> {
+        let count = self.count.load(Ordering::Relaxed).checked_sub(1)?;
+        let block = self.blocks.get(count)?.load(Ordering::Relaxed);
+        self.count.store(count, Ordering::Relaxed);
+        Some(block)
+    }
+
+    /// Keeps a block, or returns it if there are enough.
+    #[inline(always)]
+    fn keep(&self, block: *mut ffi::PyObject) -> Result<(), *mut ffi::PyObject> {
+        let count = self.count.load(Ordering::Relaxed);
+        let Some(place) = self.blocks.get(count) else { return Err(block) };
+        place.store(block, Ordering::Relaxed);
+        self.count.store(count + 1, Ordering::Relaxed);
+        Ok(())
+    }
+}
 
 /// The offset of the interpreter's list of weak references in an object.
 pub(crate) const WEAK_REFERENCES: usize = offset_of!(Object, own) + offset_of!(Own, weak);
@@ -103,9 +139,14 @@ pub(crate) fn allocate_with<E>(
     make: impl for<'a> FnOnce(&'a mut MaybeUninit<DArray>) -> Result<&'a mut DArray, E>,
 ) -> Result<*mut ffi::PyObject, E> {
     let of = TYPE.load(Ordering::Relaxed);
-    // SAFETY: the module publishes the type before any caller of this function is reachable; its
-    // `basicsize` is that of `Object`, and the caller holds the GIL.
-    let object: *mut ffi::PyObject = unsafe { ffi::PyObject_New::<Object>(of) }.cast();
+    let object = match SPARE.take() {
+        // SAFETY: the module publishes the type before any caller of this function is reachable;
+        // Spare 1: the block has the size of `Object` and no other user; the caller holds the GIL.
+        Some(block) => unsafe { ffi::PyObject_Init(block, of) },
+        // SAFETY: the module publishes the type before any caller of this function is reachable;
+        // its `basicsize` is that of `Object`, and the caller holds the GIL.
+        None => unsafe { ffi::PyObject_New::<Object>(of) }.cast(),
+    };
     if object.is_null() {
         return Ok(object);
     }
@@ -160,9 +201,11 @@ unsafe fn free(object: *mut ffi::PyObject) {
     // SAFETY: clause 1 of `# Safety`: `object` is an object of the type, so its head has a valid
     // type pointer.
     let of = unsafe { ffi::Py_TYPE(object) };
-    // SAFETY: `PyObject_New` allocated the object; by clauses 1 and 2 of `# Safety` its fields need
-    // no drop and no other code uses it.
-    unsafe { ffi::PyObject_Free(object.cast()) };
+    if let Err(object) = SPARE.keep(object) {
+        // SAFETY: `PyObject_New` allocated the object; by clauses 1 and 2 of `# Safety` its fields
+        // need no drop and no other code uses it.
+        unsafe { ffi::PyObject_Free(object.cast()) };
+    }
     // SAFETY: an instance of a heap type holds a reference to the type, which goes with the
     // instance; the GIL is held (clause 2).
     unsafe { ffi::Py_DECREF(of.cast()) };

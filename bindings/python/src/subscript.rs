@@ -15,7 +15,7 @@ use crate::detach::{both_detached, detached};
 use crate::entry::{Called, fail, fetch};
 use crate::errors::{self, Raise, exception};
 use crate::object::{allocate, allocate_with, downcast, this, wrap};
-use crate::{moment, nested, protocols};
+use crate::{moment, nested, protocols, slice};
 
 /// Up to this many indices and slices are on the stack.
 const FEW: usize = 8;
@@ -300,19 +300,24 @@ fn part<S>(
             if count > 2 * MAX_RANK + 1 {
                 return Err(PyIndexError::new_err(format!("{count} indices for {} axes", array.rank())));
             }
-            let axes: Vec<_> = (0..count).map(|position| axis(item(position))).collect::<PyResult<_>>()?;
+            let mut axes = vec![AxisSlice::Ellipsis; count];
+            for (position, place) in axes.iter_mut().enumerate() {
+                read_axis(item(position), place)?;
+            }
             return sliced(array, &axes, slice);
         }
         let mut axes = [AxisSlice::Ellipsis; FEW];
         for (position, place) in axes[..count].iter_mut().enumerate() {
-            *place = axis(item(position))?;
+            read_axis(item(position), place)?;
         }
         return sliced(array, &axes[..count], slice);
     }
     if let Ok(name) = key.cast::<PyString>() {
         return field(array, &name.extract::<String>()?).map(Part::Field);
     }
-    sliced(array, &[axis(key)?], slice)
+    let mut axes = [AxisSlice::Ellipsis];
+    read_axis(key, &mut axes[0])?;
+    sliced(array, &axes, slice)
 }
 
 /// The field of this name, in every element.
@@ -350,28 +355,38 @@ fn sliced<S>(
     }
 }
 
-/// What one part of a key selects along an axis.
+/// Reads what one part of a key selects along an axis. Written to its place in the list: returned
+/// and moved there, it would wait for its own stores.
 #[inline]
-fn axis(key: Borrowed<'_, '_, PyAny>) -> PyResult<AxisSlice> {
+fn read_axis(key: Borrowed<'_, '_, PyAny>, place: &mut AxisSlice) -> PyResult<()> {
     let raw = key.as_ptr();
     if is_exact(raw, &raw const ffi::PySlice_Type) {
+        // SAFETY: clauses 1 and 2 of `range`: `is_exact` just confirmed that `raw` is a slice, which
+        // `key` keeps alive; its token proves that the GIL is held.
+        if let Some(range) = unsafe { slice::range(raw) } {
+            *place = range;
+            return Ok(());
+        }
         let (mut start, mut stop, mut step) = (0, 0, 0);
         // SAFETY: `is_exact` just confirmed that `raw` is a slice, and the three pointers are those
         // of local variables.
         if unsafe { ffi::PySlice_Unpack(raw, &mut start, &mut stop, &mut step) } != 0 {
             return Err(fetch(key.py()));
         }
-        return Ok(AxisSlice::Range { start: Some(start), stop: Some(stop), step });
+        *place = AxisSlice::Range { start: Some(start), stop: Some(stop), step };
+        return Ok(());
     }
     // SAFETY: `Py_None` returns the address of the immortal singleton; the interpreter is
     // initialised, since `key` exists.
     if ptr::eq(raw, unsafe { ffi::Py_None() }) {
-        return Ok(AxisSlice::NewAxis);
+        *place = AxisSlice::NewAxis;
+        return Ok(());
     }
     // SAFETY: `Py_Ellipsis` returns the address of the immortal singleton; the interpreter is
     // initialised, since `key` exists.
     if ptr::eq(raw, unsafe { ffi::Py_Ellipsis() }) {
-        return Ok(AxisSlice::Ellipsis);
+        *place = AxisSlice::Ellipsis;
+        return Ok(());
     }
     // SAFETY: `raw` is the live object that `key` borrows, and its token proves that the GIL is
     // held.
@@ -391,5 +406,6 @@ fn axis(key: Borrowed<'_, '_, PyAny>) -> PyResult<AxisSlice> {
         let is_fancy = error.is_instance_of::<PyTypeError>(key.py());
         return Err(if is_fancy { PyIndexError::new_err(FANCY) } else { error });
     }
-    Ok(AxisSlice::Index(index))
+    *place = AxisSlice::Index(index);
+    Ok(())
 }

@@ -445,6 +445,12 @@ def test_bug_null_strides_of_buffers(ask):
     assert told(crossdock.asarray(theirs), "nanobind").outcome == "in place"
 
 
+def test_bug_swapped_buffers():
+    for swapped in [np.arange(3, dtype=">f8"), crossdock.arange(3, dtype=">f8")]:
+        assert told(swapped, "PyO3 PyBuffer<T>").outcome == "misreads"
+    assert told(crossdock.arange(3.0), "PyO3 PyBuffer<T>").outcome == "in place"
+
+
 # ----- lifetimes
 
 

@@ -56,6 +56,22 @@ def outcome(thing, key):
         return type(error)
 
 
+BOUNDS = [None, 0, 1, -1, 3, -7, 2**31, -(2**31), 2**63 - 1, -(2**63), 2**63, -(2**70), np.int8(2), True]
+
+
+def test_slices_with_bounds_of_any_size_and_kind_are_read_as_numpy_reads_them():
+    theirs = np.arange(5)
+    ours = crossdock.asarray(theirs)
+    for start in BOUNDS:
+        for stop in BOUNDS:
+            for step in [None, 1, -1, 2, -3, 2**63 - 1, -(2**63), 2**70, np.int8(-1), True]:
+                assert ours[start:stop:step].tolist() == theirs[start:stop:step].tolist(), (start, stop, step)
+    for wrong, error in [(slice(None, None, 0), ValueError), (slice("a"), TypeError), (slice(0.5, None), TypeError)]:
+        for array in [ours, theirs]:
+            with pytest.raises((error, IndexError)):
+                array[wrong]
+
+
 def test_random_keys_give_what_numpy_gives():
     rng = random.Random(SEED)
     met = dict.fromkeys(["views", "elements", "refused", "empty", "newaxis", "negative steps"], 0)

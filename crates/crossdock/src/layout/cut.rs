@@ -24,8 +24,8 @@ pub(crate) struct Indirection {
 
 /// Builds the result of a slice, axis by axis of the source.
 pub(super) struct Cut<'a> {
-    source: &'a Layout,
-    result: &'a mut Layout,
+    source: LayoutAxes<'a>,
+    result: LayoutAxesMut<'a>,
     input: usize,
     output: usize,
     indirection: Indirection,
@@ -40,14 +40,28 @@ pub(super) struct Cut<'a> {
     nonempty: bool,
 }
 
+/// The axes of a layout, found once for all of them. Direct arrays have no suboffsets.
+pub(super) struct LayoutAxes<'a> {
+    pub(super) shape: &'a [usize],
+    pub(super) strides: &'a [isize],
+    pub(super) suboffsets: &'a [Option<isize>],
+}
+
+/// The same to fill in.
+pub(super) struct LayoutAxesMut<'a> {
+    pub(super) shape: &'a mut [usize],
+    pub(super) strides: &'a mut [isize],
+    pub(super) suboffsets: &'a mut [Option<isize>],
+}
+
 impl<'a> Cut<'a> {
     /// `result` comes from [`Layout::blank`], with the rank that the following calls fill.
     #[inline]
     pub(super) fn new(source: &'a Layout, result: &'a mut Layout) -> Self {
         let indirection = Indirection { distances: Vec::new(), offset: 0 };
         Self {
-            source,
-            result,
+            source: source.axes(),
+            result: result.axes_mut(),
             input: 0,
             output: 0,
             indirection,
@@ -67,7 +81,7 @@ impl<'a> Cut<'a> {
     /// The next axis of the source and its length.
     #[inline]
     pub(super) fn axis(&self) -> (usize, usize) {
-        (self.input, self.source.shape()[self.input])
+        (self.input, self.source.shape[self.input])
     }
 
     /// Drops the next axis at an index of it.
@@ -75,8 +89,8 @@ impl<'a> Cut<'a> {
     pub(super) fn index(&mut self, index: isize) -> Result<()> {
         let axis = self.input;
         self.input += 1;
-        self.advance(index * self.source.strides()[axis]);
-        let Some(suboffset) = self.source.suboffset(axis) else { return Ok(()) };
+        self.advance(index * self.source.strides[axis]);
+        let Some(suboffset) = self.suboffset(axis) else { return Ok(()) };
         let Some(carrier) = self.last.take() else {
             if !self.follows || self.behind.is_some() {
                 return Err(cannot_drop(axis, index));
@@ -84,9 +98,15 @@ impl<'a> Cut<'a> {
             self.indirection.distances.push(std::mem::replace(&mut self.indirection.offset, suboffset));
             return Ok(());
         };
-        self.result.set_suboffset(carrier, suboffset);
+        self.result.suboffsets[carrier] = Some(suboffset);
         self.behind = Some(carrier);
         Ok(())
+    }
+
+    /// The suboffset of an axis of the source.
+    #[inline]
+    fn suboffset(&self, axis: usize) -> Option<isize> {
+        self.source.suboffsets.get(axis).copied().flatten()
     }
 
     /// Keeps some indices of the next axis.
@@ -94,15 +114,15 @@ impl<'a> Cut<'a> {
     pub(super) fn range(&mut self, picked: Picked, step: isize) {
         let axis = self.input;
         self.input += 1;
-        let stride = self.source.strides()[axis];
+        let stride = self.source.strides[axis];
         if picked.len != 0 {
             self.advance(picked.first * stride);
         }
         self.give(picked.len, stepped_stride(stride, step, picked.len));
-        if let Some(suboffset) = self.source.suboffset(axis)
+        if let Some(suboffset) = self.suboffset(axis)
             && let Some(carrier) = self.last.take()
         {
-            self.result.set_suboffset(carrier, suboffset);
+            self.result.suboffsets[carrier] = Some(suboffset);
             self.behind = Some(carrier);
         }
     }
@@ -138,17 +158,16 @@ impl<'a> Cut<'a> {
         match self.behind {
             None => self.indirection.offset += distance,
             Some(carrier) => {
-                let suboffset = self.result.suboffset(carrier).unwrap_or(0);
-                self.result.set_suboffset(carrier, suboffset + distance);
+                let suboffset = &mut self.result.suboffsets[carrier];
+                *suboffset = Some(suboffset.unwrap_or(0) + distance);
             }
         }
     }
 
     #[inline]
     fn give(&mut self, len: usize, stride: isize) {
-        let (shape, strides) = self.result.dims_mut();
-        shape[self.output] = len;
-        strides[self.output] = stride;
+        self.result.shape[self.output] = len;
+        self.result.strides[self.output] = stride;
         self.nonempty &= len != 0;
         self.last = Some(self.output);
         self.output += 1;

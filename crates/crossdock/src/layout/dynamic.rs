@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::error::{Advice, Error, Kind, Result};
-use crate::layout::cut;
+use crate::layout::cut::{self, LayoutAxes, LayoutAxesMut};
 use crate::layout::offsets::{Offsets, Runs};
 use crate::layout::rules::{self, Order};
 use crate::layout::{FixedLayout, INLINE_RANK, Span};
@@ -209,6 +209,18 @@ impl Layout {
         Self::blank(rank, self.itemsize, self.suboffsets().is_some())
     }
 
+    /// Makes this the same as [`blank_like`](Self::blank_like) of `source`.
+    #[inline]
+    pub(super) fn become_blank_like(&mut self, source: &Self, rank: usize) -> Result<()> {
+        // The axes of a scalar are 0 already.
+        if self.rank == 0 && self.more.is_none() && source.more.is_none() && rank <= INLINE_RANK {
+            (self.rank, self.itemsize) = (rank as u8, source.itemsize);
+        } else {
+            *self = source.blank_like(rank)?;
+        }
+        Ok(())
+    }
+
     #[inline]
     fn zeros(rank: usize, itemsize: usize, indirect: bool) -> Self {
         let more = (rank > INLINE_RANK || indirect).then(|| {
@@ -221,11 +233,36 @@ impl Layout {
 
     #[inline]
     pub(super) fn dims_mut(&mut self) -> (&mut [usize], &mut [isize]) {
-        let rank = usize::from(self.rank);
-        match &mut self.more {
-            Some(more) if rank > INLINE_RANK => (&mut more.shape, &mut more.strides),
-            _ => (&mut self.shape[..rank], &mut self.strides[..rank]),
+        let LayoutAxesMut { shape, strides, .. } = self.axes_mut();
+        (shape, strides)
+    }
+
+    /// The parts of every axis.
+    #[inline]
+    pub(super) fn axes(&self) -> LayoutAxes<'_> {
+        LayoutAxes {
+            shape: self.shape(),
+            strides: self.strides(),
+            suboffsets: self.suboffsets().unwrap_or_default(),
         }
+    }
+
+    /// The parts of every axis, to fill in.
+    #[inline]
+    pub(super) fn axes_mut(&mut self) -> LayoutAxesMut<'_> {
+        let rank = usize::from(self.rank);
+        let (own_shape, own_strides) = (&mut self.shape[..], &mut self.strides[..]);
+        let Some(More { shape, strides, suboffsets }) = self.more.as_deref_mut() else {
+            return LayoutAxesMut {
+                shape: &mut own_shape[..rank],
+                strides: &mut own_strides[..rank],
+                suboffsets: &mut [],
+            };
+        };
+        if rank > INLINE_RANK {
+            return LayoutAxesMut { shape, strides, suboffsets };
+        }
+        LayoutAxesMut { shape: &mut own_shape[..rank], strides: &mut own_strides[..rank], suboffsets }
     }
 
     #[inline]

@@ -43,9 +43,10 @@ impl Layout {
         axes: &[AxisSlice],
         reading: RangeSemantics,
     ) -> Result<(Self, Indirection)> {
-        let mut result = self.blank_like(self.rank_after(axes, reading)?)?;
+        let (rank, rest) = self.ranks_of(axes, reading)?;
+        let mut result = self.blank_like(rank)?;
         let mut cut = Cut::following(self, &mut result);
-        cut_axes(&mut cut, axes, self.rank(), reading)?;
+        cut_axes(&mut cut, axes, rest, reading)?;
         let indirection = cut.finish_indirection();
         result.settle();
         Ok((result, indirection))
@@ -66,15 +67,16 @@ impl Layout {
         reading: RangeSemantics,
         result: &mut Self,
     ) -> Result<isize> {
-        let rank = self.rank_after(axes, reading)?;
-        *result = self.blank_like(rank)?;
+        let (rank, rest) = self.ranks_of(axes, reading)?;
+        result.become_blank_like(self, rank)?;
         let mut cut = Cut::new(self, result);
-        cut_axes(&mut cut, axes, self.rank(), reading)?;
+        cut_axes(&mut cut, axes, rest, reading)?;
         Ok(cut.finish())
     }
 
-    /// The rank of a slice.
-    fn rank_after(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<usize> {
+    /// The rank of a slice, and the number of axes that it does not name.
+    #[inline]
+    fn ranks_of(&self, axes: &[AxisSlice], reading: RangeSemantics) -> Result<(usize, usize)> {
         let (mut dropped, mut kept, mut added, mut ellipses) = (0, 0, 0, 0);
         for item in axes {
             match item {
@@ -99,7 +101,7 @@ impl Layout {
                 format!("the slice has {named} axes, but the array has rank {rank}"),
             ));
         }
-        Ok(rank - dropped + added)
+        Ok((rank - dropped + added, rank - named))
     }
 
     /// The axes in another order: axis `k` of the result is axis `axes[k]` of this one.
@@ -275,19 +277,13 @@ impl Layout {
     }
 }
 
-/// Passes a slice to a cut, item by item.
+/// Passes a slice to a cut, item by item. `rest` axes of the source have no item.
 #[inline]
-fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], rank: usize, reading: RangeSemantics) -> Result<()> {
-    let named =
-        axes.iter().filter(|item| matches!(item, AxisSlice::Index(_) | AxisSlice::Range { .. })).count();
-    let mut open = true;
+fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], mut rest: usize, reading: RangeSemantics) -> Result<()> {
     for &item in axes {
         match item {
             AxisSlice::NewAxis => cut.insert(),
-            AxisSlice::Ellipsis => {
-                (named..rank).for_each(|_| cut.whole());
-                open = false;
-            }
+            AxisSlice::Ellipsis => (0..std::mem::take(&mut rest)).for_each(|_| cut.whole()),
             AxisSlice::Index(index) => {
                 let (axis, len) = cut.axis();
                 cut.index(slice::resolve_index(index, axis, len)?)?;
@@ -298,9 +294,7 @@ fn cut_axes(cut: &mut Cut<'_>, axes: &[AxisSlice], rank: usize, reading: RangeSe
             }
         }
     }
-    if open {
-        (named..rank).for_each(|_| cut.whole());
-    }
+    (0..rest).for_each(|_| cut.whole());
     Ok(())
 }
 

@@ -128,6 +128,7 @@ pub(super) fn pick(start: isize, stop: Option<isize>, step: isize, len: usize, o
 }
 
 /// A range as in Python, with the clamping of `slice.indices`; the step is not 0.
+#[inline]
 fn pick_numpy(start: Option<isize>, stop: Option<isize>, step: isize, len: usize) -> Picked {
     let len = len as isize;
     // The bounds of the traversal in this direction.
