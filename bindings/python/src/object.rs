@@ -69,8 +69,13 @@ impl Spare {
     }
 
     /// Keeps a block, or returns it if there are enough.
+    ///
+    /// # Safety
+    ///
+    /// 1. `PyObject_New` allocated `block` with the size of `Object`, and no other code uses it.
+    /// 2. This thread holds the GIL.
     #[inline(always)]
-    fn keep(&self, block: *mut ffi::PyObject) -> Result<(), *mut ffi::PyObject> {
+    unsafe fn keep(&self, block: *mut ffi::PyObject) -> Result<(), *mut ffi::PyObject> {
         let count = self.count.load(Ordering::Relaxed);
         let Some(place) = self.blocks.get(count) else { return Err(block) };
         place.store(block, Ordering::Relaxed);
@@ -201,7 +206,9 @@ unsafe fn free(object: *mut ffi::PyObject) {
     // SAFETY: clause 1 of `# Safety`: `object` is an object of the type, so its head has a valid
     // type pointer.
     let of = unsafe { ffi::Py_TYPE(object) };
-    if let Err(object) = SPARE.keep(object) {
+    // SAFETY: clauses 1 and 2 of `keep` are those of `# Safety`: an object of the type, whose fields
+    // need no drop, and which no other code uses; the GIL is held.
+    if let Err(object) = unsafe { SPARE.keep(object) } {
         // SAFETY: `PyObject_New` allocated the object; by clauses 1 and 2 of `# Safety` its fields
         // need no drop and no other code uses it.
         unsafe { ffi::PyObject_Free(object.cast()) };
