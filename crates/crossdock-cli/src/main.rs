@@ -1,7 +1,7 @@
 //! The command `crossdock`: opens arrays in files in place, and exports them.
 //!
 //! ```text
-//!   main ── arguments ──> bench | convert | inspect | lend | tour ── Ok(status) ──> the exit status
+//!   main ── arguments ──> bench | convert | hold … | inspect | lend | tour ── Ok(status) ──> the exit status
 //!                             │                                   └─ Err(Failure) ─> one sentence on stderr, and its exit status
 //!                             └── open: FILE[:NAME][:EXPR] ──> DArray (a guarded map, or decoded)
 //! ```
@@ -14,6 +14,7 @@
 mod bench;
 mod convert;
 mod failure;
+mod hold;
 mod inspect;
 mod lend;
 mod open;
@@ -49,9 +50,10 @@ Examples:
   crossdock inspect 'trades.npy:::2, .price' --protocols
   crossdock lend photo.npy -- python3 report.py
   crossdock convert photo.png photo.npy
+  crossdock hold model.safetensors --name m
 
 Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if a mapped file
-shrank. `lend` exits with the status of its command.";
+shrank. `lend` and `connect` exit with the status of their command.";
 
 /// Share arrays between programs, libraries and languages without copying them.
 #[derive(Debug, Parser)]
@@ -68,6 +70,11 @@ enum Command {
     Convert(convert::Args),
     Tour(tour::Args),
     Bench(bench::Args),
+    Hold(hold::Args),
+    Connect(hold::connect::Args),
+    Who(hold::who::Args),
+    Ls(hold::ls::Args),
+    Drop(hold::drop::Args),
     /// The second process of the tour.
     #[command(name = tour::CHILD, hide = true)]
     TourChild,
@@ -92,6 +99,11 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::run(args),
         Command::Tour(args) => tour::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Hold(args) => hold::run(args),
+        Command::Connect(args) => hold::connect::run(args),
+        Command::Who(args) => hold::who::run(args),
+        Command::Ls(args) => hold::ls::run(args),
+        Command::Drop(args) => hold::drop::run(args),
         Command::TourChild => tour::run_child(),
     };
     match outcome {

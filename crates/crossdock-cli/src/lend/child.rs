@@ -17,7 +17,7 @@ use crate::terminal;
 
 /// Starts the command with these additions to its environment. Signals are forwarded to it from
 /// then on.
-pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Result<Child, Failure> {
+pub(crate) fn start(words: &[OsString], environment: &[(&str, String)]) -> Result<Child, Failure> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Failure::new(
             "no command after `--`; write it as in crossdock lend photo.npy -- python3 report.py",
@@ -61,7 +61,7 @@ pub(super) fn start(words: &[OsString], environment: &[(&str, String)]) -> Resul
 }
 
 /// Waits for the command.
-pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
+pub(crate) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(format_args!("the end of the command could not be awaited: {}", system_text(&error)))
     };
@@ -74,7 +74,7 @@ pub(super) fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
 }
 
 /// The exit status of a shell for this end.
-pub(super) fn exit_code(ended: ExitStatus) -> u8 {
+pub(crate) fn exit_code(ended: ExitStatus) -> u8 {
     let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(status::FAILED)
 }

@@ -1,6 +1,6 @@
 //! `crossdock lend`: another program reads, or writes, an array in place.
 
-mod child;
+pub(crate) mod child;
 mod description;
 mod process_lease;
 pub(crate) mod signals;

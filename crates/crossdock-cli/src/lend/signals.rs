@@ -26,7 +26,7 @@ static PENDING: AtomicU64 = AtomicU64::new(0);
 
 /// Catches these four signals, so that they do not end this process. An ignored signal stays
 /// ignored, also in the command; a caught signal has its default effect there.
-pub(super) fn catch() -> Result<()> {
+pub(crate) fn catch() -> Result<()> {
     let told = |signal| {
         move |error: std::io::Error| {
             Failure::new(format_args!(

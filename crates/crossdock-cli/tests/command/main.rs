@@ -5,6 +5,7 @@ mod bench;
 mod common;
 mod convert;
 mod guide;
+mod hold;
 mod inspect;
 mod lend;
 mod saving;

@@ -28,7 +28,7 @@ impl Label {
         let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
         if !begins || name.len() > MOST_NBYTES || !name.bytes().all(is_plain) {
             let text = format!(
-                "{} cannot be the name of a set, which has 1 to {MOST_NBYTES} letters, digits, `.`, `_` and `-`, and \
+                "{} cannot be the name of a set, which has 1 to {MOST_NBYTES} letters, digits, dots, underscores and hyphens, and \
                 begins with a letter or digit",
                 short(name)
             );

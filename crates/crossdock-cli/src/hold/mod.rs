@@ -1,0 +1,204 @@
+//! `crossdock hold`: keeps the arrays of files for other processes; and the commands that use what
+//! is held.
+//!
+//! ```text
+//!   hold ── claims the name ──> run: serves clients until a signal ──> removes the socket
+//!            └─ loading thread: loads FILE, and publishes it as any other process would
+//! ```
+
+pub(crate) mod connect;
+pub(crate) mod drop;
+pub(crate) mod ls;
+mod table;
+pub(crate) mod who;
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use crossdock::bindings::system_text;
+use crossdock::exchange::files;
+use crossdock::exchange::protocol::hold::{self, Label, Limits, SetHolder};
+use indicatif::BinaryBytes;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::failure::{Failure, Result};
+use crate::lend::signals::is_ignored;
+use crate::{out, progress, status, terminal};
+
+const EXAMPLES: &str = "\
+Examples:
+  crossdock hold model.safetensors --name m        (holds m@1 until it is stopped)
+  crossdock hold shards/ --name m                  (all files of a folder, as one set)
+  crossdock hold new.safetensors --name m --replace
+                                                   (m@2, and takes over from the running command)
+  crossdock hold --name m                          (nothing yet: other processes publish m; after a
+                                                   kill, finds m in the processes that read it)
+  crossdock connect m -- python3 worker.py
+  crossdock who m
+  crossdock ls
+  crossdock drop m
+
+Exit status: 0 when it is stopped (INT, TERM or HUP), when the name is dropped, or when another
+command takes over; 1 if FILE could not be loaded, or another process holds the name.";
+
+/// Hold the arrays of a file for other processes of this user, in memory that nobody can change.
+///
+/// FILE is loaded once. Each process that connects maps the same pages, whatever it is written in.
+/// The command runs until it is stopped, and prints a line when the arrays are ready. Processes
+/// that read them keep them after that.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A file (.safetensors, .npz, .npy, .gguf, …) or a folder of them. Without it, or with `-`,
+    /// holds what other processes publish.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The name for other processes: letters, digits, `.`, `_` and `-`. By default, that of FILE
+    /// without its ending.
+    #[arg(long)]
+    name: Option<Label>,
+    /// Publish FILE as the next version of a name that is held, and take the name over: readers
+    /// notice nothing.
+    #[arg(long)]
+    replace: bool,
+    /// The most connections at a time.
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    clients: usize,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    let name = name(args, file)?;
+    let mut holder = SetHolder::new(Limits::new().clients(args.clients))?;
+    let (stop, stopped) = stream()?;
+    catch(&stop)?;
+    let (sender, failures) = mpsc::channel();
+    if args.replace && hold::who(&name).is_ok() {
+        // The former holder serves until this one has everything.
+        let text = file.map(|file| load(file, &name)).transpose()?;
+        holder.take_over(&name)?;
+        out::print(&text.unwrap_or_else(|| empty_or_newest(&holder, &name)))?;
+        holder.run(Some(stopped.as_fd()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    claim(&mut holder, &name)?;
+    match file {
+        Some(file) => {
+            if let Some(found) = holder.labels().last() {
+                out::note(&format!("found {found} in processes that read it"));
+            }
+            let (file, stop) = (file.to_owned(), twin(&stop)?);
+            let publishing = thread::Builder::new().name("load".into());
+            publishing.spawn(move || publish(&file, &name, &sender, stop)).map_err(|error| {
+                Failure::new(format_args!("no thread could be started: {}", system_text(&error)))
+            })?;
+            holder.run(Some(stopped.as_fd()))?;
+        }
+        None => {
+            out::print(&empty_or_newest(&holder, &name))?;
+            holder.run(Some(stopped.as_fd()))?;
+        }
+    }
+    // A thread that failed has sent why before it stopped the holder.
+    failures.try_recv().map_or(Ok(ExitCode::SUCCESS), Err)
+}
+
+/// The line that says what is held, without a file.
+fn empty_or_newest(holder: &SetHolder, name: &Label) -> String {
+    match holder.labels().last() {
+        Some(newest) => format!("holding {newest}\n"),
+        None => format!("holding {name}, of which nothing is published yet\n"),
+    }
+}
+
+/// The name to hold.
+fn name(args: &Args, file: Option<&Path>) -> Result<Label> {
+    let name = match (&args.name, file) {
+        (Some(name), _) => name.clone(),
+        (None, Some(file)) => {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            stem.parse().map_err(|error: crossdock::Error| {
+                Failure::new(format_args!("{error}; choose one with --name")).with_status(status::USAGE)
+            })?
+        }
+        (None, None) => {
+            return Err(Failure::new("name FILE, or give --name").with_status(status::USAGE));
+        }
+    };
+    match name.version() {
+        None => Ok(name),
+        Some(_) => {
+            let text = format!("{name} has a version, which the holder chooses; give --name {}", name.name());
+            Err(Failure::new(text).with_status(status::USAGE))
+        }
+    }
+}
+
+fn claim(holder: &mut SetHolder, name: &Label) -> Result<()> {
+    holder.claim(name).map_err(|error| match error.is_conflict() {
+        true => {
+            let pid = hold::who(name).ok().and_then(|users| users.first().map(|holder| holder.pid));
+            let process = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+            Failure::new(format_args!("{process} holds {name}; give --replace, or another --name"))
+        }
+        false => error.into(),
+    })
+}
+
+/// Loads FILE in a thread, while clients are served. A failure stops the command.
+fn publish(file: &Path, name: &Label, failures: &Sender<Failure>, stop: UnixStream) {
+    if let Err(failure) = load(file, name).and_then(|text| out::print(&text)) {
+        // The receiver waits for the end of `run`, which the shutdown causes.
+        let _ = failures.send(failure);
+        let _ = stop.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+/// Publishes FILE as the next version of the name. Returns the line that says so.
+fn load(file: &Path, name: &Label) -> Result<String> {
+    let publisher = hold::publish(name)?;
+    let label = publisher.label().clone();
+    let mut bar = None;
+    let set = files::load_set(file, &label, |done, all| {
+        bar.get_or_insert_with(|| progress::reading(usize::try_from(all).unwrap_or(usize::MAX)))
+            .set_position(done);
+    })?;
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    publisher.commit(&set)?;
+    let many = if set.len() == 1 { "array" } else { "arrays" };
+    let file = terminal::shown(&terminal::path(file));
+    Ok(format!("holding {label}: {} {many} of {file}, {}\n", set.len(), BinaryBytes(set.nbytes())))
+}
+
+fn twin(stream: &UnixStream) -> Result<UnixStream> {
+    stream
+        .try_clone()
+        .map_err(|error| Failure::new(format_args!("no socket could be made: {}", system_text(&error))))
+}
+
+fn stream() -> Result<(UnixStream, UnixStream)> {
+    UnixStream::pair()
+        .map_err(|error| Failure::new(format_args!("no socket could be made: {}", system_text(&error))))
+}
+
+/// Signals that end the command write to the stream.
+fn catch(stop: &UnixStream) -> Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+        let registered =
+            stop.try_clone().and_then(|twin| signal_hook::low_level::pipe::register(signal, twin));
+        registered.map_err(|error| {
+            Failure::new(format_args!(
+                "a handler for signal {signal} could not be installed: {}",
+                system_text(&error)
+            ))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Sets that one command holds for others: `hold`, `connect`, `who`, `ls` and `drop`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crossdock_testkit::held;
+
+use crate::common::{Folder, answer, crossdock, data, refusal, stderr, stdout};
+
+/// The command with sockets in a folder of the test's own.
+fn command(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut command = crossdock(arguments);
+    command.env("XDG_RUNTIME_DIR", folder.path("")).env_remove("CROSSDOCK_SET");
+    command
+}
+
+fn run(folder: &Folder, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+/// A command that runs on. It never outlives the test.
+struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(folder: &Folder, arguments: &[&str]) -> Self {
+        let mut command = command(folder, arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// The exit status, and what was said on standard error.
+    #[track_caller]
+    fn end(&mut self) -> (Option<i32>, String) {
+        let start = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(20), "the command does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _gone_already = self.child.wait();
+    }
+}
+
+fn photo() -> String {
+    data("rocket.npy").to_str().unwrap().to_owned()
+}
+
+fn sockets(folder: &Folder) -> usize {
+    std::fs::read_dir(folder.path("crossdock")).map_or(0, Iterator::count)
+}
+
+/// Waits until a program that `connect` started reads the set.
+fn until_read(folder: &Folder, name: &str, readers: u64) {
+    let start = Instant::now();
+    let wanted = format!("\"readers\": {readers}");
+    while !answer(&run(folder, &["ls", "--json"])).contains(&wanted) {
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} has no {readers} readers");
+    }
+}
+
+#[test]
+fn a_file_is_held_listed_read_and_dropped() {
+    let folder = Folder::new("hold");
+    let mut holder = Running::start(&folder, &["hold", &photo(), "--name", "m"]);
+    let line = holder.line();
+    assert!(line.starts_with("holding m@1: 1 array of ") && line.contains("rocket.npy"), "{line}");
+
+    let listed = answer(&run(&folder, &["ls"]));
+    assert!(listed.contains("m@1") && listed.lines().count() == 2, "{listed}");
+    let (pid, who) = (holder.child.id().to_string(), answer(&run(&folder, &["who", "m"])));
+    assert!(who.contains(&pid) && who.contains("holder") && who.contains("crossdock"), "{who}");
+    let set = answer(&run(&folder, &["connect", "m", "--", "sh", "-c", "echo $CROSSDOCK_SET"]));
+    assert_eq!(set, "m@1\n");
+    assert_eq!(run(&folder, &["connect", "m@1", "--", "sh", "-c", "exit 7"]).status.code(), Some(7));
+
+    let mut reader = Running::start(&folder, &["connect", "m", "--", "sleep", "60"]);
+    until_read(&folder, "m", 1);
+    let who = answer(&run(&folder, &["who", "m", "--json"]));
+    assert!(who.contains(&format!("\"pid\": {}", reader.child.id())) && who.contains("reader"), "{who}");
+    assert_eq!(answer(&run(&folder, &["drop", "m"])), "");
+    assert_eq!(holder.end(), (Some(0), String::new()));
+    assert_eq!(sockets(&folder), 0);
+    // The reader keeps what it has.
+    assert!(held::holds(&reader.child.id().to_string(), "crossdock hold m@1 region 0") > 0);
+    reader.signal(rustix::process::Signal::TERM);
+    assert_eq!(reader.end().0, Some(143));
+    let gone = refusal(&run(&folder, &["connect", "m", "--", "true"]), 1);
+    assert!(gone.contains("crossdock hold FILE --name m"), "{gone}");
+    let none = run(&folder, &["ls"]);
+    assert!(none.status.success() && stdout(&none).is_empty() && stderr(&none).contains("nothing is held"));
+}
+
+#[test]
+fn signals_end_the_holder_in_good_order() {
+    use rustix::process::Signal;
+    let folder = Folder::new("hold-signals");
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut holder = Running::start(&folder, &["hold", &photo()]);
+        assert!(holder.line().starts_with("holding rocket@1"));
+        assert_eq!(sockets(&folder), 1);
+        holder.signal(signal);
+        assert_eq!(holder.end(), (Some(0), String::new()));
+        assert_eq!(sockets(&folder), 0);
+    }
+}
+
+#[test]
+fn after_a_kill_the_set_is_found_in_its_readers() {
+    let folder = Folder::new("hold-killed");
+    let mut holder = Running::start(&folder, &["hold", &photo(), "--name", "k"]);
+    holder.line();
+    let reader = Running::start(&folder, &["connect", "k", "--", "sleep", "60"]);
+    until_read(&folder, "k", 1);
+    holder.child.kill().unwrap();
+    holder.child.wait().unwrap();
+    let dead = refusal(&run(&folder, &["connect", "k", "--", "true"]), 1);
+    assert!(dead.contains("was killed") && dead.contains("crossdock hold --name k"), "{dead}");
+    assert_eq!(sockets(&folder), 1);
+
+    let mut next = Running::start(&folder, &["hold", "--name", "k"]);
+    assert_eq!(next.line(), "holding k@1\n");
+    assert_eq!(answer(&run(&folder, &["connect", "k", "--", "sh", "-c", "echo $CROSSDOCK_SET"])), "k@1\n");
+    next.child.kill().unwrap();
+    next.child.wait().unwrap();
+    // Without a new holder, `ls` removes the socket.
+    assert!(run(&folder, &["ls"]).status.success());
+    assert_eq!(sockets(&folder), 0);
+    drop(reader);
+}
+
+#[test]
+fn a_new_version_replaces_the_old_one_without_a_gap() {
+    let folder = Folder::new("hold-replace");
+    let mut former = Running::start(&folder, &["hold", &photo(), "--name", "r"]);
+    former.line();
+    let reader = Running::start(&folder, &["connect", "r", "--", "sleep", "60"]);
+    until_read(&folder, "r", 1);
+    let taken = refusal(&run(&folder, &["hold", &photo(), "--name", "r"]), 1);
+    assert!(taken.contains(&format!("process {} holds r", former.child.id())), "{taken}");
+
+    let mut next = Running::start(&folder, &["hold", &photo(), "--name", "r", "--replace"]);
+    assert!(next.line().starts_with("holding r@2: 1 array of "));
+    assert_eq!(former.end(), (Some(0), String::new()));
+    let listed = answer(&run(&folder, &["ls"]));
+    assert!(listed.contains("r@1") && listed.contains("r@2"), "{listed}");
+    drop(reader);
+    until_read(&folder, "r", 0);
+    assert!(!answer(&run(&folder, &["ls"])).contains("r@1"));
+    assert!(refusal(&run(&folder, &["drop", "r@1"]), 1).contains("r@2"));
+}
+
+#[test]
+fn wrong_files_and_names_are_refused_and_leave_nothing() {
+    let folder = Folder::new("hold-wrong");
+    let text = folder.file("text.npy", "hello");
+    for (arguments, status, words) in [
+        (&["hold", "missing.npy"][..], 1, "missing.npy: no such file"),
+        (&["hold", text.to_str().unwrap()], 1, "text.npy"),
+        (&["hold", "/"], 2, "choose one with --name"),
+        (&["hold"], 2, "name FILE, or give --name"),
+        (&["hold", "x.npy", "--name", "a/b"], 2, "cannot be the name of a set"),
+        (&["hold", "x.npy", "--name", "a@2"], 2, "give --name a"),
+        (&["who", "m"], 1, "no process holds m"),
+        (&["drop", "m@x"], 2, "no version of a set"),
+        (&["connect", "m"], 2, "COMMAND"),
+    ] {
+        let said = refusal(&run(&folder, arguments), status);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+        assert_eq!(sockets(&folder), 0, "{arguments:?}");
+    }
+    std::fs::create_dir(folder.path("open")).unwrap();
+    let lax = folder.path("open").join("crossdock");
+    std::fs::create_dir(&lax).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&lax, mode).unwrap();
+    let within = |path: &Path| crossdock(["hold", &photo()]).env("XDG_RUNTIME_DIR", path).output().unwrap();
+    assert!(refusal(&within(&folder.path("open")), 1).contains("chmod 700"));
+    std::fs::remove_dir(&lax).unwrap();
+    std::os::unix::fs::symlink("/tmp", &lax).unwrap();
+    assert!(refusal(&within(&folder.path("open")), 1).contains("not a link"));
+}
