@@ -408,6 +408,28 @@ class TestAdapters < Test::Unit::TestCase
     assert_match(/not the Numo::NArray of Numo/, message_of(Crossdock::Refusal) { Crossdock.view(impostor.new) })
   end
 
+  # ----- Matrix
+
+  def test_matrices_of_ruby_are_converted_where_a_copy_may_be_made
+    begin
+      require "matrix"
+    rescue LoadError
+      omit("this Ruby has no Matrix")
+    end
+    matrix, vector = Matrix[[1, 2.5], [3, 4]], Vector[1i, 2]
+    assert_match(/Ruby objects/, message_of(Crossdock::Refusal) { Crossdock.view(matrix) })
+    before = Crossdock.copied_bytes
+    array = Crossdock.view(matrix, copy: true)
+    assert_equal [:float64, [[1, 2.5], [3, 4]], true, 32], [array.dtype, array.to_a, array.readonly?, Crossdock.copied_bytes - before]
+    assert_equal [:complex128, [1i, 2]], Crossdock.view(vector, copy: true).then { |one| [one.dtype, one.to_a] }
+    refute Crossdock.view(matrix, copy: true, writable: true).readonly?
+    assert_equal [[1, 2], [3, 4]], Crossdock::Array.new(Matrix[[1, 2], [3, 4]]).to_a
+    assert_equal [[9, 8], [0, 0]], Crossdock::Array.zeros(2, 2).tap { |zeros| zeros[0] = Vector[9, 8] }.to_a
+    assert_equal [true, false], [array == matrix, array == matrix.transpose]
+    other = Class.new { def self.name = "Vector" }
+    assert_match(/not the one of Ruby's library/, message_of(Crossdock::Refusal) { Crossdock.view(other.new, copy: true) })
+  end
+
   # ----- RMagick
 
   def test_images_of_rmagick_are_copied_where_a_copy_may_be_made

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "adapters/io_buffer"
+require_relative "adapters/matrix"
 require_relative "adapters/narray"
 require_relative "adapters/numo"
 require_relative "adapters/red_arrow"
@@ -56,6 +57,8 @@ module Crossdock
     BUILT_IN = Ractor.make_shareable(
       {
         "IO::Buffer" => IOBuffer,
+        "Matrix" => Matrix,
+        "Vector" => Matrix,
         "NArray" => NArray,
         "Magick::Image" => RMagick,
         "Numo::NArray" => Numo,
@@ -250,7 +253,8 @@ module Crossdock
     # @param constant [Boolean] your promise that no code writes the memory, with which Arrow can
     #   import it
     # @param owner [Object] the owner of the memory: it is kept alive while the array or a view of
-    #   it exists
+    #   it exists. An `FFI::MemoryPointer` is address and owner; its `free` would free the memory
+    #   all the same
     # @yield once, after the memory was last used: on a Ruby thread, outside of a collection; never
     #   at the end of the process
     # @return [Array]
