@@ -107,6 +107,9 @@ impl Caller {
                 Ok(Some(packet)) => break packet,
                 Ok(None) => return Err(self.failed(ErrorKind::UnexpectedEof.into())),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The holder closed the connection without reading the request: the system reports
+                // that once, before what the holder said.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
                 Err(error) => return Err(self.failed(error)),
             }
         };
