@@ -304,7 +304,10 @@ pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
     let mut command = run.door.cargo("test --package crossdock-loom --release --lib");
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
-    run.tests(&mut command, &["memory::model", "pool::model", "memory_view::state::model"])
+    run.tests(
+        &mut command,
+        &["memory::model", "pool::model", "memory_view::state::model", "channel::slot::model"],
+    )
 }
 
 pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {

@@ -71,7 +71,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "site", tier: Tier::Full, what: "the guide and the reference pages build as a site, and their links resolve", needs: &[SITE_VENV], peers: &[], beside: true, minutes: 5, run: site::build },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
     Suite { name: "fuzz", tier: Tier::Full, what: "every fuzz target, from its kept corpus (libFuzzer)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 20, run: fuzz::suite },
-    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts and the records of views (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
+    Suite { name: "loom", tier: Tier::Full, what: "every interleaving of the lease word, the pools' counts, the records of views and the slots of channels (loom)", needs: &[CC, CXX], peers: &[], beside: true, minutes: 12, run: checks::loom },
 ];
 
 /// The suites in lanes that run in parallel: one lane for those that share the target folder, one

@@ -1,4 +1,5 @@
-//! The lease word, the counts of the pools, and the records of views, under the model checker.
+//! The lease word, the counts of the pools, the records of views, and the slots of channels, under
+//! the model checker.
 //!
 //! The models are next to the code that they check. This crate builds the layers that they need
 //! from the library's own sources, by path, so that nothing else is compiled for the checker. It is
@@ -20,4 +21,10 @@ mod pool;
 #[path = "../../crossdock/src/exchange/protocol/memory_view"]
 mod memory_view {
     mod state;
+}
+
+/// The one file of channels that decides who may access a slot.
+#[path = "../../crossdock/src/exchange/protocol/channel"]
+mod channel {
+    mod slot;
 }

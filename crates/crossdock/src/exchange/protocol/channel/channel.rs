@@ -31,7 +31,7 @@ impl Channel {
     ///
     /// `is_value` for a number of slots that a channel cannot have; `is_overflow`; `is_io`.
     pub fn new(options: &ChannelOptions) -> Result<Self> {
-        let control = ControlMap::new(Geometry::new(options)?)?;
+        let control = ControlMap::new(Geometry::new(options)?, &options.name)?;
         Ok(Self { control: Arc::new(control) })
     }
 

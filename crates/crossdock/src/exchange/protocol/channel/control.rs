@@ -1,5 +1,6 @@
 //! A map of a channel's memory, and typed access to its control part.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,8 +27,8 @@ pub(super) struct ControlMap {
 
 impl ControlMap {
     /// Makes the memory of a new channel.
-    pub(super) fn new(geometry: Geometry) -> Result<Self> {
-        let whole = owner::allocate_shared(geometry.nbytes(), c"crossdock-channel")?;
+    pub(super) fn new(geometry: Geometry, name: &CStr) -> Result<Self> {
+        let whole = owner::allocate_shared(geometry.nbytes(), name)?;
         let control = Self::map(&whole, geometry)?;
         for (at, value) in geometry.to_header().into_iter().enumerate() {
             control.word(8 * at).store(value, Ordering::Release);

@@ -61,7 +61,7 @@ pub(super) struct Geometry {
 impl Geometry {
     pub(super) fn new(options: &ChannelOptions) -> Result<Self> {
         options.check()?;
-        let ChannelOptions { slots, slot_nbytes, delivery, drops_oldest } = *options;
+        let ChannelOptions { slots, slot_nbytes, delivery, drops_oldest, .. } = *options;
         let geometry = Self { slots, slot_nbytes, delivery, drops_oldest };
         let nbytes = slot_nbytes.checked_add(PAGE).and_then(|slot| slot.checked_mul(slots));
         let nbytes = nbytes.and_then(|data| data.checked_add(geometry.control_nbytes()));
@@ -102,7 +102,8 @@ impl Geometry {
         let (Ok(slots), Ok(slot_nbytes)) = (usize::try_from(slots), usize::try_from(slot_nbytes)) else {
             return malformed(format!("the channel claims {slots} slots of {slot_nbytes} bytes"));
         };
-        let options = ChannelOptions { slots, slot_nbytes, delivery, drops_oldest: drops_oldest & 1 != 0 };
+        let options =
+            ChannelOptions::new(slots, slot_nbytes).delivery(delivery).drops_oldest(drops_oldest & 1 != 0);
         let geometry = Self::new(&options)?;
         if nbytes < geometry.nbytes() as u64 {
             return malformed(format!(

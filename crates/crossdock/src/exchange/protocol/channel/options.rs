@@ -1,5 +1,7 @@
 //! How a channel is made.
 
+use std::ffi::{CStr, CString};
+
 use crate::error::{Error, Kind, Result};
 
 /// Which receivers get a message.
@@ -31,7 +33,10 @@ pub struct ChannelOptions {
     pub(super) slot_nbytes: usize,
     pub(super) delivery: Delivery,
     pub(super) drops_oldest: bool,
+    pub(super) name: CString,
 }
+
+const DEFAULT_NAME: &CStr = c"crossdock-channel";
 
 /// The most slots of a channel: a search for a message goes through all of them.
 pub(super) const MOST_SLOTS: usize = 1024;
@@ -41,7 +46,8 @@ impl ChannelOptions {
     /// slot until it is dropped, so there must be more slots than all receivers together keep
     /// views.
     pub fn new(slots: usize, slot_nbytes: usize) -> Self {
-        Self { slots, slot_nbytes, delivery: Delivery::Each, drops_oldest: false }
+        let name = DEFAULT_NAME.to_owned();
+        Self { slots, slot_nbytes, delivery: Delivery::Each, drops_oldest: false, name }
     }
 
     /// Which receivers get a message.
@@ -54,6 +60,13 @@ impl ChannelOptions {
     /// has a view of, instead of waiting. Receivers count the messages that they missed.
     pub fn drops_oldest(mut self, drops_oldest: bool) -> Self {
         self.drops_oldest = drops_oldest;
+        self
+    }
+
+    /// The name that `/proc` shows for the memory. The channel cannot be opened by it.
+    #[doc(hidden)]
+    pub fn named(mut self, name: &CStr) -> Self {
+        self.name = name.to_owned();
         self
     }
 

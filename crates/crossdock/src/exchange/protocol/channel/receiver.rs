@@ -128,6 +128,13 @@ impl Receiver {
         self.missed.unwrap_or(0)
     }
 
+    /// Removes what members left that are gone. Receivers that sleep and senders that wait do this
+    /// by themselves.
+    #[doc(hidden)]
+    pub fn reap(&self) {
+        self.member.reap();
+    }
+
     #[cold]
     fn receive_later(&mut self, timeout: Option<Duration>) -> Result<Option<DArray>> {
         let start = Instant::now();

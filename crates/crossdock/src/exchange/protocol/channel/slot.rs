@@ -267,3 +267,144 @@ mod tests {
         }
     }
 }
+
+/// One slot under the model checker. A cell stands for its bytes and message: the checker fails if
+/// an access to it is not ordered against another that excludes it. The number of the message is
+/// read before a claim, as receivers do, and belongs to the message if the claim succeeds.
+///
+/// Run with `RUSTFLAGS="--cfg loom" cargo test -p crossdock-loom --release`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread::{self, JoinHandle};
+
+    struct Slot {
+        word: AtomicU64,
+        number: AtomicU64,
+        contents: UnsafeCell<u64>,
+    }
+
+    // SAFETY: the cell of `loom` checks each access itself, which is what the model tests.
+    unsafe impl Send for Slot {}
+    // SAFETY: the cell of `loom` checks each access itself, which is what the model tests.
+    unsafe impl Sync for Slot {}
+
+    fn slot() -> Arc<Slot> {
+        Arc::new(Slot { word: AtomicU64::new(0), number: AtomicU64::new(0), contents: UnsafeCell::new(0) })
+    }
+
+    /// A sender takes the slot, free or not, and sends a message. `false` if it cannot.
+    fn send(slot: &Slot, sender: usize, number: u64, wanted: u64) -> bool {
+        let Some(loaned) = take(&slot.word, load(&slot.word), sender) else { return false };
+        // SAFETY: the checker reports any other access that is not ordered against this one.
+        slot.contents.with_mut(|contents| unsafe { *contents = number });
+        slot.number.store(number, Ordering::Relaxed);
+        assert!(publish(&slot.word, loaned, wanted).is_some(), "the slot was on loan");
+        true
+    }
+
+    /// A receiver claims the message, if there is one for it.
+    fn receive(slot: &Slot, receiver: usize, bit: u64, keep: bool) -> Option<SlotState> {
+        let state = load(&slot.word);
+        let number = slot.number.load(Ordering::Relaxed);
+        let claimed = claim(&slot.word, state, receiver, bit, keep).ok()?;
+        look(slot, number);
+        Some(claimed)
+    }
+
+    fn look(slot: &Slot, number: u64) {
+        // SAFETY: the checker reports any other access that is not ordered against this one.
+        slot.contents.with(|contents| assert_eq!(unsafe { *contents }, number));
+    }
+
+    fn beside(slot: &Arc<Slot>, run: impl FnOnce(&Slot) + 'static) -> JoinHandle<()> {
+        let slot = Arc::clone(slot);
+        thread::spawn(move || run(&slot))
+    }
+
+    fn receives(slot: &Slot, receiver: usize, bit: u64, keep: bool) {
+        if let Some(claimed) = receive(slot, receiver, bit, keep) {
+            release(&slot.word, claimed, receiver);
+        }
+    }
+
+    fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+        threads.into_iter().for_each(|thread| thread.join().expect("no thread of the model panics"));
+    }
+
+    /// After all threads, the slot can be used as if nothing had happened.
+    fn is_usable(slot: &Slot) {
+        remove_receiver(&slot.word, 0);
+        remove_receiver(&slot.word, 1);
+        refuse(&slot.word, load(&slot.word), ANY);
+        assert!(load(&slot.word).is_free(), "{:?}", load(&slot.word));
+        assert!(send(slot, 0, 99, 1) && receive(slot, 0, 1, false).is_some());
+    }
+
+    #[test]
+    fn a_sender_beside_two_receivers_of_each_message() {
+        loom::model(|| {
+            let slot = slot();
+            assert!(send(&slot, 0, 1, 0b11));
+            let threads = [0, 1].map(|who| beside(&slot, move |slot| receives(slot, who, 1 << who, false)));
+            // The next message follows as soon as both have released the first, or replaces it.
+            send(&slot, 0, 2, 0b11);
+            join(threads);
+            is_usable(&slot);
+        });
+    }
+
+    #[test]
+    fn two_receivers_of_one_message() {
+        loom::model(|| {
+            let slot = slot();
+            let threads = [0, 1].map(|who| beside(&slot, move |slot| receives(slot, who, ANY, false)));
+            send(&slot, 0, 1, ANY);
+            join(threads);
+            is_usable(&slot);
+        });
+    }
+
+    #[test]
+    fn two_senders_that_take_the_slot_of_a_message_beside_its_receiver() {
+        loom::model(|| {
+            let slot = slot();
+            assert!(send(&slot, 0, 1, 1));
+            let receiving = beside(&slot, |slot| receives(slot, 0, 1, false));
+            let sending = beside(&slot, |slot| _ = send(slot, 1, 2, 1));
+            send(&slot, 0, 3, 1);
+            join([receiving, sending]);
+            is_usable(&slot);
+        });
+    }
+
+    #[test]
+    fn the_latest_value_is_retired_beside_its_receiver() {
+        loom::model(|| {
+            let slot = slot();
+            assert!(send(&slot, 0, 1, ANY));
+            let receiving = beside(&slot, |slot| receives(slot, 0, ANY, true));
+            refuse(&slot.word, load(&slot.word), ANY);
+            send(&slot, 0, 2, ANY);
+            join([receiving]);
+            is_usable(&slot);
+        });
+    }
+
+    #[test]
+    fn a_dead_receiver_is_removed_beside_one_that_lives_and_a_sender() {
+        loom::model(|| {
+            let slot = slot();
+            assert!(send(&slot, 0, 1, 0b11));
+            // It dies with a view, and its memory is unmapped before anybody notices.
+            assert!(receive(&slot, 1, 0b10, false).is_some());
+            let receiving = beside(&slot, |slot| receives(slot, 0, 1, false));
+            let reaping = beside(&slot, |slot| _ = remove_receiver(&slot.word, 1));
+            send(&slot, 0, 2, 1);
+            join([receiving, reaping]);
+            is_usable(&slot);
+        });
+    }
+}
