@@ -249,7 +249,9 @@ impl Receiver {
         self.missed = match (self.missed, geometry.delivery) {
             (_, Delivery::One) => None,
             (None, _) => Some(0),
-            (Some(missed), _) => Some(missed.saturating_add(number.saturating_sub(self.expected))),
+            // Another sender was faster: this one was counted.
+            (Some(missed), _) if number < self.expected => Some(missed.saturating_sub(1)),
+            (Some(missed), _) => Some(missed.saturating_add(number - self.expected)),
         };
         self.expected = self.expected.max(number.saturating_add(1));
         self.is_settled = is_settled;
