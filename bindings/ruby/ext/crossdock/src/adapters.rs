@@ -201,7 +201,9 @@ fn io_buffer_sources(ruby: &Ruby, buffer: Value) -> Result<(RArray, bool)> {
         let kind = unsafe { rb_sys::RB_BUILTIN_TYPE(object) };
         if kind == rb_sys::ruby_value_type::RUBY_T_STRING {
             // Ruby hides internal objects from programs, so only this property is read.
-            is_of_frozen_string |= handle::is_frozen(object) && contains(string_bytes(object), within);
+            // SAFETY: `object` is a String (checked just before), to which the live buffer refers.
+            let bytes = unsafe { string_bytes(object) };
+            is_of_frozen_string |= handle::is_frozen(object) && contains(bytes, within);
         }
         // SAFETY: `buffer`, which is on the stack, refers to the object, so it is alive.
         let object = unsafe { Value::from_raw(object) };
@@ -218,10 +220,14 @@ pub(crate) fn contains((base, size): (usize, usize), (inner, len): (usize, usize
 }
 
 /// The address and length of a String's bytes.
-pub(crate) fn string_bytes(string: VALUE) -> (usize, usize) {
-    // SAFETY: the callers checked that `string` is a T_STRING, which a live object keeps alive.
+///
+/// # Safety
+///
+/// `string` is a live String.
+pub(crate) unsafe fn string_bytes(string: VALUE) -> (usize, usize) {
+    // SAFETY: `# Safety`: a live String.
     let bytes = unsafe { rb_sys::RSTRING_PTR(string) };
-    // SAFETY: the callers checked that `string` is a T_STRING, which a live object keeps alive.
+    // SAFETY: `# Safety`: a live String.
     (bytes.expose_provenance(), unsafe { rb_sys::RSTRING_LEN(string) } as usize)
 }
 

@@ -13,7 +13,7 @@ use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RClass, Ruby, Value, prelude::*};
 use rb_sys::VALUE;
 
-use super::library::{NumoFunctions, NumoView, typed};
+use super::library::{NumoFunctions, NumoObject};
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::leased::LeasedBytes;
@@ -92,10 +92,8 @@ fn point(view: Value, root: Value, offset: usize, strides: &[isize]) -> Result<(
     })?;
     // SAFETY: `entries` is new memory for as many entries as `filled` has.
     unsafe { entries.copy_from_nonoverlapping(filled.as_ptr(), filled.len()) };
-    let Some((_, data)) = typed(view.as_raw()) else { return Ok(()) };
-    let data = data.cast::<NumoView>();
-    // SAFETY: `nary_view_new` made an object whose data is a `narray_view_t`, which no other code
-    // uses yet; it has no strides.
+    let Some(data) = NumoObject::of(view.as_raw()).and_then(NumoObject::into_view) else { return Ok(()) };
+    // SAFETY: `nary_view_new` made the view, which no other code uses yet; it has no strides.
     let data = unsafe { &mut *data };
     // The objects of this type have no write barrier: each collection marks them.
     data.data = root.as_raw();

@@ -10,9 +10,7 @@ use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Ruby, Value, prelude::*};
 use rb_sys::VALUE;
 
-use super::library::{
-    BIG_ENDIAN, COLUMN_MAJOR, DATA, NumoData, NumoFunctions, NumoHeader, NumoView, VIEW, itemsize, typed,
-};
+use super::library::{BIG_ENDIAN, COLUMN_MAJOR, NumoFunctions, NumoObject};
 use crate::adapters::{contains, lent, string_bytes};
 use crate::error::{Failure, Result, parse_dtype};
 use crate::handle::{self, Wrapped};
@@ -72,26 +70,23 @@ struct Place {
 /// The reason why strides cannot describe the elements, as a sentence.
 fn read(object: VALUE) -> std::result::Result<Place, &'static str> {
     const OTHER: &str = "its struct is not that of numo/narray.h";
-    let (kind, data) = typed(object).ok_or(OTHER)?;
-    // SAFETY: the data of an NArray is null or a `narray_t`, with which its structs begin.
-    let base = unsafe { data.cast::<NumoHeader>().as_ref() }.ok_or(OTHER)?;
-    let rank = usize::from(base.ndim);
+    let narray = NumoObject::of(object).ok_or(OTHER)?;
+    let header = narray.header();
+    let rank = usize::from(header.ndim);
     let shape = match rank {
         0 => Vec::new(),
-        _ if base.shape.is_null() => return Err(OTHER),
+        _ if header.shape.is_null() => return Err(OTHER),
         // SAFETY: `shape` has `ndim` lengths and is not null (checked above).
-        _ => unsafe { std::slice::from_raw_parts(base.shape, rank) }.to_vec(),
+        _ => unsafe { std::slice::from_raw_parts(header.shape, rank) }.to_vec(),
     };
-    if base.flag[0] & COLUMN_MAJOR != 0 {
+    if header.flag[0] & COLUMN_MAJOR != 0 {
         return Err("its column-major flag is set, which its own methods follow in part");
     }
-    if shape.iter().try_fold(1_usize, |size, &len| size.checked_mul(len)) != Some(base.size) {
+    if shape.iter().try_fold(1_usize, |size, &len| size.checked_mul(len)) != Some(header.size) {
         return Err(OTHER);
     }
-    let (mut strides, mut offset, mut root, mut root_kind) = (None, 0, object, kind);
-    if base.kind == VIEW {
-        // SAFETY: `kind` says that the data is a `narray_view_t`.
-        let view = unsafe { &*data.cast::<NumoView>() };
+    let (mut strides, mut offset, mut root) = (None, 0, object);
+    if let Some(view) = narray.as_view() {
         (offset, root) = (view.offset, view.data);
         if !view.stridx.is_null() {
             // SAFETY: `stridx` has `ndim` entries and is not null (checked just before).
@@ -103,16 +98,10 @@ fn read(object: VALUE) -> std::result::Result<Place, &'static str> {
             }
             strides = Some(entries.iter().map(|entry| entry >> 1).collect::<Vec<_>>());
         }
-        root_kind = typed(root).ok_or(OTHER)?.0;
     }
-    let (_, data) = typed(root).ok_or(OTHER)?;
-    // SAFETY: the data of an NArray is null or a `narray_t`, with which its structs begin.
-    if unsafe { data.cast::<NumoHeader>().as_ref() }.ok_or(OTHER)?.kind != DATA {
-        return Err(OTHER);
-    }
-    // SAFETY: `kind` says that the data is a `narray_data_t` (checked just before).
-    let data = unsafe { &*data.cast::<NumoData>() };
-    let Some(itemsize) = itemsize(root_kind) else {
+    let elements = NumoObject::of(root).ok_or(OTHER)?;
+    let data = elements.as_data().ok_or(OTHER)?;
+    let Some(itemsize) = elements.itemsize() else {
         return Err("it is a view of elements of another kind");
     };
     Ok(Place {
@@ -123,7 +112,7 @@ fn read(object: VALUE) -> std::result::Result<Place, &'static str> {
         first: data.ptr,
         nbytes: data.base.size.checked_mul(itemsize).ok_or(OTHER)?,
         is_owned: data.owned != 0,
-        is_big_endian: base.flag[0] & BIG_ENDIAN != 0,
+        is_big_endian: header.flag[0] & BIG_ENDIAN != 0,
     })
 }
 
@@ -216,7 +205,12 @@ fn source(place: &Place) -> Result<Option<VALUE>> {
         && handle::is_frozen(string);
     // A compaction may have moved short Strings, which Numo does not pin in every version of Ruby.
     let elements = (place.first.addr(), place.nbytes);
-    Ok((is_string && contains(string_bytes(string), elements)).then_some(string))
+    if !is_string {
+        return Ok(None);
+    }
+    // SAFETY: `string` is a String (checked above), which the root keeps alive.
+    let bytes = unsafe { string_bytes(string) };
+    Ok(contains(bytes, elements).then_some(string))
 }
 
 /// Whether a writable array would see what Numo writes: false for elements of a frozen String,
@@ -242,14 +236,8 @@ pub(super) fn obstacle(narray: Value) -> Option<String> {
 
 /// The object that has the elements.
 fn root(object: VALUE) -> Option<VALUE> {
-    let (_, data) = typed(object)?;
-    // SAFETY: the data of an NArray is null or a `narray_t`, with which its structs begin.
-    let base = unsafe { data.cast::<NumoHeader>().as_ref() }?;
-    match base.kind {
-        // SAFETY: `kind` says that the data is a `narray_view_t`.
-        VIEW => Some(unsafe { &*data.cast::<NumoView>() }.data),
-        _ => Some(object),
-    }
+    let narray = NumoObject::of(object)?;
+    Some(narray.as_view().map_or(object, |view| view.data))
 }
 
 /// Whether an NArray is a view of another.
@@ -260,12 +248,6 @@ pub(super) fn is_view(narray: Value) -> bool {
 /// Whether an NArray has memory that its root did not allocate, which `free` would free all the
 /// same.
 pub(super) fn is_foreign(narray: Value) -> bool {
-    let Some((_, data)) = root(narray.as_raw()).and_then(typed) else { return false };
-    // SAFETY: the data of an NArray is null or a `narray_t`, with which its structs begin.
-    if unsafe { data.cast::<NumoHeader>().as_ref() }.is_none_or(|header| header.kind != DATA) {
-        return false;
-    }
-    // SAFETY: `kind` says that the data is a `narray_data_t` (checked just before).
-    let data = unsafe { &*data.cast::<NumoData>() };
-    data.owned == 0 && !data.ptr.is_null()
+    let elements = root(narray.as_raw()).and_then(NumoObject::of);
+    elements.is_some_and(|root| root.as_data().is_some_and(|data| data.owned == 0 && !data.ptr.is_null()))
 }

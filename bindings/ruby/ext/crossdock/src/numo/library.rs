@@ -1,7 +1,7 @@
 //! Numo's structs, of `numo/narray.h`, and the functions that its extension exports.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -42,59 +42,92 @@ pub(super) struct NumoView {
     pub(super) stridx: *const isize,
 }
 
-pub(super) const DATA: u8 = 1;
-pub(super) const VIEW: u8 = 2;
+const DATA: u8 = 1;
+const VIEW: u8 = 2;
 pub(super) const BIG_ENDIAN: u8 = 1;
 pub(super) const COLUMN_MAJOR: u8 = 2;
 
 /// The name of the type from which the types of all NArrays descend.
-pub(super) const ANCESTOR: &CStr = c"Numo::NArray";
+const ANCESTOR: &CStr = c"Numo::NArray";
 
-/// The type of an NArray, and the address of its struct; `None` for other objects.
-pub(super) fn typed(object: VALUE) -> Option<(*const rb_data_type_t, *mut c_void)> {
-    if rb_sys::SPECIAL_CONST_P(object)
-        // SAFETY: `object` is no special constant (checked just before), so it is on the heap.
-        || unsafe { rb_sys::RB_BUILTIN_TYPE(object) } != rb_sys::ruby_value_type::RUBY_T_DATA
-        // SAFETY: the object has the type T_DATA (checked just before), which this requires.
-        || !unsafe { RTYPEDDATA_P(object) }
-    {
-        return None;
-    }
-    // SAFETY: the object is typed data (checked above), so it has a type.
-    let own = unsafe { RTYPEDDATA_TYPE(object) };
-    let mut kind = own;
-    // SAFETY: `kind` is the type of a live object or an ancestor of it, which live as long as the
-    // extension that defined them.
-    while let Some(description) = unsafe { kind.as_ref() } {
-        if description.parent.is_null() {
-            break;
+/// An NArray's type and struct. Used until the next call that may run Ruby code, while the object
+/// is on the stack.
+///
+/// # Invariants
+///
+/// 1. `kind` is the type of a live object, or an ancestor of it.
+/// 2. `data` points to the struct of a live NArray, which begins with a `NumoHeader`.
+#[derive(Clone, Copy)]
+pub(super) struct NumoObject {
+    kind: *const rb_data_type_t,
+    data: *mut c_void,
+}
+
+impl NumoObject {
+    /// `None` for other objects.
+    pub(super) fn of(object: VALUE) -> Option<Self> {
+        if rb_sys::SPECIAL_CONST_P(object)
+            // SAFETY: `object` is no special constant (checked just before), so it is on the heap.
+            || unsafe { rb_sys::RB_BUILTIN_TYPE(object) } != rb_sys::ruby_value_type::RUBY_T_DATA
+            // SAFETY: the object has the type T_DATA (checked just before), which this requires.
+            || !unsafe { RTYPEDDATA_P(object) }
+        {
+            return None;
         }
-        kind = description.parent;
+        // SAFETY: the object is typed data (checked above), so it has a type.
+        let kind = unsafe { RTYPEDDATA_TYPE(object) };
+        // SAFETY: the object is typed data (checked above).
+        let data = unsafe { RTYPEDDATA_GET_DATA(object) };
+        let this = Self { kind, data };
+        let mut ancestor = this;
+        // SAFETY: NumoObject 1.
+        while let Some(parent) = NonNull::new(unsafe { (*ancestor.kind).parent }.cast_mut()) {
+            ancestor.kind = parent.as_ptr();
+        }
+        (ancestor.name() == ANCESTOR && !data.is_null()).then_some(this)
     }
-    if name(kind) != ANCESTOR {
-        return None;
+
+    /// The name of the type.
+    fn name(&self) -> &CStr {
+        // SAFETY: NumoObject 1.
+        let name = unsafe { (*self.kind).wrap_struct_name };
+        // SAFETY: Ruby requires every data type to have a name, a C string that lives as long as
+        // the type.
+        unsafe { CStr::from_ptr(name) }
     }
-    // SAFETY: the object is typed data (checked above).
-    Some((own, unsafe { RTYPEDDATA_GET_DATA(object) }))
-}
 
-fn name<'a>(kind: *const rb_data_type_t) -> &'a CStr {
-    // SAFETY: the callers pass the type of a live object or an ancestor of it.
-    let name = unsafe { (*kind).wrap_struct_name };
-    // SAFETY: Ruby requires every data type to have a name, a C string that lives as long as the
-    // type.
-    unsafe { CStr::from_ptr(name) }
-}
+    pub(super) fn header(&self) -> &NumoHeader {
+        // SAFETY: NumoObject 2.
+        unsafe { &*self.data.cast() }
+    }
 
-/// The bytes of one element of a root of this type, if it has elements that an array can have.
-pub(super) fn itemsize(kind: *const rb_data_type_t) -> Option<usize> {
-    match name(kind).to_bytes().strip_prefix(b"Numo::")? {
-        b"Int8" | b"UInt8" => Some(1),
-        b"Int16" | b"UInt16" => Some(2),
-        b"Int32" | b"UInt32" | b"SFloat" => Some(4),
-        b"Int64" | b"UInt64" | b"DFloat" | b"SComplex" => Some(8),
-        b"DComplex" => Some(16),
-        _ => None,
+    /// The struct of an NArray with data of its own.
+    pub(super) fn as_data(&self) -> Option<&NumoData> {
+        // SAFETY: NumoObject 2, and the header says that it is a `narray_data_t`.
+        (self.header().kind == DATA).then(|| unsafe { &*self.data.cast() })
+    }
+
+    /// The struct of a view.
+    pub(super) fn as_view(&self) -> Option<&NumoView> {
+        // SAFETY: NumoObject 2, and the header says that it is a `narray_view_t`.
+        (self.header().kind == VIEW).then(|| unsafe { &*self.data.cast() })
+    }
+
+    /// The struct of a new view, to be filled in.
+    pub(super) fn into_view(self) -> Option<*mut NumoView> {
+        self.as_view().is_some().then_some(self.data.cast())
+    }
+
+    /// The bytes of one element of a root of this type, if it has elements that an array can have.
+    pub(super) fn itemsize(&self) -> Option<usize> {
+        match self.name().to_bytes().strip_prefix(b"Numo::")? {
+            b"Int8" | b"UInt8" => Some(1),
+            b"Int16" | b"UInt16" => Some(2),
+            b"Int32" | b"UInt32" | b"SFloat" => Some(4),
+            b"Int64" | b"UInt64" | b"DFloat" | b"SComplex" => Some(8),
+            b"DComplex" => Some(16),
+            _ => None,
+        }
     }
 }
 
@@ -157,7 +190,7 @@ impl NumoFunctions {
     /// Those of the extension that defined the type of an NArray; looked up once.
     pub(super) fn of(narray: VALUE) -> Option<Self> {
         static FOUND: OnceLock<Option<NumoFunctions>> = OnceLock::new();
-        let (kind, _) = typed(narray)?;
+        let NumoObject { kind, .. } = NumoObject::of(narray)?;
         *FOUND.get_or_init(|| {
             let pointer = exported(kind, c"nary_get_pointer")?;
             let offset = exported(kind, c"nary_get_offset")?;
@@ -209,8 +242,10 @@ pub(super) fn is_known(ruby: &Ruby) -> Result<bool> {
     let string = ruby.str_new("1");
     string.freeze();
     let narray: Value = class.funcall("from_binary", (string,))?;
+    // SAFETY: `string` is a live String.
+    let (bytes, _) = unsafe { string_bytes(string.as_raw()) };
     let is_known = match NumoFunctions::of(narray.as_raw()) {
-        Some(functions) => functions.place(narray.as_raw())?.0.addr() == string_bytes(string.as_raw()).0,
+        Some(functions) => functions.place(narray.as_raw())?.0.addr() == bytes,
         None => false,
     };
     KNOWN.store(if is_known { 1 } else { 2 }, Ordering::Relaxed);
