@@ -206,8 +206,8 @@ unsafe fn free(object: *mut ffi::PyObject) {
     // SAFETY: clause 1 of `# Safety`: `object` is an object of the type, so its head has a valid
     // type pointer.
     let of = unsafe { ffi::Py_TYPE(object) };
-    // SAFETY: clauses 1 and 2 of `keep` are those of `# Safety`: an object of the type, whose fields
-    // need no drop, and which no other code uses; the GIL is held.
+    // SAFETY: clauses 1 and 2 of `keep` are those of `# Safety`: an object of the type, whose
+    // fields need no drop, and which no other code uses; the GIL is held.
     if let Err(object) = unsafe { SPARE.keep(object) } {
         // SAFETY: `PyObject_New` allocated the object; by clauses 1 and 2 of `# Safety` its fields
         // need no drop and no other code uses it.

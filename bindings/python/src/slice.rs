@@ -1,5 +1,5 @@
-//! The bounds of Python's slices, read where the slice keeps them: `PySlice_Unpack` takes three times
-//! as long for integers.
+//! The bounds of Python's slices, read where the slice keeps them: `PySlice_Unpack` takes three
+//! times as long for integers.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;

@@ -361,8 +361,8 @@ fn sliced<S>(
 fn read_axis(key: Borrowed<'_, '_, PyAny>, place: &mut AxisSlice) -> PyResult<()> {
     let raw = key.as_ptr();
     if is_exact(raw, &raw const ffi::PySlice_Type) {
-        // SAFETY: clauses 1 and 2 of `range`: `is_exact` just confirmed that `raw` is a slice, which
-        // `key` keeps alive; its token proves that the GIL is held.
+        // SAFETY: clauses 1 and 2 of `range`: `is_exact` just confirmed that `raw` is a slice,
+        // which `key` keeps alive; its token proves that the GIL is held.
         if let Some(range) = unsafe { slice::range(raw) } {
             *place = range;
             return Ok(());

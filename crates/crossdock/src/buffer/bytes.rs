@@ -226,8 +226,8 @@ impl Buffer {
             return Ok(());
         }
         if self.is_whole_block() {
-            // SAFETY: clause 1 of `grow_block`: `is_whole_block` found the block, and `as_mut_slice`
-            // succeeded, so there is no other holder. Clause 2: `grows`.
+            // SAFETY: clause 1 of `grow_block`: `is_whole_block` found the block, and
+            // `as_mut_slice` succeeded, so there is no other holder. Clause 2: `grows`.
             return unsafe { self.grow_block(nbytes) };
         }
         let mut fresh = MutableBuffer::with_capacity(nbytes)?;

@@ -375,8 +375,8 @@ impl Buffer {
             return Err(back(handle, Error::new(Kind::Unsupported, text)));
         }
         match Block::thaw(handle) {
-            // SAFETY: clause 1 of `of_block`: the buffer was the block's first `nbytes` bytes, which
-            // are initialised (Buffer 1).
+            // SAFETY: clause 1 of `of_block`: the buffer was the block's first `nbytes` bytes,
+            // which are initialised (Buffer 1).
             Ok((block, _)) => Ok(unsafe { MutableBuffer::of_block(block, nbytes) }),
             Err((handle, error)) => Err(back(handle, error)),
         }

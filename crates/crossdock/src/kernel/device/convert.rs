@@ -56,8 +56,8 @@ pub(crate) fn convert(
     let of_checked: usize = checked.iter().map(|part| part.to.layout.nbytes()).sum();
     let nbytes =
         if zeroed { to.layout.nbytes() } else { all.iter().map(|part| part.to.layout.nbytes()).sum() };
-    // SAFETY: clause 1 of `run`: the steps were planned from `starts` for layouts that lie within the
-    // two buffers.
+    // SAFETY: clause 1 of `run`: the steps were planned from `starts` for layouts that lie within
+    // the two buffers.
     let event = unsafe { endpoints.run(steps, nbytes.saturating_sub(of_checked), None) }?;
     let mut first: Option<(usize, Error)> = None;
     for part in checked {

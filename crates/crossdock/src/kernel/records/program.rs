@@ -452,8 +452,8 @@ mod tests {
                 }
             }
             for level in Level::available() {
-                // SAFETY: clause 1 of `new`: the runs were made for these sizes, and the level is one
-                // of `Level::available`.
+                // SAFETY: clause 1 of `new`: the runs were made for these sizes, and the level is
+                // one of `Level::available`.
                 let program = unsafe { RecordProgram::new(level, runs.clone(), from_size, to_size) };
                 shuffled += usize::from(gap == 0 && len > 64 && !matches!(program.shuffles, Shuffles::No));
                 for whole_nbytes in [0, STREAMED] {

@@ -153,7 +153,8 @@ impl ForeignView {
                 "it follows pointers (suboffsets {suboffsets:?}), but its strides are null"
             ))),
             suboffsets => {
-                // SAFETY: clause 1 of `read_strides`: `rank` is `ndim`, and `distances` has as many.
+                // SAFETY: clause 1 of `read_strides`: `rank` is `ndim`, and `distances` has as
+                // many.
                 unsafe { self.read_strides(item_size, &lengths, &mut distances) }?;
                 match suboffsets {
                     None => Layout::new(&lengths, &distances, item_size),

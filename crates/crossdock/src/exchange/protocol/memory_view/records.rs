@@ -310,8 +310,8 @@ impl Claimed {
         let Self { record, number } = self;
         std::mem::forget(self);
         if record.state.retire() && record.next.load(Ordering::Relaxed) != RESERVED {
-            // SAFETY: clause 1 of `put`: this `Claimed` owned the record, whose view is over, and no
-            // exporter reserves it.
+            // SAFETY: clause 1 of `put`: this `Claimed` owned the record, whose view is over, and
+            // no exporter reserves it.
             unsafe { put(record, number) };
         }
     }
@@ -359,8 +359,8 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         if !self.is_live() && self.record.state.is_usable() {
-            // SAFETY: clause 1 of `put`: the record was reserved for this exporter, which ends here,
-            // and has no view.
+            // SAFETY: clause 1 of `put`: the record was reserved for this exporter, which ends
+            // here, and has no view.
             unsafe { put(self.record, self.number) };
         }
     }
