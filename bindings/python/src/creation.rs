@@ -53,7 +53,7 @@ pub(crate) fn ones<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
     let one = one(&dtype);
-    filled(py, dtype, &extents(shape)?, one, options(order, device)?)
+    filled(py, dtype, &extents(shape)?, one, options(py, order, device)?)
 }
 
 /// A new array of evenly spaced numbers.

@@ -18,7 +18,7 @@ use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
 use crate::parameters::{self, integers, policy, truth_of};
 use crate::shape::{elements, extents};
-use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols};
+use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols, shareable};
 
 /// An array on the memory of an object.
 ///
@@ -212,7 +212,7 @@ pub(crate) fn zeros<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
-    wrap(py, DArray::zeros(dtype, &extents(shape)?, options(order, device)?).raise()?)
+    wrap(py, DArray::zeros(dtype, &extents(shape)?, options(py, order, device)?).raise()?)
 }
 
 /// A new array for writing. Its elements are zeros, so that it never exposes freed memory.
@@ -303,16 +303,24 @@ pub(crate) fn full<'py>(
             (one.dtype().clone(), one.get(&[]).raise()?)
         }
     };
-    let (shape, options) = (extents(shape)?, options(order, device)?);
+    let (shape, options) = (extents(shape)?, options(py, order, device)?);
     let nbytes = shape.iter().copied().fold(dtype.itemsize(), usize::saturating_mul);
     wrap(py, making(py, nbytes, || DArray::full(dtype, &shape, value, options)).raise()?)
 }
 
 /// The order and device of a new array. The device must be available.
-pub(crate) fn options(order: Order, device: Option<&Bound<'_, PyAny>>) -> PyResult<ArrayOptions<'static>> {
+pub(crate) fn options(
+    py: Python<'_>,
+    order: Order,
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<ArrayOptions<'static>> {
     let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
     device::memory_at(place)?;
-    Ok(ArrayOptions::new().order(order).place(place))
+    let options = ArrayOptions::new().order(order);
+    match shareable::pool_here(py)? {
+        Some(pool) if place == Place::CPU => Ok(options.pool(pool)),
+        _ => Ok(options.place(place)),
+    }
 }
 
 /// An array on memory at an address. The address cannot be checked.

@@ -19,6 +19,7 @@
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
 //! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
+//! | `shareable.rs` | memory that can be shared later, also NumPy's |
 //!
 //! `python/crossdock/array_api/` is the namespace of the array API standard, and
 //! `crates/crossdock-pyo3` compiles the files of imports and exports for extensions by PyO3: its
@@ -80,6 +81,7 @@ mod python_buffer;
 mod pytorch;
 mod records;
 mod shape;
+mod shareable;
 mod shared;
 mod signature;
 mod slice;
@@ -122,6 +124,8 @@ mod _crossdock {
     use super::numpy::register_numpy_dtypes;
     #[pymodule_export]
     use super::pickle::_rebuild;
+    #[pymodule_export]
+    use super::shareable::{_note_shareable, _set_numpy_handler};
     #[pymodule_export]
     use super::shared::{_lend, _map, shared};
     #[pymodule_export]

@@ -41,6 +41,9 @@ use crate::{nested, protocols};
 /// sealed : bool, default False
 ///     Whether the copy is permanently sealed against writing by any process, which the system
 ///     enforces.
+/// copy : bool or None, default True
+///     None returns a view of an array that lies in such memory already, as all do that are made
+///     under :func:`shareable`, and False refuses other arrays. The order is then that of the array.
 ///
 /// Returns
 /// -------
@@ -56,8 +59,8 @@ use crate::{nested, protocols};
 /// True
 #[pyfunction]
 #[pyo3(
-    signature = (obj, /, dtype=None, *, order=Order::RowMajor, sealed=false),
-    text_signature = "(obj, /, dtype=None, *, order='C', sealed=False)"
+    signature = (obj, /, dtype=None, *, order=Order::RowMajor, sealed=false, copy=Some(true)),
+    text_signature = "(obj, /, dtype=None, *, order='C', sealed=False, copy=True)"
 )]
 pub(crate) fn shared<'py>(
     py: Python<'py>,
@@ -65,6 +68,7 @@ pub(crate) fn shared<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = parameters::order)] order: Order,
     #[pyo3(from_py_with = truth_of::sealed)] sealed: bool,
+    #[pyo3(from_py_with = parameters::copy)] copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.map(read_dtype).transpose()?;
     let array = if is_shape(obj) {
@@ -80,7 +84,11 @@ pub(crate) fn shared<'py>(
             None if obj.is_instance_of::<PyList>() => nested::read(obj, dtype.as_ref())?,
             None => protocols::lend_unmasked(obj)?,
         };
+        let is_same =
+            source.backing() == Backing::Shared && dtype.as_ref().is_none_or(|dtype| dtype == source.dtype());
         match dtype.filter(|dtype| dtype != source.dtype()) {
+            _ if copy != Some(true) && is_same => source,
+            _ if copy == Some(false) => return Err(only_a_copy(&source)),
             Some(dtype) => {
                 detached(py, &source, |source| source.cast_shared(&dtype, order, Casting::Checked)).raise()?
             }
@@ -91,6 +99,18 @@ pub(crate) fn shared<'py>(
     // Registers the array with `multiprocessing`.
     py.import("crossdock._processes")?;
     wrap(py, array)
+}
+
+#[cold]
+fn only_a_copy(source: &DArray) -> PyErr {
+    let text = match source.backing() {
+        Backing::Shared => format!("the elements are {}, and another dtype needs a copy", source.dtype()),
+        backing => format!(
+            "the array lies in {backing} memory, which other processes cannot map: make it under crossdock.shareable(), \
+             or allow a copy"
+        ),
+    };
+    PyBufferError::new_err(text)
 }
 
 fn is_shape(object: &Bound<'_, PyAny>) -> bool {

@@ -47,3 +47,16 @@ def overwrite(array):
         array[0] = 1
     except (ValueError, BufferError) as error:
         return str(error)
+
+
+def fill(array, value):
+    """Writes every element, and returns the process."""
+    array.fill(value)
+    return os.getpid()
+
+
+def keep(connection):
+    """Receives one array, and reports what it holds each time that it is asked."""
+    array = connection.recv()
+    while connection.recv() is not None:
+        connection.send(array.tobytes())

@@ -39,6 +39,11 @@ pub mod racy {
     pub use crate::memory::racy::{copy, load, store};
 }
 
+/// Blocks of a shareable pool that another library owns.
+pub mod shareable {
+    pub use crate::pool::raw::{allocate, nbytes, release};
+}
+
 /// The number of threads that share large work.
 #[cfg(feature = "threads")]
 pub mod threads {

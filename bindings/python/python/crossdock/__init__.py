@@ -18,6 +18,7 @@ New arrays:
 - ``zeros``, ``ones``, ``full``, ``empty``, ``arange``: as in NumPy
 - ``zeros_like``, ``ones_like``, ``full_like``, ``empty_like``: like another array
 - ``shared``: in memory that other processes map
+- ``shareable``: a context in which all new arrays, those of NumPy too, are in such memory
 
 Files:
 
@@ -107,6 +108,7 @@ __all__ = [
     "register_numpy_dtypes",
     "save",
     "set_num_threads",
+    "shareable",
     "shared",
     "to_arrow",
     "zeros",
@@ -120,6 +122,10 @@ def __getattr__(name):
         from ._explain import explain
 
         return globals().setdefault(name, explain)
+    if name == "shareable":
+        from ._shareable import shareable
+
+        return globals().setdefault(name, shareable)
     if name == "array_api":
         # `from . import array_api` would look the name up here again.
         import crossdock.array_api

@@ -1,6 +1,7 @@
 """Share n-dimensional arrays between libraries without copying them."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from types import EllipsisType, ModuleType
@@ -41,6 +42,7 @@ __all__ = [
     "register_numpy_dtypes",
     "save",
     "set_num_threads",
+    "shareable",
     "shared",
     "to_arrow",
     "zeros",
@@ -475,7 +477,9 @@ def shared(
     *,
     order: _Order = "C",
     sealed: bool = False,
+    copy: bool | None = True,
 ) -> Array: ...
+def shareable(*, reserve: bool = False) -> AbstractContextManager[None]: ...
 def copied_bytes() -> int: ...
 def get_num_threads() -> int: ...
 def set_num_threads(n: SupportsIndex, /) -> None: ...

@@ -45,6 +45,15 @@ impl Handle {
         Self(header)
     }
 
+    /// The handle that was forgotten.
+    ///
+    /// # Safety
+    ///
+    /// 1. A handle on the header was forgotten, and this call is the only one for it.
+    pub(crate) unsafe fn from_forgotten(header: NonNull<Header>) -> Self {
+        Self(header)
+    }
+
     #[inline]
     pub(crate) fn header(&self) -> &Header {
         // SAFETY: Handle 1: the header is alive, and while a handle is borrowed only shared

@@ -179,6 +179,17 @@ pub(crate) fn descriptor(ptr: NonNull<u8>, nbytes: usize) -> Option<Descriptor> 
     table[position(&table, ptr, nbytes)?].descriptor(ptr)
 }
 
+/// The header of the block whose bytes begin at the address, and their number.
+pub(crate) fn header_at(ptr: NonNull<u8>) -> Option<(NonNull<Header>, usize)> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let table = TABLE.lock();
+    let region = &table[position(&table, ptr, 1)?];
+    let header = region.header();
+    (header.ptr() == ptr).then_some((region.header, header.nbytes()))
+}
+
 /// What [`publish`](crate::memory::publish()) does next.
 pub(crate) enum PublishStep {
     /// The memory is not, or may not be, public.

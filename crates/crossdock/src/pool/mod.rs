@@ -15,7 +15,7 @@
 //! | `charge.rs` | the amount in use, the limit, and the credit that threads keep |
 //! | `thread_index.rs`, `index_set.rs`, `thread_cache.rs`, `counters.rs` | state of each thread |
 //! | `mapped.rs`, `cache/` | large blocks, and the thread that returns free ones to the system |
-//! | `shareable.rs` | blocks that other processes can map later |
+//! | `shareable.rs`, `raw.rs` | blocks that other processes can map later; those of another library |
 //! | `debug.rs` | guard bytes and patterns of debug mode |
 
 mod account;
@@ -37,6 +37,7 @@ mod options;
 mod plain;
 #[expect(clippy::module_inception, reason = "a file is named after the type that it defines")]
 mod pool;
+pub(crate) mod raw;
 mod resize;
 mod shareable;
 mod source;

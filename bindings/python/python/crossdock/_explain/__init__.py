@@ -70,7 +70,10 @@ def ours(obj: object, found: Subject) -> Consumer:
         return consumer(outcome=REFUSES, reason=refusal(error).partition("; on offer is")[0])
     if is_elsewhere(made, found):
         return consumer(outcome=COPIES, reason="pandas makes another column for Arrow")
-    return consumer(outcome=IN_PLACE, reason="it is one" if found.kind == "crossdock.Array" else "")
+    reasons = ["it is one"] if found.kind == "crossdock.Array" else []
+    if getattr(made, "backing", None) == "shared memory":
+        reasons.append("in memory that other processes can map")
+    return consumer(outcome=IN_PLACE, reason=", ".join(reasons))
 
 
 #: The distributions that contain a library, where there are several.
