@@ -43,7 +43,7 @@ use crate::{nested, protocols};
 ///     enforces.
 /// copy : bool or None, default True
 ///     None returns a view of an array that lies in such memory already, as all do that are made
-///     under :func:`shareable`, and False refuses other arrays. The order is then that of the array.
+///     under :func:`shareable`, and False refuses other arrays. The order is then the array's.
 ///
 /// Returns
 /// -------

@@ -8,8 +8,8 @@ use crate::memory::{Handle, shareable};
 use crate::pool::block::is_block;
 use crate::pool::{AllocOptions, Pool};
 
-/// A block of `nbytes` bytes (not 0), zeroed or with the bytes of an earlier block. Arrays that other
-/// code makes on these addresses know the descriptor behind them.
+/// A block of `nbytes` bytes (not 0), zeroed or with the bytes of an earlier block. Arrays that
+/// other code makes on these addresses know the descriptor behind them.
 ///
 /// # Errors
 ///
