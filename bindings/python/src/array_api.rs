@@ -2,34 +2,13 @@
 
 use crossdock::layout::Order;
 use crossdock::{Array, Casting, DArray};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::arguments::Arguments;
 use crate::detach::{detached, making};
 use crate::dtype::read_dtype;
 use crate::errors::Raise;
-use crate::object::{Own, downcast, wrap};
-
-/// The versions of the standard whose functions the namespace has.
-const VERSIONS: [&str; 5] = ["2021.12", "2022.12", "2023.12", "2024.12", "2025.12"];
-
-/// `__array_namespace__`. Imports the namespace at the first call.
-pub(crate) fn namespace<'py>(
-    py: Python<'py>,
-    _: &Own,
-    mut arguments: Arguments<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let version = arguments.named("api_version");
-    arguments.finish()?;
-    if let Some(version) = version
-        && !version.extract::<String>().is_ok_and(|version| VERSIONS.contains(&&*version))
-    {
-        let text = format!("version {version} of the array API is not supported; on offer is {VERSIONS:?}");
-        return Err(PyValueError::new_err(text));
-    }
-    Ok(py.import("crossdock.array_api")?.into_any())
-}
+use crate::object::{downcast, wrap};
 
 /// A converted copy. Floats are truncated to integers, and numbers out of range are clamped.
 #[pyfunction]

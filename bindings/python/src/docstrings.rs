@@ -582,25 +582,3 @@ Examples
 >>> x.to_device('cpu').tolist()
 [1, 2, 3]
 "#;
-
-pub(crate) const ARRAY_NAMESPACE: &CStr = cr#"__array_namespace__($self, /, *, api_version=None)
---
-
-The functions of the array API standard for these arrays: the module ``crossdock.array_api``.
-
-Parameters
-----------
-api_version : str, optional
-    A version of the standard, from ``'2021.12'`` to ``'2025.12'``. All have the same functions here.
-
-Returns
--------
-module
-
-Examples
---------
->>> import crossdock
->>> xp = crossdock.zeros(3).__array_namespace__()
->>> xp.concat([xp.ones(1), xp.zeros(2)]).tolist()
-[1.0, 0.0, 0.0]
-"#;

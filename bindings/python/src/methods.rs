@@ -27,8 +27,8 @@ use crate::object::{Own, slot, this, wrap};
 use crate::parameters::{self, order, order_or, shown};
 use crate::shape::spread;
 use crate::{
-    array_api, arrow, axes, device, dlpack, docstrings, errors, html, interface, nested, numpy, numpy_dtype,
-    operators, pickle, subscript, text,
+    arrow, axes, device, dlpack, docstrings, errors, html, interface, nested, numpy, numpy_dtype, operators,
+    pickle, subscript, text,
 };
 
 type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
@@ -94,7 +94,6 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"to_device", device::to_device, docstrings::TO_DEVICE),
     (c"__bytes__", to_bytes, docstrings::BYTES),
     (c"__format__", format, docstrings::FORMAT),
-    (c"__array_namespace__", array_api::namespace, docstrings::ARRAY_NAMESPACE),
 ];
 
 /// The slots of the tables, which are leaked and so live forever.
@@ -177,7 +176,7 @@ const CALLS: [Call; METHODS.len()] = [
     call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
     call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>, call::<16>,
     call::<17>, call::<18>, call::<19>, call::<20>, call::<21>, call::<22>, call::<23>, call::<24>,
-    call::<25>, call::<26>, call::<27>, call::<28>, call::<29>, call::<30>, call::<31>, call::<32>,
+    call::<25>, call::<26>, call::<27>, call::<28>, call::<29>, call::<30>, call::<31>,
 ];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {

@@ -28,7 +28,7 @@ METHODS = {
     f"{name}.{member}": (of, member)
     for name, of in CLASSES.items()
     for member, thing in vars(of).items()
-    if callable(thing) and (not member.startswith("_") or member in ["__dlpack__", "__array__", "__array_namespace__"])
+    if callable(thing) and (not member.startswith("_") or member in ["__dlpack__", "__array__"])
 }
 
 
@@ -60,7 +60,7 @@ def positional(function):
 
 
 def test_there_are_many_callables():
-    assert len(CALLABLES) > 35 and {"zeros", "asarray", "Array.astype", "Buffer.array"} <= set(CALLABLES)
+    assert len(CALLABLES) >= 35 and {"zeros", "asarray", "Array.astype", "Buffer.array"} <= set(CALLABLES)
 
 
 # ===== signatures

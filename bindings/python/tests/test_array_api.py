@@ -251,28 +251,24 @@ def test_wrong_arguments_are_named():
         assert str(raised.value) == text
 
 
-def test_an_array_has_its_namespace():
-    x = crossdock.zeros(3)
-    assert x.__array_namespace__() is x.__array_namespace__(api_version="2025.12") is crossdock.array_api
+def test_the_namespace_has_a_version_and_lists_its_names():
     assert xp.__array_api_version__ == "2025.12" and xp.__version__ == crossdock.__version__
-    for wrong in ["2020.12", "2026.12", 2025]:
-        with pytest.raises(ValueError, match="not supported; on offer"):
-            x.__array_namespace__(api_version=wrong)
     assert dir(xp) == sorted(xp.__all__) and all(hasattr(xp, name) for name in xp.__all__)
 
 
-def test_array_api_compat_takes_the_arrays():
+def test_array_api_compat_finds_no_namespace_that_computes():
     x = crossdock.zeros((2, 3))
-    assert array_api_compat.array_namespace(x) is xp and array_api_compat.is_array_api_obj(x)
+    assert not array_api_compat.is_array_api_obj(x) and not hasattr(x, "__array_namespace__")
+    with pytest.raises(TypeError, match="not a supported array type"):
+        array_api_compat.array_namespace(x)
     assert array_api_compat.device(x) == "cpu" and array_api_compat.size(x) == 6
     assert array_api_compat.to_device(x, "cpu").shape == (2, 3)
-    assert array_api_compat.is_writeable_array(x)
 
 
 def test_the_package_imports_the_namespace_at_its_first_use():
     code = (
         "import sys; before = set(sys.modules); import crossdock; own = set(sys.modules) - before;"
-        "print(sorted(name for name in own if name.partition('.')[0] != 'crossdock' or 'array_api' in name)); crossdock.zeros(1).__array_namespace__(); print('crossdock.array_api' in sys.modules)"
+        "print(sorted(name for name in own if name.partition('.')[0] != 'crossdock' or 'array_api' in name)); crossdock.array_api; print('crossdock.array_api' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines() == ["[]", "True"], ran.stdout + ran.stderr

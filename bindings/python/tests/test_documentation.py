@@ -37,7 +37,7 @@ def documented():
         things |= {f"{name}.{member}": vars(of)[member] for member in public(of)}
     things["array_api"] = NAMESPACE
     things |= {f"array_api.{name}": thing for name, thing in vars(NAMESPACE).items() if name in NAMESPACE.__all__ and inspect.isroutine(thing)}
-    special = ["__array_namespace__", "__dlpack__", "__dlpack_device__", "__complex__", "_repr_html_"]
+    special = ["__dlpack__", "__dlpack_device__", "__complex__", "_repr_html_"]
     things |= {f"Array.{member}": vars(crossdock.Array)[member] for member in special}
     things["Device.__dlpack_device__"] = vars(crossdock.Device)["__dlpack_device__"]
     things["dtype.__dlpack_data_type__"] = vars(crossdock.dtype)["__dlpack_data_type__"]

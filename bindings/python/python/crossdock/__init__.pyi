@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
-from types import EllipsisType, ModuleType
+from types import EllipsisType
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, final, overload, type_check_only
 
 # Type checkers know this module for every version of Python; it is not imported at run time.
@@ -234,7 +234,6 @@ class Array(_Buffer):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Any: ...
-    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     def __jax_array__(self) -> Any: ...
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any: ...

@@ -289,6 +289,9 @@ REQUIRED = {
     "polars (operands)": polars_operand,
     "pyarrow.compute": pyarrow_compute,
     "safetensors.numpy.save": safetensors_save,
+    "xarray.DataArray": xarray_array,
+    "sklearn (inputs)": sklearn_check,
+    "sklearn.model_selection": sklearn_split,
 }
 
 #: The others, with the module that they need.
@@ -311,8 +314,5 @@ OPTIONAL = {
     "zarr.save": ("zarr", zarr_save),
     "h5py.Group.create_dataset": ("h5py", h5py_dataset),
     "h5py.Dataset.read_direct": ("h5py", h5py_read_direct),
-    "xarray.DataArray": ("xarray", xarray_array),
-    "sklearn (inputs)": ("sklearn", sklearn_check),
-    "sklearn.model_selection": ("sklearn", sklearn_split),
     "onnxruntime.OrtValue": ("onnxruntime", onnx_value),
 }

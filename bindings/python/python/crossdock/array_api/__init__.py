@@ -1,6 +1,6 @@
 """The array API standard, version 2025.12, for arrays that are held and not computed with.
 
-Creation, manipulation, dtypes, constants and inspection are here, and ``x.__array_namespace__()`` returns this module.
+Creation, manipulation, dtypes, constants and inspection are here. Arrays have no ``__array_namespace__``, since they do not compute.
 Functions that compute raise an ``AttributeError`` with the call of NumPy that works on the same memory.
 
 >>> import crossdock

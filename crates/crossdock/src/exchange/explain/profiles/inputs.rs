@@ -174,7 +174,7 @@ pub(super) const PROFILES: &[Profile] = &[
         name: "xarray.DataArray",
         library: "xarray",
         measured_on: "2026.9.0",
-        is_tested: false,
+        is_tested: true,
         rules: &[
             ARRAYS,
             By(
@@ -185,28 +185,28 @@ pub(super) const PROFILES: &[Profile] = &[
                     If(&[Class(MASKED)], Copies, "xarray copies masked arrays"),
                 ],
             ),
-            When(
-                &[Class(NUMPY)],
-                &[By(
-                    &[Interface],
-                    &[When(
+            By(
+                DESCRIBED,
+                &[
+                    When(
                         &[Kind(&["M", "m"])],
                         &[
                             When(&[], PANDAS_DATES),
                             If(&[Not(&RowMajor)], Copies, "dates are converted by pandas"),
+                            If(&[ReadOnly], Copies, "read-only dates are copied by pandas"),
                         ],
-                    )],
-                )],
+                    ),
+                    If(&[], InPlace, "{access, alignment}"),
+                ],
             ),
-            If(&[Class(NUMPY)], InPlace, ""),
-            If(&[], InPlace, "it keeps the array itself, which has no arithmetic: pass np.asarray(x)"),
+            If(&[], Refuses, NO_TYPE),
         ],
     },
     Profile {
         name: "sklearn (inputs)",
         library: "scikit-learn",
         measured_on: "1.9.1",
-        is_tested: false,
+        is_tested: true,
         rules: &[
             ARRAYS,
             By(
@@ -225,7 +225,7 @@ pub(super) const PROFILES: &[Profile] = &[
         name: "sklearn.model_selection",
         library: "scikit-learn",
         measured_on: "1.9.1",
-        is_tested: false,
+        is_tested: true,
         rules: &[
             ARRAYS,
             If(
