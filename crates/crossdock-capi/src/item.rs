@@ -1,6 +1,7 @@
 //! One item of a view, by value: the numbers that its components describe.
 
 use std::ffi::{CStr, c_void};
+use std::mem::offset_of;
 use std::slice;
 
 use crossdock::Error;
@@ -84,9 +85,7 @@ unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Compo
     // components that stay unwritten.
     match unsafe { well_formed(ptr, len) } {
         Some(components) => Ok(components),
-        // SAFETY: `# Safety` is the contract of `malformed`: the pointer is null, or to `len`
-        // components.
-        None => Err(unsafe { malformed(ptr, len) }),
+        None => Err(malformed(ptr, len)),
     }
 }
 
@@ -98,35 +97,42 @@ unsafe fn components<'a>(ptr: *const Component, len: usize) -> Result<&'a [Compo
 /// used.
 #[inline(always)]
 unsafe fn well_formed<'a>(ptr: *const Component, len: usize) -> Option<&'a [Component]> {
-    if ptr.is_null() || !ptr.is_aligned() || len > isize::MAX as usize / size_of::<Component>() {
+    if ptr.is_null() || !ptr.is_aligned() || len > MOST_COMPONENTS {
         return None;
     }
-    // Read as bytes first: a `bool` in a struct that was never filled in may be any byte.
-    // SAFETY: the checks above exclude null and more than `isize::MAX` bytes, bytes have alignment
-    // 1, and `# Safety` says that `len` components are there, unwritten.
-    let bytes = unsafe { slice::from_raw_parts(ptr.cast::<[u8; size_of::<Component>()]>(), len) };
-    if bytes.iter().any(|&[_, native, little, ..]| (native | little) > 1) {
-        return None;
+    // The truth values are read as bytes first, which may be any in a struct that C filled in; the
+    // padding, which C need not initialise, is not read.
+    for at in 0..len {
+        let component = ptr.wrapping_add(at).cast::<u8>();
+        let native = component.wrapping_add(offset_of!(Component, native_size));
+        let little = component.wrapping_add(offset_of!(Component, little_endian));
+        // SAFETY: the pointer is not null (checked above), so by `# Safety` `len` components are
+        // there, of which this is a byte.
+        let native = unsafe { native.read() };
+        // SAFETY: by `# Safety` `len` components are there, of which this is a byte.
+        if native | unsafe { little.read() } > 1 {
+            return None;
+        }
     }
     // SAFETY: the checks above exclude null, misalignment and excess length, and the loop excludes
     // truth values other than 0 and 1; `# Safety` says that `len` components are there.
     Some(unsafe { slice::from_raw_parts(ptr, len) })
 }
 
+/// The most components that memory can hold.
+const MOST_COMPONENTS: usize = isize::MAX as usize / size_of::<Component>();
+
 /// The reason why components are not [`well_formed`].
-///
-/// # Safety
-///
-/// The pointer is null, or to `len` components.
 #[cold]
 #[inline(never)]
-unsafe fn malformed(ptr: *const Component, len: usize) -> Failure {
-    // SAFETY: `# Safety`: the pointer is null, or to `len` components, each as large as one array
-    // of words; the slice is dropped unread.
-    match unsafe { items(ptr.cast::<[u64; size_of::<Component>() / 8]>(), len, "components") } {
-        Err(failure) => failure,
-        Ok(_) => Failure::of_kind(XD_ERROR_MALFORMED, "a component has a boolean that is neither 0 nor 1"),
+fn malformed(ptr: *const Component, len: usize) -> Failure {
+    if ptr.is_null() {
+        return Failure::null("components");
     }
+    if !ptr.is_aligned() || len > MOST_COMPONENTS {
+        return Failure::argument(format!("the argument `components` cannot have {len} items"));
+    }
+    Failure::of_kind(XD_ERROR_MALFORMED, "a component has a boolean that is neither 0 nor 1")
 }
 
 /// The address of an item, and its size in bytes.

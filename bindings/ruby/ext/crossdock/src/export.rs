@@ -6,7 +6,7 @@
 //! may be gone before its consumers, and a view that they still have then stays valid.
 
 use core::ffi::c_int;
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -56,8 +56,8 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
             return false;
         }
         // SAFETY: Ruby passes the consumer's writable struct, whose layout equals that of `View`
-        // (asserted above); every bit pattern is a valid `View`.
-        let view = unsafe { &mut *view.cast::<View>() };
+        // (asserted above), and which need not be initialised.
+        let view = unsafe { &mut *view.cast::<MaybeUninit<View>>() };
         let lent = if handle::is_frozen(obj) {
             // Several Ractors may have the object.
             export.lend(view, flags)
@@ -66,9 +66,7 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
             // Ractor run one at a time.
             unsafe { export.lend_alone(view, flags) }
         };
-        if lent.is_err() {
-            return false;
-        }
+        let Ok(view) = lent else { return false };
         // Ruby pins this object, and uses the last field itself.
         view.obj = ptr::without_provenance_mut(obj as usize);
         view.private_data = view.reserved;

@@ -1,6 +1,6 @@
 //! Components of a template in a form for C: constants, or a separate block.
 
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::element::ByteOrder;
@@ -84,8 +84,8 @@ impl Components {
         }
         // `malloc` may return null for 0 bytes.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
-        // SAFETY: the block has room for one component per byte of the template (`with_room`), and
-        // each component takes at least one byte.
+        // SAFETY: clause 1 of `push`: the block has room for one component per byte of the template,
+        // and each component takes at least one byte.
         let item_size = walk(format, |component| unsafe { components.push(&component) })?;
         match components.as_slice() {
             [] => components = Self::NONE,
@@ -99,26 +99,27 @@ impl Components {
         Ok((components, item_size))
     }
 
-    /// An empty block for `capacity` components; `None` if there is no memory.
+    /// An empty block for `capacity` components; `None` if there is no memory. Zeroed, so that C
+    /// never gets stale bytes in the padding.
     fn with_room(capacity: usize) -> Option<Self> {
-        let nbytes = capacity.checked_mul(size_of::<Component>())?;
-        // SAFETY: `malloc` accepts any size. It returns null, checked below, or a block aligned for
-        // all C types, hence for `Component`.
-        let block = unsafe { libc::malloc(nbytes) };
+        // SAFETY: `calloc` accepts any sizes. It returns null, checked below, or a block aligned
+        // for all C types, hence for `Component`.
+        let block = unsafe { libc::calloc(capacity, size_of::<Component>()) };
         Some(Self { ptr: NonNull::new(block.cast())?, len: 0 })
     }
 
     /// # Safety
     ///
-    /// `ptr` is a block of `malloc` with room for more than `len` components.
+    /// 1. `ptr` is a block of [`Components::with_room`] for more than `len` components.
     #[inline(always)]
     unsafe fn push(&mut self, component: &Component) {
-        let place = self.ptr.as_ptr().wrapping_add(self.len).cast::<MaybeUninit<Component>>();
-        // SAFETY: the block has room for one more (`# Safety`), so `place` is in bounds and
-        // aligned; `MaybeUninit` needs no initialised bytes, and `&mut self` makes the reference
-        // unique.
+        let place = self.ptr.as_ptr().wrapping_add(self.len);
+        // SAFETY: clause 1 of `# Safety`: the block has room for one more, so `place` is in bounds
+        // and aligned. Its bytes are zero, which is a component, and `&mut self` makes the
+        // reference unique.
         let place = unsafe { &mut *place };
-        place.write(Component::NONE).set(component);
+        // Field by field: a move of the whole would overwrite the padding, too.
+        place.set(component);
         self.len += 1;
     }
 
@@ -202,6 +203,22 @@ fn is_static(components: *const Component) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_padding_of_components_holds_no_stale_bytes() {
+        // Freed blocks with other contents, which the next ones are made of.
+        drop((1..40).map(|count| vec![0xAB_u8; 32 * count]).collect::<Vec<_>>());
+        for format in ["iqc", "cccc", "dCx3f2", "|cq s"] {
+            let (components, _) = Components::parse(format.as_bytes()).unwrap();
+            for component in components.as_slice() {
+                let bytes = std::ptr::from_ref(component).cast::<u8>();
+                for at in 3..std::mem::offset_of!(Component, offset) {
+                    // SAFETY: the byte lies within the component, and `with_room` zeroed it.
+                    assert_eq!(unsafe { bytes.wrapping_add(at).read() }, 0, "byte {at} of {component:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_constant_is_read_as_any_component_is_and_nothing_else_is_taken_for_one() {

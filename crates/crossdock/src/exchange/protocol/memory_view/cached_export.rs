@@ -7,7 +7,7 @@
 
 use core::ffi::c_void;
 use std::fmt;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -34,12 +34,13 @@ use crate::view::{Access, Terms};
 /// of a process, objects are freed in any order.
 ///
 /// ```
+/// use std::mem::MaybeUninit;
 /// use crossdock::Array;
-/// use crossdock::bindings::memory_view::{self, Flags, CachedExport, View};
+/// use crossdock::bindings::memory_view::{self, Flags, CachedExport};
 ///
 /// let export = CachedExport::new(Array::from_vec(vec![1.5f64, 2.5], [2])?.into());
-/// let mut view = View::EMPTY;
-/// export.lend(&mut view, Flags::STRIDES)?;
+/// let mut room = MaybeUninit::uninit();
+/// let view = export.lend(&mut room, Flags::STRIDES)?;
 /// assert_eq!((view.ndim, view.byte_size, export.held()), (1, 16, 1));
 /// let name = view.reserved;
 /// // SAFETY: only this thread releases views of this export.
@@ -88,7 +89,7 @@ impl CachedExport {
     /// # Errors
     ///
     /// As [`get`](super::hub::get).
-    pub fn lend(&self, view: &mut View, flags: Flags) -> Result<()> {
+    pub fn lend<'a>(&self, view: &'a mut MaybeUninit<View>, flags: Flags) -> Result<&'a mut View> {
         self.inner.lend(view, flags).inspect_err(last::keep)
     }
 
@@ -103,10 +104,15 @@ impl CachedExport {
     ///
     /// No other thread calls this for the same export at the same time.
     #[inline]
-    pub unsafe fn lend_alone(&self, view: &mut View, flags: Flags) -> Result<()> {
-        match self.inner.cached.get() {
-            Some(cached) if !flags.is_writable() && self.inner.lend_quickly(cached, view, flags) => Ok(()),
-            _ => self.inner.lend_slowly(view, flags).inspect_err(last::keep),
+    pub unsafe fn lend_alone<'a>(
+        &self,
+        view: &'a mut MaybeUninit<View>,
+        flags: Flags,
+    ) -> Result<&'a mut View> {
+        let cached = self.inner.cached.get().filter(|_| !flags.is_writable());
+        match cached.and_then(|cached| self.inner.quick(cached, flags)) {
+            Some(lent) => Ok(view.write(lent)),
+            None => self.inner.lend_slowly(view, flags).inspect_err(last::keep),
         }
     }
 
@@ -132,37 +138,38 @@ impl Drop for CachedExport {
 }
 
 impl CachedArray {
-    /// Whether the view was exported from the cached lease and record.
+    /// A view of the cached lease and record, if that is possible.
     #[inline(always)]
-    fn lend_quickly(&self, cached: &CachedLease, view: &mut View, flags: Flags) -> bool {
-        let Ok(format) = self.object.format() else { return false };
+    fn quick(&self, cached: &CachedLease, flags: Flags) -> Option<View> {
+        let format = self.object.format().ok()?;
         let (layout, data) = (self.object.array().layout(), self.object.array().raw().ptr());
         if flags.check_layout(layout).is_err() || layout.suboffsets().is_some() {
-            return false;
+            return None;
         }
-        let Some(name) = cached.record.publish() else { return false };
-        view.obj = self.object.as_ptr();
-        view.data = data.as_ptr().cast();
-        view.byte_size = layout.nbytes() as isize;
-        view.readonly = 1;
-        view.format = format.text;
-        view.item_size = layout.itemsize() as isize;
-        view.item_desc = NO_COMPONENTS;
-        view.ndim = layout.rank() as isize;
+        let name = cached.record.publish()?;
         // Lengths fit in an `isize`. The pointers stay valid while the view is held
         // (CachedArray 1).
-        view.shape = layout.shape().as_ptr().cast();
-        view.strides = layout.strides().as_ptr();
-        view.sub_offsets = ptr::null();
-        view.private_data = ptr::null_mut();
-        view.reserved = name;
-        true
+        Some(View {
+            obj: self.object.as_ptr(),
+            data: data.as_ptr().cast(),
+            byte_size: layout.nbytes() as isize,
+            readonly: 1,
+            format: format.text,
+            item_size: layout.itemsize() as isize,
+            item_desc: NO_COMPONENTS,
+            ndim: layout.rank() as isize,
+            shape: layout.shape().as_ptr().cast(),
+            strides: layout.strides().as_ptr(),
+            sub_offsets: ptr::null(),
+            private_data: ptr::null_mut(),
+            reserved: name,
+        })
     }
 
     #[cold]
     #[inline(never)]
-    fn lend_slowly(&self, view: &mut View, flags: Flags) -> Result<()> {
-        self.lend(view, flags)?;
+    fn lend_slowly<'a>(&self, view: &'a mut MaybeUninit<View>, flags: Flags) -> Result<&'a mut View> {
+        let view = self.lend(view, flags)?;
         // Prepares the next view; if that fails, the next one is exported like this one.
         if self.cached.get().is_none()
             && self.object.array().layout().suboffsets().is_none()
@@ -174,16 +181,14 @@ impl CachedArray {
             // was forked meanwhile can set its own.
             get_or_make(&self.cached, || CachedLease { lease, record });
         }
-        Ok(())
+        Ok(view)
     }
 
-    fn lend(&self, view: &mut View, flags: Flags) -> Result<()> {
+    fn lend<'a>(&self, view: &'a mut MaybeUninit<View>, flags: Flags) -> Result<&'a mut View> {
         flags.check_known()?;
-        let mut given = View::EMPTY;
-        self.object.lend(&mut given, flags)?;
-        given.item_desc = NO_COMPONENTS;
-        *view = given;
-        Ok(())
+        let lent = self.object.lend(view, flags)?;
+        lent.item_desc = NO_COMPONENTS;
+        Ok(lent)
     }
 }
 
@@ -245,7 +250,8 @@ mod tests {
 
     /// Exports a view in either way.
     fn exported(export: &CachedExport, flags: Flags, alone: bool) -> Result<View> {
-        let mut view = View { ndim: 77, ..View::EMPTY };
+        let before = View { ndim: 77, ..View::EMPTY };
+        let mut view = MaybeUninit::new(before);
         let result = if alone {
             // SAFETY: only this test's thread uses the export, so no other thread calls this at the
             // same time.
@@ -253,8 +259,13 @@ mod tests {
         } else {
             export.lend(&mut view, flags)
         };
-        assert!(result.is_ok() || view.ndim == 77 && view.reserved.is_null());
-        result.map(|()| view)
+        let result = result.map(|view| *view);
+        if result.is_err() {
+            // SAFETY: the struct was initialised above.
+            let after = unsafe { view.assume_init() };
+            assert!(after.ndim == 77 && after.reserved.is_null());
+        }
+        result
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::memory_view::abi::{ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::{self, BytesFormat};
-use crate::exchange::protocol::memory_view::view_lease::ViewLease;
+use crate::exchange::protocol::memory_view::view_lease::{ViewLease, ViewNumbers};
 use crate::layout::{INLINE_RANK, Layout, MAX_RANK, Order, Span, fill_contiguous};
 
 /// A producer's description. Nothing in it is checked yet.
@@ -74,19 +74,26 @@ impl ForeignView {
         Ok(items)
     }
 
-    /// Fills in the consumer's view from checked values; all but the object and the hub's private
-    /// field.
+    /// The consumer's view of an object, of checked values. The hub's private field is null.
     #[inline(always)]
-    pub(super) fn fill_in(&self, items: &ParsedFormat, view_lease: &ViewLease, view: &mut View) {
-        view.data = self.data;
-        view.byte_size = self.byte_size;
-        // C compilers take a `bool` to be one or zero.
-        view.readonly = u8::from(self.readonly != 0);
-        view.format = items.format;
-        view.item_size = self.item_size;
-        view.item_desc = items.desc;
-        view.private_data = self.private_data;
-        view_lease.point(self.ndim.cast_unsigned(), view);
+    pub(super) fn view(&self, obj: *mut c_void, items: &ParsedFormat, view_lease: &ViewLease) -> View {
+        let ViewNumbers { shape, strides, sub_offsets } = view_lease.numbers();
+        View {
+            obj,
+            data: self.data,
+            byte_size: self.byte_size,
+            // C compilers take a `bool` to be one or zero.
+            readonly: u8::from(self.readonly != 0),
+            format: items.format,
+            item_size: self.item_size,
+            item_desc: items.desc,
+            ndim: self.ndim,
+            shape,
+            strides,
+            sub_offsets,
+            private_data: self.private_data,
+            reserved: std::ptr::null_mut(),
+        }
     }
 
     /// For few axes, without pointers to follow and in any order: without a layout, which costs

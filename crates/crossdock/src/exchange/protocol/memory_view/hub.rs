@@ -1,6 +1,7 @@
 //! Requests for views and their release: the part between producers and consumers.
 
 use core::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::error::{Error, Kind, Result};
@@ -55,8 +56,8 @@ unsafe fn try_get(obj: *mut c_void, view: *mut View, flags: Flags) -> Result<()>
         // clause 1 of `get` says that `obj` points to it.
         let array = unsafe { &*obj.cast::<ArrayObject>() };
         // SAFETY: clause 3 of `get`: `view` is not null (checked above), and no other code uses the
-        // struct; every pattern of bits is a `View`.
-        return array.lend(unsafe { &mut *view }, flags);
+        // struct, which need not be initialised.
+        return array.lend(unsafe { &mut *view.cast::<MaybeUninit<View>>() }, flags).map(|_| ());
     }
     // SAFETY: clauses 1 to 3 of `get` hold for the same object and struct, which are not null, and
     // `class` was read from the object.
@@ -138,10 +139,8 @@ unsafe fn ask(
     match foreign.check(flags, view_lease) {
         Ok(items) => {
             // SAFETY: clause 3 of `get`: `view` is not null here, and no other code uses the
-            // struct; every pattern of bits is a `View`.
-            let view = unsafe { &mut *view };
-            view.obj = viewed;
-            foreign.fill_in(&items, view_lease, view);
+            // struct, which may be written.
+            unsafe { view.write(foreign.view(viewed, &items, view_lease)) };
             view_lease.lender = Lender::Producer(producer);
             Ok(viewed)
         }

@@ -131,13 +131,13 @@ impl HeldView {
 ///    [`register`](super::register).
 /// 3. The pointers of an indirect array are as in clause 2 of [`import`].
 pub unsafe fn adopt<F: FnOnce() + Send + 'static>(filled: &View, flags: Flags, release: F) -> Result<DArray> {
-    let (mut view, mut view_lease) = (View::EMPTY, ViewLease::NONE);
+    let mut view_lease = ViewLease::NONE;
     let release = CallOnDrop(Some(release));
     // SAFETY: clause 1 of `# Safety`: the pointers are each null, or lead to `ndim` numbers or a C
     // string, until `release` is called.
     let foreign = unsafe { ForeignView::read(filled) };
     let items = foreign.check(flags, &mut view_lease)?;
-    foreign.fill_in(&items, &view_lease, &mut view);
+    let view = foreign.view(std::ptr::null_mut(), &items, &view_lease);
     // SAFETY: clause 1 of `array_of`: `check` passed, and `view_lease` holds the view's numbers
     // until this returns. Clauses 2 and 3 of `# Safety` are those of `array_of`.
     unsafe { array_of(&view, move || drop(release)) }

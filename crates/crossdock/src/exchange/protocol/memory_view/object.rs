@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::exchange::protocol::memory_view::abi::{Class, ItemDesc, View};
 use crate::exchange::protocol::memory_view::flags::Flags;
 use crate::exchange::protocol::memory_view::format::ItemFormat;
 use crate::exchange::protocol::memory_view::records;
-use crate::exchange::protocol::memory_view::view_lease::Lender;
+use crate::exchange::protocol::memory_view::view_lease::{Lender, ViewNumbers};
 use crate::memory::{LeaseKind, Protocols};
 use crate::view::{Access, Terms};
 
@@ -90,7 +91,7 @@ impl ArrayObject {
 
     /// Exports a view. On refusal nothing changed.
     #[inline]
-    pub(super) fn lend(&self, view: &mut View, flags: Flags) -> Result<()> {
+    pub(super) fn lend<'a>(&self, view: &'a mut MaybeUninit<View>, flags: Flags) -> Result<&'a mut View> {
         let format = self.format()?;
         let layout = self.array.layout();
         flags.check_layout(layout)?;
@@ -101,24 +102,29 @@ impl ArrayObject {
         let lease = Terms::new(Protocols::MEMORY_VIEW, Access::Only(kind)).lease(raw)?;
         let view_lease = record.view_lease();
         view_lease.lender = Lender::Array(lease);
-        view.obj = self.as_ptr();
-        view.data = raw.ptr().as_ptr().cast();
-        view.byte_size = layout.nbytes() as isize;
-        view.readonly = u8::from(kind == LeaseKind::Pin);
-        view.format = format.text;
-        view.item_size = layout.itemsize() as isize;
-        view.item_desc = ItemDesc { components: format.components, length: format.length };
-        view.private_data = ptr::null_mut();
         view_lease.keep_layout(layout);
         if let Some(suboffsets) = suboffsets {
             view_lease.keep_suboffsets(suboffsets);
         }
-        view_lease.point(layout.rank(), view);
         if let Some(spelling) = &format.shared {
             view_lease.keep_spelling(Arc::clone(spelling));
         }
-        view.reserved = record.publish(view.obj);
-        Ok(())
+        let ViewNumbers { shape, strides, sub_offsets } = view_lease.numbers();
+        Ok(view.write(View {
+            obj: self.as_ptr(),
+            data: raw.ptr().as_ptr().cast(),
+            byte_size: layout.nbytes() as isize,
+            readonly: u8::from(kind == LeaseKind::Pin),
+            format: format.text,
+            item_size: layout.itemsize() as isize,
+            item_desc: ItemDesc { components: format.components, length: format.length },
+            ndim: layout.rank() as isize,
+            shape,
+            strides,
+            sub_offsets,
+            private_data: ptr::null_mut(),
+            reserved: record.publish(self.as_ptr()),
+        }))
     }
 
     /// The array itself, read-only unless the flags have `WRITABLE`.

@@ -53,6 +53,14 @@ struct Rest {
     bytes: BytesFormat,
 }
 
+/// Where the numbers of a view are stored: of each axis a length, a stride and, unless the pointer
+/// is null, a suboffset.
+pub(super) struct ViewNumbers {
+    pub(super) shape: *const isize,
+    pub(super) strides: *const isize,
+    pub(super) sub_offsets: *const isize,
+}
+
 // SAFETY: a producer's view may be released on any thread (clause 2 of `register`); leases,
 // layouts, formats and templates are `Send`.
 unsafe impl Send for ViewLease {}
@@ -105,24 +113,28 @@ impl ViewLease {
         self.rest.suboffsets = Some(suboffsets);
     }
 
-    /// Points a view to the stored numbers of `rank` axes.
+    /// The addresses of the stored numbers.
     #[inline]
-    pub(super) fn point(&self, rank: usize, view: &mut View) {
-        view.ndim = rank.cast_signed();
-        (view.shape, view.strides) = (self.shape.as_ptr().cast(), self.strides.as_ptr());
-        view.sub_offsets = ptr::null();
+    pub(super) fn numbers(&self) -> ViewNumbers {
+        let mut numbers = ViewNumbers {
+            shape: self.shape.as_ptr().cast(),
+            strides: self.strides.as_ptr(),
+            sub_offsets: ptr::null(),
+        };
         if self.has_rest {
-            self.point_to_rest(view);
+            self.point_to_rest(&mut numbers);
         }
+        numbers
     }
 
     #[cold]
-    fn point_to_rest(&self, view: &mut View) {
+    fn point_to_rest(&self, numbers: &mut ViewNumbers) {
         if let Some(layout) = &self.rest.layout {
-            (view.shape, view.strides) = (layout.shape().as_ptr().cast(), layout.strides().as_ptr());
+            numbers.shape = layout.shape().as_ptr().cast();
+            numbers.strides = layout.strides().as_ptr();
         }
         if let Some(suboffsets) = &self.rest.suboffsets {
-            view.sub_offsets = suboffsets.as_ptr();
+            numbers.sub_offsets = suboffsets.as_ptr();
         }
     }
 
