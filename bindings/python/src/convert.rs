@@ -9,20 +9,18 @@ use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, 
 use crate::parameters::out_of_range;
 use crate::{masked, moment, protocols};
 
-/// A number or boolean as a new reference, or null with an exception. `None` for other values. The
-/// caller holds the GIL.
+/// A number or boolean as a new reference, or null with an exception. `None` for other values.
 #[inline]
-pub(crate) fn number(value: &Value) -> Option<*mut ffi::PyObject> {
+pub(crate) fn number(_: Python<'_>, value: &Value) -> Option<*mut ffi::PyObject> {
     Some(match *value {
-        // SAFETY: every caller of `number` holds the GIL; `PyFloat_FromDouble` accepts every float.
+        // SAFETY: the token proves that the GIL is held; `PyFloat_FromDouble` accepts every float.
         Value::Float(value) => unsafe { ffi::PyFloat_FromDouble(value) },
-        // SAFETY: every caller of `number` holds the GIL; `PyLong_FromLongLong` accepts every
-        // `i64`.
+        // SAFETY: the token proves that the GIL is held; `PyLong_FromLongLong` accepts every `i64`.
         Value::Int(value) => unsafe { ffi::PyLong_FromLongLong(value) },
-        // SAFETY: every caller of `number` holds the GIL; `PyLong_FromUnsignedLongLong` accepts
+        // SAFETY: the token proves that the GIL is held; `PyLong_FromUnsignedLongLong` accepts
         // every `u64`.
         Value::UInt(value) => unsafe { ffi::PyLong_FromUnsignedLongLong(value) },
-        // SAFETY: every caller of `number` holds the GIL; `PyBool_FromLong` accepts every integer.
+        // SAFETY: the token proves that the GIL is held; `PyBool_FromLong` accepts every integer.
         Value::Bool(value) => unsafe { ffi::PyBool_FromLong(value.into()) },
         _ => return None,
     })
@@ -30,7 +28,7 @@ pub(crate) fn number(value: &Value) -> Option<*mut ffi::PyObject> {
 
 /// A value as Python has it: records as tuples, sub-arrays as lists.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(number) = number(value) {
+    if let Some(number) = number(py, value) {
         // SAFETY: `number` returns a new reference, or null with an exception; `py` proves that the
         // GIL is held.
         return unsafe { Bound::from_owned_ptr_or_err(py, number) };

@@ -137,7 +137,7 @@ unsafe extern "C" fn take(tensor: *mut DLManagedTensorVersioned, out: *mut *mut 
         // content to be valid.
         let array = unsafe { dlpack::import_versioned(tensor) }.map_err(|error| errors::refusal(&error))?;
         crate::dlpack::came_in_order(&array, Synchronization::to_ask(array.place().kind()))?;
-        let object = allocate(overlap::protected(array));
+        let object = allocate(py, overlap::protected(array));
         if object.is_null() {
             return Err(crate::entry::fetch(py));
         }

@@ -119,7 +119,7 @@ pub(crate) fn wrap_with<'py>(
     py: Python<'py>,
     make: impl for<'a> FnOnce(&'a mut MaybeUninit<DArray>) -> PyResult<&'a mut DArray>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let object = allocate_with(make)?;
+    let object = allocate_with(py, make)?;
     if object.is_null() {
         return Err(fetch(py));
     }
@@ -128,28 +128,30 @@ pub(crate) fn wrap_with<'py>(
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
 
-/// A new object, or null with an exception. The caller holds the GIL.
+/// A new object, or null with an exception.
 #[inline]
-pub(crate) fn allocate(array: DArray) -> *mut ffi::PyObject {
-    match allocate_with(|place| Ok::<_, Infallible>(place.write(array))) {
+pub(crate) fn allocate(py: Python<'_>, array: DArray) -> *mut ffi::PyObject {
+    match allocate_with(py, |place| Ok::<_, Infallible>(place.write(array))) {
         Ok(object) => object,
         Err(never) => match never {},
     }
 }
 
 /// A new object, or null with an exception, for an array that `make` creates in place: moving an
-/// array costs as much as one axis of a slice. The caller holds the GIL.
+/// array costs as much as one axis of a slice.
 #[inline(always)]
 pub(crate) fn allocate_with<E>(
+    _: Python<'_>,
     make: impl for<'a> FnOnce(&'a mut MaybeUninit<DArray>) -> Result<&'a mut DArray, E>,
 ) -> Result<*mut ffi::PyObject, E> {
     let of = TYPE.load(Ordering::Relaxed);
     let object = match SPARE.take() {
         // SAFETY: the module publishes the type before any caller of this function is reachable;
-        // Spare 1: the block has the size of `Object` and no other user; the caller holds the GIL.
+        // Spare 1: the block has the size of `Object` and no other user; the token proves that the
+        // GIL is held.
         Some(block) => unsafe { ffi::PyObject_Init(block, of) },
         // SAFETY: the module publishes the type before any caller of this function is reachable;
-        // its `basicsize` is that of `Object`, and the caller holds the GIL.
+        // its `basicsize` is that of `Object`, and the token proves that the GIL is held.
         None => unsafe { ffi::PyObject_New::<Object>(of) }.cast(),
     };
     if object.is_null() {

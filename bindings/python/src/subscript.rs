@@ -47,16 +47,16 @@ pub(crate) unsafe extern "C" fn get(
         let is_scalar = array.dtype().as_scalar().is_some();
         if let Some(index) = whole_index(key, array.shape(), &mut indices).filter(|_| is_scalar) {
             return match array.get(index) {
-                Ok(value) => match number(&value) {
+                Ok(value) => match number(py, &value) {
                     Some(number) => number,
                     None => called.enter(|py| Ok(to_python(py, &value)?.into_ptr())),
                 },
                 Err(error) => fail(|_| exception(&error)),
             };
         }
-        match part(array, key, |axes| allocate_with(|place| array.slice_numpy_to(axes, place))) {
+        match part(array, key, |axes| allocate_with(py, |place| array.slice_numpy_to(axes, place))) {
             Ok(Part::Slice(object)) => object,
-            Ok(Part::Field(field)) => allocate(field),
+            Ok(Part::Field(field)) => allocate(py, field),
             Ok(Part::Element(index)) => called.enter(|py| Ok(element(py, array, &index)?.into_ptr())),
             Err(error) => fail(|_| error),
         }
@@ -229,7 +229,9 @@ fn whole_index<'a>(
 ) -> Option<&'a [usize]> {
     let indices = indices.get_mut(..shape.len())?;
     let raw = key.as_ptr();
-    if is_exact(raw, &raw const ffi::PyTuple_Type) {
+    let exact = &raw const ffi::PyTuple_Type;
+    // SAFETY: clause 1 of `is_exact`: the key is alive, and its token proves that the GIL is held.
+    if unsafe { is_exact(raw, exact) } {
         // SAFETY: `is_exact` just confirmed that the key is a tuple, which its borrow keeps alive;
         // the GIL is held.
         if unsafe { ffi::PyTuple_Size(raw) } != shape.len().cast_signed() {
@@ -239,25 +241,38 @@ fn whole_index<'a>(
             // SAFETY: the key is a tuple of `shape.len()` items (checked above), and `position` is
             // below that.
             let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
-            *index = plain_index(item, len)?;
+            // SAFETY: clause 1 of `plain_index`: the tuple keeps its item alive, and the key's token
+            // proves that the GIL is held.
+            *index = unsafe { plain_index(item, len) }?;
         }
     } else {
         let ([index], [len]) = (&mut *indices, shape) else { return None };
-        *index = plain_index(raw, *len)?;
+        // SAFETY: clause 1 of `plain_index`: the key is alive, and its token proves that the GIL is
+        // held.
+        *index = unsafe { plain_index(raw, *len) }?;
     }
     Some(indices)
 }
 
+/// Whether the type of an object is this one, and no subtype.
+///
+/// # Safety
+///
+/// 1. The object is alive, and the GIL is held.
 #[inline(always)]
-fn is_exact(object: *mut ffi::PyObject, of: *const ffi::PyTypeObject) -> bool {
-    // SAFETY: every caller passes a live object and holds the GIL, so the object's head has a type
-    // pointer.
+unsafe fn is_exact(object: *mut ffi::PyObject, of: *const ffi::PyTypeObject) -> bool {
+    // SAFETY: clause 1 of `# Safety`: the object is alive, so its head has a type pointer.
     ptr::eq(unsafe { ffi::Py_TYPE(object) }, of)
 }
 
+/// # Safety
+///
+/// 1. The object is alive, and the GIL is held.
 #[inline(always)]
-fn plain_index(object: *mut ffi::PyObject, len: usize) -> Option<usize> {
-    if !is_exact(object, &raw const ffi::PyLong_Type) {
+unsafe fn plain_index(object: *mut ffi::PyObject, len: usize) -> Option<usize> {
+    let exact = &raw const ffi::PyLong_Type;
+    // SAFETY: clause 1 of `is_exact` is clause 1 of `# Safety`.
+    if !unsafe { is_exact(object, exact) } {
         return None;
     }
     let mut overflow = 0;
@@ -284,7 +299,9 @@ fn part<S>(
     slice: impl FnOnce(&[AxisSlice]) -> crossdock::Result<S>,
 ) -> PyResult<Part<S>> {
     let raw = key.as_ptr();
-    if is_exact(raw, &raw const ffi::PyTuple_Type) {
+    let exact = &raw const ffi::PyTuple_Type;
+    // SAFETY: clause 1 of `is_exact`: the key is alive, and its token proves that the GIL is held.
+    if unsafe { is_exact(raw, exact) } {
         // SAFETY: `is_exact` just confirmed that the key is a tuple, which its borrow keeps alive;
         // the GIL is held.
         let count = unsafe { ffi::PyTuple_Size(raw) }.unsigned_abs();
@@ -360,7 +377,9 @@ fn sliced<S>(
 #[inline]
 fn read_axis(key: Borrowed<'_, '_, PyAny>, place: &mut AxisSlice) -> PyResult<()> {
     let raw = key.as_ptr();
-    if is_exact(raw, &raw const ffi::PySlice_Type) {
+    let exact = &raw const ffi::PySlice_Type;
+    // SAFETY: clause 1 of `is_exact`: the key is alive, and its token proves that the GIL is held.
+    if unsafe { is_exact(raw, exact) } {
         // SAFETY: clauses 1 and 2 of `range`: `is_exact` just confirmed that `raw` is a slice,
         // which `key` keeps alive; its token proves that the GIL is held.
         if let Some(range) = unsafe { slice::range(raw) } {

@@ -159,7 +159,8 @@ impl Core {
         let _current = self.enter()?;
         let stream = self.stream()?;
         let outcome = enqueue(stream.raw());
-        let done = self.finish(stream.raw());
+        // SAFETY: clause 1 of `finish`: `stream` is one of this core's, and alive.
+        let done = unsafe { self.finish(stream.raw()) };
         outcome.and(done)
     }
 
@@ -168,9 +169,12 @@ impl Core {
     /// # Errors
     ///
     /// The driver's error.
-    pub(crate) fn finish(&self, stream: sys::Stream) -> Result<()> {
-        // SAFETY: every caller passes a stream that it owns or wraps, and so keeps alive during
-        // this call.
+    ///
+    /// # Safety
+    ///
+    /// 1. The stream is one of the driver's, and alive during the call.
+    pub(crate) unsafe fn finish(&self, stream: sys::Stream) -> Result<()> {
+        // SAFETY: clause 1 of `# Safety`: the stream is one of the driver's, and alive.
         let synchronize = || unsafe { self.driver().stream_synchronize(stream) };
         // Even after an error, work must not continue while its memory is freed: if the context
         // still works, a second call waits. A broken context performs no more work.

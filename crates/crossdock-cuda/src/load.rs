@@ -136,7 +136,10 @@ fn load(name: &OsString) -> Result<(Driver, c_int)> {
             Error::unsupported(format!("{shown} has no function {symbol}; install a newer CUDA driver"))
         })
     };
-    let version = version(find("cuDriverGetVersion")?, &shown)?;
+    let function = find("cuDriverGetVersion")?;
+    // SAFETY: clause 1 of `version`: `find` returns the library's function of that name, and
+    // `library` lives.
+    let version = unsafe { version(function, &shown) }?;
     // SAFETY: `find` returns the library's function of each name, and `forget` below keeps the
     // library loaded for ever.
     let driver = unsafe { Driver::of(find) }?;
@@ -146,8 +149,12 @@ fn load(name: &OsString) -> Result<(Driver, c_int)> {
 }
 
 /// Queried before the other functions are looked up, because an old driver lacks some of them.
-fn version(function: *mut c_void, library: &str) -> Result<c_int> {
-    // SAFETY: the pointer is the library's `cuDriverGetVersion`, which has this type in the
+///
+/// # Safety
+///
+/// 1. `function` is the `cuDriverGetVersion` of a library that stays loaded during the call.
+unsafe fn version(function: *mut c_void, library: &str) -> Result<c_int> {
+    // SAFETY: clause 1 of `# Safety`: the pointer is that function, which has this type in the
     // driver's reference.
     let get =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> c_int>(function) };

@@ -89,7 +89,9 @@ impl CudaStream {
                 unsafe { Recorded::of(&self.core, self.raw) }
             });
             // Part of the work may have been enqueued.
-            recorded.inspect_err(|_| drop(self.core.finish(self.raw)))
+            // SAFETY: clause 1 of `finish`: `self` owns or wraps the stream, which is therefore
+            // alive.
+            recorded.inspect_err(|_| drop(unsafe { self.core.finish(self.raw) }))
         })
     }
 }
