@@ -1,6 +1,6 @@
 #include <crossdock.h>
 #include <stdlib.h>
-/* A frame of 2 rows, 4 columns and 3 channels, as a tensor of DLPack. Its last user frees the pixels. */
+/* A frame as a tensor of DLPack. Its last user frees the pixels. */
 struct DLManagedTensorVersioned *next_frame(void)
 {
   unsigned char *pixels = calloc(24, 1); /* your frame */

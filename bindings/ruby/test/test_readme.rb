@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require_relative "peers"
 require "stringio"
 
 # The transcript in the README, line by line.
@@ -41,10 +42,12 @@ class TestReadme < Test::Unit::TestCase
     root = File.expand_path("../../..", __dir__)
     readme = File.join(root, "README.md")
     omit("not in the repository") unless File.exist?(readme)
+    numo = Peers.library("numo-narray")
+    omit("numo-narray: its sources are not beside the repository") unless numo
     example = File.read(readme)[/^```ruby\n(.*?)^```$/m, 1]
-    photo = seen = copy = nil
-    Dir.chdir(root) { eval(example) }
-    assert_equal [[427, 640], photo[0, 0, 0], 427 * 640], [seen.shape, seen[0, 0], copy.bytesize]
+    library = File.expand_path("../lib", __dir__)
+    told, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", library, "-I", numo, "-e", example, chdir: root)
+    assert_equal [true, "255\n50.0\n0\n"], [status.success?, told]
   end
 
   def test_the_version_is_that_of_the_gem
