@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::element::{DType, no_field};
 use crate::error::Result;
 use crate::layout::{AxisList, AxisSlice, Layout, Order, RangeSemantics};
-use crate::memory::{Lease, LeaseKind};
+use crate::memory::{Handle, Lease, LeaseKind};
 
 /// An n-dimensional array of any dtype and rank: a handle on memory that an owner keeps alive.
 ///
@@ -59,6 +59,10 @@ impl DArray {
     #[inline]
     pub(crate) fn raw(&self) -> &RawArray {
         &self.raw
+    }
+
+    pub(crate) fn into_handle(self) -> Handle {
+        self.raw.into_handle()
     }
 
     /// Fails unless this is the only holder of the memory in this process.

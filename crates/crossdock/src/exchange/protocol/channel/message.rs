@@ -45,16 +45,23 @@ impl Message {
         }
     }
 
-    /// Reads shape and strides, each word once.
+    /// Reads shape and strides, each word once, into a layout.
     ///
     /// # Errors
     ///
     /// `is_malformed` for too many dimensions; `is_overflow` for shapes and strides that no memory
     /// has.
-    pub(super) fn layout(&self, control: &ControlMap, slot: usize, itemsize: usize) -> Result<Layout> {
+    #[inline]
+    pub(super) fn read_layout(
+        &self,
+        control: &ControlMap,
+        slot: usize,
+        itemsize: usize,
+        layout: &mut Layout,
+    ) -> Result<()> {
         match self.rank {
-            0..=FEW => self.layout_of::<FEW>(control, slot, itemsize),
-            rank if rank <= MAX_RANK => self.layout_of::<MAX_RANK>(control, slot, itemsize),
+            0..=FEW => self.read_layout_of::<FEW>(control, slot, itemsize, layout),
+            rank if rank <= MAX_RANK => self.read_layout_of::<MAX_RANK>(control, slot, itemsize, layout),
             rank => {
                 let text = format!("the message has {rank} dimensions; {MAX_RANK} are the most");
                 Err(Error::new(Kind::Malformed, text))
@@ -62,19 +69,26 @@ impl Message {
         }
     }
 
-    fn layout_of<const MOST: usize>(
+    #[inline]
+    fn read_layout_of<const MOST: usize>(
         &self,
         control: &ControlMap,
         slot: usize,
         itemsize: usize,
-    ) -> Result<Layout> {
+        layout: &mut Layout,
+    ) -> Result<()> {
         let (mut shape, mut strides) = ([0; MOST], [0; MOST]);
         let (shape, strides) = (&mut shape[..self.rank], &mut strides[..self.rank]);
         for (axis, (len, stride)) in shape.iter_mut().zip(&mut *strides).enumerate() {
             let get = |word| control.message(slot, word).load(Ordering::Relaxed);
-            *len = get(SLOT_HEAD_WORDS + 2 * axis) as usize;
+            *len = get(SLOT_HEAD_WORDS + 2 * axis) as isize;
             *stride = get(SLOT_HEAD_WORDS + 2 * axis + 1) as isize;
         }
-        Layout::new(shape, strides, itemsize)
+        if Layout::new_to(shape, strides, itemsize, layout).is_none() {
+            // Empty, of many dimensions, or nonsense.
+            let shape: Vec<usize> = shape.iter().map(|&len| len as usize).collect();
+            *layout = Layout::new(&shape, strides, itemsize)?;
+        }
+        Ok(())
     }
 }

@@ -1,10 +1,11 @@
 //! The end of a channel that receives, and the views of its messages.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::array::DArray;
+use crate::array::{ArrayBuilder, DArray};
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::channel::bell::LONGEST_SLEEP;
@@ -97,13 +98,17 @@ impl Receiver {
     /// `is_closed` if the channel is closed and has no more messages; if another process wrote a
     /// message that is none, what is wrong with it (`is_malformed`, `is_bounds`, `is_overflow`,
     /// …): the message is then dropped. `is_conflict` in a forked child.
+    #[inline]
     pub fn try_receive(&mut self) -> Result<Option<DArray>> {
         let count = self.member.control.sent().count();
         if self.seen == Some(count) && self.polls < POLLS_BEFORE_LOOK {
             self.polls += 1;
             return Ok(None);
         }
-        self.look(count)
+        let mut place = MaybeUninit::uninit();
+        let found = self.look(count, &mut place)?;
+        // SAFETY: `look` returned the array in `place`, and that borrow ends here.
+        Ok(found.is_some().then(|| unsafe { place.assume_init() }))
     }
 
     /// The next message. Sleeps until it is sent, or until `timeout` has passed: then the result is
@@ -142,27 +147,30 @@ impl Receiver {
             let member = Arc::clone(&self.member);
             let bell = member.control.sent();
             let seen = bell.enter(member.index);
-            let found = self.look(seen);
+            let mut place = MaybeUninit::uninit();
+            let found = self.look(seen, &mut place).map(|found| found.is_some());
             let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
             let is_over = left.is_some_and(|left| left.is_zero());
-            if matches!(found, Ok(None)) && !is_over {
+            if matches!(found, Ok(false)) && !is_over {
                 bell.sleep(seen, left.unwrap_or(Duration::MAX));
             }
             bell.leave(member.index);
             match found? {
-                Some(array) => return Ok(Some(array)),
-                None if is_over => return Ok(None),
+                // SAFETY: `look` returned the array in `place`, and that borrow has ended.
+                true => return Ok(Some(unsafe { place.assume_init() })),
+                false if is_over => return Ok(None),
                 // Nothing for a while: a sender may be gone.
-                None if bell.count() == seen && left.is_none_or(|left| left > LONGEST_SLEEP) => {
+                false if bell.count() == seen && left.is_none_or(|left| left > LONGEST_SLEEP) => {
                     member.reap();
                 }
-                None => {}
+                false => {}
             }
         }
     }
 
-    /// Looks at the slots. The bell's count was read before.
-    fn look(&mut self, count: u32) -> Result<Option<DArray>> {
+    /// Looks at the slots, and makes the array of a message in its place. The bell's count was read
+    /// before.
+    fn look<'a>(&mut self, count: u32, place: &'a mut MaybeUninit<DArray>) -> Result<Option<&'a mut DArray>> {
         self.member.check_here()?;
         for _ in 0..ATTEMPTS {
             let control = &*self.member.control;
@@ -180,7 +188,7 @@ impl Receiver {
             };
             let (word, keep) = (control.slot(found.slot), control.geometry().delivery == Delivery::Latest);
             if let Ok(claimed) = slot::claim(word, found.state, self.member.index, self.bit(), keep) {
-                return self.view(&found, claimed).map(Some);
+                return self.view(&found, claimed, place).map(Some);
             }
         }
         Ok(None)
@@ -242,7 +250,12 @@ impl Receiver {
 
     /// The array of a message that was claimed. Everything that other processes wrote is checked
     /// here, and an error releases the slot.
-    fn view(&mut self, found: &WaitingMessage, claimed: SlotState) -> Result<DArray> {
+    fn view<'a>(
+        &mut self,
+        found: &WaitingMessage,
+        claimed: SlotState,
+        place: &'a mut MaybeUninit<DArray>,
+    ) -> Result<&'a mut DArray> {
         let control = &self.member.control;
         let geometry = control.geometry();
         let WaitingMessage { slot, number, is_settled, .. } = *found;
@@ -266,9 +279,10 @@ impl Receiver {
         let buffer = Buffer::whole(handle).into_readonly();
         let message = Message::read(control, slot);
         let dtype = self.dtypes.dtype(control, message.dtype)?;
-        let layout = message.layout(control, slot, dtype.itemsize())?;
+        let mut array = ArrayBuilder::new(place);
+        message.read_layout(control, slot, dtype.itemsize(), array.layout())?;
         let offset = usize::try_from(message.offset).unwrap_or(usize::MAX);
-        DArray::from_buffer(buffer, dtype, layout, offset)
+        array.finish_on(buffer, dtype, offset)
     }
 }
 

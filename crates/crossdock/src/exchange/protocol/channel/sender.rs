@@ -1,10 +1,11 @@
 //! The end of a channel that sends, and the arrays that it fills.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::array::{Casting, DArray};
+use crate::array::{ArrayBuilder, Casting, DArray};
 use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Rejected, Result};
@@ -93,26 +94,40 @@ impl Sender {
         order: Order,
         timeout: Option<Duration>,
     ) -> Result<Loan> {
+        let mut place = MaybeUninit::uninit();
+        let dtype = self.loan_to(dtype, shape, order, timeout, &mut place)?;
+        // SAFETY: `loan_to` made the array in `place`.
+        Ok(Loan { array: unsafe { place.assume_init() }, dtype })
+    }
+
+    /// Makes the array of a loan in its place, and returns the number of its dtype.
+    fn loan_to(
+        &mut self,
+        dtype: &DType,
+        shape: &[usize],
+        order: Order,
+        timeout: Option<Duration>,
+        place: &mut MaybeUninit<DArray>,
+    ) -> Result<usize> {
         self.member.check_here()?;
-        let control = &self.member.control;
-        let layout = Layout::contiguous(shape, dtype.itemsize(), order)?;
-        let most = control.geometry().slot_nbytes();
-        if layout.nbytes() > most {
-            let text = format!("the array has {} bytes, and a slot {most}", layout.nbytes());
+        let mut array = ArrayBuilder::new(place);
+        *array.layout() = Layout::contiguous(shape, dtype.itemsize(), order)?;
+        let nbytes = array.layout().nbytes();
+        let most = self.member.control.geometry().slot_nbytes();
+        if nbytes > most {
+            let text = format!("the array has {nbytes} bytes, and a slot {most}");
             return Err(Error::new(Kind::Bounds, text));
         }
-        let number = self.dtypes.number(control, self.member.index, dtype)?;
+        let number = self.dtypes.number(&self.member.control, self.member.index, dtype)?;
         let (slot, loaned) = self.acquire(timeout)?;
-        let control = &self.member.control;
-        let region = region(&self.member, slot, layout.nbytes());
         let owner = LoanOwner { member: Arc::clone(&self.member), slot, loaned };
-        debug_assert!(layout.nbytes() <= control.geometry().slot_nbytes());
+        let region = region(&self.member, slot, nbytes);
         // SAFETY: clause 1 of `adopt`: the region lies in a slot of the writable map `member.data`,
         // which `owner` keeps, and shared memory is initialised. Clause 2: the map is not moved or
         // unmapped while `owner` lives. Clause 3: `Aliased`, since other processes can write it.
         let handle = unsafe { adopt(region, Birth::Aliased, owner) }?;
-        let array = DArray::from_buffer(Buffer::whole(handle), dtype.clone(), layout, 0)?;
-        Ok(Loan { array, dtype: number })
+        array.finish_on(Buffer::fresh(handle, nbytes), dtype.clone(), 0)?;
+        Ok(number)
     }
 
     /// Copies an array into a slot, and sends it. The copy counts as
@@ -267,8 +282,8 @@ impl Loan {
     pub fn send(mut self) -> Result<(), Rejected<Box<Self>>> {
         match self.publish() {
             Ok(()) => {
-                let handle = self.array.into_raw().0.into_handle();
-                // SAFETY: clause 1 of `give_up`: `loan_in_order` adopted it with a `LoanOwner`.
+                let handle = self.array.into_handle();
+                // SAFETY: clause 1 of `give_up`: `loan_to` adopted it with a `LoanOwner`.
                 // Clauses 2 and 3: `publish` found this handle alone, and waited for its work.
                 drop(unsafe { give_up::<LoanOwner>(handle) });
                 Ok(())
@@ -281,7 +296,7 @@ impl Loan {
         self.array.only_handle()?;
         let handle = self.array.raw().handle();
         handle.await_work(LeaseKind::Write)?;
-        // SAFETY: clause 1 of `kept`: `loan_in_order` adopted the memory with a `LoanOwner`.
+        // SAFETY: clause 1 of `kept`: `loan_to` adopted the memory with a `LoanOwner`.
         let owner: &LoanOwner = unsafe { kept(handle) };
         owner.publish(self.dtype, self.array.layout())
     }
