@@ -5,6 +5,7 @@ mod allocate;
 mod growth;
 mod limit;
 pub(crate) mod resident;
+mod shareable;
 mod slice;
 mod transfer;
 
@@ -37,6 +38,9 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { group: GROUP, name: "allocate-4k", run: allocate::page },
     Measure { group: GROUP, name: "allocate-1m", run: allocate::large },
     Measure { group: GROUP, name: "allocate-64m", run: transfer::allocate_and_write },
+    Measure { group: GROUP, name: "shareable-4k", run: shareable::page },
+    Measure { group: GROUP, name: "shareable-64m", run: shareable::large },
+    Measure { group: GROUP, name: "shareable-export", run: shareable::export },
     Measure { group: GROUP, name: "resident", run: resident::resident },
     Measure { group: GROUP, name: "two-threads", run: allocate::two_threads },
     Measure { group: GROUP, name: "slice", run: slice::slice },

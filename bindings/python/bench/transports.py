@@ -87,6 +87,42 @@ def pipes(theirs):
         yield "to a process and back, shared 8 MiB", own, other
 
 
+def shareable():
+    """The sender's part, for 1 GiB that NumPy filled: without the other process, whose part is the same for all."""
+    with crossdock.shareable():
+        filled = np.empty(1 << 30, "u1")
+    filled.fill(3)
+
+    def lend():
+        descriptor, text = crossdock._crossdock._lend(crossdock.asarray(filled))
+        os.close(descriptor)
+        return text
+
+    before = crossdock.copied_bytes()
+    assert "shape=1073741824" in lend() and crossdock.copied_bytes() == before
+    own, other = in_turns(lambda: once(lend), lambda: once(pickle.dumps, filled[: 1 << 20], 5))
+    yield "send 1 GiB that NumPy filled, beside a pickle of 1 MiB", own, other
+    with contextlib.suppress(ImportError):
+        import torch
+
+        def share():
+            torch.from_numpy(filled[: 64 << 20]).share_memory_()
+
+        own, other = in_turns(lambda: once(lend), lambda: once(share))
+        yield "send 1 GiB, beside PyTorch's share_memory_ of 64 MiB", own, other
+
+    def fill():
+        made = np.empty(64 << 20, "u1")
+        made.fill(1)
+
+    def fill_shareable():
+        with crossdock.shareable():
+            fill()
+
+    own, other = in_turns(lambda: once(fill_shareable), lambda: once(fill))
+    yield "NumPy: make, fill and drop 64 MiB", own, other
+
+
 def dask(theirs):
     import dask_cluster
 
@@ -120,6 +156,7 @@ def rows():
     theirs = np.arange(float(1 << 20)).reshape(1 << 10, 1 << 10)
     yield from pickles(theirs)
     yield from pipes(theirs)
+    yield from shareable()
     if "--clusters" in sys.argv:
         yield from dask(theirs)
         yield from ray(theirs)

@@ -10,7 +10,7 @@ use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::Backing;
-use crossdock::view::Request;
+use crossdock::view::{Reason, Request};
 use pyo3::exceptions::{PyBufferError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
@@ -142,7 +142,13 @@ pub(crate) fn _lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>>
         return Ok(None);
     }
     let request = if own.array.is_readonly() { Request::pin() } else { Request::share() };
-    let lent = shm::export(&own.array, &request).map_err(|refusal| refused(&refusal))?;
+    let lent = match shm::export(&own.array, &request) {
+        Ok(lent) => lent,
+        // Constant memory within an array of NumPy's, for example, which Arrow lent: the elements are
+        // sent.
+        Err(refusal) if matches!(refusal.reason(), Reason::Layout(_)) => return Ok(None),
+        Err(refusal) => return Err(refused(&refusal)),
+    };
     let text = lent.description().to_text().raise()?;
     Ok(Some((lent.fd().try_clone_to_owned()?.into_raw_fd(), text)))
 }

@@ -29,6 +29,12 @@ def test_a_chapter_shows_its_program_and_what_it_prints(name):
     assert f"```python\n{program.read_text()}```\n\n```text\n{run(program)}```\n" in chapter
 
 
+def test_the_chapter_on_processes_shows_the_program_of_arrays_that_are_shared_later():
+    program = GUIDE / "programs/06_shareable.py"
+    shown = f"```python\n{program.read_text()}```\n\n```text\n{run(program)}```\n"
+    assert shown in (GUIDE / "06-processes.md").read_text()
+
+
 def examples(chapter):
     """The programs that only a chapter contains, and the output that it shows."""
     found = re.findall(r"^```python\n((?:(?!^```).)*)^```\n\n```text\n(.*?)^```$", (GUIDE / chapter).read_text(), re.M | re.S)

@@ -164,10 +164,24 @@ def test_what_other_libraries_pass_on_is_recognised():
     views = [memoryview(ours), np.lib.stride_tricks.as_strided(ours, (100, 50), (8, 40)), ours.view("u1")[100:], ours[None]]
     assert all(is_shareable(view) for view in views)
     assert crossdock.from_dlpack(ours).backing == "shared memory"
+
+
+def test_memory_that_a_consumer_relies_on_goes_as_bytes_or_is_refused(pool):
     pa = pytest.importorskip("pyarrow", exc_type=ImportError)
+    with crossdock.shareable():
+        ours, own = np.arange(5000), crossdock.full((5000,), 7)
+    # Arrow's memory is constant, which a descriptor would end.
     arrow = crossdock.asarray(pa.array(ours))
-    # Arrow's consumers rely on constancy, which a descriptor would end.
-    assert arrow.readonly and crossdock._crossdock._lend(crossdock.asarray(ours)) is not None
+    assert arrow.readonly and crossdock._crossdock._lend(arrow) is None
+    assert pool.apply(workers.facts, (arrow,))[-1] == list(range(5000))
+    column = pa.array(own)
+    with pytest.raises(BufferError, match="1 read lease"):
+        pool.apply(workers.facts, (own,))
+    del column
+    gc.collect()
+    assert pool.apply(workers.facts, (own,))[0] == "shared memory"
+    with pytest.raises(BufferError, match="aliased|another owner|share lease"):
+        own.__arrow_c_array__()
 
 
 def test_shared_returns_such_an_array_or_copies_it():

@@ -59,6 +59,14 @@ mod producer {
     }
 }
 
+mod shareable {
+    include!("../../../docs/guide/programs/09_shareable.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
 mod slices {
     include!("../../../docs/guide/programs/03_slices.rs");
 
@@ -82,9 +90,14 @@ fn program() {
         "memory" => memory::run(),
         "open" => open::run(),
         "producer" => producer::run(),
+        "shareable" => return end(shareable::run()),
         "slices" => slices::run(),
         _ => panic!("{name}"),
     };
+    end(outcome)
+}
+
+fn end<E: std::fmt::Display>(outcome: Result<(), E>) {
     if let Err(error) = &outcome {
         eprintln!("{error}");
     }
@@ -149,6 +162,16 @@ fn the_chapter_on_producers_shows_its_program_and_what_it_prints() {
 fn the_chapter_on_memory_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/09-memory.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/09_memory.rs"), "memory");
+}
+
+#[test]
+fn the_chapter_on_memory_shows_the_program_of_arrays_that_are_shared_later() {
+    let chapter = include_str!("../../../docs/guide/09-memory.md");
+    is_shown_with_its_output(
+        chapter,
+        include_str!("../../../docs/guide/programs/09_shareable.rs"),
+        "shareable",
+    );
 }
 
 #[test]
