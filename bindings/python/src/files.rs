@@ -261,7 +261,8 @@ pub(crate) fn save(
     }
 }
 
-fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
+/// The array of an object, or of nested lists.
+pub(crate) fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
     match downcast(object) {
         Some(own) => Ok(own.array.clone()),
         None => match protocols::lend_unmasked(object) {

@@ -20,6 +20,7 @@
 //! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
 //! | `shareable.rs` | memory that can be shared later, also NumPy's |
+//! | `sets.rs` | sets of arrays that another process holds |
 //!
 //! `python/crossdock/array_api/` is the namespace of the array API standard, and
 //! `crates/crossdock-pyo3` compiles the files of imports and exports for extensions by PyO3: its
@@ -80,6 +81,7 @@ mod protocols;
 mod python_buffer;
 mod pytorch;
 mod records;
+mod sets;
 mod shape;
 mod shareable;
 mod shared;
@@ -127,6 +129,8 @@ mod _crossdock {
     #[pymodule_export]
     use super::shareable::{_note_shareable, _set_numpy_handler};
     #[pymodule_export]
+    use super::sets::{HeldArrays, connect, publish};
+    #[pymodule_export]
     use super::shared::{_lend, _map, shared};
     #[pymodule_export]
     use super::tensorflow::_unsafe_dlpack;
@@ -147,6 +151,7 @@ mod _crossdock {
         memory::note_type(module.py());
         slice::find_bounds();
         files::register_mapping(module.py())?;
+        sets::register_mapping(module.py())?;
         // Pickles refer to this module, whatever the package's parts are called.
         module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
         keywords::replace(module)?;

@@ -16,6 +16,7 @@ CLASSES = {
     "ArrowColumn": crossdock.ArrowColumn,
     "Buffer": crossdock.Buffer,
     "Device": crossdock.Device,
+    "HeldArrays": crossdock.HeldArrays,
     "dtype": crossdock.dtype,
     "_Flags": type(crossdock.zeros(1).flags),
     "_Ledger": type(ledger),

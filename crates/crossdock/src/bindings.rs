@@ -90,6 +90,12 @@ pub mod pep3118 {
     pub use crate::exchange::protocol::pep3118::*;
 }
 
+/// Sets that a process holds for others, and how the bytes of another process are read.
+pub mod hold {
+    pub use crate::exchange::protocol::hold::parts::{memory, open, rewritten};
+    pub use crate::exchange::protocol::hold::*;
+}
+
 /// Shared memory, and frames for transports that carry only bytes.
 pub mod shm {
     pub use crate::exchange::protocol::shm::frame::Frame;

@@ -25,6 +25,11 @@ Files:
 - ``open``: maps the array of a file, or the arrays of an ``Archive``
 - ``save``: writes one array, or several by name
 
+Sets of arrays that one process holds for others (the command ``crossdock hold``):
+
+- ``connect``: the arrays of a name, as ``HeldArrays``
+- ``publish``: a new version of a name
+
 What there is:
 
 - ``explain``: which libraries take an object in place, and why others copy or refuse it
@@ -50,11 +55,13 @@ from ._crossdock import (
     ArrowColumn,
     Buffer,
     Device,
+    HeldArrays,
     __version__,
     _rebuild,
     arange,
     array,
     asarray,
+    connect,
     copied_bytes,
     devices,
     dtype,
@@ -70,6 +77,7 @@ from ._crossdock import (
     ones,
     ones_like,
     open,
+    publish,
     register_numpy_dtypes,
     save,
     set_num_threads,
@@ -85,10 +93,12 @@ __all__ = [
     "ArrowColumn",
     "Buffer",
     "Device",
+    "HeldArrays",
     "arange",
     "array",
     "array_api",
     "asarray",
+    "connect",
     "copied_bytes",
     "devices",
     "dtype",
@@ -105,6 +115,7 @@ __all__ = [
     "ones",
     "ones_like",
     "open",
+    "publish",
     "register_numpy_dtypes",
     "save",
     "set_num_threads",

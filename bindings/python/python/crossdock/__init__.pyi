@@ -19,10 +19,12 @@ __all__ = [
     "ArrowColumn",
     "Buffer",
     "Device",
+    "HeldArrays",
     "arange",
     "array",
     "array_api",
     "asarray",
+    "connect",
     "copied_bytes",
     "devices",
     "dtype",
@@ -39,6 +41,7 @@ __all__ = [
     "ones",
     "ones_like",
     "open",
+    "publish",
     "register_numpy_dtypes",
     "save",
     "set_num_threads",
@@ -376,6 +379,26 @@ class Archive(Mapping[str, Array]):
     def __exit__(self, kind: Any, error: Any, trace: Any, /) -> None: ...
 
 @final
+class HeldArrays(Mapping[str, Array]):
+    """The arrays of a set by name."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def metadata(self) -> dict[str, str]: ...
+    def keys(self, prefix: str = "", /) -> list[str]: ...  # type: ignore[override]
+    def values(self) -> list[Array]: ...  # type: ignore[override]
+    def items(self) -> list[tuple[str, Array]]: ...  # type: ignore[override]
+    def get(self, name: str, default: Any = None, /) -> Any: ...
+    def describe(self, name: str, /) -> tuple[dtype, tuple[int, ...]]: ...
+    def __getitem__(self, name: str, /) -> Array: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+
+@final
 class ArrowColumn:
     """An array as an Arrow column, with what the array itself cannot express."""
 
@@ -445,6 +468,8 @@ def open(
     order: _Order = "C",
     guarded: bool = False,
 ) -> Array: ...
+def connect(name: str | None = None, /) -> HeldArrays: ...
+def publish(name: str, arrays: Mapping[str, Any], /, *, metadata: dict[str, str] | None = None) -> str: ...
 def save(
     path: str | PathLike[str],
     obj: Any,

@@ -53,6 +53,7 @@ mod limits;
 mod manifest;
 mod memory;
 mod message;
+pub(crate) mod parts;
 mod set;
 mod socket;
 mod spelling;

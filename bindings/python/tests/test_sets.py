@@ -1,0 +1,176 @@
+"""Sets that another process holds are read in place by any number of processes, and published by one."""
+
+import collections.abc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from peers import needed
+
+import crossdock
+
+ROOT = pathlib.Path(__file__).parents[3]
+COMMAND = pathlib.Path(os.environ.get("CROSSDOCK_BIN", ROOT / "target/debug/crossdock"))
+
+pytestmark = needed(COMMAND.exists(), "the command is not built: cargo build -p crossdock-cli, or CROSSDOCK_BIN")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Sockets in a folder of the test's own."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("CROSSDOCK_SET", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def hold():
+    """Starts the command, and ends it with the test."""
+    running = []
+
+    def start(*arguments):
+        process = subprocess.Popen([COMMAND, "hold", *arguments], stdout=subprocess.PIPE, text=True)
+        running.append(process)
+        assert process.stdout.readline().startswith("holding ")
+        return process
+
+    yield start
+    for process in running:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) in (0, -signal.SIGKILL)
+        process.stdout.close()
+
+
+def run(program, **variables):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, env={**os.environ, **variables}
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def weights():
+    return {
+        "layers.0.w": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "layers.1.w": np.arange(4, dtype=np.int16),
+        "bias": crossdock.ones(3, "bfloat16"),
+    }
+
+
+def test_a_file_that_the_command_holds_is_a_mapping_of_constant_arrays(folder, hold):
+    path = folder / "model.safetensors"
+    crossdock.save(path, weights(), metadata={"format": "pt", "tied": "bias"})
+    hold(path, "--name", "m")
+    held = crossdock.connect("m")
+    assert isinstance(held, collections.abc.Mapping) and len(held) == 4 and held.label == "m@1"
+    assert sorted(held) == ["bias", "layers.0.w", "layers.1.w", "tied"]
+    assert held.keys("layers.") == [name for name in held if name.startswith("layers.")]
+    assert "bias" in held and "none" not in held and 3 not in held
+    for name, array in weights().items():
+        assert held[name].tolist() == crossdock.asarray(array).tolist() and held[name].readonly
+        assert held.describe(name) == (crossdock.asarray(array).dtype, array.shape)
+    assert held["tied"].ptr == held["bias"].ptr
+    assert dict(held.items()).keys() == {*held} and [array.shape for array in held.values()] == [held[name].shape for name in held]
+    assert held.metadata == {"format": "pt"} and held.nbytes > 38
+    assert held.get("none") is None and held.get("none", 7) == 7 and held.get("bias").shape == (3,)
+    assert repr(held).startswith("HeldArrays m@1 of 4 arrays\n") and "float32" in repr(held)
+    with pytest.raises(KeyError, match="has no array"):
+        held["none"]
+    before = crossdock.copied_bytes()
+    view = np.asarray(crossdock.connect("m@1")["layers.0.w"])
+    assert view.tolist() == [[0, 1, 2], [3, 4, 5]] and not view.flags.writeable
+    assert crossdock.copied_bytes() == before
+
+
+def test_versions_are_published_and_read_by_other_processes(hold):
+    hold("--name", "v")
+    with pytest.raises(KeyError, match="no version yet"):
+        crossdock.connect("v")
+    arrays = weights()
+    before = crossdock.copied_bytes()
+    assert crossdock.publish("v", {**arrays, "tied": arrays["bias"]}, metadata={"step": "7"}) == "v@1"
+    assert crossdock.copied_bytes() - before == 24 + 8 + 6
+    first = crossdock.connect("v")
+    assert crossdock.publish("v", {"bias": [1, 2, 3]}) == "v@2"
+    program = """
+        import crossdock
+        print(crossdock.connect('v').label, crossdock.connect('v')['bias'].tolist())
+        held = crossdock.connect('v@1')
+        print(held.metadata, held['tied'].ptr == held['bias'].ptr, held['layers.0.w'].tolist())
+    """
+    assert run(program) == (0, "v@2 [1, 2, 3]\n{'step': '7'} True [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]\n", "")
+    # An array is a lease, too.
+    array = first["layers.1.w"]
+    del first
+    assert crossdock.connect("v@1").label == "v@1"
+    del array
+    with pytest.raises(KeyError, match="v@2"):
+        for _ in range(1000):
+            crossdock.connect("v@1")
+
+
+def test_a_process_that_writes_a_set_ends_and_no_other_process_sees_it(hold):
+    hold("--name", "w")
+    crossdock.publish("w", {"x": np.zeros(1000)})
+    program = """
+        import crossdock, ctypes
+        ctypes.c_double.from_address(crossdock.connect('w')['x'].ptr).value = 9
+    """
+    assert run(program)[0] == -signal.SIGSEGV
+    assert crossdock.connect("w")["x"][0] == 0
+
+
+def test_the_set_of_connect_is_that_of_the_environment(folder, hold):
+    path = folder / "x.npy"
+    crossdock.save(path, [1, 2, 3])
+    hold(path)
+    program = "import crossdock; print(crossdock.connect().label)"
+    done = subprocess.run([COMMAND, "connect", "x", "--", sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("x@1\n", 0)
+    with pytest.raises(TypeError, match="CROSSDOCK_SET"):
+        crossdock.connect()
+
+
+def test_what_is_read_outlives_its_holder(hold):
+    holder = hold("--name", "k")
+    crossdock.publish("k", {"x": np.arange(5)})
+    held = crossdock.connect("k")
+    holder.kill()
+    holder.wait()
+    with pytest.raises(OSError, match="was killed"):
+        crossdock.connect("k")
+    assert held["x"].tolist() == [0, 1, 2, 3, 4]
+    hold("--name", "k")
+    assert crossdock.connect("k").label == "k@1"
+    assert crossdock.connect("k")["x"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_wrong_names_and_arrays_are_refused(hold):
+    hold("--name", "r")
+    for name in ["", "a/b", "a@", "a@0"]:
+        with pytest.raises(ValueError):
+            crossdock.connect(name)
+    with pytest.raises(ValueError, match="publish r"):
+        crossdock.publish("r@2", {})
+    with pytest.raises(OSError, match="no process holds none"):
+        crossdock.publish("none", {})
+    with pytest.raises(AttributeError):
+        crossdock.publish("r", [1, 2])
+    assert crossdock.publish("r", {}) == "r@1"
+    assert len(crossdock.connect("r")) == 0
+
+
+def test_the_chapter_on_processes_shows_its_workers_and_what_they_print(folder):
+    guide = ROOT / "docs/guide"
+    program = guide / "programs/06_workers.py"
+    path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=120, cwd=ROOT, env={**os.environ, "PATH": path}
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+    chapter = (guide / "06-processes.md").read_text()
+    assert f"```python\n{program.read_text()}```\n\n```text\n{done.stdout}```\n" in chapter
