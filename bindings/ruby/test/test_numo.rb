@@ -13,6 +13,7 @@ class TestNumo < Test::Unit::TestCase
   end
 
   def test_arrays_of_numo_narray_alt
+    omit("numo-narray-alt: only the long run builds a second library") if ENV["CROSSDOCK_PEERS_TESTED"] == "first"
     assert_passes "numo-narray-alt"
   end
 
