@@ -127,9 +127,9 @@ mod _crossdock {
     #[pymodule_export]
     use super::pickle::_rebuild;
     #[pymodule_export]
-    use super::shareable::{_note_shareable, _set_numpy_handler};
-    #[pymodule_export]
     use super::sets::{HeldArrays, connect, publish};
+    #[pymodule_export]
+    use super::shareable::{_note_shareable, _set_numpy_handler};
     #[pymodule_export]
     use super::shared::{_lend, _map, shared};
     #[pymodule_export]

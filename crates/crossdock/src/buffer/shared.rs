@@ -142,11 +142,16 @@ impl Buffer {
         }
     }
 
-    /// The same memory, all of it, which keeps a value for as long as any handle or lease lives.
-    pub(crate) fn keeping<T: Send + 'static>(self, value: T) -> Result<Self> {
-        let readonly = self.is_readonly();
-        let (handle, ..) = self.into_parts();
-        owner::keep_beside(handle, value).map(Self::whole).map(|kept| kept.with_readonly(readonly))
+    /// As [`Buffer::map_shared`], for reading. The value is dropped after the last handle and lease.
+    pub(crate) fn map_shared_keeping<T: Send + 'static>(
+        fd: OwnedFd,
+        offset: u64,
+        nbytes: usize,
+        value: T,
+    ) -> Result<Self> {
+        owner::map_shared_keeping(fd, offset, nbytes, value)
+            .map(Self::whole)
+            .map(|map| map.with_readonly(true))
     }
 
     /// Whether the descriptor behind the memory, if any, is open for writing, even if this handle

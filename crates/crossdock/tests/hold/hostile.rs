@@ -18,7 +18,9 @@ const CONNECT: u32 = 1;
 const PUBLISH: u32 = 2;
 const COMMIT: u32 = 3;
 const WHO: u32 = 4;
+const TAKE_OVER: u32 = 7;
 const FAILED: u32 = 101;
+const END: u32 = 107;
 
 fn address(path: &Path) -> (libc::sockaddr_un, u32) {
     let mut address = libc::sockaddr_un { sun_family: libc::AF_UNIX as _, sun_path: [0; 108] };
@@ -311,6 +313,31 @@ fn floods_and_silence_hold_up_no_other_client() {
     drop((others, silent, greedy));
     until("there is room again", || hold::connect(&name).is_ok());
     assert_served(&name);
+}
+
+#[test]
+fn a_successor_that_gives_up_leaves_the_name_with_its_holder() {
+    let name = unique();
+    let _holder = Running::with_sample(&name, Limits::new());
+    let set = hold::connect(&name).unwrap();
+    for says_so in [true, false] {
+        let mut successor = raw(&name);
+        successor.write_all(&message(TAKE_OVER, &[])).unwrap();
+        while reply(&successor).0 != END {}
+        let waiting = std::thread::spawn({
+            let name = name.clone();
+            move || assert_served(&name)
+        });
+        if says_so {
+            // Anything but the end of the protocol.
+            successor.write_all(&message(WHO, &[])).unwrap();
+            assert_eq!(reply(&successor).0, FAILED);
+        }
+        drop(successor);
+        waiting.join().unwrap();
+    }
+    assert_eq!(hold::who(&name).unwrap().len(), 2);
+    drop(set);
 }
 
 #[test]

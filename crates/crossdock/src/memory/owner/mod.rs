@@ -10,7 +10,6 @@ mod shared;
 mod vec;
 
 pub(crate) use adopted::{adopt_owner, adopt_static};
-pub(crate) use beside::keep_beside;
 pub use file::MapOptions;
 pub(crate) use file::{file_system, identity, map_file};
 pub(crate) use foreign::adopt_foreign;
@@ -18,6 +17,6 @@ pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt, give_up, kept};
 pub(crate) use part::adopt_part;
 pub(crate) use shared::{
     NotSealed, ORDINARY_PAGES, add_seals, allocate_shared, deny_new_writers, for_reading,
-    is_closed_to_writers, map_shared, seal, seals,
+    is_closed_to_writers, map_shared, map_shared_keeping, seal, seals,
 };
 pub(crate) use vec::{adopt_vec, take_vec};

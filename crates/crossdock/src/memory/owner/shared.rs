@@ -23,6 +23,7 @@ use crate::error::{Error, Kind, Result, system_text};
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
 use crate::memory::memfd::sized_memory;
+use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
 use crate::memory::owner::keep::adopt;
 use crate::memory::place::{Backing, Place};
@@ -55,6 +56,28 @@ pub(crate) const ORDINARY_PAGES: u32 = 0x0102_1994;
 /// the reader gets `SIGBUS` if no huge page is free to fill it. A hole in ordinary pages reads as
 /// zeros.
 pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<Handle> {
+    let (fd, birth) = check_shared(fd, offset, nbytes, writable)?;
+    map(fd, offset, nbytes, writable, None, birth)
+}
+
+/// As [`map_shared`], for reading; the last holder drops `value` after the map.
+pub(crate) fn map_shared_keeping<T: Send + 'static>(
+    fd: OwnedFd,
+    offset: u64,
+    nbytes: usize,
+    value: T,
+) -> Result<Handle> {
+    let (fd, birth) = check_shared(fd, offset, nbytes, false)?;
+    let (mapped, ptr) = Mapped::new(fd, offset, nbytes, false, None)?;
+    let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::Shared };
+    // SAFETY: clauses 1 to 3 of `adopt`, as in `map`: the region lies within the mapping, only
+    // `mapped` unmaps it, and `check_shared` returns `Constant` only where it found `F_SEAL_WRITE`.
+    unsafe { adopt(region, birth, BesideOwner { mapped, value }) }
+}
+
+/// Checks that the memory has the range and permits the access. Returns the descriptor to map, and
+/// who else may access the memory.
+fn check_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool) -> Result<(OwnedFd, Birth)> {
     let seals = seals(fd.as_fd());
     if seals & libc::F_SEAL_SHRINK == 0 {
         return Err(Error::new(
@@ -100,14 +123,14 @@ pub(crate) fn map_shared(fd: OwnedFd, offset: u64, nbytes: usize, writable: bool
         ));
     }
     if seals & libc::F_SEAL_WRITE == 0 {
-        return map(file.into(), offset, nbytes, writable, None, Birth::Aliased);
+        return Ok((file.into(), Birth::Aliased));
     }
     // Systems before Linux 6.7 refuse any shared map of write-sealed memory through a descriptor
     // that is open for writing.
     let fd = OwnedFd::from(file);
     let fd = if is_open_for_writing(&fd) { for_reading(fd.as_fd()).unwrap_or(fd) } else { fd };
     // A seal is never removed, so the seals read above still hold.
-    map(fd, offset, nbytes, false, None, Birth::Constant)
+    Ok((fd, Birth::Constant))
 }
 
 /// Denies all processes new writable maps of the memory, and writes through a descriptor. Existing
@@ -270,7 +293,7 @@ fn map(
     let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::Shared };
     // SAFETY: clause 1 of `adopt`: the region lies within the mapping, and a file's bytes are
     // initialised. Clause 2: only `keep` unmaps it. Clause 3: other processes may write the bytes,
-    // hence `Aliased`; `map_shared` alone passes `Constant`, after it found `F_SEAL_WRITE` set.
+    // hence `Aliased`; `Constant` comes from `check_shared`, where it found `F_SEAL_WRITE` set.
     unsafe { adopt(region, birth, keep) }
 }
 

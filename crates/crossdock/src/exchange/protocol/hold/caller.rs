@@ -13,6 +13,9 @@ use crate::exchange::protocol::hold::socket::{Socket, user};
 /// How long a holder may take for one reply.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The most rows of a list that are read.
+pub(super) const MOST_ROWS: u64 = 1 << 16;
+
 /// A connection to the holder of a name.
 #[derive(Debug)]
 pub(super) struct Caller {
@@ -131,6 +134,13 @@ impl Caller {
     ) -> Result<(Reply, Vec<OwnedFd>)> {
         self.send(request, fds)?;
         self.receive()
+    }
+
+    /// The error for a list of more than [`MOST_ROWS`] rows.
+    #[cold]
+    pub(super) fn endless(&self) -> Error {
+        let text = format!("the holder of {} sent more than {MOST_ROWS} rows", self.name.name());
+        Error::new(Kind::Malformed, text)
     }
 
     #[cold]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::hold::builder::SealedSet;
-use crate::exchange::protocol::hold::caller::{Caller, Unreachable};
+use crate::exchange::protocol::hold::caller::{Caller, MOST_ROWS, Unreachable};
 use crate::exchange::protocol::hold::folder::{self, Folder};
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::message::{ClientRow, HoldRequest, Reply, VersionRow};
@@ -247,6 +247,7 @@ fn rows(caller: &Caller, request: &HoldRequest) -> Result<Vec<Reply>> {
     loop {
         match caller.receive()?.0 {
             Reply::End { rows: count } if count == rows.len() as u64 => return Ok(rows),
+            _ if rows.len() as u64 >= MOST_ROWS => return Err(caller.endless()),
             row @ (Reply::Client(_) | Reply::Version(_)) => rows.push(row),
             other => return Err(caller.unexpected(&other)),
         }

@@ -47,7 +47,7 @@ impl Set {
                     format!("{nbytes} bytes cannot be mapped: they exceed the address space"),
                 )
             })?;
-            Buffer::map_shared(memory, 0, nbytes, false)?.keeping(lease.clone())
+            Buffer::map_shared_keeping(memory, 0, nbytes, lease.clone())
         };
         let manifest = map(manifest)?.slice(..head.nbytes)?.read()?;
         let dtypes =

@@ -5,6 +5,7 @@
 //!   TakeOver ─────────────────────────> serves no other client of the name from now on
 //!            <───────────────────────── HandedName + its socket, HandedSet + memory …, HandedClient + connection …, End
 //!   TookOver ─────────────────────────> forgets the name; or, if the successor is gone before: serves on
+//!            <───────────────────────── Done: the successor serves from now on
 //! ```
 
 use std::os::fd::OwnedFd;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::hold::caller::Caller;
+use crate::exchange::protocol::hold::caller::{Caller, MOST_ROWS};
 use crate::exchange::protocol::hold::folder;
 use crate::exchange::protocol::hold::holder::SetHolder;
 use crate::exchange::protocol::hold::holder::client::{Client, ClientRole};
@@ -82,7 +83,10 @@ pub(super) fn begin(holder: &mut SetHolder, number: u64, name: &Label) -> Result
 /// The predecessor's end: the successor has everything.
 pub(super) fn finish(holder: &mut SetHolder, number: u64, name: &Label) {
     holder.names.retain(|held| held.successor != Some(number));
-    holder.clients.retain(|client| client.name != *name);
+    holder.clients.retain(|client| client.name != *name || client.number == number);
+    if let Some(successor) = holder.client(number) {
+        successor.end_with(&Reply::Done { version: 0 });
+    }
 }
 
 fn duplicate(socket: &Socket) -> Result<Arc<OwnedFd>> {
@@ -128,6 +132,9 @@ pub(super) fn take_over(holder: &mut SetHolder, name: &Label) -> Result<()> {
             other => return Err(caller.unexpected(&other)),
         }
         rows += 1;
+        if rows > MOST_ROWS {
+            return Err(caller.endless());
+        }
     }
     let Some((next, listener)) = received.name else {
         return Err(Error::new(Kind::Malformed, "the holder handed over no name"));
@@ -153,8 +160,11 @@ pub(super) fn take_over(holder: &mut SetHolder, name: &Label) -> Result<()> {
         }
         clients.push(client);
     }
-    // Nothing can fail after the predecessor forgets the name.
-    caller.send(&HoldRequest::TookOver, &[])?;
+    // Without this reply the predecessor serves on, and nothing may be done with what it sent.
+    match caller.call(&HoldRequest::TookOver, &[])? {
+        (Reply::Done { .. }, _) => {}
+        (other, _) => return Err(caller.unexpected(&other)),
+    }
     holder.names.push(held);
     holder.clients.extend(clients);
     Ok(())

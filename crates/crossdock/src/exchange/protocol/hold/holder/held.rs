@@ -48,7 +48,7 @@ impl HeldName {
     /// The number of a new version. None is given twice.
     pub(super) fn take_number(&mut self) -> u64 {
         let number = self.next;
-        self.next += 1;
+        self.next = number.saturating_add(1);
         number
     }
 
