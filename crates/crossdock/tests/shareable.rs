@@ -5,6 +5,7 @@
 #![cfg(not(miri))]
 
 use std::io::{Read, Write};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -510,6 +511,44 @@ fn a_child_gets_a_copy_of_what_a_holder_relies_on() {
     });
     assert_eq!(status, 0);
     assert_eq!(reading.lock().unwrap().as_ref().unwrap()[0], 0);
+}
+
+#[test]
+fn a_child_gets_a_copy_of_bytes_that_are_not_a_buffer_yet() {
+    let _alone = alone();
+    let pool = pool();
+    for nbytes in [100, 70_000, 3 * MIB + 5] {
+        let mut new = pool.mutable(nbytes).unwrap();
+        new.extend_from_slice(&vec![1u8; nbytes]).unwrap();
+        let mut thawed = pool.zeroed(nbytes).unwrap().try_into_mut().unwrap();
+        thawed.resize(nbytes).unwrap();
+        let mut uninit = pool.uninit(nbytes).unwrap();
+        uninit.as_uninit_mut().fill(MaybeUninit::new(1));
+        let status = status_of_child(|| {
+            // SAFETY: the child drops neither value, and ends soon.
+            let mut new = ManuallyDrop::new(unsafe { std::ptr::read(&new) });
+            // SAFETY: as for `new`: the child drops neither value.
+            let mut uninit = ManuallyDrop::new(unsafe { std::ptr::read(&uninit) });
+            let same = new.iter().all(|&byte| byte == 1) && thawed.iter().all(|&byte| byte == 0);
+            new.fill(2);
+            uninit.as_uninit_mut().fill(MaybeUninit::new(2));
+            same
+        });
+        assert_eq!(status, 0, "{nbytes}");
+        assert!(new.iter().all(|&byte| byte == 1));
+        // SAFETY: `fill` wrote all bytes above.
+        let filled = unsafe { uninit.assume_init() };
+        thawed.extend_from_slice(&[0; 3]).unwrap();
+        let buffers = [(new.freeze(), 1), (filled, 1), (thawed.freeze(), 0)];
+        for (buffer, byte) in &buffers {
+            assert_eq!(buffer.birth(), Birth::Sole, "no other process has it");
+            assert!(buffer.read().unwrap().iter().all(|other| other == byte));
+        }
+        assert_eq!(status_of_child(|| buffers.iter().all(|(buffer, _)| buffer.read().is_err())), 0);
+        for (buffer, _) in buffers {
+            assert!(buffer.read().is_err() && buffer.try_into_mut().is_err(), "the child had it");
+        }
+    }
 }
 
 #[test]

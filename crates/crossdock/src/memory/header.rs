@@ -164,6 +164,10 @@ impl Header {
         self.spare.ptr = ptr;
     }
 
+    pub(crate) fn set_spare_word(&mut self, word: u64) {
+        self.spare.word = word;
+    }
+
     /// Reuses the header of a freed region for a new region of the same owner at the same place.
     #[inline]
     pub(crate) fn renew(&mut self, ptr: *const ()) {

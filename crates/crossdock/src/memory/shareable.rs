@@ -4,7 +4,8 @@
 //! ```text
 //!   private here ── publish ──> public: aliased for ever, and never used for another block
 //!        │                           ▲
-//!        └────────── fork ───────────┘   under a Read or Write lease: the child gets a copy
+//!        └────────── fork ───────────┘   under a Read or Write lease, and before it is an
+//!                                        allocation: the child gets a copy
 //! ```
 //!
 //! Until its descriptor leaves the library, such memory is like any other of a pool. From then on
@@ -30,7 +31,7 @@ use crate::memory::fault;
 use crate::memory::fork::{Fork, ForkLock};
 use crate::memory::header::{Descriptor, Header};
 use crate::memory::memfd::Memfd;
-use crate::memory::word::WordValue;
+use crate::memory::word::{LeaseKind, WordValue};
 
 /// A mapping of a memfd of its own, with one block in it.
 ///
@@ -254,7 +255,7 @@ fn on_fork(table: &mut Vec<ShareableRegion>, fork: Fork) {
         match fork {
             Fork::Before => match region.header().word().set_aliased() {
                 Ok(()) => region.is_public = true,
-                Err(_) => region.snapshot = region.copy(),
+                Err(held) => region.snapshot = region.copy(held),
             },
             Fork::InParent => region.drop_copy(),
             Fork::InChild => region.take_copy(),
@@ -264,10 +265,16 @@ fn on_fork(table: &mut Vec<ShareableRegion>, fork: Fork) {
 
 /// Forks: what the child gets in place of memory whose holders rely on its constancy.
 impl ShareableRegion {
-    fn copy(&self) -> ForkCopy {
+    fn copy(&self, held: WordValue) -> ForkCopy {
         let Some(memfd) = &self.memfd else { return ForkCopy::None };
-        let used = self.header().ptr().addr().get() + self.header().nbytes() - self.base.addr().get();
-        let used = if self.has_slack { used.next_multiple_of(fault::page_size()) } else { self.nbytes };
+        // A block that is not an allocation yet has a Write lease, too, and may use all bytes.
+        let is_written = matches!(held.leases(), Some((LeaseKind::Write, _)));
+        let used = if self.has_slack && !is_written {
+            let end = self.header().ptr().addr().get() + self.header().nbytes();
+            (end - self.base.addr().get()).next_multiple_of(fault::page_size())
+        } else {
+            self.nbytes
+        };
         let used = used.clamp(fault::page_size(), self.nbytes);
         let Some(copy) = map_private(ptr::null_mut(), used, libc::PROT_READ | libc::PROT_WRITE) else {
             return ForkCopy::Failed;

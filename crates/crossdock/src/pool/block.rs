@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Result};
 use crate::memory::header::{Descriptor, DeviceMapping, Header, Owner, Region, Spare};
 use crate::memory::shareable;
-use crate::memory::{Backing, Birth, Handle, LeaseKind, Place};
+use crate::memory::{Backing, Birth, Conflict, Handle, LeaseKind, Place};
 use crate::pool::account::{Account, refund};
 use crate::pool::cache::MappedBlock;
 use crate::pool::form::{ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of, plain_layout};
@@ -55,6 +55,8 @@ fn guard_nbytes(account: &Account, align: usize) -> usize {
 ///    capacity of a block of that account's source. Only this value owns the header and the block.
 ///    The header's region begins at the bytes, and the capacity is a multiple of [`ALIGNMENT`].
 /// 2. The chain of accounts is charged for the capacity (hence it is alive).
+/// 3. The word of a block of shared memory has a Write lease, so that a fork gives the child a copy
+///    of the bytes, and neither process writes what the other one has.
 pub(crate) struct Block {
     pub(super) header: NonNull<Header>,
 }
@@ -175,6 +177,7 @@ impl Block {
                 let block = unsafe { Self::begin_mapped(account, mapped, capacity, zeroed, demand, guard) };
                 if let Some(region) = region {
                     let block = ManuallyDrop::new(block);
+                    block.exclude_forks();
                     // SAFETY: clause 1 of `enter`: the cache returned the block above. Clause 2:
                     // `begin_mapped` wrote the header, `give_back_any` calls `leave`, and the block
                     // is not dropped after `None`. Clause 3: without guards, no code uses what lies
@@ -318,6 +321,13 @@ impl Block {
         unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr().cast(), capacity) }
     }
 
+    /// Takes the Write lease of a new block (Block 3).
+    fn exclude_forks(&self) {
+        // SAFETY: Block 1: `begin` wrote the header, and only this value owns it, so it is alive.
+        let taken = unsafe { self.header.as_ref() }.word().take(LeaseKind::Write);
+        debug_assert!(taken.is_ok(), "a new word has no lease");
+    }
+
     /// Makes an allocation of the first `nbytes` bytes, with one handle. The padding behind them,
     /// up to a multiple of [`ALIGNMENT`], is zeroed.
     ///
@@ -342,6 +352,8 @@ impl Block {
         // SAFETY: Block 1: only this block, which was forgotten above, owned the header, so no
         // other reference to it exists.
         unsafe { header.as_mut() }.set_nbytes(nbytes);
+        // SAFETY: Block 1: the header is alive; the block that owned it was forgotten above.
+        permit_forks(unsafe { header.as_ref() });
         // SAFETY: clause 1 of `Handle::first`: the header is complete, and only this function can
         // reach it. Clause 2: `begin` or `renew` gave its word one handle and no lease.
         unsafe { Handle::first(header) }
@@ -369,15 +381,42 @@ impl Block {
         if let Err(error) = handle.await_work(LeaseKind::Write) {
             return Err((handle, error));
         }
+        if let Err(conflict) = exclude_forks(&mut handle) {
+            return Err((handle, conflict.into()));
+        }
         let nbytes = handle.header().nbytes();
         // The only handle becomes a block again, which publishes no bytes.
-        // SAFETY: clause 1 of `into_header`: `exclusive` found no other holder.
+        // SAFETY: clause 1 of `into_header`: `exclusive` found no other holder. (Block 3:
+        // `exclude_forks` took the Write lease.)
         let mut block = Self { header: unsafe { handle.into_header() } };
         inspect_padding(&block);
         // SAFETY: Block 1: `exclusive` found no other holder, and `into_header` consumed the
         // handle, so only `block` owns the header.
         unsafe { block.header.as_mut() }.set_nbytes(0);
         Ok((block, nbytes))
+    }
+}
+
+/// Takes the Write lease of a block (Block 3) under the only handle of its allocation. Memory that
+/// is not shared needs none.
+///
+/// # Errors
+///
+/// A fork published the memory meanwhile.
+pub(super) fn exclude_forks(handle: &mut Handle) -> Result<(), Conflict> {
+    let is_shared = handle.header().backing() == Backing::Shared;
+    if is_shared && handle.header().word().take(LeaseKind::Write).is_err() {
+        return handle.exclusive();
+    }
+    Ok(())
+}
+
+/// Releases the Write lease of a block (Block 3) that becomes an allocation.
+#[inline]
+pub(super) fn permit_forks(header: &Header) {
+    if header.backing() == Backing::Shared {
+        let last = header.word().give(LeaseKind::Write);
+        debug_assert!(!last, "the word still counts a handle");
     }
 }
 

@@ -4,7 +4,9 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 
 use crate::error::{Error, Result};
 use crate::memory::Handle;
-use crate::pool::block::{Block, BlockParts, give_back, inspect_padding, is_block};
+use crate::pool::block::{
+    Block, BlockParts, exclude_forks, give_back, inspect_padding, is_block, permit_forks,
+};
 use crate::pool::form::{ALIGNMENT, Demand, Form, HEADER, capacity_for, front_layout, lead_of};
 use crate::pool::hints::Hints;
 use crate::pool::mapped::class_nbytes;
@@ -65,11 +67,15 @@ impl Block {
         let (Some(cache), (Some(old), Some(new))) = (self.account().source().cache(), classes) else {
             return false;
         };
-        if old != new {
-            // Its size is sealed.
-            if self.account().source().is_shareable() {
-                return false;
+        if self.account().source().is_shareable() {
+            // Its size is sealed. A fork reads the header, so that it stays as it is.
+            if old == new {
+                // SAFETY: Block 1: `&mut self` owns the header; a fork does not read this word.
+                unsafe { self.header.as_mut() }.set_spare_word(parts.form.pack(capacity));
             }
+            return old == new;
+        }
+        if old != new {
             // SAFETY: clause 1 of `Cache::resize`: this cache mapped the block for its capacity,
             // and `is_guarded` is false (`resize_in_kind`). Clause 2: `class_nbytes` returned both
             // sizes. Clause 3: `&mut self` owns the block (Block 1).
@@ -154,6 +160,7 @@ impl Block {
     /// 2. `keep` is at most `nbytes` and at most the number of existing bytes.
     pub(crate) unsafe fn grow_allocation(handle: &mut Handle, keep: usize, nbytes: usize) -> Result<()> {
         debug_assert!(is_block(handle) && handle.exclusive().is_ok(), "a block of our own");
+        exclude_forks(handle)?;
         let mut result = Ok(());
         let grow = |header| {
             let mut block = ManuallyDrop::new(Self { header });
@@ -168,6 +175,8 @@ impl Block {
                 // the header.
                 unsafe { block.header.as_mut() }.set_nbytes(nbytes);
             }
+            // SAFETY: Block 1: the header of `block` is alive.
+            permit_forks(unsafe { block.header.as_ref() });
             block.header
         };
         // SAFETY: clause 1 of `rebuild` is clause 1 of `# Safety`. Clause 2: `grow` returns the
