@@ -208,6 +208,14 @@ fn memory_that_is_no_channel_is_refused() {
 }
 
 #[test]
+fn a_read_only_array_does_not_open_a_channel() {
+    let channel = Channel::new(&ChannelOptions::new(1, 8)).unwrap();
+    let array = channel.to_array().unwrap();
+    assert!(Channel::open(&array.clone().into_readonly()).unwrap_err().is_read_only());
+    assert!(Channel::open(&array).is_ok());
+}
+
+#[test]
 fn a_closed_channel_is_received_to_its_end() {
     let channel = channel(4, 80);
     let (mut sender, mut receiver) = (channel.sender().unwrap(), channel.receiver().unwrap());

@@ -43,9 +43,15 @@ impl Channel {
     /// # Errors
     ///
     /// `is_malformed` if the memory is not a channel; `is_unsupported` for another version, and
-    /// for memory that is not shared memory of sealed size; `is_io`.
+    /// for memory that is not shared memory of sealed size; `is_read_only` for a read-only array,
+    /// since every member of a channel writes to it; `is_io`.
     pub fn open(array: &DArray) -> Result<Self> {
         let (buffer, _) = array.buffer()?;
+        if buffer.is_readonly() {
+            let text = "the array is read-only, and each member of a channel writes to its memory; \
+                        send it under a share lease";
+            return Err(Error::new(Kind::ReadOnly, text));
+        }
         let Some((fd, _)) = buffer.descriptor() else {
             let text = format!("{} memory has no descriptor, so it is not a channel", array.backing());
             return Err(Error::new(Kind::Unsupported, text));
