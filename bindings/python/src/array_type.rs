@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::entry::Called;
+use crate::methods::ArrayTable;
 use crate::object::{Object, WEAK_REFERENCES, dealloc, publish, slot};
-use crate::{buffer, exchange, methods, numpy_only, operators, subscript};
+use crate::{buffer, exchange, numpy_only, operators, subscript, type_table};
 
 const DOC: &CStr = c"Array()
 --
@@ -52,7 +53,7 @@ pub(crate) fn make_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         slot(ffi::Py_sq_length, subscript::len as *mut c_void),
         slot(ffi::Py_tp_iter, subscript::iterate as *mut c_void),
     ];
-    slots.extend(methods::slots());
+    slots.extend(type_table::slots::<ArrayTable>());
     slots.extend(operators::slots());
     slots.push(slot(0, ptr::null_mut()));
     let mut spec = ffi::PyType_Spec {

@@ -91,6 +91,7 @@ mod subscript;
 mod tensorflow;
 mod text;
 mod threads;
+mod type_table;
 mod words;
 
 use pyo3::exceptions::PyImportError;

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::modules;
+use crate::{modules, words};
 
 /// Refuses a NumPy array with masked elements. Instances of static classes are never masked arrays.
 ///
@@ -35,8 +35,8 @@ fn check_class(object: &Bound<'_, PyAny>) -> PyResult<()> {
     if !is_masked {
         return Ok(());
     }
-    Err(PyBufferError::new_err(
-        "elements are masked, which no dtype says: x.filled(value) fills them, x.data has the values alone, and \
-         crossdock.to_arrow(x.data, validity=~x.mask) makes them null",
-    ))
+    Err(PyBufferError::new_err(format!(
+        "elements are masked, which no dtype says: x.filled(value) fills them, x.data has the values alone{}",
+        words::MASK_AS_NULLS
+    )))
 }

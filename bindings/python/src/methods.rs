@@ -1,16 +1,15 @@
 //! Attributes and methods of `crossdock.Array`: the interpreter's tables.
 
-use std::ffi::{CStr, c_void};
-use std::ptr;
+use std::ffi::CStr;
 
 use crossdock::DArray;
 use crossdock::array::Casting;
 use crossdock::element::{DType, ScalarKind};
 use crossdock::layout::Order;
+use pyo3::BoundObject;
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyTuple};
-use pyo3::{BoundObject, ffi};
 
 use crate::arguments::Arguments;
 use crate::convert::{to_python, to_value};
@@ -19,20 +18,20 @@ use crate::detach::detached;
 use crate::device_object::device_object;
 use crate::dtype::read_dtype;
 use crate::dtype_object::DTypeObject;
-use crate::entry::{Called, fail};
 use crate::errors::Raise;
 use crate::flags::Flags;
 use crate::functions::promised;
-use crate::object::{Own, slot, this, wrap};
+use crate::object::{Own, wrap};
 use crate::parameters::{self, order, order_or, shown};
 use crate::shape::spread;
+use crate::type_table::{Call, Getter, Method, TypeTable, call};
 use crate::{
     arrow, axes, device, dlpack, docstrings, errors, html, interface, nested, numpy, numpy_dtype, operators,
     pickle, subscript, text,
 };
 
-type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
-type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
+/// The tables of `crossdock.Array`.
+pub(crate) struct ArrayTable;
 
 /// Name, getter, documentation.
 const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
@@ -96,88 +95,44 @@ const METHODS: &[(&CStr, Method, &CStr)] = &[
     (c"__format__", format, docstrings::FORMAT),
 ];
 
-/// The slots of the tables, which are leaked and so live forever.
-pub(crate) fn slots() -> [ffi::PyType_Slot; 2] {
-    let attribute =
-        |&(name, _, doc): &(&'static CStr, Getter, &'static CStr), index: usize| ffi::PyGetSetDef {
-            name: name.as_ptr(),
-            get: Some(get),
-            set: None,
-            doc: doc.as_ptr(),
-            closure: ptr::without_provenance_mut(index),
-        };
-    let end = ffi::PyGetSetDef {
-        name: ptr::null(),
-        get: None,
-        set: None,
-        doc: ptr::null(),
-        closure: ptr::null_mut(),
-    };
-    let attributes = ATTRIBUTES.iter().enumerate().map(|(index, row)| attribute(row, index)).chain([end]);
-    let attributes: Vec<_> = attributes.collect();
-    let method = |&(name, _, doc): &(&'static CStr, Method, &'static CStr), call| ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: doc.as_ptr(),
-    };
-    let methods: Vec<_> = METHODS
-        .iter()
-        .zip(CALLS)
-        .map(|(row, call)| method(row, call))
-        .chain([ffi::PyMethodDef::zeroed()])
-        .collect();
-    [
-        slot(ffi::Py_tp_getset, Vec::leak(attributes).as_mut_ptr().cast()),
-        slot(ffi::Py_tp_methods, Vec::leak(methods).as_mut_ptr().cast()),
-    ]
+impl TypeTable for ArrayTable {
+    const ATTRIBUTES: &'static [(&'static CStr, Getter, &'static CStr)] = ATTRIBUTES;
+    const METHODS: &'static [(&'static CStr, Method, &'static CStr)] = METHODS;
+    const CALLS: &'static [Call] = &[
+        call::<Self, 0>,
+        call::<Self, 1>,
+        call::<Self, 2>,
+        call::<Self, 3>,
+        call::<Self, 4>,
+        call::<Self, 5>,
+        call::<Self, 6>,
+        call::<Self, 7>,
+        call::<Self, 8>,
+        call::<Self, 9>,
+        call::<Self, 10>,
+        call::<Self, 11>,
+        call::<Self, 12>,
+        call::<Self, 13>,
+        call::<Self, 14>,
+        call::<Self, 15>,
+        call::<Self, 16>,
+        call::<Self, 17>,
+        call::<Self, 18>,
+        call::<Self, 19>,
+        call::<Self, 20>,
+        call::<Self, 21>,
+        call::<Self, 22>,
+        call::<Self, 23>,
+        call::<Self, 24>,
+        call::<Self, 25>,
+        call::<Self, 26>,
+        call::<Self, 27>,
+        call::<Self, 28>,
+        call::<Self, 29>,
+        call::<Self, 30>,
+        call::<Self, 31>,
+    ];
 }
-
-/// The getter of every attribute: `closure` is its index in the table.
-unsafe extern "C" fn get(object: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: only the interpreter calls this getter, with the GIL held until it returns.
-    let called = unsafe { Called::new() };
-    // SAFETY: the interpreter checks that `object` is an instance of the type that has this getter.
-    let this = unsafe { this(object) };
-    called.enter_fast(|py| match ATTRIBUTES[closure.addr()].1(py, this) {
-        Ok(value) => value.into_ptr(),
-        Err(error) => fail(|_| error),
-    })
-}
-
-type Call = unsafe extern "C" fn(
-    *mut ffi::PyObject,
-    *const *mut ffi::PyObject,
-    ffi::Py_ssize_t,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
-
-/// A method by its index in the table, since the interpreter passes only the arguments.
-unsafe extern "C" fn call<const METHOD: usize>(
-    object: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: only the interpreter calls this method, with the GIL held until it returns.
-    let called = unsafe { Called::new() };
-    // SAFETY: the interpreter checks that `object` is an instance of the type that has this method.
-    let this = unsafe { this(object) };
-    called.enter(|py| {
-        let (_, method, docstring) = METHODS[METHOD];
-        // SAFETY: clauses 1 and 2 of `Arguments::new`: the flags `METH_FASTCALL | METH_KEYWORDS`
-        // make the interpreter pass arguments and names in this form.
-        let arguments = unsafe { Arguments::new(py, docstring, args, count, names) };
-        Ok(method(py, this, arguments)?.into_ptr())
-    })
-}
-
-const CALLS: [Call; METHODS.len()] = [
-    call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>, call::<6>, call::<7>, call::<8>,
-    call::<9>, call::<10>, call::<11>, call::<12>, call::<13>, call::<14>, call::<15>, call::<16>,
-    call::<17>, call::<18>, call::<19>, call::<20>, call::<21>, call::<22>, call::<23>, call::<24>,
-    call::<25>, call::<26>, call::<27>, call::<28>, call::<29>, call::<30>, call::<31>,
-];
 
 fn any<'py, T: IntoPyObject<'py>>(py: Python<'py>, value: T) -> PyResult<Bound<'py, PyAny>> {
     value.into_pyobject(py).map(|object| object.into_any().into_bound()).map_err(Into::into)

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
 use crate::errors::Raise;
-use crate::{arrow, modules};
+use crate::{arrow, modules, words};
 
 /// An image's mode, width and height, if it is one.
 fn image(object: &Bound<'_, PyAny>) -> Option<(String, usize, usize)> {
@@ -32,7 +32,8 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
         && let Some(why) = differ(mode)
     {
         return Err(PyBufferError::new_err(format!(
-            "Pillow's pixels of mode {mode:?} lie in memory as {why}; crossdock.asarray(image, copy=None) copies what numpy.asarray gives"
+            "Pillow's pixels of mode {mode:?} lie in memory as {why}; {}",
+            words::COPY_OF_PIXELS
         )));
     }
     let flat = arrow::lend(object).map_err(arrow::Failure::raise)?;

@@ -5,6 +5,23 @@ use crossdock::bindings::Advice;
 /// What to do with an object that shares no memory, such as a list.
 pub(crate) const COPY_OF_ELEMENTS: &str = "crossdock.array copies what has elements";
 
+/// What to do with one of NumPy's dates.
+pub(crate) const COPY_OF_DATE: &str = "crossdock.array(obj) copies its value";
+
+/// What to do with a Pillow image whose pixels have another layout.
+pub(crate) const COPY_OF_PIXELS: &str = "crossdock.asarray(image, copy=None) copies what numpy.asarray gives";
+
+/// What else to do with masked elements.
+pub(crate) const MASK_AS_NULLS: &str = ", and crossdock.to_arrow(x.data, validity=~x.mask) makes them null";
+
+/// What to do with several chunks of a column, and with none.
+pub(crate) const EACH_CHUNK: &str = "crossdock.from_arrow(obj, chunks=True) gives an array for each";
+pub(crate) const NO_CHUNK: &str = "crossdock.from_arrow(obj, chunks=True) gives an empty list";
+
+/// How an array goes to Arrow that is no column, but the only row of one.
+pub(crate) const AS_ONE_TENSOR: &str =
+    "crossdock.to_arrow(x, whole=True) hands it over in place, as one tensor";
+
 /// Python's words for each advice, which follow the fact and a semicolon.
 pub(crate) fn words(advice: Advice) -> &'static str {
     match advice {

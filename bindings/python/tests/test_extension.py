@@ -5,6 +5,9 @@ import gc
 import os
 import pathlib
 import pickle
+import re
+import shutil
+import subprocess
 import sys
 import threading
 import weakref
@@ -14,7 +17,7 @@ from multiprocessing import reduction
 import mock_cuda
 import numpy as np
 import pytest
-from extension import extension
+from extension import FOLDER, extension
 from peers import needed, required
 
 import crossdock
@@ -424,6 +427,31 @@ def test_the_writer_waits_for_the_end_of_the_promise():
     assert rust.greatest(x) == 7
 
 
+def test_a_refusal_names_no_function_of_the_wheel():
+    from PIL import Image
+
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    chunks = pa.chunked_array([[1.0], [2.0]])
+    for refused, words in [
+        (masked, "filled"),
+        (chunks, "pass them one by one"),
+        (np.datetime64("2020-01-01"), r"numpy\.asarray\(obj\)"),
+        (Image.new("1", (2, 2)), r"numpy\.asarray\(image\)"),
+        ([1.0, 2.0], r"numpy\.asarray\(x\)"),
+    ]:
+        with pytest.raises((BufferError, TypeError), match=words) as caught:
+            rust.about(refused)
+        assert "crossdock." not in str(caught.value), caught.value
+    with pytest.raises(BufferError) as caught:
+        rust.table(2, 3).__arrow_c_array__()
+    assert "crossdock." not in str(caught.value), caught.value
+
+
+def test_a_wrong_keyword_of_a_result_is_named_with_its_method():
+    with pytest.raises(TypeError, match=r"__dlpack__\(\).*'streams'"):
+        rust.squares(3).__dlpack__(streams=1)
+
+
 # ===== the caller's word
 
 
@@ -796,6 +824,15 @@ def test_the_example_averages_arrays_of_any_library():
 
 
 ROOT = pathlib.Path(__file__).parents[3]
+
+
+def test_the_command_of_the_page_prints_what_stands_below_it(tmp_path):
+    page = (ROOT / "docs/extensions.md").read_text()
+    (code,) = re.findall(r'^python -c "(.*)"$', page, re.MULTILINE)
+    (printed,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    shutil.copy(pathlib.Path(FOLDER) / "librust_extension.so", tmp_path / "rust_extension.abi3.so")
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == (printed, "")
 
 
 def test_the_page_for_authors_shows_the_example():

@@ -9,19 +9,16 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use pyo3::{BoundObject, ffi};
 
-use crate::arguments::Arguments;
 use crate::dtype_object::dtype_text;
-use crate::entry::{Called, fail};
-use crate::object::{Object, Own, WEAK_REFERENCES, dealloc, publish, slot, this};
+use crate::entry::Called;
+use crate::object::{Object, WEAK_REFERENCES, dealloc, publish, slot, this};
+use crate::type_table::{Call, Getter, Method, TypeTable, call, slots};
 use crate::{arrow, buffer, dlpack, interface, numpy};
 
 const DOC: &CStr = c"An array of a Rust extension, which lends its memory.
 
 ``numpy.asarray``, ``torch.from_dlpack``, ``pyarrow.array``, ``crossdock.asarray`` and other consumers
 of the buffer protocol, DLPack, Arrow or NumPy's array interface import it zero-copy.";
-
-type Getter = for<'py> fn(Python<'py>, &Own) -> PyResult<Bound<'py, PyAny>>;
-type Method = for<'py> fn(Python<'py>, &Own, Arguments<'py>) -> PyResult<Bound<'py, PyAny>>;
 
 /// Name, getter, documentation.
 const ATTRIBUTES: &[(&CStr, Getter, &CStr)] = &[
@@ -105,6 +102,7 @@ fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     };
     let end = ffi::PyMemberDef { name: ptr::null(), type_code: 0, offset: 0, flags: 0, doc: ptr::null() };
     let mut members = [member(c"__weaklistoffset__", WEAK_REFERENCES), end];
+    let [getters, methods] = slots::<ArrayTable>();
     let mut slots = [
         slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
         slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
@@ -113,8 +111,8 @@ fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         slot(ffi::Py_tp_repr, repr as *mut c_void),
         slot(ffi::Py_bf_getbuffer, buffer::get as *mut c_void),
         slot(ffi::Py_bf_releasebuffer, buffer::release as *mut c_void),
-        slot(ffi::Py_tp_getset, attributes().as_mut_ptr().cast()),
-        slot(ffi::Py_tp_methods, methods().as_mut_ptr().cast()),
+        getters,
+        methods,
         slot(0, ptr::null_mut()),
     ];
     let mut spec = ffi::PyType_Spec {
@@ -133,82 +131,20 @@ fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     publish(made.cast_into::<PyType>()?)
 }
 
-fn attributes() -> &'static mut [ffi::PyGetSetDef] {
-    let mut all = Vec::new();
-    for (index, &(name, _, doc)) in ATTRIBUTES.iter().enumerate() {
-        let closure = ptr::without_provenance_mut(index);
-        all.push(ffi::PyGetSetDef {
-            name: name.as_ptr(),
-            get: Some(get),
-            set: None,
-            doc: doc.as_ptr(),
-            closure,
-        });
-    }
-    all.push(ffi::PyGetSetDef {
-        name: ptr::null(),
-        get: None,
-        set: None,
-        doc: ptr::null(),
-        closure: ptr::null_mut(),
-    });
-    Vec::leak(all)
+struct ArrayTable;
+
+impl TypeTable for ArrayTable {
+    const ATTRIBUTES: &'static [(&'static CStr, Getter, &'static CStr)] = ATTRIBUTES;
+    const METHODS: &'static [(&'static CStr, Method, &'static CStr)] = METHODS;
+    const CALLS: &'static [Call] = &[
+        call::<Self, 0>,
+        call::<Self, 1>,
+        call::<Self, 2>,
+        call::<Self, 3>,
+        call::<Self, 4>,
+        call::<Self, 5>,
+    ];
 }
-
-fn methods() -> &'static mut [ffi::PyMethodDef] {
-    let mut all = Vec::new();
-    for (&(name, _, doc), call) in METHODS.iter().zip(CALLS) {
-        all.push(ffi::PyMethodDef {
-            ml_name: name.as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call },
-            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-            ml_doc: doc.as_ptr(),
-        });
-    }
-    all.push(ffi::PyMethodDef::zeroed());
-    Vec::leak(all)
-}
-
-/// The getter of every attribute: `closure` is its index in the table.
-unsafe extern "C" fn get(object: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: only the interpreter calls this getter, with the GIL held until it returns.
-    let called = unsafe { Called::new() };
-    // SAFETY: the interpreter checks that `object` is an instance of the type that has this getter.
-    let this = unsafe { this(object) };
-    called.enter_fast(|py| match ATTRIBUTES[closure.addr()].1(py, this) {
-        Ok(value) => value.into_ptr(),
-        Err(error) => fail(|_| error),
-    })
-}
-
-type Call = unsafe extern "C" fn(
-    *mut ffi::PyObject,
-    *const *mut ffi::PyObject,
-    ffi::Py_ssize_t,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
-
-/// A method by its index in the table, since the interpreter passes only the arguments.
-unsafe extern "C" fn call<const METHOD: usize>(
-    object: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: only the interpreter calls this method, with the GIL held until it returns.
-    let called = unsafe { Called::new() };
-    // SAFETY: the interpreter checks that `object` is an instance of the type that has this method.
-    let this = unsafe { this(object) };
-    called.enter(|py| {
-        let (name, method, _) = METHODS[METHOD];
-        // SAFETY: clauses 1 and 2 of `Arguments::new`: the flags `METH_FASTCALL | METH_KEYWORDS`
-        // make the interpreter pass arguments and names in this form.
-        let arguments = unsafe { Arguments::new(py, name, args, count, names) };
-        Ok(method(py, this, arguments)?.into_ptr())
-    })
-}
-
-const CALLS: [Call; METHODS.len()] = [call::<0>, call::<1>, call::<2>, call::<3>, call::<4>, call::<5>];
 
 unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: only the interpreter calls this slot, with the GIL held until it returns.

@@ -146,6 +146,8 @@ mod shape;
 mod signature;
 #[path = "../../../bindings/python/src/tensorflow.rs"]
 mod tensorflow;
+#[path = "../../../bindings/python/src/type_table.rs"]
+mod type_table;
 #[path = "../../../bindings/python/src/words.rs"]
 mod wheel_words;
 

@@ -15,6 +15,7 @@ use crate::arguments::Arguments;
 use crate::capsule::{Boxed, boxed, mark_unwritten, pointer};
 use crate::detach::detached;
 use crate::errors;
+use crate::words;
 
 /// `__arrow_c_schema__()`: the type of the column that `__arrow_c_array__` exports. It fails where
 /// that method fails.
@@ -133,8 +134,7 @@ fn refused(array: &DArray, refusal: &Refusal) -> PyErr {
     if refusal.advice() == Some(Advice::InsertAxisOrWhole) || !goes_whole() {
         return error;
     }
-    let advice = "crossdock.to_arrow(x, whole=True) hands it over in place, as one tensor";
-    Python::attach(|py| PyBufferError::new_err(format!("{}; {advice}", error.value(py))))
+    Python::attach(|py| PyBufferError::new_err(format!("{}; {}", error.value(py), words::AS_ONE_TENSOR)))
 }
 
 /// An array as an Arrow column, with what the array itself cannot express: nulls and a name.

@@ -19,7 +19,7 @@ use crate::copies::copied as copied_of;
 use crate::detach::both_detached;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
-use crate::pandas;
+use crate::{pandas, words};
 
 /// What [`take`] returns.
 #[derive(Clone, Copy)]
@@ -188,13 +188,15 @@ fn only(object: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     let mut chunks = ask(object, 2)?;
     let error = match (chunks.pop(), chunks.is_empty()) {
         (Some(chunk), true) => return Ok(chunk),
-        (Some(_), false) => PyBufferError::new_err(
-            "the elements come in more than one chunk, and chunks lie apart: crossdock.from_arrow(obj, chunks=True) gives an array for \
-             each; or let their library make one of them (combine_chunks(), rechunk()), by a copy",
-        ),
-        (None, _) => PyBufferError::new_err(
-            "the stream has no chunk (left), and so there is no array: crossdock.from_arrow(obj, chunks=True) gives an empty list",
-        ),
+        (Some(_), false) => PyBufferError::new_err(format!(
+            "the elements come in more than one chunk, and chunks lie apart: {}; or let their library make one of \
+             them (combine_chunks(), rechunk()), by a copy",
+            words::EACH_CHUNK
+        )),
+        (None, _) => PyBufferError::new_err(format!(
+            "the stream has no chunk (left), and so there is no array: {}",
+            words::NO_CHUNK
+        )),
     };
     Err(error.into())
 }

@@ -18,7 +18,7 @@ use pyo3::types::PyBytes;
 use crate::entry::fetch;
 use crate::errors::{self, Raise};
 use crate::owner::Owner;
-use crate::{masked, moment, overlap, records};
+use crate::{masked, moment, overlap, records, words};
 
 /// Whether the interpreter knows an object as an exporter of buffers.
 #[inline]
@@ -141,9 +141,10 @@ fn request_to<'a>(
         // SAFETY: the array was initialised above and nothing else refers to it; after an error the
         // caller does not read the place.
         unsafe { ptr::drop_in_place(array) };
-        return Err(PyBufferError::new_err(
-            "the buffer of one of NumPy's dates or durations is bytes that do not say so: crossdock.array(obj) copies its value",
-        ));
+        return Err(PyBufferError::new_err(format!(
+            "the buffer of one of NumPy's dates or durations is bytes that do not say so: {}",
+            words::COPY_OF_DATE
+        )));
     }
     Ok(array)
 }
