@@ -50,12 +50,17 @@ impl CudaEngine {
         Ok(lease.address().expose_provenance() as Address)
     }
 
-    /// Enqueues all steps in a stream of the core, whose context is current.
+    /// Enqueues all steps in a stream.
     ///
     /// # Errors
     ///
     /// The driver's error, including those of its compiler. Some steps may be in the stream then.
-    fn put(&self, work: &Work, stream: sys::Stream) -> Result<()> {
+    ///
+    /// # Safety
+    ///
+    /// 1. The stream is the core's, and alive, and its context is current.
+    /// 2. The work is kept until the stream is done with it.
+    unsafe fn put(&self, work: &Work, stream: sys::Stream) -> Result<()> {
         let (to, from) = (self.address(work.to())?, self.address(work.from())?);
         let refused = work.refused().map_or(Ok(0), |refused| self.address(refused))?;
         let mut pointers = [to, from, refused];
@@ -74,22 +79,22 @@ impl CudaEngine {
                     ];
                     let grid = Grid { blocks: *groups, threads: Kernel::ITEMS as u32 };
                     // SAFETY: all kernels have these four parameters. The job touches only bytes of
-                    // the work's leases (Work 1), and `run` and `enqueue` keep the work until the
-                    // stream is done with it. The stream is the core's, with its context current,
-                    // by `Core::now` and `CudaStream::push`.
+                    // the work's leases (Work 1), which is kept until the stream is done with it
+                    // (clause 2 of `# Safety`). The stream is the core's, with its context current
+                    // (clause 1).
                     unsafe { modules.launch(function, grid, stream, &mut arguments) }?;
                 }
                 &Step::Rows(rows) => {
                     // SAFETY: the rows are bytes of the work's leases (Work 1), which permit the
-                    // copy (Work 2) and are kept until the stream is done; the stream is the
-                    // core's, with its context current.
+                    // copy (Work 2) and are kept until the stream is done (clause 2 of `# Safety`);
+                    // the stream is the core's, with its context current (clause 1).
                     unsafe { self.put_rows(rows, from, to, stream) }?;
                 }
                 &Step::Bytes { from: from_offset, to: to_offset, nbytes } => {
                     let (src, dst) = (from.wrapping_add(from_offset), to.wrapping_add(to_offset));
                     // SAFETY: both ranges are bytes of the work's leases (Work 1), which permit the
-                    // copy (Work 2) and are kept until the stream is done; the stream is the
-                    // core's, with its context current.
+                    // copy (Work 2) and are kept until the stream is done (clause 2 of `# Safety`);
+                    // the stream is the core's, with its context current (clause 1).
                     unsafe { self.core.driver().memcpy_async(dst, src, nbytes, stream) }?;
                 }
             }
@@ -141,7 +146,9 @@ impl Engine for CudaEngine {
     }
 
     fn run(&self, work: &Work) -> Result<()> {
-        self.core.now(|stream| self.put(work, stream))
+        // SAFETY: clause 1 of `put`: `now` passes a stream of the core, whose context is current.
+        // Clause 2: it waits for the stream, and the caller keeps the work until then.
+        self.core.now(|stream| unsafe { self.put(work, stream) })
     }
 
     fn can_enqueue(&self, stream: &dyn Stream) -> bool {
@@ -149,10 +156,14 @@ impl Engine for CudaEngine {
     }
 
     fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
-        let Some(stream) = CudaStream::of(stream) else {
-            return Err(Error::unsupported(format!("{stream:?} is not a CUDA stream")));
+        let own = CudaStream::of(stream).filter(|stream| Arc::ptr_eq(stream.core(), &self.core));
+        let Some(stream) = own else {
+            let place = self.core.context().place();
+            return Err(Error::unsupported(format!("{stream:?} is not a CUDA stream of {place}")));
         };
-        stream.push(work, |work, raw| self.put(work, raw))
+        // SAFETY: clause 1 of `put`: `push` passes the stream, which is of this core (checked above),
+        // with its context current. Clause 2: it keeps the work until the stream is done with it.
+        stream.push(work, |work, raw| unsafe { self.put(work, raw) })
     }
 
     fn reaches(&self, memory: &dyn MemoryManager) -> bool {

@@ -11,7 +11,7 @@ use crate::driver::Driver;
 use crate::event::ClEvent;
 use crate::object::{Object, OfContext, OfQueue};
 use crate::platforms::Identity;
-use crate::programs::Programs;
+use crate::programs::{Programs, Target};
 use crate::query::{Subject, all};
 use crate::queue::wait_list;
 use crossdock::device::driver::ForkLock;
@@ -77,7 +77,8 @@ impl Context {
         description: Description,
     ) -> Result<Arc<Self>> {
         let place = description.place;
-        let queue = new_queue(driver, &object, identity, place)?;
+        // SAFETY: clause 1 of `new_queue`: both callers pass the context's own device.
+        let queue = unsafe { new_queue(driver, &object, identity, place) }?;
         let meter = Arc::new(Meter::new(description.nbytes));
         let context = Arc::new_cyclic(|own| Self {
             own: own.clone(),
@@ -174,6 +175,12 @@ impl Context {
         &self.programs
     }
 
+    /// What kernels are compiled for.
+    pub(crate) fn target(&self) -> Target<'_> {
+        // SAFETY: clause 1 of `Target::new`: the context was made for its device, by this driver.
+        unsafe { Target::new(self.driver, self.place, &self.object, self.device()) }
+    }
+
     /// Whether objects of both can be used together.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.raw() == other.raw()
@@ -191,10 +198,12 @@ impl Context {
 
     pub(crate) fn new_queue(&self) -> Result<Object<OfQueue>> {
         self.driver.check_process()?;
-        new_queue(self.driver, &self.object, self.identity, self.place)
+        // SAFETY: clause 1 of `new_queue`: the context was made for its device.
+        unsafe { new_queue(self.driver, &self.object, self.identity, self.place) }
     }
 
-    /// Waits for the work that `enqueue` puts into the queue it is passed.
+    /// Waits for the work that `enqueue` puts into the queue it is passed, which is of this context
+    /// and alive.
     ///
     /// # Errors
     ///
@@ -205,10 +214,18 @@ impl Context {
     }
 
     /// An event that completes after all commands in a queue, and after these events.
-    pub(crate) fn marker(self: &Arc<Self>, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
+    ///
+    /// # Safety
+    ///
+    /// 1. The queue and the events are of this context, and alive during the call.
+    pub(crate) unsafe fn marker(
+        self: &Arc<Self>,
+        queue: cl_command_queue,
+        events: &[cl_event],
+    ) -> Result<ClEvent> {
         let (mut end, (count, list)) = (std::ptr::null_mut(), wait_list(events));
-        // SAFETY: every caller runs within `ClStream::put` or `now`, which keep a queue of this
-        // context and its events alive during the call (Driver 1).
+        // SAFETY: clause 1 of `# Safety`: the queue and the events are of this context, and alive
+        // (Driver 1).
         let status = unsafe { (self.driver.enqueue_marker)(queue, count, list, &raw mut end) };
         // SAFETY: `clEnqueueMarkerWithWaitList` returned `end` with `status`; on success the
         // reference is this caller's to pass on.
@@ -217,15 +234,19 @@ impl Context {
 }
 
 /// An in-order queue.
-fn new_queue(
+///
+/// # Safety
+///
+/// 1. The device is one of the context.
+unsafe fn new_queue(
     driver: &'static Driver,
     context: &Object<OfContext>,
     identity: Identity,
     place: Place,
 ) -> Result<Object<OfQueue>> {
     let mut status = CL_SUCCESS;
-    // SAFETY: the context is alive (Object 1), the callers pass a device of it, and `status` is a
-    // local variable (Driver 1).
+    // SAFETY: the context is alive (Object 1), the device is one of it (clause 1 of `# Safety`), and
+    // `status` is a local variable (Driver 1).
     let raw = unsafe { (driver.create_queue)(context.raw(), identity.device(), 0, &raw mut status) };
     // SAFETY: `clCreateCommandQueue` returned `raw` with `status`; on success the reference is this
     // caller's to pass on.

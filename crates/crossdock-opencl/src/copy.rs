@@ -115,19 +115,30 @@ impl Copy {
             // No queue can use objects of two contexts: the source is mapped to the host, which
             // writes it into the destination.
             End::Object(from) if !from.context.is(context) => {
-                let seen = Mapping::new(from, self.nbytes, CL_MAP_READ)?;
+                // SAFETY: clause 1 of `Mapping::new`: the transfer keeps the source's object, of
+                // `nbytes` bytes (Copy 1), and `seen` is unmapped before it ends.
+                let seen = unsafe { Mapping::new(from, self.nbytes, CL_MAP_READ) }?;
                 let (from, to, nbytes) = (End::Host(seen.address().cast()), self.to.clone(), self.nbytes);
                 let there = Self { from, to, nbytes };
-                let copied = context.now(|queue| there.enqueue(context, queue, &[], CL_TRUE));
+                // SAFETY: clause 1 of `enqueue`: `now` passes a queue of `context`. Clause 2: the
+                // mapping and the transfer last until `now` has waited for the command.
+                let copied = context.now(|queue| unsafe { there.enqueue(context, queue, &[], CL_TRUE) });
                 let unmapped = seen.unmap();
                 copied.and(unmapped)
             }
-            _ => context.now(|queue| self.enqueue(context, queue, &[], CL_TRUE)),
+            // SAFETY: clause 1 of `enqueue`: `now` passes a queue of `context`. Clause 2: the transfer
+            // lasts until `now` has waited for the command.
+            _ => context.now(|queue| unsafe { self.enqueue(context, queue, &[], CL_TRUE) }),
         }
     }
 
     /// Enqueues the copy in a queue of its context, after some events.
-    pub(crate) fn enqueue(
+    ///
+    /// # Safety
+    ///
+    /// 1. The queue and the events are of `context`, the copy's, and alive during the call.
+    /// 2. Both ends keep their bytes until the command's end (Copy 1).
+    pub(crate) unsafe fn enqueue(
         &self,
         context: &Arc<Context>,
         queue: cl_command_queue,
@@ -139,8 +150,8 @@ impl Copy {
         let (status, function) = match (&self.from, &self.to) {
             (&End::Host(from), End::Object(Range { object, offset, .. })) => {
                 // SAFETY: the host has `nbytes` bytes until the end of the transfer (Copy 1), the
-                // object is of the queue's context and alive (Copy 1), and the caller holds the
-                // queue and the events (Driver 1).
+                // object is of the queue's context and alive (Copy 1), and so are the queue and the
+                // events (clause 1 of `# Safety`, Driver 1).
                 let status = unsafe {
                     (driver.enqueue_write)(
                         queue,
@@ -158,8 +169,8 @@ impl Copy {
             }
             (End::Object(Range { object, offset, .. }), &End::Host(to)) => {
                 // SAFETY: the host has room for `nbytes` bytes until the end of the transfer (Copy
-                // 1), the object is of the queue's context and alive (Copy 1), and the caller holds
-                // the queue and the events (Driver 1).
+                // 1), the object is of the queue's context and alive (Copy 1), and so are the queue
+                // and the events (clause 1 of `# Safety`, Driver 1).
                 let status = unsafe {
                     (driver.enqueue_read)(
                         queue,
@@ -177,8 +188,8 @@ impl Copy {
             }
             (End::Object(from), End::Object(to)) => {
                 // SAFETY: both objects are of the queue's context and have `nbytes` bytes until the
-                // end of the transfer (Copy 1), and the caller holds the queue and the events
-                // (Driver 1).
+                // end of the transfer (Copy 1), and the queue and the events are alive (clause 1 of
+                // `# Safety`, Driver 1).
                 let status = unsafe {
                     (driver.enqueue_copy)(
                         queue,
@@ -194,7 +205,8 @@ impl Copy {
                 };
                 (status, "clEnqueueCopyBuffer")
             }
-            (End::Host(_), End::Host(_)) => return context.marker(queue, events),
+            // SAFETY: clause 1 of `marker` is clause 1 of `# Safety`.
+            (End::Host(_), End::Host(_)) => return unsafe { context.marker(queue, events) },
         };
         // SAFETY: the enqueueing function returned `end` with `status`; on success the reference is
         // this caller's to pass on.

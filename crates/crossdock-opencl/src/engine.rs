@@ -8,7 +8,6 @@ use crate::context::Context;
 use crate::copy::Range;
 use crate::error::check;
 use crate::event::ClEvent;
-use crate::programs::Target;
 use crate::query::{Subject, one};
 use crate::queue::{ClStream, wait_list};
 use crossdock::device::engine::{Engine, Job, Kernel, Pitched, Rows, Start, Step, Work};
@@ -45,11 +44,19 @@ impl ClEngine {
     /// # Errors
     ///
     /// The driver's error. The steps enqueued before it are over then.
-    fn put(&self, work: &Work, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
+    ///
+    /// # Safety
+    ///
+    /// 1. The queue and the events are of the context, and alive during the call.
+    /// 2. The work is kept until the end of the last step.
+    unsafe fn put(&self, work: &Work, queue: cl_command_queue, events: &[cl_event]) -> Result<ClEvent> {
         let mut last: Option<ClEvent> = None;
         for step in work.steps() {
             let before = last.as_ref().map(Event::raw);
-            let put = self.put_step(work, step, queue, before.as_ref().map_or(events, std::slice::from_ref));
+            let events = before.as_ref().map_or(events, std::slice::from_ref);
+            // SAFETY: clauses 1 and 2 of `put_step` are those of `# Safety`; `last` holds the event of
+            // the step before.
+            let put = unsafe { self.put_step(work, step, queue, events) };
             match (put, &last) {
                 (Ok(event), _) => last = Some(event),
                 (Err(error), Some(last)) => {
@@ -62,11 +69,15 @@ impl ClEngine {
         }
         match last {
             Some(last) => Ok(last),
-            None => self.context.marker(queue, events),
+            // SAFETY: clause 1 of `marker` is clause 1 of `# Safety`.
+            None => unsafe { self.context.marker(queue, events) },
         }
     }
 
-    fn put_step(
+    /// # Safety
+    ///
+    /// The clauses of [`ClEngine::put`], for one step of the work.
+    unsafe fn put_step(
         &self,
         work: &Work,
         step: &Step,
@@ -82,8 +93,7 @@ impl ClEngine {
             Step::Launch { kernel, groups, job } => {
                 // SAFETY: clause 1 of the contract of `launch`: the objects are null or of the
                 // context, and the work holds them; the job reaches only bytes of the work's leases
-                // (Work 1), which permit that (Work 2). Clause 2: `put`'s callers hold the queue
-                // and the events.
+                // (Work 1), which permit that (Work 2). Clause 2 is clause 1 of `put`.
                 unsafe { self.launch(*kernel, *groups, [to, from, refused], job, queue, events) }
             }
             &Step::Rows(Rows { from: source, to: target, nbytes, rows, slices }) => {
@@ -92,8 +102,8 @@ impl ClEngine {
                 let (from_origin, to_origin, region) =
                     (origin(source), origin(target), [nbytes, rows, slices]);
                 // SAFETY: the rows are bytes of the work's leases (Work 1), in objects of the
-                // context that the work keeps; each array has three numbers; `put`'s callers hold
-                // the queue and the events (Driver 1).
+                // context that the work keeps; each array has three numbers; the queue and the
+                // events are alive (clause 1 of `put`, Driver 1).
                 let status = unsafe {
                     (self.context.driver().enqueue_copy_rows)(
                         queue,
@@ -119,8 +129,8 @@ impl ClEngine {
                 let ((count, list), mut end) = (wait_list(events), std::ptr::null_mut());
                 let (from_offset, to_offset) = (from_offset as usize, to_offset as usize);
                 // SAFETY: both ranges are bytes of the work's leases (Work 1), in objects of the
-                // context that the work keeps; `put`'s callers hold the queue and the events
-                // (Driver 1).
+                // context that the work keeps; the queue and the events are alive (clause 1 of
+                // `put`, Driver 1).
                 let status = unsafe {
                     (self.context.driver().enqueue_copy)(
                         queue,
@@ -166,10 +176,8 @@ impl ClEngine {
     ) -> Result<ClEvent> {
         let (context, driver) = (&self.context, self.context.driver());
         driver.check_process()?;
-        let target =
-            Target { driver, place: context.place(), context: context.raw(), device: context.device() };
         let mut compiled = context.programs().lock();
-        let raw = compiled.kernel(&target, kernel)?;
+        let raw = compiled.kernel(&context.target(), kernel)?;
         let pointers = objects
             .iter()
             .map(|object| (size_of::<cl_mem>(), (&raw const *object).cast::<std::ffi::c_void>()));
@@ -218,7 +226,9 @@ impl Engine for ClEngine {
     }
 
     fn run(&self, work: &Work) -> Result<()> {
-        self.context.now(|queue| self.put(work, queue, &[]))
+        // SAFETY: clause 1 of `put`: `now` passes a queue of the context. Clause 2: it waits for the
+        // last step, and the caller keeps the work until then.
+        self.context.now(|queue| unsafe { self.put(work, queue, &[]) })
     }
 
     fn can_enqueue(&self, stream: &dyn Stream) -> bool {
@@ -226,10 +236,13 @@ impl Engine for ClEngine {
     }
 
     fn enqueue(&self, work: Work, stream: &dyn Stream) -> Result<Arc<dyn Event>> {
-        let Some(queue) = ClStream::of(stream) else {
-            return Err(Error::unsupported(format!("{stream:?} is not an OpenCL queue")));
+        let Some(queue) = ClStream::of(stream).filter(|queue| queue.context().is(&self.context)) else {
+            let place = self.context.place();
+            return Err(Error::unsupported(format!("{stream:?} is not an OpenCL queue of {place}")));
         };
-        queue.put(work, |work, raw, events| self.put(work, raw, events))
+        // SAFETY: clause 1 of `put`: `ClStream::put` passes the queue, which is of the context (checked
+        // above), and events that it holds. Clause 2: it keeps the work.
+        queue.put(work, |work, raw, events| unsafe { self.put(work, raw, events) })
     }
 
     fn reaches(&self, memory: &dyn MemoryManager) -> bool {

@@ -36,13 +36,18 @@ impl Mapping {
     /// # Errors
     ///
     /// The driver's error.
-    pub(crate) fn new(range: &Range, nbytes: usize, flags: cl_map_flags) -> Result<Self> {
+    ///
+    /// # Safety
+    ///
+    /// 1. The object of the range is alive until the result is dropped, and has `nbytes` bytes from
+    ///    its offset on.
+    pub(crate) unsafe fn new(range: &Range, nbytes: usize, flags: cl_map_flags) -> Result<Self> {
         let context = &range.context;
         let mut address = std::ptr::null_mut();
         context.now(|queue| {
             let (mut end, mut status) = (std::ptr::null_mut(), CL_SUCCESS);
-            // SAFETY: `now` passes a queue of the object's context, every caller keeps the lease of
-            // the object, and `end` and `status` are local variables (Driver 1).
+            // SAFETY: `now` passes a queue of the object's context, the object is alive (clause 1 of
+            // `# Safety`), and `end` and `status` are local variables (Driver 1).
             address = unsafe {
                 (context.driver().enqueue_map)(
                     queue,
@@ -92,8 +97,8 @@ impl Mapping {
         context.now(|queue| {
             let mut end = std::ptr::null_mut();
             // SAFETY: `now` passes a queue of the object's context, the address is a mapping of the
-            // object (Mapping 1), and the creator keeps the object until `self` is dropped (Driver
-            // 1).
+            // object (Mapping 1), and clause 1 of `new` keeps the object until `self` is dropped
+            // (Driver 1).
             let status = unsafe {
                 (context.driver().enqueue_unmap)(
                     queue,
@@ -131,7 +136,9 @@ pub(crate) fn to_host(buffer: &Buffer) -> Result<Option<Buffer>> {
     let lease = lease_for_mapping(buffer)?;
     let Some(range) = Range::known(&lease) else { return Ok(None) };
     let flags = if buffer.is_readonly() { CL_MAP_READ } else { CL_MAP_READ | CL_MAP_WRITE };
-    let mapping = Mapping::new(&range, buffer.nbytes(), flags)?;
+    // SAFETY: clause 1 of `Mapping::new`: the lease keeps the object of the buffer, and is dropped
+    // after the mapping.
+    let mapping = unsafe { Mapping::new(&range, buffer.nbytes(), flags) }?;
     let address = mapping.address();
     // The mapping is dropped first: the lease keeps its object.
     let release = move || drop((mapping, lease));
@@ -169,7 +176,8 @@ pub(crate) fn from_host(context: &Arc<Context>, buffer: &Buffer) -> Result<Optio
     // keeps it under Share or Pin until the object has been released, below.
     let object = unsafe { context.create_buffer(flags | CL_MEM_USE_HOST_PTR, whole, start.cast()) }?;
     let range = Range { context: context.clone(), object: object.raw(), offset: 0 };
-    let seen = Mapping::new(&range, whole, CL_MAP_READ)?;
+    // SAFETY: clause 1 of `Mapping::new`: `object` has `whole` bytes, and outlives `seen`.
+    let seen = unsafe { Mapping::new(&range, whole, CL_MAP_READ) }?;
     let is_same = seen.address() == start;
     seen.unmap()?;
     if !is_same {

@@ -107,8 +107,11 @@ impl MemoryManager for Context {
                 Ok(over)
             }
             _ => queue.put(transfer, |_, raw, events| match copy {
-                Some(copy) => copy.enqueue(context, raw, events, CL_FALSE),
-                None => context.marker(raw, events),
+                // SAFETY: clause 1 of `Copy::enqueue`: `put` passes the queue, of `context`, and
+                // events that it holds. Clause 2: it keeps the transfer until the command's end.
+                Some(copy) => unsafe { copy.enqueue(context, raw, events, CL_FALSE) },
+                // SAFETY: clause 1 of `marker`: the same queue and events.
+                None => unsafe { context.marker(raw, events) },
             }),
         }
     }

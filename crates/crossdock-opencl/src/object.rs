@@ -127,15 +127,20 @@ impl<K: Counted> Object<K> {
 
     /// Releases the reference, and returns the driver's error.
     pub(crate) fn release(self) -> Result<()> {
-        std::mem::ManuallyDrop::new(self).give_back()
+        let object = std::mem::ManuallyDrop::new(self);
+        // SAFETY: clause 1 of `give_back`: the value is not dropped, and ends here.
+        unsafe { object.give_back() }
     }
 
-    fn give_back(&self) -> Result<()> {
+    /// # Safety
+    ///
+    /// 1. The value is not used afterwards.
+    unsafe fn give_back(&self) -> Result<()> {
         if !self.driver.is_of_this_process() {
             return Ok(());
         }
-        // SAFETY: this value owns one reference (Object 1), and both callers, `release` and `drop`,
-        // do not use the value afterwards (Driver 1).
+        // SAFETY: this value owns one reference (Object 1), and by clause 1 of `# Safety` it is not
+        // used afterwards (Driver 1).
         let status = unsafe { (K::release(self.driver))(self.raw()) };
         check(status, K::RELEASE).map_err(|error| error.within(self.place))
     }
@@ -143,7 +148,8 @@ impl<K: Counted> Object<K> {
 
 impl<K: Counted> Drop for Object<K> {
     fn drop(&mut self) {
-        if let Err(error) = self.give_back() {
+        // SAFETY: clause 1 of `give_back`: this is the value's end.
+        if let Err(error) = unsafe { self.give_back() } {
             report_release_error(self.place, error);
         }
     }

@@ -8,7 +8,7 @@ use opencl_sys::*;
 
 use crate::driver::Driver;
 use crate::error::check;
-use crate::object::{Object, OfKernel, OfProgram};
+use crate::object::{Object, OfContext, OfKernel, OfProgram};
 use crate::query::{Subject, one};
 use crossdock::device::engine::{Kernel, Program};
 use crossdock::memory::Place;
@@ -35,12 +35,30 @@ impl Programs {
 }
 
 /// The target of a compilation: a device in a context.
+///
+/// # Invariants
+///
+/// 1. The device is one of the context.
 #[derive(Clone, Copy)]
-pub(crate) struct Target {
-    pub(crate) driver: &'static Driver,
-    pub(crate) place: Place,
-    pub(crate) context: cl_context,
-    pub(crate) device: cl_device_id,
+pub(crate) struct Target<'a> {
+    driver: &'static Driver,
+    place: Place,
+    context: &'a Object<OfContext>,
+    device: cl_device_id,
+}
+
+impl<'a> Target<'a> {
+    /// # Safety
+    ///
+    /// 1. The device is one of the context, which is of this driver (Target 1).
+    pub(crate) unsafe fn new(
+        driver: &'static Driver,
+        place: Place,
+        context: &'a Object<OfContext>,
+        device: cl_device_id,
+    ) -> Self {
+        Self { driver, place, context, device }
+    }
 }
 
 impl Compiled {
@@ -50,7 +68,7 @@ impl Compiled {
     ///
     /// The driver's error, including those of its compiler; `is_unsupported` where the device does
     /// not support the kernels.
-    pub(crate) fn kernel(&mut self, target: &Target, kernel: Kernel) -> Result<cl_kernel> {
+    pub(crate) fn kernel(&mut self, target: &Target<'_>, kernel: Kernel) -> Result<cl_kernel> {
         if let Some(made) = self.kernels.get(&kernel) {
             return Ok(made.raw());
         }
@@ -66,12 +84,13 @@ impl Compiled {
         Ok(raw)
     }
 
-    fn program(&mut self, target: &Target, program: Program) -> Result<cl_program> {
+    fn program(&mut self, target: &Target<'_>, program: Program) -> Result<cl_program> {
         if let Some(built) = self.programs.get(&program) {
             return Ok(built.raw());
         }
         let &Target { driver, place, context, device } = target;
-        // SAFETY: the callers pass a device that the driver returned, which is valid as long as the
+        let context = context.raw();
+        // SAFETY: the driver returned the context's device (Target 1), which is valid as long as the
         // process lives.
         let is_little = unsafe { one::<cl_uint>(driver, Subject::Device(device), CL_DEVICE_ENDIAN_LITTLE) }?;
         if (is_little == 0) == cfg!(target_endian = "little") {
@@ -80,8 +99,8 @@ impl Compiled {
         let source = program.source();
         let mut text = source.as_ptr().cast::<c_char>();
         let (length, mut status) = (source.len(), CL_SUCCESS);
-        // SAFETY: the caller keeps the context alive; the text has `length` bytes, which the driver
-        // copies during the call (Driver 1).
+        // SAFETY: `target` holds the context (Object 1); the text has `length` bytes, which the
+        // driver copies during the call (Driver 1).
         let raw =
             unsafe { (driver.create_program)(context, 1, &raw mut text, &raw const length, &raw mut status) };
         // SAFETY: `clCreateProgramWithSource` returned `raw` with `status`; on success the
@@ -103,7 +122,7 @@ impl Compiled {
 
 /// The compiler's log, or its beginning.
 #[cold]
-fn log(target: &Target, program: cl_program) -> String {
+fn log(target: &Target<'_>, program: cl_program) -> String {
     const MOST: usize = 2000;
     let mut text = vec![0_u8; MOST];
     let mut nbytes = 0;

@@ -93,7 +93,8 @@ impl ClStream {
                 *gate = None;
             }
             if !self.is_ordered {
-                drop(self.barrier(&[])?);
+                // SAFETY: clause 1 of `barrier` holds without events.
+                drop(unsafe { self.barrier(&[]) }?);
             }
             let list = gate.as_ref().map(Event::raw);
             let event = enqueue(work, self.queue.raw(), list.as_slice())?;
@@ -104,11 +105,15 @@ impl ClStream {
 
     /// Later commands in the queue begin after these events, and after all commands that are in the
     /// queue.
-    fn barrier(&self, events: &[cl_event]) -> Result<ClEvent> {
+    ///
+    /// # Safety
+    ///
+    /// 1. The events are of the queue's context, and alive during the call.
+    unsafe fn barrier(&self, events: &[cl_event]) -> Result<ClEvent> {
         let (driver, mut end) = (self.context.driver(), std::ptr::null_mut());
         let (count, list) = wait_list(events);
-        // SAFETY: the queue is alive (Object 1), and the callers hold the events, which are of its
-        // context (Driver 1).
+        // SAFETY: the queue is alive (Object 1), and so are the events, which are of its context
+        // (clause 1 of `# Safety`, Driver 1).
         let status = unsafe { (driver.enqueue_barrier)(self.queue.raw(), count, list, &raw mut end) };
         // SAFETY: `clEnqueueBarrierWithWaitList` returned `end` with `status`; on success the
         // reference is this caller's to pass on.
@@ -135,7 +140,9 @@ impl Stream for ClStream {
     }
 
     fn record(&self) -> Result<Arc<dyn Event>> {
-        self.put((), |(), queue, events| self.context.marker(queue, events))
+        // SAFETY: clause 1 of `marker`: `put` passes this queue, and events of its context that it
+        // holds.
+        self.put((), |(), queue, events| unsafe { self.context.marker(queue, events) })
     }
 
     fn wait(&self, event: &Arc<dyn Event>) -> Result<()> {
@@ -144,7 +151,9 @@ impl Stream for ClStream {
         self.context.driver().check_process()?;
         let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         let events: Vec<_> = gate.iter().chain([own]).map(Event::raw).collect();
-        *gate = Some(self.barrier(&events)?);
+        // SAFETY: clause 1 of `barrier`: the gate and the caller hold the events, which are of this
+        // context (checked above).
+        *gate = Some(unsafe { self.barrier(&events) }?);
         self.flush();
         Ok(())
     }
