@@ -514,6 +514,25 @@ fn a_child_gets_a_copy_of_what_a_holder_relies_on() {
 }
 
 #[test]
+fn a_child_gets_a_copy_of_a_block_whose_parts_have_leases_of_their_own() {
+    let _alone = alone();
+    let pool = pool();
+    let whole = pool.zeroed(70_000).unwrap();
+    let parts = whole.partition(&[0..30_000, 30_000..70_000]).unwrap();
+    let reading = parts[0].read().unwrap();
+    let status = status_of_child(|| {
+        // The child's own, which nobody else reads.
+        let first = parts[0].pin().unwrap().to_vec();
+        parts[1].write().unwrap().fill(7);
+        first.iter().all(|&byte| byte == 0) && parts[1].descriptor().is_none()
+    });
+    assert_eq!(status, 0);
+    assert!(reading.iter().all(|&byte| byte == 0));
+    assert_eq!(parts[1].birth(), Birth::Sole);
+    assert!(parts[1].read().unwrap().iter().all(|&byte| byte == 0), "a child wrote what is read as constant");
+}
+
+#[test]
 fn a_child_gets_a_copy_of_bytes_that_are_not_a_buffer_yet() {
     let _alone = alone();
     let pool = pool();

@@ -253,9 +253,18 @@ pub(crate) fn divide(header: &Header) {
 fn on_fork(table: &mut Vec<ShareableRegion>, fork: Fork) {
     for region in table {
         match fork {
+            // The words of the parts say who relies on their bytes, and cannot be reached from here.
+            Fork::Before if region.is_divided && !region.is_public => {
+                region.snapshot = region.copy(false);
+            }
             Fork::Before => match region.header().word().set_aliased() {
                 Ok(()) => region.is_public = true,
-                Err(held) => region.snapshot = region.copy(held),
+                // A block that is not an allocation yet has a Write lease, too, and may use all
+                // bytes.
+                Err(held) => {
+                    let is_written = matches!(held.leases(), Some((LeaseKind::Write, _)));
+                    region.snapshot = region.copy(is_written);
+                }
             },
             Fork::InParent => region.drop_copy(),
             Fork::InChild => region.take_copy(),
@@ -265,10 +274,9 @@ fn on_fork(table: &mut Vec<ShareableRegion>, fork: Fork) {
 
 /// Forks: what the child gets in place of memory whose holders rely on its constancy.
 impl ShareableRegion {
-    fn copy(&self, held: WordValue) -> ForkCopy {
+    /// If `is_written`, any byte may be in use, and the region of the header may change meanwhile.
+    fn copy(&self, is_written: bool) -> ForkCopy {
         let Some(memfd) = &self.memfd else { return ForkCopy::None };
-        // A block that is not an allocation yet has a Write lease, too, and may use all bytes.
-        let is_written = matches!(held.leases(), Some((LeaseKind::Write, _)));
         let used = if self.has_slack && !is_written {
             let end = self.header().ptr().addr().get() + self.header().nbytes();
             (end - self.base.addr().get()).next_multiple_of(fault::page_size())

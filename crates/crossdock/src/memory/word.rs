@@ -243,12 +243,13 @@ impl LeaseWord {
     /// Begins the aliased state: another process may write the memory from now on. Refused while a
     /// Read or Write lease is held, whose holder relies on the opposite.
     pub(crate) fn set_aliased(&self) -> Result<(), WordValue> {
-        let mut word = self.0.load(Ordering::Relaxed);
+        // Acquire, also on refusal: the caller may read what the holder wrote before its lease.
+        let mut word = self.0.load(Ordering::Acquire);
         loop {
             if word & ALIASED == 0 && word & LEASES != 0 && word & MODE != MODE_SHARE {
                 return Err(WordValue(word));
             }
-            match self.0.compare_exchange_weak(word, word | ALIASED, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.0.compare_exchange_weak(word, word | ALIASED, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(()),
                 Err(now) => word = now,
             }

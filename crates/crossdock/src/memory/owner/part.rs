@@ -56,10 +56,11 @@ pub(crate) unsafe fn adopt_part(whole: Handle, offset: usize, nbytes: usize) -> 
         place: header.place(),
         backing: header.backing(),
     };
-    let birth = header.birth();
+    // First, so that a fork of another thread either is seen in the birth, or sees the division.
     if header.backing() == Backing::Shared {
         shareable::divide(header);
     }
+    let birth = header.birth();
     // SAFETY: clauses 1 and 2 of `adopt`: the bytes lie in the whole (clause 1 of `# Safety`),
     // which `PartOwner` keeps alive. Clause 3 of `adopt`: by clauses 2 and 3 of `# Safety` only
     // this part's holders access them, beside what the whole's `birth` permits.
