@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use crossdock::exchange::protocol::hold::{self, Label, Limits};
+use crossdock::exchange::protocol::hold::{self, Label, Limits, SetHolder};
 use crossdock_testkit::held::send_beside;
 use crossdock_testkit::{not_run, status_of_child};
 
@@ -338,6 +338,25 @@ fn a_successor_that_gives_up_leaves_the_name_with_its_holder() {
     }
     assert_eq!(hold::who(&name).unwrap().len(), 2);
     drop(set);
+}
+
+#[test]
+fn a_request_beside_a_takeover_is_left_to_the_successor() {
+    let name = unique();
+    let mut holder = SetHolder::new(Limits::new()).unwrap();
+    holder.claim(&name).unwrap();
+    let (successor, publisher) = (raw(&name), raw(&name));
+    // The holder, once it runs, finds both requests at the same time.
+    (&successor).write_all(&message(TAKE_OVER, &[])).unwrap();
+    (&publisher).write_all(&message(PUBLISH, &[])).unwrap();
+    let (stop, stopped) = UnixStream::pair().unwrap();
+    let holder = std::thread::spawn(move || holder.run(Some(stopped.as_fd())));
+    let [_listener, connection] = [0; 2].map(|_| reply_with_descriptors(&successor).remove(0));
+    assert_eq!(reply(&successor).0, END);
+    let connection = UnixStream::from(connection);
+    assert_eq!(reply(&connection).0, PUBLISH, "the former holder did not take it");
+    drop(stop);
+    holder.join().unwrap().unwrap();
 }
 
 #[test]

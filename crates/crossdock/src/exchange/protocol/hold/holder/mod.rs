@@ -239,10 +239,7 @@ impl SetHolder {
         let mut interests = vec![reading(stop.map_or(-1, |stop| stop.as_raw_fd()), true)];
         let accepts = self.paused.is_none();
         interests.extend(self.names.iter().map(|held| held.interest(accepts)));
-        interests.extend(self.clients.iter().map(|client| {
-            let is_frozen = self.names.iter().any(|held| held.is_frozen_for(client));
-            client.interest(is_frozen)
-        }));
+        interests.extend(self.clients.iter().map(|client| client.interest(self.is_frozen(client.number))));
         let deadlines = self.clients.iter().filter_map(|client| client.deadline).chain(self.paused);
         let most = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
         socket::wait(&mut interests, most).map_err(|error| {
@@ -260,12 +257,12 @@ impl SetHolder {
             if interest.is_writable {
                 self.flush(number);
             }
-            if interest.is_readable {
+            if interest.is_readable && !self.is_frozen(number) {
                 serve::serve(self, number);
             }
         }
         for (name, interest) in names.iter().zip(listening) {
-            if interest.is_readable {
+            if interest.is_readable && self.held(name).is_ok_and(|held| held.successor.is_none()) {
                 self.accept(name);
             }
         }
@@ -319,6 +316,13 @@ impl SetHolder {
 
     fn client(&mut self, number: u64) -> Option<&mut Client> {
         self.clients.iter_mut().find(|client| client.number == number)
+    }
+
+    /// Whether a client waits, because its name is being handed over: the request for that may have
+    /// come in the same step.
+    fn is_frozen(&self, number: u64) -> bool {
+        let client = self.clients.iter().find(|client| client.number == number);
+        client.is_some_and(|client| self.names.iter().any(|held| held.is_frozen_for(client)))
     }
 
     fn flush(&mut self, number: u64) {
