@@ -36,6 +36,25 @@ class TestSharedMemory < Test::Unit::TestCase
     assert_nil Crossdock::SharedMemory.receive(ours)
   end
 
+  def test_an_array_that_was_made_shareable_goes_in_place
+    array = Crossdock::Array.zeros(2000, dtype: :int32, shareable: true)
+    assert_equal "shared memory", array.backing if array.respond_to?(:backing)
+    array[0] = 5
+    before = Crossdock.copied_bytes
+    ours, theirs = UNIXSocket.pair
+    pid = child("array = Crossdock::SharedMemory.receive(UNIXSocket.for_fd(3)); array[1] = array[0] + 1", 3 => theirs, close_others: true)
+    shared = array.share_memory(writable: true)
+    assert_equal 0, shared.copied_nbytes
+    shared.send_to(ours)
+    Process.wait(pid)
+    assert_equal [5, 6, 0], array[0..2].to_a
+    assert_equal before, Crossdock.copied_bytes
+    assert_equal [7, 7], Crossdock::Array.full(2, 7, shareable: true).share_memory.then { |lent|
+      Crossdock::SharedMemory.import(lent.fileno, lent.description).to_a
+    }
+    assert_raise(Crossdock::Refusal) { Crossdock::Array.zeros(3).share_memory }
+  end
+
   def test_who_waits_for_an_array_lets_others_run_and_can_be_interrupted
     ours, theirs = UNIXSocket.pair
     waiting = Thread.new { Crossdock::SharedMemory.receive(theirs) }

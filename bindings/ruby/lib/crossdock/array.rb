@@ -46,15 +46,18 @@ module Crossdock
 
       # An array of zeros.
       # @param shape [::Array<Integer>] the lengths of the axes, in a list or one by one
+      # @param shareable [Boolean] whether other processes can map the memory later, so that
+      #   {#share_memory} copies nothing; such an array takes a descriptor
       # @return [Array]
-      def zeros(*shape, dtype: :float64, order: nil)
-        make_full(shape.flatten, nil, dtype, order)
+      def zeros(*shape, dtype: :float64, order: nil, shareable: false)
+        make_full(shape.flatten, nil, dtype, order, shareable)
       end
 
       # An array filled with one value.
+      # @param shareable [Boolean] as for {zeros}
       # @return [Array]
-      def full(shape, value, dtype: :float64, order: nil)
-        make_full(Kernel.Array(shape), value, dtype, order)
+      def full(shape, value, dtype: :float64, order: nil, shareable: false)
+        make_full(Kernel.Array(shape), value, dtype, order, shareable)
       end
 
       # The bytes of a String as an array.

@@ -1,6 +1,11 @@
 //! New arrays.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crossdock::array::ArrayOptions;
 use crossdock::layout::Order;
+use crossdock::pool::Pool;
 use crossdock::{Casting, DArray};
 use magnus::{RClass, Ruby, Value, method, prelude::*};
 
@@ -42,6 +47,16 @@ fn from_nested(ruby: &Ruby, class: RClass, nested: Value, dtype: Value, order_: 
     Wrapped::new_as(ruby, class, array)
 }
 
+/// The pool of memory that other processes can map later. It keeps what the default pool keeps.
+fn shareable() -> Result<&'static Pool> {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    if let Some(pool) = POOL.get() {
+        return Ok(pool);
+    }
+    let opened = Pool::shareable(1 << 30, Duration::from_millis(500))?;
+    Ok(POOL.get_or_init(|| opened))
+}
+
 fn full(
     ruby: &Ruby,
     class: RClass,
@@ -49,9 +64,12 @@ fn full(
     fill: Value,
     dtype: Value,
     order_: Value,
+    is_shareable: bool,
 ) -> Result<Wrapped> {
     let (dtype, order) = (parse_dtype(ruby, dtype)?, order(ruby, order_)?);
-    let array = again(ruby, || Ok(DArray::zeros(dtype.clone(), &shape, order)?))?;
+    let options = ArrayOptions::new().order(order);
+    let options = if is_shareable { options.pool(shareable()?) } else { options };
+    let array = again(ruby, || Ok(DArray::zeros(dtype.clone(), &shape, options)?))?;
     if !fill.is_nil() {
         assign(ruby, &array, fill)?;
     }
@@ -60,6 +78,6 @@ fn full(
 
 pub(crate) fn init(_: &Ruby, class: RClass) -> std::result::Result<(), magnus::Error> {
     class.define_singleton_method("from_nested", method!(from_nested, 3))?;
-    class.define_singleton_method("make_full", method!(full, 4))?;
+    class.define_singleton_method("make_full", method!(full, 5))?;
     class.define_method("release", method!(Wrapped::release, 0))
 }
