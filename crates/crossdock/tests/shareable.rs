@@ -546,7 +546,7 @@ fn a_child_gets_a_copy_of_bytes_that_are_not_a_buffer_yet() {
         let status = status_of_child(|| {
             // SAFETY: the child drops neither value, and ends soon.
             let mut new = ManuallyDrop::new(unsafe { std::ptr::read(&new) });
-            // SAFETY: as for `new`: the child drops neither value.
+            // SAFETY: the child drops neither the copy nor the original, and ends soon.
             let mut uninit = ManuallyDrop::new(unsafe { std::ptr::read(&uninit) });
             let same = new.iter().all(|&byte| byte == 1) && thawed.iter().all(|&byte| byte == 0);
             new.fill(2);

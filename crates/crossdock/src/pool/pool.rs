@@ -114,9 +114,9 @@ impl Pool {
     /// aliased, so that Read and Write leases are refused, and its memory is never used for another
     /// block. The kernel keeps it for as long as any process does. Publishing is refused while a
     /// Read or Write lease is held. A child of a fork has the same memory as its parent, except for
-    /// blocks under such a lease, and those of an `UninitBuffer` or `MutableBuffer`: of them it gets
-    /// a copy. A `&mut` slice of a [`Buffer`](crate::buffer::Buffer) is no lease: let it end before
-    /// the thread that has it forks.
+    /// blocks under such a lease, and those of an `UninitBuffer` or `MutableBuffer`: of these it
+    /// gets a copy. A `&mut` slice of a [`Buffer`](crate::buffer::Buffer) is no lease: let it end
+    /// before the thread that has it forks.
     ///
     /// A block takes a descriptor and at least a page. At most half of the descriptors that the
     /// process may open are used. An empty buffer has no memory to share. Buffers move when they
