@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crossdock::memory::{Backing, Birth, Place, copied_bytes};
 use crossdock::pool::{AllocOptions, Hints, Pool};
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, Casting, DArray};
-use crossdock_testkit::{cases, held, rounds, seed, status_of_child};
+use crossdock_testkit::{cases, held, not_run, rounds, seed, status_of_child};
 use fastrand::Rng;
 
 const ROLE: &str = "CROSSDOCK_TEST_ROLE";
@@ -651,4 +652,49 @@ fn fd_is_closed_on_exec() -> bool {
     // SAFETY: the descriptor is borrowed, so it is open; the call reads its flags.
     let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFD) };
     flags & libc::FD_CLOEXEC != 0
+}
+
+/// A memory control group with a limit, which ends with this value.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None` where this user may make none.
+    fn new(limit: usize) -> Option<Self> {
+        let name = format!("crossdock-test-{}", std::process::id());
+        let kinds = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        kinds.into_iter().find_map(|(parent, file)| {
+            let folder = Path::new(parent).join(&name);
+            std::fs::create_dir(&folder).ok()?;
+            let group = Self(folder);
+            std::fs::write(group.0.join(file), limit.to_string()).ok()?;
+            Some(group)
+        })
+    }
+
+    fn join(&self) -> bool {
+        std::fs::write(self.0.join("cgroup.procs"), std::process::id().to_string()).is_ok()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _busy = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn more_than_a_control_group_has_is_promised_but_never_reserved() {
+    let _alone = alone();
+    let Some(group) = Group::new(64 * MIB) else {
+        not_run("this user may make no memory control groups");
+        return;
+    };
+    let (pool, reserve) = (pool(), AllocOptions::new().reserve(true));
+    let within = status_of_child(|| group.join() && reserve.zeroed(&pool, 16 * MIB).is_ok());
+    assert_eq!(within, 0);
+    let promised = status_of_child(|| group.join() && pool.zeroed(256 * MIB).is_ok());
+    assert_eq!(promised, 0);
+    // The system ends the child, or refuses: what it does not is to go on.
+    let beyond = status_of_child(|| group.join() && reserve.zeroed(&pool, 256 * MIB).is_ok());
+    assert_ne!(beyond, 0);
 }
