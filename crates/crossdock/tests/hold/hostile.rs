@@ -12,7 +12,7 @@ use crossdock::exchange::protocol::hold::{self, Label, Limits, SetHolder};
 use crossdock_testkit::held::send_beside;
 use crossdock_testkit::{not_run, status_of_child};
 
-use crate::common::{Running, socket, unique, until};
+use crate::common::{Program, Running, socket, unique, until};
 
 const CONNECT: u32 = 1;
 const PUBLISH: u32 = 2;
@@ -357,6 +357,30 @@ fn a_request_beside_a_takeover_is_left_to_the_successor() {
     assert_eq!(reply(&connection).0, PUBLISH, "the former holder did not take it");
     drop(stop);
     holder.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_holder_without_descriptors_says_so_and_serves_again_when_it_has_some() {
+    let name = unique();
+    let mut holder = Program::start("hold", &name);
+    assert!(holder.says("holds"));
+    let limit = libc::rlimit { rlim_cur: 24, rlim_max: 24 };
+    let process = holder.child.id() as libc::pid_t;
+    // SAFETY: the call reads `limit`, and null requests no former limit.
+    let failed =
+        unsafe { libc::prlimit(process, libc::RLIMIT_NOFILE, &raw const limit, std::ptr::null_mut()) };
+    assert_eq!(failed, 0);
+    let mut sets = Vec::new();
+    let refused = loop {
+        match hold::connect(&name) {
+            Ok(set) => sets.push(set),
+            Err(error) => break error,
+        }
+    };
+    assert!(refused.is_refused() && refused.to_string().contains("ulimit -n"), "{refused}");
+    assert!((1..24).contains(&sets.len()), "{}", sets.len());
+    drop(sets);
+    until("the holder serves again", || hold::connect(&name).is_ok());
 }
 
 #[test]

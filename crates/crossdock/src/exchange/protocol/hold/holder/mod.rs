@@ -15,6 +15,7 @@ mod recover;
 mod serve;
 
 use std::fmt;
+use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,8 @@ pub struct SetHolder {
     next_client: u64,
     /// No connection is accepted before.
     paused: Option<Instant>,
+    /// A descriptor that is closed when there is none for a connection.
+    spare: Option<File>,
 }
 
 impl SetHolder {
@@ -81,7 +84,8 @@ impl SetHolder {
     /// `is_io` if the folder cannot be made, belongs to another user, or lets others in.
     pub fn new(limits: Limits) -> Result<Self> {
         let folder = Folder::create()?;
-        Ok(Self { limits, folder, names: Vec::new(), clients: Vec::new(), next_client: 0, paused: None })
+        let (names, clients, spare) = (Vec::new(), Vec::new(), spare());
+        Ok(Self { limits, folder, names, clients, next_client: 0, paused: None, spare })
     }
 
     /// Listens under a name. If its former holder was killed, the newest version that a process
@@ -277,13 +281,26 @@ impl SetHolder {
             match held.listener.accept() {
                 Ok(Some(socket)) => self.admit(name, socket),
                 Ok(None) => return,
-                Err(_) => {
-                    // Too many descriptors: one may be free later.
-                    self.paused = Some(Instant::now() + PAUSE);
-                    return;
-                }
+                Err(_) => return self.refuse_without_descriptor(name),
             }
         }
+    }
+
+    /// Refuses a connection when no more descriptors can be opened, in place of the spare one.
+    fn refuse_without_descriptor(&mut self, name: &Label) {
+        if self.spare.take().is_some()
+            && let Ok(Some(socket)) = self.held(name).map_or(Ok(None), |held| held.listener.accept())
+        {
+            let text = format!(
+                "the holder of {name} has the most descriptors that it may have; end some readers, or start a \
+                 holder with a higher limit (ulimit -n)"
+            );
+            // The connection is closed anyway.
+            let _ = socket.send(&Reply::failed(&Error::new(Kind::Refused, text)).to_bytes(), &[]);
+        }
+        self.spare = spare();
+        // Another one may be free later.
+        self.paused = Some(Instant::now() + PAUSE);
     }
 
     /// Makes a connection a client, or refuses it.
@@ -359,6 +376,10 @@ impl SetHolder {
             }
         }
     }
+}
+
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
 }
 
 impl Drop for SetHolder {
