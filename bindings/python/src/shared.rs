@@ -144,7 +144,7 @@ pub(crate) fn _lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>>
     let request = if own.array.is_readonly() { Request::pin() } else { Request::share() };
     let lent = match shm::export(&own.array, &request) {
         Ok(lent) => lent,
-        // Constant memory of Arrow's within a NumPy array, for example: the elements are sent.
+        // A forked child can have a copy, for example, without a descriptor: the elements are sent.
         Err(refusal) if matches!(refusal.reason(), Reason::Layout(_)) => return Ok(None),
         Err(refusal) => return Err(refused(&refusal)),
     };

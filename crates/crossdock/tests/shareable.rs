@@ -272,6 +272,12 @@ fn what_another_library_lends_of_such_a_block_is_known_by_its_address() {
     let exported = shm::export(&array(lent), &Request::share()).unwrap();
     assert_eq!((exported.copied_nbytes(), exported.description().offset()), (0, 100));
     assert_eq!(owner.birth(), Birth::Aliased, "the block itself is published");
+    for birth in [Birth::Sole, Birth::Constant] {
+        // SAFETY: `owner` keeps the bytes alive, and nothing accesses them here.
+        let relied_on = unsafe { Buffer::from_foreign(begin, 100, Place::CPU, birth, || {}) }.unwrap();
+        assert_eq!((relied_on.backing(), relied_on.descriptor().is_none()), (Backing::Foreign, true));
+        assert!(relied_on.into_sealed().unwrap_err().error.is_unsupported());
+    }
     assert!(owner.as_mut_slice().unwrap_err().is_conflict());
 }
 

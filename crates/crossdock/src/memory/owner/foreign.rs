@@ -36,7 +36,7 @@ where
 {
     match check(ptr, nbytes) {
         Ok(ptr) => {
-            let region = Region { ptr, nbytes, place, backing: backing(ptr, nbytes, place) };
+            let region = Region { ptr, nbytes, place, backing: backing(ptr, nbytes, place, birth) };
             // SAFETY: clause 1 of `# Safety` holds for `adopt`, since freeing `ReleaseOnDrop` calls
             // `release`.
             unsafe { adopt(region, birth, ReleaseOnDrop(release)) }
@@ -49,10 +49,14 @@ where
 }
 
 /// Memory of another library may be a block of a shareable pool: NumPy's, with the allocator that
-/// the wheel installs.
-fn backing(ptr: NonNull<u8>, nbytes: usize, place: Place) -> Backing {
-    let is_shareable = place.is_host() && shareable::descriptor(ptr, nbytes).is_some();
-    if is_shareable { Backing::Shared } else { Backing::Foreign }
+/// the wheel installs. If its holders rely on more than aliased memory gives, it stays foreign: a
+/// descriptor would end that.
+fn backing(ptr: NonNull<u8>, nbytes: usize, place: Place, birth: Birth) -> Backing {
+    let may_be_shared = birth == Birth::Aliased && place.is_host();
+    match may_be_shared && shareable::descriptor(ptr, nbytes).is_some() {
+        true => Backing::Shared,
+        false => Backing::Foreign,
+    }
 }
 
 /// The start of a region, if all of it is addressable.
