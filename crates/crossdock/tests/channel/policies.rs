@@ -83,6 +83,16 @@ fn the_latest_value_is_received_once_and_kept_for_those_who_come_later() {
 }
 
 #[test]
+fn a_channel_of_the_latest_value_has_a_slot_for_the_next_one() {
+    let options = |slots| ChannelOptions::new(slots, 8).delivery(Delivery::Latest);
+    assert!(Channel::new(&options(1)).unwrap_err().is_value());
+    let mut sender = Channel::new(&options(2)).unwrap().sender().unwrap();
+    for number in 0..5 {
+        sender.send_copy(&numbers(&[number]), NOW).unwrap();
+    }
+}
+
+#[test]
 fn a_full_channel_waits_fails_or_drops_the_oldest() {
     let full = |drops_oldest| {
         let channel = channel(2, Delivery::Each, drops_oldest);

@@ -13,7 +13,8 @@ pub enum Delivery {
     /// One receiver, whichever is first. The message waits until a receiver attaches.
     One,
     /// Every receiver gets the newest message that it has not seen; older ones are dropped. A
-    /// receiver that attaches later begins with the newest message.
+    /// receiver that attaches later begins with the newest message. The newest one keeps its slot,
+    /// so the channel has at least two.
     Latest,
 }
 
@@ -71,6 +72,10 @@ impl ChannelOptions {
     }
 
     pub(super) fn check(&self) -> Result<()> {
+        if self.slots == 1 && self.delivery == Delivery::Latest {
+            let text = "a channel that keeps the latest value needs 2 slots or more; 1 was requested";
+            return Err(Error::new(Kind::Value, text));
+        }
         if (1..=MOST_SLOTS).contains(&self.slots) {
             return Ok(());
         }
