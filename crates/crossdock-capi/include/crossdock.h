@@ -7,7 +7,7 @@
  *
  * Rules for all functions
  *
- * Handles. xd_buffer_t, xd_dtype_t, xd_array_t and xd_lease_t are opaque. A function that returns
+ * Handles. xd_buffer_t, xd_dtype_t, xd_array_t, xd_set_t and xd_lease_t are opaque. A function that returns
  * one without `const` transfers it to the caller, who frees it once, by xd_*_free or
  * xd_lease_release. A `const` result is part of the argument: it lives as long as the argument, and
  * must not be freed. A handle keeps its memory alive: the buffer may be freed before the array, and
@@ -470,6 +470,27 @@ XD_API uint64_t xd_copied_bytes_here(void);
  * thread is one of them; the others end half a second after the work. A forked child uses one. */
 XD_API size_t xd_num_threads(void);
 XD_API bool xd_set_num_threads(size_t number, xd_error_t **error);
+
+/* ===== sets: arrays that another process holds ===== */
+
+/* Arrays under names that another process of this user holds, such as the command
+ * `crossdock hold model.safetensors --name m`. All processes that connect map the same memory,
+ * which none can write. */
+typedef struct xd_set xd_set_t;
+
+/* Connects to the newest version of a name ("m"), or to one version ("m@3"). The holder keeps the
+ * version until the set and all its arrays are freed, or this process ends. If the holder ends,
+ * they stay. XD_ERROR_IO if no process holds the name, XD_ERROR_BOUNDS if not this version. */
+XD_API XD_MUST_USE xd_set_t *xd_set_connect(const char *name, xd_error_t **error);
+XD_API void xd_set_free(xd_set_t *set);
+
+/* The name and version: "m@3". */
+XD_API XD_MUST_USE char *xd_set_label(const xd_set_t *set, xd_error_t **error);
+XD_API size_t xd_set_len(const xd_set_t *set);
+/* The name of array `index`, from 0 to xd_set_len - 1. */
+XD_API XD_MUST_USE char *xd_set_name(const xd_set_t *set, size_t index, xd_error_t **error);
+/* The array of a name, in place, read-only and constant. O(rank), whatever the number of arrays. */
+XD_API XD_MUST_USE xd_array_t *xd_set_get(const xd_set_t *set, const char *name, xd_error_t **error);
 
 /* ===== MemoryView: views of any object ===== */
 

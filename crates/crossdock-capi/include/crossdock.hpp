@@ -532,6 +532,25 @@ class array {
   detail::handle<xd_array_t, xd_array_free> handle_;
 };
 
+/* Arrays under names that another process of this user holds. */
+class set {
+ public:
+  /* The newest version of a name ("m"), or one version ("m@3"). */
+  static set connect(const std::string &name) { return set(detail::call(xd_set_connect, detail::text(name))); }
+
+  std::size_t size() const noexcept { return xd_set_len(get()); }
+  std::string label() const { return detail::owned(detail::call(xd_set_label, get())); }
+  std::string name(std::size_t index) const { return detail::owned(detail::call(xd_set_name, get(), index)); }
+  /* In place, read-only. Throws XD_ERROR_BOUNDS if there is no array of this name. */
+  array operator[](const std::string &name) const { return array(detail::call(xd_set_get, get(), detail::text(name))); }
+  const xd_set_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  explicit set(xd_set_t *taken) noexcept : handle_(taken) {}
+
+  detail::handle<xd_set_t, xd_set_free> handle_;
+};
+
 /* A view of any object, which the destructor releases. Throws XD_ERROR_REFUSED with the reason if there is none. */
 class memory_view {
  public:

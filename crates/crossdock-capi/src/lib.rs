@@ -22,6 +22,7 @@
 //! | [`dtype`] | what an element is |
 //! | [`buffer`], [`lease`] | bytes, and the permission to access them |
 //! | [`array`](mod@array) | arrays, their views, elements, copies and files |
+//! | [`set`] | sets of arrays that another process holds |
 //! | [`memory_view`], [`item`] | the original's protocol: views of objects, and their items |
 //! | [`dlpack`], [`arrow`] | export and import of tensors and columns |
 //!
@@ -40,6 +41,7 @@ pub mod handle;
 pub mod item;
 pub mod lease;
 pub mod memory_view;
+pub mod set;
 pub mod value;
 pub mod version;
 mod words;

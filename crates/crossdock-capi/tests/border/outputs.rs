@@ -74,6 +74,7 @@ const OUTPUTS: &[Output] = &[
 /// function consumes.
 const INPUTS: &[&str] = &[
     "xd_error_free.error",
+    "xd_set_free.set",
     "xd_string_free.text",
     "xd_value_free.value",
     "xd_dtype_free.dtype",

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crossdock::element::DType;
+use crossdock::exchange::protocol::hold::{self, Label, Limits, SetBuilder, SetHolder};
 use crossdock_testkit::python;
 
 use crate::toolchain::{
@@ -34,6 +36,27 @@ fn programs_in_c_find_what_they_check() {
     for source in sources(Path::new(PACKAGE).join("tests/c"), "c") {
         run(C11, &source);
     }
+}
+
+#[test]
+fn programs_in_c_and_cxx_read_a_set_that_another_process_holds() {
+    let folder = Path::new(PACKAGE).join("tests/c/sets");
+    let programs = [(C11, "sets.c"), (CXX17, "sets.cc")];
+    let programs = programs.map(|(language, name)| program(language, &folder.join(name), &[]));
+    let name: Label = format!("capi-{}", std::process::id()).parse().expect("a name");
+    let mut holder = SetHolder::new(Limits::new()).expect("a folder for sockets");
+    holder.claim(&name).expect("a name of its own");
+    let mut builder = SetBuilder::new();
+    builder.array("w", DType::I32, &[5]).and_then(|set| set.alias("tied", "w")).expect("two names");
+    let draft = builder.allocate(&holder.next(&name).expect("it is held")).expect("few bytes");
+    draft.get("w").and_then(|array| array.fill(&7.into())).expect("numbers");
+    holder.commit(draft.seal().expect("no array is left")).expect("few bytes");
+    let holding = std::thread::spawn(move || holder.run(None));
+    for mut command in programs.into_iter().flatten() {
+        succeeded(command.arg(name.to_string()));
+    }
+    hold::drop_set(&name).expect("it is held");
+    holding.join().expect("no panic").expect("no error");
 }
 
 #[test]

@@ -142,7 +142,8 @@ impl Buffer {
         }
     }
 
-    /// As [`Buffer::map_shared`], for reading. The value is dropped after the last handle and lease.
+    /// As [`Buffer::map_shared`], for reading. The value is dropped after the last handle and
+    /// lease.
     pub(crate) fn map_shared_keeping<T: Send + 'static>(
         fd: OwnedFd,
         offset: u64,

@@ -87,6 +87,16 @@ impl Set {
         (0..self.len()).map(move |index| manifest.array_name(index))
     }
 
+    /// The name with this number. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; `is_malformed`.
+    #[doc(hidden)]
+    pub fn nth_name(&self, index: usize) -> Result<&str> {
+        self.manifest().array_name(index)
+    }
+
     /// The texts beside the arrays, each under a key.
     ///
     /// # Errors
