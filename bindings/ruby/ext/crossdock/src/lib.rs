@@ -41,6 +41,7 @@ mod pressure;
 mod producers;
 mod query;
 mod select;
+mod sets;
 mod shm;
 mod string;
 mod typed;
@@ -75,6 +76,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     string::init(class)?;
     files::init(module, class)?;
     leased::init(class)?;
+    sets::init(ruby, module)?;
     shm::init(ruby, module, class)?;
     explain::init(module)?;
     api::init(module)?;

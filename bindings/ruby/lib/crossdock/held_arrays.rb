@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Crossdock
+  # The arrays that another process of this user holds under a name, such as the command
+  # `crossdock hold model.safetensors --name m`. {Crossdock.connect} gives them.
+  #
+  # All processes that connect map the same memory, which no process can write. An array is opened,
+  # in place, when its name is looked up. The holder keeps this version until this object and all
+  # its arrays are gone; if the holder ends, they stay.
+  #
+  # @example
+  #   weights = Crossdock.connect("m")
+  #   weights["layers.0.w"].shape # => [4096, 4096]
+  #   weights.keys.grep(/\Alayers\.0\./)
+  class HeldArrays
+    include Enumerable
+    include Transient
+
+    # @return [Array, nil] the array of a name, nil if there is none
+    def [](name)
+      key?(name) ? array(name) : nil
+    end
+
+    # The array of a name.
+    #
+    # @return [Array]
+    # @raise [KeyError] if there is none
+    def fetch(name)
+      return array(name) if key?(name)
+
+      raise KeyError.new("#{label} has no array #{name.inspect}", receiver: self, key: name)
+    end
+
+    # Opens the arrays one after the other.
+    #
+    # @yieldparam name [String]
+    # @yieldparam array [Array]
+    # @return [self, Enumerator] an Enumerator without a block
+    def each
+      return enum_for(:each) { size } unless block_given?
+
+      keys.each { |name| yield name, array(name) }
+      self
+    end
+
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{label} of #{size} array#{"s" unless size == 1}>"
+    end
+
+    private_class_method :connect_to, :publish_as
+  end
+
+  class << self
+    # The arrays that another process of this user holds under a name.
+    #
+    # @param name [String] for the newest version "m", or "m@3"; by default, what `crossdock connect`
+    #   named to this program
+    # @return [HeldArrays]
+    # @raise [IOError] if no process holds the name
+    # @raise [IndexError] if the version is not held
+    def connect(name = nil)
+      name ||= ENV.fetch("CROSSDOCK_SET") do
+        raise ArgumentError, "name a set, or run the program by `crossdock connect NAME -- ...`, which sets CROSSDOCK_SET"
+      end
+      HeldArrays.send(:connect_to, name)
+    end
+
+    # Publishes arrays as the next version of a name that another process holds. The elements are
+    # copied once, into shared memory that is then sealed.
+    #
+    # @param name [String] without a version
+    # @param arrays [Hash{String => Array}]
+    # @param metadata [Hash{String => String}] texts beside the arrays
+    # @return [String] the name with the new version, such as "m@3"
+    # @raise [Refusal] if another process is publishing the name
+    def publish(name, arrays, metadata: {})
+      HeldArrays.send(:publish_as, name, arrays.keys, arrays.values, metadata.to_a)
+    end
+  end
+end
