@@ -43,6 +43,8 @@ targets! {
     dlpack_import
     dtype_text
     gguf
+    hold_manifest
+    hold_message
     jpeg
     lent_json
     memory_view
