@@ -75,11 +75,11 @@ impl Memfd {
         Error::new(Kind::Exhausted, text)
     }
 
-    /// Allocates the pages of the first `nbytes` bytes. `false` if the system refuses.
-    pub(crate) fn reserve(&self, nbytes: usize) -> bool {
+    /// Allocates the pages of `nbytes` bytes from byte `offset` on. `false` if the system refuses.
+    pub(crate) fn reserve(&self, offset: usize, nbytes: usize) -> bool {
         loop {
             // SAFETY: the descriptor is open while `self` is; the call changes no byte.
-            if unsafe { libc::fallocate(self.0.as_raw_fd(), 0, 0, nbytes as i64) } == 0 {
+            if unsafe { libc::fallocate(self.0.as_raw_fd(), 0, offset as i64, nbytes as i64) } == 0 {
                 return true;
             }
             if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {

@@ -84,10 +84,22 @@ pub(crate) fn map_shareable(nbytes: usize, hints: Hints) -> Option<(NonNull<u8>,
     if let Some(node) = hints.on_node() {
         prefer_node(base, nbytes, node);
     }
+    if (hints.is_populated() || hints.is_reserved()) && hints.is_huge() != Some(false) {
+        begin_huge(base, nbytes, &memfd);
+    }
     if hints.is_populated() {
         let _as_far_as_it_goes = populate(base, nbytes);
     }
     Some((base, memfd))
+}
+
+/// Gives a new block of shared memory huge pages, as far as the system can: each is collapsed from
+/// one small page, and zeroed once.
+fn begin_huge(base: NonNull<u8>, nbytes: usize, memfd: &Memfd) {
+    let starts = || (0..nbytes).step_by(HUGE).take_while(|start| nbytes - start >= HUGE);
+    if starts().all(|start| memfd.reserve(start, 1)) {
+        collapse(base, nbytes);
+    }
 }
 
 /// Moves the pages of shared memory into huge ones, as far as the system can (from Linux 6.1 on).

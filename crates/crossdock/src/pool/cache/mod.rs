@@ -88,7 +88,7 @@ impl Cache {
     #[cold]
     fn reserved(&self, block: MappedBlock, class: usize, nbytes: usize) -> Option<MappedBlock> {
         let is_reserved = match &block.memfd {
-            Some(memfd) => memfd.reserve(nbytes),
+            Some(memfd) => memfd.reserve(0, nbytes),
             None => mapped::populate(block.base, nbytes.next_multiple_of(fault::page_size())),
         };
         if is_reserved {
