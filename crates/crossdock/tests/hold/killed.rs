@@ -27,6 +27,7 @@ fn role() {
         "read" => read_on(&name),
         "write" => write_on(&name),
         "fault" => fault(&name),
+        "touch" => touch(&name),
         _ => panic!("{role}"),
     }
 }
@@ -78,6 +79,17 @@ fn write_on(name: &Label) -> ! {
     }
 }
 
+/// Reads every element, and keeps the set.
+fn touch(name: &Label) -> ! {
+    let set = hold::connect(name).unwrap();
+    let array = crossdock::Array::<i64, 1>::try_from(set.get("w").unwrap()).unwrap();
+    assert!(array.read().unwrap().iter().all(|&element| element == 1));
+    println!("has read");
+    loop {
+        std::thread::sleep(HANGS);
+    }
+}
+
 /// Tries every way to write a set that it reads.
 fn fault(name: &Label) {
     let set = hold::connect(name).unwrap();
@@ -111,6 +123,46 @@ fn a_readers_write_faults_and_never_lands() {
     assert!(!reader.says("wrote"));
     assert_eq!(reader.child.wait().unwrap().signal(), Some(libc::SIGSEGV));
     check(&hold::connect(&name).unwrap());
+}
+
+/// The bytes of the set's memory in a process, a page that n processes map counting 1/n there.
+fn proportional_nbytes(process: u32, name: &Label) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/smaps")).unwrap();
+    let wanted = format!("/memfd:crossdock hold {}@", name.name());
+    let mut is_of_set = false;
+    let mut kib = 0;
+    for line in maps.lines() {
+        match line.strip_prefix("Pss:") {
+            Some(size) if is_of_set => {
+                kib += size.trim().trim_end_matches(" kB").parse::<u64>().unwrap();
+            }
+            Some(_) => {}
+            // The line of a map begins with its addresses.
+            None if line.split(' ').next().is_some_and(|word| word.contains('-')) => {
+                is_of_set = line.contains(&wanted);
+            }
+            None => {}
+        }
+    }
+    kib << 10
+}
+
+#[test]
+fn four_readers_have_one_copy_in_memory() {
+    const MANY: usize = 4 << 20;
+    let name = unique();
+    let mut holder = SetHolder::new(Limits::new()).unwrap();
+    holder.claim(&name).unwrap();
+    let label = holder.next(&name).unwrap();
+    holder.commit(sample(&label, MANY)).unwrap();
+    let _holder = Running::start(holder);
+    let mut readers: Vec<Program> = (0..4).map(|_| Program::start("touch", &name)).collect();
+    assert!(readers.iter_mut().all(|reader| reader.says("has read")));
+    let of_readers = readers.iter().map(|reader| proportional_nbytes(reader.child.id(), &name));
+    let (all, one) = (of_readers.sum::<u64>(), 8 * MANY as u64);
+    assert!(all >= one && all <= one + one / 50, "{all} bytes for {one}");
+    // The holder maps nothing.
+    assert_eq!(proportional_nbytes(std::process::id(), &name), 0);
 }
 
 #[test]
