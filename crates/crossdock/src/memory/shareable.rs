@@ -253,7 +253,8 @@ pub(crate) fn divide(header: &Header) {
 fn on_fork(table: &mut Vec<ShareableRegion>, fork: Fork) {
     for region in table {
         match fork {
-            // The words of the parts say who relies on their bytes, and cannot be reached from here.
+            // The words of the parts say who relies on their bytes, and cannot be reached from
+            // here.
             Fork::Before if region.is_divided && !region.is_public => {
                 region.snapshot = region.copy(false);
             }
