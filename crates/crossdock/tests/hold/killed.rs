@@ -25,6 +25,7 @@ fn role() {
     match role {
         "hold" => hold_on(&name),
         "read" => read_on(&name),
+        "take" => take_over(&name),
         "write" => write_on(&name),
         "fault" => fault(&name),
         "touch" => touch(&name),
@@ -40,6 +41,13 @@ fn hold_on(name: &Label) {
         holder.commit(sample(&label, LEN)).unwrap();
     }
     println!("holds");
+    holder.run(None).unwrap();
+}
+
+fn take_over(name: &Label) {
+    let mut holder = SetHolder::new(Limits::new()).unwrap();
+    println!("takes over");
+    holder.take_over(name).unwrap();
     holder.run(None).unwrap();
 }
 
@@ -239,4 +247,70 @@ fn any_process_may_be_killed_at_any_moment() {
         coverage.assert_at_least(0.3, all);
         coverage.assert_at_least(0.1, ["a set was found in a reader"]);
     }
+}
+
+#[test]
+fn a_takeover_in_which_one_is_killed_leaves_one_holder_or_none() {
+    const USUAL: usize = 60;
+    let mut rng = Rng::with_seed(seed());
+    let mut coverage = Coverage::default();
+    let times = rounds(USUAL);
+    for round in 0..times {
+        coverage.case();
+        let name = unique();
+        let mut former = Program::start("hold", &name);
+        assert!(former.says("holds"));
+        let mut reader = Program::start("read", &name);
+        assert!(reader.says("reads"));
+        let mut successor = Program::start("take", &name);
+        assert!(successor.says("takes over"));
+        // Some ten system calls.
+        std::thread::sleep(Duration::from_micros(rng.u64(0..600)));
+        let killed = if rng.bool() { &mut former } else { &mut successor };
+        killed.kill();
+
+        let mut next = None;
+        until("the name is held, or can be claimed", || {
+            if hold::connect(&name).is_ok() {
+                return true;
+            }
+            let mut holder = SetHolder::new(Limits::new()).unwrap();
+            if holder.claim(&name).is_err() {
+                return false;
+            }
+            assert_eq!(holder.labels().len(), 1, "round {round}: the reader has it");
+            next = Some(Running::start(holder));
+            true
+        });
+        coverage.note(if next.is_some() { "no one held it" } else { "one still held it" });
+        check(&hold::connect(&name).unwrap());
+        assert!(reader.child.try_wait().unwrap().is_none());
+        // A second holder would listen at the same socket.
+        let holders = hold::who(&name).unwrap().into_iter().filter(|user| user.role == hold::Role::Holder);
+        assert_eq!(holders.count(), 1);
+        drop((next, reader, former, successor));
+        until("no process has the memory", || holders_of_memory(&name).is_empty());
+        hold::list().unwrap();
+        assert!(!socket(&name).exists());
+    }
+    println!("{coverage}");
+    if times == USUAL {
+        coverage.assert_at_least(0.05, ["no one held it", "one still held it"]);
+    }
+}
+
+#[test]
+fn of_many_processes_that_claim_a_name_at_once_one_gets_it() {
+    let name = unique();
+    let mut killed = Program::start("hold", &name);
+    assert!(killed.says("holds"));
+    // Its socket is still there, and dead.
+    killed.kill();
+    let mut programs: Vec<Program> = (0..6).map(|_| Program::start("hold", &name)).collect();
+    until("each holds the name, or has given up", || {
+        programs.retain_mut(|program| program.child.try_wait().unwrap().is_none());
+        programs.len() == 1
+    });
+    assert!(programs[0].says("holds"));
+    check(&hold::connect(&name).unwrap());
 }
