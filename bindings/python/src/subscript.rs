@@ -241,8 +241,8 @@ fn whole_index<'a>(
             // SAFETY: the key is a tuple of `shape.len()` items (checked above), and `position` is
             // below that.
             let item = unsafe { ffi::PyTuple_GetItem(raw, position.cast_signed()) };
-            // SAFETY: clause 1 of `plain_index`: the tuple keeps its item alive, and the key's token
-            // proves that the GIL is held.
+            // SAFETY: clause 1 of `plain_index`: the tuple keeps its item alive, and the key's
+            // token proves that the GIL is held.
             *index = unsafe { plain_index(item, len) }?;
         }
     } else {

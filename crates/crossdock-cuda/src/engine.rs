@@ -161,8 +161,9 @@ impl Engine for CudaEngine {
             let place = self.core.context().place();
             return Err(Error::unsupported(format!("{stream:?} is not a CUDA stream of {place}")));
         };
-        // SAFETY: clause 1 of `put`: `push` passes the stream, which is of this core (checked above),
-        // with its context current. Clause 2: it keeps the work until the stream is done with it.
+        // SAFETY: clause 1 of `put`: `push` passes the stream, which is of this core (checked
+        // above), with its context current. Clause 2: it keeps the work until the stream is done
+        // with it.
         stream.push(work, |work, raw| unsafe { self.put(work, raw) })
     }
 

@@ -245,8 +245,8 @@ unsafe fn new_queue(
     place: Place,
 ) -> Result<Object<OfQueue>> {
     let mut status = CL_SUCCESS;
-    // SAFETY: the context is alive (Object 1), the device is one of it (clause 1 of `# Safety`), and
-    // `status` is a local variable (Driver 1).
+    // SAFETY: the context is alive (Object 1), the device is one of it (clause 1 of `# Safety`),
+    // and `status` is a local variable (Driver 1).
     let raw = unsafe { (driver.create_queue)(context.raw(), identity.device(), 0, &raw mut status) };
     // SAFETY: `clCreateCommandQueue` returned `raw` with `status`; on success the reference is this
     // caller's to pass on.

@@ -126,8 +126,8 @@ impl Copy {
                 let unmapped = seen.unmap();
                 copied.and(unmapped)
             }
-            // SAFETY: clause 1 of `enqueue`: `now` passes a queue of `context`. Clause 2: the transfer
-            // lasts until `now` has waited for the command.
+            // SAFETY: clause 1 of `enqueue`: `now` passes a queue of `context`. Clause 2: the
+            // transfer lasts until `now` has waited for the command.
             _ => context.now(|queue| unsafe { self.enqueue(context, queue, &[], CL_TRUE) }),
         }
     }

@@ -54,8 +54,8 @@ impl ClEngine {
         for step in work.steps() {
             let before = last.as_ref().map(Event::raw);
             let events = before.as_ref().map_or(events, std::slice::from_ref);
-            // SAFETY: clauses 1 and 2 of `put_step` are those of `# Safety`; `last` holds the event of
-            // the step before.
+            // SAFETY: clauses 1 and 2 of `put_step` are those of `# Safety`; `last` holds the
+            // event of the step before.
             let put = unsafe { self.put_step(work, step, queue, events) };
             match (put, &last) {
                 (Ok(event), _) => last = Some(event),
@@ -226,8 +226,8 @@ impl Engine for ClEngine {
     }
 
     fn run(&self, work: &Work) -> Result<()> {
-        // SAFETY: clause 1 of `put`: `now` passes a queue of the context. Clause 2: it waits for the
-        // last step, and the caller keeps the work until then.
+        // SAFETY: clause 1 of `put`: `now` passes a queue of the context. Clause 2: it waits for
+        // the last step, and the caller keeps the work until then.
         self.context.now(|queue| unsafe { self.put(work, queue, &[]) })
     }
 
@@ -240,8 +240,8 @@ impl Engine for ClEngine {
             let place = self.context.place();
             return Err(Error::unsupported(format!("{stream:?} is not an OpenCL queue of {place}")));
         };
-        // SAFETY: clause 1 of `put`: `ClStream::put` passes the queue, which is of the context (checked
-        // above), and events that it holds. Clause 2: it keeps the work.
+        // SAFETY: clause 1 of `put`: `ClStream::put` passes the queue, which is of the context
+        // (checked above), and events that it holds. Clause 2: it keeps the work.
         queue.put(work, |work, raw, events| unsafe { self.put(work, raw, events) })
     }
 

@@ -46,8 +46,8 @@ impl Mapping {
         let mut address = std::ptr::null_mut();
         context.now(|queue| {
             let (mut end, mut status) = (std::ptr::null_mut(), CL_SUCCESS);
-            // SAFETY: `now` passes a queue of the object's context, the object is alive (clause 1 of
-            // `# Safety`), and `end` and `status` are local variables (Driver 1).
+            // SAFETY: `now` passes a queue of the object's context, the object is alive (clause 1
+            // of `# Safety`), and `end` and `status` are local variables (Driver 1).
             address = unsafe {
                 (context.driver().enqueue_map)(
                     queue,

@@ -90,8 +90,8 @@ impl Compiled {
         }
         let &Target { driver, place, context, device } = target;
         let context = context.raw();
-        // SAFETY: the driver returned the context's device (Target 1), which is valid as long as the
-        // process lives.
+        // SAFETY: the driver returned the context's device (Target 1), which is valid as long as
+        // the process lives.
         let is_little = unsafe { one::<cl_uint>(driver, Subject::Device(device), CL_DEVICE_ENDIAN_LITTLE) }?;
         if (is_little == 0) == cfg!(target_endian = "little") {
             return Err(Error::unsupported(format!("{} has another byte order than the CPU", place)));

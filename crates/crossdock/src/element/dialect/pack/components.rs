@@ -84,8 +84,8 @@ impl Components {
         }
         // `malloc` may return null for 0 bytes.
         let mut components = Self::with_room(format.len().max(1)).ok_or_else(|| out_of_memory(format))?;
-        // SAFETY: clause 1 of `push`: the block has room for one component per byte of the template,
-        // and each component takes at least one byte.
+        // SAFETY: clause 1 of `push`: the block has room for one component per byte of the
+        // template, and each component takes at least one byte.
         let item_size = walk(format, |component| unsafe { components.push(&component) })?;
         match components.as_slice() {
             [] => components = Self::NONE,

@@ -97,7 +97,8 @@ impl Receiver {
     ///
     /// `is_closed` if the channel is closed and has no more messages; if another process wrote a
     /// message that is none, what is wrong with it (`is_malformed`, `is_bounds`, `is_overflow`,
-    /// …): the message is then dropped. `is_conflict` in a forked child, once there may be a message.
+    /// …): the message is then dropped. `is_conflict` in a forked child, once there may be a
+    /// message.
     #[inline]
     pub fn try_receive(&mut self) -> Result<Option<DArray>> {
         let count = self.member.control.sent().count();
