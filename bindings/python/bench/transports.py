@@ -10,7 +10,10 @@ import json
 import multiprocessing
 import os
 import pickle
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -123,6 +126,39 @@ def shareable():
     yield "NumPy: make, fill and drop 64 MiB", own, other
 
 
+def sets():
+    """Microseconds for each tensor of a model: from a set that `crossdock hold` keeps, in place; and from the file, by the package safetensors."""
+    command = os.environ.get("CROSSDOCK_BIN") or shutil.which("crossdock")
+    if command is None:
+        return
+    from safetensors import safe_open
+
+    for count in (1_000, 20_000):
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["XDG_RUNTIME_DIR"] = folder
+            path = os.path.join(folder, "model.safetensors")
+            crossdock.save(path, {f"model.layers.{i}.weight": np.full((4, 16), i, "f4") for i in range(count)})
+            holder = subprocess.Popen([command, "hold", path], stdout=subprocess.PIPE)
+            holder.stdout.readline()
+            held, opened = crossdock.connect("model"), safe_open(path, "np")
+            names = list(held)
+            assert held[names[-1]].tolist() == opened.get_tensor(names[-1]).tolist()
+
+            def each(get, names=names):
+                start = time.perf_counter()
+                for name in names:
+                    get(name)
+                return (time.perf_counter() - start) * 1e6 / len(names)
+
+            own, other = in_turns(lambda: each(held.__getitem__), lambda: each(opened.get_tensor))
+            yield f"a tensor of {count} in a set, beside safetensors' copy", own, other
+            own, other = in_turns(lambda: once(crossdock.connect, "model"), lambda: once(safe_open, path, "np"))
+            yield f"connect to a set of {count}, beside opening the file", own, other
+            subprocess.run([command, "drop", "model"], check=True)
+            holder.wait()
+            holder.stdout.close()
+
+
 def dask(theirs):
     import dask_cluster
 
@@ -157,6 +193,7 @@ def rows():
     yield from pickles(theirs)
     yield from pipes(theirs)
     yield from shareable()
+    yield from sets()
     if "--clusters" in sys.argv:
         yield from dask(theirs)
         yield from ray(theirs)

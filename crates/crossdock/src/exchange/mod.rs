@@ -10,6 +10,7 @@
 //! | MemoryView | [`protocol::memory_view`] | under Share or Pin | in place |
 //! | Python's buffers, NumPy's array interface | the wheel | under Share or Pin | in place |
 //! | file descriptors | [`protocol::shm`] | under Share, Pin or Read | mapped in place |
+//! | sets that a process holds | [`protocol::hold`] | written in place, then sealed | mapped in place, constant |
 //! | streams between processes | [`protocol::channel`] | filled in place | under Pin |
 //!
 //! A protocol exports memory in place, under the lease that the table names. A mapped archive is
