@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossdock_testkit::held;
 
-use crate::common::{Folder, answer, crossdock, data, refusal, stderr, stdout};
+use crate::common::{Folder, answer, crossdock, data, python, refusal, stderr, stdout};
 
 /// The command with sockets in a folder of the test's own.
 fn command(folder: &Folder, arguments: &[&str]) -> Command {
@@ -202,4 +202,47 @@ fn wrong_files_and_names_are_refused_and_leave_nothing() {
     std::fs::remove_dir(&lax).unwrap();
     std::os::unix::fs::symlink("/tmp", &lax).unwrap();
     assert!(refusal(&within(&folder.path("open")), 1).contains("not a link"));
+}
+
+/// A reader that knows nothing but what `docs/hold.md` says, and Python's standard library.
+const READER: &str = r#"
+import mmap, os, socket, struct, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as holder:
+    holder.connect(os.environ["XDG_RUNTIME_DIR"] + "/crossdock/" + sys.argv[1] + ".sock")
+    holder.send(b"XDOCKHLD" + struct.pack("<IIQ", 1, 1, 0))
+    reply, fds, _, _ = socket.recv_fds(holder, 4096, 65)
+    magic, protocol, kind, version, regions = struct.unpack("<8sIIQQ", reply)
+    assert (magic, protocol, kind, regions) == (b"XDOCKHLD", 1, 102, len(fds) - 1)
+    manifest, *memory = [mmap.mmap(fd, 0, prot=mmap.PROT_READ) for fd in fds]
+    assert manifest[:8] == b"XDOCKSET" and struct.unpack_from("<QQ", manifest, 24) == (len(manifest), version)
+    counts = struct.unpack_from("<7I", manifest, 48)
+    starts = [96]
+    for count, nbytes in zip([counts[1], counts[2], counts[3], counts[0], counts[4], counts[5]], [16, 8, 16, 32, 8, 4]):
+        starts.append(starts[-1] + count * nbytes)
+    regions, dtypes, metadata, entries, numbers, slots, texts = starts
+    def text(at):
+        first, nbytes = struct.unpack_from("<II", manifest, at)
+        return manifest[texts + first : texts + first + nbytes].decode()
+    for entry in range(entries, numbers, 32):
+        dtype, rank, first, region, offset = struct.unpack_from("<IIIIQ", manifest, entry + 8)
+        shape_and_strides = struct.unpack_from(f"<{2 * rank}q", manifest, numbers + 8 * first)
+        name = text(entry)
+        slot = 0xCBF29CE484222325
+        for byte in name.encode():
+            slot = (slot ^ byte) * 0x100000001B3 % 2**64
+        slot = (slot ^ slot >> 32) % counts[5]
+        while struct.unpack_from("<I", manifest, slots + 4 * slot)[0] != (entry - entries) // 32 + 1:
+            slot = (slot + 1) % counts[5]
+        print(version, name, text(dtypes + 8 * dtype), *shape_and_strides, memory[region][offset])
+"#;
+
+#[test]
+fn the_page_on_sets_says_all_that_a_reader_needs() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new("hold-page");
+    let mut holder = Running::start(&folder, &["hold", &photo(), "--name", "p"]);
+    holder.line();
+    let mut reader = Command::new(python);
+    let output = reader.args(["-c", READER, "p"]).env("XDG_RUNTIME_DIR", folder.path("")).output().unwrap();
+    assert_eq!(answer(&output), "1 rocket uint8 427 640 3 1920 3 1 17\n");
 }
