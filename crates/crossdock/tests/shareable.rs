@@ -604,6 +604,22 @@ fn half_of_the_descriptors_are_left_to_others() {
 }
 
 #[test]
+fn a_process_without_descriptors_is_told_the_limit() {
+    let _alone = alone();
+    let status = status_of_child(|| {
+        let limit = libc::rlimit { rlim_cur: 400, rlim_max: 400 };
+        // SAFETY: `limit` is a record of the right type, which the call only reads; it restricts
+        // this child alone.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+        while std::fs::File::open("/dev/null").map(std::mem::forget).is_ok() {}
+        let error = pool().zeroed(100).unwrap_err();
+        let text = error.to_string();
+        error.is_exhausted() && text.contains("limit 400") && text.contains("ulimit -n")
+    });
+    assert_eq!(status, 0);
+}
+
+#[test]
 fn a_limit_on_files_is_an_error_and_no_signal() {
     let _alone = alone();
     let status = status_of_child(|| {

@@ -66,13 +66,31 @@ impl Memfd {
     pub(crate) fn refusal(nbytes: usize, align: usize) -> Error {
         let (open, most) = (OPEN.load(Ordering::Relaxed), most_descriptors());
         if open < most {
-            return Error::out_of_memory(nbytes, align);
+            return match sized_memory(1, c"crossdock-pool") {
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    Self::no_descriptor(nbytes, open, error)
+                }
+                _ => Error::out_of_memory(nbytes, align),
+            };
         }
         let text = format!(
             "{open} blocks of shareable memory are in use, each with a descriptor, and {most} are the most, \
             half of the process's limit; raise it (`ulimit -n`), or make fewer and larger arrays"
         );
         Error::new(Kind::Exhausted, text)
+    }
+
+    /// Other code has opened the descriptors.
+    fn no_descriptor(nbytes: usize, open: usize, error: io::Error) -> Error {
+        let whose = match error.raw_os_error() {
+            Some(libc::ENFILE) => "the system".to_owned(),
+            _ => format!("this process (limit {})", descriptor_limit()),
+        };
+        let text = format!(
+            "{nbytes} bytes of shareable memory need a descriptor, and {whose} has no more ({open} are in use for \
+            such memory); close some files, or raise the limit (`ulimit -n`)"
+        );
+        Error::caused(Kind::Exhausted, text, error)
     }
 
     /// Allocates the pages of `nbytes` bytes from byte `offset` on. `false` if the system refuses.
@@ -103,8 +121,13 @@ impl Drop for Memfd {
 
 /// Half of the descriptors that the process may have open.
 fn most_descriptors() -> usize {
+    descriptor_limit() / 2
+}
+
+/// The descriptors that the process may have open.
+fn descriptor_limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a record of the right type that lives until the call returns.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    usize::try_from(limit.rlim_cur / 2).unwrap_or(usize::MAX)
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }

@@ -214,6 +214,20 @@ pub enum Backing {
     Device,
 }
 
+impl Backing {
+    /// The memory, for an error.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            Self::Heap => "heap memory",
+            Self::Static => "static memory",
+            Self::File => "a mapped file",
+            Self::Shared => "shared memory",
+            Self::Foreign => "foreign memory",
+            Self::Device => "device memory",
+        }
+    }
+}
+
 impl fmt::Display for Backing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -208,6 +208,28 @@ fn memory_that_is_no_channel_is_refused() {
 }
 
 #[test]
+fn a_part_of_a_channels_array_is_refused_with_the_sizes() {
+    let array = channel(2, 800).to_array().unwrap();
+    let whole = array.nbytes();
+    let part = array.slice(crossdock::s![..whole / 2]).unwrap();
+    let error = Channel::open(&part).unwrap_err();
+    assert!(error.is_malformed(), "{error}");
+    for size in [whole / 2, whole] {
+        assert!(error.to_string().contains(&size.to_string()), "{error}");
+    }
+}
+
+#[test]
+fn shared_memory_that_is_in_use_here_says_so() {
+    let pool = crossdock::pool::Pool::shareable(1 << 20, std::time::Duration::ZERO).unwrap();
+    let array: DArray = Array::<u8, 1>::from_buffer(pool.zeroed(100).unwrap(), [100]).unwrap().into();
+    let buffer = array.buffer().unwrap().0;
+    let _bytes = buffer.read().unwrap();
+    let error = Channel::open(&array).unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+}
+
+#[test]
 fn a_read_only_array_does_not_open_a_channel() {
     let channel = Channel::new(&ChannelOptions::new(1, 8)).unwrap();
     let array = channel.to_array().unwrap();

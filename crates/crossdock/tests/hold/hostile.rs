@@ -19,6 +19,7 @@ const PUBLISH: u32 = 2;
 const COMMIT: u32 = 3;
 const WHO: u32 = 4;
 const TAKE_OVER: u32 = 7;
+const TOOK_OVER: u32 = 8;
 const FAILED: u32 = 101;
 const END: u32 = 107;
 
@@ -123,7 +124,7 @@ fn bytes_that_are_no_request_end_the_connection_with_a_reason() {
         (&message(FAILED, &[0, 0]), "no request"),
         (&message(COMMIT, &[0]), "but 1 are expected"),
         (&message(COMMIT, &[u64::MAX]), "are expected"),
-        (&message(8, &[]), "not for a Guest"),
+        (&message(TOOK_OVER, &[]), "neither writer nor successor cannot finish taking the name over"),
         (&other_version, "only 1 is supported"),
         (&long, "more bytes or descriptors"),
     ] {
@@ -357,6 +358,33 @@ fn a_request_beside_a_takeover_is_left_to_the_successor() {
     assert_eq!(reply(&connection).0, PUBLISH, "the former holder did not take it");
     drop(stop);
     holder.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_request_out_of_turn_is_refused_in_words() {
+    let name = unique();
+    let _holder = Running::with_sample(&name, Limits::new());
+    let writer = raw(&name);
+    (&writer).write_all(&message(PUBLISH, &[])).unwrap();
+    assert_ne!(reply(&writer).0, FAILED);
+    (&writer).write_all(&message(WHO, &[])).unwrap();
+    let (kind, text) = reply(&writer);
+    assert_eq!(kind, FAILED);
+    assert!(text.contains("the writer of version 2 cannot list the processes"), "{text}");
+}
+
+#[test]
+fn a_process_without_descriptors_is_told_the_cause() {
+    let name = unique();
+    let _holder = Running::with_sample(&name, Limits::new());
+    let status = status_of_child(|| {
+        let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the call only reads `limit`, and restricts this child alone.
+        let failed = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+        let text = hold::connect(&name).unwrap_err().to_string();
+        failed == 0 && text.contains("ulimit -n") && !text.contains("not a link")
+    });
+    assert_eq!(status, 0);
 }
 
 #[test]

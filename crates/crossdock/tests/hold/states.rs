@@ -177,3 +177,46 @@ fn a_successor_takes_over_versions_readers_and_the_writer() {
     let nobody = SetHolder::new(Limits::new()).unwrap().take_over(&name).unwrap_err();
     assert!(nobody.is_io(), "{nobody}");
 }
+
+#[test]
+fn a_name_is_claimed_taken_over_and_published_as_a_whole() {
+    let (name, mut holder) = (unique(), SetHolder::new(Limits::new()).unwrap());
+    let third = at(&name, 3);
+    for refused in [
+        holder.claim(&third).unwrap_err(),
+        holder.take_over(&third).unwrap_err(),
+        hold::publish(&third).unwrap_err(),
+    ] {
+        assert!(refused.is_malformed() && refused.to_string().contains("has a version"), "{refused}");
+    }
+    assert!(holder.is_empty() && !socket(&name).exists());
+}
+
+#[test]
+fn a_sealed_set_that_a_claim_finds_can_still_be_committed() {
+    let (name, mut holder) = (unique(), SetHolder::new(Limits::new()).unwrap());
+    let set = sample(&at(&name, 1), 1000);
+    let other = sample(&at(&name, 1), 10);
+    holder.claim(&name).unwrap();
+    assert_eq!(holder.labels(), [at(&name, 1)]);
+    // One of the two was found. The other one is another set with its label.
+    let refused: Vec<_> = [set, other].into_iter().filter_map(|set| holder.commit(set).err()).collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(refused[0].is_conflict(), "{refused:?}");
+    assert_eq!(holder.labels(), [at(&name, 1)]);
+}
+
+#[test]
+fn what_lies_at_the_path_of_a_socket_is_named() {
+    let (name, mut holder) = (unique(), SetHolder::new(Limits::new()).unwrap());
+    std::fs::write(socket(&name), "").unwrap();
+    for error in [holder.claim(&name).unwrap_err(), hold::connect(&name).unwrap_err()] {
+        assert!(error.is_io() && error.to_string().contains("is a regular file"), "{error}");
+    }
+    std::fs::remove_file(socket(&name)).unwrap();
+    std::fs::create_dir(socket(&name)).unwrap();
+    let error = holder.claim(&name).unwrap_err();
+    assert!(error.to_string().contains("is a folder"), "{error}");
+    std::fs::remove_dir(socket(&name)).unwrap();
+    holder.claim(&name).unwrap();
+}

@@ -42,7 +42,7 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// `is_malformed` if the memory is not a channel; `is_unsupported` for another version, and
+    /// `is_malformed` if the memory is not a channel, or the array only a part of it; `is_unsupported` for another version, and
     /// for memory that is not shared memory of sealed size; `is_read_only` for a read-only array,
     /// since every member of a channel writes to it; `is_io`.
     pub fn open(array: &DArray) -> Result<Self> {
@@ -52,15 +52,22 @@ impl Channel {
                         send it under a share lease";
             return Err(Error::new(Kind::ReadOnly, text));
         }
-        let Some((fd, _)) = buffer.descriptor() else {
-            let text = format!("{} memory has no descriptor, so it is not a channel", array.backing());
+        let Some((fd, _)) = buffer.publish()? else {
+            let text = format!("{} has no descriptor, so it is not a channel", array.backing().described());
             return Err(Error::new(Kind::Unsupported, text));
         };
         let fd = fd.try_clone_to_owned().map_err(|error| {
             let text = format!("the channel's descriptor could not be duplicated: {}", system_text(&error));
             Error::caused(Kind::Io, text, error)
         })?;
-        Ok(Self { control: Arc::new(ControlMap::open(fd)?) })
+        let control = ControlMap::open(fd)?;
+        let (passed, whole) = (array.nbytes(), control.geometry().nbytes());
+        if passed != whole {
+            let text =
+                format!("the array has {passed} bytes, but the channel has {whole}; pass the whole array");
+            return Err(Error::new(Kind::Malformed, text));
+        }
+        Ok(Self { control: Arc::new(control) })
     }
 
     /// All of the channel's memory as an array of `uint8`, by which the channel goes to another

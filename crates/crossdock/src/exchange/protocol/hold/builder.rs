@@ -205,7 +205,7 @@ impl SealedSet {
             if memory::check_sealed(region).is_err() {
                 memory::seal(region)?;
             }
-            let Identity { inode, nbytes } = memory::check_sealed(region)?;
+            let Identity { inode, nbytes, .. } = memory::check_sealed(region)?;
             listed.push((inode, nbytes));
             readable.push(memory::for_reading(region)?);
         }

@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use crate::error::{Error, Kind, Result, system_text};
-use crate::exchange::protocol::hold::folder::Folder;
+use crate::exchange::protocol::hold::folder::{self, Folder};
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::message::{HoldRequest, Reply, failure};
 use crate::exchange::protocol::hold::socket::{Socket, user};
@@ -39,9 +39,13 @@ impl Caller {
             let text = format!("the holder of {} could not be reached: {}", name.name(), system_text(&error));
             Unreachable::Failed(Error::caused(Kind::Io, text, error))
         };
-        let socket = Socket::connect(&folder.socket(name), PATIENCE).map_err(|error| match error.kind() {
+        let path = folder.socket(name);
+        let socket = Socket::connect(&path, PATIENCE).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Unreachable::Missing,
-            ErrorKind::ConnectionRefused => Unreachable::Dead,
+            ErrorKind::ConnectionRefused => match folder::check_is_socket(&path) {
+                Ok(()) => Unreachable::Dead,
+                Err(error) => Unreachable::Failed(error),
+            },
             _ => failed(error),
         })?;
         let peer = socket.peer().map_err(failed)?;

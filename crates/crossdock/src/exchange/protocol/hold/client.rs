@@ -57,9 +57,10 @@ pub fn connect(label: &Label) -> Result<Set> {
 ///
 /// # Errors
 ///
-/// `is_conflict`, with its process, while there is another writer; `is_io`, `is_refused` as
-/// [`connect`].
+/// `is_conflict`, with its process, while there is another writer; `is_malformed` for a name with a
+/// version; `is_io`, `is_refused` as [`connect`].
 pub fn publish(name: &Label) -> Result<Publisher> {
+    name.check_is_name("publishing")?;
     let caller = Caller::connect(name)?;
     match caller.call(&HoldRequest::Publish, &[])? {
         (Reply::Writer { version }, _) => Ok(Publisher { caller, label: name.at(version) }),

@@ -70,8 +70,15 @@ impl Folder {
     fn open(path: PathBuf) -> Result<Self> {
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         let opened = File::options().read(true).custom_flags(flags).open(&path);
-        let file =
-            opened.map_err(|error| failed(&path, "must be a folder of your own, not a link", error))?;
+        let file = opened.map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP | libc::ENOTDIR) => {
+                failed(&path, "must be a folder of your own, not a link or a file", error)
+            }
+            Some(libc::EMFILE | libc::ENFILE) => {
+                failed(&path, "could not be opened; close some files, or raise the limit (ulimit -n)", error)
+            }
+            _ => failed(&path, "could not be opened; it must be a folder of your own", error),
+        })?;
         let metadata = file.metadata().map_err(|error| failed(&path, "could not be examined", error))?;
         let (owner, mode) = (metadata.uid(), metadata.mode() & 0o777);
         if owner != user() {
@@ -86,7 +93,7 @@ impl Folder {
             let text = format!(
                 "{} lets other users in (mode {mode:o}); change its mode: chmod 700 {}",
                 path.display(),
-                path.display()
+                quoted(&path)
             );
             return Err(Error::new(Kind::Io, text));
         }
@@ -165,9 +172,32 @@ impl Drop for Lock<'_> {
     }
 }
 
+/// A path as a shell's word.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
 /// The inode of the socket at a path, 0 without one.
 pub(super) fn inode(path: &Path) -> u64 {
     fs::symlink_metadata(path).map_or(0, |found| found.ino())
+}
+
+/// Fails if something other than a socket lies at a path.
+///
+/// # Errors
+///
+/// `is_io`, with what lies there.
+pub(super) fn check_is_socket(path: &Path) -> Result<()> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+    let kind = match found.file_type() {
+        kind if kind.is_socket() => return Ok(()),
+        kind if kind.is_dir() => "folder",
+        kind if kind.is_symlink() => "link",
+        kind if kind.is_file() => "regular file",
+        _ => "device or pipe",
+    };
+    let text = format!("{} is a {kind}, but a holder's socket belongs there; move it away", path.display());
+    Err(Error::new(Kind::Io, text))
 }
 
 pub(super) fn failed(path: &Path, what: &str, error: std::io::Error) -> Error {

@@ -52,6 +52,19 @@ impl Label {
         self.version
     }
 
+    /// Fails for a label with a version, where `task` concerns a name as a whole.
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed`.
+    pub(super) fn check_is_name(&self, task: &str) -> Result<()> {
+        if self.version == 0 {
+            return Ok(());
+        }
+        let text = format!("{self} has a version, but {task} concerns all versions; pass {}", self.name);
+        Err(Error::new(Kind::Malformed, text))
+    }
+
     /// Another version of the same name.
     pub(super) fn at(&self, version: u64) -> Self {
         Self { name: self.name.clone(), version }

@@ -58,6 +58,7 @@ pub(super) fn manifest(contents: &ManifestContents<'_>, label: &Label) -> Result
 /// A file as the kernel tells it apart, and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
+    pub(super) device: u64,
     pub(super) inode: u64,
     pub(super) nbytes: u64,
 }
@@ -67,7 +68,7 @@ pub(super) fn identity(memory: &OwnedFd) -> Result<Identity> {
     let file = memory.try_clone().map(File::from);
     let metadata = file.and_then(|file| file.metadata());
     let metadata = metadata.map_err(|error| failed("the size of the memory could not be read", error))?;
-    Ok(Identity { inode: metadata.ino(), nbytes: metadata.len() })
+    Ok(Identity { device: metadata.dev(), inode: metadata.ino(), nbytes: metadata.len() })
 }
 
 /// Checks that a descriptor is shared memory of ordinary pages that no process can change. Its

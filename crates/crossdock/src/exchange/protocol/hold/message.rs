@@ -40,6 +40,22 @@ pub(super) enum HoldRequest {
     TookOver,
 }
 
+impl HoldRequest {
+    /// What the client wants to do, for an error.
+    pub(super) fn task(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } => "connect to a version",
+            Self::Publish => "become the writer",
+            Self::Commit { .. } => "commit a set",
+            Self::Who => "list the processes",
+            Self::List => "list the versions",
+            Self::Drop { .. } => "drop a version",
+            Self::TakeOver => "take the name over",
+            Self::TookOver => "finish taking the name over",
+        }
+    }
+}
+
 /// A client as others see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ClientRow {

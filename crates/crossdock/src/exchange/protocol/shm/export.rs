@@ -107,7 +107,7 @@ fn descriptor(array: &DArray, writable: bool) -> Result<(OwnedFd, u64), Reason> 
         false => Reason::Failed(error),
     })?;
     let Some((fd, start)) = published else {
-        let text = format!("{} memory has no descriptor that another process can map", array.backing());
+        let text = format!("{} has no descriptor that another process can map", array.backing().described());
         return Err(Reason::Layout(text.into()));
     };
     if writable && buffer.is_closed_to_writers() {

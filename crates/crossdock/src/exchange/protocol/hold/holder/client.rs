@@ -26,6 +26,18 @@ pub(super) enum ClientRole {
     Successor,
 }
 
+impl ClientRole {
+    /// The client, for an error.
+    pub(super) fn described(self) -> String {
+        match self {
+            Self::Guest => "a client that is neither writer nor successor".to_owned(),
+            Self::Reader(version) => format!("the reader of version {version}"),
+            Self::Writer(version) => format!("the writer of version {version}"),
+            Self::Successor => "the successor of the holder".to_owned(),
+        }
+    }
+}
+
 struct Outgoing {
     bytes: Vec<u8>,
     fds: Vec<Arc<OwnedFd>>,

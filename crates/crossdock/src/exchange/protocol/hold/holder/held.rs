@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::hold::folder::Folder;
 use crate::exchange::protocol::hold::holder::client::Client;
 use crate::exchange::protocol::hold::label::Label;
-use crate::exchange::protocol::hold::memory::SealedMemory;
+use crate::exchange::protocol::hold::memory::{self, SealedMemory};
 use crate::exchange::protocol::hold::socket::{Interest, Socket};
 
 /// One version of a set.
@@ -86,17 +86,24 @@ impl HeldName {
         })
     }
 
-    /// Adds a version.
+    /// Adds a version. The same memory again changes nothing.
     ///
     /// # Errors
     ///
-    /// `is_conflict` if it exists or is not newer than all others; `is_malformed` for another name.
+    /// `is_conflict` if another set has its number, or it is not newer than all others;
+    /// `is_malformed` for another name.
     pub(super) fn insert(&mut self, set: SealedMemory) -> Result<()> {
         let SealedMemory { ref label, arrays, nbytes, .. } = set;
         let number = label.number();
         if label.name() != self.name.name() {
             let text = format!("the manifest names its set {label}, but the name is {}", self.name);
             return Err(Error::new(Kind::Malformed, text));
+        }
+        let held = self.versions.iter().find(|version| version.number == number);
+        if let Some(held) = held.and_then(|version| version.memory.first())
+            && memory::identity(held)? == memory::identity(&set.manifest)?
+        {
+            return Ok(());
         }
         if let Some(newest) = self.newest().filter(|newest| newest.number >= number) {
             let text = format!("{label} is not newer than {}, which is held", self.name.at(newest.number));

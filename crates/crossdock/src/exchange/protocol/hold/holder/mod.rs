@@ -94,8 +94,10 @@ impl SetHolder {
     /// # Errors
     ///
     /// `is_conflict` if a living process holds the name ([`SetHolder::take_over`] takes it over);
-    /// `is_refused` beyond the limit of names; `is_io`.
+    /// `is_malformed` for a name with a version; `is_refused` beyond the limit of names; `is_io`,
+    /// also if something other than a socket has its path.
     pub fn claim(&mut self, name: &Label) -> Result<()> {
+        name.check_is_name("claiming")?;
         self.check_room(name)?;
         let path = self.folder.socket(name);
         let lock = self.folder.lock()?;
@@ -103,6 +105,7 @@ impl SetHolder {
             let text = format!("{} is held by another process; drop it or take it over", name.name());
             Error::new(Kind::Conflict, text)
         };
+        folder::check_is_socket(&path)?;
         if folder::inode(&path) != 0 {
             match Socket::connect(&path, PATIENCE) {
                 Err(error) if error.raw_os_error() == Some(libc::ECONNREFUSED) => {
@@ -131,7 +134,9 @@ impl SetHolder {
     /// # Errors
     ///
     /// `is_io` if no process holds the name, or if it does not answer; then it keeps the name.
+    /// `is_malformed` for a name with a version.
     pub fn take_over(&mut self, name: &Label) -> Result<()> {
+        name.check_is_name("taking over")?;
         self.check_room(name)?;
         handover::take_over(self, name)
     }
@@ -157,7 +162,8 @@ impl SetHolder {
         Ok(name.at(self.held(name)?.take_number()))
     }
 
-    /// Keeps a set under its label, as the newest version of its name.
+    /// Keeps a set under its label, as the newest version of its name. A set that
+    /// [`SetHolder::claim`] found already, by its memory, is kept as it is.
     ///
     /// # Errors
     ///

@@ -62,7 +62,8 @@ fn answer(holder: &mut SetHolder, number: u64, request: &HoldRequest, fds: Vec<O
         _ => role == ClientRole::Guest,
     };
     if !is_in_turn {
-        return Err(Error::new(Kind::Malformed, format!("the request {request:?} is not for a {role:?}")));
+        let text = format!("{} cannot {} on this connection", role.described(), request.task());
+        return Err(Error::new(Kind::Malformed, text));
     }
     let held = holder.held(&name)?;
     match *request {
