@@ -39,6 +39,7 @@ targets! {
     arrow_format
     arrow_stream
     buffer_import
+    channel
     dialects
     dlpack_import
     dtype_text
