@@ -19,6 +19,7 @@
 //! | `owner.rs`, `consumer_state.rs` | release of Python references; state kept for consumers |
 //! | `device.rs`, `device_object.rs` | names of devices, and copies to them; the object |
 //! | `pickle.rs`, `shared.rs` | pickles, and shared memory for `multiprocessing` |
+//! | `channel.rs` | streams of arrays between processes |
 //! | `shareable.rs` | memory that can be shared later, also NumPy's |
 //! | `sets.rs` | sets of arrays that another process holds |
 //!
@@ -35,6 +36,7 @@ mod arrow;
 mod axes;
 mod buffer;
 mod capsule;
+mod channel;
 mod consumer_state;
 mod convert;
 mod copies;
@@ -109,6 +111,8 @@ mod _crossdock {
     use super::array_api::{_linspace, _saturated};
     #[pymodule_export]
     use super::arrow::ArrowColumn;
+    #[pymodule_export]
+    use super::channel::{_Channel, _Loan, _Receiver, _Sender};
     #[pymodule_export]
     use super::creation::{arange, empty_like, full_like, ones, ones_like, zeros_like};
     #[pymodule_export]

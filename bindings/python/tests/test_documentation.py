@@ -10,16 +10,20 @@ import pytest
 import crossdock
 
 ledger = crossdock.ledger()
+channel = crossdock.Channel(2, 100)
 CLASSES = {
     "Archive": crossdock.Archive,
     "Array": crossdock.Array,
     "ArrowColumn": crossdock.ArrowColumn,
     "Buffer": crossdock.Buffer,
+    "Channel": crossdock.Channel,
     "Device": crossdock.Device,
     "HeldArrays": crossdock.HeldArrays,
     "dtype": crossdock.dtype,
     "_Flags": type(crossdock.zeros(1).flags),
     "_Ledger": type(ledger),
+    "_Receiver": type(channel.receiver()),
+    "_Sender": type(channel.sender()),
 }
 FUNCTIONS = sorted(set(crossdock.__all__) - set(CLASSES) - {"array_api"})
 NAMESPACE = crossdock.array_api

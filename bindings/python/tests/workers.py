@@ -1,6 +1,7 @@
 """Functions that run in other processes. It imports only fast modules."""
 
 import os
+import time
 
 import crossdock
 
@@ -60,3 +61,28 @@ def keep(connection):
     array = connection.recv()
     while connection.recv() is not None:
         connection.send(array.tobytes())
+
+
+def produce(channel, count):
+    """Sends frames in place, and closes the channel."""
+    sender = channel.sender()
+    for number in range(count):
+        with sender.loan((3, number % 5), "uint16") as frame:
+            frame[:] = number
+    channel.close()
+
+
+def consume(channel, attached, totals):
+    """Adds up what arrives, until the channel is closed."""
+    receiver = channel.receiver()
+    attached.set()
+    total = sum(sum(view.tolist()) for view in receiver)
+    totals.put(total)
+
+
+def vanish(channel, loaned):
+    """Borrows a slot, and waits to be killed."""
+    loan = channel.sender().loan(1)
+    loan.__enter__()
+    loaned.set()
+    time.sleep(1000)

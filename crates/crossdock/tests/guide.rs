@@ -3,6 +3,14 @@
 
 use std::process::Command;
 
+mod channel {
+    include!("../../../docs/guide/programs/06_channel.rs");
+
+    pub(crate) fn run() -> Result<()> {
+        main()
+    }
+}
+
 mod copies {
     include!("../../../docs/guide/programs/05_copies.rs");
 
@@ -83,6 +91,7 @@ const PROGRAM: &str = "CROSSDOCK_TEST_PROGRAM";
 fn program() {
     let Ok(name) = std::env::var(PROGRAM) else { return };
     let outcome = match name.as_str() {
+        "channel" => channel::run(),
         "copies" => copies::run(),
         "devices" => devices::run(),
         "leases" => leases::run(),
@@ -140,6 +149,12 @@ fn the_picture_of_leases_is_what_its_program_draws() {
 fn the_chapter_on_copies_shows_its_program_and_what_it_prints() {
     let chapter = include_str!("../../../docs/guide/05-copies.md");
     is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/05_copies.rs"), "copies");
+}
+
+#[test]
+fn the_chapter_on_processes_shows_its_channel_and_what_it_prints() {
+    let chapter = include_str!("../../../docs/guide/06-processes.md");
+    is_shown_with_its_output(chapter, include_str!("../../../docs/guide/programs/06_channel.rs"), "channel");
 }
 
 #[test]

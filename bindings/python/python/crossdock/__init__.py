@@ -19,6 +19,7 @@ New arrays:
 - ``zeros_like``, ``ones_like``, ``full_like``, ``empty_like``: like another array
 - ``shared``: in memory that other processes map
 - ``shareable``: a context in which all new arrays, those of NumPy too, are in such memory
+- ``Channel``: a stream of arrays between processes
 
 Files:
 
@@ -92,6 +93,7 @@ __all__ = [
     "Array",
     "ArrowColumn",
     "Buffer",
+    "Channel",
     "Device",
     "HeldArrays",
     "arange",
@@ -133,6 +135,10 @@ def __getattr__(name):
         from ._explain import explain
 
         return globals().setdefault(name, explain)
+    if name == "Channel":
+        from ._channel import Channel
+
+        return globals().setdefault(name, Channel)
     if name == "shareable":
         from ._shareable import shareable
 

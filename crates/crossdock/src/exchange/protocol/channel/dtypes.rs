@@ -94,7 +94,7 @@ fn written(control: &ControlMap, sender: usize, text: &str) -> Result<usize> {
         }
     }
     let text = format!("the messages of the channel have had {MOST_TYPES} dtypes, the most there can be");
-    Err(Error::new(Kind::Exhausted, text))
+    Err(Error::new(Kind::Unsupported, text))
 }
 
 /// The text of a complete entry. Its length is loaded once and checked; the bytes may change while

@@ -108,8 +108,9 @@ impl Receiver {
         }
         let mut place = MaybeUninit::uninit();
         let found = self.look(count, &mut place)?;
-        // SAFETY: `look` returned the array in `place`, and that borrow ends here.
-        Ok(found.is_some().then(|| unsafe { place.assume_init() }))
+        let is_there = found.is_some();
+        // SAFETY: `look` returned the array in `place`, and that borrow has ended.
+        Ok(is_there.then(|| unsafe { place.assume_init() }))
     }
 
     /// The next message. Sleeps until it is sent, or until `timeout` has passed: then the result is

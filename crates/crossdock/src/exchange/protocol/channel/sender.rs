@@ -74,9 +74,9 @@ impl Sender {
     ///
     /// # Errors
     ///
-    /// `is_exhausted` if no slot became free in time, or the channel has had too many dtypes;
-    /// `is_bounds` if the array is larger than a slot; `is_closed`; `is_unsupported` for a dtype
-    /// without a text; `is_overflow`; `is_conflict` in a forked child.
+    /// `is_exhausted` if no slot became free in time; `is_bounds` if the array is larger than a
+    /// slot; `is_closed`; `is_unsupported` for a dtype without a text, and if the channel has had
+    /// 64 others; `is_overflow`; `is_conflict` in a forked child.
     pub fn loan(&mut self, dtype: &DType, shape: &[usize], timeout: Option<Duration>) -> Result<Loan> {
         self.loan_in_order(dtype, shape, Order::RowMajor, timeout)
     }
@@ -292,8 +292,23 @@ impl Loan {
         }
     }
 
+    /// Like [`Loan::send`], although other handles in this process can still write to the array:
+    /// for languages that cannot end them. What they write later, receivers may see.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loan::send`], without the conflict.
+    #[doc(hidden)]
+    pub fn send_shared(self) -> Result<()> {
+        self.publish_shared()
+    }
+
     fn publish(&mut self) -> Result<()> {
         self.array.only_handle()?;
+        self.publish_shared()
+    }
+
+    fn publish_shared(&self) -> Result<()> {
         let handle = self.array.raw().handle();
         handle.await_work(LeaseKind::Write)?;
         // SAFETY: clause 1 of `kept`: `loan_to` adopted the memory with a `LoanOwner`.

@@ -1,0 +1,154 @@
+"""Channels: arrays as a stream between processes."""
+
+import asyncio
+import multiprocessing
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import workers
+
+import crossdock
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def test_another_process_sends_frames_in_place():
+    channel = crossdock.Channel(3, 1000)
+    receiver = channel.receiver()
+    process = SPAWN.Process(target=workers.produce, args=(channel, 200))
+    process.start()
+    before = crossdock.copied_bytes()
+    for number in range(200):
+        view = receiver.receive(60)
+        assert view.dtype == "uint16" and view.shape == (3, number % 5) and view.readonly
+        assert (np.asarray(view) == number).all()
+    process.join()
+    assert list(receiver) == []
+    assert (number, receiver.missed, crossdock.copied_bytes() - before) == (199, 0, 0)
+
+
+def test_another_process_receives():
+    channel, totals = crossdock.Channel(3, 1000, delivery="one"), SPAWN.Queue()
+    attached = SPAWN.Event()
+    process = SPAWN.Process(target=workers.consume, args=(channel, attached, totals))
+    process.start()
+    assert attached.wait(60)
+    sender = channel.sender()
+    for number in range(100):
+        sender.send(np.full(5, number), timeout=60)
+    channel.close()
+    assert totals.get(timeout=60) == 5 * sum(range(100))
+    process.join()
+
+
+def test_the_slot_of_a_killed_process_comes_back():
+    channel, loaned = crossdock.Channel(1, 100), SPAWN.Event()
+    process = SPAWN.Process(target=workers.vanish, args=(channel, loaned))
+    process.start()
+    assert loaned.wait(60)
+    sender = channel.sender()
+    with pytest.raises(TimeoutError, match="no slot"):
+        sender.loan(1, timeout=0)
+    process.kill()
+    process.join()
+    assert channel.senders == 2
+    sender.loan(1, timeout=60)
+    assert channel.senders == 1
+
+
+def test_a_block_that_raises_sends_nothing():
+    channel = crossdock.Channel(1, 100)
+    receiver, sender = channel.receiver(), channel.sender()
+    with pytest.raises(ZeroDivisionError), sender.loan(3):
+        1 / 0
+    assert receiver.try_receive() is None
+    loan = sender.loan(3, timeout=0)
+    with loan as x:
+        assert not x.readonly and x.backing == "shared memory"
+    assert channel.sent == 1
+    with pytest.raises(ValueError, match="ended"), loan:
+        pass
+
+
+def test_views_keep_their_slots():
+    channel = crossdock.Channel(1, 100)
+    receiver, sender = channel.receiver(), channel.sender()
+    sender.send([1.5, 2.5])
+    pixels = np.asarray(receiver.receive())[1:]
+    assert pixels.tolist() == [2.5] and not pixels.flags.writeable
+    with pytest.raises(TimeoutError):
+        sender.send([0], timeout=0.01)
+    del pixels
+    sender.send([0], timeout=0)
+
+
+def test_the_latest_value():
+    channel = crossdock.Channel(3, 100, delivery="latest")
+    receiver, sender = channel.receiver(), channel.sender()
+    for number in range(10):
+        sender.send([number])
+    assert receiver.receive().tolist() == [9] and receiver.receive(0) is None
+    assert channel.receiver().receive().tolist() == [9]
+
+
+def test_the_oldest_is_dropped():
+    channel = crossdock.Channel(2, 100, drop_oldest=True)
+    receiver, sender = channel.receiver(), channel.sender()
+    for number in range(5):
+        sender.send([number])
+    assert [receiver.try_receive().tolist(), receiver.missed] == [[3], 3]
+
+
+def test_a_waiting_thread_leaves_the_others_alone():
+    channel = crossdock.Channel(2, 100)
+    receiver, got = channel.receiver(), []
+    thread = threading.Thread(target=lambda: got.append(receiver.receive().tolist()))
+    thread.start()
+    while channel.sent == 0:
+        with channel.sender().loan(1, "int8") as x:
+            x[:] = 5
+    thread.join()
+    assert got == [[5]]
+
+
+def test_async_iteration():
+    channel = crossdock.Channel(2, 100)
+    receiver, sender = channel.receiver(), channel.sender()
+
+    async def receive():
+        return [view.tolist() async for view in receiver]
+
+    async def send():
+        for number in range(20):
+            with await asyncio.to_thread(sender.loan, 1, "int32") as x:
+                x[:] = number
+            await asyncio.sleep(0)
+        channel.close()
+
+    async def both():
+        return (await asyncio.gather(receive(), send()))[0]
+
+    assert asyncio.run(both()) == [[number] for number in range(20)]
+
+
+def test_what_is_wrong_is_refused():
+    with pytest.raises(ValueError, match="1 to 1024"):
+        crossdock.Channel(0, 100)
+    with pytest.raises(ValueError, match="delivery"):
+        crossdock.Channel(1, 100, delivery="all")
+    with pytest.raises(TypeError, match="drop_oldest"):
+        crossdock.Channel(1, 100, drop_oldest=1)
+    channel = crossdock.Channel(1, 100)
+    sender = channel.sender()
+    with pytest.raises(IndexError, match="104"):
+        sender.loan(13)
+    with pytest.raises(ValueError, match="timeout"):
+        sender.loan(1, timeout=-1)
+    with pytest.raises((TypeError, ValueError, BufferError)):
+        pickle.loads(pickle.dumps(channel))  # only `multiprocessing` passes descriptors on
+    channel.close()
+    with pytest.raises(ValueError, match="closed"):
+        sender.loan(1)
+    assert channel.receiver().receive() is None
