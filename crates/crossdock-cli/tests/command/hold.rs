@@ -70,7 +70,8 @@ fn photo() -> String {
 }
 
 fn sockets(folder: &Folder) -> usize {
-    std::fs::read_dir(folder.path("crossdock")).map_or(0, Iterator::count)
+    let entries = std::fs::read_dir(folder.path("crossdock")).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "sock")).count()
 }
 
 /// Waits until a program that `connect` started reads the set.

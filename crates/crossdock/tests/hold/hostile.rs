@@ -14,7 +14,7 @@ use crossdock_testkit::{not_run, status_of_child};
 
 use crate::common::{Program, Running, socket, unique, until};
 
-const CONNECT: u32 = 1;
+pub(crate) const CONNECT: u32 = 1;
 const PUBLISH: u32 = 2;
 const COMMIT: u32 = 3;
 const WHO: u32 = 4;
@@ -40,7 +40,7 @@ fn connect_to((address, nbytes): &(libc::sockaddr_un, u32)) -> i32 {
     if failed == 0 { fd } else { -1 }
 }
 
-fn raw(name: &Label) -> UnixStream {
+pub(crate) fn raw(name: &Label) -> UnixStream {
     let fd = connect_to(&address(&socket(name)));
     assert!(fd >= 0);
     // SAFETY: `connect_to` opened the descriptor, and nothing else owns it.
@@ -49,7 +49,7 @@ fn raw(name: &Label) -> UnixStream {
     stream
 }
 
-fn message(kind: u32, numbers: &[u64]) -> Vec<u8> {
+pub(crate) fn message(kind: u32, numbers: &[u64]) -> Vec<u8> {
     let mut bytes = b"XDOCKHLD\x01\0\0\0".to_vec();
     bytes.extend(kind.to_le_bytes());
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));

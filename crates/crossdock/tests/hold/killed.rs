@@ -4,7 +4,9 @@
 //! The programs are this test program, started again in a role. `CROSSDOCK_SEED` chooses the
 //! moments.
 
+use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ use crossdock_testkit::{Coverage, rounds, seed};
 use fastrand::Rng;
 
 use crate::common::{HANGS, Program, ROLE, Running, holders_of_memory, sample, socket, unique, until};
+use crate::hostile::{CONNECT, message, raw};
 
 const LEN: usize = 1000;
 
@@ -171,6 +174,48 @@ fn four_readers_have_one_copy_in_memory() {
     assert!(all >= one && all <= one + one / 50, "{all} bytes for {one}");
     // The holder maps nothing.
     assert_eq!(proportional_nbytes(std::process::id(), &name), 0);
+}
+
+/// Publishes, and requests the version without taking the reply: its memory is nowhere but in the
+/// connection.
+fn publish_in_flight(name: &Label) -> (Label, UnixStream) {
+    let publisher = hold::publish(name).unwrap();
+    let label = publisher.label().clone();
+    publisher.commit(&sample(&label, LEN)).unwrap();
+    let client = raw(name);
+    (&client).write_all(&message(CONNECT, &[0])).unwrap();
+    let is_reader = |user: &hold::User| user.role == hold::Role::Reader && user.label == label;
+    until("the version is sent", || hold::who(name).unwrap().iter().any(is_reader));
+    (label, client)
+}
+
+#[test]
+fn a_version_in_flight_keeps_its_number_when_the_holder_is_killed() {
+    let name = unique();
+    let mut given = Vec::new();
+    let mut in_flight = Vec::new();
+    let mut first = None;
+    // Killed again and again: each successor finds nothing but the first version.
+    for _ in 0..3 {
+        let mut holder = Program::start("hold", &name);
+        assert!(holder.says("holds"));
+        let set = hold::connect(&name).unwrap();
+        assert_eq!(set.label().version(), Some(1));
+        first = Some(set);
+        let (label, client) = publish_in_flight(&name);
+        assert!(given.last() < Some(&label), "{given:?} {label}");
+        given.push(label);
+        in_flight.push(client);
+        holder.kill();
+    }
+    // Not even the first version is found.
+    drop(first);
+    let mut holder = SetHolder::new(Limits::new()).unwrap();
+    holder.claim(&name).unwrap();
+    assert_eq!(holder.labels(), []);
+    let next = holder.next(&name).unwrap();
+    assert!(given.last() < Some(&next), "{given:?} {next}");
+    drop(in_flight);
 }
 
 #[test]

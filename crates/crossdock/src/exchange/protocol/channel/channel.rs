@@ -42,9 +42,10 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// `is_malformed` if the memory is not a channel, or the array only a part of it; `is_unsupported` for another version, and
-    /// for memory that is not shared memory of sealed size; `is_read_only` for a read-only array,
-    /// since every member of a channel writes to it; `is_io`.
+    /// `is_malformed` if the memory is not a channel, or the array only a part of it;
+    /// `is_unsupported` for another version, and for memory that is not shared memory of sealed
+    /// size; `is_conflict` while this process holds a lease that relies on the memory;
+    /// `is_read_only` for a read-only array, since every member of a channel writes to it; `is_io`.
     pub fn open(array: &DArray) -> Result<Self> {
         let (buffer, _) = array.buffer()?;
         if buffer.is_readonly() {

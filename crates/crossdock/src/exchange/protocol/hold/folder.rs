@@ -154,6 +154,11 @@ pub(super) struct Lock<'a> {
 }
 
 impl Lock<'_> {
+    /// The path of a file in the folder.
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.folder.path.join(file)
+    }
+
     /// Removes a socket if it is this one. A name that is gone is no error.
     pub(super) fn remove(&self, path: &Path, inode: u64) -> Result<()> {
         match fs::symlink_metadata(path) {

@@ -33,7 +33,8 @@
 //!   [`SetHolder::claim`] finds the newest version there. [`SetHolder::take_over`] moves a name,
 //!   its versions and all connections from a living holder to a new one.
 //! - **Nothing stays behind.** The memory has no name in any file system. The socket of a name is
-//!   removed when its holder ends; after a kill, [`list`] or the next holder removes it.
+//!   removed when its holder ends; after a kill, [`list`] or the next holder removes it. One file
+//!   of 21 bytes stays, which keeps version numbers from being given twice.
 //!
 //! # Whom each party trusts
 //!

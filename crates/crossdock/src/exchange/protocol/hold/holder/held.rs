@@ -8,6 +8,7 @@ use std::time::Instant;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::hold::folder::Folder;
 use crate::exchange::protocol::hold::holder::client::Client;
+use crate::exchange::protocol::hold::holder::numbers;
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::memory::{self, SealedMemory};
 use crate::exchange::protocol::hold::socket::{Interest, Socket};
@@ -34,6 +35,8 @@ pub(super) struct HeldName {
     /// Oldest first.
     pub(super) versions: Vec<HeldVersion>,
     next: u64,
+    /// The last number that may be given before more are reserved.
+    reserved: u64,
     /// The client that is the writer, and its version.
     pub(super) writer: Option<(u64, u64)>,
     /// The client to which the name is being handed over. Meanwhile no other client is served.
@@ -42,14 +45,24 @@ pub(super) struct HeldName {
 
 impl HeldName {
     pub(super) fn new(name: Label, listener: Socket, path: PathBuf, inode: u64) -> Self {
-        Self { name, listener, path, inode, versions: Vec::new(), next: 1, writer: None, successor: None }
+        let versions = Vec::new();
+        Self { name, listener, path, inode, versions, next: 1, reserved: 0, writer: None, successor: None }
     }
 
-    /// The number of a new version. None is given twice.
-    pub(super) fn take_number(&mut self) -> u64 {
+    /// The number of a new version. None is given twice, even if this holder is killed.
+    pub(super) fn take_number(&mut self, folder: &Folder) -> Result<u64> {
         let number = self.next;
+        self.reserve(folder, number)?;
         self.next = number.saturating_add(1);
-        number
+        Ok(number)
+    }
+
+    /// Reserves a number that a version is about to have.
+    pub(super) fn reserve(&mut self, folder: &Folder, number: u64) -> Result<()> {
+        if number > self.reserved {
+            self.reserved = numbers::reserve(&folder.lock()?, number)?;
+        }
+        Ok(())
     }
 
     pub(super) fn next(&self) -> u64 {

@@ -11,6 +11,7 @@
 mod client;
 mod handover;
 mod held;
+mod numbers;
 mod recover;
 mod serve;
 
@@ -89,7 +90,8 @@ impl SetHolder {
     }
 
     /// Listens under a name. If its former holder was killed, the newest version that a process
-    /// still has is found and kept on.
+    /// still has is found and kept on. Then the next version has a higher number than any that a
+    /// holder of this user gave, under any name, so that no number is given twice.
     ///
     /// # Errors
     ///
@@ -106,10 +108,12 @@ impl SetHolder {
             Error::new(Kind::Conflict, text)
         };
         folder::check_is_socket(&path)?;
+        let (mut was_killed, reserved) = (false, numbers::reserved(&lock)?);
         if folder::inode(&path) != 0 {
             match Socket::connect(&path, PATIENCE) {
                 Err(error) if error.raw_os_error() == Some(libc::ECONNREFUSED) => {
                     lock.remove(&path, folder::inode(&path))?;
+                    was_killed = true;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 _ => return Err(taken()),
@@ -120,7 +124,12 @@ impl SetHolder {
         let inode = folder::inode(&path);
         drop(lock);
         let mut held = HeldName::new(name.at(0), listener, path, inode);
-        if let Some(set) = recover::newest(name) {
+        let found = recover::newest(name);
+        if was_killed || found.is_some() {
+            // A reply that its reader has not taken may have a higher number than what is found.
+            held.continue_at(reserved.saturating_add(1));
+        }
+        if let Some(set) = found {
             // No other version is there, with which this one could conflict.
             held.insert(set)?;
         }
@@ -157,9 +166,11 @@ impl SetHolder {
     ///
     /// # Errors
     ///
-    /// `is_bounds` if this holder does not hold the name.
+    /// `is_bounds` if this holder does not hold the name; `is_io` if the number cannot be
+    /// reserved.
     pub fn next(&mut self, name: &Label) -> Result<Label> {
-        Ok(name.at(self.held(name)?.take_number()))
+        let held = held(&mut self.names, name)?;
+        Ok(name.at(held.take_number(&self.folder)?))
     }
 
     /// Keeps a set under its label, as the newest version of its name. A set that
@@ -172,7 +183,9 @@ impl SetHolder {
     pub fn commit(&mut self, set: SealedSet) -> Result<()> {
         let label = set.label().clone();
         self.check_limits(&label, set.nbytes())?;
-        self.held(&label)?.insert(set.0)?;
+        let held = held(&mut self.names, &label)?;
+        held.reserve(&self.folder, label.number())?;
+        held.insert(set.0)?;
         self.sweep_versions();
         Ok(())
     }
@@ -191,12 +204,7 @@ impl SetHolder {
     }
 
     fn held(&mut self, name: &Label) -> Result<&mut HeldName> {
-        self.names.iter_mut().find(|held| held.name.name() == name.name()).ok_or_else(|| {
-            Error::new(
-                Kind::Bounds,
-                format!("this process does not hold {}; claim the name first", name.name()),
-            )
-        })
+        held(&mut self.names, name)
     }
 
     /// Fails if another version of this size would exceed a limit.
@@ -382,6 +390,12 @@ impl SetHolder {
             }
         }
     }
+}
+
+fn held<'a>(names: &'a mut [HeldName], name: &Label) -> Result<&'a mut HeldName> {
+    names.iter_mut().find(|held| held.name.name() == name.name()).ok_or_else(|| {
+        Error::new(Kind::Bounds, format!("this process does not hold {}; claim the name first", name.name()))
+    })
 }
 
 fn spare() -> Option<File> {

@@ -83,8 +83,8 @@ fn answer(holder: &mut SetHolder, number: u64, request: &HoldRequest, fds: Vec<O
                 let text = format!("process {pid} is publishing {label}; wait until it commits, or end it");
                 return Err(Error::new(Kind::Conflict, text));
             }
-            let version = held.take_number();
-            held.writer = Some((number, version));
+            let version = holder.next(&name)?.number();
+            holder.held(&name)?.writer = Some((number, version));
             if let Some(client) = holder.client(number) {
                 client.set_role(ClientRole::Writer(version));
                 client.reply(&Reply::Writer { version }, Vec::new());
