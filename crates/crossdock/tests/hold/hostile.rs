@@ -341,6 +341,71 @@ fn a_successor_that_gives_up_leaves_the_name_with_its_holder() {
     drop(set);
 }
 
+/// Sends requests until the holder reads no more of them, because it cannot send its replies.
+/// Returns their number.
+fn fill(name: &Label, mut client: &UnixStream) -> usize {
+    client.set_nonblocking(true).unwrap();
+    let (mut sent, mut refused) = (0, 0);
+    while refused < 5 {
+        match client.write_all(&message(WHO, &[])) {
+            Ok(()) => (sent, refused) = (sent + 1, 0),
+            // By another request's reply, the holder has looked at this client in between.
+            Err(_) => {
+                refused += 1;
+                hold::who(name).unwrap();
+            }
+        }
+    }
+    client.set_nonblocking(false).unwrap();
+    sent
+}
+
+/// The kinds of all replies until the holder ends the connection.
+fn kinds_until_the_end(mut client: &UnixStream) -> Vec<u32> {
+    let (mut kinds, mut room) = (Vec::new(), [0; 5000]);
+    loop {
+        match client.read(&mut room) {
+            Ok(0) => return kinds,
+            Ok(nbytes) => kinds.push(u32::from_le_bytes(*room[12..nbytes].first_chunk().unwrap())),
+            // Once, since the holder has not read all requests.
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+        }
+    }
+}
+
+#[test]
+fn a_client_takes_the_replies_that_wait_for_it_after_a_takeover() {
+    let name = unique();
+    let former = Running::with_sample(&name, Limits::new());
+    let sets: Vec<_> = (0..8).map(|_| hold::connect(&name).unwrap()).collect();
+    let slow = raw(&name);
+    let sent = fill(&name, &slow);
+    let mut holder = SetHolder::new(Limits::new()).unwrap();
+    holder.take_over(&name).unwrap();
+    let next = Running::start(holder);
+    let kinds = kinds_until_the_end(&slow);
+    let answered = kinds.iter().filter(|&&kind| kind == END).count();
+    assert!((1..sent).contains(&answered), "{answered} of {sent}");
+    assert_eq!(kinds.last(), Some(&END), "the last list is cut: {} rows came", kinds.len());
+    until("the former holder ends", || former.has_ended());
+    assert_served(&name);
+    drop((sets, next));
+}
+
+#[test]
+fn a_successor_that_stalls_is_given_up() {
+    let name = unique();
+    let _holder = Running::with_sample(&name, Limits::new());
+    let stalled = raw(&name);
+    (&stalled).write_all(&message(TAKE_OVER, &[])).unwrap();
+    // It takes the first reply, and then does nothing.
+    drop(reply_with_descriptors(&stalled));
+    assert_served(&name);
+    assert_eq!(kinds_until_the_end(&stalled).last(), Some(&END));
+    (&stalled).write_all(&message(TOOK_OVER, &[])).unwrap_err();
+    assert_served(&name);
+}
+
 #[test]
 fn a_request_beside_a_takeover_is_left_to_the_successor() {
     let name = unique();

@@ -13,6 +13,9 @@ use crate::exchange::protocol::hold::socket::{Interest, Peer, Socket};
 /// How long a client may wait with its first request, or leave a reply in its socket.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long taking a name over may last in all: meanwhile no other client of the name is served.
+const TAKE_OVER_PATIENCE: Duration = Duration::from_secs(3);
+
 /// What a connection is, which ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientRole {
@@ -93,10 +96,12 @@ impl Client {
         self.deadline = self.own_deadline();
     }
 
-    /// A reader or a writer may be silent for any time.
+    /// A reader or a writer may be silent for any time. A successor gets no more time by a reply
+    /// that it takes.
     fn own_deadline(&self) -> Option<Instant> {
         match self.role {
-            ClientRole::Guest | ClientRole::Successor => Some(Instant::now() + PATIENCE),
+            ClientRole::Guest => Some(Instant::now() + PATIENCE),
+            ClientRole::Successor => Some(self.since + TAKE_OVER_PATIENCE),
             ClientRole::Reader(_) | ClientRole::Writer(_) => None,
         }
     }
@@ -128,6 +133,12 @@ impl Client {
     pub(super) fn end_with(&mut self, reply: &Reply) {
         self.reply(reply, Vec::new());
         self.ends = true;
+    }
+
+    /// Ends the connection once the client has taken its replies.
+    pub(super) fn end_after_replies(&mut self) {
+        self.ends = true;
+        self.deadline = Some(Instant::now() + PATIENCE);
     }
 
     pub(super) fn end(&mut self) {

@@ -4,7 +4,7 @@
 //!   successor                           predecessor
 //!   TakeOver ─────────────────────────> serves no other client of the name from now on
 //!            <───────────────────────── HandedName + its socket, HandedSet + memory …, HandedClient + connection …, End
-//!   TookOver ─────────────────────────> forgets the name; or, if the successor is gone before: serves on
+//!   TookOver ─────────────────────────> forgets the name; or, if the successor is gone or late: serves on
 //!            <───────────────────────── Done: the successor serves from now on
 //! ```
 
@@ -61,7 +61,7 @@ pub(super) fn begin(holder: &mut SetHolder, number: u64, name: &Label) -> Result
         parts.push((reply, version.memory.clone()));
     }
     held.successor = Some(number);
-    // A client with replies left would lose them: it stays here, and ends with this holder.
+    // A client with replies left would lose them: it stays here, and ends once it has taken them.
     let others = holder
         .clients
         .iter()
@@ -83,7 +83,10 @@ pub(super) fn begin(holder: &mut SetHolder, number: u64, name: &Label) -> Result
 /// The predecessor's end: the successor has everything.
 pub(super) fn finish(holder: &mut SetHolder, number: u64, name: &Label) {
     holder.names.retain(|held| held.successor != Some(number));
-    holder.clients.retain(|client| client.name != *name || client.number == number);
+    holder.clients.retain(|client| client.name != *name || client.number == number || client.has_replies());
+    for client in holder.clients.iter_mut().filter(|client| client.name == *name && client.number != number) {
+        client.end_after_replies();
+    }
     if let Some(successor) = holder.client(number) {
         successor.end_with(&Reply::Done { version: 0 });
     }
