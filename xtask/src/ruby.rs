@@ -33,7 +33,9 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", wheel::target(run.door)))?;
 
     run.step("test");
+    let command = wheel::programs(run)?.join("crossdock");
     let mut test = rake(run.door);
+    test.env("CROSSDOCK_BIN", command);
     test.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
     if !run.door.long {
         test.env("CROSSDOCK_PEERS_TESTED", "first");

@@ -27,10 +27,10 @@ module Peers
 
     private
 
-    # Into a folder that is renamed when it is complete.
+    # In a folder of temporary files, since `make` knows no paths with spaces, and then into one that
+    # is renamed when it is complete.
     def build(name, archive, built)
-      FileUtils.mkdir_p(BUILT)
-      Dir.mktmpdir(name, BUILT) do |folder|
+      Dir.mktmpdir(name) do |folder|
         run("tar", "xf", archive, "-C", folder)
         sources = File.join(folder, name, "ext", "numo", "narray")
         run(RbConfig.ruby, "extconf.rb", chdir: sources)
@@ -40,8 +40,10 @@ module Peers
         target = File.join(folder, name, "lib", extension)
         FileUtils.mkdir_p(File.dirname(target))
         FileUtils.cp(File.join(sources, File.basename(extension)), target)
-        FileUtils.mkdir_p(built)
-        FileUtils.mv(File.join(folder, name), built)
+        complete = "#{built}-#{Process.pid}"
+        FileUtils.mkdir_p(complete)
+        FileUtils.mv(File.join(folder, name), complete)
+        File.rename(complete, built)
       end
     end
 
