@@ -316,6 +316,16 @@ fn register_handlers() -> bool {
     unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) == 0 }
 }
 
+/// What a layer above does in each forked child, once the locks are free: it closes descriptors
+/// that only the parent may have.
+static CLOSE_IN_CHILD: OnceLock<fn()> = OnceLock::new();
+
+/// Has forked children call `close`, from the first use of a [`ForkLock`] on. There can be one such
+/// function, and setting it again changes nothing.
+pub(crate) fn close_in_child(close: fn()) {
+    get_or_make(&CLOSE_IN_CHILD, || close);
+}
+
 unsafe extern "C" fn before_fork() {
     let depth = DEPTH.get();
     DEPTH.set(depth + 1);
@@ -360,12 +370,17 @@ unsafe fn after_fork(fork: Fork) {
 }
 
 unsafe extern "C" fn in_child() {
+    // If not, another thread registered the handlers during this fork, and may have a lock.
+    let are_locks_free = DEPTH.get() == 1;
     if DEPTH.get() <= 1 {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
     // SAFETY: clause 1 of `after_fork`: the system calls this after a fork, on the only thread of
     // the child, a copy of the one that forked.
     unsafe { after_fork(Fork::InChild) }
+    if are_locks_free && let Some(close) = CLOSE_IN_CHILD.get() {
+        close();
+    }
 }
 
 #[cfg(all(test, not(loom)))]

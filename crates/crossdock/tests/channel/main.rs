@@ -1,4 +1,5 @@
 //! Channels: arrays as a stream between processes.
 
 mod basics;
+mod forked;
 mod policies;

@@ -10,13 +10,13 @@
 //!
 //! Reasons: `DESIGN.md`, "A member of a channel is a lock of the kernel".
 //!
-//! A forked child inherits the description and would keep the lock. So a handler closes it there,
-//! and what the child inherited of the channel refuses to work.
+//! A forked child inherits the description and would keep the lock. So it is closed there, and
+//! what the child inherited of the channel refuses to work.
 
 use std::fs::OpenOptions;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::error::{Error, Kind, Result, system_text};
@@ -24,7 +24,7 @@ use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::dtypes;
 use crate::exchange::protocol::channel::slot::{self, MOST_MEMBERS};
 use crate::memory::Handle;
-use crate::memory::fork::{ForkLock, generation};
+use crate::memory::fork::{ForkLock, close_in_child, generation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChannelEnd {
@@ -50,7 +50,7 @@ pub(super) struct Membership {
     end: ChannelEnd,
     pub(super) index: usize,
     /// The open file description that has the lock of this member. Only this value closes it,
-    /// unless this process is a forked child, where the handler did.
+    /// unless this process is a forked child, where `close_inherited` did.
     file: ManuallyDrop<OwnedFd>,
     /// The process, by its number of forks.
     generation: u64,
@@ -269,19 +269,12 @@ fn lock(file: &OwnedFd, byte: usize, kind: i32) -> std::io::Result<()> {
 static IN_CHILDREN: ForkLock<Vec<RawFd>> = ForkLock::new(Vec::new());
 
 fn in_children() -> MutexGuard<'static, Vec<RawFd>> {
-    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
-    // Taking the lock registers its own handlers, which so run before this one in the child.
-    let list = IN_CHILDREN.lock();
-    if !IS_REGISTERED.load(Ordering::Acquire) {
-        // SAFETY: the handler has the required type. In a child it takes a lock that is free there
-        // (`ForkLock`), and makes system calls.
-        let registered = unsafe { libc::pthread_atfork(None, None, Some(in_child)) == 0 };
-        IS_REGISTERED.store(registered, Ordering::Release);
-    }
-    list
+    close_in_child(close_inherited);
+    IN_CHILDREN.lock()
 }
 
-unsafe extern "C" fn in_child() {
+/// Runs in a forked child.
+fn close_inherited() {
     let mut inherited = IN_CHILDREN.lock();
     for &fd in inherited.iter() {
         // SAFETY: the list has descriptors that members of this channel own and have not closed.
