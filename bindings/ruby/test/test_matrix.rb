@@ -24,7 +24,7 @@ require_relative "matrix/page"
 # Every importer of the gem with every exporter, over every class of layout, in one run, which
 # `docs/evidence/matrix.md` records.
 class TestMatrix < Test::Unit::TestCase
-  include Matrix
+  include HandOvers
 
   def setup
     @experimental, Warning[:experimental] = Warning[:experimental], false

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use crossdock::element::DType;
-use crossdock::exchange::protocol::channel::{Channel, ChannelOptions};
+use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Receiver};
 use crossdock::exchange::protocol::shm;
 use crossdock::view::Request;
 use crossdock::{Result, memory::copied_bytes};
@@ -21,13 +21,25 @@ fn camera(channel: &Channel) -> Result<()> {
     Ok(())
 }
 
+/// Prints the frames until the channel is closed.
+fn show(mut receiver: Receiver) -> Result<()> {
+    loop {
+        match receiver.receive(None) {
+            Ok(Some(frame)) => println!("{:?} {} {}", frame.shape(), frame.dtype(), frame.get(&[0, 0, 0])?),
+            Ok(None) => {} // only after a timeout
+            Err(error) if error.is_closed() => return Ok(()),
+            Err(error) => return Err(error),
+        } // the view ends, and its slot is free
+    }
+}
+
 fn main() -> Result<()> {
     if let Ok(text) = std::env::var("CHANNEL") {
         let inherited = std::io::stdin().as_fd().try_clone_to_owned().expect("a descriptor");
         return camera(&Channel::open(&shm::import(inherited, &text.parse()?)?)?);
     }
     let channel = Channel::new(&ChannelOptions::new(4, 1080 * 1920 * 3))?; // four slots
-    let mut receiver = channel.receiver()?;
+    let receiver = channel.receiver()?;
 
     let shared = shm::export(&channel.to_array()?, &Request::share())?; // a channel travels as an array
     let mut other = Command::new(std::env::current_exe().expect("this program"))
@@ -38,15 +50,8 @@ fn main() -> Result<()> {
         .spawn()
         .expect("the program starts again");
 
-    loop {
-        match receiver.receive(None) {
-            Ok(Some(frame)) => println!("{:?} {} {}", frame.shape(), frame.dtype(), frame.get(&[0, 0, 0])?),
-            Ok(None) => {} // only after a timeout
-            Err(error) if error.is_closed() => break,
-            Err(error) => return Err(error),
-        } // the view ends, and its slot is free
-    }
+    let shown = show(receiver);
     println!("copied here: {} bytes", copied_bytes());
     other.wait().expect("it has ended");
-    Ok(())
+    shown
 }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-module Matrix
+module HandOvers
   # A consumer's result: the address of the first element, unless addresses mean nothing; the
   # elements' bytes as it reads them; and the release.
   Got = Struct.new(:address, :elements, :give_back, keyword_init: true)
@@ -17,7 +17,7 @@ module Matrix
 
     # Elements at strides, behind pointers if there are suboffsets.
     def elements(address, shape, strides, itemsize, suboffsets = nil)
-      Matrix.indices(shape).map do |index|
+      HandOvers.indices(shape).map do |index|
         place = address
         index.each_with_index do |position, axis|
           place += position * strides[axis]
@@ -76,7 +76,7 @@ module Matrix
       numbers = ->(name) { said[name].split(",").map(&:to_i) }
       io = IO.for_fd(shared.fileno, autoclose: false)
       itemsize = array.itemsize
-      got = Matrix.indices(numbers["shape"]).map { |index| io.pread(itemsize, said["offset"].to_i + Matrix.at(index, numbers["strides"])) }
+      got = HandOvers.indices(numbers["shape"]).map { |index| io.pread(itemsize, said["offset"].to_i + HandOvers.at(index, numbers["strides"])) }
       Got.new(elements: got, give_back: -> { shared.close })
     end
 

@@ -2,7 +2,7 @@
 
 require "fiddle"
 
-module Matrix
+module HandOvers
   # The producer has no such data.
   class CannotSay < StandardError
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-module Matrix
+module HandOvers
   # The same memory imported twice, by every pair of importers: an assignment from one array to the
   # other must give the same result as from a copy made before.
   module Overlap

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-module Matrix
+module HandOvers
   # The result of a transfer: `:in_place`, `:copies`, `:refused` or `:cannot_say`, and the reason.
   Verdict = Struct.new(:kind, :why) do
     # The worse of two results.

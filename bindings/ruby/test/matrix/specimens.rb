@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-module Matrix
+module HandOvers
   # Foreign data: bytes, and the positions of the elements in them. `expected` has the bytes of the
   # elements, in row-major order of the indices.
   Specimen = Struct.new(:name, :dtype, :format, :itemsize, :shape, :strides, :offset, :bytes, :expected, :indirect, :readonly, keyword_init: true) do
@@ -14,11 +14,11 @@ module Matrix
     end
 
     def row_major?
-      !indirect && strides == Matrix.contiguous(shape, itemsize) && offset.even?
+      !indirect && strides == HandOvers.contiguous(shape, itemsize) && offset.even?
     end
 
     def column_major?
-      !indirect && shape.size > 1 && strides == Matrix.contiguous(shape.reverse, itemsize).reverse && shape.all?(&:positive?)
+      !indirect && shape.size > 1 && strides == HandOvers.contiguous(shape.reverse, itemsize).reverse && shape.all?(&:positive?)
     end
   end
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crossdock::exchange::files::{self, SaveOptions};
+use crossdock::exchange::files;
 use crossdock::memory::copied_bytes_here;
 use crossdock::{Array, DArray};
 
@@ -52,8 +52,9 @@ fn shards_of_a_folder_are_one_set_with_shared_weights() {
     assert!(empty.is_unsupported() && empty.to_string().contains(".safetensors"), "{empty}");
     for shard in 0..3 {
         let arrays = [(format!("a.{shard}"), numbers(shard)), (format!("b.{shard}"), numbers(10 * shard))];
-        let options =
-            SaveOptions::new().metadata("format", "pt").metadata(format!("c.{shard}"), format!("b.{shard}"));
+        let options = files::SaveOptions::new()
+            .metadata("format", "pt")
+            .metadata(format!("c.{shard}"), format!("b.{shard}"));
         options.save_all(folder.0.join(format!("model-{shard}.safetensors")), &arrays).unwrap();
     }
     files::save(folder.0.join("bias.npy"), &numbers(7)).unwrap();
@@ -78,7 +79,7 @@ fn deflated_arrays_are_decoded_into_the_set_and_damaged_ones_refused() {
     let folder = Folder::new("npz");
     let path = folder.0.join("both.npz");
     let arrays = [("one", numbers(1)), ("two", numbers(2))];
-    SaveOptions::new().deflated(true).save_all(&path, &arrays).unwrap();
+    files::SaveOptions::new().deflated(true).save_all(&path, &arrays).unwrap();
     let copied = copied_bytes_here();
     let set = files::load_set(&path, &"m@1".parse().unwrap(), |_, _| {}).unwrap();
     assert!(copied_bytes_here() - copied >= 2 * 48);
@@ -87,7 +88,7 @@ fn deflated_arrays_are_decoded_into_the_set_and_damaged_ones_refused() {
         assert!(set.get(name).unwrap().equals(array).unwrap());
     }
     let path = folder.0.join("stored.npz");
-    SaveOptions::new().save_all(&path, &arrays).unwrap();
+    files::SaveOptions::new().save_all(&path, &arrays).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     let at = bytes.windows(4).position(|window| window == 12i32.to_le_bytes()).unwrap();
     bytes[at] = 99;
