@@ -211,7 +211,7 @@ def test_a_tensor_on_a_device_without_a_driver_is_handed_on():
 
 
 def address_of_tensor(array):
-    """The address of the tensor of NumPy's capsule, which then is nobody else's."""
+    """The address of the tensor of NumPy's capsule, which no other code consumes then."""
     capsule = array.__dlpack__(max_version=(1, 0))
     api = ctypes.pythonapi
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p

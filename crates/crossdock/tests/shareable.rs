@@ -528,7 +528,7 @@ fn a_child_gets_a_copy_of_a_block_whose_parts_have_leases_of_their_own() {
     let parts = whole.partition(&[0..30_000, 30_000..70_000]).unwrap();
     let reading = parts[0].read().unwrap();
     let status = status_of_child(|| {
-        // The child's own, which nobody else reads.
+        // The child's own, which no other process reads.
         let first = parts[0].pin().unwrap().to_vec();
         parts[1].write().unwrap().fill(7);
         first.iter().all(|&byte| byte == 0) && parts[1].descriptor().is_none()

@@ -1,4 +1,4 @@
-"""NumPy fills an array before anybody knows that another process will need it."""
+"""NumPy fills an array before it is known that another process will need it."""
 
 import multiprocessing
 

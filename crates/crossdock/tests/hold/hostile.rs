@@ -287,7 +287,7 @@ fn a_reader_refuses_entries_that_lie() {
 fn floods_and_silence_hold_up_no_other_client() {
     let name = unique();
     let _holder = Running::with_sample(&name, Limits::new().clients_of_process(40));
-    // Requests without end, whose replies nobody takes.
+    // Requests without end, whose replies the client leaves unread.
     let mut greedy = raw(&name);
     greedy.set_nonblocking(true).unwrap();
     let mut sent = 0;

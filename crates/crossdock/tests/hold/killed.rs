@@ -252,7 +252,7 @@ fn any_process_may_be_killed_at_any_moment() {
         coverage.note_if(is_killed(1), "the reader was killed");
         coverage.note_if(is_killed(2), "the writer was killed");
 
-        // Whoever is left serves and is served.
+        // The processes that are left serve and are served.
         let mut next = None;
         if is_killed(0) {
             let mut holder = SetHolder::new(Limits::new()).unwrap();

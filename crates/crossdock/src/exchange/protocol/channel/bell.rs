@@ -1,5 +1,5 @@
 //! Waking of threads in any process: a futex, and the set of members that sleep at it, so that
-//! nobody makes a system call while nobody sleeps.
+//! no system call is made while no process sleeps.
 //!
 //! # Invariants
 //!

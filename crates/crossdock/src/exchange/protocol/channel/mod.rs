@@ -52,10 +52,10 @@
 //! | `Latest` | every receiver that asks before there is a newer one | until there is a newer one |
 //!
 //! When no slot is free, a sender waits, fails after its timeout, or takes the slot of the oldest
-//! message that nobody has a view of ([`ChannelOptions::drops_oldest`]).
+//! message that no receiver has a view of ([`ChannelOptions::drops_oldest`]).
 //!
 //! A receiver polls ([`Receiver::try_receive`], for the shortest delay) or sleeps
-//! ([`Receiver::receive`]). Nobody makes a system call while nobody sleeps.
+//! ([`Receiver::receive`]). No system call is made while no process sleeps.
 //!
 //! # Processes that die
 //!

@@ -332,7 +332,8 @@ impl LoanOwner {
             Delivery::Each => control.receivers().load(Ordering::Acquire) & (slot::ANY - 1),
             Delivery::One | Delivery::Latest => slot::ANY,
         };
-        // A release (slot.rs, invariant 3): whoever claims the message sees it and its elements.
+        // A release (slot.rs, invariant 3): the receiver that claims the message sees it and its
+        // elements.
         let Some(sent) = slot::publish(word, self.loaned, wanted) else {
             let text = format!("another process took slot {} of the channel from its sender", self.slot);
             return Err(Error::new(Kind::Malformed, text));

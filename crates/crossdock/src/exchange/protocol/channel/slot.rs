@@ -398,7 +398,7 @@ mod model {
         loom::model(|| {
             let slot = slot();
             assert!(send(&slot, 0, 1, 0b11));
-            // It dies with a view, and its memory is unmapped before anybody notices.
+            // It dies with a view, and its memory is unmapped before another member notices.
             assert!(receive(&slot, 1, 0b10, false).is_some());
             let receiving = beside(&slot, |slot| receives(slot, 0, 1, false));
             let reaping = beside(&slot, |slot| _ = remove_receiver(&slot.word, 1));
