@@ -81,11 +81,12 @@ def row(first: str, second: str, indent: int = FIRST) -> list[str]:
 def footnote(consumers: list[Consumer]) -> str:
     """The profiles that were not verified here: no test compares them with their library, or
     another version was measured."""
-    untested, others = [], set()
+    untested: dict[str, None] = {}  # in their order
+    others = set()
     for consumer in consumers:
         measured = f"{consumer.library} {consumer.measured_on}"
         if not consumer.tested:
-            untested.append(measured)
+            untested[measured] = None
         if not consumer.verified and consumer.installed and not is_measured(consumer.installed, consumer.measured_on):
             others.add(f"measured with {measured}, and {consumer.installed} is installed")
         elif not consumer.verified and consumer.tested:
