@@ -118,6 +118,8 @@ fn fault(name: &Label) {
     let changed =
         unsafe { libc::mprotect(page as *mut libc::c_void, 4096, libc::PROT_READ | libc::PROT_WRITE) };
     assert_eq!(changed, -1);
+    // SAFETY: the action is the default one, also where a sanitizer has its own, which exits.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
     println!("tries");
     // SAFETY: not sound if it succeeded, which is what this program, of which nothing is left
     // after that, shall show.
