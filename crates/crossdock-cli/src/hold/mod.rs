@@ -45,7 +45,7 @@ Examples:
 Exit status: 0 when it is stopped (INT, TERM or HUP), when the name is dropped, or when another
 command takes over; 1 if FILE could not be loaded, or another process holds the name.";
 
-/// Hold the arrays of a file for other processes of this user, in memory that no process can change.
+/// Hold the arrays of a file for other processes of this user, in memory that stays constant.
 ///
 /// FILE is loaded once. Each process that connects maps the same pages, whatever it is written in.
 /// The command runs until it is stopped, and prints a line when the arrays are ready. Processes
