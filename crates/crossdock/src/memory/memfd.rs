@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Kind};
@@ -29,9 +29,16 @@ pub(crate) fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
     if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: `fd` is an open descriptor that this function owns; `F_ADD_SEALS` takes an integer.
-    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) } {
-        0 => Ok(fd),
+    add_seals(fd.as_fd(), libc::F_SEAL_SHRINK | libc::F_SEAL_GROW)?;
+    Ok(fd)
+}
+
+/// Adds seals to the memory behind a descriptor that is open for writing.
+pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
+    // SAFETY: `fd` is borrowed, so it is open; `F_ADD_SEALS` takes an integer and accesses no
+    // memory of this process.
+    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -174,8 +174,8 @@ fn a_successor_takes_over_versions_readers_and_the_writer() {
     until("the old versions are gone", || versions(&name) == [(3, 0)]);
     drop(next);
     assert!(!socket(&name).exists());
-    let nobody = SetHolder::new(Limits::new()).unwrap().take_over(&name).unwrap_err();
-    assert!(nobody.is_io(), "{nobody}");
+    let refused = SetHolder::new(Limits::new()).unwrap().take_over(&name).unwrap_err();
+    assert!(refused.is_io(), "{refused}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) use foreign::adopt_foreign;
 pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt, give_up, kept};
 pub(crate) use part::adopt_part;
 pub(crate) use shared::{
-    NotSealed, ORDINARY_PAGES, add_seals, allocate_shared, deny_new_writers, for_reading,
-    is_closed_to_writers, map_shared, map_shared_keeping, seal, seals,
+    NotSealed, ORDINARY_PAGES, allocate_shared, deny_new_writers, for_reading, is_closed_to_writers,
+    map_shared, map_shared_keeping, seal, seals,
 };
 pub(crate) use vec::{adopt_vec, take_vec};

@@ -22,7 +22,7 @@ use std::ptr::NonNull;
 use crate::error::{Error, Kind, Result, system_text};
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Region};
-use crate::memory::memfd::sized_memory;
+use crate::memory::memfd::{add_seals, sized_memory};
 use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::file::{HUGE_PAGES, HUGE_PAGES_REFUSED, Mapped, file_system, is_open_for_writing};
 use crate::memory::owner::keep::adopt;
@@ -318,14 +318,4 @@ pub(crate) fn seals(fd: BorrowedFd<'_>) -> i32 {
     // SAFETY: `fd` is borrowed, so it is open; `F_GET_SEALS` accesses no memory of this process.
     let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
     seals.max(0)
-}
-
-/// Adds seals to the memory behind a descriptor that is open for writing.
-pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
-    // SAFETY: `fd` is borrowed, so it is open; `F_ADD_SEALS` takes an integer and accesses no
-    // memory of this process.
-    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }

@@ -32,7 +32,7 @@ pub(super) fn allocate(nbytes: usize, label: &Label, what: &str) -> Result<Owned
 ///
 /// `is_conflict` while a writable map of it exists.
 pub(super) fn seal(memory: &OwnedFd) -> Result<()> {
-    owner::add_seals(memory.as_fd(), libc::F_SEAL_WRITE | libc::F_SEAL_SEAL).map_err(|error| {
+    memfd::add_seals(memory.as_fd(), libc::F_SEAL_WRITE | libc::F_SEAL_SEAL).map_err(|error| {
         match error.raw_os_error() {
             Some(libc::EBUSY) => Error::caused(
                 Kind::Conflict,
