@@ -76,7 +76,7 @@ fn attribute(device: i32, number: i32) -> Option<i32> {
         88 | 100 | 101 => 0,         // pageable access, by page tables, managed from the host
         90 | 91 | 99 | 113 => 1,     // preemption, registered pointers, registering, read-only too
         97 => 101_376,               // shared memory of a block that asks for more
-        102 => 0,                    // virtual memory management
+        102 | 103 => 1,              // virtual memory, exported as descriptors
         MEMORY_POOLS_SUPPORTED => 1, // pools
         119 => 0,                    // what pools can export
         125 => 1,                    // events across processes

@@ -158,6 +158,8 @@ pub(crate) extern "C" fn mock_cuda_count(what: Text) -> u64 {
         Ok("events") => state.events.len(),
         Ok("modules") => state.modules.len(),
         Ok("pools") => state.pools.values().filter(|pool| !pool.is_default).count(),
+        Ok("handles") => state.physical.len(),
+        Ok("ranges") => state.ranges.len(),
         Ok("device_memory") => of(Kind::is_fenced),
         Ok("host_memory") => of(|kind| kind == Kind::Pinned),
         Ok("registered") => of(|kind| kind == Kind::Registered),

@@ -29,6 +29,7 @@ mod queue;
 mod state;
 mod status;
 mod transfer;
+mod virtual_memory;
 
 pub use mock::{HeldBack, Live, Mock, Paused};
 pub use status::Status;

@@ -7,6 +7,7 @@ use crate::pages::Pages;
 use crate::queue::Mark;
 use crate::state::{Locked, State};
 use crate::status::{Result, Status};
+use crate::virtual_memory::{Mapping, READ, READ_WRITE};
 
 /// The kinds of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(crate) enum Kind {
     Pool(usize),
     /// Device memory of another process.
     Imported,
+    /// Device memory of the virtual memory calls.
+    Mapped,
     /// Pinned host memory.
     Pinned,
     /// The program's own memory, pinned.
@@ -28,7 +31,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether CPU accesses to the addresses fault.
     pub(crate) fn is_fenced(self) -> bool {
-        matches!(self, Self::Device | Self::Pool(_) | Self::Imported)
+        matches!(self, Self::Device | Self::Pool(_) | Self::Imported | Self::Mapped)
     }
 }
 
@@ -44,10 +47,19 @@ pub(crate) struct Allocation {
     /// The pages with the bytes; `None` for a program's own memory, whose bytes are at its address.
     pub(crate) room: Option<Arc<Pages>>,
     fence: Option<Pages>,
+    /// For memory of the virtual memory calls.
+    pub(crate) mapping: Option<Mapping>,
     /// The point in a stream from which the memory may be used.
     ready: Option<Arc<Mark>>,
     /// Whether a stream is going to free it.
     pub(crate) is_leaving: bool,
+}
+
+/// What work does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Reads,
+    Writes,
 }
 
 /// A pool of a device.
@@ -146,10 +158,35 @@ impl State {
     ) {
         let number = self.handle() as u64;
         let room = room.map(Arc::new);
-        let (ready, is_leaving) = (None, false);
-        let allocation =
-            Allocation { address, nbytes, kind, context, device, number, room, fence, ready, is_leaving };
+        let allocation = Allocation {
+            address,
+            nbytes,
+            kind,
+            context,
+            device,
+            number,
+            room,
+            fence,
+            mapping: None,
+            ready: None,
+            is_leaving: false,
+        };
         self.allocations.insert(address, allocation);
+    }
+
+    /// Adds a mapping at reserved addresses. It belongs to no context.
+    pub(crate) fn note_mapping(
+        &mut self,
+        device: i32,
+        address: usize,
+        nbytes: usize,
+        room: Pages,
+        mapping: Mapping,
+    ) {
+        self.note(Kind::Mapped, 0, device, address, nbytes, Some(room), None);
+        if let Some(noted) = self.allocations.get_mut(&address) {
+            noted.mapping = Some(mapping);
+        }
     }
 
     /// Makes memory usable only after a point in a stream.
@@ -220,10 +257,17 @@ impl State {
 
     /// Removes memory. Its addresses stay reserved for a while.
     pub(crate) fn release(&mut self, address: usize) {
-        const KEPT: usize = 256;
         let Some(gone) = self.allocations.remove(&address) else { return };
         self.discharge(gone.kind, gone.device, gone.nbytes as u64);
-        self.freed.extend(gone.fence);
+        if let Some(fence) = gone.fence {
+            self.keep_reserved(fence);
+        }
+    }
+
+    /// Keeps freed addresses reserved for a while.
+    pub(crate) fn keep_reserved(&mut self, fence: Pages) {
+        const KEPT: usize = 256;
+        self.freed.push_back(fence);
         if self.freed.len() > KEPT {
             self.freed.pop_front();
         }
@@ -259,19 +303,23 @@ impl State {
     }
 
     /// Whether work that accesses these bytes may be enqueued.
-    pub(crate) fn check(&mut self, address: usize, nbytes: usize, side: Side) -> Result {
+    pub(crate) fn check(&mut self, address: usize, nbytes: usize, side: Side, used: Use) -> Result {
         if self.around(address).is_some_and(|found| found.is_leaving) {
             return Err(self.misuse(Status::INVALID_VALUE, format!("{address:#x} was freed by a stream")));
         }
-        self.check_now(address, nbytes, side)
+        self.check_now(address, nbytes, side, used)
     }
 
-    fn check_now(&mut self, address: usize, nbytes: usize, side: Side) -> Result {
+    fn check_now(&mut self, address: usize, nbytes: usize, side: Side, used: Use) -> Result {
+        let bits = if used == Use::Reads { READ } else { READ_WRITE };
         let refusal = match self.around(address) {
             Some(found) if nbytes > found.nbytes - (address - found.address) => {
                 format!("is followed by {} bytes", found.nbytes - (address - found.address))
             }
             Some(found) if side == Side::Host && found.kind.is_fenced() => "is a device's".to_owned(),
+            Some(found) if found.mapping.as_ref().is_some_and(|mapping| !mapping.permits(bits)) => {
+                format!("no device may access so: {used:?}")
+            }
             Some(_) => return Ok(()),
             None if self.was_freed(address) => "was freed".to_owned(),
             None if side == Side::Device => "is no device's".to_owned(),
@@ -283,9 +331,9 @@ impl State {
     }
 
     /// Resolves bytes that work in a stream accesses now.
-    pub(crate) fn reach(&mut self, address: usize, nbytes: usize, side: Side) -> Result<Reached> {
+    pub(crate) fn reach(&mut self, address: usize, nbytes: usize, side: Side, used: Use) -> Result<Reached> {
         // An address that was valid when the work was enqueued may have become illegal.
-        self.check_now(address, nbytes, side).map_err(|_| Status::ILLEGAL_ADDRESS)?;
+        self.check_now(address, nbytes, side, used).map_err(|_| Status::ILLEGAL_ADDRESS)?;
         let Some(found) = self.around(address) else {
             return Ok(Reached { pointer: std::ptr::with_exposed_provenance_mut(address), _room: None });
         };

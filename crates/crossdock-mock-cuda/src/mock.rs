@@ -36,6 +36,10 @@ pub struct Live {
     pub registered: u64,
     pub managed: u64,
     pub nbytes: u64,
+    /// Memory of `cuMemCreate`, or imported, that a handle or a mapping keeps.
+    pub handles: u64,
+    /// Reserved addresses.
+    pub ranges: u64,
 }
 
 /// Pauses streams until it is dropped.
@@ -256,6 +260,8 @@ impl Mock {
             registered: self.count("registered"),
             managed: self.count("managed"),
             nbytes: self.count("nbytes"),
+            handles: self.count("handles"),
+            ranges: self.count("ranges"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 
-use crate::memory::{Side, unlocked};
+use crate::memory::{Side, Use, unlocked};
 use crate::queue::Work;
 use crate::state::{Locked, State};
 use crate::status::{Result, Status};
@@ -135,6 +135,9 @@ pub(crate) struct Arguments {
     pub(crate) job: Vec<u8>,
 }
 
+/// What kernels do with the three addresses.
+const USES: [Use; 3] = [Use::Writes, Use::Reads, Use::Writes];
+
 /// Enqueues a launch.
 pub(crate) fn launch(
     mut state: Locked,
@@ -161,9 +164,9 @@ pub(crate) fn launch(
     if groups == 0 || groups > i32::MAX.cast_unsigned() {
         return Err(state.misuse(Status::INVALID_VALUE, format!("a launch of {shape:?}")));
     }
-    for address in arguments.addresses {
+    for (address, used) in arguments.addresses.into_iter().zip(USES) {
         if address != 0 {
-            state.check(address, 1, Side::Device)?;
+            state.check(address, 1, Side::Device, used)?;
         }
     }
     let work = Work::run(move |state| run(state, kernel, groups, items, &arguments));
@@ -174,9 +177,9 @@ pub(crate) fn launch(
 fn run(mut state: Locked, kernel: c_int, groups: u32, items: u32, arguments: &Arguments) -> Result {
     let mut kept = Vec::new();
     let mut pointers = [std::ptr::null_mut(); 3];
-    for (pointer, &address) in pointers.iter_mut().zip(&arguments.addresses) {
+    for ((pointer, &address), used) in pointers.iter_mut().zip(&arguments.addresses).zip(USES) {
         if address != 0 {
-            let reached = state.reach(address, 1, Side::Device)?;
+            let reached = state.reach(address, 1, Side::Device, used)?;
             *pointer = reached.pointer;
             kept.push(reached);
         }

@@ -30,6 +30,17 @@ impl Pages {
         Self::map(nbytes, libc::PROT_NONE, PRIVATE, None)
     }
 
+    /// As [`Pages::fence`], at a multiple of a power of two.
+    pub(crate) fn aligned_fence(nbytes: usize, alignment: usize) -> Option<Self> {
+        let nbytes = rounded(nbytes)?;
+        let all = std::mem::ManuallyDrop::new(Self::fence(nbytes.checked_add(alignment)?)?);
+        let before = all.base.addr().next_multiple_of(alignment) - all.base.addr();
+        let part = |from: usize, nbytes| Self { base: all.base.wrapping_add(from), nbytes, file: None };
+        // Three parts of the mapping, of which this returns the middle one and unmaps the others.
+        let (_before, _behind) = (part(0, before), part(before + nbytes, all.nbytes - before - nbytes));
+        Some(part(before, nbytes))
+    }
+
     /// Zeroed bytes.
     pub(crate) fn room(nbytes: usize) -> Option<Self> {
         Self::map(nbytes, libc::PROT_READ | libc::PROT_WRITE, PRIVATE, None)

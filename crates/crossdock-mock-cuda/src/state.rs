@@ -11,6 +11,7 @@ use crate::module::{Function, Module};
 use crate::pages::Pages;
 use crate::queue::{Mark, Queue};
 use crate::status::{Result, Status};
+use crate::virtual_memory::{Physical, Range};
 
 pub(crate) type Locked = MutexGuard<'static, State>;
 
@@ -118,6 +119,10 @@ pub(crate) struct State {
     pub(crate) functions: BTreeMap<usize, Function>,
     /// By address.
     pub(crate) allocations: BTreeMap<usize, Allocation>,
+    /// Memory of the virtual memory calls, by handle.
+    pub(crate) physical: BTreeMap<usize, Physical>,
+    /// Reserved addresses, by the first.
+    pub(crate) ranges: BTreeMap<usize, Range>,
     pub(crate) opened: Vec<Opened>,
     /// Freed addresses, which stay reserved for a while so that a use after free is detected.
     pub(crate) freed: VecDeque<Pages>,
@@ -152,6 +157,8 @@ impl State {
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
             allocations: BTreeMap::new(),
+            physical: BTreeMap::new(),
+            ranges: BTreeMap::new(),
             opened: Vec::new(),
             freed: VecDeque::new(),
             pauses: 0,

@@ -1,6 +1,6 @@
 //! Copies and fills: checked when they are enqueued, and performed in a stream.
 
-use crate::memory::{Side, copy, unlocked};
+use crate::memory::{Side, Use, copy, unlocked};
 use crate::queue::Work;
 use crate::state::{Locked, State, wait_until};
 use crate::status::{Result, Status};
@@ -46,14 +46,14 @@ impl Box3 {
 
 impl State {
     fn check_box(&mut self, copied: &Box3) -> Result {
-        for side in [&copied.from, &copied.to] {
+        for (side, used) in [(&copied.from, Use::Reads), (&copied.to, Use::Writes)] {
             let folded = copied.rows > 1 && side.pitch < copied.width;
             if folded || (copied.planes > 1 && side.height < copied.rows) {
                 return Err(
                     self.misuse(Status::INVALID_VALUE, format!("rows of {copied:?} lie in each other"))
                 );
             }
-            self.check(side.address, copied.extent(side), side.side)?;
+            self.check(side.address, copied.extent(side), side.side, used)?;
         }
         Ok(())
     }
@@ -66,8 +66,9 @@ impl State {
 
 fn work(copied: Box3) -> Work {
     Work::run(move |mut state| {
-        let from = state.reach(copied.from.address, copied.extent(&copied.from), copied.from.side)?;
-        let to = state.reach(copied.to.address, copied.extent(&copied.to), copied.to.side)?;
+        let from =
+            state.reach(copied.from.address, copied.extent(&copied.from), copied.from.side, Use::Reads)?;
+        let to = state.reach(copied.to.address, copied.extent(&copied.to), copied.to.side, Use::Writes)?;
         unlocked(state, || {
             for row in 0..copied.rows * copied.planes {
                 let (plane, row) = (row / copied.rows, row % copied.rows);
@@ -123,10 +124,10 @@ pub(crate) fn fill(mut state: Locked, stream: usize, address: usize, pattern: &[
         let what = format!("{address:#x} is not aligned for patterns of {} bytes", pattern.len());
         return Err(state.misuse(Status::INVALID_VALUE, what));
     }
-    state.check(address, nbytes, Side::Device)?;
+    state.check(address, nbytes, Side::Device, Use::Writes)?;
     let pattern = pattern.to_vec();
     let work = Work::run(move |mut state| {
-        let reached = state.reach(address, nbytes, Side::Device)?;
+        let reached = state.reach(address, nbytes, Side::Device, Use::Writes)?;
         unlocked(state, || {
             for index in 0..count {
                 let to = reached.pointer.wrapping_add(index * pattern.len());

@@ -10,3 +10,6 @@ mod memory;
 mod module;
 mod pool;
 mod stream;
+mod virtual_memory;
+
+pub(crate) use virtual_memory::POSIX_DESCRIPTOR;

@@ -9,6 +9,7 @@ use crate::memory::{Kind, Pool};
 use crate::queue::Work;
 use crate::state::{Locked, State, wait_until};
 use crate::status::{Result, Status};
+use crate::virtual_memory::READ_WRITE;
 
 /// The properties of a new pool.
 #[derive(Clone, Copy, Debug)]
@@ -26,20 +27,19 @@ pub(crate) struct Properties {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Location {
-    kind: c_int,
-    ordinal: c_int,
+    pub(crate) kind: c_int,
+    pub(crate) ordinal: c_int,
 }
 
-/// The devices that may access the memory of a pool.
+/// The access of a device to memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Access {
-    location: Location,
-    flags: c_int,
+    pub(crate) location: Location,
+    pub(crate) flags: c_int,
 }
 
-const ON_A_DEVICE: c_int = 1;
-const READ_WRITE: c_int = 3;
+pub(crate) const ON_A_DEVICE: c_int = 1;
 
 impl State {
     fn make_pool(&mut self, device: i32, is_default: bool) -> Result<usize> {

@@ -19,6 +19,8 @@ macro_rules! cu {
     }};
 }
 
+mod virtual_memory;
+
 fn driver() -> &'static Library {
     static DRIVER: std::sync::OnceLock<Library> = std::sync::OnceLock::new();
     // SAFETY: the file is the mock driver, which has no initialisers of its own.
