@@ -12,7 +12,7 @@ use crate::convert::to_value;
 use crate::detach::making;
 use crate::dtype::read_dtype;
 use crate::errors::Raise;
-use crate::functions::options;
+use crate::functions::{options, options_at, options_on_host};
 use crate::object::{downcast, wrap};
 use crate::shape::extents;
 use crate::{device, numbers, parameters, protocols};
@@ -104,20 +104,19 @@ pub(crate) fn arange<'py>(
     let numbers = [start, stop, step.unwrap_or(&one)].map(|number| to_value(number, None));
     let [start, stop, step] = numbers;
     let (start, stop, step) = (start?, stop?, step?);
+    let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
+    let options = options_on_host(py, place)?;
     let array = match [&start, &stop, &step].map(whole) {
-        [Some(start), Some(stop), Some(step)] => integers(start, stop, step)?,
+        [Some(start), Some(stop), Some(step)] => integers(start, stop, step, options)?,
         _ => match [&start, &stop, &step].map(Value::as_f64) {
-            [Some(start), Some(stop), Some(step)] => floats(start, stop, step)?,
+            [Some(start), Some(stop), Some(step)] => floats(start, stop, step, options)?,
             _ => return Err(PyTypeError::new_err("arange() takes integers and floats")),
         },
     };
     let array = match dtype.map(read_dtype).transpose()? {
-        Some(dtype) if dtype != *array.dtype() => {
-            array.cast(&dtype, Order::RowMajor, Casting::Checked).raise()?
-        }
+        Some(dtype) if dtype != *array.dtype() => array.cast(&dtype, options, Casting::Checked).raise()?,
         _ => array,
     };
-    let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
     let array =
         if place == Place::CPU { array } else { array.copy_to(&device::memory_at(place)?).raise()? };
     wrap(py, array)
@@ -132,7 +131,7 @@ fn whole(value: &Value) -> Option<i128> {
 }
 
 /// `int64` if every number fits, otherwise `uint64`.
-fn integers(start: i128, stop: i128, step: i128) -> PyResult<DArray> {
+fn integers(start: i128, stop: i128, step: i128, options: ArrayOptions<'static>) -> PyResult<DArray> {
     if step == 0 {
         return Err(PyValueError::new_err("the step of arange() is 0"));
     }
@@ -142,15 +141,15 @@ fn integers(start: i128, stop: i128, step: i128) -> PyResult<DArray> {
     let (least, most) = (start.min(last), start.max(last));
     // The casts keep every number, as `least` and `most` show.
     if len == 0 || i64::try_from(least).is_ok() && i64::try_from(most).is_ok() {
-        return numbers::<i64>(len, |index| (start + index as i128 * step) as i64);
+        return numbers::<i64>(len, options, |index| (start + index as i128 * step) as i64);
     }
     if u64::try_from(least).is_ok() && u64::try_from(most).is_ok() {
-        return numbers::<u64>(len, |index| (start + index as i128 * step) as u64);
+        return numbers::<u64>(len, options, |index| (start + index as i128 * step) as u64);
     }
     Err(PyValueError::new_err(format!("no integer dtype holds both {least} and {most}")))
 }
 
-fn floats(start: f64, stop: f64, step: f64) -> PyResult<DArray> {
+fn floats(start: f64, stop: f64, step: f64, options: ArrayOptions<'static>) -> PyResult<DArray> {
     let len = ((stop - start) / step).ceil();
     if step == 0.0 || !len.is_finite() {
         return Err(PyValueError::new_err(format!(
@@ -159,11 +158,15 @@ fn floats(start: f64, stop: f64, step: f64) -> PyResult<DArray> {
     }
     // The distance of the first two numbers, as NumPy counts.
     let step = (start + step) - start;
-    numbers::<f64>(len.max(0.0) as usize, |index| start + index as f64 * step)
+    numbers::<f64>(len.max(0.0) as usize, options, |index| start + index as f64 * step)
 }
 
-fn numbers<T: crossdock::element::Element>(len: usize, number: impl Fn(usize) -> T) -> PyResult<DArray> {
-    let array = Array::<T, 1>::zeros([len]).raise()?;
+fn numbers<T: crossdock::element::Element>(
+    len: usize,
+    options: ArrayOptions<'static>,
+    number: impl Fn(usize) -> T,
+) -> PyResult<DArray> {
+    let array = Array::<T, 1>::zeros(([len], options)).raise()?;
     let mut write = array.write().raise()?;
     for (index, element) in write.iter_mut().enumerate() {
         *element = number(index);
@@ -276,11 +279,10 @@ impl Model {
             None => protocols::lend_unmasked(obj)?,
         };
         let place = device.map_or(Ok(array.place()), numbers::place_of)?;
-        device::memory_at(place)?;
         Ok(Self {
             shape: array.shape().to_vec(),
             dtype: dtype.map_or_else(|| Ok(array.dtype().clone()), read_dtype)?,
-            options: ArrayOptions::new().order(array.order().unwrap_or(Order::RowMajor)).place(place),
+            options: options_at(obj.py(), array.order().unwrap_or(Order::RowMajor), place)?,
         })
     }
 

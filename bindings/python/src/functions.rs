@@ -171,8 +171,9 @@ pub(crate) fn array<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.map(read_dtype).transpose()?;
-    let array = nested::read(obj, dtype.as_ref())?;
     let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
+    let options = options_on_host(py, place)?;
+    let array = nested::read_to(obj, dtype.as_ref(), options)?;
     let taken = import::ImportedArray { array, copied_because: None };
     wrap(py, device::brought(taken, place, CopyPolicy::Always)?.array)
 }
@@ -314,13 +315,22 @@ pub(crate) fn options(
     order: Order,
     device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ArrayOptions<'static>> {
-    let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
+    options_at(py, order, device.map_or(Ok(Place::CPU), numbers::place_of)?)
+}
+
+/// Like [`options`], for a place.
+pub(crate) fn options_at(py: Python<'_>, order: Order, place: Place) -> PyResult<ArrayOptions<'static>> {
     device::memory_at(place)?;
-    let options = ArrayOptions::new().order(order);
-    match shareable::pool_here(py)? {
-        Some(pool) if place == Place::CPU => Ok(options.pool(pool)),
-        _ => Ok(options.place(place)),
+    match place == Place::CPU {
+        true => Ok(options_on_host(py, place)?.order(order)),
+        false => Ok(ArrayOptions::new().order(order).place(place)),
     }
+}
+
+/// For a row-major array that is made on the host, and moved if `place` is another one.
+pub(crate) fn options_on_host(py: Python<'_>, place: Place) -> PyResult<ArrayOptions<'static>> {
+    let pool = if place == Place::CPU { shareable::pool_here(py)? } else { None };
+    Ok(pool.map_or_else(ArrayOptions::new, |pool| ArrayOptions::new().pool(pool)))
 }
 
 /// An array on memory at an address. The address cannot be checked.

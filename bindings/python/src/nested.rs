@@ -1,7 +1,8 @@
 //! Conversions between arrays and nested lists.
 
+use crossdock::array::ArrayOptions;
 use crossdock::element::{DType, ScalarKind, Value};
-use crossdock::layout::{MAX_RANK, Order};
+use crossdock::layout::MAX_RANK;
 use crossdock::view::Request;
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::PyValueError;
@@ -10,7 +11,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::convert::{is_value, to_python, to_value};
-use crate::copies::copied;
 use crate::detach::{both_detached, detached};
 use crate::errors::{Raise, refused};
 use crate::{arrow, masked, moment, protocols};
@@ -69,21 +69,28 @@ fn row<'py>(py: Python<'py>, dtype: &DType, len: usize, bytes: &[u8]) -> PyResul
 /// that represents all numbers (for long doubles, `longdouble` or `clongdouble`); bytes and text as
 /// long as the longest.
 pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<DArray> {
+    read_to(object, dtype, ArrayOptions::new())
+}
+
+/// Like [`read`], with the options of the new array.
+pub(crate) fn read_to(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<&DType>,
+    options: ArrayOptions<'static>,
+) -> PyResult<DArray> {
     let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     if !is_list
         && !is_value(object)
         && !moment::is_scalar(object)?
         && let Some(array) = lent_or_copied(object)?
     {
-        return match dtype {
-            Some(dtype) => {
-                let cast = |array: &DArray| array.cast(dtype, Order::RowMajor, Casting::Checked);
-                detached(object.py(), &array, cast).raise()
-            }
-            None => copied(object.py(), &array),
+        let copy = |array: &DArray| match dtype {
+            Some(dtype) => array.cast(dtype, options, Casting::Checked),
+            None => array.to_order(options),
         };
+        return detached(object.py(), &array, copy).raise();
     }
-    if let Some(stacked) = stacked(object, dtype)? {
+    if let Some(stacked) = stacked(object, dtype, options)? {
         return Ok(stacked);
     }
     let mut found = Found { shape: Vec::new(), values: Vec::new(), dtype };
@@ -99,7 +106,7 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult
     let mut values = found.values.into_iter();
     // `values` has one value for each element of the shape.
     let next = |_: &[usize]| values.next().unwrap_or(Value::Bool(false));
-    DArray::from_fn(own, &found.shape, Order::RowMajor, next).raise()
+    DArray::from_fn(own, &found.shape, options, next).raise()
 }
 
 /// The array of an object that shares its memory, or that copies it on request. `None` for other
@@ -119,7 +126,11 @@ fn lent_or_copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
 
 /// A list of arrays of one shape and one dtype, copied array by array, without a Python value for
 /// each element. `None` for everything else.
-fn stacked(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<DArray>> {
+fn stacked(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<&DType>,
+    options: ArrayOptions<'static>,
+) -> PyResult<Option<DArray>> {
     let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     if !is_list || object.len()? == 0 {
         return Ok(None);
@@ -143,7 +154,7 @@ fn stacked(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Option<
         return Ok(None);
     }
     let whole: Vec<usize> = [parts.len()].into_iter().chain(shape.iter().copied()).collect();
-    let made = DArray::zeros(dtype.unwrap_or(common).clone(), &whole, Order::RowMajor).raise()?;
+    let made = DArray::zeros(dtype.unwrap_or(common).clone(), &whole, options).raise()?;
     for (index, part) in parts.iter().enumerate() {
         let place = made.drop_axis(0, index).raise()?;
         both_detached(object.py(), [&place, part], |place, part| place.assign(part, Casting::Checked))

@@ -77,6 +77,27 @@ def test_alignment_and_contents_of_every_size():
                 assert not np.zeros(nbytes, "u1").any()
 
 
+def test_all_functions_that_create_arrays_make_them_shareable():
+    model = np.asfortranarray([[1, 2, 3], [4, 5, 6]], "i2")
+
+    def made():
+        yield from (crossdock.zeros(3), crossdock.ones(3), crossdock.full(3, 7), crossdock.empty(3))
+        yield from (crossdock.array([[1, 2], [3, 4]]), crossdock.array([1, 2], "float32"), crossdock.array(7))
+        # Of memory, of memory with another dtype, of a list of arrays.
+        yield from (crossdock.array(model), crossdock.array(model, "float64"), crossdock.array([model, model]))
+        yield from (crossdock.arange(5), crossdock.arange(0.5, 2), crossdock.arange(5, dtype="int16"))
+        yield from (crossdock.zeros_like(model), crossdock.ones_like(model), crossdock.empty_like(model))
+        yield from (crossdock.full_like(model, 7), crossdock.zeros_like(model, dtype="float64"))
+
+    outside = list(made())
+    with crossdock.shareable():
+        inside = list(made())
+    assert {array.backing for array in outside} == {"heap"} and {array.backing for array in inside} == {"shared memory"}
+    for one, other in zip(inside, outside, strict=True):
+        assert (one.tolist(), one.dtype, one.strides) == (other.tolist(), other.dtype, other.strides)
+        assert not one.readonly
+
+
 @pytest.mark.parametrize("start", [10, 2000, 5000, 1 << 17])
 @pytest.mark.parametrize("end", [5, 3000, 20_000, 1 << 18])
 def test_resized_arrays_keep_their_elements(start, end):

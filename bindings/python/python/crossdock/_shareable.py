@@ -12,10 +12,10 @@ _entries: ContextVar[tuple[object, ...]] = ContextVar("crossdock.shareable", def
 def shareable(*, reserve: bool = False) -> AbstractContextManager[None]:
     """New arrays in memory that other processes can map later, without a copy.
 
-    In the ``with`` block, arrays that NumPy makes (of 4096 bytes and more), and those of :func:`zeros`, :func:`ones`,
-    :func:`full` and :func:`empty`, lie in shared memory. They are ordinary arrays, and can outlive the block. Queues,
-    pipes and pools of ``multiprocessing`` send ``crossdock.asarray(a)`` in place, and each process then sees what the
-    other writes.
+    In the ``with`` block, arrays that NumPy makes (of 4096 bytes and more), and those of :func:`array`, :func:`arange`,
+    :func:`zeros`, :func:`ones`, :func:`full`, :func:`empty` and their ``_like`` siblings, lie in shared memory. They are
+    ordinary arrays, and can outlive the block. Queues, pipes and pools of ``multiprocessing`` send
+    ``crossdock.asarray(a)`` in place, and each process then sees what the other writes.
 
     The block is valid in its context: in the thread or task that entered it, and in tasks that are started there.
 
