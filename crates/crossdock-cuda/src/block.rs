@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::pool::Allocated;
 use crate::sys::{self, Address, attribute};
+use crate::virtual_memory::Mapping;
 use crossdock::device::Event;
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
@@ -16,6 +17,8 @@ pub(crate) enum Source {
     Pool,
     /// Device memory of the driver, which other processes can open.
     Driver,
+    /// Device memory of the virtual memory calls, which other processes import by a descriptor.
+    Shareable,
     /// Host memory, pinned for all contexts and mapped to the devices.
     Pinned,
     /// Managed memory, which migrates to where it is used.
@@ -25,7 +28,7 @@ pub(crate) enum Source {
 impl Source {
     pub(crate) fn device_kind(self) -> DeviceKind {
         match self {
-            Self::Pool | Self::Driver => DeviceKind::CUDA,
+            Self::Pool | Self::Driver | Self::Shareable => DeviceKind::CUDA,
             Self::Pinned => DeviceKind::CUDA_HOST,
             Self::Managed => DeviceKind::CUDA_MANAGED,
         }
@@ -38,13 +41,14 @@ impl Source {
 }
 
 /// A block of the driver's memory, which [`Block::free`] frees once.
-#[derive(Debug)]
 pub(crate) struct Block {
     core: Arc<Core>,
     source: Source,
     address: Address,
     /// The number of the allocation in the pool, for memory of a pool.
     number: Option<u64>,
+    /// For [`Source::Shareable`].
+    mapping: Option<Mapping>,
 }
 
 impl Block {
@@ -52,7 +56,7 @@ impl Block {
     ///
     /// `is_out_of_memory`; the driver's error.
     pub(crate) fn allocate(core: &Arc<Core>, source: Source, nbytes: usize) -> Result<Self> {
-        let block = |address| Self { core: core.clone(), source, address, number: None };
+        let block = |address| Self { core: core.clone(), source, address, number: None, mapping: None };
         // Checked here, because a pool searches for memory that the device can never have.
         let is_on_device = source != Source::Pinned;
         if is_on_device && nbytes as u64 > core.total_nbytes() {
@@ -69,6 +73,11 @@ impl Block {
                 Ok(Self { number: Some(number), ..block(address) })
             }
             (Source::Pool | Source::Driver, _) => Ok(block(or_trimmed(core, source, nbytes, on_device)?)),
+            (Source::Shareable, _) => {
+                let mapping = or_trimmed(core, source, nbytes, Mapping::allocate)?;
+                let address = mapping.address();
+                Ok(Self { mapping: Some(mapping), ..block(address) })
+            }
             (Source::Pinned, _) => {
                 let block = block(or_trimmed(core, source, nbytes, on_host)?);
                 // SAFETY: `on_host` allocated `nbytes` bytes of host memory at this exposed
@@ -115,7 +124,10 @@ impl Block {
     ///
     /// The driver's error. The block is lost to this program in any case.
     pub(crate) fn free(self) -> Result<()> {
-        let Self { core, source, address, .. } = self;
+        let Self { core, source, address, mapping, .. } = self;
+        if let Some(mapping) = mapping {
+            return mapping.end();
+        }
         core.context().release(|driver| match (source, core.pool()) {
             // SAFETY: the pool allocated the address in `allocate`, only this method frees it, by
             // value, and `release` makes the context current.
@@ -134,9 +146,9 @@ impl Block {
 }
 
 /// A function that allocates by the driver, in the current context.
-type Allocate = fn(&Core, usize) -> Result<Address>;
+type Allocate<T> = fn(&Arc<Core>, usize) -> Result<T>;
 
-fn on_device(core: &Core, nbytes: usize) -> Result<Address> {
+fn on_device(core: &Arc<Core>, nbytes: usize) -> Result<Address> {
     let mut address = 0;
     // SAFETY: the driver writes the address to a live local variable, and checks the number of
     // bytes.
@@ -144,7 +156,7 @@ fn on_device(core: &Core, nbytes: usize) -> Result<Address> {
     Ok(address)
 }
 
-fn on_host(core: &Core, nbytes: usize) -> Result<Address> {
+fn on_host(core: &Arc<Core>, nbytes: usize) -> Result<Address> {
     let mut address = std::ptr::null_mut();
     // SAFETY: the driver writes the address to a live local variable, and checks the number of
     // bytes and the flags.
@@ -152,7 +164,7 @@ fn on_host(core: &Core, nbytes: usize) -> Result<Address> {
     Ok(address.expose_provenance() as Address)
 }
 
-fn managed(core: &Core, nbytes: usize) -> Result<Address> {
+fn managed(core: &Arc<Core>, nbytes: usize) -> Result<Address> {
     let mut address = 0;
     // SAFETY: the driver writes the address to a live local variable, and checks the number of
     // bytes and the flags.
@@ -161,7 +173,7 @@ fn managed(core: &Core, nbytes: usize) -> Result<Address> {
 }
 
 /// Allocates; where memory is exhausted, trims the pool and tries once more.
-fn or_trimmed(core: &Core, source: Source, nbytes: usize, allocate: Allocate) -> Result<Address> {
+fn or_trimmed<T>(core: &Arc<Core>, source: Source, nbytes: usize, allocate: Allocate<T>) -> Result<T> {
     let _current = core.enter()?;
     let outcome = match (allocate(core, nbytes), core.pool()) {
         (Err(error), Some(pool)) if error.is_out_of_memory() => {

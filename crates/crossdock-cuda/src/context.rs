@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use crate::driver::{Driver, Failure};
 use crate::load::{self, LoadedDriver};
 use crate::sys;
+use crate::virtual_calls::VirtualCalls;
 use crossdock::device::driver::{generation, report_release_error};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
@@ -36,6 +37,11 @@ impl Context {
 
     pub(crate) fn driver(&self) -> &'static Driver {
         self.loaded.driver()
+    }
+
+    /// As [`LoadedDriver::virtual_calls`].
+    pub(crate) fn virtual_calls(&self) -> Result<&'static VirtualCalls> {
+        self.loaded.virtual_calls()
     }
 
     /// The place of the device's own memory.

@@ -11,14 +11,14 @@ pub(crate) type HostFunction = unsafe extern "C" fn(*mut c_void);
 /// Defines one method for each function, which calls the driver. A failure names the function and
 /// its error code.
 macro_rules! functions {
-    ($($(#[$doc:meta])* $symbol:literal: $name:ident($($arg:ident: $type:ty),*);)*) => {
-        /// The driver, loaded and never unloaded.
-        pub(crate) struct Driver {
+    ($(#[$about:meta])* $vis:vis struct $table:ident; $($(#[$doc:meta])* $symbol:literal: $name:ident($($arg:ident: $type:ty),*);)*) => {
+        $(#[$about])*
+        $vis struct $table {
             words: Words,
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
         }
 
-        impl Driver {
+        impl $table {
             /// The table, of the functions that `find` returns.
             ///
             /// # Errors
@@ -29,10 +29,10 @@ macro_rules! functions {
             ///
             /// For each name, `find` returns the driver's function of this name, which stays loaded
             /// for ever.
-            pub(crate) unsafe fn of(find: impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
+            pub(crate) unsafe fn of(find: &impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
                 // SAFETY: `# Safety` is the contract of `Words::of`: `find` returns the driver's
                 // function of each name, which stays loaded.
-                let words = unsafe { Words::of(&find) }?;
+                let words = unsafe { Words::of(find) }?;
                 Ok(Self { words, $(
                     $name: {
                         let found = find($symbol)?;
@@ -49,14 +49,19 @@ macro_rules! functions {
                 pub(crate) unsafe fn $name(&self, $($arg: $type),*) -> Result<(), Failure> {
                     // SAFETY: `# Safety`: handles are alive and pointers valid, as the driver's
                     // reference demands; the function stays loaded (`Driver::of`).
-                    self.outcome($symbol, unsafe { (self.$name)($($arg),*) })
+                    self.words.outcome($symbol, unsafe { (self.$name)($($arg),*) })
                 }
             )*
         }
     };
 }
 
+pub(crate) use functions;
+
 functions! {
+    /// The driver, loaded and never unloaded.
+    pub(crate) struct Driver;
+
     "cuInit": init(flags: c_uint);
 
     "cuDeviceGetCount": device_get_count(count: *mut c_int);
@@ -124,8 +129,8 @@ functions! {
     "cuLaunchKernel": launch_kernel(function: sys::Function, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared_nbytes: c_uint, stream: sys::Stream, arguments: *mut *mut c_void, extra: *mut *mut c_void);
 }
 
-impl Driver {
-    fn outcome(&self, function: &'static str, code: c_int) -> Result<(), Failure> {
+impl Words {
+    pub(crate) fn outcome(&self, function: &'static str, code: c_int) -> Result<(), Failure> {
         if code == code::SUCCESS { Ok(()) } else { Err(self.failure(function, code)) }
     }
 
@@ -135,7 +140,7 @@ impl Driver {
             // Not a failure, and frequent: its name and text are not looked up.
             return Failure { function, code, name: None, text: None };
         }
-        let Words { name, text } = &self.words;
+        let Self { name, text } = self;
         Failure { function, code, name: said(*name, code), text: said(*text, code) }
     }
 }
@@ -143,7 +148,8 @@ impl Driver {
 /// A function that returns the name or the text of an error.
 type Say = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 
-struct Words {
+/// The driver's words for errors.
+pub(crate) struct Words {
     name: Say,
     text: Say,
 }
@@ -153,7 +159,7 @@ impl Words {
     ///
     /// For each name, `find` returns the driver's function of this name, which stays loaded for
     /// ever.
-    unsafe fn of(find: &impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
+    pub(crate) unsafe fn of(find: &impl Fn(&'static str) -> Result<*mut c_void>) -> Result<Self> {
         let (name, text) = (find("cuGetErrorName")?, find("cuGetErrorString")?);
         // SAFETY: `# Safety`: `find` returned the driver's two functions of these names, which have
         // this type in the driver's reference.

@@ -6,7 +6,7 @@ use crate::core::Core;
 use crate::description::Description;
 use crate::device::{self, name_of};
 use crate::memory::CudaMemory;
-use crate::{context, driver, load, sys};
+use crate::{context, driver, load, sys, virtual_memory};
 use crossdock::device::MemoryManager;
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
@@ -57,6 +57,14 @@ pub(crate) fn trim(ordinal: i32, keep_nbytes: usize) -> Result<()> {
     let core = Core::of(ordinal)?;
     core.staging().clear();
     core.pool().map_or(Ok(()), |pool| pool.trim(keep_nbytes))
+}
+
+pub(crate) fn shareable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
+    let memory = memory_at(DeviceKind::CUDA, ordinal)?;
+    let memory = CudaMemory::of(&*memory).ok_or_else(|| not_ours(&*memory))?;
+    memory.core().enter()?;
+    virtual_memory::supported(memory.core())?;
+    Ok(memory.shareable().clone())
 }
 
 pub(crate) fn exportable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {

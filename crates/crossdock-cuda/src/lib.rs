@@ -61,6 +61,7 @@ mod context;
 mod copy;
 mod core;
 mod description;
+mod descriptor;
 mod device;
 mod driver;
 mod engine;
@@ -80,7 +81,11 @@ mod pool;
 mod staging;
 mod stream;
 mod sys;
+mod virtual_calls;
+mod virtual_memory;
 
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -92,6 +97,7 @@ use crossdock::device::MemoryManager;
 use crossdock::memory::{Birth, Place};
 
 pub use description::Description;
+pub use descriptor::{DescriptorExport, DescriptorRange};
 pub use ipc_handle::{IpcExport, IpcHandle};
 
 /// Registers the places of CUDA, so that [`device::get`](crossdock::device::get) opens its devices.
@@ -201,6 +207,76 @@ pub unsafe fn open_ipc(handle: &IpcHandle, ordinal: i32) -> Result<Buffer> {
     // SAFETY: `# Safety`: the exporting process keeps the memory until the buffer is dropped, which
     // is the contract of `ipc::open_ipc`.
     unsafe { ipc::open_ipc(handle, ordinal) }
+}
+
+/// Memory of a device that leaves the process as a file descriptor ([`export_descriptor`]), of the
+/// driver's virtual memory calls. Its place is `cuda:n`, like the default memory there. It is not
+/// pooled, and an allocation takes a multiple of the device's granularity, which usually is 2 MiB.
+///
+/// # Errors
+///
+/// `is_unsupported` where the driver or the device has no such memory, which
+/// [`exportable_memory`] does not need; and as [`free_nbytes`].
+pub fn shareable_memory(ordinal: i32) -> Result<Arc<dyn MemoryManager>> {
+    info::shareable_memory(ordinal)
+}
+
+/// Exports memory of [`shareable_memory`], a slice of it, or what another process sent, as a
+/// descriptor that a process can import. Waits for in-flight work on it. O(1).
+///
+/// The descriptor leads to the whole allocation, and keeps it: either process may end first. The
+/// importing process only reads the memory, while this one may write it at any time, so processes
+/// agree on when. (The device enforces the access of a mapping. A program that calls the driver
+/// itself could map the descriptor for writing: send it only to processes that you trust.)
+///
+/// ```
+/// use crossdock::buffer::Buffer;
+/// use crossdock_cuda as cuda;
+/// use std::os::unix::net::UnixStream;
+///
+/// let Ok(memory) = cuda::shareable_memory(0) else { return Ok(()) };
+/// let buffer = Buffer::from_vec(vec![7u8; 1000])?.copy_to(&memory)?;
+/// let (ours, theirs) = UnixStream::pair()?; // one of them goes to the other process
+/// cuda::export_descriptor(&buffer.slice(100..300)?)?.send(&ours)?;
+///
+/// // What the other process does:
+/// let received = cuda::receive(&theirs)?.expect("memory was sent");
+/// assert_eq!((received.nbytes(), received.is_readonly()), (200, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// `is_place` for other memory, and for no bytes; `is_device` where the driver failed;
+/// `is_conflict` while a Write lease is held.
+pub fn export_descriptor(buffer: &Buffer) -> Result<DescriptorExport> {
+    descriptor::export_descriptor(buffer)
+}
+
+/// Imports memory that another process, or this one, exported, on the device that has it. The
+/// buffer is aliased and read-only: a lease for writing is refused with `is_read_only`. The mapping
+/// keeps the memory, so the exporting process may end.
+///
+/// The descriptor remains the caller's. Nothing in `range` is trusted.
+///
+/// # Errors
+///
+/// `is_device` where the driver does not import the descriptor, or the allocation is smaller than
+/// the range says; `is_malformed` for a size that no allocation has; `is_unsupported` as
+/// [`shareable_memory`]; and as [`free_nbytes`].
+pub fn import_descriptor(fd: BorrowedFd<'_>, range: &DescriptorRange) -> Result<Buffer> {
+    descriptor::import_descriptor(fd, range)
+}
+
+/// Receives and imports the memory that [`DescriptorExport::send`] sent; `None` if the peer closed
+/// the stream instead.
+///
+/// # Errors
+///
+/// As [`import_descriptor`]; `is_malformed` for another message; `is_io` if the socket failed. The
+/// stream must then be closed.
+pub fn receive(socket: &UnixStream) -> Result<Option<Buffer>> {
+    descriptor::receive(socket)
 }
 
 /// The place of an address, as the driver reports it: device, pinned or managed memory, with the

@@ -11,6 +11,7 @@ use libloading::Library;
 
 use crate::driver::{Driver, Failure};
 use crate::sys::code;
+use crate::virtual_calls::VirtualCalls;
 use crossdock::device::driver::{self, ForkLock};
 use crossdock::{Error, Result};
 
@@ -23,6 +24,8 @@ const OLDEST: c_int = 11020;
 /// The driver, initialised by this process.
 pub(crate) struct LoadedDriver {
     driver: Driver,
+    /// The virtual memory calls, or the reason why there are none.
+    virtual_calls: Result<VirtualCalls>,
     version: c_int,
     generation: u64,
 }
@@ -30,6 +33,13 @@ pub(crate) struct LoadedDriver {
 impl LoadedDriver {
     pub(crate) fn driver(&'static self) -> &'static Driver {
         &self.driver
+    }
+
+    /// # Errors
+    ///
+    /// `is_unsupported` where the driver lacks one of them.
+    pub(crate) fn virtual_calls(&'static self) -> Result<&'static VirtualCalls> {
+        self.virtual_calls.as_ref().map_err(Error::again)
     }
 
     /// The generation of the process that initialised the driver, as [`driver::generation`] counts.
@@ -80,8 +90,8 @@ pub(crate) fn loaded() -> Result<&'static LoadedDriver> {
     {
         return Err(error.again());
     }
-    let (driver, version) = match load(&name) {
-        Ok(driver) => driver,
+    let (driver, virtual_calls, version) = match load(&name) {
+        Ok(loaded) => loaded,
         Err(error) => {
             let told = error.again();
             *failed = Some((name, error));
@@ -90,8 +100,9 @@ pub(crate) fn loaded() -> Result<&'static LoadedDriver> {
     };
     // SAFETY: the table is of a loaded driver, and 0 is the only valid value of the flags.
     unsafe { driver.init(0) }.map_err(not_started)?;
+    let generation = driver::generation();
     let loaded: &'static LoadedDriver =
-        Box::leak(Box::new(LoadedDriver { driver, version, generation: driver::generation() }));
+        Box::leak(Box::new(LoadedDriver { driver, virtual_calls, version, generation }));
     LOADED.store(std::ptr::from_ref(loaded).cast_mut(), Ordering::Release);
     Ok(loaded)
 }
@@ -116,8 +127,8 @@ pub(crate) fn forked() -> Error {
     )
 }
 
-/// The function table of a library, and its version.
-fn load(name: &OsString) -> Result<(Driver, c_int)> {
+/// The function tables of a library, and its version.
+fn load(name: &OsString) -> Result<(Driver, Result<VirtualCalls>, c_int)> {
     let shown = name.to_string_lossy();
     // SAFETY: the file is the system's CUDA driver, or the library that the user named instead; its
     // initialisers run as in any program that links it.
@@ -142,10 +153,13 @@ fn load(name: &OsString) -> Result<(Driver, c_int)> {
     let version = unsafe { version(function, &shown) }?;
     // SAFETY: `find` returns the library's function of each name, and `forget` below keeps the
     // library loaded for ever.
-    let driver = unsafe { Driver::of(find) }?;
+    let driver = unsafe { Driver::of(&find) }?;
+    // SAFETY: `find` returns the library's function of each name, and `forget` below keeps the
+    // library loaded for ever.
+    let virtual_calls = unsafe { VirtualCalls::of(&find) };
     // Never unloaded: threads of the driver may be running its code.
     std::mem::forget(library);
-    Ok((driver, version))
+    Ok((driver, virtual_calls, version))
 }
 
 /// Queried before the other functions are looked up, because an old driver lacks some of them.

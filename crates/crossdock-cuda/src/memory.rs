@@ -35,6 +35,8 @@ pub(crate) struct CudaMemory {
     others: Arc<Meter>,
     /// Device memory that other processes can open, created on first use.
     exportable: OnceLock<Arc<CudaMemory>>,
+    /// Device memory with descriptors, created on first use.
+    shareable: OnceLock<Arc<CudaMemory>>,
 }
 
 impl CudaMemory {
@@ -48,6 +50,7 @@ impl CudaMemory {
             meter,
             others,
             exportable: OnceLock::new(),
+            shareable: OnceLock::new(),
         })
     }
 
@@ -67,6 +70,10 @@ impl CudaMemory {
 
     pub(crate) fn exportable(&self) -> &Arc<Self> {
         self.exportable.get_or_init(|| Self::new(self.core.clone(), Source::Driver))
+    }
+
+    pub(crate) fn shareable(&self) -> &Arc<Self> {
+        self.shareable.get_or_init(|| Self::new(self.core.clone(), Source::Shareable))
     }
 
     /// A buffer of memory that was not allocated here. On failure, the memory is released

@@ -29,6 +29,15 @@ macro_rules! handles {
     )*};
 }
 
+/// `CUmemGenericAllocationHandle`: memory of the virtual memory calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Physical(u64);
+
+impl Physical {
+    pub(crate) const NULL: Self = Self(0);
+}
+
 handles! {
     /// `CUcontext`.
     Context
@@ -62,6 +71,8 @@ pub(crate) mod attribute {
     pub(crate) const MULTIPROCESSOR_COUNT: i32 = 16;
     pub(crate) const MANAGED_MEMORY: i32 = 83;
     pub(crate) const CONCURRENT_MANAGED_ACCESS: i32 = 89;
+    pub(crate) const VIRTUAL_MEMORY_SUPPORTED: i32 = 102;
+    pub(crate) const POSIX_DESCRIPTOR_SUPPORTED: i32 = 103;
     pub(crate) const READ_ONLY_HOST_REGISTER_SUPPORTED: i32 = 113;
     pub(crate) const MEMORY_POOLS_SUPPORTED: i32 = 115;
 }
@@ -87,9 +98,18 @@ pub(crate) const EVENT_DISABLE_TIMING: u32 = 2;
 pub(crate) const HOST_PORTABLE_AND_MAPPED: u32 = 1 | 2;
 pub(crate) const HOST_REGISTER_READ_ONLY: u32 = 8;
 pub(crate) const ATTACH_GLOBAL: u32 = 1;
+/// `CUmemAllocationHandleType`: a file descriptor.
+pub(crate) const POSIX_DESCRIPTOR: i32 = 1;
+/// `CUmemAllocationGranularity_flags`.
+pub(crate) const MINIMUM_GRANULARITY: u32 = 0;
 pub(crate) const IPC_LAZY_ENABLE_PEER_ACCESS: u32 = 1;
 /// `CUmemPool_attribute`: how many unused bytes a pool keeps.
 pub(crate) const POOL_RELEASE_THRESHOLD: i32 = 4;
+
+/// `CUmemLocationType`.
+const ON_A_DEVICE: i32 = 1;
+/// `CUmemAllocationType`, also of pools.
+const PINNED: i32 = 1;
 
 /// `CUmemLocation`.
 #[derive(Clone, Copy, Debug)]
@@ -101,8 +121,7 @@ pub(crate) struct Location {
 
 impl Location {
     pub(crate) fn device(device: Device) -> Self {
-        const DEVICE: i32 = 1;
-        Self { kind: DEVICE, id: device }
+        Self { kind: ON_A_DEVICE, id: device }
     }
 }
 
@@ -120,7 +139,6 @@ pub(crate) struct PoolProperties {
 impl PoolProperties {
     /// A pool of memory on a device.
     pub(crate) fn on(device: Device) -> Self {
-        const PINNED: i32 = 1;
         Self {
             allocation_type: PINNED,
             handle_types: 0,
@@ -128,6 +146,35 @@ impl PoolProperties {
             security_attributes: std::ptr::null_mut(),
             reserved: [0; 8],
         }
+    }
+}
+
+/// `CUmemAllocationProp`.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct MemoryProperties {
+    allocation_type: i32,
+    handle_types: i32,
+    location: Location,
+    security_attributes: *mut c_void,
+    flags: [u8; 8],
+}
+
+impl MemoryProperties {
+    /// Memory on a device that a descriptor can be made of.
+    pub(crate) fn exportable_on(device: Device) -> Self {
+        Self {
+            allocation_type: PINNED,
+            handle_types: POSIX_DESCRIPTOR,
+            location: Location::device(device),
+            security_attributes: std::ptr::null_mut(),
+            flags: [0; 8],
+        }
+    }
+
+    /// The ordinal of the device that has the memory; `None` for memory elsewhere.
+    pub(crate) fn device(&self) -> Option<i32> {
+        (self.location.kind == ON_A_DEVICE).then_some(self.location.id)
     }
 }
 
@@ -144,6 +191,12 @@ impl Access {
     pub(crate) fn of(device: Device) -> Self {
         const READ_WRITE: i32 = 3;
         Self { location: Location::device(device), flags: READ_WRITE }
+    }
+
+    /// Access of a device for reads.
+    pub(crate) fn for_reading(device: Device) -> Self {
+        const READ: i32 = 1;
+        Self { location: Location::device(device), flags: READ }
     }
 }
 
@@ -263,6 +316,7 @@ mod tests {
     #[test]
     fn structs_have_the_sizes_and_offsets_of_the_driver() {
         assert_eq!((size_of::<PoolProperties>(), offset_of!(PoolProperties, security_attributes)), (88, 16));
+        assert_eq!((size_of::<MemoryProperties>(), offset_of!(MemoryProperties, flags)), (32, 24));
         assert_eq!((size_of::<Access>(), size_of::<IpcMemory>()), (12, 64));
         assert_eq!((size_of::<CopyRectangle>(), offset_of!(CopyRectangle, dst)), (128, 56));
         assert_eq!((offset_of!(RectangleSide, host), offset_of!(RectangleSide, pitch)), (24, 48));

@@ -3,6 +3,7 @@
 //!
 //! The tests use the mock driver, or the real one if `CROSSDOCK_REQUIRE_GPU` is set.
 
+mod descriptors;
 mod gate;
 mod importing;
 mod mapping;
@@ -28,6 +29,11 @@ fn subject(kind: DeviceKind, frees: &'static str) -> Subject {
 fn exportable() -> Subject {
     setting::begin();
     of(crossdock_cuda::exportable_memory(0).unwrap(), "cuMemFree_v2", false)
+}
+
+fn shareable() -> Subject {
+    setting::begin();
+    of(crossdock_cuda::shareable_memory(0).unwrap(), "cuMemUnmap", false)
 }
 
 fn of(
@@ -65,3 +71,4 @@ conforms!(device, usual());
 conforms!(pinned, subject(DeviceKind::CUDA_HOST, "cuMemFreeHost"));
 conforms!(managed, subject(DeviceKind::CUDA_MANAGED, "cuMemFree_v2"));
 conforms!(of_the_driver, exportable());
+conforms!(with_descriptors, shareable());

@@ -29,10 +29,13 @@ const DESTROYERS: &[&str] = &[
     "cuCtxPopCurrent_v2",
     "cuEventDestroy_v2",
     "cuIpcCloseMemHandle",
+    "cuMemAddressFree",
     "cuMemFreeAsync",
     "cuMemFreeHost",
     "cuMemFree_v2",
     "cuMemHostUnregister",
+    "cuMemRelease",
+    "cuMemUnmap",
     "cuStreamDestroy_v2",
 ];
 

@@ -27,6 +27,9 @@ impl Things {
             memories.into_iter().map(|memory| source.copy_to(memory).unwrap()).collect();
         buffers.push(cuda::pin(&Buffer::from_vec(vec![7u8; 5000]).unwrap(), 0).unwrap());
         let handle = cuda::export_ipc(&buffers[3]).unwrap().handle();
+        buffers.push(source.copy_to(&devices.shareable).unwrap());
+        let export = cuda::export_descriptor(&buffers[buffers.len() - 1]).unwrap();
+        buffers.push(cuda::import_descriptor(export.fd(), &export.range()).unwrap());
         // SAFETY: `buffers[3]` keeps the exported memory as long as the tests use this buffer.
         buffers.push(unsafe { cuda::open_ipc(&handle, 0) }.unwrap());
         let event = buffers[0].copy_to_in(&devices.device, &*stream).unwrap().event.unwrap();
@@ -57,6 +60,8 @@ fn a_child_of_a_fork_is_told_so_and_never_calls_the_driver() {
                 cuda::pin(&here, 0).err(),
                 Buffer::on(&devices.device, 10).err(),
                 Buffer::on(&devices.pinned, 10).err(),
+                Buffer::on(&devices.shareable, 10).err(),
+                cuda::shareable_memory(0).err(),
                 things.buffers[0].copy_to(&devices.host).err(),
                 here.copy_to(&devices.device).err(),
                 devices.first.stream().err(),

@@ -43,6 +43,7 @@ fn of_device(ordinal: i32, buffer: &Buffer, handle: &IpcHandle) -> Vec<(&'static
         ("free_nbytes", cuda::free_nbytes(ordinal).err()),
         ("trim", cuda::trim(ordinal, 0).err()),
         ("exportable_memory", cuda::exportable_memory(ordinal).err()),
+        ("shareable_memory", cuda::shareable_memory(ordinal).err()),
         ("pin", cuda::pin(buffer, ordinal).err()),
         // SAFETY: no allocation was exported with this handle, so the call is refused and accesses
         // no memory.
@@ -100,6 +101,44 @@ fn each_function_that_a_driver_lacks_is_named() {
         assert_refused(names.last().unwrap(), Error::is_unsupported);
         mock();
         assert_eq!(cuda::devices().unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn a_driver_without_virtual_memory_calls_has_the_rest_and_the_error_names_the_other_way() {
+    alone(
+        "loading::a_driver_without_virtual_memory_calls_has_the_rest_and_the_error_names_the_other_way",
+        || {
+            let copy = Scratch::new("no-virtual-memory.so");
+            Mock::without(&["cuMemMap"], copy.path()).unwrap();
+            set_driver(copy.path());
+            let error = cuda::shareable_memory(0).unwrap_err();
+            let text = error.to_string();
+            assert!(error.is_unsupported() && text.contains("has no function cuMemMap"), "{text}");
+            assert!(text.contains("legacy IPC") && text.contains("export_ipc"), "{text}");
+            assert!(Buffer::on(&cuda::exportable_memory(0).unwrap(), 10).is_ok());
+            assert!(table::optional().contains("cuMemMap"));
+        },
+    );
+}
+
+#[test]
+fn a_device_that_exports_no_descriptors_says_so_and_names_the_other_way() {
+    alone("loading::a_device_that_exports_no_descriptors_says_so_and_names_the_other_way", || {
+        let mock = mock();
+        for attribute in [102, 103] {
+            mock.reset();
+            mock.set_attribute(0, attribute, 0);
+            let error = cuda::shareable_memory(0).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                error.is_unsupported() && text.contains(&format!("attribute {attribute} is 0")),
+                "{text}"
+            );
+            assert!(text.contains("cuda:0") && text.contains("legacy IPC"), "{text}");
+        }
+        assert!(cuda::shareable_memory(1).is_ok());
+        assert_eq!(mock.misuses(), [""; 0]);
     });
 }
 

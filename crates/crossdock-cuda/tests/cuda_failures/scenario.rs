@@ -27,6 +27,7 @@ pub(crate) struct Devices {
     pub(crate) pinned: Arc<dyn MemoryManager>,
     pub(crate) managed: Arc<dyn MemoryManager>,
     pub(crate) exportable: Arc<dyn MemoryManager>,
+    pub(crate) shareable: Arc<dyn MemoryManager>,
     pub(crate) other: Arc<dyn MemoryManager>,
     pub(crate) host: Arc<dyn MemoryManager>,
 }
@@ -40,6 +41,7 @@ impl Devices {
             pinned: at(DeviceKind::CUDA_HOST, 0),
             managed: at(DeviceKind::CUDA_MANAGED, 0),
             exportable: cuda::exportable_memory(0).unwrap(),
+            shareable: cuda::shareable_memory(0).unwrap(),
             other: at(DeviceKind::CUDA, 1),
             host: device::memory(Place::CPU).unwrap(),
         }
@@ -54,6 +56,7 @@ impl Devices {
         self.streams(&source, &content)?;
         self.mappings(&source, &content)?;
         self.processes(&content)?;
+        self.descriptors(&content)?;
         self.strided()?;
         cuda::trim(0, 0)?;
         cuda::trim(1, 0)
@@ -160,6 +163,17 @@ impl Devices {
         let (opened, again) = (open()?, open()?);
         assert!(opened.copy_to(&self.host)?.read()?[..] == content[10..100]);
         drop((opened, again));
+        Ok(())
+    }
+
+    /// Memory exported as a descriptor, and imported by the same process.
+    fn descriptors(&self, content: &[u8]) -> Result<()> {
+        let source = Buffer::copy_from_slice(content)?.copy_to(&self.shareable)?;
+        let export = cuda::export_descriptor(&source.slice(10..100)?)?;
+        drop(source);
+        let imported = cuda::import_descriptor(export.fd(), &export.range())?;
+        drop(export);
+        assert!(imported.copy_to(&self.host)?.read()?[..] == content[10..100]);
         Ok(())
     }
 }

@@ -94,4 +94,4 @@ pub use description::Description;
 pub use export::{Exported, export};
 pub use import::import;
 pub use options::ReceiveOptions;
-pub use socket::{receive, receive_with, send};
+pub use socket::{receive, receive_text, receive_with, send, send_text};

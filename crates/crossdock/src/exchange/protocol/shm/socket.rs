@@ -3,7 +3,7 @@
 //! Reasons: `DESIGN.md`, "A socket receives only sealed memory".
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use crate::array::DArray;
@@ -36,10 +36,16 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
         let text = format!("a {} can shrink under its receiver", exported.backing());
         return Err(Error::new(Kind::Unsupported, text).advising(Advice::CopyToShared));
     }
-    let bytes = message::write(&exported.description().to_text()?)?;
+    send_text(socket, &exported.description().to_text()?, exported.fd())
+}
+
+/// Sends a text with a descriptor attached, as [`send`] does.
+#[doc(hidden)]
+pub fn send_text(socket: &UnixStream, text: &str, fd: BorrowedFd<'_>) -> Result<()> {
+    let bytes = message::write(text)?;
     let mut sent = 0;
     while sent < bytes.len() {
-        let fds: &[_] = if sent == 0 { &[exported.fd()] } else { &[] };
+        let fds: &[_] = if sent == 0 { &[fd] } else { &[] };
         sent += match ancillary::send(socket.as_fd(), &bytes[sent..], fds) {
             Ok(0) => return Err(interrupted(sent, bytes.len(), "sent", io::ErrorKind::WriteZero.into())),
             Ok(nbytes) => nbytes,
@@ -103,6 +109,18 @@ pub fn receive(socket: &UnixStream) -> Result<Option<DArray>> {
 ///
 /// As [`receive`].
 pub fn receive_with(socket: &UnixStream, options: &ReceiveOptions) -> Result<Option<DArray>> {
+    let Some((text, fd)) = receive_text(socket)? else { return Ok(None) };
+    let description: Description = text.parse()?;
+    // Mapping costs no page, so it comes before the limit: a description that contradicts the
+    // memory is reported as such.
+    let array = import_sealed(fd, &description)?;
+    options.check(&description)?;
+    Ok(Some(array))
+}
+
+/// Receives a text and the descriptor attached to it, as [`receive`] does.
+#[doc(hidden)]
+pub fn receive_text(socket: &UnixStream) -> Result<Option<(String, OwnedFd)>> {
     let mut incoming = Incoming { socket, fd: None };
     let mut head = [0; HEAD_NBYTES];
     if !incoming.fill(&mut head, 0)? {
@@ -112,19 +130,14 @@ pub fn receive_with(socket: &UnixStream, options: &ReceiveOptions) -> Result<Opt
     let mut text = try_with_capacity(nbytes)?;
     text.resize(nbytes, 0);
     incoming.fill(&mut text, HEAD_NBYTES)?;
-    let text = str::from_utf8(&text).map_err(|error| {
+    let text = String::from_utf8(text).map_err(|error| {
         let text = format!("the description of the array is not UTF-8: {error}");
         Error::caused(Kind::Malformed, text, error)
     })?;
     let fd = incoming.fd.ok_or_else(|| {
         Error::new(Kind::Malformed, "the message has no descriptor, so there is no memory to map")
     })?;
-    let description: Description = text.parse()?;
-    // Mapping costs no page, so it comes before the limit: a description that contradicts the
-    // memory is reported as such.
-    let array = import_sealed(fd, &description)?;
-    options.check(&description)?;
-    Ok(Some(array))
+    Ok(Some((text, fd)))
 }
 
 /// A message while it is received.
