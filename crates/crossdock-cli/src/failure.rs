@@ -59,6 +59,17 @@ impl Failure {
         Self { status, ..self }
     }
 
+    /// The same failure of `diff`, for which [`status::FAILED`] says that something differs.
+    pub(crate) fn into_trouble(self) -> Self {
+        let status = if self.status == status::FAILED { status::TROUBLE } else { self.status };
+        self.with_status(status)
+    }
+
+    /// Whether a mapped file shrank.
+    pub(crate) fn is_shrunk(&self) -> bool {
+        self.status == status::SHRANK
+    }
+
     /// The same failure, with its context in front.
     pub(crate) fn within(self, context: impl fmt::Display) -> Self {
         Self { text: format!("{context}: {}", self.text), ..self }

@@ -1,7 +1,7 @@
 //! The command `crossdock`: opens arrays in files in place, and exports them.
 //!
 //! ```text
-//!   main ── arguments ──> bench | convert | hold … | inspect | lend | tour ── Ok(status) ──> the exit status
+//!   main ── arguments ──> bench | convert | diff | hold … | inspect | lend | tour ── Ok(status) ──> the exit status
 //!                             │                                   └─ Err(Failure) ─> one sentence on stderr, and its exit status
 //!                             └── open: FILE[:NAME][:EXPR] ──> DArray (a guarded map, or decoded)
 //! ```
@@ -13,6 +13,7 @@
 
 mod bench;
 mod convert;
+mod diff;
 mod failure;
 mod hold;
 mod inspect;
@@ -50,10 +51,12 @@ Examples:
   crossdock inspect 'trades.npy:::2, .price' --protocols
   crossdock lend photo.npy -- python3 report.py
   crossdock convert photo.png photo.npy
+  crossdock diff before.npz after.npz
   crossdock hold model.safetensors --name m
 
 Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if a mapped file
-shrank. `lend` and `connect` exit with the status of their command.";
+shrank. `lend` and `connect` exit with the status of their command,
+`diff` with 0, 1 or 2 as diff does.";
 
 /// Share arrays between programs, libraries and languages without copying them.
 #[derive(Debug, Parser)]
@@ -68,6 +71,7 @@ enum Command {
     Lend(lend::Args),
     Inspect(inspect::Args),
     Convert(convert::Args),
+    Diff(diff::Args),
     Tour(tour::Args),
     Bench(bench::Args),
     Hold(hold::Args),
@@ -97,6 +101,7 @@ fn main() -> ExitCode {
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Convert(args) => convert::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Tour(args) => tour::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Hold(args) => hold::run(args),

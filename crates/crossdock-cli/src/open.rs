@@ -84,6 +84,17 @@ impl Archive {
         }
     }
 
+    /// The one array of the target.
+    pub(crate) fn one(&self) -> Result<Opened, Failure> {
+        match self.pick()? {
+            Picked::One(entry, expr) => self.view(entry, expr),
+            Picked::All => {
+                let said = self.failure(self.contents.single().err().as_ref());
+                Err(Failure::new(format_args!("{said}; name one, as FILE:NAME")))
+            }
+        }
+    }
+
     /// Whether the target names an array of the file.
     pub(crate) fn is_named(&self) -> bool {
         self.contents.format().has_names() && !self.rest.is_empty()
@@ -146,13 +157,7 @@ impl Opened {
     /// Opens one array, `FILE[:NAME][:EXPR]`, also for writing if requested.
     pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
         let archive = Archive::open(target, OpenOptions::new().writable(writable))?;
-        match archive.pick()? {
-            Picked::One(entry, expr) => archive.view(entry, expr),
-            Picked::All => {
-                let said = archive.failure(archive.contents.single().err().as_ref());
-                Err(Failure::new(format_args!("{said}; name one, as FILE:NAME")))
-            }
-        }
+        archive.one()
     }
 
     /// Opens `FILE[:EXPR]` as described, since the file does not describe itself.
@@ -192,6 +197,16 @@ impl Opened {
             ))),
         }
     }
+}
+
+/// The options to open one of several files: described by `--raw`, unless its ending is that of a
+/// format that describes itself.
+pub(crate) fn options(target: &OsStr, raw: Option<&Description>) -> Result<OpenOptions, Failure> {
+    let (path, _) = split(target)?;
+    Ok(match (raw, Format::named(path)) {
+        (Some(raw), None | Some(Format::Raw)) => OpenOptions::new().raw(raw.clone()),
+        _ => OpenOptions::new(),
+    })
 }
 
 /// Splits a target at the first colon that follows the name of an existing file; the whole target

@@ -7,14 +7,22 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar over the bytes of an array that is read; hidden for a short one.
 pub(crate) fn reading(nbytes: usize) -> ProgressBar {
+    const READING: &str = "reading {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left";
+    over_bytes(nbytes, READING)
+}
+
+/// The same for the bytes of two arrays that are compared.
+pub(crate) fn comparing(nbytes: usize) -> ProgressBar {
+    const COMPARING: &str = "comparing {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left";
+    over_bytes(nbytes, COMPARING)
+}
+
+fn over_bytes(nbytes: usize, template: &str) -> ProgressBar {
     const LONG: usize = 256 << 20;
-    if nbytes < LONG {
-        return ProgressBar::hidden();
+    match nbytes {
+        ..LONG => ProgressBar::hidden(),
+        _ => styled(ProgressBar::new(nbytes as u64), template),
     }
-    styled(
-        ProgressBar::new(nbytes as u64),
-        "reading {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left",
-    )
 }
 
 /// A bar over the bytes of a file that is written; hidden for a short one. With `shrinks`, it shows

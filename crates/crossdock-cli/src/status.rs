@@ -10,3 +10,5 @@ pub(crate) const SHRANK: u8 = 74;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// `lend`: the command does not exist.
 pub(crate) const NOT_FOUND: u8 = 127;
+/// `diff`: an array could not be compared.
+pub(crate) const TROUBLE: u8 = 2;

@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod common;
 mod convert;
+mod diff;
 mod guide;
 mod hold;
 mod inspect;

@@ -18,7 +18,7 @@ const REPEATED: &[(&str, &str, usize, &str)] = &[
     (LIBRARY, "ExportOptions", 2, "the options of `export`, of Arrow and of DLPack"),
     (LIBRARY, "Exported", 3, "the result of `export`, of Arrow, DLPack and shared memory"),
     (LIBRARY, "Sealed", 4, "the usual supertrait of a sealed trait, in a private module beside it"),
-    ("crates/crossdock-cli/src", "Args", 10, "the arguments of each subcommand, in its module"),
+    ("crates/crossdock-cli/src", "Args", 11, "the arguments of each subcommand, in its module"),
 ];
 
 /// The types that a source defines outside of functions, implementations, macros and tests.
