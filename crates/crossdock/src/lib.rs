@@ -200,6 +200,7 @@ pub mod layout;
 pub mod ledger;
 pub mod memory;
 pub mod pool;
+pub mod table;
 pub mod view;
 
 #[doc(inline)]

@@ -1,66 +1,68 @@
-//! Appends bits to a buffer.
+//! Bits of a buffer: validity and packed booleans.
 
-use crate::buffer::Buffer;
-use crate::buffer::mutable::MutableBuffer;
-use crate::error::{Error, Result};
+use std::ops::RangeBounds;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A buffer of bits that grows, in Arrow's layout for validity and booleans: bit `i` is bit `i % 8`
-/// of byte `i / 8`, the least significant bit first.
+use crate::buffer::window::resolve;
+use crate::buffer::{Buffer, ReadOrPinLease};
+use crate::error::{Error, Kind, Result};
+use crate::memory::Birth;
+
+/// The count of a bitmap that was not counted, or whose bits may change.
+const UNKNOWN: usize = usize::MAX;
+
+/// How many bytes are loaded at a time from memory that may change.
+const CHUNK: usize = 4096;
+
+/// A window on the bits of a buffer, in Arrow's layout for validity and booleans: bit `i` is bit
+/// `i % 8` of byte `i / 8`, the least significant bit first.
+///
+/// Cloning and slicing are O(1) and copy nothing. The number of false bits is counted when it is
+/// requested, and kept if the memory is constant.
 ///
 /// ```
-/// use crossdock::buffer::BitmapBuilder;
+/// use crossdock::buffer::{Bitmap, Buffer};
 ///
-/// let mut valid = BitmapBuilder::new()?;
-/// valid.append(true)?;
-/// valid.append_n(3, false)?;
-/// valid.append_slice(&[true, true])?;
-/// assert_eq!((valid.len(), valid.count_false()), (6, 3));
-/// let (bits, len) = valid.finish();
-/// assert_eq!((&bits.read()?[..], len), (&[0b110001][..], 6));
+/// let valid = Bitmap::new(Buffer::from_vec(vec![0b1110_1101u8])?, 0, 8)?;
+/// assert_eq!((valid.get(1)?, valid.count_false()?), (false, 2));
+/// assert_eq!(valid.slice(2..6)?.count_false()?, 1);
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 ///
 /// # Invariants
 ///
-/// 1. There are as many bytes as `len` bits need, and no more.
-/// 2. Bits of the last byte from `len` on are 0.
-/// 3. `ones` of the bits are 1.
+/// 1. Bits `start..start + len` lie within the buffer.
+/// 2. `zeros` is `UNKNOWN`, or the number of false bits in constant memory.
 #[derive(Debug)]
-pub struct BitmapBuilder {
-    bytes: MutableBuffer,
+pub struct Bitmap {
+    buffer: Buffer,
+    start: usize,
     len: usize,
-    ones: usize,
+    zeros: AtomicUsize,
 }
 
-/// How many bits are packed at a time.
-const WORD: usize = u64::BITS as usize;
+impl Clone for Bitmap {
+    fn clone(&self) -> Self {
+        Self { buffer: self.buffer.clone(), zeros: AtomicUsize::new(self.known()), ..*self }
+    }
+}
 
-impl BitmapBuilder {
-    /// An empty builder over the default pool.
+impl Bitmap {
+    /// The `len` bits from bit `start` of a buffer on. O(1).
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`.
-    pub fn new() -> Result<Self> {
-        MutableBuffer::new().map(Self::over)
+    /// `is_bounds` if the buffer has fewer bits.
+    pub fn new(buffer: Buffer, start: usize, len: usize) -> Result<Self> {
+        if start.checked_add(len).is_none_or(|end| end.div_ceil(8) > buffer.nbytes()) {
+            let text = format!("bits {start}..{start}+{len} exceed a buffer of {} bytes", buffer.nbytes());
+            return Err(Error::new(Kind::Bounds, text));
+        }
+        Ok(Self { buffer, start, len, zeros: AtomicUsize::new(UNKNOWN) })
     }
 
-    /// An empty builder over the default pool with room for `capacity` bits.
-    ///
-    /// # Errors
-    ///
-    /// `is_out_of_memory`.
-    pub fn with_capacity(capacity: usize) -> Result<Self> {
-        MutableBuffer::with_capacity(capacity.div_ceil(8)).map(Self::over)
-    }
-
-    /// A builder that appends to the bits of a buffer, eight for each byte. O(n): it counts them.
-    /// An empty buffer of any pool ([`Pool::mutable`](crate::pool::Pool::mutable)) makes a builder
-    /// over that pool.
-    pub fn over(bytes: MutableBuffer) -> Self {
-        let ones = bytes.iter().map(|byte| byte.count_ones() as usize).sum();
-        // This cannot overflow: a block is far smaller than `usize::MAX / 8` bytes.
-        Self { len: 8 * bytes.nbytes(), ones, bytes }
+    fn known(&self) -> usize {
+        self.zeros.load(Ordering::Relaxed)
     }
 
     /// The number of bits.
@@ -73,118 +75,108 @@ impl BitmapBuilder {
         self.len == 0
     }
 
-    /// The number of bits that fit without a new allocation.
-    pub fn capacity(&self) -> usize {
-        8 * self.bytes.capacity()
+    /// The bit of the buffer at which these begin.
+    pub fn start(&self) -> usize {
+        self.start
     }
 
-    /// The number of false bits: the nulls, if the bits are validity. O(1).
-    pub fn count_false(&self) -> usize {
-        self.len - self.ones
+    /// The buffer, which may begin before these bits and end after them.
+    pub fn buffer(&self) -> &Buffer {
+        &self.buffer
     }
 
-    /// The bytes so far. Bits after the last one are 0.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The bit at `index`; `None` if `index` is out of bounds.
-    pub fn get(&self, index: usize) -> Option<bool> {
-        (index < self.len).then(|| self.bytes[index / 8] >> (index % 8) & 1 != 0)
-    }
-
-    /// Makes room for `additional` more bits, geometrically.
+    /// One bit, read under a lease held for the call. O(1).
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; the builder is unchanged.
-    pub fn reserve(&mut self, additional: usize) -> Result<()> {
-        let more = self.bytes_beyond(additional)?;
-        self.bytes.reserve(more)
+    /// `is_bounds`; `is_conflict` while a Write lease is held; `is_place` on a device.
+    pub fn get(&self, index: usize) -> Result<bool> {
+        if index >= self.len {
+            let text = format!("bit {index} is out of bounds for {} bits", self.len);
+            return Err(Error::new(Kind::Bounds, text));
+        }
+        let (bit, mut byte) = (self.start + index, [0]);
+        ReadOrPinLease::at(&self.buffer)?.copy_out(bit / 8, &mut byte)?;
+        Ok(byte[0] >> (bit % 8) & 1 != 0)
     }
 
-    /// How many new bytes `additional` more bits need.
-    fn bytes_beyond(&self, additional: usize) -> Result<usize> {
-        match self.len.checked_add(additional) {
-            Some(len) => Ok(len.div_ceil(8) - self.bytes.nbytes()),
-            None => Err(Error::out_of_memory(usize::MAX, self.bytes.alignment())),
+    /// The number of false bits: the nulls, if the bits are validity. O(n / 8) under a Read or Pin
+    /// lease; O(1) from the second call on if the memory is constant.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while a Write lease is held; `is_place` on a device.
+    pub fn count_false(&self) -> Result<usize> {
+        let known = self.known();
+        if known != UNKNOWN {
+            return Ok(known);
         }
+        let mut ones = 0;
+        self.for_each_byte(|byte, _| ones += byte.count_ones() as usize)?;
+        let zeros = self.len - ones;
+        if self.buffer.birth() == Birth::Constant {
+            self.zeros.store(zeros, Ordering::Relaxed);
+        }
+        Ok(zeros)
     }
 
-    /// Appends one bit. O(1) on average. Errors as [`BitmapBuilder::reserve`].
-    #[inline]
-    pub fn append(&mut self, value: bool) -> Result<()> {
-        let within = self.len % 8;
-        match self.bytes.last_mut() {
-            Some(last) if within != 0 => *last |= u8::from(value) << within,
-            _ => self.bytes.push(u8::from(value))?,
+    /// Passes on the bits eight at a time, aligned to the first bit; bits after the last are 0.
+    /// The second argument is the number of valid bits in the byte.
+    pub(crate) fn for_each_byte(&self, mut each: impl FnMut(u8, usize)) -> Result<()> {
+        if self.len == 0 {
+            return Ok(());
         }
-        self.len += 1;
-        self.ones += usize::from(value);
-        Ok(())
-    }
-
-    /// Appends the same bit `count` times, whole bytes at a time. Errors as
-    /// [`BitmapBuilder::reserve`].
-    pub fn append_n(&mut self, count: usize, value: bool) -> Result<()> {
-        self.reserve(count)?;
-        let first = count.min(self.len.wrapping_neg() % 8);
-        for _ in 0..first {
-            self.append(value)?;
-        }
-        let rest = count - first;
-        let whole = rest / 8;
-        let byte = if value { 0xFF } else { 0 };
-        self.bytes.spare_capacity_mut()[..whole].fill(std::mem::MaybeUninit::new(byte));
-        // SAFETY: the slice above proves that the capacity has room for `whole` more bytes, and
-        // `fill` initialised them.
-        unsafe { self.bytes.set_nbytes(self.bytes.nbytes() + whole) };
-        self.len += 8 * whole;
-        self.ones += if value { 8 * whole } else { 0 };
-        for _ in 0..rest % 8 {
-            self.append(value)?;
-        }
-        Ok(())
-    }
-
-    /// Appends bits from a slice, packed 64 at a time. Errors as [`BitmapBuilder::reserve`].
-    pub fn append_slice(&mut self, values: &[bool]) -> Result<()> {
-        self.reserve(values.len())?;
-        let first = values.len().min(self.len.wrapping_neg() % 8);
-        let (first, rest) = values.split_at(first);
-        for &value in first {
-            self.append(value)?;
-        }
-        let mut words = rest.chunks_exact(WORD);
-        for word in &mut words {
-            let packed = pack(word);
-            self.bytes.push(packed.to_le_bytes())?;
-            self.len += WORD;
-            self.ones += packed.count_ones() as usize;
-        }
-        for &value in words.remainder() {
-            self.append(value)?;
+        let lease = ReadOrPinLease::at(&self.buffer)?;
+        let (first, shift) = (self.start / 8, self.start % 8);
+        let (end, mut room) = ((self.start + self.len).div_ceil(8), [0; CHUNK + 1]);
+        let mut done = 0;
+        while done < self.len {
+            let at = first + done / 8;
+            // One byte more than the chunk has, since a shifted byte needs two.
+            let bytes = lease.bytes(at..end.min(at + CHUNK + 1), &mut room)?;
+            let chunk = (self.len - done).min(8 * CHUNK);
+            for k in 0..chunk.div_ceil(8) {
+                let next = bytes.get(k + 1).copied().unwrap_or_default();
+                let byte = (u16::from_le_bytes([bytes[k], next]) >> shift) as u8;
+                let count = (chunk - 8 * k).min(8);
+                each(byte & (0xFF >> (8 - count)), count);
+            }
+            done += chunk;
         }
         Ok(())
     }
 
-    /// The bits and their number. O(1); the capacity stays (see [`MutableBuffer::shrink_to_fit`]).
-    pub fn finish(self) -> (Buffer, usize) {
-        (self.bytes.freeze(), self.len)
+    /// The bits as booleans. Copies a bit for each, which is not counted: it is for inspection.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bitmap::count_false`].
+    #[doc(hidden)]
+    pub fn to_vec(&self) -> Result<Vec<bool>> {
+        let mut bits = Vec::with_capacity(self.len);
+        self.for_each_byte(|byte, count| bits.extend((0..count).map(|k| byte >> k & 1 != 0)))?;
+        Ok(bits)
     }
-}
 
-/// Packs a word's bits, the first one lowest.
-#[inline]
-fn pack(values: &[bool]) -> u64 {
-    // Gathers eight bytes of 0 or 1 in the highest byte: the summand 2^(56 - 7k) moves byte k,
-    // which is bit 8k, to bit 56 + k, and no two products meet.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let bytes = values.chunks_exact(8).map(|eight| {
-        let eight = eight.iter().rev().fold(0u64, |word, &value| word << 8 | u64::from(value));
-        eight.wrapping_mul(GATHER) >> 56
-    });
-    bytes.rev().fold(0, |word, byte| word << 8 | byte)
+    /// A part of the bits. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; `is_exhausted` where no more handles can be counted.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let range = resolve(&range, self.len)?;
+        let zeros = match self.known() {
+            0 => 0,
+            known if range.len() == self.len => known,
+            _ => UNKNOWN,
+        };
+        Ok(Self {
+            buffer: self.buffer.try_clone()?,
+            start: self.start + range.start,
+            len: range.len(),
+            zeros: AtomicUsize::new(zeros),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -192,69 +184,34 @@ mod tests {
     use super::*;
     use crossdock_testkit::seed;
 
-    fn packed(bits: &[bool]) -> Vec<u8> {
-        let byte = |bits: &[bool]| (0..bits.len()).map(|i| u8::from(bits[i]) << i).sum();
-        bits.chunks(8).map(byte).collect()
-    }
-
     #[test]
-    fn any_sequence_of_appends_gives_the_bits_of_a_vector() {
+    fn bits_are_those_of_the_buffer_between_any_two() {
         let mut random = fastrand::Rng::with_seed(seed());
-        let (mut words, mut runs) = (0, 0);
-        for _ in 0..crossdock_testkit::cases(2000) {
-            let mut builder = BitmapBuilder::with_capacity(random.usize(..100)).unwrap();
-            let mut bits = Vec::new();
-            for _ in 0..random.usize(..20) {
-                let value = random.bool();
-                match random.u32(..3) {
-                    0 => {
-                        builder.append(value).unwrap();
-                        bits.push(value);
-                    }
-                    1 => {
-                        let count = random.usize(..100);
-                        builder.append_n(count, value).unwrap();
-                        bits.resize(bits.len() + count, value);
-                        runs += usize::from(count > 16 && bits.len() % 8 != 0);
-                    }
-                    _ => {
-                        let values: Vec<bool> = (0..random.usize(..300)).map(|_| random.bool()).collect();
-                        builder.append_slice(&values).unwrap();
-                        bits.extend(&values);
-                        words += usize::from(values.len() >= 2 * WORD);
-                    }
-                }
-                assert_eq!((builder.len(), builder.is_empty()), (bits.len(), bits.is_empty()));
-                assert_eq!(builder.count_false(), bits.iter().filter(|&&bit| !bit).count());
-                assert!(builder.capacity() >= bits.len());
-            }
-            assert_eq!(builder.as_bytes(), packed(&bits));
-            assert!((0..bits.len() + 2).all(|index| builder.get(index) == bits.get(index).copied()));
-            let (buffer, len) = builder.finish();
-            assert_eq!((&buffer.read().unwrap()[..], len), (&packed(&bits)[..], bits.len()));
+        for round in 0..crossdock_testkit::cases(200) {
+            let nbytes = if round % 50 == 0 { 2 * CHUNK + random.usize(..9) } else { random.usize(1..40) };
+            let bytes: Vec<u8> = (0..nbytes).map(|_| random.u8(..)).collect();
+            let bit = |i: usize| bytes[i / 8] >> (i % 8) & 1 != 0;
+            let start = random.usize(..8 * nbytes);
+            let len = random.usize(..=8 * nbytes - start);
+            let whole = Bitmap::new(Buffer::copy_from_slice(&bytes).unwrap(), 0, 8 * nbytes).unwrap();
+            let bits = whole.slice(start..start + len).unwrap();
+            let wanted: Vec<bool> = (start..start + len).map(bit).collect();
+            assert_eq!(bits.to_vec().unwrap(), wanted);
+            assert_eq!(bits.count_false().unwrap(), wanted.iter().filter(|&&bit| !bit).count());
+            assert!(wanted.iter().enumerate().all(|(i, &bit)| bits.get(i).unwrap() == bit));
+            assert!(bits.get(len).unwrap_err().is_bounds());
         }
-        assert!(words > 100 && runs > 100, "{words} slices of words, {runs} long runs");
     }
 
     #[test]
-    fn a_builder_goes_on_where_bytes_end() {
-        let mut bytes = MutableBuffer::new().unwrap();
-        bytes.push(0b1010_0001_u8).unwrap();
-        let mut builder = BitmapBuilder::over(bytes);
-        assert_eq!((builder.len(), builder.count_false()), (8, 5));
-        builder.append(true).unwrap();
-        assert_eq!(builder.as_bytes(), [0b1010_0001, 1]);
-    }
-
-    #[test]
-    fn more_bits_than_any_memory_holds_are_an_error_and_change_nothing() {
-        let mut builder = BitmapBuilder::new().unwrap();
-        builder.append_n(3, true).unwrap();
-        for count in [usize::MAX, usize::MAX - 3, isize::MAX as usize] {
-            assert!(builder.append_n(count, true).unwrap_err().is_out_of_memory());
-            assert!(builder.reserve(count).unwrap_err().is_out_of_memory());
-        }
-        assert_eq!((builder.len(), builder.as_bytes()), (3, &[7][..]));
-        assert!(BitmapBuilder::with_capacity(usize::MAX).unwrap_err().is_out_of_memory());
+    fn a_count_is_kept_only_with_constant_memory() {
+        let bits = Bitmap::new(Buffer::from_vec(vec![0u8]).unwrap(), 0, 8).unwrap();
+        assert_eq!(bits.count_false().unwrap(), 8);
+        bits.buffer().write().unwrap()[0] = 0xF0;
+        assert_eq!((bits.count_false().unwrap(), bits.known()), (4, UNKNOWN));
+        let bits = Bitmap::new(Buffer::from_static(&[0b0101u8]).unwrap(), 0, 4).unwrap();
+        assert_eq!((bits.count_false().unwrap(), bits.known()), (2, 2));
+        assert!(Bitmap::new(Buffer::from_static(&[0u8]).unwrap(), 1, 8).unwrap_err().is_bounds());
+        assert!(Bitmap::new(Buffer::from_static(&[0u8]).unwrap(), usize::MAX, 8).unwrap_err().is_bounds());
     }
 }

@@ -7,13 +7,14 @@
 //!        read · write · share · pin          guards: a lease, and the access that it gives
 //! ```
 //!
-//! [`MutableBuffer`], [`BufferBuilder`] and [`BitmapBuilder`] create a buffer step by step,
-//! [`UninitBuffer`] at once. A [`BufferView`] has a lifetime that the compiler checks, and no
-//! count.
+//! A [`Bitmap`] is a window on bits. [`MutableBuffer`], [`BufferBuilder`] and [`BitmapBuilder`]
+//! create a buffer step by step, [`UninitBuffer`] at once. A [`BufferView`] has a lifetime that the
+//! compiler checks, and no count.
 
 mod adopt;
 mod allocation;
 mod bitmap;
+mod bitmap_builder;
 mod borrowed;
 #[expect(clippy::module_inception, reason = "a file is named after the type that it defines")]
 mod buffer;
@@ -30,7 +31,8 @@ mod uninit;
 mod vector;
 mod window;
 
-pub use bitmap::BitmapBuilder;
+pub use bitmap::Bitmap;
+pub use bitmap_builder::BitmapBuilder;
 pub use borrowed::{BufferView, BufferViewMut};
 pub use buffer::Buffer;
 pub use builder::BufferBuilder;
@@ -38,3 +40,4 @@ pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
 pub use mutable::MutableBuffer;
 pub(crate) use read_or_pin_lease::ReadOrPinLease;
 pub use uninit::UninitBuffer;
+pub(crate) use window::resolve;

@@ -3,6 +3,7 @@
 
 #[path = "../c_header/mod.rs"]
 mod c_header;
+mod columns;
 mod export;
 mod header;
 mod import;

@@ -31,16 +31,23 @@ const LAYERS: &[Layer] = &[
     ("layout", &["error"]),
     ("kernel", &["error", "memory", "pool", "buffer", "device", "element", "layout"]),
     ("array", &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel"]),
-    ("view", &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array"]),
+    ("table", &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array"]),
+    (
+        "view",
+        &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array", "table"],
+    ),
     (
         "exchange",
-        &["error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array", "view"],
+        &[
+            "error", "memory", "pool", "buffer", "device", "element", "layout", "kernel", "array", "table",
+            "view",
+        ],
     ),
     (
         "bindings",
         &[
             "error", "memory", "pool", "buffer", "device", "ledger", "io", "element", "layout", "kernel",
-            "array", "view", "exchange",
+            "array", "table", "view", "exchange",
         ],
     ),
 ];

@@ -17,6 +17,7 @@ const REPEATED: &[(&str, &str, usize, &str)] = &[
     (LIBRARY, "Entry", 3, "the entry of what its module lists: allocations, a file's arrays, producers"),
     (LIBRARY, "ExportOptions", 2, "the options of `export`, of Arrow and of DLPack"),
     (LIBRARY, "Exported", 3, "the result of `export`, of Arrow, DLPack and shared memory"),
+    (LIBRARY, "Field", 2, "a name with its type, of a record and of a table"),
     (LIBRARY, "Sealed", 4, "the usual supertrait of a sealed trait, in a private module beside it"),
     ("crates/crossdock-cli/src", "Args", 11, "the arguments of each subcommand, in its module"),
 ];

@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::buffer::Buffer;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
-use crate::exchange::protocol::arrow::column::{Body, Column};
+use crate::exchange::protocol::arrow::column::{ArrayColumn, Body};
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::memory::Lease;
@@ -48,8 +48,8 @@ struct ArrayBody {
 }
 
 /// A column as a pair of C structs, each of which owns what it refers to.
-pub(super) fn lend(column: Column, flags: i64) -> (ArrowSchema, ArrowArray) {
-    let Column { format, name, extension, len, nulls, event, body } = column;
+pub(super) fn lend(column: ArrayColumn, flags: i64) -> (ArrowSchema, ArrowArray) {
+    let ArrayColumn { format, name, extension, len, nulls, event, body } = column;
     let bitmap = nulls.as_ref().map_or(ptr::null(), |nulls| nulls.bits.as_ptr().cast());
     let flags = if nulls.is_some() { NULLABLE } else { flags };
     let (buffers, children, lease) = match body {

@@ -19,7 +19,7 @@ pub(super) const TERMS: Terms =
     Terms { reach: Reach::Ordered, ..Terms::new(Protocols::ARROW, Access::Only(LeaseKind::Read)) };
 
 /// A column to export.
-pub(super) struct Column {
+pub(super) struct ArrayColumn {
     pub(super) format: CString,
     pub(super) name: CString,
     pub(super) extension: Option<Extension>,
@@ -32,7 +32,7 @@ pub(super) struct Column {
     pub(super) body: Body,
 }
 
-impl Column {
+impl ArrayColumn {
     /// Marks as null the elements that a mask of the array's shape, in memory order, marks; dates
     /// and durations that are not a time stay null.
     pub(super) fn add_nulls(&mut self, nulls: Option<Nulls>) -> Result<()> {
@@ -53,9 +53,9 @@ pub(super) enum Body {
     /// Contiguous elements, and the lease under which they are exported.
     Values { data: *const u8, lease: Lease },
     /// Each element is a list of so many elements of the one column (`+w`).
-    List(Box<Column>),
+    List(Box<ArrayColumn>),
     /// Each element has one element of each of the columns (`+s`).
-    Struct(Vec<Column>),
+    Struct(Vec<ArrayColumn>),
 }
 
 /// An array split into the arrays that Arrow has columns for: those whose elements have no parts.
@@ -63,14 +63,14 @@ pub(super) enum Body {
 /// # Invariants
 ///
 /// 1. The leading axes of every part are those of the whole array.
-pub(super) enum ColumnParts {
+pub(super) enum SplitArray {
     /// Elements without parts.
     Values(DArray),
     /// The fields of records, and the shape of the whole array.
-    Fields(Vec<usize>, Vec<(String, ColumnParts)>),
+    Fields(Vec<usize>, Vec<(String, SplitArray)>),
 }
 
-impl ColumnParts {
+impl SplitArray {
     /// Splits an array in place. O(rank) for each field.
     pub(super) fn of(array: DArray) -> Result<Self> {
         let array = with_inner_axes(array)?;
@@ -151,7 +151,7 @@ impl ColumnParts {
         name: String,
         rows: usize,
         permutation: Option<Vec<usize>>,
-    ) -> Result<Column, Reason> {
+    ) -> Result<ArrayColumn, Reason> {
         let (outer, inner) = self.shape().split_at(rows);
         let len = count(outer)?;
         let name = c_string(name)?;
@@ -159,7 +159,7 @@ impl ColumnParts {
             let tensor = TensorShape::new(inner.to_vec(), permutation).map_err(Reason::Failed)?;
             let list = list_len(inner)?;
             let rank = self.shape().len();
-            return Ok(Column {
+            return Ok(ArrayColumn {
                 format: c_string(format!("+w:{list}"))?,
                 name,
                 extension: Some(Extension::new(FIXED_SHAPE_TENSOR, tensor.to_string())),
@@ -174,7 +174,7 @@ impl ColumnParts {
             Self::Fields(_, fields) => {
                 let column = |(name, part): (String, Self)| part.into_column(name, rows, None);
                 let columns = fields.into_iter().map(column).collect::<Result<_, _>>()?;
-                Ok(Column {
+                Ok(ArrayColumn {
                     format: c"+s".to_owned(),
                     name,
                     extension: None,
@@ -244,7 +244,7 @@ fn not_in_order(array: &DArray) -> String {
 }
 
 /// Elements without parts, as a column.
-fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
+fn values(name: CString, len: usize, array: &DArray) -> Result<ArrayColumn, Reason> {
     let is_bool = *array.dtype() == DType::BOOL;
     let format = match is_bool {
         true => c"c".to_owned(),
@@ -276,7 +276,7 @@ fn values(name: CString, len: usize, array: &DArray) -> Result<Column, Reason> {
         true => Nulls::of_times(array).map_err(Reason::Failed)?,
         false => None,
     };
-    Ok(Column {
+    Ok(ArrayColumn {
         format,
         name,
         extension: is_bool.then(|| Extension::new(BOOL8, String::new())),

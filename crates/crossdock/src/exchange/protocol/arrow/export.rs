@@ -11,7 +11,7 @@ use crate::error::{Advice, Explanation};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::c_structs::lend;
 use crate::exchange::protocol::arrow::column::{
-    Column, ColumnParts, TERMS, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
+    ArrayColumn, SplitArray, TERMS, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
 };
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::validity::Nulls;
@@ -132,7 +132,7 @@ fn export_array<A: ExportedStruct>(
     check_validity(array, options).map_err(refuse)?;
     check_times(array).map_err(refuse)?;
     list_len(array.shape().get(usize::from(!options.whole)..).unwrap_or_default()).map_err(refuse)?;
-    let lend = |column: Column, place| {
+    let lend = |column: ArrayColumn, place| {
         let event = column.event.as_ref().map_or(ptr::null_mut(), |event| event.address());
         // Exported 1: `lend` just created both structs.
         let (schema, array) = lend(column, 0);
@@ -143,10 +143,10 @@ fn export_array<A: ExportedStruct>(
         &request,
         &TERMS,
         |array| Ok(lend(in_place(array, options)?, array.place())),
-        |array| ColumnParts::copied(&rows(array, options)?).map_err(Reason::Failed),
+        |array| SplitArray::copied(&rows(array, options)?).map_err(Reason::Failed),
         |parts| {
             let (place, event) = (parts.place(), parts.event()?);
-            Ok(lend(Column { event, ..column(parts, options, None)? }, place))
+            Ok(lend(ArrayColumn { event, ..column(parts, options, None)? }, place))
         },
     )?;
     exported.copied = copied;
@@ -191,7 +191,7 @@ fn rows(array: &DArray, options: &ExportOptions) -> Result<DArray, Reason> {
     }
 }
 
-fn in_place(array: &DArray, options: &ExportOptions) -> Result<Column, Reason> {
+fn in_place(array: &DArray, options: &ExportOptions) -> Result<ArrayColumn, Reason> {
     let event = SyncEvent::after(array)?;
     let array = rows(array, options)?;
     let axes = in_order(&array)?;
@@ -199,12 +199,12 @@ fn in_place(array: &DArray, options: &ExportOptions) -> Result<Column, Reason> {
         Some(axes) => array.permute(axes).map_err(Reason::Failed)?,
         None => array,
     };
-    let column = column(ColumnParts::of(sorted).map_err(Reason::Failed)?, options, axes.as_deref())?;
-    Ok(Column { event, ..column })
+    let column = column(SplitArray::of(sorted).map_err(Reason::Failed)?, options, axes.as_deref())?;
+    Ok(ArrayColumn { event, ..column })
 }
 
 /// The column of an array whose axes were permuted to this order.
-fn column(parts: ColumnParts, options: &ExportOptions, axes: Option<&[usize]>) -> Result<Column, Reason> {
+fn column(parts: SplitArray, options: &ExportOptions, axes: Option<&[usize]>) -> Result<ArrayColumn, Reason> {
     let mut column = parts.into_column(options.name.clone(), 1, axes.map(permutation_of))?;
     if let Some(mask) = &options.validity {
         let mask = rows(mask, options)?;

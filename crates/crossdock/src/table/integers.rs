@@ -1,0 +1,133 @@
+//! Integers of a buffer, loaded by value: offsets, sizes, indices, run ends, identifiers.
+//!
+//! Other owners may write the memory between two loads, so callers check each value that they use.
+
+use std::ops::Range;
+
+use crate::buffer::{Buffer, ReadOrPinLease};
+use crate::element::{DType, ScalarKind};
+use crate::error::{Error, Kind, Result};
+use crate::table::column_type::OffsetWidth;
+
+/// How many bytes are loaded at a time from memory that may change.
+const CHUNK: usize = 4096;
+
+/// The size of an integer in bytes, and whether it has a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IntegerKind {
+    pub(crate) nbytes: usize,
+    signed: bool,
+}
+
+impl IntegerKind {
+    pub(crate) const I8: Self = Self::signed(1);
+    pub(crate) const I32: Self = Self::signed(4);
+
+    const fn signed(nbytes: usize) -> Self {
+        Self { nbytes, signed: true }
+    }
+
+    /// The integers of a dtype, if they have 8 to 64 bits in native byte order.
+    pub(crate) fn of(dtype: &DType) -> Option<Self> {
+        let kind = dtype.as_scalar().filter(|_| dtype.is_native())?.kind();
+        let (nbytes, signed) = match kind {
+            ScalarKind::Int8 => (1, true),
+            ScalarKind::Int16 => (2, true),
+            ScalarKind::Int32 => (4, true),
+            ScalarKind::Int64 => (8, true),
+            ScalarKind::UInt8 => (1, false),
+            ScalarKind::UInt16 => (2, false),
+            ScalarKind::UInt32 => (4, false),
+            ScalarKind::UInt64 => (8, false),
+            _ => return None,
+        };
+        Some(Self { nbytes, signed })
+    }
+
+    /// The value of as many bytes; the greatest one instead of those beyond it.
+    fn value(self, bytes: &[u8]) -> i64 {
+        match (bytes, self.signed) {
+            (&[a], true) => i64::from(a as i8),
+            (&[a], false) => i64::from(a),
+            (&[a, b], true) => i64::from(i16::from_ne_bytes([a, b])),
+            (&[a, b], false) => i64::from(u16::from_ne_bytes([a, b])),
+            (&[a, b, c, d], true) => i64::from(i32::from_ne_bytes([a, b, c, d])),
+            (&[a, b, c, d], false) => i64::from(u32::from_ne_bytes([a, b, c, d])),
+            (&[a, b, c, d, e, f, g, h], true) => i64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+            (&[a, b, c, d, e, f, g, h], false) => {
+                i64::try_from(u64::from_ne_bytes([a, b, c, d, e, f, g, h])).unwrap_or(i64::MAX)
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl From<OffsetWidth> for IntegerKind {
+    fn from(width: OffsetWidth) -> Self {
+        Self::signed(width.nbytes())
+    }
+}
+
+/// The integers of a buffer, under a lease.
+pub(crate) struct Integers {
+    lease: ReadOrPinLease,
+    kind: IntegerKind,
+    len: usize,
+}
+
+impl Integers {
+    /// The integers from the first byte of a buffer on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::pin`].
+    pub(crate) fn at(buffer: &Buffer, kind: impl Into<IntegerKind>) -> Result<Self> {
+        let kind = kind.into();
+        Ok(Self { lease: ReadOrPinLease::at(buffer)?, kind, len: buffer.nbytes() / kind.nbytes })
+    }
+
+    /// One integer. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub(crate) fn get(&self, index: usize) -> Result<i64> {
+        if index >= self.len {
+            return Err(beyond(index, self.len));
+        }
+        let (mut room, nbytes) = ([0; 8], self.kind.nbytes);
+        self.lease.copy_out(index * nbytes, &mut room[..nbytes])?;
+        Ok(self.kind.value(&room[..nbytes]))
+    }
+
+    /// Passes on each integer of a range with its index.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`; that of `each`.
+    pub(crate) fn for_each(
+        &self,
+        range: Range<usize>,
+        mut each: impl FnMut(usize, i64) -> Result<()>,
+    ) -> Result<()> {
+        if range.end > self.len {
+            return Err(beyond(range.end - 1, self.len));
+        }
+        let (mut room, nbytes) = ([0; CHUNK], self.kind.nbytes);
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min(start + CHUNK / nbytes);
+            let bytes = self.lease.bytes(start * nbytes..end * nbytes, &mut room)?;
+            for (k, bytes) in bytes.chunks_exact(nbytes).enumerate() {
+                each(start + k, self.kind.value(bytes))?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn beyond(index: usize, len: usize) -> Error {
+    Error::new(Kind::Bounds, format!("index {index} is out of bounds for a buffer of {len} integers"))
+}

@@ -1,0 +1,54 @@
+//! Tables: what Arrow can describe and no single array can.
+//!
+//! ```text
+//!   Schema ── Field ── ColumnType            names, types, metadata
+//!      │
+//!   RecordBatch ── Column ──┬── Bitmap       validity: which elements are null
+//!                           ├── Buffer ...   elements, bits, offsets, views, bytes
+//!                           ├── Column ...   children of lists, structs, maps, runs and unions
+//!                           └── Column       the values of a dictionary
+//! ```
+//!
+//! A column has no memory of its own kind. Its buffers are those of arrays: slices, leases, the
+//! ledger and devices work on columns as on arrays, and elements of a fixed width are a
+//! [`DArray`](crate::DArray) in place ([`Column::array`]). There is no query engine: tables are
+//! exchanged, sliced, inspected and compacted here, and computed elsewhere.
+//!
+//! # What is checked, and when
+//!
+//! [`Checks::Shape`] compares sizes in O(1) for each buffer when a column is made.
+//! [`Checks::Full`] compares every element, when it is asked for. A result is believed for ever
+//! only in constant memory: in a mapped file, another process can change an offset after it was
+//! checked. Code of this library therefore checks each offset, view and index again when it uses
+//! it, and gives `&str` and `&[T]` under a Read lease only.
+//!
+//! # Files
+//!
+//! | file | contents |
+//! |---|---|
+//! | `column_type.rs`, `field.rs`, `schema.rs`, `metadata.rs` | what columns are |
+//! | `column.rs`, `record_batch.rs` | columns, and tables of them |
+//! | `from_array.rs` | arrays as columns |
+//! | `checks.rs`, `shape.rs`, `full.rs` | the two levels of checks |
+//! | `integers.rs`, `text.rs` | offsets, indices and bytes, loaded and checked one by one |
+
+mod checks;
+mod column;
+mod column_type;
+mod field;
+mod from_array;
+mod full;
+mod integers;
+mod metadata;
+mod record_batch;
+mod schema;
+mod shape;
+mod text;
+
+pub use checks::Checks;
+pub use column::{Column, ColumnParts};
+pub use column_type::{ColumnType, IntervalUnit, OffsetWidth, UnionMode};
+pub use field::Field;
+pub use metadata::Metadata;
+pub use record_batch::RecordBatch;
+pub use schema::Schema;
