@@ -1,17 +1,18 @@
 //! The command `crossdock`: opens arrays in files in place, and exports them.
 //!
 //! ```text
-//!   main ── arguments ──> bench | convert | diff | hold … | inspect | lend | tour ── Ok(status) ──> the exit status
+//!   main ── arguments ──> bench | cat | convert | diff | hold … | inspect | lend | tour ── Ok(status) ──> the exit status
 //!                             │                                   └─ Err(Failure) ─> one sentence on stderr, and its exit status
 //!                             └── open: FILE[:NAME][:EXPR] ──> DArray (a guarded map, or decoded)
 //! ```
 //!
 //! A subcommand prints through [`out`] once, after all work is done: a failed one has printed
-//! nothing.
+//! nothing. `cat` writes as it reads.
 //!
 //! `terminal.rs` escapes text from files before it reaches a terminal.
 
 mod bench;
+mod cat;
 mod convert;
 mod diff;
 mod failure;
@@ -21,6 +22,7 @@ mod lend;
 mod open;
 mod out;
 mod progress;
+mod source;
 mod status;
 mod terminal;
 mod tour;
@@ -51,6 +53,7 @@ Examples:
   crossdock inspect 'trades.npy:::2, .price' --protocols
   crossdock lend photo.npy -- python3 report.py
   crossdock convert photo.png photo.npy
+  crossdock cat trades.npy --csv | head
   crossdock diff before.npz after.npz
   crossdock hold model.safetensors --name m
 
@@ -70,6 +73,7 @@ struct Arguments {
 enum Command {
     Lend(lend::Args),
     Inspect(inspect::Args),
+    Cat(cat::Args),
     Convert(convert::Args),
     Diff(diff::Args),
     Tour(tour::Args),
@@ -100,6 +104,7 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Lend(args) => lend::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Cat(args) => cat::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Tour(args) => tour::run(args),

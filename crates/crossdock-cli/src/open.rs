@@ -199,11 +199,15 @@ impl Opened {
     }
 }
 
+/// The file of a target.
+pub(crate) fn path_of(target: &OsStr) -> Result<PathBuf, Failure> {
+    Ok(split(target)?.0)
+}
+
 /// The options to open one of several files: described by `--raw`, unless its ending is that of a
 /// format that describes itself.
 pub(crate) fn options(target: &OsStr, raw: Option<&Description>) -> Result<OpenOptions, Failure> {
-    let (path, _) = split(target)?;
-    Ok(match (raw, Format::named(path)) {
+    Ok(match (raw, Format::named(path_of(target)?)) {
         (Some(raw), None | Some(Format::Raw)) => OpenOptions::new().raw(raw.clone()),
         _ => OpenOptions::new(),
     })

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod cat;
 mod common;
 mod convert;
 mod diff;

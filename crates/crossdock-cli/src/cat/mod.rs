@@ -1,0 +1,91 @@
+//! `crossdock cat`: writes the elements of an array to standard output.
+
+mod columns;
+mod rows;
+
+use std::error::Error;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use crossdock::bindings::system_text;
+use crossdock::exchange::files::{Format, SaveOptions};
+
+use crate::cat::rows::{Stop, Style};
+use crate::failure::{Failure, Result};
+use crate::open::Opened;
+use crate::source::Source;
+use crate::status;
+
+const EXAMPLES: &str = "\
+Examples:
+  crossdock cat a.npy | head
+  crossdock cat 'photo.npy:::2, ::2, 0'             (a line for each row)
+  crossdock cat trades.npy --csv > trades.csv       (a line for each record, below the names)
+  crossdock cat trades.npz:prices | sort -g | tail -1
+  crossdock cat photo.npy --bytes | sha256sum       (the elements alone, row-major)
+  crossdock cat scan.raw --raw 'dtype=uint16; shape=480,640'";
+
+/// Write the elements of an array to standard output.
+///
+/// Writes one line for each element of an array of one axis, for each row along the last axis of an
+/// array of more, and for each record. Elements are shown as in NumPy, with all their digits;
+/// matrices are separated by an empty line. FILE is mapped and read in parts, so an array of any
+/// size can be written. A reader that ends early, such as head, ends the command without an error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// Write comma-separated values: the names of the fields of records first, text without quotes
+    /// where it needs none, and no empty lines.
+    #[arg(long)]
+    csv: bool,
+    /// With --csv: leave the line of names out.
+    #[arg(long, requires = "csv")]
+    no_header: bool,
+    /// Write the bytes of the elements, contiguous in row-major order, in their byte order.
+    #[arg(long, conflicts_with = "csv")]
+    bytes: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let is_terminal = io::stdout().is_terminal();
+    if args.bytes && is_terminal {
+        let text = "standard output is a terminal, which cannot show bytes; send them to a file or a pipe";
+        return Err(Failure::new(text).with_status(status::USAGE));
+    }
+    let opened = args.source.open(false)?;
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let written = match args.bytes {
+        true => write_bytes(&opened, &mut out),
+        false => {
+            let style = match args.csv {
+                true => Style::Csv { has_header: !args.no_header, is_shown: is_terminal },
+                false => Style::Text,
+            };
+            rows::write(&opened.view, style, &mut out, || opened.check())
+        }
+    };
+    let written = written.and_then(|()| Ok(out.flush()?));
+    // What is left in the buffer after an error is not written when it is dropped.
+    let _ = out.into_parts();
+    // If the file shrank, that is the cause of any other error.
+    opened.check()?;
+    match written {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(Stop::Unwritten(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(Stop::Unwritten(error)) => {
+            Err(Failure::new(format_args!("standard output could not be written: {}", system_text(&error))))
+        }
+        Err(Stop::Failed(failure)) => Err(failure.within(crate::terminal::path(&opened.path))),
+    }
+}
+
+fn write_bytes(opened: &Opened, out: &mut impl Write) -> Result<(), Stop> {
+    let written = SaveOptions::new().format(Format::Raw).write(out, &[("", opened.view.clone())]);
+    written.map_err(|error| match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
+        Some(source) => Stop::Unwritten(source.kind().into()),
+        None => error.into(),
+    })
+}
