@@ -61,6 +61,7 @@ targets! {
     same_memory
     shm_descriptor
     shm_receive
+    target_text
     tensor_json
     tiff
     view_text

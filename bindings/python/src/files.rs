@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossdock::DArray;
+use crossdock::bindings::files::{Selected, Target};
 use crossdock::exchange::files::{self, Contents, Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyUserWarning, PyValueError};
@@ -31,7 +32,9 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 /// ----------
 /// path : str, os.PathLike or file
 ///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, PNG, JPEG, TIFF or NIfTI file; with
-///     ``dtype``, any file.
+///     ``dtype``, any file. The name of an array and a view may follow, which are then returned:
+///     ``'two.npz:a'``, ``'photo.npy[::2, ..., 0]'``, ``'two.npz:a[1:].field'``. The longest name
+///     of an existing file wins.
 /// name : str, optional
 ///     The name of one array of an archive (``.npz``, ``.safetensors``, ``.gguf``), which is then
 ///     returned.
@@ -80,7 +83,9 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 /// ...     crossdock.save(path, {'a': crossdock.arange(3), 'b': crossdock.ones(2)})
 /// ...     archive = crossdock.open(path)
 /// ...     archive['a'].tolist(), list(archive)
+/// ...     crossdock.open(f'{path}:a[1:]').tolist()
 /// ([0, 1, 2], ['a', 'b'])
+/// [1, 2]
 #[pyfunction]
 #[pyo3(
     signature = (path, /, *, name=None, mode=Mode::Read, dtype=None, shape=None, offset=0, order=Order::RowMajor, guarded=false),
@@ -98,7 +103,8 @@ pub(crate) fn open<'py>(
     #[pyo3(from_py_with = parameters::order)] order: Order,
     #[pyo3(from_py_with = truth_of::guarded)] guarded: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let path = path_of(path)?;
+    let target = Target::new(path_of(path)?.as_os_str()).raise()?;
+    let (path, view) = (target.path().to_owned(), target.rest());
     let options = match mode {
         Mode::Read => OpenOptions::new(),
         Mode::Write => OpenOptions::new().writable(true),
@@ -122,7 +128,8 @@ pub(crate) fn open<'py>(
         };
         let description = files::raw::Description::new(dtype, &shape).order(order).offset(offset);
         let opened = options.raw(description).open(&path);
-        return wrap(py, opened.map_err(|error| file_errors::file(py, &error, &path))?);
+        let array = opened.map_err(|error| file_errors::file(py, &error, &path))?;
+        return wrap(py, array.at(view).raise()?);
     }
     if shape.is_some() || offset != 0 || order != Order::RowMajor {
         return Err(PyTypeError::new_err(
@@ -134,22 +141,25 @@ pub(crate) fn open<'py>(
         let text = CString::new(format!("{}: {note}", path.display()))?;
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
     }
-    match name {
-        Some(name) => {
-            let entry = contents.get(name).map_err(|error| PyKeyError::new_err(errors::text(&error)))?;
-            opened(py, entry, mode)
-        }
-        None if contents.format().has_names() => {
+    let selected = match name {
+        Some(name) => contents.get(name).map(|entry| Selected::One(entry, view.to_owned())),
+        None if view.is_empty() && contents.format().has_names() => Ok(Selected::All),
+        None => target.select(&contents),
+    };
+    match selected {
+        Ok(Selected::One(entry, view)) => opened(py, entry, &view, mode),
+        Ok(Selected::All) => {
             Ok(Bound::new(py, Archive { contents: Arc::new(contents), path, mode })?.into_any())
         }
-        None => opened(py, contents.single().raise()?, mode),
+        Err(error) if error.is_bounds() => Err(PyKeyError::new_err(errors::text(&error))),
+        Err(error) => Err(error).raise(),
     }
 }
 
-/// The array of an entry. With `mode='r'` it is read-only even if it was decoded into new memory:
+/// A view of the array of an entry. With `mode='r'` it is read-only even if it was decoded into new memory:
 /// writes would never reach the file.
-fn opened<'py>(py: Python<'py>, entry: &files::Entry, mode: Mode) -> PyResult<Bound<'py, PyAny>> {
-    let array = entry.open().raise()?;
+fn opened<'py>(py: Python<'py>, entry: &files::Entry, view: &str, mode: Mode) -> PyResult<Bound<'py, PyAny>> {
+    let array = entry.open().and_then(|array| array.at(view)).raise()?;
     wrap(py, if let Mode::Read = mode { array.into_readonly() } else { array })
 }
 
@@ -308,7 +318,7 @@ impl Archive {
 
     fn open_named<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let entry = self.contents.get(name).map_err(|error| PyKeyError::new_err(errors::text(&error)))?;
-        opened(py, entry, self.mode)
+        opened(py, entry, "", self.mode)
     }
 }
 
@@ -385,7 +395,7 @@ impl Archive {
     /// >>> [array.tolist() for array in crossdock.open(path).values()]
     /// [[1], [2]]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.contents.entries().iter().map(|entry| opened(py, entry, self.mode)).collect()
+        self.contents.entries().iter().map(|entry| opened(py, entry, "", self.mode)).collect()
     }
 
     /// The names with their arrays, in the order of the file. All of them are opened.
@@ -403,7 +413,7 @@ impl Archive {
     /// >>> {name: array.shape for name, array in crossdock.open(path).items()}
     /// {'a': (1,), 'b': (1,)}
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-        let item = |entry: &files::Entry| Ok((entry.name().to_owned(), opened(py, entry, self.mode)?));
+        let item = |entry: &files::Entry| Ok((entry.name().to_owned(), opened(py, entry, "", self.mode)?));
         self.contents.entries().iter().map(item).collect()
     }
 

@@ -60,6 +60,31 @@ def test_an_archive_is_a_mapping_of_names_to_arrays(tmp_path, arrays, ending):
     assert set(np.load(tmp_path / "copy.npz")) == set(arrays)
 
 
+def test_the_path_may_name_an_array_and_a_view(tmp_path):
+    record = np.zeros(4, [("price", "f8"), ("unit price", "f4")])
+    np.savez(tmp_path / "two.npz", a=np.arange(12).reshape(4, 3), b=record)
+    np.save(tmp_path / "x[0].npy", np.arange(5))
+    for text, expected in [
+        ("two.npz:a", np.arange(12).reshape(4, 3)),
+        ("two.npz:a[::2, 0]", np.array([0, 6])),
+        ("two.npz:b[1:].price", np.zeros(3)),
+        ("two.npz['b']['unit price']", np.zeros(4, "f4")),
+        ("x[0].npy", np.arange(5)),
+        ("x[0].npy[1:3]", np.array([1, 2])),
+    ]:
+        for path in [tmp_path / text, str(tmp_path / text)]:
+            array = np.asarray(crossdock.open(path))
+            assert array.dtype == expected.dtype and np.array_equal(array, expected), text
+    assert crossdock.open(tmp_path / "two.npz[0]", name="a").shape == (3,)
+    with pytest.raises(KeyError, match="did you mean"):
+        crossdock.open(tmp_path / "two.npz:aa")
+    with pytest.raises(TypeError, match="name one before the view"):
+        crossdock.open(tmp_path / "two.npz[0]")
+    with pytest.raises(FileNotFoundError) as missing:
+        crossdock.open(tmp_path / "missing.npz:a")
+    assert missing.value.filename == str(tmp_path / "missing.npz")
+
+
 def test_a_long_archive_is_listed_in_part(tmp_path):
     crossdock.save(tmp_path / "long.npz", {f"a{index}": [index] for index in range(300)})
     archive = crossdock.open(tmp_path / "long.npz")

@@ -331,7 +331,8 @@ XD_API XD_MUST_USE xd_array_t *xd_array_from_buffer(const xd_buffer_t *buffer, c
 
 /* The only array of a .npy, .gguf, TIFF or NIfTI file, mapped and read-only, with its elements as
  * they are stored. The file must not be truncated while the array lives: access to missing bytes
- * ends the process. To replace a file, rename a new one over it. */
+ * ends the process. To replace a file, rename a new one over it. The path may be followed by the
+ * name of one of several arrays and by a view: "a.npz:name[::2].field". */
 XD_API XD_MUST_USE xd_array_t *xd_array_open(const char *path, xd_error_t **error);
 
 /* Writes an array to a .npy file. The file appears, or is replaced, when all of it is on disk.

@@ -3,7 +3,7 @@
 //! ```text
 //!   main ── arguments ──> bench | cat | convert | diff | hold … | inspect | lend | tour ── Ok(status) ──> the exit status
 //!                             │                                   └─ Err(Failure) ─> one sentence on stderr, and its exit status
-//!                             └── open: FILE[:NAME][:EXPR] ──> DArray (a guarded map, or decoded)
+//!                             └── open: FILE[:NAME][VIEW] ──> DArray (a guarded map, or decoded)
 //! ```
 //!
 //! A subcommand prints through [`out`] once, after all work is done: a failed one has printed
@@ -50,7 +50,7 @@ const EXAMPLES: &str = "\
 Examples:
   crossdock tour
   crossdock inspect photo.npy
-  crossdock inspect 'trades.npy:::2, .price' --protocols
+  crossdock inspect 'trades.npy[::2].price' --protocols
   crossdock lend photo.npy -- python3 report.py
   crossdock convert photo.png photo.npy
   crossdock cat trades.npy --csv | head

@@ -1,4 +1,4 @@
-//! `FILE[:NAME][:EXPR]`: an array in a file, and a view of it.
+//! `FILE[:NAME][VIEW]`: an array in a file, and a view of it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -6,7 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::bindings::{Advice, system_text};
+use crossdock::bindings::files::{Selected, Target};
+use crossdock::bindings::{Advice, similar, system_text};
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
@@ -21,83 +22,47 @@ pub(crate) struct Archive {
     pub(crate) path: PathBuf,
     /// The contents. Mapped and guarded; an array is decoded when it is opened.
     pub(crate) contents: Contents,
-    rest: String,
-}
-
-/// What a target selects.
-pub(crate) enum Picked<'a> {
-    /// One array, and the expression for a view of it.
-    One(&'a Entry, String),
-    /// A file of several arrays, without a name.
-    All,
+    target: Target,
 }
 
 impl Archive {
-    /// Opens `FILE[:NAME][:EXPR]`. The file is guarded for any options.
+    /// Opens `FILE[:NAME][VIEW]`. The file is guarded for any options.
     pub(crate) fn open(target: &OsStr, options: OpenOptions) -> Result<Self, Failure> {
-        let (path, rest) = split(target)?;
+        let target = split(target)?;
+        let path = target.path().to_owned();
         let contents = options.guarded(true).open_all(&path).map_err(|error| match Format::named(&path) {
             Some(Format::Raw) if error.is_unsupported() => {
                 Failure::new(format_args!("{}; {}", error.fact(), words(Advice::DescribeRaw)))
             }
-            _ => error.into(),
+            _ => not_found(&path, error),
         })?;
         for note in contents.notes() {
             out::note(&format!("{}: {note}", terminal::path(&path)));
         }
-        Ok(Self { path, contents, rest })
+        Ok(Self { path, contents, target })
     }
 
-    /// Splits the name of an array from the expression. The name may be omitted for a file of one
-    /// array.
-    pub(crate) fn pick(&self) -> Result<Picked<'_>, Failure> {
-        let entries = self.contents.entries();
-        let expr_of = |entry: &Entry| match self.rest.strip_prefix(entry.name())? {
-            "" => Some(String::new()),
-            more => more.strip_prefix(':').map(str::to_owned),
-        };
-        if self.contents.format().has_names() && !self.rest.is_empty() {
-            // Names may contain colons: the longest matching name wins.
-            let named = entries.iter().filter_map(|entry| expr_of(entry).map(|expr| (entry, expr)));
-            if let Some((entry, expr)) = named.max_by_key(|(entry, _)| entry.name().len()) {
-                return Ok(Picked::One(entry, expr));
-            }
-        }
-        let of_it = |name: &str| {
-            self.rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-        };
-        if let Some((_, why)) = self.contents.refused().find(|(name, _)| !name.is_empty() && of_it(name)) {
-            return Err(self.failure(Some(why)));
-        }
-        match entries {
-            [] if self.contents.refused().len() == 1 => {
-                Err(self.failure(self.contents.single().err().as_ref()))
-            }
-            [entry] if self.contents.refused().len() == 0 || !self.rest.is_empty() => {
-                Ok(Picked::One(entry, self.rest.clone()))
-            }
-            _ if self.rest.is_empty() => Ok(Picked::All),
-            _ => {
-                let name = self.rest.split(':').next().unwrap_or_default();
-                Err(self.failure(self.contents.get(name).err().as_ref()))
-            }
-        }
+    /// What the target selects. The name may be omitted for a file of one array.
+    pub(crate) fn pick(&self) -> Result<Selected<'_>, Failure> {
+        self.target.select(&self.contents).map_err(|error| self.failure(&error))
     }
 
     /// The one array of the target.
     pub(crate) fn one(&self) -> Result<Opened, Failure> {
         match self.pick()? {
-            Picked::One(entry, expr) => self.view(entry, expr),
-            Picked::All => {
-                let said = self.failure(self.contents.single().err().as_ref());
-                Err(Failure::new(format_args!("{said}; name one, as FILE:NAME")))
-            }
+            Selected::One(entry, expr) => self.view(entry, expr),
+            Selected::All => match self.contents.single() {
+                Ok(entry) => self.view(entry, String::new()),
+                Err(error) => {
+                    Err(Failure::new(format_args!("{}; name one, as FILE:NAME", self.failure(&error))))
+                }
+            },
         }
     }
 
     /// Whether the target names an array of the file.
     pub(crate) fn is_named(&self) -> bool {
-        self.contents.format().has_names() && !self.rest.is_empty()
+        self.contents.format().has_names() && !self.target.rest().is_empty()
     }
 
     /// Like [`Archive::view`], after comparing all bytes of the array with the file's checksum.
@@ -107,7 +72,7 @@ impl Archive {
             let progress = progress::verifying(entry.nbytes());
             let verified = entry.verify();
             progress.finish_and_clear();
-            verified.map_err(|error| self.failure(Some(&error)))?;
+            verified.map_err(|error| self.failure(&error))?;
         }
         self.view(entry, expr)
     }
@@ -115,7 +80,7 @@ impl Archive {
     /// Opens one array, and a view of it.
     pub(crate) fn view(&self, entry: &Entry, expr: String) -> Result<Opened, Failure> {
         let opened = entry.open().and_then(|array| array.at(&expr));
-        let view = opened.map_err(|error| self.failure(Some(&error)))?;
+        let view = opened.map_err(|error| self.failure(&error))?;
         let opened = Opened {
             path: self.path.clone(),
             name: entry.name().to_owned(),
@@ -127,13 +92,10 @@ impl Archive {
         Ok(opened)
     }
 
-    fn failure(&self, error: Option<&crossdock::Error>) -> Failure {
-        match error {
-            Some(error) if error.is_fault() => Failure::shrank(&self.path, error),
-            Some(error) => {
-                Failure::new(format_args!("{}: {}", terminal::path(&self.path), error.in_words(words)))
-            }
-            None => Failure::new(format_args!("{}: the file has no arrays", terminal::path(&self.path))),
+    pub(crate) fn failure(&self, error: &crossdock::Error) -> Failure {
+        match error.is_fault() {
+            true => Failure::shrank(&self.path, error),
+            false => Failure::new(format_args!("{}: {}", terminal::path(&self.path), error.in_words(words))),
         }
     }
 }
@@ -154,16 +116,18 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Opens one array, `FILE[:NAME][:EXPR]`, also for writing if requested.
+    /// Opens one array, `FILE[:NAME][VIEW]`, also for writing if requested.
     pub(crate) fn open(target: &OsStr, writable: bool) -> Result<Self, Failure> {
         let archive = Archive::open(target, OpenOptions::new().writable(writable))?;
         archive.one()
     }
 
-    /// Opens `FILE[:EXPR]` as described, since the file does not describe itself.
+    /// Opens `FILE[VIEW]` as described, since the file does not describe itself.
     pub(crate) fn open_raw(target: &OsStr, description: &Description) -> Result<Self, Failure> {
-        let (path, expr) = split(target)?;
-        let whole = OpenOptions::new().raw(description.clone()).guarded(true).open(&path)?;
+        let target = split(target)?;
+        let (path, expr) = (target.path().to_owned(), target.rest().to_owned());
+        let contents = OpenOptions::new().raw(description.clone()).guarded(true).open_all(&path);
+        let whole = contents.map_err(|error| not_found(&path, error))?.single()?.open()?;
         let view = whole.at(&expr).map_err(|error| {
             Failure::new(format_args!("{}: {}", terminal::path(&path), error.in_words(words)))
         })?;
@@ -201,7 +165,7 @@ impl Opened {
 
 /// The file of a target.
 pub(crate) fn path_of(target: &OsStr) -> Result<PathBuf, Failure> {
-    Ok(split(target)?.0)
+    Ok(split(target)?.path().to_owned())
 }
 
 /// The options to open one of several files: described by `--raw`, unless its ending is that of a
@@ -213,28 +177,35 @@ pub(crate) fn options(target: &OsStr, raw: Option<&Description>) -> Result<OpenO
     })
 }
 
-/// Splits a target at the first colon that follows the name of an existing file; the whole target
-/// if that is a file itself. `-` is standard input, which can be mapped if it is a file.
-fn split(target: &OsStr) -> Result<(PathBuf, String), Failure> {
-    if Path::new(target).exists() {
-        return Ok((target.into(), String::new()));
+/// Splits a target. `-` is standard input, which can be mapped if it is a file.
+fn split(target: &OsStr) -> Result<Target, Failure> {
+    if target.is_empty() {
+        return Err(Failure::new("the name of the file is empty"));
     }
-    let stdin = target.as_bytes().strip_prefix(b"-").filter(|rest| rest.is_empty() || rest[0] == b':');
-    if let Some(rest) = stdin {
-        return split(&OsString::from_vec([&b"/dev/stdin"[..], rest].concat()));
-    }
-    let bytes = target.as_bytes();
-    let colons = bytes.iter().enumerate().filter(|&(_, &byte)| byte == b':').map(|(at, _)| at);
-    for at in colons {
-        let path = Path::new(OsStr::from_bytes(&bytes[..at]));
-        if at > 0 && path.exists() {
-            let expr = OsString::from_vec(bytes[at + 1..].to_vec())
-                .into_string()
-                .map_err(|expr| Failure::new(format_args!("the view {expr:?} is not UTF-8")))?;
-            return Ok((path.to_owned(), expr));
+    let stdin =
+        target.as_bytes().strip_prefix(b"-").filter(|rest| rest.is_empty() || b":[".contains(&rest[0]));
+    match stdin {
+        Some(rest) if !Path::new(target).exists() => {
+            Ok(Target::new(&OsString::from_vec([&b"/dev/stdin"[..], rest].concat()))?)
         }
+        _ => Ok(Target::new(target)?),
     }
-    // Opening the file gives the best error.
-    let end = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
-    Ok((Path::new(OsStr::from_bytes(&bytes[..end])).to_owned(), String::new()))
+}
+
+/// The error of opening a file; if there is no such file, with the most similar name in its folder.
+fn not_found(path: &Path, error: crossdock::Error) -> Failure {
+    const MOST: usize = 10_000;
+    let suggestion = || {
+        let name = path.file_name()?.to_str()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let files = std::fs::read_dir(folder).ok()?.take(MOST);
+        let names: Vec<String> = files.filter_map(|file| file.ok()?.file_name().into_string().ok()).collect();
+        let found = similar(name, names.iter().map(String::as_str))?;
+        Some(terminal::path(&path.with_file_name(found)))
+    };
+    let is_missing = || !path.as_os_str().is_empty() && std::fs::symlink_metadata(path).is_err();
+    match error.is_io().then(is_missing).and_then(|missing| if missing { suggestion() } else { None }) {
+        Some(found) => Failure::new(format_args!("{}; did you mean {found}?", error.in_words(words))),
+        None => error.into(),
+    }
 }

@@ -8,7 +8,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::AwaitWork => "wait for it",
         Advice::CastOnCpu => "copy it to the CPU, and convert it there",
         Advice::CastOrPickChannels => {
-            "convert it with `--dtype`, or pick channels by a view such as photo.npy:..., 0"
+            "convert it with `--dtype`, or pick channels by a view such as photo.npy[..., 0]"
         }
         Advice::ConvertByteOrder => "convert it with `--dtype`",
         Advice::ConvertElements => "convert the elements",

@@ -12,6 +12,7 @@
 
 pub use crate::element::record::MAX_DEPTH;
 pub use crate::error::advice::{Advice, Explanation, Words};
+pub use crate::error::similar::similar;
 pub use crate::error::system_text;
 pub use crate::memory::copied::count_copied;
 
@@ -28,10 +29,12 @@ pub mod explain {
     };
 }
 
-/// A file that appears once it is complete, and the header of `.npy` files.
+/// A file that appears once it is complete, the header of `.npy` files, and the texts that name an
+/// array in a file.
 pub mod files {
     pub use crate::exchange::files::new_file::NewFile;
     pub use crate::exchange::files::npy::header::NpyHeader;
+    pub use crate::exchange::files::target::{Selected, Target};
 }
 
 /// Loads, stores and copies of bytes that another thread, process or library may write meanwhile.

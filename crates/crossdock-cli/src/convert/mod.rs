@@ -26,7 +26,7 @@ use crate::{out, progress, terminal};
 const EXAMPLES: &str = "\
 Examples:
   crossdock convert photo.png photo.npy
-  crossdock convert 'photo.npy:::2, ::2' small.jpg --quality 80
+  crossdock convert 'photo.npy[::2, ::2]' small.jpg --quality 80
   crossdock convert trades.npz trades.safetensors            (all arrays)
   crossdock convert trades.npz:prices prices.npy --dtype float32
   crossdock convert volume.npy volume.raw --order F
@@ -47,10 +47,10 @@ signal, no part of it is left.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI) and, after colons, the name
-    /// of an array in it and a view as in Python. `-` is standard input, which must be a file and
-    /// not a pipe; --at selects a view of it.
-    #[arg(value_name = "FILE[:NAME][:EXPR]")]
+    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
+    /// after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is standard input, which
+    /// must be a file and not a pipe; --at selects a view of it.
+    #[arg(value_name = "FILE[:NAME][VIEW]")]
     target: OsString,
     /// The file to write. Its ending selects the format: npy, npz, safetensors, png, jpg, raw. A
     /// pipe or a device is written directly; `-` is standard output.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crossdock::bindings::files::Selected;
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
@@ -9,7 +10,7 @@ use crossdock::{Casting, DArray};
 
 use crate::convert::Args;
 use crate::failure::{Failure, Result};
-use crate::open::{Archive, Opened, Picked};
+use crate::open::{Archive, Opened};
 use crate::words::words;
 use crate::{out, progress, terminal};
 
@@ -110,13 +111,13 @@ impl Plan {
 
 fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
     match archive.pick()? {
-        Picked::One(entry, expr) => {
+        Selected::One(entry, expr) => {
             let progress = progress::copying(entry.copied_because().map_or(0, |_| entry.nbytes()));
             let opened = archive.verified_view(entry, expr);
             progress.finish_and_clear();
             Ok(vec![opened?])
         }
-        Picked::All if format.has_names() && args.at.is_none() => {
+        Selected::All if format.has_names() && args.at.is_none() => {
             for (_, why) in archive.contents.refused() {
                 let text = format!("{}: {why}", terminal::path(&archive.path));
                 if !args.skip_refused {
@@ -128,7 +129,7 @@ fn open(archive: &Archive, args: &Args, format: Format) -> Result<Vec<Opened>> {
             let entries = archive.contents.entries().iter();
             entries.map(|entry| archive.verified_view(entry, String::new())).collect()
         }
-        Picked::All => {
+        Selected::All => {
             let count = archive.contents.entries().len() + archive.contents.refused().len();
             let why = match args.at {
                 Some(_) => "--at selects a view of one array".to_owned(),

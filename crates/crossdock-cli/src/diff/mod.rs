@@ -48,10 +48,10 @@ for wrong arguments, 74 if a mapped file shrank meanwhile.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file and, after colons, the name of an array in it and a view as in Python.
-    #[arg(value_name = "A[:NAME][:EXPR]")]
+    #[arg(value_name = "A[:NAME][VIEW]")]
     a: OsString,
     /// The file to compare it with.
-    #[arg(value_name = "B[:NAME][:EXPR]")]
+    #[arg(value_name = "B[:NAME][VIEW]")]
     b: OsString,
     /// The relative tolerance.
     #[arg(long, value_name = "R", value_parser = tolerance, allow_hyphen_values = true)]

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use crossdock::bindings::files::Selected;
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Entry, OpenOptions};
 
@@ -19,17 +20,17 @@ use crate::failure::Failure;
 use crate::inspect::picture::Canvas;
 use crate::inspect::report::InspectReport;
 use crate::inspect::sketch::SketchGlyphs;
-use crate::open::{Archive, Opened, Picked};
+use crate::open::{Archive, Opened};
 use crate::{out, progress, status};
 
 const EXAMPLES: &str = "\
 Examples:
   crossdock inspect photo.npy
-  crossdock inspect 'photo.npy:::2, ..., 0'        (every second row, the first channel)
+  crossdock inspect 'photo.npy[::2, ..., 0]'       (every second row, the first channel)
   crossdock inspect trades.npy --protocols
   crossdock inspect model.safetensors              (all tensors)
   crossdock inspect trades.npz --verify            (all arrays, compared with their checksums)
-  crossdock inspect 'trades.npz:prices:::10'       (every tenth of one array of several)
+  crossdock inspect 'trades.npz:prices[::10]'      (every tenth of one array of several)
   crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
   crossdock inspect trades.npy --json | jq .statistics";
 
@@ -40,9 +41,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI) and, after colons, the name
-    /// of an array in it and a view as in Python: '::2, ..., .field'.
-    #[arg(value_name = "FILE[:NAME][:EXPR]")]
+    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
+    /// after a colon, and a view of it as in Python: 'a.npy[::2, 0]', 'a.npz:name[::2].field'.
+    #[arg(value_name = "FILE[:NAME][VIEW]")]
     target: OsString,
     /// Print JSON instead of text.
     #[arg(long)]
@@ -71,8 +72,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let archive = Archive::open(&args.target, OpenOptions::new())?;
     match archive.pick()? {
-        Picked::One(entry, expr) => inspect(args, &archive.verified_view(entry, expr)?),
-        Picked::All if args.verify => {
+        Selected::One(entry, expr) => inspect(args, &archive.verified_view(entry, expr)?),
+        Selected::All if args.verify => {
             let nbytes = archive.contents.entries().iter().map(Entry::nbytes).fold(0, usize::saturating_add);
             let progress = progress::verifying(nbytes);
             let verified = Archive::open(&args.target, OpenOptions::new().verified(true));
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             let is_whole = verified.contents.refused().len() == archive.contents.refused().len();
             Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(status::FAILED) })
         }
-        Picked::All => list(args, &archive),
+        Selected::All => list(args, &archive),
     }
 }
 

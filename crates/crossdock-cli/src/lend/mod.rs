@@ -25,7 +25,7 @@ use crate::{out, progress, status, terminal};
 const EXAMPLES: &str = concat!(
     "Examples:\n",
     "  crossdock lend photo.npy -- python3 report.py\n",
-    "  crossdock lend 'photo.npy:::2, ..., 0' -- ./histogram      (every second row, the first channel)\n",
+    "  crossdock lend 'photo.npy[::2, ..., 0]' -- ./histogram     (every second row, the first channel)\n",
     "  crossdock lend 'trades.npy:.price' -- ruby average.rb      (one field of an array of records)\n",
     "  crossdock lend a.npy --dtype float32 --copy if-needed -- ./solver\n",
     "\n",
@@ -73,9 +73,9 @@ const EXAMPLES: &str = concat!(
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, …) and, after colons, the name of an array in it and a
-    /// view as in Python: '::2, ..., .field'.
-    #[arg(value_name = "FILE[:NAME][:EXPR]")]
+    /// A file (.npy, .npz, .safetensors, …), the name of an array in it after a colon, and a view of
+    /// it as in Python: 'a.npz:name[::2, 0].field'.
+    #[arg(value_name = "FILE[:NAME][VIEW]")]
     target: OsString,
     /// Lend only elements of this dtype: float32, <f4, >i2, uint8, …
     #[arg(long, value_name = "DTYPE")]

@@ -38,7 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   crossdock tour                                (a photograph that is part of the program)
   crossdock tour trades.npy
-  crossdock tour 'trades.npy:::2, .price'       (every second record, one field)
+  crossdock tour 'trades.npy[::2].price'        (every second record, one field)
   crossdock tour --place cuda:0                 (the same on a device, through the protocols for devices)
   crossdock tour --json | jq '.handovers[].ns'";
 
@@ -46,9 +46,9 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// An array file and, after a colon, a view of it; by default, a photograph that is part of the
-    /// program.
-    #[arg(value_name = "FILE[:EXPR]")]
+    /// A file, the name of an array in it after a colon, and a view of it as in Python:
+    /// 'a.npz:name[::2]'; by default, a photograph that is part of the program.
+    #[arg(value_name = "FILE[:NAME][VIEW]")]
     target: Option<OsString>,
     /// Copy the array to a device first, and export it there: cuda:0, opencl:0, …
     #[arg(long)]

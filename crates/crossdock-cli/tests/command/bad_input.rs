@@ -123,6 +123,75 @@ fn a_name_with_colons_is_a_name_first() {
 }
 
 #[test]
+fn every_way_to_name_a_view_selects_it() {
+    let folder = Folder::new("views");
+    let record = "[('price', '<f8'), ('unit price', '<f8')]";
+    let one = folder.file("a.npy", npy("'|u1'", false, "(4, 3)", &[7; 12]));
+    let odd = folder.file("b[0].npy", npy("'|u1'", false, "(4, 3)", &[7; 12]));
+    let records = folder.file("r.npy", npy(record, false, "(4,)", &[0; 64]));
+    let array = crossdock::open(&one).unwrap();
+    let (single, several) = (folder.path("one.npz"), folder.path("two.npz"));
+    let save = crossdock::exchange::files::SaveOptions::new();
+    save.save_all(&single, &[("x", array.clone())]).unwrap();
+    save.save_all(&several, &[("x", array.clone()), ("x.y", array.at("0").unwrap()), ("it em", array)])
+        .unwrap();
+    for (file, rest, shape) in [
+        (&one, "[::2]", &[2, 3][..]),
+        (&one, ":::2", &[2, 3]),
+        (&one, ":[::2][0, 1:]", &[2]),
+        (&one, "::2", &[2, 3]),
+        (&odd, "", &[4, 3]),
+        (&odd, "[1]", &[3]),
+        (&records, ":.price", &[4]),
+        (&records, "[::2].price", &[2]),
+        (&records, "['unit price'][1:]", &[3]),
+        (&single, "", &[4, 3]),
+        (&single, ":x", &[4, 3]),
+        (&single, ":x[0]", &[3]),
+        (&single, "[0]", &[3]),
+        (&single, "['x'][0]", &[3]),
+        (&several, ":x[::2, 0]", &[2]),
+        (&several, ":x:::2, 0", &[2]),
+        (&several, ":x.y", &[3]),
+        (&several, ":x.y[0]", &[]),
+        (&several, "['it em'][0]", &[3]),
+        (&several, ":it em", &[4, 3]),
+    ] {
+        let target = format!("{}{rest}", file.to_str().unwrap());
+        let told: serde_json::Value =
+            serde_json::from_str(&crate::common::answer(&run(["inspect", "--json", &target]))).unwrap();
+        assert_eq!(told["shape"], serde_json::json!(shape), "{target}");
+        assert_eq!(crossdock::open(&target).unwrap().shape(), shape, "{target}");
+    }
+}
+
+#[test]
+fn near_misses_are_suggested() {
+    let folder = Folder::new("near");
+    let array = folder.file("weights.npy", npy("[('price', '<f8')]", false, "(1,)", &[0; 8]));
+    let several = folder.path("two.npz");
+    let opened = crossdock::open(&array).unwrap();
+    let save = crossdock::exchange::files::SaveOptions::new();
+    save.save_all(&several, &[("weights", opened.clone()), ("bias", opened)]).unwrap();
+    let of = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    for (target, says) in [
+        (of("two.npz:wieghts[0]"), "did you mean \"weights\"?"),
+        (of("two.npz['bais']"), "did you mean \"bias\"?"),
+        (of("two.npz[::2]"), "name one before the view, as weights[::2]"),
+        (of("two.npz:::2"), "name one before the view, as weights[::2]"),
+        (of("weights.npy:.prize"), "did you mean \"price\"?"),
+        (of("weigths.npy[0]"), "weights.npy?"),
+        (of("weights.npy[0"), "byte 2"),
+        (String::new(), "the name of the file is empty"),
+    ] {
+        let said = refusal(&run(["inspect", &target]), 1);
+        assert!(said.contains(says), "{target}: {said}");
+        let lent = refusal(&run(["lend", &target, "--", "true"]), 1);
+        assert!(lent.contains(says), "{target}: {lent}");
+    }
+}
+
+#[test]
 fn wrong_arguments_give_one_sentence_and_status_2() {
     for (arguments, says) in [
         (&["inspct"][..], "inspect"),

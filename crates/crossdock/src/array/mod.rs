@@ -39,7 +39,7 @@ pub(crate) mod display;
 mod dynamic;
 mod dynamic_axes;
 mod element;
-mod expr;
+pub(crate) mod expr;
 mod extent;
 mod field;
 mod fill;

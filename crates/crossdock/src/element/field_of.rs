@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::element::{DType, Element, Field};
+use crate::error::similar::did_you_mean;
 use crate::error::{Error, Kind, Result};
 
 /// The position of a field of type `F` in elements `T`. Made by [`field!`](crate::field!), checked
@@ -123,7 +124,11 @@ pub(crate) fn no_field_among(fields: &[Field], name: &str) -> Error {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    Error::new(Kind::DType, format!("there is no field {name:?}; the fields are {}{more}", names.join(", ")))
+    let similar = did_you_mean(name, fields.iter().map(Field::name));
+    Error::new(
+        Kind::DType,
+        format!("there is no field {name:?}{similar}; the fields are {}{more}", names.join(", ")),
+    )
 }
 
 /// A field of a struct, for [`Array::field`](crate::Array::field) and similar methods: the compiler

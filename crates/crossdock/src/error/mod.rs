@@ -9,6 +9,7 @@ use advice::InWords;
 pub(crate) use advice::{Advice, Explanation};
 
 pub(crate) mod advice;
+pub(crate) mod similar;
 
 /// What went wrong, in one sentence with its numbers; and what to do about it, where that is known.
 ///

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crossdock::DArray;
-use crossdock::bindings::files::{NewFile, NpyHeader};
+use crossdock::bindings::files::{NewFile, NpyHeader, Selected, Target};
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Contents, Format, OpenOptions, SaveOptions, npy};
 use crossdock::layout::Order;
@@ -24,9 +24,14 @@ use crate::value::name;
 const WRITTEN: &str = ".npy, .npz, .safetensors, .png, .jpg or .jpeg";
 
 fn open(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<Wrapped> {
-    let contents = contents(ruby, &path, writable, guarded)?;
-    let opened = || contents.single().and_then(|entry| entry.open());
-    Wrapped::new(ruby, again(ruby, || opened().map_err(|error| Failure::of_file(ruby, &error, &path)))?)
+    let target = Target::new(path.as_os_str())?;
+    let path = target.path();
+    let contents = contents(ruby, path, writable, guarded)?;
+    let opened = || match target.select(&contents)? {
+        Selected::One(entry, view) => entry.open()?.at(&view),
+        Selected::All => contents.single()?.open(),
+    };
+    Wrapped::new(ruby, again(ruby, || opened().map_err(|error| Failure::of_file(ruby, &error, path)))?)
 }
 
 /// The contents of a file, after a warning if its elements differ from the values that they mean.

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::array::DArray;
 use crate::element::DType;
+use crate::error::similar::did_you_mean;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::format::Format;
 
@@ -150,7 +151,9 @@ impl Contents {
         Err(match self.refused.iter().find(|(refused, _)| refused == name) {
             Some((_, error)) => error.again(),
             None => {
-                let text = format!("no array is named {}; {}", short(name), self.listed());
+                let names = self.names().chain(self.refused().map(|(name, _)| name));
+                let similar = did_you_mean(name, names);
+                let text = format!("no array is named {}{similar}; {}", short(name), self.listed());
                 Error::new(Kind::Bounds, text)
             }
         })
@@ -171,7 +174,7 @@ impl Contents {
     }
 
     /// For example `it has 3 arrays: "a", "b", "c"`.
-    fn listed(&self) -> String {
+    pub(super) fn listed(&self) -> String {
         const MOST: usize = 8;
         let count = self.entries.len() + self.refused.len();
         let mut text = match count {

@@ -127,6 +127,7 @@ pub mod raw;
 pub mod safetensors;
 mod save;
 mod source;
+pub(crate) mod target;
 #[cfg(feature = "tiff")]
 mod tiff;
 

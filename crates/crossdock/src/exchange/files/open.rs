@@ -8,10 +8,17 @@ use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::options::{Expected, OpenOptions};
+use crate::exchange::files::target::{Selected, Target};
 use crate::exchange::files::{magic, npy, raw, shown, source};
 
-/// Opens the only array of a file of any format, read-only: in place if the file holds the elements
-/// as they are in memory, and decoded otherwise.
+/// Opens an array of a file of any format, read-only: in place if the file holds the elements as
+/// they are in memory, and decoded otherwise.
+///
+/// The path names a file of one array, or a view of it, or an array of several: `photo.npy`,
+/// `photo.npy[::2, ..., 0]`, `trades.npz:prices`, `trades.npz:prices[::2].bid`. The name and the
+/// view begin at the first colon or bracket that follows the name of an existing file; the longest
+/// name of a file wins, so that every file can be opened by its path. [`DArray::at`] describes the
+/// syntax of a view.
 ///
 /// A mapped array is aliased memory, since another process can write the file: elements are read
 /// one by one ([`DArray::get`]) or under a Pin lease; with `unsafe`
@@ -29,6 +36,8 @@ use crate::exchange::files::{magic, npy, raw, shown, source};
 /// let before = copied_bytes();
 /// let array = crossdock::open(&path)?;
 /// assert_eq!((array.shape(), array.get(&[2])?.as_f64()), (&[3][..], Some(3.5)));
+/// let part = crossdock::open(format!("{}[1:]", path.display()))?;
+/// assert_eq!(part.shape(), [2]);
 /// assert_eq!(copied_bytes(), before);
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -36,8 +45,8 @@ use crate::exchange::files::{magic, npy, raw, shown, source};
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a file of several arrays, which it names ([`open_all`] opens them), for an
-/// unknown format, which it names if it can, and for a format whose feature is off; otherwise as
+/// `is_unsupported` for a file of several arrays without a name, which it lists ([`open_all`] opens
+/// them), for an unknown format, which it names if it can, and for a format whose feature is off; otherwise as
 /// [`OpenOptions::open_all`].
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
     OpenOptions::new().open(path)
@@ -53,7 +62,8 @@ pub fn open_all(path: impl AsRef<Path>) -> Result<Contents> {
 }
 
 impl OpenOptions {
-    /// Opens one array of a file: the one with this [name](OpenOptions::name), or the only one.
+    /// Opens one array of a file: the one with this [name](OpenOptions::name), the one that the
+    /// text behind the path names (see [`open`]), or the only one.
     ///
     /// # Errors
     ///
@@ -61,13 +71,18 @@ impl OpenOptions {
     /// `is_bounds` for a name that is not in the file; `is_unsupported`, naming the arrays, if
     /// there are several and no name is set.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<DArray> {
-        let path = path.as_ref();
-        let contents = self.open_all(path)?;
-        let entry = match &self.name {
-            Some(name) => contents.get(name),
-            None => contents.single(),
+        let target = Target::new(path.as_ref().as_os_str())?;
+        let contents = self.open_all(target.path())?;
+        let selected = match &self.name {
+            Some(name) => contents.get(name).map(|entry| Selected::One(entry, target.rest().to_owned())),
+            None => target.select(&contents),
         };
-        entry.and_then(|entry| entry.open()).map_err(|error| error.within(shown(path)))
+        let opened = selected.and_then(|selected| match selected {
+            Selected::One(entry, view) if view.is_empty() => entry.open(),
+            Selected::One(entry, view) => entry.open()?.at(&view),
+            Selected::All => contents.single()?.open(),
+        });
+        opened.map_err(|error| error.within(shown(target.path())))
     }
 
     /// Opens a file and lists its arrays: see [`open_all`](crate::exchange::files::open_all).
