@@ -87,6 +87,7 @@ mod sets;
 mod shape;
 mod shareable;
 mod shared;
+mod shared_device;
 mod signature;
 mod slice;
 mod subscript;

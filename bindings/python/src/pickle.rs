@@ -4,6 +4,7 @@
 use crossdock::DArray;
 use crossdock::bindings::shm::{Description, Frame};
 use crossdock::layout::Order;
+use crossdock::memory::DeviceKind;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,6 +17,9 @@ use crate::errors::{self, Raise, exception};
 use crate::object::{Own, wrap};
 use crate::protocols;
 
+/// For processes of `multiprocessing`.
+const SHARED: &str = ", or send a copy that they map: `crossdock.shared(x, device=x.device)`";
+
 /// `__reduce_ex__(protocol)`.
 pub(crate) fn reduce<'py>(
     py: Python<'py>,
@@ -27,7 +31,8 @@ pub(crate) fn reduce<'py>(
     let place = this.array.place();
     if !place.is_host() {
         return Err(PyBufferError::new_err(format!(
-            "a pickle has bytes of the CPU, and this array is on {place}; copy it with `to_device(\"cpu\")`"
+            "a pickle has bytes of the CPU, and this array is on {place}; copy it with `to_device(\"cpu\")`{}",
+            if place.kind() == DeviceKind::CUDA { SHARED } else { "" }
         )));
     }
     let is_in_place = protocol.extract::<i32>()? >= 5;

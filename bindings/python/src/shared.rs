@@ -9,7 +9,7 @@ use crossdock::bindings::shm::{self, Description};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
-use crossdock::memory::Backing;
+use crossdock::memory::{Backing, Place};
 use crossdock::view::{Reason, Request};
 use pyo3::exceptions::{PyBufferError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,7 +21,8 @@ use crate::errors::{Raise, refused};
 use crate::object::{downcast, wrap};
 use crate::parameters::{self, truth_of};
 use crate::shape::extents;
-use crate::{nested, protocols};
+use crate::shared_device::Wanted;
+use crate::{nested, numbers, protocols, shared_device};
 
 /// A new array in memory that other processes can map.
 ///
@@ -41,6 +42,10 @@ use crate::{nested, protocols};
 /// sealed : bool, default False
 ///     Whether the copy is permanently sealed against writing by any process, which the system
 ///     enforces.
+/// device : str, optional
+///     A device of CUDA, such as ``'cuda:0'``, for memory there. Processes that receive it map it
+///     read-only. It must be able to export memory as descriptors, and an array takes a multiple of
+///     2 MiB, usually. By default the memory is the host's.
 /// copy : bool or None, default True
 ///     None returns a view of an array that lies in such memory already, as all do that are made
 ///     under :func:`shareable`, and False refuses other arrays. The order is then the array's.
@@ -59,8 +64,8 @@ use crate::{nested, protocols};
 /// True
 #[pyfunction]
 #[pyo3(
-    signature = (obj, /, dtype=None, *, order=Order::RowMajor, sealed=false, copy=Some(true)),
-    text_signature = "(obj, /, dtype=None, *, order='C', sealed=False, copy=True)"
+    signature = (obj, /, dtype=None, *, order=Order::RowMajor, sealed=false, copy=Some(true), device=None),
+    text_signature = "(obj, /, dtype=None, *, order='C', sealed=False, copy=True, device=None)"
 )]
 pub(crate) fn shared<'py>(
     py: Python<'py>,
@@ -69,8 +74,15 @@ pub(crate) fn shared<'py>(
     #[pyo3(from_py_with = parameters::order)] order: Order,
     #[pyo3(from_py_with = truth_of::sealed)] sealed: bool,
     #[pyo3(from_py_with = parameters::copy)] copy: Option<bool>,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.map(read_dtype).transpose()?;
+    let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
+    if place != Place::CPU {
+        let wanted = Wanted { dtype, order, copy };
+        let array = if sealed { Err(not_sealed(place)) } else { shared_device::make(py, obj, place, wanted) };
+        return registered(py, array?);
+    }
     let array = if is_shape(obj) {
         if sealed {
             let text = "sealed zeros could never be written; seal a copy of an array with shared(array, sealed=True)";
@@ -79,11 +91,7 @@ pub(crate) fn shared<'py>(
         let shape = extents(obj).map_err(|error| not_a_shape(obj, error))?;
         zeros(dtype.unwrap_or(DType::F64), &shape, order).raise()?
     } else {
-        let source = match downcast(obj) {
-            Some(own) => own.array.clone(),
-            None if obj.is_instance_of::<PyList>() => nested::read(obj, dtype.as_ref())?,
-            None => protocols::lend_unmasked(obj)?,
-        };
+        let source = source(obj, dtype.as_ref())?;
         let is_same =
             source.backing() == Backing::Shared && dtype.as_ref().is_none_or(|dtype| dtype == source.dtype());
         match dtype.filter(|dtype| dtype != source.dtype()) {
@@ -96,9 +104,29 @@ pub(crate) fn shared<'py>(
         }
     };
     let array = if sealed { array.into_sealed().map_err(|rejected| rejected.error).raise()? } else { array };
-    // Registers the array with `multiprocessing`.
+    registered(py, array)
+}
+
+/// The array, once `multiprocessing` knows how to send it.
+fn registered(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> {
     py.import("crossdock._processes")?;
     wrap(py, array)
+}
+
+/// The array of an object: itself, or what it lends.
+pub(crate) fn source(obj: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<DArray> {
+    Ok(match downcast(obj) {
+        Some(own) => own.array.clone(),
+        None if obj.is_instance_of::<PyList>() => nested::read(obj, dtype)?,
+        None => protocols::lend_unmasked(obj)?,
+    })
+}
+
+#[cold]
+fn not_sealed(place: Place) -> PyErr {
+    PyValueError::new_err(format!(
+        "memory on {place} has no seal: its readers map it read-only, but this process can write it"
+    ))
 }
 
 #[cold]
@@ -113,7 +141,7 @@ fn only_a_copy(source: &DArray) -> PyErr {
     PyBufferError::new_err(text)
 }
 
-fn is_shape(object: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_shape(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyInt>() || object.is_instance_of::<PyTuple>()
 }
 
@@ -138,6 +166,9 @@ fn zeros(dtype: DType, shape: &[usize], order: Order) -> crossdock::Result<DArra
 #[pyfunction]
 pub(crate) fn _lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>> {
     let own = downcast(array).ok_or_else(|| PyTypeError::new_err("_lend() takes a crossdock.Array"))?;
+    if own.array.place() != Place::CPU {
+        return shared_device::lend(&own.array);
+    }
     if own.array.backing() != Backing::Shared {
         return Ok(None);
     }
@@ -158,10 +189,13 @@ pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResul
     if descriptor < 0 {
         return Err(PyOSError::new_err(format!("{descriptor} is no descriptor")));
     }
-    let described: Description = text.parse().raise()?;
     // SAFETY: `descriptor` is not negative (checked above) and is only used for `dup`, which fails
     // with an error if the number is not open.
     let fd = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
+    if let Some(array) = shared_device::map(&fd, text) {
+        return wrap(py, array.raise()?);
+    }
+    let described: Description = text.parse().raise()?;
     let array = shm::import(fd, &described).raise()?;
     if array.backing() != Backing::Shared {
         let text = format!(

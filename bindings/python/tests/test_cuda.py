@@ -3,11 +3,15 @@ and producers that call that driver themselves. The behaviour of a real GPU is n
 
 import ctypes
 import gc
+import multiprocessing
+import multiprocessing.reduction
+import pickle
 import time
 
 import mock_cuda
 import numpy as np
 import pytest
+import workers
 from hostile import Tensor, Versioned
 from peers import needed
 
@@ -411,3 +415,120 @@ def test_the_table_gives_the_default_stream_which_comes_after_all_work():
             assert list(seen) == [5, 6, 7, 8]
             if is_lent:
                 ctypes.CFUNCTYPE(None, ctypes.c_void_p)(Versioned.from_address(managed.value).deleter)(managed)
+
+
+# ===== other processes
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        yield pool
+        pool.close()
+        pool.join()
+
+
+@pytest.fixture
+def attribute():
+    """Sets attributes of the first device, until the test ends."""
+    former = {102: 1, 103: 1}
+
+    def to(number, value):
+        driver.library.mock_cuda_set_attribute(0, number, value)
+
+    yield to
+    for number, value in former.items():
+        to(number, value)
+
+
+def test_memory_of_a_device_that_other_processes_map_is_made_of_a_shape_or_as_a_copy():
+    zeros = crossdock.shared((2, 3), "i2", device="cuda:0")
+    assert (zeros.device, zeros.backing, zeros.readonly) == ("cuda:0", "device", False)
+    assert zeros.to_device("cpu").tolist() == [[0] * 3] * 2
+    assert crossdock.shared((2, 0), device="cuda:0").shape == (2, 0)
+    source = np.arange(12, dtype="i4").reshape(3, 4)
+    before = crossdock.copied_bytes()
+    copy = crossdock.shared(source, device="cuda:0")
+    assert crossdock.copied_bytes() - before == source.nbytes
+    assert copy.to_device("cpu").tolist() == source.tolist()
+    wide = crossdock.shared(source[:, ::2], "f8", order="F", device="cuda:0")
+    assert (wide.dtype, wide.strides) == ("float64", (8, 24)) and wide.to_device("cpu").tolist() == source[:, ::2].tolist()
+    # Memory of the device that has no descriptor is copied within the device.
+    there = crossdock.shared(four(), device="cuda:0")
+    assert there.to_device("cpu").tolist() == [1, 2, 3, 4]
+    there[0] = 9
+    for allowed in (None, False):
+        same = crossdock.shared(there[:2], device="cuda:0", copy=allowed)
+        there[1] = 7 if allowed is None else 8
+        assert same.to_device("cpu").tolist() == there[:2].to_device("cpu").tolist()
+    assert crossdock.shared([1, 2], device="cuda:1").device == "cuda:1"
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"sealed": True}, ValueError, "cuda:0 has no seal"),
+        ({"copy": False}, BufferError, "allow a copy"),
+        ({"device": "opencl:0"}, BufferError, "map memory on opencl:0"),
+        ({"device": "cuda_host:0"}, BufferError, "map memory on cuda_host:0"),
+        ({"device": "cuda:99"}, BufferError, "cuda:99"),
+    ],
+)
+def test_what_other_processes_cannot_map_is_refused(given, error, says):
+    with pytest.raises(error, match=says):
+        crossdock.shared(four(), **{"device": "cuda:0", **given})
+
+
+@pytest.mark.parametrize("number", [102, 103])
+def test_a_device_without_descriptors_is_told_with_the_other_way(attribute, number):
+    attribute(number, 0)
+    with pytest.raises(BufferError, match=rf"cuda:0 cannot be exported as a descriptor \(attribute {number} is 0\).*legacy IPC"):
+        crossdock.shared(3, device="cuda:0")
+
+
+def test_an_array_of_a_device_is_sent_in_place_and_its_receiver_only_reads_it(pool):
+    source = np.arange(24, dtype=">i2").reshape(4, 6)
+    shared = crossdock.shared(source, device="cuda:0")
+    before = crossdock.copied_bytes()
+    for view, elements in [(shared, source), (shared[1:, ::-2], source[1:, ::-2]), (shared[2:3, 3:4], source[2:3, 3:4])]:
+        device, shape, readonly, dtype, told, refused = pool.apply(workers.facts_on_device, (view,))
+        assert (device, shape, readonly, dtype, told) == ("cuda:0", elements.shape, True, ">i2", elements.tolist())
+        assert "read-only" in refused
+    # What a process received is sent on.
+    back = pool.apply(workers.relay, (shared,))
+    assert crossdock.copied_bytes() == before, "descriptors are sent, and no elements"
+    assert back.readonly and back.to_device("cpu").tolist() == source[::-2].tolist()
+    shared[3, 0] = 77
+    assert back[0, 0] == 77, "it is the same memory"
+
+
+def test_a_receiver_keeps_the_memory_and_sees_what_the_sender_writes():
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=workers.keep_from, args=(theirs,))
+    process.start()
+    shared = crossdock.shared([1, 2, 3], "i4", device="cuda:0")
+    ours.send(shared)
+
+    def seen():
+        ours.send(True)
+        return ours.recv()
+
+    assert seen() == [1, 2, 3]
+    shared[1] = 20
+    assert seen() == [1, 20, 3]
+    memory = driver.count("handles")
+    del shared
+    gc.collect()
+    assert driver.count("handles") == memory - 1 and seen() == [1, 20, 3]
+    ours.send(False)
+    process.join()
+    assert process.exitcode == 0
+
+
+def test_other_memory_of_a_device_is_not_pickled_and_the_error_says_which_is():
+    for array in (four(), crossdock.shared(2, device="cuda:0")):
+        with pytest.raises(BufferError, match=r"to_device\(\"cpu\"\).*crossdock\.shared\(x, device=x\.device\)"):
+            pickle.dumps(array)
+    with pytest.raises(BufferError, match=r"crossdock\.shared"):
+        multiprocessing.reduction.ForkingPickler.dumps(four())

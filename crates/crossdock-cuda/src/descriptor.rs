@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use crate::core::Core;
 use crate::info::{memory_at, not_ours};
+use crate::load;
 use crate::memory::CudaMemory;
 use crate::sys::Address;
 use crate::virtual_memory::{self, Mapping};
@@ -110,6 +111,14 @@ impl DescriptorExport {
     }
 }
 
+pub(crate) fn has_descriptor(buffer: &Buffer) -> bool {
+    let is_on_device = buffer.place().kind() == DeviceKind::CUDA && buffer.nbytes() > 0;
+    // A forked child takes no lock that its parent may have held.
+    is_on_device
+        && load::loaded().is_ok()
+        && virtual_memory::find(buffer.as_ptr().expose_provenance() as Address).is_some()
+}
+
 pub(crate) fn export_descriptor(buffer: &Buffer) -> Result<DescriptorExport> {
     let place = buffer.place();
     let refused = || {
@@ -117,7 +126,7 @@ pub(crate) fn export_descriptor(buffer: &Buffer) -> Result<DescriptorExport> {
             "memory on {place} has no descriptor; only memory of shareable_memory has one, and what it was sent as"
         ))
     };
-    if place.kind() != DeviceKind::CUDA || buffer.nbytes() == 0 {
+    if !has_descriptor(buffer) {
         return Err(refused());
     }
     for (event, _) in buffer.events()? {

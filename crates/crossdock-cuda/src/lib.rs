@@ -253,6 +253,12 @@ pub fn export_descriptor(buffer: &Buffer) -> Result<DescriptorExport> {
     descriptor::export_descriptor(buffer)
 }
 
+/// Whether [`export_descriptor`] has a descriptor of this memory. O(log n) in the number of such
+/// allocations.
+pub fn has_descriptor(buffer: &Buffer) -> bool {
+    descriptor::has_descriptor(buffer)
+}
+
 /// Imports memory that another process, or this one, exported, on the device that has it. The
 /// buffer is aliased and read-only: a lease for writing is refused with `is_read_only`. The mapping
 /// keeps the memory, so the exporting process may end.

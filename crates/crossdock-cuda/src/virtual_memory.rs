@@ -215,6 +215,14 @@ impl Drop for Mapping {
     }
 }
 
+/// The mapping around an address: its first address, its memory, and its size. Not for a forked
+/// child.
+pub(crate) fn find(address: Address) -> Option<(Address, Physical, usize)> {
+    let mappings = mappings();
+    let (&base, &(physical, extent)) = mappings.range(..=address).next_back()?;
+    (address - base < extent as u64).then_some((base, physical, extent))
+}
+
 /// A descriptor of the allocation around an address, the offset of the address in it, and its size;
 /// `None` for other memory. A lease keeps the memory during the call.
 ///
@@ -224,12 +232,7 @@ impl Drop for Mapping {
 pub(crate) fn export(core: &Core, address: Address) -> Result<Option<(OwnedFd, u64, usize)>> {
     let calls = supported(core)?;
     let _current = core.enter()?;
-    let found = mappings().range(..=address).next_back().map(|(&base, &mapped)| (base, mapped));
-    let Some((base, (physical, extent))) =
-        found.filter(|(base, (_, extent))| address - base < *extent as u64)
-    else {
-        return Ok(None);
-    };
+    let Some((base, physical, extent)) = find(address) else { return Ok(None) };
     let mut descriptor: RawFd = -1;
     let to = (&raw mut descriptor).cast();
     // SAFETY: the caller's lease keeps the mapping, and so its handle (Mapping 1); the driver

@@ -126,6 +126,7 @@ fn an_export_keeps_the_memory_and_excludes_exclusive_access_until_it_is_dropped(
     drop(buffer);
     assert_eq!(there.usage().live_count, 1);
     let imported = cuda::import_descriptor(export.fd(), &range).unwrap();
+    assert!(cuda::has_descriptor(&imported));
     drop(export);
     assert_eq!(there.usage().live_count, 0);
     assert_eq!(bytes(&imported), numbers(100)[10..50]);
@@ -143,6 +144,7 @@ fn other_memory_has_no_descriptor_and_the_error_says_which_has() {
     others.push(Buffer::on(&cuda::exportable_memory(0).unwrap(), 10).unwrap());
     others.push(Buffer::on(&cuda::shareable_memory(0).unwrap(), 0).unwrap());
     for other in others {
+        assert!(!cuda::has_descriptor(&other));
         let error = cuda::export_descriptor(&other).unwrap_err();
         assert!(error.is_place() && error.to_string().contains("shareable_memory"), "{error}");
     }
