@@ -69,6 +69,7 @@ const LONG_COPIES: &[&str] = &[
     "arrays_of_many_chunks_come_back",
     "long_copies_of_usual_memory_go_in_pieces",
     "every_number_of_threads_gives_the_same_bytes",
+    "a_child_works_on_one_thread_while_its_parent_uses_several",
 ];
 
 /// Test binaries of `crossdock` that run under valgrind, the longest first, with the filters that
@@ -136,6 +137,10 @@ const MANY_TIMES_OVER: &str = "does for minutes what tests beside it do once";
 
 /// A C program that moves its own pages on four threads shows it, too.
 const MOVED_PAGES: &str = "takes pages that `mremap` moved, while other threads run, for inaccessible pages";
+
+/// The preemptions in an interleaving that the model checker tries, but for the long run. Two show
+/// nearly every mistake; without a limit it takes twenty times as long.
+const PREEMPTIONS: &str = "5";
 
 /// A program that leaks: a leak checker must find this leak first.
 const LEAK: &str = "fn main() {
@@ -290,20 +295,34 @@ pub(crate) fn doctests(run: &mut Run<'_>) -> Result<()> {
 
 /// The command with CPython and NumPy.
 pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
+    let programs = programs(run)?;
+    let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q -rs --color=no");
+    pytest.env("CROSSDOCK_BIN", programs.join("crossdock"));
+    run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    run.expect_tests()
+}
+
+/// The folder of the command and of the CUDA driver without a GPU, which tests in other languages
+/// use, after they were built.
+pub(crate) fn programs(run: &mut Run<'_>) -> Result<PathBuf> {
     // A test of the command builds the command. With the arguments of the suite `test`, that build
     // is reused.
     let features = Workspace::of(run)?.all_features()?;
     run.exec(run.door.cargo("test --workspace --test command --no-run").arg(features))?;
-    let mut pytest = run.door.command(TESTS.python(run.door), "-m pytest tests/python -q -rs --color=no");
-    pytest.env("CROSSDOCK_BIN", run.door.target.join("debug/crossdock"));
-    run.exec(pytest.env("PYTHONDONTWRITEBYTECODE", "1"))?;
-    run.expect_tests()
+    run.cargo("build --package crossdock-mock-cuda")?;
+    Ok(run.door.target.join("debug"))
 }
 
 pub(crate) fn loom(run: &mut Run<'_>) -> Result<()> {
     let mut command = run.door.cargo("test --package crossdock-loom --release --lib");
     command.env("CARGO_TARGET_DIR", run.door.target.join("loom")).env("RUSTFLAGS", "--cfg loom");
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    if !run.door.long {
+        command.env("LOOM_MAX_PREEMPTIONS", PREEMPTIONS);
+        run.note(format!(
+            "interleavings of at most {PREEMPTIONS} preemptions: the long run goes through all"
+        ));
+    }
     run.tests(
         &mut command,
         &["memory::model", "pool::model", "memory_view::state::model", "channel::slot::model"],
@@ -353,6 +372,8 @@ pub(crate) fn sanitizer(run: &mut Run<'_>) -> Result<()> {
     // fewer random cases, as under valgrind; the suite `test` runs all.
     if !run.door.long {
         command.env("CROSSDOCK_CASES", "400");
+        // To start a process takes the sanitizer longest, and each of some thousands is killed.
+        command.env("CROSSDOCK_CHANNEL_MESSAGES", "30000");
     }
     run.seed(&mut command);
     run.exec(&mut command)?;

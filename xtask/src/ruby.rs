@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::checks;
 use crate::provision::TESTS;
 use crate::run::{Door, Run};
 use crate::wheel;
@@ -33,7 +34,7 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", wheel::target(run.door)))?;
 
     run.step("test");
-    let command = wheel::programs(run)?.join("crossdock");
+    let command = checks::programs(run)?.join("crossdock");
     let mut test = rake(run.door);
     test.env("CROSSDOCK_BIN", command);
     test.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::checks;
 use crate::interpreters;
 use crate::provision::{TESTS, WHEEL};
 use crate::run::{Door, Run};
@@ -35,7 +36,7 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
     run.exec(run.door.command(&python, pip).arg(&wheel))?;
 
     run.step("test");
-    let programs = programs(run)?;
+    let programs = checks::programs(run)?;
     let mut pytest =
         run.door.command(&python, "-m pytest bindings/python -q -rs --color=no -p no:cacheprovider");
     pytest.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1");
@@ -60,15 +61,6 @@ pub(crate) fn wheel(run: &mut Run<'_>) -> Result<()> {
 /// The target folder of the wheel: apart from the workspace, whose lock file and features differ.
 pub(crate) fn target(door: &Door) -> PathBuf {
     door.target.join("wheel")
-}
-
-/// Builds the command and the driver without a GPU, which tests of the bindings use, and returns
-/// their folder: a folder of the bindings, since their suites run beside others.
-pub(crate) fn programs(run: &mut Run<'_>) -> Result<PathBuf> {
-    let target = target(run.door);
-    let mut build = run.door.cargo("build --locked -p crossdock-cli -p crossdock-mock-cuda");
-    run.exec(build.env("CARGO_TARGET_DIR", &target))?;
-    Ok(target.join("debug"))
 }
 
 /// Builds the wheel with the environment of the tests: the release wheel, except for the changes by

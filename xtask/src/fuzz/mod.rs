@@ -17,7 +17,7 @@ use crate::run::{Door, Run, at_once, start};
 pub(crate) const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 
 /// The fuzzing time of the suite, for all targets together, in seconds.
-const SECONDS: u64 = 40;
+const SECONDS: u64 = 30;
 const LONG_SECONDS: u64 = 600;
 
 /// The minimum time for a target: the larger corpora take a second to load.

@@ -1,5 +1,6 @@
 //! The lease word under the model checker: every pair of operations of two threads on it, in every
-//! interleaving and with every reordering that the memory model permits.
+//! interleaving and with every reordering that the memory model permits. (Where
+//! `LOOM_MAX_PREEMPTIONS` is set, in every interleaving with at most so many preemptions.)
 //!
 //! Cells stand for what the leases protect. They report any access that is not ordered against
 //! another access that excludes it. Each thread has two lanes of its own:
@@ -199,7 +200,8 @@ fn check(scripts: &[Script], aliased: bool, preemptions: Option<usize>) {
     let (last, others) = scripts.split_last().expect("a script at least");
     let (last, others) = (*last, others.to_vec());
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = preemptions;
+    // `LOOM_MAX_PREEMPTIONS` limits the others.
+    builder.preemption_bound = preemptions.or(builder.preemption_bound);
     builder.check(move || {
         let model = Arc::new(Model::new(aliased));
         let threads: Vec<_> = others
