@@ -58,7 +58,13 @@ pub(crate) struct _Channel(Channel);
 #[pymethods]
 impl _Channel {
     #[new]
-    fn new(slots: usize, nbytes: usize, delivery: &str, drop_oldest: bool) -> PyResult<Self> {
+    fn new(
+        slots: usize,
+        nbytes: usize,
+        delivery: &str,
+        drop_oldest: bool,
+        name: Option<&str>,
+    ) -> PyResult<Self> {
         let delivery = match delivery {
             "each" => Delivery::Each,
             "one" => Delivery::One,
@@ -68,7 +74,13 @@ impl _Channel {
                 return Err(PyValueError::new_err(text));
             }
         };
-        let options = ChannelOptions::new(slots, nbytes).delivery(delivery).drops_oldest(drop_oldest);
+        let mut options = ChannelOptions::new(slots, nbytes).delivery(delivery).drops_oldest(drop_oldest);
+        if let Some(name) = name {
+            if name.is_empty() {
+                return Err(PyValueError::new_err("name must be None or have letters, not ''"));
+            }
+            options = options.named(name);
+        }
         Channel::new(&options).raise().map(Self)
     }
 

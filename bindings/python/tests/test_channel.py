@@ -152,3 +152,10 @@ def test_what_is_wrong_is_refused():
     with pytest.raises(ValueError, match="closed"):
         sender.loan(1)
     assert channel.receiver().receive() is None
+
+
+def test_a_name_is_checked():
+    assert crossdock.Channel(2, 10, name="cam-1.left").slots == 2
+    for name in ["", "1", "a b", "a/b", "x" * 49]:
+        with pytest.raises(ValueError, match="name"):
+            crossdock.Channel(2, 10, name=name)

@@ -1,13 +1,13 @@
 //! The command `crossdock`: opens arrays in files in place, and exports them.
 //!
 //! ```text
-//!   main ── arguments ──> bench | cat | convert | diff | hold … | inspect | lend | tour ── Ok(status) ──> the exit status
-//!                             │                                   └─ Err(Failure) ─> one sentence on stderr, and its exit status
+//!   main ── arguments ──> bench | cat | convert | diff | hold … | inspect | lend | tap | tour ── Ok(status) ──> the exit status
+//!                             │                                         └─ Err(Failure) ─> one sentence on stderr, and its exit status
 //!                             └── open: FILE[:NAME][VIEW] ──> DArray (a guarded map, or decoded)
 //! ```
 //!
 //! A subcommand prints through [`out`] once, after all work is done: a failed one has printed
-//! nothing. `cat` writes as it reads.
+//! nothing. `cat` writes as it reads, and `tap` prints what it sees at once.
 //!
 //! `terminal.rs` escapes text from files before it reaches a terminal.
 
@@ -24,6 +24,8 @@ mod out;
 mod progress;
 mod source;
 mod status;
+mod table;
+mod tap;
 mod terminal;
 mod tour;
 mod walk;
@@ -56,6 +58,7 @@ Examples:
   crossdock cat trades.npy --csv | head
   crossdock diff before.npz after.npz
   crossdock hold model.safetensors --name m
+  crossdock tap camera
 
 Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if a mapped file
 shrank. `lend` and `connect` exit with the status of their command,
@@ -83,6 +86,7 @@ enum Command {
     Who(hold::who::Args),
     Ls(hold::ls::Args),
     Drop(hold::drop::Args),
+    Tap(tap::Args),
     /// The second process of the tour.
     #[command(name = tour::CHILD, hide = true)]
     TourChild,
@@ -114,6 +118,7 @@ fn main() -> ExitCode {
         Command::Who(args) => hold::who::run(args),
         Command::Ls(args) => hold::ls::run(args),
         Command::Drop(args) => hold::drop::run(args),
+        Command::Tap(args) => tap::run(args),
         Command::TourChild => tour::run_child(),
     };
     match outcome {

@@ -14,10 +14,15 @@ const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 
 /// Prints the whole answer. A reader that closes the pipe, such as `head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
+    print_on(text).map(|_| ExitCode::SUCCESS)
+}
+
+/// Prints a part of the answer. Returns whether a reader wants more of it.
+pub(crate) fn print_on(text: &str) -> Result<bool, Failure> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => {
             Err(Failure::new(format_args!("standard output could not be written: {}", system_text(&error))))
         }

@@ -62,6 +62,11 @@ fn spinning(what: &str, nbytes: usize) -> ProgressBar {
     spinner
 }
 
+/// A line that is rewritten while messages pass.
+pub(crate) fn passing() -> ProgressBar {
+    styled(ProgressBar::new_spinner(), "{spinner} {wide_msg}")
+}
+
 /// A number of steps, each with a message. No thread updates it, since some steps are measured.
 pub(crate) fn steps(count: usize) -> ProgressBar {
     styled(ProgressBar::new(count as u64), "{pos} of {len} steps done: {wide_msg}")

@@ -99,6 +99,12 @@ pub mod hold {
     pub use crate::exchange::protocol::hold::*;
 }
 
+/// Channels, and how they are observed from outside.
+pub mod channel {
+    pub use crate::exchange::protocol::channel::find::{ChannelMember, FoundChannel, find};
+    pub use crate::exchange::protocol::channel::tap::{ChannelState, Tap, TappedMessage};
+}
+
 /// Shared memory, and frames for transports that carry only bytes.
 pub mod shm {
     pub use crate::exchange::protocol::shm::frame::Frame;

@@ -6,7 +6,6 @@
 //! channel's descriptor as its standard input. `CROSSDOCK_SEED` chooses the moments, and
 //! `CROSSDOCK_CHANNEL_MESSAGES` the number of messages: 1,000,000 without it, over three channels.
 
-use std::ffi::CString;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -190,7 +189,7 @@ fn no_message_is_torn_and_no_slot_lost_when_processes_are_killed() {
     for (delivery, drops_oldest, tenths) in policies {
         let name = format!("channel-killed-{delivery:?}-{drops_oldest}-{}", std::process::id());
         let options = ChannelOptions::new(SLOTS, 8 * WORDS).delivery(delivery).drops_oldest(drops_oldest);
-        let channel = Channel::new(&options.named(&CString::new(&name[..]).unwrap())).unwrap();
+        let channel = Channel::new(&options.named(&name)).unwrap();
         let lives = |rng: &mut Rng| Duration::from_micros(rng.u64(5_000..150_000));
         let mut programs: Vec<Program> = ["send", "send", "receive", "receive"]
             .map(|role| Program::start(role, &channel, lives(&mut rng)))
@@ -227,7 +226,11 @@ fn no_message_is_torn_and_no_slot_lost_when_processes_are_killed() {
         assert_eq!(channel.usage(), [SLOTS - kept, 0, kept, 0], "{delivery:?}");
         assert_eq!((channel.senders(), channel.receivers()), (0, 0));
         drop(channel);
-        assert_eq!(held::holders(&name), [""; 0], "processes that still have the memory");
+        assert_eq!(
+            held::holders(&format!("crossdock channel {name}")),
+            [""; 0],
+            "processes that still have the memory"
+        );
     }
     println!("{coverage}");
     coverage.assert_at_least(0.2, ["send", "receive"]);

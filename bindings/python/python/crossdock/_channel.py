@@ -31,6 +31,8 @@ class Channel:
         has not seen a newer one.
     drop_oldest : bool, default False
         Whether a sender that finds no free slot takes that of the oldest message that waits, instead of waiting.
+    name : str, optional
+        The name by which the command ``crossdock tap`` finds the channel. Programs cannot open the channel by it.
 
     Examples
     --------
@@ -45,10 +47,18 @@ class Channel:
 
     __slots__ = ("_channel",)
 
-    def __init__(self, slots: int, nbytes: int, *, delivery: str = "each", drop_oldest: bool = False) -> None:
+    def __init__(
+        self,
+        slots: int,
+        nbytes: int,
+        *,
+        delivery: str = "each",
+        drop_oldest: bool = False,
+        name: str | None = None,
+    ) -> None:
         if not isinstance(drop_oldest, bool):
             raise TypeError(f"drop_oldest must be True or False, not {drop_oldest!r}")
-        self._channel = _Channel(slots, nbytes, delivery, drop_oldest)
+        self._channel = _Channel(slots, nbytes, delivery, drop_oldest, name)
 
     def sender(self) -> "Sender":
         """Attach a sender.

@@ -7,8 +7,8 @@ use indicatif::BinaryBytes;
 use serde_json::json;
 
 use crate::failure::Result;
-use crate::hold::table::{age, table};
 use crate::out;
+use crate::table::{age, table};
 use crate::words::words;
 
 const EXAMPLES: &str = "\

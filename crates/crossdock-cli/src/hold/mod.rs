@@ -9,7 +9,6 @@
 pub(crate) mod connect;
 pub(crate) mod drop;
 pub(crate) mod ls;
-mod table;
 pub(crate) mod who;
 
 use std::os::fd::AsFd;

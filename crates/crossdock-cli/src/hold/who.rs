@@ -7,7 +7,7 @@ use indicatif::BinaryBytes;
 use serde_json::json;
 
 use crate::failure::Result;
-use crate::hold::table::{age, table};
+use crate::table::{age, table};
 use crate::{out, terminal};
 
 const EXAMPLES: &str = "\

@@ -12,4 +12,5 @@ mod inspect;
 mod lend;
 mod saving;
 mod streams;
+mod tap;
 mod terminal;

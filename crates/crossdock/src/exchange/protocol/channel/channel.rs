@@ -29,9 +29,10 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// `is_value` for a number of slots that a channel cannot have; `is_overflow`; `is_io`.
+    /// `is_value` for a number of slots or a name that a channel cannot have; `is_overflow`;
+    /// `is_io`.
     pub fn new(options: &ChannelOptions) -> Result<Self> {
-        let control = ControlMap::new(Geometry::new(options)?, &options.name)?;
+        let control = ControlMap::new(Geometry::new(options)?, &options.label())?;
         Ok(Self { control: Arc::new(control) })
     }
 

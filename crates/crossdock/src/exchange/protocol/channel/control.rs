@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::protocol::channel::bell::Bell;
@@ -12,14 +12,15 @@ use crate::exchange::protocol::channel::geometry::{
 };
 use crate::memory::{Handle, owner};
 
-/// The control part of a channel, mapped for reading and writing.
+/// The control part of a channel, mapped for reading and writing, or by a tap for reading only.
 ///
 /// Other processes write it at any time, so this process accesses it by atomics only, and never
 /// takes a value of it as an index or a size without a check.
 ///
 /// # Invariants
 ///
-/// 1. `memory` is a writable map of `geometry.control_nbytes()` bytes, and begins at a page.
+/// 1. `memory` is a map of `geometry.control_nbytes()` bytes, and begins at a page. Unless this
+///    value comes from `open_readonly`, it is writable. If it does, only relaxed loads are made.
 pub(super) struct ControlMap {
     memory: Handle,
     geometry: Geometry,
@@ -29,7 +30,7 @@ impl ControlMap {
     /// Makes the memory of a new channel.
     pub(super) fn new(geometry: Geometry, name: &CStr) -> Result<Self> {
         let whole = owner::allocate_shared(geometry.nbytes(), name)?;
-        let control = Self::map(&whole, geometry)?;
+        let control = Self::map(&whole, geometry, true)?;
         for (at, value) in geometry.to_header().into_iter().enumerate() {
             control.word(8 * at).store(value, Ordering::Release);
         }
@@ -38,7 +39,17 @@ impl ControlMap {
 
     /// Maps a channel by its descriptor.
     pub(super) fn open(fd: OwnedFd) -> Result<Self> {
-        let header = owner::map_shared(fd, 0, 8 * HEADER_WORDS, true).map_err(|error| {
+        Self::open_for(fd, true)
+    }
+
+    /// Maps a channel for reading. The caller makes only relaxed loads: others may write on some
+    /// processors, which faults.
+    pub(super) fn open_readonly(fd: OwnedFd) -> Result<Self> {
+        Self::open_for(fd, false)
+    }
+
+    fn open_for(fd: OwnedFd, writable: bool) -> Result<Self> {
+        let header = owner::map_shared(fd, 0, 8 * HEADER_WORDS, writable).map_err(|error| {
             if error.is_bounds() {
                 Error::caused(Kind::Malformed, "the memory is too small for a channel", error)
             } else {
@@ -50,18 +61,20 @@ impl ControlMap {
             let word = unsafe { header.header().ptr().cast::<u64>().add(at) };
             // SAFETY: the word lies in the map, which begins at a page and is alive here; other
             // accesses to it are atomic, or come from code outside this program.
-            unsafe { AtomicU64::from_ptr(word.as_ptr()) }.load(Ordering::Acquire)
+            unsafe { AtomicU64::from_ptr(word.as_ptr()) }.load(Ordering::Relaxed)
         });
+        // What the header says was written before this process got the memory.
+        fence(Ordering::Acquire);
         let file = File::from(duplicate(&header)?);
         let nbytes = file.metadata().map_err(|error| {
             let text = format!("the size of the channel could not be read: {}", system_text(&error));
             Error::caused(Kind::Io, text, error)
         })?;
-        Self::map(&header, Geometry::from_header(words, nbytes.len())?)
+        Self::map(&header, Geometry::from_header(words, nbytes.len())?, writable)
     }
 
-    fn map(memory: &Handle, geometry: Geometry) -> Result<Self> {
-        let memory = map(memory, 0, geometry.control_nbytes(), true)?;
+    fn map(memory: &Handle, geometry: Geometry, writable: bool) -> Result<Self> {
+        let memory = map(memory, 0, geometry.control_nbytes(), writable)?;
         Ok(Self { memory, geometry })
     }
 
@@ -136,6 +149,12 @@ impl ControlMap {
     /// Not 0 once the channel is closed.
     pub(super) fn closed(&self) -> &AtomicU64 {
         self.word(MEMBERS + 16)
+    }
+
+    /// How many messages were dropped: each because a sender took its slot, or because no receiver
+    /// was attached.
+    pub(super) fn dropped(&self) -> &AtomicU64 {
+        self.word(MEMBERS + 24)
     }
 
     /// The word of a slot.

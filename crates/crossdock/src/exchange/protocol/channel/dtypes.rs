@@ -5,7 +5,7 @@
 //! of a sender while that one writes it, and [`READY`] for ever after. Two senders may write the
 //! same dtype at the same time; then it has two numbers, which does no harm.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::element::dialect::typestr;
 use crate::element::{DType, DTypeKind};
@@ -101,9 +101,11 @@ fn written(control: &ControlMap, sender: usize, text: &str) -> Result<usize> {
 /// they are copied, and are then whatever they are.
 fn read(control: &ControlMap, number: usize) -> Option<Vec<u8>> {
     let at = control.geometry().dtype(number);
-    if control.word(at).load(Ordering::Acquire) != READY {
+    // Relaxed, since a tap has the memory for reading only.
+    if control.word(at).load(Ordering::Relaxed) != READY {
         return None;
     }
+    fence(Ordering::Acquire);
     let nbytes = usize::try_from(control.word(at + 8).load(Ordering::Relaxed)).ok()?;
     if nbytes > MOST_TYPE_NBYTES {
         return None;

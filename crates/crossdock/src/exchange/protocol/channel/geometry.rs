@@ -6,7 +6,7 @@
 //! | [`HEAD`] | the number of the next message |
 //! | [`SENT`] | the bell for receivers: a count, and the receivers that sleep |
 //! | [`FREED`] | the bell for senders |
-//! | [`MEMBERS`] | the receivers that get messages, the senders, and whether the channel is closed |
+//! | [`MEMBERS`] | the receivers that get messages, the senders, whether the channel is closed, and the dropped messages |
 //! | [`SLOTS`].. | a record for each slot: its word, the message, shape and strides |
 //! | behind them | [`MOST_TYPES`] dtypes as text |
 //! | a page boundary | the bytes of the slots |

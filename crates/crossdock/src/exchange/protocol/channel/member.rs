@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::error::{Error, Kind, Result, system_text};
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::dtypes;
+use crate::exchange::protocol::channel::message::NO_MESSAGE;
 use crate::exchange::protocol::channel::slot::{self, MOST_MEMBERS};
 use crate::memory::Handle;
 use crate::memory::fork::{ForkLock, close_in_child, generation};
@@ -33,7 +34,7 @@ pub(super) enum ChannelEnd {
 }
 
 impl ChannelEnd {
-    fn lock_byte(self, index: usize) -> usize {
+    pub(super) fn lock_byte(self, index: usize) -> usize {
         match self {
             Self::Receiver => index,
             Self::Sender => 32 + index,
@@ -186,15 +187,21 @@ fn set(control: &ControlMap, end: ChannelEnd) -> &AtomicU64 {
 /// Removes every trace of a member whose lock the caller has.
 fn clean(control: &ControlMap, end: ChannelEnd, index: usize) {
     set(control, end).fetch_and(!(1 << index), Ordering::SeqCst);
-    let slots = (0..control.geometry().slots()).map(|slot| control.slot(slot));
     match end {
         ChannelEnd::Receiver => {
             control.sent().leave(index);
-            slots.for_each(|word| _ = slot::remove_receiver(word, index));
+            for slot in 0..control.geometry().slots() {
+                slot::remove_receiver(control.slot(slot), index);
+            }
         }
         ChannelEnd::Sender => {
             control.freed().leave(index);
-            slots.for_each(|word| _ = slot::remove_sender(word, index));
+            for slot in 0..control.geometry().slots() {
+                if slot::load(control.slot(slot)).owner() == Some(index as u64) {
+                    control.number(slot).store(NO_MESSAGE, Ordering::Relaxed);
+                }
+                slot::remove_sender(control.slot(slot), index);
+            }
             dtypes::remove_sender(control, index);
         }
     }

@@ -7,14 +7,18 @@ use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::geometry::SLOT_HEAD_WORDS;
 use crate::layout::{Layout, MAX_RANK};
 
+/// The number of a slot whose elements are not those of its last message, for taps.
+pub(super) const NO_MESSAGE: u64 = u64::MAX;
+
 /// The words of a slot's record behind its word and number.
+/// The dtype in the lower half, then 16 bits each of the rank and of the sender.
 const DTYPE_AND_RANK: usize = 2;
 const OFFSET: usize = 3;
 
-/// Writes the message of a slot that the caller has on loan. Element 0 is at the slot's first byte.
-pub(super) fn write(control: &ControlMap, slot: usize, dtype: usize, layout: &Layout) {
+/// Writes the message of a slot that the sender has on loan. Element 0 is at the slot's first byte.
+pub(super) fn write(control: &ControlMap, slot: usize, sender: usize, dtype: usize, layout: &Layout) {
     let put = |word, value| control.message(slot, word).store(value, Ordering::Relaxed);
-    put(DTYPE_AND_RANK, (layout.rank() as u64) << 32 | dtype as u64);
+    put(DTYPE_AND_RANK, (sender as u64) << 48 | (layout.rank() as u64) << 32 | dtype as u64);
     put(OFFSET, 0);
     for (axis, (&len, &stride)) in layout.shape().iter().zip(layout.strides()).enumerate() {
         put(SLOT_HEAD_WORDS + 2 * axis, len as u64);
@@ -27,6 +31,8 @@ pub(super) struct Message {
     /// The number of the dtype.
     pub(super) dtype: usize,
     rank: usize,
+    /// The number of the sender, for taps.
+    pub(super) sender: usize,
     pub(super) offset: u64,
 }
 
@@ -40,7 +46,8 @@ impl Message {
         let dtype_and_rank = get(DTYPE_AND_RANK);
         Self {
             dtype: (dtype_and_rank & u64::from(u32::MAX)) as usize,
-            rank: (dtype_and_rank >> 32) as usize,
+            rank: (dtype_and_rank >> 32 & 0xffff) as usize,
+            sender: (dtype_and_rank >> 48) as usize,
             offset: get(OFFSET),
         }
     }

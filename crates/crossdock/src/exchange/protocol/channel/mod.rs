@@ -84,6 +84,7 @@ mod bell;
 mod channel;
 mod control;
 mod dtypes;
+pub(crate) mod find;
 mod geometry;
 mod member;
 mod message;
@@ -91,6 +92,7 @@ mod options;
 mod receiver;
 mod sender;
 pub(crate) mod slot;
+pub(crate) mod tap;
 
 pub use channel::Channel;
 pub use options::{ChannelOptions, Delivery};

@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Rejected, Result};
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::dtypes::DTypes;
 use crate::exchange::protocol::channel::member::{ChannelEnd, Membership, sweep_slot};
-use crate::exchange::protocol::channel::message;
+use crate::exchange::protocol::channel::message::{self, NO_MESSAGE};
 use crate::exchange::protocol::channel::options::Delivery;
 use crate::exchange::protocol::channel::slot::{self, SlotState};
 use crate::layout::{Layout, Order};
@@ -47,8 +47,16 @@ struct LoanOwner {
 
 impl Keep for LoanOwner {
     unsafe fn free(self) {
-        if self.member.is_here() && slot::give_back(self.member.control.slot(self.slot), self.loaned) {
-            self.member.control.freed().ring_sleepers();
+        if !self.member.is_here() {
+            return;
+        }
+        let control = &self.member.control;
+        if slot::load(control.slot(self.slot)) == self.loaned {
+            // The slot no longer has the elements of its last message.
+            control.number(self.slot).store(NO_MESSAGE, Ordering::Relaxed);
+        }
+        if slot::give_back(control.slot(self.slot), self.loaned) {
+            control.freed().ring_sleepers();
         }
     }
 
@@ -192,6 +200,7 @@ impl Sender {
             slot::take(control.slot(index), state, self.member.index).map(|loaned| (index, loaned))
         });
         if let Some((index, _)) = taken {
+            control.dropped().fetch_add(1, Ordering::Relaxed);
             self.next = (index + 1) % control.geometry().slots();
         }
         taken
@@ -325,7 +334,7 @@ impl LoanOwner {
             return Err(Error::new(Kind::Closed, "the channel is closed"));
         }
         // Only this loan's holder writes the message (slot.rs, invariant 2).
-        message::write(control, self.slot, dtype, layout);
+        message::write(control, self.slot, self.member.index, dtype, layout);
         let number = control.head().fetch_add(1, Ordering::AcqRel);
         control.number(self.slot).store(number, Ordering::Relaxed);
         let wanted = match control.geometry().delivery {
@@ -340,6 +349,9 @@ impl LoanOwner {
         };
         let freed = match control.geometry().delivery {
             Delivery::Each => {
+                if wanted == 0 {
+                    control.dropped().fetch_add(1, Ordering::Relaxed);
+                }
                 // See `member::sweep`.
                 sweep_slot(control, self.slot) || sent.is_free()
             }

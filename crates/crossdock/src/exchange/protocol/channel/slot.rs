@@ -82,6 +82,16 @@ impl SlotState {
         self.0 >> TAG_AT & ((1 << TAG_BITS) - 1)
     }
 
+    /// Whether the slot was never on loan, or not since its tags began again.
+    pub(crate) fn is_unused(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether the slot has the same elements as at another state, neither being Loaned.
+    pub(crate) fn has_elements_of(self, other: Self) -> bool {
+        self.kind() != LOANED && other.kind() != LOANED && self.tag() == other.tag()
+    }
+
     pub(crate) fn is_free(self) -> bool {
         self.kind() == FREE
     }
@@ -104,6 +114,11 @@ impl SlotState {
 
 pub(crate) fn load(word: &AtomicU64) -> SlotState {
     SlotState(word.load(Ordering::SeqCst))
+}
+
+/// Like [`load`], for a process that has the memory for reading only. It orders nothing.
+pub(crate) fn glance(word: &AtomicU64) -> SlotState {
+    SlotState(word.load(Ordering::Relaxed))
 }
 
 fn step(word: &AtomicU64, from: SlotState, to: SlotState) -> Result<SlotState, SlotState> {

@@ -1,4 +1,4 @@
-//! Tables of what is held.
+//! Tables, and times in them.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 
 /// A table with a header; the columns with these numbers hold numbers.
-pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]], numbers: &[usize]) -> String {
+pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]], numbers: &[usize]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
@@ -27,7 +27,7 @@ pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]], num
 }
 
 /// A time in two words at most.
-pub(super) fn age(age: Duration) -> String {
+pub(crate) fn age(age: Duration) -> String {
     let seconds = age.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),
