@@ -5,6 +5,7 @@ FIGURE, operation, value, unit, ratio, peer, and the target of the ratio.
 """
 
 import argparse
+import multiprocessing
 import statistics
 import sys
 import time
@@ -19,7 +20,7 @@ def main():
     arguments = parser.parse_args()
     if arguments.device not in crossdock.devices():
         sys.exit(f"there is no {arguments.device}: {crossdock.devices()}")
-    checks = check_alone(arguments.device)
+    checks = check_alone(arguments.device) + check_processes(arguments.device)
     torch = torch_with_gpu()
     if torch is not None:
         checks += check_torch(torch, arguments.device)
@@ -57,6 +58,24 @@ def check_alone(device):
         refuses(BufferError, lambda: crossdock.asarray(there, device="cpu", copy=False)),
     ]
     return passed(checks)
+
+
+def read_there(array):
+    """Runs in another process, on the same memory."""
+    refused = refuses(Exception, lambda: array.__setitem__(..., 1))
+    return str(array.device), array.readonly and refused, array.to_device("cpu").tolist()
+
+
+def check_processes(device):
+    """Another process maps an array read-only. Returns the number of checks: none if the device exports no memory."""
+    try:
+        shared = crossdock.shared([[1, 2, 3], [4, 5, 6]], "i4", device=device)
+    except BufferError as error:
+        print(f"no memory goes to other processes: {error}")
+        return 0
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        there, is_readonly, elements = pool.apply(read_there, (shared[:, ::2],))
+    return passed([there == device, is_readonly, elements == [[1, 3], [4, 6]]])
 
 
 def check_torch(torch, device):

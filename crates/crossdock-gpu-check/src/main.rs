@@ -1,9 +1,10 @@
 //! Everything that needs a GPU, in one table: the test suites that every device must pass, a tour,
-//! and the figures.
+//! memory that is sent as a descriptor, and the figures.
 //!
 //! The program is in one folder with the programs that it runs, and needs only the driver. Without
 //! a device it reports that, which is no failure.
 
+mod descriptors;
 mod figures;
 mod peer;
 mod programs;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut rows = programs::run(&arguments, deadline);
+    rows.push(descriptors::check(place));
     rows.extend(figures::take(&*device, arguments.shrink as usize, deadline));
     println!("{}", table::draw(&rows));
     if let Some(path) = &arguments.record

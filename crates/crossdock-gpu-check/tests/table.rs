@@ -65,6 +65,8 @@ fn every_check_has_a_row_and_every_figure_a_line_in_the_record() {
     assert!(output.status.success(), "{table}");
     let suite = table.lines().find(|line| line.contains("test-it")).unwrap();
     assert!(suite.contains("passed") && suite.contains("3 passed"), "{suite}");
+    let sent = table.lines().find(|line| line.contains("memory as a descriptor")).unwrap();
+    assert!(sent.contains("passed") && sent.contains("read-only at cuda:0"), "{sent}");
     let measured = table.lines().filter(|line| line.contains(" measured ")).count();
     assert_eq!(measured, 3 + crossdock_measure::DEVICE_WORKS.len(), "{table}");
     assert!(table.trim_end().ends_with(" checks, 0 failed"), "{table}");

@@ -16,7 +16,7 @@ use crossdock::{Casting, DArray};
 use crossdock_cuda::{self as cuda, DescriptorRange};
 
 use crate::conformance::{bytes, numbers};
-use crate::setting::{alone, beside, memory, mock, only_mock};
+use crate::setting::{alone, beside, memory, mock, only_mock, shareable};
 
 const ROLE: &str = "CROSSDOCK_TEST_DESCRIPTORS";
 
@@ -85,8 +85,7 @@ fn the_other_process() {
 #[test]
 fn another_process_reads_memory_and_slices_of_it_and_keeps_them_after_the_first_dropped_them() {
     let _alone = alone();
-    memory(DeviceKind::CUDA, 0);
-    let there = cuda::shareable_memory(0).unwrap();
+    let Some(there) = shareable() else { return };
     let before = live();
     let sent = Buffer::from_vec(numbers(1000)).unwrap().copy_to(&there).unwrap();
     let (mut ours, theirs) = UnixStream::pair().unwrap();
@@ -111,8 +110,7 @@ fn another_process_reads_memory_and_slices_of_it_and_keeps_them_after_the_first_
 #[test]
 fn an_export_keeps_the_memory_and_excludes_exclusive_access_until_it_is_dropped() {
     let _alone = alone();
-    memory(DeviceKind::CUDA, 0);
-    let there = cuda::shareable_memory(0).unwrap();
+    let Some(there) = shareable() else { return };
     let buffer = Buffer::from_vec(numbers(100)).unwrap().copy_to(&there).unwrap();
     let export = cuda::export_descriptor(&buffer.slice(10..50).unwrap()).unwrap();
     assert_eq!((export.range().offset(), export.range().nbytes()), (10, 40));
@@ -138,11 +136,12 @@ fn an_export_keeps_the_memory_and_excludes_exclusive_access_until_it_is_dropped(
 #[test]
 fn other_memory_has_no_descriptor_and_the_error_says_which_has() {
     let _others = beside();
+    let Some(shareable) = shareable() else { return };
     let kinds = [DeviceKind::CUDA, DeviceKind::CUDA_HOST, DeviceKind::CUDA_MANAGED];
     let mut others: Vec<_> = kinds.iter().map(|&kind| Buffer::on(&memory(kind, 0), 10).unwrap()).collect();
     others.push(Buffer::zeroed(10).unwrap());
     others.push(Buffer::on(&cuda::exportable_memory(0).unwrap(), 10).unwrap());
-    others.push(Buffer::on(&cuda::shareable_memory(0).unwrap(), 0).unwrap());
+    others.push(Buffer::on(&shareable, 0).unwrap());
     for other in others {
         assert!(!cuda::has_descriptor(&other));
         let error = cuda::export_descriptor(&other).unwrap_err();
@@ -153,8 +152,7 @@ fn other_memory_has_no_descriptor_and_the_error_says_which_has() {
 #[test]
 fn descriptors_and_ranges_that_lie_are_refused_and_leave_nothing() {
     let _alone = alone();
-    memory(DeviceKind::CUDA, 0);
-    let there = cuda::shareable_memory(0).unwrap();
+    let Some(there) = shareable() else { return };
     let buffer = Buffer::on(&there, 1000).unwrap();
     let export = cuda::export_descriptor(&buffer).unwrap();
     let before = live();
@@ -187,8 +185,7 @@ fn memory_that_the_device_lacks_is_refused_with_the_number_of_bytes() {
     if only_mock().is_none() {
         return;
     }
-    memory(DeviceKind::CUDA, 0);
-    let there = cuda::shareable_memory(0).unwrap();
+    let Some(there) = shareable() else { return };
     let before = live();
     let all = 16 << 30;
     let error = Buffer::on(&there, all + 1).unwrap_err();

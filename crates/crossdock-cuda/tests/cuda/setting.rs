@@ -60,6 +60,18 @@ pub(crate) fn memory(kind: DeviceKind, ordinal: i32) -> Arc<dyn MemoryManager> {
     device::memory(place(kind, ordinal)).unwrap()
 }
 
+/// Memory that has descriptors, unless the tests run on a device without, which is reported.
+pub(crate) fn shareable() -> Option<Arc<dyn MemoryManager>> {
+    begin();
+    match crossdock_cuda::shareable_memory(0) {
+        Err(error) if mock().is_none() && error.is_unsupported() => {
+            crossdock_testkit::not_run(&format!("a test of memory with descriptors: {error}"));
+            None
+        }
+        memory => Some(memory.unwrap()),
+    }
+}
+
 /// A running test. At its end, checks that the driver has seen no misuse so far.
 pub(crate) struct Test<G> {
     _others: G,
