@@ -1,4 +1,6 @@
 //! `crossdock inspect`: shows the contents of an array file, and their layout in memory.
+//!
+//! Only headers are read, unless an option asks for elements.
 
 mod listing;
 mod picture;
@@ -6,7 +8,9 @@ mod protocols;
 mod report;
 mod sketch;
 mod statistics;
+mod summary;
 mod text;
+mod values;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -27,17 +31,29 @@ const EXAMPLES: &str = "\
 Examples:
   crossdock inspect photo.npy
   crossdock inspect 'photo.npy[::2, ..., 0]'       (every second row, the first channel)
+  crossdock inspect trades.npy --stats             (range, mean, quartiles and histogram of each field)
+  crossdock inspect trades.npy --values=20         (the first 20 records, as a table)
   crossdock inspect trades.npy --protocols
   crossdock inspect model.safetensors              (all tensors)
   crossdock inspect trades.npz --verify            (all arrays, compared with their checksums)
   crossdock inspect 'trades.npz:prices[::10]'      (every tenth of one array of several)
   crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
-  crossdock inspect trades.npy --json | jq .statistics";
+  crossdock inspect trades.npy --stats --json | jq .statistics";
 
-/// Show an array's dtype, its layout in memory, and the range of its values.
+/// The rows that `--values` prints.
+const ROWS: &str = "10";
+
+/// Larger arrays are drawn only if --picture asks for it: each sample can read a page of the file.
+const DRAWN_UNASKED: usize = 16 << 20;
+
+/// A picture of fewer rows is not drawn unasked.
+const LEAST_ROWS: usize = 6;
+
+/// Show an array's dtype and its layout in memory.
 ///
-/// FILE is mapped and its elements are read once; nothing is copied, unless FILE is compressed. For
-/// a file of several arrays without a NAME, prints a list.
+/// Only the header of FILE is read, whatever its size; --stats and --values read elements. FILE is
+/// mapped and nothing is copied, unless it is compressed. For a file of several arrays without a
+/// NAME, prints a list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -45,11 +61,20 @@ pub(crate) struct Args {
     /// after a colon, and a view of it as in Python: 'a.npy[::2, 0]', 'a.npz:name[::2].field'.
     #[arg(value_name = "FILE[:NAME][VIEW]")]
     target: OsString,
+    /// Read all elements: minimum, quartiles, maximum, mean, standard deviation, and how many are
+    /// NaN or zero; of each field. Quartiles and histogram of a large array are those of a sample.
+    #[arg(long)]
+    stats: bool,
+    /// Print the first N entries along the first axis; records as rows of a table.
+    #[arg(
+        long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = ROWS
+    )]
+    values: Option<usize>,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
-    /// For a file of several arrays, compare each with its checksum, which reads the whole file.
-    /// Damaged arrays are listed, and the exit status is 1. A single array is always compared.
+    /// Compare each array with its checksum, which reads the whole file. Damaged arrays are listed,
+    /// and the exit status is 1.
     #[arg(long)]
     verify: bool,
     /// Show which protocols can export the array in place, what functions of other libraries do
@@ -60,9 +85,28 @@ pub(crate) struct Args {
     /// the defaults.
     #[arg(long, value_name = "DESCRIPTION")]
     raw: Option<Description>,
-    /// How to draw an array of two or three dimensions.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = picture::How::Auto)]
-    picture: picture::How,
+    /// Draw an array of two or three dimensions. Without this option, a small one is drawn if it
+    /// fits on the terminal below the rest.
+    #[arg(
+        long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true,
+        default_missing_value = "auto"
+    )]
+    picture: Option<picture::How>,
+}
+
+impl Args {
+    /// Whether the elements of an array are needed, beyond its header.
+    fn needs_elements(&self, entry: &Entry) -> bool {
+        self.stats || self.values.is_some() || self.protocols || self.verify || self.draws(entry.nbytes())
+    }
+
+    /// Whether an array of this size is drawn, if it is a picture at all.
+    fn draws(&self, nbytes: usize) -> bool {
+        match self.picture {
+            Some(how) => how != picture::How::Never && !self.json,
+            None => !self.json && nbytes <= DRAWN_UNASKED && std::io::stdout().is_terminal(),
+        }
+    }
 }
 
 /// Runs the command.
@@ -72,7 +116,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let archive = Archive::open(&args.target, OpenOptions::new())?;
     match archive.pick()? {
-        Selected::One(entry, expr) => inspect(args, &archive.verified_view(entry, expr)?),
+        Selected::One(entry, view) if entry.copied_because().is_some() && !args.needs_elements(entry) => {
+            let report = InspectReport::of_header(&archive, entry, &view)?;
+            if args.json {
+                out::print_json(&report)
+            } else {
+                out::print(&text::write(&report, None, glyphs(), None))
+            }
+        }
+        Selected::One(entry, view) if args.verify => inspect(args, &archive.verified_view(entry, view)?),
+        Selected::One(entry, view) => inspect(args, &archive.view(entry, view)?),
         Selected::All if args.verify => {
             let nbytes = archive.contents.entries().iter().map(Entry::nbytes).fold(0, usize::saturating_add);
             let progress = progress::verifying(nbytes);
@@ -97,25 +150,46 @@ fn list(args: &Args, archive: &Archive) -> Result<ExitCode, Failure> {
 }
 
 fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
-    let progress = progress::reading(opened.view.nbytes());
-    let read = statistics::gather(&opened.view, |nbytes| {
-        progress.inc(nbytes as u64);
-        opened.check()
-    });
-    progress.finish_and_clear();
-    // If the file shrank, no other result is valid.
-    opened.check()?;
-    let exchange = args.protocols.then(|| protocols::ask(&opened.view));
-    let report = InspectReport::new(opened, read?, exchange)?;
+    let array = &opened.view;
+    let mut report = InspectReport::new(opened)?;
+    if args.stats {
+        let progress = progress::reading(array.nbytes());
+        let read = statistics::gather(array, |nbytes| {
+            progress.inc(nbytes as u64);
+            opened.check()
+        });
+        progress.finish_and_clear();
+        // If the file shrank, no other result is valid.
+        opened.check()?;
+        report.statistics = Some(read?);
+    }
+    report.exchange = args.protocols.then(|| protocols::ask(array));
     if args.json {
+        report.values = args.values.map(|rows| values::as_json(array, rows)).transpose()?;
+        opened.check()?;
         return out::print_json(&report);
     }
-    let glyphs = if std::io::stdout().is_terminal() { SketchGlyphs::UNICODE } else { SketchGlyphs::ASCII };
-    let picture = match Canvas::of_stdout(args.picture) {
-        Some(canvas) => picture::draw(&opened.view, &canvas)?,
-        None => None,
-    };
-    // Drawing also read the map.
+    let columns = Canvas::columns_of_stdout();
+    let values = args.values.map(|rows| Ok::<_, Failure>((rows, values::as_text(array, rows, columns)?)));
+    let values = values.transpose()?;
+    let values = values.as_ref().map(|(rows, text)| (*rows, text.as_str()));
+    let mut text = text::write(&report, Some(array), glyphs(), values);
+    if args.draws(array.nbytes()) {
+        let canvas = match args.picture {
+            Some(how) => Canvas::of_stdout(how, 0),
+            None => Canvas::of_stdout(picture::How::Auto, text.lines().count()),
+        };
+        if let Some(canvas) = canvas.filter(|canvas| args.picture.is_some() || canvas.rows() >= LEAST_ROWS)
+            && let Some(picture) = picture::draw(array, &canvas)?
+        {
+            text::add_picture(&mut text, &picture);
+        }
+    }
+    // Printing values and drawing also read the map.
     opened.check()?;
-    out::print(&text::write(&report, &opened.view, glyphs, picture.as_ref()))
+    out::print(&text)
+}
+
+fn glyphs() -> SketchGlyphs {
+    if std::io::stdout().is_terminal() { SketchGlyphs::UNICODE } else { SketchGlyphs::ASCII }
 }

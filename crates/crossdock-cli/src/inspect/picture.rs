@@ -54,8 +54,8 @@ const MOST_COLUMNS: usize = 160;
 const MOST_ROWS: usize = 48;
 
 impl Canvas {
-    /// The canvas for stdout, a terminal or not; `None` if nothing is drawn.
-    pub(super) fn of_stdout(how: How) -> Option<Self> {
+    /// The canvas for stdout, a terminal or not, below so many lines; `None` if nothing is drawn.
+    pub(super) fn of_stdout(how: How, above: usize) -> Option<Self> {
         let ink = match how {
             How::Never => return None,
             How::Ascii => Ink::Letters,
@@ -63,10 +63,19 @@ impl Canvas {
             How::True => Ink::True,
             How::Auto => ink_of_stdout(),
         };
-        let size = terminal_size::terminal_size_of(std::io::stdout());
-        let (columns, rows) =
-            size.map_or((COLUMNS, ROWS), |(width, height)| (width.0.into(), height.0.into()));
-        Some(Self { ink, columns: columns.clamp(8, MOST_COLUMNS) - 4, rows: rows.clamp(8, MOST_ROWS) - 4 })
+        let rows = terminal_size::terminal_size_of(std::io::stdout()).map_or(ROWS, |(_, rows)| rows.0.into());
+        // Without the caption, the line above it, and the line of the prompt.
+        let rows = (rows.max(8) - 4).saturating_sub(above).min(MOST_ROWS - 4);
+        Some(Self { ink, columns: Self::columns_of_stdout().clamp(8, MOST_COLUMNS) - 4, rows })
+    }
+
+    /// The width of the terminal.
+    pub(super) fn columns_of_stdout() -> usize {
+        terminal_size::terminal_size_of(std::io::stdout()).map_or(COLUMNS, |(columns, _)| columns.0.into())
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
     }
 }
 

@@ -1,7 +1,10 @@
 //! The properties of an array, to be written as text or as JSON.
 
+use std::path::Path;
+
 use crossdock::DArray;
 use crossdock::element::{DType, DTypeKind};
+use crossdock::exchange::files::Entry;
 use crossdock::layout::Order;
 use crossdock::memory::Birth;
 use serde::{Serialize, Serializer};
@@ -10,14 +13,19 @@ use serde_json::{Map, json};
 use crate::failure::Failure;
 use crate::inspect::protocols::Exchange;
 use crate::inspect::sketch::{self, Step};
-use crate::inspect::statistics::{Found, Statistics};
+use crate::inspect::statistics::sample::counts_time;
+use crate::inspect::statistics::{Found, Numbers, Statistics};
 use crate::lend::order_letter;
-use crate::open::Opened;
+use crate::open::{Archive, Opened};
 use crate::terminal;
+
+/// The version of the JSON of one array; `docs/command.md` describes it.
+const SCHEMA: &str = "crossdock.array/1";
 
 /// All properties that `inspect` prints.
 #[derive(Debug, Serialize)]
 pub(super) struct InspectReport {
+    schema: &'static str,
     pub(super) file: String,
     /// The name of the array in the file; empty without a name.
     pub(super) name: String,
@@ -28,11 +36,25 @@ pub(super) struct InspectReport {
     pub(super) dtype: DType,
     pub(super) itemsize: usize,
     pub(super) shape: Vec<usize>,
+    pub(super) len: usize,
+    pub(super) nbytes: usize,
+    /// Of an array that was opened: in place, or decoded for what was asked.
+    #[serde(flatten)]
+    pub(super) opened: Option<OpenedArray>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_statistics")]
+    pub(super) statistics: Option<Vec<Statistics>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) values: Option<serde_json::Value>,
+    #[serde(flatten)]
+    pub(super) exchange: Option<Exchange>,
+}
+
+/// The properties of an array in memory.
+#[derive(Debug, Serialize)]
+pub(super) struct OpenedArray {
     pub(super) strides: Vec<isize>,
     /// C, F, both or neither.
     pub(super) orders: Vec<&'static str>,
-    pub(super) len: usize,
-    pub(super) nbytes: usize,
     /// The byte of the file at which element 0 begins, if the array is in place.
     pub(super) offset: Option<u64>,
     /// The largest power of two, up to a page, that divides the address of element 0; and the
@@ -46,40 +68,57 @@ pub(super) struct InspectReport {
     pub(super) readonly: bool,
     /// From the longest stride to the shortest.
     pub(super) memory: Vec<Step>,
-    #[serde(serialize_with = "write_statistics")]
-    pub(super) statistics: Vec<Statistics>,
-    #[serde(flatten)]
-    pub(super) exchange: Option<Exchange>,
 }
 
 impl InspectReport {
-    pub(super) fn new(
-        opened: &Opened,
-        statistics: Vec<Statistics>,
-        exchange: Option<Exchange>,
-    ) -> Result<Self, Failure> {
+    /// Of an array that was opened.
+    pub(super) fn new(opened: &Opened) -> Result<Self, Failure> {
         let array = &opened.view;
-        let (buffer, within) = array.buffer()?;
-        let offset = buffer.descriptor().map(|(_, start)| start + within as u64);
-        let alignment = array.dtype().alignment();
-        let orders = [Order::RowMajor, Order::ColumnMajor];
-        Ok(Self {
-            file: terminal::path(&opened.path),
-            name: opened.name.clone(),
-            view: opened.expr.clone(),
-            decoded: opened.decoded,
+        let report = Self::of(opened.path.as_path(), &opened.name, &opened.expr, opened.decoded, array);
+        Ok(Self { opened: Some(OpenedArray::new(array)?), ..report })
+    }
+
+    /// Of an array that needs to be decoded, from the header. A single element stands for all.
+    pub(super) fn of_header(archive: &Archive, entry: &Entry, expr: &str) -> Result<Self, Failure> {
+        let element = DArray::zeros(entry.dtype().clone(), &[], Order::RowMajor)?;
+        let array = element.broadcast_to(entry.shape()).and_then(|array| array.at(expr));
+        let array = array.map_err(|error| archive.failure(&error))?;
+        Ok(Self::of(&archive.path, entry.name(), expr, entry.copied_because(), &array))
+    }
+
+    fn of(path: &Path, name: &str, view: &str, decoded: Option<&'static str>, array: &DArray) -> Self {
+        Self {
+            schema: SCHEMA,
+            file: terminal::path(path),
+            name: name.to_owned(),
+            view: view.to_owned(),
+            decoded,
             dtype: array.dtype().clone(),
             itemsize: array.dtype().itemsize(),
             shape: array.shape().to_vec(),
+            len: array.len(),
+            nbytes: array.nbytes(),
+            opened: None,
+            statistics: None,
+            values: None,
+            exchange: None,
+        }
+    }
+}
+
+impl OpenedArray {
+    fn new(array: &DArray) -> Result<Self, Failure> {
+        let (buffer, within) = array.buffer()?;
+        let alignment = array.dtype().alignment();
+        let orders = [Order::RowMajor, Order::ColumnMajor];
+        Ok(Self {
             strides: array.strides().to_vec(),
             orders: orders
                 .into_iter()
                 .filter(|&order| array.layout().is_contiguous(order))
                 .map(order_letter)
                 .collect(),
-            len: array.len(),
-            nbytes: array.nbytes(),
-            offset,
+            offset: buffer.descriptor().map(|(_, start)| start + within as u64),
             address_alignment: 1 << array.as_ptr().addr().trailing_zeros().min(12),
             dtype_alignment: alignment,
             is_aligned: array.as_ptr().addr().is_multiple_of(alignment)
@@ -89,8 +128,6 @@ impl InspectReport {
             birth: birth(array),
             readonly: array.is_readonly(),
             memory: sketch::steps(array),
-            statistics,
-            exchange,
         })
     }
 }
@@ -120,13 +157,13 @@ fn tree(dtype: &DType) -> serde_json::Value {
     }
 }
 
-fn write_statistics<S: Serializer>(all: &[Statistics], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(all.iter().map(|one| {
+fn write_statistics<S: Serializer>(all: &Option<Vec<Statistics>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().flatten().map(|one| {
         let mut map = Map::new();
         map.insert("field".into(), one.path.clone().into());
         map.insert("dtype".into(), one.dtype.to_string().into());
         match &one.found {
-            Found::Numbers { least, greatest, mean, nan } => {
+            Found::Numbers(Numbers { least, greatest, mean, std, nan, zeros, distribution }) => {
                 let number = |value: &Option<crossdock::element::Value>| match value {
                     Some(value) => number(value, &one.dtype),
                     None => serde_json::Value::Null,
@@ -134,7 +171,22 @@ fn write_statistics<S: Serializer>(all: &[Statistics], serializer: S) -> Result<
                 map.insert("min".into(), number(least));
                 map.insert("max".into(), number(greatest));
                 map.insert("mean".into(), mean.map_or(serde_json::Value::Null, float));
+                map.insert("std".into(), std.map_or(serde_json::Value::Null, float));
                 map.insert("nan".into(), (*nan).into());
+                map.insert("zeros".into(), (*zeros).into());
+                if let Some(found) = distribution {
+                    let quantile = |number: &f64| match one.dtype.as_scalar().map(|scalar| scalar.kind()) {
+                        Some(kind) if counts_time(kind) => found.time(kind, *number, &one.dtype).into(),
+                        _ => float(*number),
+                    };
+                    map.insert("quartiles".into(), found.quantiles.iter().map(quantile).collect());
+                    let (low, high) = found.range;
+                    map.insert(
+                        "histogram".into(),
+                        json!({ "from": float(low), "to": float(high), "counts": found.histogram }),
+                    );
+                    map.insert("sampled".into(), found.sampled.into());
+                }
             }
             Found::Truths { no, yes } => {
                 map.insert("false".into(), (*no).into());
@@ -147,7 +199,7 @@ fn write_statistics<S: Serializer>(all: &[Statistics], serializer: S) -> Result<
 }
 
 /// A JSON number if possible, otherwise text: infinities, dates, durations.
-fn number(value: &crossdock::element::Value, dtype: &DType) -> serde_json::Value {
+pub(super) fn number(value: &crossdock::element::Value, dtype: &DType) -> serde_json::Value {
     use crossdock::element::Value;
     match value {
         Value::Int(number) => (*number).into(),

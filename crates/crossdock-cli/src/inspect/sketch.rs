@@ -27,15 +27,44 @@ pub(super) struct SketchGlyphs {
     used: &'static str,
     gap: &'static str,
     end: &'static str,
+    bars: &'static [char],
 }
 
 impl SketchGlyphs {
     /// For files and pipes.
-    pub(super) const ASCII: Self =
-        Self { times: "x", forward: ">", backward: "<", used: "#", gap: "-", end: "|" };
+    pub(super) const ASCII: Self = Self {
+        times: "x",
+        forward: ">",
+        backward: "<",
+        used: "#",
+        gap: "-",
+        end: "|",
+        bars: &['.', ':', '-', '=', '+', '*', '#', '@'],
+    };
     /// For terminals.
-    pub(super) const UNICODE: Self =
-        Self { times: "×", forward: "▸", backward: "◂", used: "█", gap: "░", end: "▏" };
+    pub(super) const UNICODE: Self = Self {
+        times: "×",
+        forward: "▸",
+        backward: "◂",
+        used: "█",
+        gap: "░",
+        end: "▏",
+        bars: &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+    };
+}
+
+impl SketchGlyphs {
+    pub(super) fn end(&self) -> &'static str {
+        self.end
+    }
+
+    /// A bar for each count, the largest in full height; none for zero.
+    pub(super) fn spark(&self, counts: &[u64]) -> String {
+        let most = counts.iter().max().copied().unwrap_or(0).max(1);
+        let height =
+            |count: u64| (u128::from(count) * self.bars.len() as u128).div_ceil(most.into()) as usize;
+        counts.iter().map(|&count| if count == 0 { ' ' } else { self.bars[height(count) - 1] }).collect()
+    }
 }
 
 /// One axis, and the contents of one of its steps.

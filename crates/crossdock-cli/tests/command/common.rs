@@ -3,6 +3,8 @@
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -110,6 +112,31 @@ pub(crate) fn refusal(output: &Output, status: i32) -> String {
 
 pub(crate) fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)
+}
+
+/// How many bytes of a file are in the page cache; `None`, with a message, if the system is too old
+/// to tell.
+pub(crate) fn cached_nbytes(path: &Path) -> Option<u64> {
+    /// The system call `cachestat` of Linux 6.5, whose number is the same on all architectures.
+    const CACHESTAT: libc::c_long = 451;
+    let file = std::fs::File::open(path).unwrap();
+    let (whole, mut counts) = ([0u64; 2], [0u64; 5]);
+    let (fd, flags) = (file.as_raw_fd(), 0);
+    // SAFETY: `cachestat` reads a range of two numbers and writes five numbers.
+    let status = unsafe { libc::syscall(CACHESTAT, fd, whole.as_ptr(), counts.as_mut_ptr(), flags) };
+    if status != 0 {
+        missing("cachestat, a system call of Linux 6.5");
+        return None;
+    }
+    Some(counts[0] * 4096)
+}
+
+/// How much the system reads at once where one page of a file is needed.
+pub(crate) fn readahead_nbytes(path: &Path) -> u64 {
+    let device = std::fs::metadata(path).unwrap().dev();
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let kib = std::fs::read_to_string(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"));
+    kib.ok().and_then(|kib| kib.trim().parse::<u64>().ok()).unwrap_or(0) << 10
 }
 
 /// `FILE:EXPR`.

@@ -233,13 +233,18 @@ fn several_arrays_are_listed() {
     assert_eq!(listed["arrays"][1]["name"], "height:m");
     assert_eq!(listed["arrays"][1]["shape"], json!([344, 403]));
     assert!(listed["arrays"][1]["offset"].as_u64().unwrap().is_multiple_of(64));
-    let one: Value =
-        serde_json::from_str(&answer(&run(["inspect", "--json", &format!("{}:height:m", text(&two))])))
-            .unwrap();
+    let one: Value = serde_json::from_str(&answer(&run([
+        "inspect",
+        "--json",
+        "--stats",
+        &format!("{}:height:m", text(&two)),
+    ])))
+    .unwrap();
     assert_eq!((&one["name"], &one["offset"]), (&json!("height:m"), &listed["arrays"][1]["offset"]));
     assert_eq!(one["decoded"], Value::Null);
     let whole: Value =
-        serde_json::from_str(&answer(&run(["inspect", "--json", text(&data("elevation.npy"))]))).unwrap();
+        serde_json::from_str(&answer(&run(["inspect", "--json", "--stats", text(&data("elevation.npy"))])))
+            .unwrap();
     assert_eq!(one["statistics"], whole["statistics"]);
 
     let names = folder.path("names.npz");
@@ -257,14 +262,13 @@ fn what_is_decoded_is_told_so_and_lent_as_a_copy_only() {
     let png = folder.path("photo.png");
     convert(&[text(&data("rocket.npy")), text(&png)]);
     let told = answer(&run(["inspect", text(&png)]));
+    assert!(told.contains("stored     a PNG image: decoded when"), "{told}");
+    let told = answer(&run(["inspect", text(&png), "--stats"]));
     assert!(told.contains("decoded once: a PNG image"), "{told}");
     assert!(told.contains("  shape      427 x 640 x 3"), "{told}");
     let raw = folder.file("a.raw", [1, 0, 2, 0, 3, 0, 4, 0]);
-    let told = answer(&run(["inspect", text(&raw), "--raw", "dtype=<u2; shape=2,1; offset=4"]));
-    assert!(
-        told.contains("element 0 at byte 4 of the file") && told.contains("all      3    4   3.5"),
-        "{told}"
-    );
+    let told = answer(&run(["inspect", text(&raw), "--raw", "dtype=<u2; shape=2,1; offset=4", "--stats"]));
+    assert!(told.contains("element 0 at byte 4 of the file") && told.contains("max 4\n  mean 3.5"), "{told}");
     let said = refusal(&run(["inspect", text(&raw), "--raw", "dtype=<u2; shape=5"]), 1);
     assert!(said.contains("a.raw") && said.contains("bytes 0..10") && said.contains("bytes 0..8"), "{said}");
     assert!(refusal(&run(["lend", text(&png), "--", "true"]), 1).contains("not lent"));
@@ -275,15 +279,16 @@ fn what_is_decoded_is_told_so_and_lent_as_a_copy_only() {
 fn a_picture_is_letters_in_a_pipe_and_colours_where_they_are_asked_for() {
     let folder = Folder::new("inspect-picture");
     let photo = data("rocket.npy");
-    let told = answer(&run(["inspect", text(&photo)]));
+    assert!(!answer(&run(["inspect", text(&photo)])).contains("picture of"));
+    let told = answer(&run(["inspect", text(&photo), "--picture"]));
     assert!(told.contains("picture of 427 x 640 pixels in colour, "), "{told}");
     assert!(
         told.lines().filter(|line| line.starts_with("  |") && line.ends_with('|')).count() >= 15,
         "{told}"
     );
-    assert!(!answer(&run(["inspect", text(&photo), "--picture", "never"])).contains("picture of"));
+    assert!(!answer(&run(["inspect", text(&photo), "--picture=never"])).contains("picture of"));
     for (how, code) in [("true", "\u{1b}[38;2;"), ("256", "\u{1b}[38;5;")] {
-        let forced = crossdock(["inspect", text(&photo), "--picture", how])
+        let forced = crossdock(["inspect", text(&photo), &format!("--picture={how}")])
             .env("CLICOLOR_FORCE", "1")
             .output()
             .unwrap();
@@ -294,7 +299,7 @@ fn a_picture_is_letters_in_a_pipe_and_colours_where_they_are_asked_for() {
         "holes.npy",
         npy("'<f4'", false, "(1, 3)", &[0f32, f32::NAN, 1.0].map(f32::to_le_bytes).concat()),
     );
-    assert!(answer(&run(["inspect", text(&holes)])).contains("\n  |  ??@@|\n"));
+    assert!(answer(&run(["inspect", "--picture", text(&holes)])).contains("\n  |  ??@@|\n"));
 }
 
 /// An archive of the arrays `a` and `b`, where `b` was damaged afterwards.
@@ -326,7 +331,7 @@ fn a_damaged_array_gets_no_new_checksum() {
     convert(&[&target(&path, "a"), text(&out)]);
     files::open_all(&out).unwrap().get("a").unwrap().verify().unwrap();
 
-    let said = refusal(&run(["inspect", &target(&path, "b")]), 1);
+    let said = refusal(&run(["inspect", "--verify", &target(&path, "b")]), 1);
     assert!(said.contains("array \"b\": it is damaged: the checksum"), "{said}");
     let listed = answer(&run(["inspect", text(&path)]));
     assert!(listed.contains("2 arrays of ") && !listed.contains("checksum"), "{listed}");

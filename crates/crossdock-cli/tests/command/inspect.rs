@@ -16,7 +16,7 @@ fn as_json(target: &str, options: &[&str]) -> Value {
 
 #[test]
 fn the_photograph_is_told_in_full() {
-    let text = inspect(data("rocket.npy").to_str().unwrap(), &[]);
+    let text = inspect(data("rocket.npy").to_str().unwrap(), &["--stats"]);
     let bytes = &std::fs::read(data("rocket.npy")).unwrap()[128..];
     let mean = bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>() as f64 / bytes.len() as f64;
     for line in [
@@ -28,15 +28,20 @@ fn the_photograph_is_told_in_full() {
         "  place      cpu, file map, read-only, aliased (other processes may write it)",
         "  axis 0 > 427 x 1920 B  |########################|  no gap",
         "  contiguous: 819840 B without gaps",
-        &format!("  all      0  255  {mean:.4}"),
+        "  min 0, 25 % 40, median 60, 75 % 84, max 255",
+        &format!("  mean {mean:.4}, standard deviation "),
+        " quartiles and histogram of a sample of ",
     ] {
-        assert!(text.lines().any(|found| found == line), "{line:?} is missing in\n{text}");
+        assert!(text.lines().any(|found| found.contains(line)), "{line:?} is missing in\n{text}");
     }
+    // Without an option, the facts fit on a small terminal, and no element is read.
+    let facts = inspect(data("rocket.npy").to_str().unwrap(), &[]);
+    assert!(text.starts_with(&facts) && facts.lines().count() <= 24, "{facts}");
 }
 
 #[test]
 fn a_view_is_told_as_it_lies() {
-    let view = as_json(&target(&data("elevation.npy"), "::-2, 3::5"), &[]);
+    let view = as_json(&target(&data("elevation.npy"), "::-2, 3::5"), &["--stats"]);
     let bytes = std::fs::read(data("elevation.npy")).unwrap();
     let all: Vec<i64> =
         bytes[128..].as_chunks().0.iter().map(|&pair| i16::from_le_bytes(pair).into()).collect();
@@ -66,7 +71,15 @@ fn records_are_told_field_by_field() {
     }
     let descr = "[('ok', '|b1'), ('price', '>f8'), ('when', '<M8[s]'), ('code', '|S2')]";
     let file = folder.file("a.npy", npy(descr, false, "(3,)", &bytes));
-    let told = as_json(file.to_str().unwrap(), &[]);
+    let told = as_json(file.to_str().unwrap(), &["--stats", "--values=2"]);
+    assert_eq!(told["schema"], "crossdock.array/1");
+    assert_eq!(
+        told["values"],
+        json!([
+            {"ok": true, "price": 1.5, "when": "1970-01-01T00:00:00", "code": "ab"},
+            {"ok": false, "price": "NaN", "when": "NaT", "code": "ab"},
+        ])
+    );
     assert_eq!(
         told["dtype"]["fields"][1],
         json!({"name": "price", "title": null, "offset": 1, "dtype": ">float64"})
@@ -75,15 +88,86 @@ fn records_are_told_field_by_field() {
         told["statistics"],
         json!([
             {"field": ".ok", "dtype": "bool", "false": 1, "true": 2},
-            {"field": ".price", "dtype": ">float64", "min": -2.5, "max": 1.5, "mean": -0.5, "nan": 1},
+            {"field": ".price", "dtype": ">float64", "min": -2.5, "max": 1.5, "mean": -0.5, "std": 2.0,
+             "nan": 1, "zeros": 0, "quartiles": [-1.5, -0.5, 0.5], "sampled": null,
+             "histogram": {"from": -2.5, "to": 1.5, "counts": two_of(0, 23)}},
             {"field": ".when", "dtype": "datetime64[s]", "min": "1970-01-01T00:00:00",
-             "max": "1970-01-02T00:00:00", "mean": null, "nan": 1},
+             "max": "1970-01-02T00:00:00", "mean": null, "std": null, "nan": 1, "zeros": 1,
+             "quartiles": ["1970-01-01T06:00:00", "1970-01-01T12:00:00", "1970-01-01T18:00:00"],
+             "histogram": {"from": 0.0, "to": 86400.0, "counts": two_of(0, 23)}, "sampled": null},
             {"field": ".code", "dtype": "S2"},
         ])
     );
-    let text = inspect(file.to_str().unwrap(), &[]);
+    let text = inspect(file.to_str().unwrap(), &["--stats", "--values"]);
+    assert!(text.contains("  2   True   -2.5  1970-01-02T00:00:00"), "{text}");
     assert!(text.contains("record of 19 B | ok 1 B | price 8 B | when 8 B | code 2 B |"), "{text}");
     assert!(text.contains("1 NaN") && text.contains("1 NaT") && text.contains("2 True, 1 False"), "{text}");
+}
+
+/// The counts of a histogram with one value in each of two bars.
+fn two_of(first: usize, second: usize) -> Vec<u64> {
+    (0..24).map(|bar| u64::from(bar == first || bar == second)).collect()
+}
+
+#[test]
+fn a_huge_file_is_told_from_its_header() {
+    let folder = Folder::new("inspect-huge");
+    const NBYTES: u64 = 100 << 30;
+    let path = folder.file("huge.npy", npy("'<f4'", false, &format!("(1048576, {})", NBYTES >> 22), &[]));
+    File::options().write(true).open(&path).unwrap().set_len(128 + NBYTES).unwrap();
+    // Pages of the file that were read stay in the page cache, and counted.
+    let arguments = ["inspect", path.to_str().unwrap(), "--values=1", "--protocols"];
+    let told = answer(&run(arguments));
+    assert!(told.contains("107374182400 B (100.00 GiB)") && told.contains("[[0. 0. 0. "), "{told}");
+    let coloured = crate::terminal::on_terminal(&mut crossdock(&arguments[..2])).0;
+    assert!(coloured.contains("1048576 × 25600"), "{coloured}");
+    let cached = crate::common::cached_nbytes(&path);
+    let most = (1 << 20).max(crate::common::readahead_nbytes(&path));
+    assert!(
+        cached.is_none_or(|nbytes| nbytes <= most),
+        "{cached:?} bytes were read, at most {most} expected"
+    );
+    let listed = as_json(path.to_str().unwrap(), &[]);
+    assert!(listed.get("statistics").is_none() && listed.get("values").is_none());
+}
+
+#[test]
+fn what_is_compressed_is_told_without_decoding_it() {
+    let folder = Folder::new("inspect-deflated");
+    let path = folder.path("a.npz");
+    let array = crossdock::open(data("elevation.npy")).unwrap();
+    let save = crossdock::exchange::files::SaveOptions::new().deflated(true);
+    save.save_all(&path, &[("a", array.clone()), ("b", array)]).unwrap();
+    // The elements of one array are damaged, so that it cannot be decoded.
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[1000..1100].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let damaged = target(&path, "a[::2].");
+    let damaged = damaged.trim_end_matches('.');
+    let told = inspect(damaged, &[]);
+    assert!(told.contains("shape      172 x 403") && told.contains("stored     deflated"), "{told}");
+    let told = as_json(damaged, &[]);
+    assert_eq!((&told["nbytes"], &told["decoded"]), (&json!(172 * 403 * 2), &json!("deflated")));
+    for option in ["--stats", "--values", "--picture", "--verify", "--protocols"] {
+        assert!(refusal(&run(["inspect", damaged, option]), 1).contains("a.npz"), "{option}");
+    }
+    let whole = as_json(&target(&path, "b"), &["--stats"]);
+    let original = as_json(data("elevation.npy").to_str().unwrap(), &["--stats"]);
+    assert_eq!(whole["statistics"], original["statistics"]);
+}
+
+#[test]
+fn values_are_printed_as_rows() {
+    let elevation = data("elevation.npy");
+    let text = inspect(elevation.to_str().unwrap(), &["--values=2"]);
+    assert!(text.contains("values, the first 2 of 344 along axis 0\n  [["), "{text}");
+    let told = as_json(&target(&elevation, ":3, :2"), &["--values"]);
+    let bytes = std::fs::read(&elevation).unwrap();
+    let at = |row: usize, column: usize| {
+        let start = 128 + (row * 403 + column) * 2;
+        i16::from_le_bytes([bytes[start], bytes[start + 1]])
+    };
+    assert_eq!(told["values"], json!([[at(0, 0), at(0, 1)], [at(1, 0), at(1, 1)], [at(2, 0), at(2, 1)]]));
 }
 
 #[test]
@@ -113,7 +197,7 @@ fn a_header_of_odd_length_is_no_error_but_told() {
     bytes.extend_from_slice(header.as_bytes());
     bytes.extend([5i32, 7].iter().flat_map(|value| value.to_le_bytes()));
     let file = folder.file("odd.npy", bytes);
-    let told = as_json(file.to_str().unwrap(), &[]);
+    let told = as_json(file.to_str().unwrap(), &["--stats"]);
     let offset = 10 + header.len();
     assert_eq!((&told["offset"], &told["is_aligned"]), (&json!(offset), &json!(offset.is_multiple_of(4))));
     assert_eq!(told["statistics"][0]["mean"], json!(6.0));
@@ -161,7 +245,7 @@ fn a_file_that_shrinks_while_it_is_read_is_named_and_nothing_is_printed() {
     let path = folder.file("a.npy", npy("'|u1'", false, "(68719476736,)", &[]));
     // A sparse file that is too large to be read during the test.
     File::options().write(true).open(&path).unwrap().set_len(128 + (64 << 30)).unwrap();
-    let mut child = crossdock(["inspect", path.to_str().unwrap()])
+    let mut child = crossdock(["inspect", "--stats", path.to_str().unwrap()])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()

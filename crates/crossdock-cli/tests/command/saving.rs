@@ -266,7 +266,7 @@ fn a_signal_ends_it_wherever_it_is_and_nothing_is_left() {
         (&["convert", text(&dates), text(&out), "--dtype", "datetime64[s]"], &dates),
         (&["convert", text(&large), text(&out), "--dtype", "float16"], &large),
         (&["convert", text(&deflated), text(&out)], &deflated),
-        (&["inspect", text(&large)], &large),
+        (&["inspect", "--stats", text(&large)], &large),
         (&["tour", text(&large)], &large),
     ] {
         for signal in [Signal::INT, Signal::TERM, Signal::KILL] {

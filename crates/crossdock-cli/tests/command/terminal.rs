@@ -105,8 +105,8 @@ fn nothing_in_a_file_reaches_the_terminal_that_it_would_act_on() {
     for file in files.iter().chain([&missing]) {
         let at = format!("{file}:.{HOSTILE}");
         for arguments in [
-            &["inspect", "--picture", "never", file][..],
-            &["inspect", "--picture", "never", "--protocols", file],
+            &["inspect", file][..],
+            &["inspect", "--stats", "--values", "--protocols", file],
             &["inspect", "--json", file],
             &["inspect", &at],
             &["inspect", "--raw", HOSTILE, file],
