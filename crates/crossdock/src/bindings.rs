@@ -62,7 +62,6 @@ pub mod array_interface {
 pub mod arrow {
     pub use crate::exchange::protocol::arrow::requested::requested;
     pub use crate::exchange::protocol::arrow::stream::ArrowStream;
-    pub use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
     pub use crate::exchange::protocol::arrow::*;
 }
 

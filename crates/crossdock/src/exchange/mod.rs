@@ -15,7 +15,8 @@
 //!
 //! A protocol exports memory in place, under the lease that the table names. A mapped archive is
 //! divided into arrays with leases of their own; deflated and packed arrays are decoded once.
-//! Arrow's C Data and C Device interfaces work in both directions, C Stream is imported only.
+//! Arrow's C Data, C Device and C Stream interfaces work in both directions; tables, by C Data and
+//! C Stream.
 //! MemoryView covers objects of C and the producers of their classes. The lease of an export by
 //! NumPy's array interface never ends. Descriptors are those of files and shared memory, and can be
 //! sent through sockets; only sealed memory is exported under Read.

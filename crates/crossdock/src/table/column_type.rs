@@ -190,6 +190,18 @@ pub(crate) enum Storage {
     Union(UnionMode),
 }
 
+impl Storage {
+    /// The number of buffers, apart from validity, and whether there may be more.
+    pub(crate) fn buffer_count(self) -> (usize, bool) {
+        match self {
+            Self::Null | Self::FixedList(_) | Self::Struct | Self::RunEnds => (0, false),
+            Self::Bits | Self::Fixed(_) | Self::List(_) | Self::Union(UnionMode::Sparse) => (1, false),
+            Self::Bytes(..) | Self::ListView(_) | Self::Union(UnionMode::Dense) => (2, false),
+            Self::Views(_) => (1, true),
+        }
+    }
+}
+
 impl ColumnType {
     /// UTF-8 by offsets of 32 bits: Arrow's `string`.
     pub fn utf8() -> Self {

@@ -29,6 +29,8 @@
 //! | `column_type.rs`, `field.rs`, `schema.rs`, `metadata.rs` | what columns are |
 //! | `column.rs`, `record_batch.rs` | columns, and tables of them |
 //! | `from_array.rs` | arrays as columns |
+//! | `lease.rs` | one lease of all the memory of columns |
+//! | `reader.rs` | sequences of batches |
 //! | `checks.rs`, `shape.rs`, `full.rs` | the two levels of checks |
 //! | `integers.rs`, `text.rs` | offsets, indices and bytes, loaded and checked one by one |
 
@@ -39,7 +41,9 @@ mod field;
 mod from_array;
 mod full;
 mod integers;
+mod lease;
 mod metadata;
+mod reader;
 mod record_batch;
 mod schema;
 mod shape;
@@ -47,8 +51,13 @@ mod text;
 
 pub use checks::Checks;
 pub use column::{Column, ColumnParts};
+pub(crate) use column_type::Storage;
 pub use column_type::{ColumnType, IntervalUnit, OffsetWidth, UnionMode};
 pub use field::Field;
+pub(crate) use field::MAX_COLUMNS;
+pub use lease::TableLease;
 pub use metadata::Metadata;
+pub use reader::{Batches, RecordBatchReader};
 pub use record_batch::RecordBatch;
 pub use schema::Schema;
+pub(crate) use shape::VIEW;

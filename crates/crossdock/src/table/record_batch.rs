@@ -135,6 +135,11 @@ impl RecordBatch {
         format!("{}{more}", names.join(", "))
     }
 
+    /// The names, and the columns before they are sliced to the batch's rows.
+    pub(crate) fn named_columns(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.schema.fields().iter().map(|field| field.name()).zip(&*self.columns)
+    }
+
     /// The columns, in the order of the fields. O(1) each.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = Result<Column>> {
         (0..self.columns.len()).map(|index| self.column(index))

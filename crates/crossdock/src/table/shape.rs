@@ -63,20 +63,8 @@ pub(crate) fn check_shape(ty: &ColumnType, parts: &ColumnParts) -> Result<()> {
     }
 }
 
-/// The number of buffers, apart from validity, and whether there may be more.
-pub(crate) fn buffer_count(storage: Storage) -> (usize, bool) {
-    match storage {
-        Storage::Null | Storage::FixedList(_) | Storage::Struct | Storage::RunEnds => (0, false),
-        Storage::Bits | Storage::Fixed(_) | Storage::List(_) | Storage::Union(UnionMode::Sparse) => {
-            (1, false)
-        }
-        Storage::Bytes(..) | Storage::ListView(_) | Storage::Union(UnionMode::Dense) => (2, false),
-        Storage::Views(_) => (1, true),
-    }
-}
-
 fn check_counts(ty: &ColumnType, storage: Storage, parts: &ColumnParts) -> Result<()> {
-    let (wanted, more) = buffer_count(storage);
+    let (wanted, more) = storage.buffer_count();
     let found = parts.buffers.len();
     if found < wanted || found > wanted && !more {
         let at_least = if more { "at least " } else { "" };

@@ -20,7 +20,7 @@ use crossdock::{Array, DArray, s};
 use crate::{options, trade};
 
 /// An export of this library as arrow-rs structs. Both declare the structs of the same header.
-fn to_theirs(exported: Exported<ArrowArray>) -> (ArrayData, Field) {
+pub(crate) fn to_theirs(exported: Exported<ArrowArray>) -> (ArrayData, Field) {
     let (schema, array) = exported.into_raw();
     // SAFETY: both types are the C struct `ArrowArray` of the specification, and the value is
     // moved.

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use std::ffi::CString;
 use std::ptr;
+use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
@@ -10,6 +11,49 @@ use crate::exchange::protocol::arrow::column::{ArrayColumn, Body};
 use crate::exchange::protocol::arrow::event::SyncEvent;
 use crate::exchange::protocol::arrow::metadata::Extension;
 use crate::memory::Lease;
+use crate::table::TableLease;
+
+/// A schema to export, with everything that its struct will refer to.
+#[derive(Default)]
+pub(super) struct NewSchema {
+    pub(super) format: CString,
+    pub(super) name: CString,
+    pub(super) metadata: Option<Box<[u8]>>,
+    pub(super) flags: i64,
+    pub(super) children: Vec<NewSchema>,
+    pub(super) dictionary: Option<Box<NewSchema>>,
+}
+
+/// A column to export, with everything that its struct will refer to.
+#[derive(Default)]
+pub(super) struct NewArray {
+    pub(super) len: usize,
+    /// The number of nulls; `None` if not counted.
+    pub(super) null_count: Option<usize>,
+    pub(super) offset: usize,
+    /// The addresses of the buffers, which `keep` keeps alive and constant.
+    pub(super) buffers: Vec<*const c_void>,
+    pub(super) children: Vec<NewArray>,
+    pub(super) dictionary: Option<Box<NewArray>>,
+    pub(super) keep: ColumnOwners,
+}
+
+/// What keeps the memory of a column alive and constant until it is released.
+#[derive(Default)]
+#[expect(dead_code, reason = "the fields are owned until the release, and are not read")]
+pub(super) struct ColumnOwners {
+    /// Its drop ends the lease. Each column of an array has its own, so that a child may be moved
+    /// away from its parent.
+    pub(super) lease: Option<Lease>,
+    /// The leases of all columns of a table, for the same reason in each column.
+    pub(super) leases: Option<Arc<TableLease>>,
+    /// No other party has the bitmap, so it stays constant.
+    pub(super) bits: Option<Buffer>,
+    /// The sizes of the buffers to which views refer.
+    pub(super) sizes: Box<[i64]>,
+    /// Owned here for the consumer, which has a pointer to its handle.
+    pub(super) event: Option<Box<SyncEvent>>,
+}
 
 /// The `private_data` of an exported schema: what it refers to.
 ///
@@ -17,14 +61,16 @@ use crate::memory::Lease;
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_schema`], wherever that
 ///    struct is moved.
-/// 2. Each of `children` is a box that only [`release_schema`] of the parent frees. The struct in
-///    it is released, or moved elsewhere, by the consumer or by the release of the parent.
+/// 2. Each of `children`, and `dictionary`, is a box that only [`release_schema`] of the parent
+///    frees. The struct in it is released, or moved elsewhere, by the consumer or by the release of
+///    the parent.
 struct SchemaBody {
     // Owned here for the pointers to them in the struct.
     _format: CString,
     _name: CString,
     _metadata: Option<Box<[u8]>>,
     children: Box<[*mut ArrowSchema]>,
+    dictionary: Option<*mut ArrowSchema>,
 }
 
 /// The `private_data` of an exported column: what it refers to.
@@ -33,22 +79,23 @@ struct SchemaBody {
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_array`], wherever that
 ///    struct is moved.
-/// 2. Each of `children` is a box that only [`release_array`] of the parent frees. The struct in it
-///    is released, or moved elsewhere, by the consumer or by the release of the parent.
+/// 2. Each of `children`, and `dictionary`, is a box that only [`release_array`] of the parent
+///    frees. The struct in it is released, or moved elsewhere, by the consumer or by the release of
+///    the parent.
 struct ArrayBody {
     buffers: Box<[*const c_void]>,
     children: Box<[*mut ArrowArray]>,
-    // Its drop ends the lease. Each column has its own, so that a child may be moved away from its
-    // parent.
-    _lease: Option<Lease>,
-    // No other party has the bitmap, so it stays constant.
-    _bits: Option<Buffer>,
-    // Owned here for the consumer, which has a pointer to its handle.
-    _event: Option<Box<SyncEvent>>,
+    dictionary: Option<*mut ArrowArray>,
+    _keep: ColumnOwners,
 }
 
 /// A column as a pair of C structs, each of which owns what it refers to.
 pub(super) fn lend(column: ArrayColumn, flags: i64) -> (ArrowSchema, ArrowArray) {
+    let (schema, array) = parts(column, flags);
+    (schema.into_struct(), array.into_struct())
+}
+
+fn parts(column: ArrayColumn, flags: i64) -> (NewSchema, NewArray) {
     let ArrayColumn { format, name, extension, len, nulls, event, body } = column;
     let bitmap = nulls.as_ref().map_or(ptr::null(), |nulls| nulls.bits.as_ptr().cast());
     let flags = if nulls.is_some() { NULLABLE } else { flags };
@@ -56,40 +103,64 @@ pub(super) fn lend(column: ArrayColumn, flags: i64) -> (ArrowSchema, ArrowArray)
         Body::Values { data, lease } => (vec![bitmap, data.cast()], vec![], Some(lease)),
         // There are no nulls; but consumers that compare types mark the items of tensors as
         // nullable.
-        Body::List(item) => (vec![bitmap], vec![lend(*item, NULLABLE)], None),
+        Body::List(item) => (vec![bitmap], vec![parts(*item, NULLABLE)], None),
         Body::Struct(columns) => {
-            (vec![bitmap], columns.into_iter().map(|column| lend(column, 0)).collect(), None)
+            (vec![bitmap], columns.into_iter().map(|column| parts(column, 0)).collect(), None)
         }
     };
-    let boxed = |(schema, array)| (Box::into_raw(Box::new(schema)), Box::into_raw(Box::new(array)));
-    let (schemas, arrays): (Vec<_>, Vec<_>) = children.into_iter().map(boxed).unzip();
+    let (schemas, arrays) = children.into_iter().unzip();
     let metadata = extension.as_ref().map(Extension::encode);
-    let schema = ArrowSchema {
-        format: format.as_ptr(),
-        name: name.as_ptr(),
-        metadata: metadata.as_ref().map_or(ptr::null(), |bytes| bytes.as_ptr().cast()),
-        flags,
-        n_children: schemas.len() as i64,
-        release: Some(release_schema),
-        ..ArrowSchema::empty()
-    };
-    let array = ArrowArray {
-        length: len as i64,
-        null_count: nulls.as_ref().map_or(0, |nulls| nulls.count as i64),
-        n_buffers: buffers.len() as i64,
-        n_children: arrays.len() as i64,
-        release: Some(release_array),
-        ..ArrowArray::empty()
-    };
-    let body = SchemaBody { _format: format, _name: name, _metadata: metadata, children: schemas.into() };
-    let of_array = ArrayBody {
-        buffers: buffers.into(),
-        children: arrays.into(),
-        _lease: lease,
-        _bits: nulls.map(|nulls| nulls.bits),
-        _event: event,
-    };
-    (with_schema_body(schema, body), with_array_body(array, of_array))
+    let schema = NewSchema { format, name, metadata, flags, children: schemas, dictionary: None };
+    let null_count = Some(nulls.as_ref().map_or(0, |nulls| nulls.count));
+    let bits = nulls.map(|nulls| nulls.bits);
+    let keep = ColumnOwners { lease, bits, event, ..ColumnOwners::default() };
+    (schema, NewArray { len, null_count, buffers, children: arrays, keep, ..NewArray::default() })
+}
+
+impl NewSchema {
+    /// The struct, which owns the parts.
+    pub(super) fn into_struct(self) -> ArrowSchema {
+        let Self { format, name, metadata, flags, children, dictionary } = self;
+        let schema = ArrowSchema {
+            format: format.as_ptr(),
+            name: name.as_ptr(),
+            metadata: metadata.as_ref().map_or(ptr::null(), |bytes| bytes.as_ptr().cast()),
+            flags,
+            n_children: children.len() as i64,
+            release: Some(release_schema),
+            ..ArrowSchema::empty()
+        };
+        let children = children.into_iter().map(|child| boxed(child.into_struct())).collect();
+        let dictionary = dictionary.map(|values| boxed(values.into_struct()));
+        let body = SchemaBody { _format: format, _name: name, _metadata: metadata, children, dictionary };
+        with_schema_body(schema, body)
+    }
+}
+
+impl NewArray {
+    /// The struct, which owns the parts.
+    pub(super) fn into_struct(self) -> ArrowArray {
+        let array = ArrowArray {
+            length: self.len as i64,
+            null_count: self.null_count.map_or(-1, |count| count as i64),
+            offset: self.offset as i64,
+            n_buffers: self.buffers.len() as i64,
+            n_children: self.children.len() as i64,
+            release: Some(release_array),
+            ..ArrowArray::empty()
+        };
+        let body = ArrayBody {
+            buffers: self.buffers.into(),
+            children: self.children.into_iter().map(|child| boxed(child.into_struct())).collect(),
+            dictionary: self.dictionary.map(|values| boxed(values.into_struct())),
+            _keep: self.keep,
+        };
+        with_array_body(array, body)
+    }
+}
+
+fn boxed<T>(value: T) -> *mut T {
+    Box::into_raw(Box::new(value))
 }
 
 /// Takes the pointers into a body once it is in its final place.
@@ -97,7 +168,8 @@ fn with_schema_body(mut schema: ArrowSchema, body: SchemaBody) -> ArrowSchema {
     let body = Box::into_raw(Box::new(body));
     // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
     // exists.
-    let children = unsafe { &mut (*body).children };
+    let SchemaBody { children, dictionary, .. } = unsafe { &mut *body };
+    schema.dictionary = dictionary.unwrap_or(ptr::null_mut());
     schema.children = if children.is_empty() { ptr::null_mut() } else { children.as_mut_ptr() };
     schema.private_data = body.cast();
     schema
@@ -108,7 +180,8 @@ fn with_array_body(mut array: ArrowArray, body: ArrayBody) -> ArrowArray {
     let body = Box::into_raw(Box::new(body));
     // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
     // exists.
-    let ArrayBody { buffers, children, .. } = unsafe { &mut *body };
+    let ArrayBody { buffers, children, dictionary, .. } = unsafe { &mut *body };
+    array.dictionary = dictionary.unwrap_or(ptr::null_mut());
     array.buffers = buffers.as_mut_ptr();
     array.children = if children.is_empty() { ptr::null_mut() } else { children.as_mut_ptr() };
     array.private_data = body.cast();
@@ -133,7 +206,7 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     // so `private_data` is its own box.
     let body = unsafe { Box::from_raw(schema.private_data.cast::<SchemaBody>()) };
     schema.private_data = ptr::null_mut();
-    for &child in &body.children {
+    for &child in body.children.iter().chain(&body.dictionary) {
         // SAFETY: SchemaBody 2: the child is a box that only this release of its parent frees, and
         // its parent is released once.
         let mut child = unsafe { Box::from_raw(child) };
@@ -164,7 +237,7 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     // so `private_data` is its own box.
     let body = unsafe { Box::from_raw(array.private_data.cast::<ArrayBody>()) };
     array.private_data = ptr::null_mut();
-    for &child in &body.children {
+    for &child in body.children.iter().chain(&body.dictionary) {
         // SAFETY: ArrayBody 2: the child is a box that only this release of its parent frees, and
         // its parent is released once.
         let mut child = unsafe { Box::from_raw(child) };

@@ -9,7 +9,7 @@ use crate::array::DArray;
 use crate::element::DType;
 use crate::error::{Advice, Explanation};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
-use crate::exchange::protocol::arrow::c_structs::lend;
+use crate::exchange::protocol::arrow::c_structs::{NewArray, NewSchema, lend};
 use crate::exchange::protocol::arrow::column::{
     ArrayColumn, SplitArray, TERMS, check_words, has_moments, in_order, list_len, no_rows, permutation_of,
 };
@@ -283,6 +283,15 @@ unsafe impl<A: ExportedStruct> Send for Exported<A> {}
 // SAFETY: the methods of `&Exported` only read the structs' numbers and pointers, and the refusal;
 // release needs `&mut`.
 unsafe impl<A: ExportedStruct> Sync for Exported<A> {}
+
+impl Exported<ArrowArray> {
+    /// Both structs of a table's column.
+    pub(super) fn of_column(schema: NewSchema, array: NewArray) -> Self {
+        // Exported 1: `into_struct` creates both structs.
+        let (schema, array) = (schema.into_struct(), array.into_struct());
+        Self { schema, array, copied: Copied::NOTHING }
+    }
+}
 
 impl<A: ExportedStruct> Exported<A> {
     /// Exports both structs: the consumer releases each once, on any thread, from wherever it moved

@@ -10,7 +10,7 @@ use crate::exchange::protocol::arrow::metadata::Extension;
 
 /// The limit of columns in one schema. Schemas with more are refused, since pointers can form
 /// cycles.
-const MAX_COLUMNS: usize = 1 << 16;
+pub(super) const MAX_COLUMNS: usize = 1 << 16;
 
 /// The type of a column, and its name.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl SchemaReader {
         }
         // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so `children` points to
         // `n_children` pointers, unchanged during the call.
-        let children = unsafe { children(schema.n_children, schema.children, "schema") }?;
+        let children = unsafe { children(schema.n_children, schema.children, "schema", MAX_COLUMNS) }?;
         let format = match ArrowFormat::parse(format) {
             Ok(format) => format,
             Err(error) => {
@@ -255,12 +255,15 @@ pub(super) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<
 ///
 /// 1. `pointers` is null, or points to `count` pointers.
 /// 2. They stay unchanged for `'a`.
-pub(super) unsafe fn children<'a, T>(count: i64, pointers: *mut *mut T, what: &str) -> Result<&'a [*mut T]> {
+pub(super) unsafe fn children<'a, T>(
+    count: i64,
+    pointers: *mut *mut T,
+    what: &str,
+    most: usize,
+) -> Result<&'a [*mut T]> {
     let len = usize::try_from(count).map_err(|_| malformed(format!("its {what} has {count} children")))?;
-    if len > MAX_COLUMNS {
-        return Err(unsupported(format!(
-            "its {what} has {len} children; at most {MAX_COLUMNS} are supported"
-        )));
+    if len > most {
+        return Err(unsupported(format!("its {what} has {len} children; at most {most} are supported")));
     }
     if len == 0 {
         return Ok(&[]);
@@ -273,7 +276,7 @@ pub(super) unsafe fn children<'a, T>(count: i64, pointers: *mut *mut T, what: &s
         return Err(malformed(text));
     }
     // SAFETY: clauses 1 and 2 of `# Safety`: `pointers` is not null and is aligned (checked above),
-    // so it points to `len` pointers, unchanged for `'a`; `MAX_COLUMNS` bounds their size.
+    // so it points to `len` pointers, unchanged for `'a`; `most` bounds their size.
     Ok(unsafe { std::slice::from_raw_parts(pointers, len) })
 }
 

@@ -9,7 +9,9 @@ use crate::element::DType;
 use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::ArrowArray;
 use crate::exchange::protocol::arrow::column::is_moment;
-use crate::exchange::protocol::arrow::field::{ArrowField, FieldKind, children, malformed, unsupported};
+use crate::exchange::protocol::arrow::field::{
+    ArrowField, FieldKind, MAX_COLUMNS, children, malformed, unsupported,
+};
 use crate::exchange::protocol::arrow::foreign::ForeignStruct;
 use crate::exchange::protocol::arrow::validity::{ValidityBits, mask, nulls_are_no_times};
 use crate::layout::{Layout, Order};
@@ -342,7 +344,7 @@ impl<'a> ArrayPointers<'a> {
         let buffers = unsafe { std::slice::from_raw_parts(array.buffers, buffers as usize) };
         // SAFETY: clauses 2 and 3 of `leaves`: `array.children` is null or points to `n_children`
         // pointers, which stay unchanged for `'a`.
-        let children = unsafe { children(array.n_children, array.children, "array") }?;
+        let children = unsafe { children(array.n_children, array.children, "array", MAX_COLUMNS) }?;
         Ok(Self { array, buffers, children })
     }
 
@@ -364,7 +366,7 @@ impl<'a> ArrayPointers<'a> {
     }
 }
 
-fn length(array: &ArrowArray) -> Result<usize> {
+pub(super) fn length(array: &ArrowArray) -> Result<usize> {
     usize::try_from(array.length)
         .map_err(|_| malformed(format!("its length is {}, which is negative", array.length)))
 }

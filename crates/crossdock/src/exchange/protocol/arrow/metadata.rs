@@ -6,6 +6,7 @@
 use core::ffi::c_char;
 
 use crate::error::{Error, Kind, Result};
+use crate::table::Metadata;
 
 /// The key of a column's extension type.
 pub(super) const EXTENSION_NAME: &str = "ARROW:extension:name";
@@ -73,6 +74,59 @@ impl Extension {
         }
         Ok(name.map(|name| Self { name, metadata: said }))
     }
+}
+
+/// The bytes of a schema's metadata with these pairs; none if there are none.
+///
+/// # Errors
+///
+/// `is_overflow` beyond 31 bits.
+pub(super) fn encode(pairs: &Metadata) -> Result<Option<Box<[u8]>>> {
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    let number = |len: usize| {
+        let number = i32::try_from(len).map_err(|_| {
+            Error::new(Kind::Overflow, format!("metadata of {len} pairs or bytes exceed 31 bits"))
+        });
+        number.map(i32::to_ne_bytes)
+    };
+    let mut bytes = number(pairs.iter().len())?.to_vec();
+    for text in pairs.iter().flat_map(|(key, value)| [key, value]) {
+        bytes.extend(number(text.len())?);
+        bytes.extend(text);
+    }
+    Ok(Some(bytes.into()))
+}
+
+/// The pairs of a schema's metadata.
+///
+/// # Errors
+///
+/// `is_malformed` for negative numbers.
+///
+/// # Safety
+///
+/// The clause of [`Extension::decode`].
+pub(super) unsafe fn decode(metadata: *const c_char) -> Result<Metadata> {
+    if metadata.is_null() {
+        return Ok(Metadata::default());
+    }
+    let mut cursor = MetadataCursor(metadata.cast());
+    // SAFETY: `# Safety`: `metadata` is not null (checked above), so it begins with the four bytes
+    // that count the pairs.
+    let count = unsafe { cursor.number("pairs") }?;
+    let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
+    for _ in 0..count {
+        // SAFETY: `# Safety`: no number so far was negative (`?`), and the loop reads no more pairs
+        // than were announced, so a key follows.
+        let key = unsafe { cursor.text() }?;
+        // SAFETY: `# Safety`: the length of the key was not negative (`?`), so the value of this
+        // announced pair follows the key.
+        let value = unsafe { cursor.text() }?;
+        pairs.push((key, value));
+    }
+    Ok(Metadata::new(pairs))
 }
 
 /// Reads bytes sequentially.

@@ -1,5 +1,5 @@
-//! Apache Arrow's C Data and C Device interfaces (and, for the bindings, the C Stream interface):
-//! columns exchanged between libraries by C structs. No crate of Arrow's is needed.
+//! Apache Arrow's C Data, C Device and C Stream interfaces: columns and tables exchanged between
+//! libraries by C structs. No crate of Arrow's is needed.
 //!
 //! ```text
 //!   export                                                    import
@@ -55,6 +55,11 @@
 //! - A struct is imported as columns, zero-copy, or as records, by a copy. The memory is constant:
 //!   Read and Pin leases can be taken, never Share or Write.
 //!
+//! Tables: [`import_column`], [`import_batch`] and [`import_stream`] import any type, in place, as
+//! a [`Column`](crate::table::Column) or a [`RecordBatch`](crate::table::RecordBatch);
+//! [`export_column`], [`export_batch`] and [`export_stream`] export them, in place, under one Read
+//! lease of all their memory.
+//!
 //! ```
 //! use crossdock::exchange::protocol::arrow::{self, ExportOptions};
 //! use crossdock::Array;
@@ -79,6 +84,7 @@
 pub mod abi;
 mod c_structs;
 mod column;
+mod column_format;
 mod event;
 mod export;
 mod field;
@@ -89,7 +95,16 @@ mod metadata;
 pub(crate) mod requested;
 pub(crate) mod stream;
 pub(crate) mod stream_abi;
+mod table_export;
+mod table_import;
+mod table_schema;
+mod table_stream;
 mod validity;
 
 pub use export::{ExportOptions, Exported, ExportedStruct, export, export_device};
 pub use import::{Imported, import, import_device, take_over, take_over_device};
+pub use stream_abi::ArrowArrayStream;
+pub use table_export::{export_batch, export_column};
+pub use table_import::{import_batch, import_column};
+pub use table_schema::{export_field, export_schema, import_field};
+pub use table_stream::{ImportedBatches, export_stream, import_stream};

@@ -4,7 +4,7 @@ use crate::element::dialect::arrow::{ArrowFormat, BOOL8};
 use crate::element::{DType, MAX_DEPTH};
 use crate::error::Result;
 use crate::exchange::protocol::arrow::abi::ArrowSchema;
-use crate::exchange::protocol::arrow::field::{children, malformed, text, unsupported};
+use crate::exchange::protocol::arrow::field::{MAX_COLUMNS, children, malformed, text, unsupported};
 use crate::exchange::protocol::arrow::metadata::Extension;
 
 /// Compares the type that a consumer requests with the offered one, as for the `requested_schema`
@@ -140,7 +140,7 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
     let format = unsafe { format(wanted) }?;
     // SAFETY: clauses 2 and 3 of `# Safety`: `wanted` was not released (checked above), so
     // `children` points to `n_children` pointers, which stay unchanged.
-    let below = unsafe { children(wanted.n_children, wanted.children, "requested schema") }?;
+    let below = unsafe { children(wanted.n_children, wanted.children, "requested schema", MAX_COLUMNS) }?;
     // SAFETY: clause 2 of `# Safety`: a pointer to a child of `wanted` is null or points to a
     // schema.
     let child = |k: usize| match unsafe { below.get(k).and_then(|child| child.as_ref()) } {
@@ -161,7 +161,7 @@ unsafe fn agree(offered: &ArrowSchema, wanted: &ArrowSchema, depth: usize) -> Re
     }
     // SAFETY: clauses 1 and 3 of `# Safety`: `offered` was not released (checked above), so
     // `children` points to `n_children` pointers, which stay unchanged.
-    let ours = unsafe { children(offered.n_children, offered.children, "schema") }?;
+    let ours = unsafe { children(offered.n_children, offered.children, "schema", MAX_COLUMNS) }?;
     let mut ours = ours.iter().map(|&child| {
         // SAFETY: clause 1 of `# Safety`: a pointer to a child of `offered` is null or points to a
         // schema.

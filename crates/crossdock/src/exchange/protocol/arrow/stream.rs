@@ -53,16 +53,7 @@ impl ArrowStream {
     }
 
     fn of(mut foreign: ForeignStruct<ArrowArrayStream>) -> Result<Self> {
-        let get_schema = foreign.get().get_schema.ok_or_else(|| malformed("it has no get_schema"))?;
-        let mut schema = ArrowSchema::empty();
-        // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released;
-        // `schema` is empty, as the interface requires, and outlives the call.
-        let code = unsafe { get_schema(foreign.get_mut(), &mut schema) };
-        check(&mut foreign, code, "get_schema")?;
-        // SAFETY: `get_schema` filled in `schema` without an error, so it meets ForeignStruct 1
-        // (clause 2 of `ArrowStream::take_over`) or is still empty; no other party has this
-        // variable.
-        let schema = unsafe { ForeignStruct::moved_from(&mut schema) }?;
+        let schema = schema_struct(&mut foreign)?;
         Ok(Self { foreign, field: read(&schema)?, is_over: false })
     }
 
@@ -87,20 +78,42 @@ impl ArrowStream {
     }
 
     fn ask(&mut self) -> Result<Option<Imported>> {
-        let get_next = self.foreign.get().get_next.ok_or_else(|| malformed("it has no get_next"))?;
-        let mut array = ArrowArray::empty();
-        // SAFETY: ArrowStream 1: the function belongs to this stream, which is not released;
-        // `array` is empty, as the interface requires, and outlives the call.
-        let code = unsafe { get_next(self.foreign.get_mut(), &mut array) };
-        check(&mut self.foreign, code, "get_next")?;
-        if array.release.is_none() {
-            return Ok(None);
-        }
-        // SAFETY: `get_next` filled in `array` without an error, so it meets ForeignStruct 1
-        // (clause 2 of `ArrowStream::take_over`); no other party has this variable.
-        let array = unsafe { ForeignStruct::moved_from(&mut array) }?;
-        Ok(Some(Imported::of_type(self.field.clone(), array, Place::CPU)))
+        let array = next_array(&mut self.foreign)?;
+        Ok(array.map(|array| Imported::of_type(self.field.clone(), array, Place::CPU)))
     }
+}
+
+/// Requests the schema of a stream.
+pub(super) fn schema_struct(
+    foreign: &mut ForeignStruct<ArrowArrayStream>,
+) -> Result<ForeignStruct<ArrowSchema>> {
+    let get_schema = foreign.get().get_schema.ok_or_else(|| malformed("it has no get_schema"))?;
+    let mut schema = ArrowSchema::empty();
+    // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released; `schema`
+    // is empty, as the interface requires, and outlives the call.
+    let code = unsafe { get_schema(foreign.get_mut(), &mut schema) };
+    check(foreign, code, "get_schema")?;
+    // SAFETY: `get_schema` filled in `schema` without an error, so it meets ForeignStruct 1 (clause
+    // 2 of `ArrowStream::take_over`) or is still empty; no other party has this variable.
+    unsafe { ForeignStruct::moved_from(&mut schema) }
+}
+
+/// Requests the next column of a stream; `None` after the last.
+pub(super) fn next_array(
+    foreign: &mut ForeignStruct<ArrowArrayStream>,
+) -> Result<Option<ForeignStruct<ArrowArray>>> {
+    let get_next = foreign.get().get_next.ok_or_else(|| malformed("it has no get_next"))?;
+    let mut array = ArrowArray::empty();
+    // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released; `array`
+    // is empty, as the interface requires, and outlives the call.
+    let code = unsafe { get_next(foreign.get_mut(), &mut array) };
+    check(foreign, code, "get_next")?;
+    if array.release.is_none() {
+        return Ok(None);
+    }
+    // SAFETY: `get_next` filled in `array` without an error, so it meets ForeignStruct 1 (clause 2
+    // of `ArrowStream::take_over`); no other party has this variable.
+    unsafe { ForeignStruct::moved_from(&mut array) }.map(Some)
 }
 
 impl Iterator for ArrowStream {
@@ -142,6 +155,6 @@ impl fmt::Debug for ArrowStream {
 }
 
 #[cold]
-fn streaming(error: Error) -> Error {
+pub(super) fn streaming(error: Error) -> Error {
     within(error).within("a stream")
 }

@@ -1,0 +1,108 @@
+//! One lease of all the memory of columns.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+
+use crate::buffer::{Bitmap, Buffer};
+use crate::error::{Error, Result};
+use crate::memory::{Lease, LeaseKind, Protocols, lease};
+use crate::table::column::Column;
+use crate::table::record_batch::RecordBatch;
+
+/// A lease of every allocation of some columns: of each one once, whatever number of buffers lie in
+/// it. Taken whole or not at all; given back when it is dropped.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::memory::LeaseKind;
+/// use crossdock::table::{Column, RecordBatch};
+///
+/// let price = Array::from_vec(vec![1.5f64, 2.5], [2])?;
+/// let batch = RecordBatch::from_columns([("price", Column::from_array(price.clone())?)])?;
+/// let lease = batch.lease(LeaseKind::Read)?;
+/// assert!(price.write().unwrap_err().is_conflict());
+/// drop(lease);
+/// assert!(price.write().is_ok());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
+pub struct TableLease {
+    kind: LeaseKind,
+    leases: Vec<Lease>,
+}
+
+impl TableLease {
+    /// # Errors
+    ///
+    /// That of the first allocation that refuses, with the name of its column.
+    pub(crate) fn of<'a>(
+        columns: impl IntoIterator<Item = (&'a str, &'a Column)>,
+        kind: LeaseKind,
+    ) -> Result<Self> {
+        let mut found = HashMap::new();
+        for (name, column) in columns {
+            let mut take = |buffer: &Buffer| {
+                if let Entry::Vacant(entry) = found.entry(std::ptr::from_ref(buffer.header())) {
+                    entry.insert(lease(buffer.handle(), buffer.is_readonly(), kind)?);
+                }
+                Ok(())
+            };
+            visit(column, &mut take).map_err(|error: Error| error.within(format_args!("column {name:?}")))?;
+        }
+        Ok(Self { kind, leases: found.into_values().collect() })
+    }
+
+    /// The kind of the leases.
+    pub fn kind(&self) -> LeaseKind {
+        self.kind
+    }
+
+    /// The number of allocations.
+    #[doc(hidden)]
+    pub fn count(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// Records the protocol by which the memory is exported.
+    pub(crate) fn mark_exported(&self, protocol: Protocols) {
+        self.leases.iter().for_each(|lease| lease.mark_exported(protocol));
+    }
+}
+
+/// Passes on each buffer of a column, its children and its dictionary.
+pub(crate) fn visit(column: &Column, each: &mut impl FnMut(&Buffer) -> Result<()>) -> Result<()> {
+    let own = column.buffers().iter().chain(column.validity().map(Bitmap::buffer));
+    for buffer in own {
+        each(buffer)?;
+    }
+    column.children().iter().chain(column.dictionary()).try_for_each(|child| visit(child, each))
+}
+
+impl Column {
+    /// A lease of all the memory of the column, its children and its dictionary. O(buffers).
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::read`] and its siblings, for the kind; then no lease is held.
+    pub fn lease(&self, kind: LeaseKind) -> Result<TableLease> {
+        TableLease::of([("", self)], kind)
+    }
+}
+
+impl RecordBatch {
+    /// A lease of all the memory of all columns. O(buffers).
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::read`] and its siblings, for the kind, with the name of the column; then no
+    /// lease is held.
+    pub fn lease(&self, kind: LeaseKind) -> Result<TableLease> {
+        TableLease::of(self.named_columns(), kind)
+    }
+}
+
+impl fmt::Debug for TableLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} lease of {} allocations", self.kind, self.leases.len())
+    }
+}
