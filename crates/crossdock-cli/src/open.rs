@@ -12,6 +12,7 @@ use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Contents, Entry, Format, OpenOptions};
 
 use crate::failure::Failure;
+use crate::shards::Index;
 use crate::words::words;
 use crate::{out, progress, terminal};
 
@@ -58,6 +59,11 @@ impl Archive {
                 }
             },
         }
+    }
+
+    /// Whether the target is the name of a file, and nothing else.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.target.rest().is_empty()
     }
 
     /// Whether the target names an array of the file.
@@ -177,7 +183,8 @@ pub(crate) fn options(target: &OsStr, raw: Option<&Description>) -> Result<OpenO
     })
 }
 
-/// Splits a target. `-` is standard input, which can be mapped if it is a file.
+/// Splits a target. `-` is standard input, which can be mapped if it is a file; of a checkpoint in
+/// several files, the one that has the array.
 fn split(target: &OsStr) -> Result<Target, Failure> {
     if target.is_empty() {
         return Err(Failure::new("the name of the file is empty"));
@@ -188,7 +195,11 @@ fn split(target: &OsStr) -> Result<Target, Failure> {
         Some(rest) if !Path::new(target).exists() => {
             Ok(Target::new(&OsString::from_vec([&b"/dev/stdin"[..], rest].concat()))?)
         }
-        _ => Ok(Target::new(target)?),
+        _ => {
+            let target = Target::new(target)?;
+            let index = if target.rest().is_empty() { None } else { Index::find(target.path())? };
+            index.map_or(Ok(target.clone()), |index| index.target(target.rest()))
+        }
     }
 }
 

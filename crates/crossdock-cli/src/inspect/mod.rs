@@ -2,6 +2,7 @@
 //!
 //! Only headers are read, unless an option asks for elements.
 
+mod files;
 mod listing;
 mod picture;
 mod protocols;
@@ -10,10 +11,12 @@ mod sketch;
 mod statistics;
 mod summary;
 mod text;
+mod tree;
 mod values;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crossdock::bindings::files::Selected;
@@ -21,11 +24,13 @@ use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Entry, OpenOptions};
 
 use crate::failure::Failure;
+use crate::inspect::listing::{Listing, Sort};
 use crate::inspect::picture::Canvas;
 use crate::inspect::report::InspectReport;
 use crate::inspect::sketch::SketchGlyphs;
 use crate::open::{Archive, Opened};
-use crate::{out, progress, status};
+use crate::shards::Index;
+use crate::{out, progress, status, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,11 +39,15 @@ Examples:
   crossdock inspect trades.npy --stats             (range, mean, quartiles and histogram of each field)
   crossdock inspect trades.npy --values=20         (the first 20 records, as a table)
   crossdock inspect trades.npy --protocols
-  crossdock inspect model.safetensors              (all tensors)
+  crossdock inspect model.safetensors --filter 'model.layers.3.*' --sort bytes
+  crossdock inspect checkpoint/                    (all files of a folder; the shards of a model as one)
   crossdock inspect trades.npz --verify            (all arrays, compared with their checksums)
   crossdock inspect 'trades.npz:prices[::10]'      (every tenth of one array of several)
   crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
   crossdock inspect trades.npy --stats --json | jq .statistics";
+
+/// The version of the JSON of several files; `docs/command.md` describes it.
+const SCHEMA: &str = "crossdock.files/1";
 
 /// The rows that `--values` prints.
 const ROWS: &str = "10";
@@ -49,18 +58,28 @@ const DRAWN_UNASKED: usize = 16 << 20;
 /// A picture of fewer rows is not drawn unasked.
 const LEAST_ROWS: usize = 6;
 
-/// Show an array's dtype and its layout in memory.
+/// Show the arrays of files: dtype, shape, and layout in memory.
 ///
-/// Only the header of FILE is read, whatever its size; --stats and --values read elements. FILE is
-/// mapped and nothing is copied, unless it is compressed. For a file of several arrays without a
-/// NAME, prints a list.
+/// Only headers are read, whatever the size of the files; --stats and --values read elements. Files
+/// are mapped and nothing is copied, unless they are compressed. A file of several arrays without a
+/// NAME is printed as a list, and several files, or those of a folder, as a table. `-` is standard
+/// input, which must be a file and not a pipe.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
     /// after a colon, and a view of it as in Python: 'a.npy[::2, 0]', 'a.npz:name[::2].field'.
-    #[arg(value_name = "FILE[:NAME][VIEW]")]
-    target: OsString,
+    ///
+    /// Also a folder, a pattern with `*`, or the index of a model in several files
+    /// (*.index.json).
+    #[arg(value_name = "FILE[:NAME][VIEW]", required = true)]
+    targets: Vec<OsString>,
+    /// List only the arrays whose names match a pattern: `*` stands for any letters, `?` for one.
+    #[arg(long, value_name = "PATTERN")]
+    filter: Option<String>,
+    /// List the arrays in this order; by default in that of the file, as a tree.
+    #[arg(long, value_enum, value_name = "ORDER")]
+    sort: Option<Sort>,
     /// Read all elements: minimum, quartiles, maximum, mean, standard deviation, and how many are
     /// NaN or zero; of each field. Quartiles and histogram of a large array are those of a sample.
     #[arg(long)]
@@ -95,6 +114,20 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    fn options(&self) -> OpenOptions {
+        OpenOptions::new().verified(self.verify)
+    }
+
+    /// Whether an option asks for a list, also of a single array.
+    fn is_listing(&self) -> bool {
+        self.filter.is_some() || self.sort.is_some()
+    }
+
+    /// Whether an option asks for more than a header.
+    fn needs_details(&self) -> bool {
+        self.stats || self.values.is_some() || self.protocols || self.picture.is_some() || self.verify
+    }
+
     /// Whether the elements of an array are needed, beyond its header.
     fn needs_elements(&self, entry: &Entry) -> bool {
         self.stats || self.values.is_some() || self.protocols || self.verify || self.draws(entry.nbytes())
@@ -109,47 +142,137 @@ impl Args {
     }
 }
 
+/// What is printed about one file.
+enum Answer {
+    Array { json: serde_json::Value, text: String },
+    Listing(Listing),
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    if let Some(description) = &args.raw {
-        return inspect(args, &Opened::open_raw(&args.target, description)?);
+    if let [only] = args.targets.as_slice()
+        && let targets = files::expand(only)?
+        && targets == [only.as_os_str()]
+    {
+        let (answer, is_whole) = answer(args, only)?;
+        match answer {
+            Answer::Array { json, .. } if args.json => out::print_json(&json),
+            Answer::Array { text, .. } => out::print(&text),
+            Answer::Listing(listing) if args.json => out::print_json(&listing.as_json()),
+            Answer::Listing(listing) => out::print(&listing.as_text()),
+        }?;
+        return Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(status::FAILED) });
     }
-    let archive = Archive::open(&args.target, OpenOptions::new())?;
-    match archive.pick()? {
-        Selected::One(entry, view) if entry.copied_because().is_some() && !args.needs_elements(entry) => {
-            let report = InspectReport::of_header(&archive, entry, &view)?;
-            if args.json {
-                out::print_json(&report)
-            } else {
-                out::print(&text::write(&report, None, glyphs(), None))
+    if args.raw.is_some() {
+        return Err(Failure::new("--raw describes one file").with_status(status::USAGE));
+    }
+    several(args)
+}
+
+/// Prints a table of files, or the answers for all of them. Prints the failures on stderr, and goes
+/// on.
+fn several(args: &Args) -> Result<ExitCode, Failure> {
+    let (mut answers, mut is_whole) = (Vec::new(), true);
+    for target in &args.targets {
+        let each = |target: OsString| answer(args, &target).map(|(answer, whole)| (target, answer, whole));
+        let done = match files::expand(target) {
+            Ok(targets) => targets.into_iter().map(each).collect(),
+            Err(failure) => vec![Err(failure)],
+        };
+        for one in done {
+            match one {
+                Ok((target, answer, whole)) => {
+                    is_whole &= whole;
+                    answers.push((terminal::path(Path::new(&target)), answer));
+                }
+                Err(failure) => {
+                    is_whole = false;
+                    out::error(&failure.to_string());
+                }
             }
         }
-        Selected::One(entry, view) if args.verify => inspect(args, &archive.verified_view(entry, view)?),
-        Selected::One(entry, view) => inspect(args, &archive.view(entry, view)?),
+    }
+    let is_table = answers.iter().all(|(_, answer)| matches!(answer, Answer::Listing(_)));
+    if args.json {
+        let files = answers.into_iter().map(|(_, answer)| match answer {
+            Answer::Array { json, .. } => json,
+            Answer::Listing(listing) => listing.as_json(),
+        });
+        out::print_json(&serde_json::json!({ "schema": SCHEMA, "files": files.collect::<Vec<_>>() }))?;
+    } else if is_table && !answers.is_empty() && args.filter.is_none() && args.sort.is_none() {
+        let listed = answers.into_iter().filter_map(|(name, answer)| match answer {
+            Answer::Listing(listing) => Some((name, listing)),
+            Answer::Array { .. } => None,
+        });
+        out::print(&files::as_text(&listed.collect::<Vec<_>>()))?;
+    } else {
+        let texts = answers.into_iter().map(|(_, answer)| match answer {
+            Answer::Array { text, .. } => text,
+            Answer::Listing(listing) => listing.as_text(),
+        });
+        out::print(&texts.collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(status::FAILED) })
+}
+
+/// What is printed about one file, and whether it is not damaged.
+fn answer(args: &Args, target: &OsStr) -> Result<(Answer, bool), Failure> {
+    if let Some(description) = &args.raw {
+        return Ok((inspect(args, &Opened::open_raw(target, description)?)?, true));
+    }
+    if let Some(index) = Index::find(Path::new(target))? {
+        let open = |path: &PathBuf| Archive::open(path.as_os_str(), args.options());
+        let archives = index.files().iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        return Ok((list(args, Listing::of_shards(&index, &archives))?, true));
+    }
+    let archive = Archive::open(target, OpenOptions::new())?;
+    // Of several files, a line for each says enough, unless an option asks for more.
+    let in_short =
+        args.is_listing() || args.targets.len() > 1 || Path::new(&args.targets[0]) != Path::new(target);
+    let is_plain = archive.is_whole() && !args.json && !args.needs_details();
+    match archive.pick()? {
+        Selected::One(..) if args.is_listing() || in_short && is_plain => {
+            Ok((list(args, Listing::of_archive(&archive))?, true))
+        }
+        Selected::One(entry, view) if entry.copied_because().is_some() && !args.needs_elements(entry) => {
+            let report = InspectReport::of_header(&archive, entry, &view)?;
+            let text = text::write(&report, None, glyphs(), None);
+            Ok((Answer::Array { json: as_json(&report)?, text }, true))
+        }
+        Selected::One(entry, view) if args.verify => {
+            Ok((inspect(args, &archive.verified_view(entry, view)?)?, true))
+        }
+        Selected::One(entry, view) => Ok((inspect(args, &archive.view(entry, view)?)?, true)),
         Selected::All if args.verify => {
             let nbytes = archive.contents.entries().iter().map(Entry::nbytes).fold(0, usize::saturating_add);
             let progress = progress::verifying(nbytes);
-            let verified = Archive::open(&args.target, OpenOptions::new().verified(true));
+            let verified = Archive::open(target, args.options());
             progress.finish_and_clear();
             let verified = verified?;
-            list(args, &verified)?;
             // Arrays that could not be opened before are listed too, but they are not damaged.
             let is_whole = verified.contents.refused().len() == archive.contents.refused().len();
-            Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(status::FAILED) })
+            Ok((list(args, Listing::of_archive(&verified))?, is_whole))
         }
-        Selected::All => list(args, &archive),
+        Selected::All => Ok((list(args, Listing::of_archive(&archive))?, true)),
     }
 }
 
-fn list(args: &Args, archive: &Archive) -> Result<ExitCode, Failure> {
-    if args.json {
-        out::print_json(&listing::as_json(archive))
-    } else {
-        out::print(&listing::as_text(archive))
+fn list(args: &Args, mut listing: Listing) -> Result<Answer, Failure> {
+    if let Some(pattern) = &args.filter {
+        listing.filter(pattern)?;
     }
+    if let Some(order) = args.sort {
+        listing.sort(order);
+    }
+    Ok(Answer::Listing(listing))
 }
 
-fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
+fn as_json(report: &InspectReport) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(report)
+        .map_err(|error| Failure::new(format_args!("the result could not be written as JSON: {error}")))
+}
+
+fn inspect(args: &Args, opened: &Opened) -> Result<Answer, Failure> {
     let array = &opened.view;
     let mut report = InspectReport::new(opened)?;
     if args.stats {
@@ -167,7 +290,7 @@ fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
     if args.json {
         report.values = args.values.map(|rows| values::as_json(array, rows)).transpose()?;
         opened.check()?;
-        return out::print_json(&report);
+        return Ok(Answer::Array { json: as_json(&report)?, text: String::new() });
     }
     let columns = Canvas::columns_of_stdout();
     let values = args.values.map(|rows| Ok::<_, Failure>((rows, values::as_text(array, rows, columns)?)));
@@ -187,7 +310,7 @@ fn inspect(args: &Args, opened: &Opened) -> Result<ExitCode, Failure> {
     }
     // Printing values and drawing also read the map.
     opened.check()?;
-    out::print(&text)
+    Ok(Answer::Array { json: serde_json::Value::Null, text })
 }
 
 fn glyphs() -> SketchGlyphs {

@@ -10,6 +10,7 @@ mod guide;
 mod hold;
 mod inspect;
 mod lend;
+mod listing;
 mod saving;
 mod streams;
 mod tap;

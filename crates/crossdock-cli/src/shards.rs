@@ -1,0 +1,94 @@
+//! Checkpoints in several files: `*.index.json`, which names the file of each array.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crossdock::bindings::files::Target;
+use crossdock::bindings::{similar, system_text};
+use serde::Deserialize;
+
+use crate::failure::{Failure, Result};
+use crate::terminal;
+
+/// A larger index is not read.
+const LARGEST: u64 = 64 << 20;
+
+/// The end of an index's name.
+const ENDING: &str = ".index.json";
+
+/// An index, and the folder with the files.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) path: PathBuf,
+    arrays: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Document {
+    weight_map: BTreeMap<String, String>,
+}
+
+impl Index {
+    /// The index at a path: the file itself, or the only one in a folder.
+    pub(crate) fn find(path: &Path) -> Result<Option<Self>> {
+        let is_index = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes());
+        if is_index(path) && path.is_file() {
+            return Self::read(path).map(Some);
+        }
+        let Ok(folder) = std::fs::read_dir(path) else { return Ok(None) };
+        let mut found = folder.filter_map(|file| Some(file.ok()?.path())).filter(|path| is_index(path));
+        match (found.next(), found.next()) {
+            (Some(only), None) => Self::read(&only).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let fail =
+            |why: &dyn std::fmt::Display| Failure::new(format_args!("{}: {why}", terminal::path(path)));
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|error| fail(&system_text(&error)))?;
+        file.take(LARGEST).read_to_string(&mut text).map_err(|error| fail(&system_text(&error)))?;
+        let Document { weight_map } = serde_json::from_str(&text)
+            .map_err(|error| fail(&format_args!("it is not the index of a checkpoint: {error}")))?;
+        // An index names files beside it, and no others.
+        if let Some(name) =
+            weight_map.values().find(|name| Path::new(name).file_name() != Some(name.as_ref()))
+        {
+            return Err(fail(&format_args!("{name:?} is not the name of a file beside the index")));
+        }
+        Ok(Self { path: path.to_owned(), arrays: weight_map })
+    }
+
+    /// The files, each once.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> =
+            self.arrays.values().map(|name| self.path.with_file_name(name)).collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// The name of the file of an array, if the index has the array.
+    pub(crate) fn file_of(&self, array: &str) -> Option<&str> {
+        self.arrays.get(array).map(String::as_str)
+    }
+
+    /// The target in the file of the array that begins the text, which may go on with a view.
+    pub(crate) fn target(&self, rest: &str) -> Result<Target> {
+        let named = self.arrays.iter().filter(|(name, _)| rest.starts_with(name.as_str()));
+        let Some((_, file)) = named.max_by_key(|(name, _)| name.len()) else {
+            let name = rest.split([':', '[']).next().unwrap_or_default();
+            let near = similar(name, self.arrays.keys().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            let (path, count) = (terminal::path(&self.path), self.arrays.len());
+            return Err(Failure::new(format_args!("{path}: no array is named {name:?} among {count}{near}")));
+        };
+        let mut text: OsString = self.path.with_file_name(file).into();
+        text.push(":");
+        text.push(rest);
+        Ok(Target::new(&text)?)
+    }
+}
