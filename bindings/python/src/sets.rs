@@ -20,7 +20,8 @@ const VARIABLE: &str = "CROSSDOCK_SET";
 /// The arrays that another process of this user holds under a name.
 ///
 /// The command ``crossdock hold model.safetensors --name m`` holds them, for example. Nothing is
-/// copied: all processes that connect map the same memory, which no process can write.
+/// copied: all processes that connect map the same memory, which no process can write. With
+/// ``--map``, they map the file itself, which other processes may write.
 ///
 /// Parameters
 /// ----------
@@ -166,8 +167,8 @@ fn published(name: &Label, mut builder: SetBuilder, parts: &[(String, DArray)]) 
 
 /// The arrays of a set by name, as :func:`connect` returns them.
 ///
-/// A mapping: an array is opened, in place, when its name is looked up. The arrays are read-only,
-/// and constant. The process that holds them keeps this version until this object and all arrays
+/// A mapping: an array is opened, in place, when its name is looked up. The arrays are read-only
+/// and, unless the set is mapped, constant. The process that holds them keeps this version until this object and all arrays
 /// from it are gone; if that process ends, they stay.
 ///
 /// Examples
@@ -211,6 +212,15 @@ impl HeldArrays {
     #[getter]
     fn nbytes(&self) -> u64 {
         self.set.nbytes()
+    }
+
+    /// Whether the arrays lie in mapped files, which can change (``crossdock hold FILE --map``).
+    ///
+    /// Then they are as those of :func:`open` with ``guarded=True``: other processes see what is
+    /// written to a file, and what it loses reads as zeros, and is an error of each copy.
+    #[getter]
+    fn mapped(&self) -> bool {
+        self.set.is_mapped()
     }
 
     /// The texts beside the arrays, by name.

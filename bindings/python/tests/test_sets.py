@@ -76,6 +76,7 @@ def test_a_file_that_the_command_holds_is_a_mapping_of_constant_arrays(folder, h
     assert held["tied"].ptr == held["bias"].ptr
     assert dict(held.items()).keys() == {*held} and [array.shape for array in held.values()] == [held[name].shape for name in held]
     assert held.metadata == {"format": "pt"} and held.nbytes > 38
+    assert not held.mapped
     assert held.get("none") is None and held.get("none", 7) == 7 and held.get("bias").shape == (3,)
     assert repr(held).startswith("HeldArrays m@1 of 4 arrays\n") and "float32" in repr(held)
     with pytest.raises(KeyError, match="has no array"):
@@ -84,6 +85,28 @@ def test_a_file_that_the_command_holds_is_a_mapping_of_constant_arrays(folder, h
     view = np.asarray(crossdock.connect("m@1")["layers.0.w"])
     assert view.tolist() == [[0, 1, 2], [3, 4, 5]] and not view.flags.writeable
     assert crossdock.copied_bytes() == before
+
+
+def test_a_mapped_file_is_read_behind_a_guard_and_is_not_constant(folder, hold):
+    path = folder / "model.npy"
+    values = np.arange(4096, dtype=np.int64)
+    np.save(path, values)
+    hold(path, "--map")
+    held = crossdock.connect("model")
+    array = held["model"]
+    assert held.mapped and array.readonly and held.nbytes > values.nbytes
+    before = crossdock.copied_bytes()
+    assert np.array_equal(np.asarray(array), values) and crossdock.copied_bytes() == before
+    with open(path, "r+b") as file:
+        file.seek(128)
+        file.write((77).to_bytes(8, "little"))
+        file.flush()
+        assert array[0] == 77
+        file.truncate(4096)
+    with pytest.raises(OSError, match="shrank"):
+        array.copy()
+    with pytest.raises(OSError, match="shrank: it has 4096 bytes, and had"):
+        crossdock.connect("model")
 
 
 def test_versions_are_published_and_read_by_other_processes(hold):

@@ -52,6 +52,7 @@ class TestHeldArrays < Test::Unit::TestCase
       assert_match(/v@1 has no array "x"/, message_of(KeyError) { held.fetch("x") })
       assert_equal "#<Crossdock::HeldArrays v@1 of 2 arrays>", held.inspect
       assert_operator held.nbytes, :>, 36
+      assert_false held.mapped?
 
       assert_equal "v@2", Crossdock.publish("v", { "w" => Crossdock::Array.new([9]) })
       assert_equal "v@2 [9] v@1 [7, 8]",

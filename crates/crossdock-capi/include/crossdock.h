@@ -476,7 +476,7 @@ XD_API bool xd_set_num_threads(size_t number, xd_error_t **error);
 
 /* Arrays under names that another process of this user holds, such as the command
  * `crossdock hold model.safetensors --name m`. All processes that connect map the same memory,
- * which none can write. */
+ * which none can write; with `--map`, the file itself. */
 typedef struct xd_set xd_set_t;
 
 /* Connects to the newest version of a name ("m"), or to one version ("m@3"). The holder keeps the
@@ -488,9 +488,13 @@ XD_API void xd_set_free(xd_set_t *set);
 /* The name and version: "m@3". */
 XD_API XD_MUST_USE char *xd_set_label(const xd_set_t *set, xd_error_t **error);
 XD_API size_t xd_set_len(const xd_set_t *set);
+/* Whether the arrays lie in mapped files, which can change. What a file loses reads as zeros, and is
+ * an error of each copy. */
+XD_API bool xd_set_is_mapped(const xd_set_t *set);
 /* The name of array `index`, from 0 to xd_set_len - 1. */
 XD_API XD_MUST_USE char *xd_set_name(const xd_set_t *set, size_t index, xd_error_t **error);
-/* The array of a name, in place, read-only and constant. O(rank), whatever the number of arrays. */
+/* The array of a name, in place, read-only and, unless the set is mapped, constant. O(rank),
+ * whatever the number of arrays. */
 XD_API XD_MUST_USE xd_array_t *xd_set_get(const xd_set_t *set, const char *name, xd_error_t **error);
 
 /* ===== MemoryView: views of any object ===== */

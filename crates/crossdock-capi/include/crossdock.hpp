@@ -539,6 +539,8 @@ class set {
   static set connect(const std::string &name) { return set(detail::call(xd_set_connect, detail::text(name))); }
 
   std::size_t size() const noexcept { return xd_set_len(get()); }
+  // Whether the arrays lie in mapped files, which can change.
+  bool is_mapped() const noexcept { return xd_set_is_mapped(get()); }
   std::string label() const { return detail::owned(detail::call(xd_set_label, get())); }
   std::string name(std::size_t index) const { return detail::owned(detail::call(xd_set_name, get(), index)); }
   /* In place, read-only. Throws XD_ERROR_BOUNDS if there is no array of this name. */

@@ -42,6 +42,12 @@ pub extern "C" fn xd_set_len(set: Option<&Set>) -> usize {
     answer(|| set.map_or(0, Set::len))
 }
 
+/// Whether the arrays lie in mapped files.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_set_is_mapped(set: Option<&Set>) -> bool {
+    answer(|| set.is_some_and(Set::is_mapped))
+}
+
 /// The name with this number.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_set_name(set: Option<&Set>, index: usize, error: ErrorOut<'_>) -> *mut c_char {

@@ -26,6 +26,11 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]], num
     text
 }
 
+/// Where the arrays of a version lie.
+pub(crate) fn memory(is_mapped: bool) -> String {
+    if is_mapped { "mapped file" } else { "sealed" }.to_owned()
+}
+
 /// A time in two words at most.
 pub(crate) fn age(age: Duration) -> String {
     let seconds = age.as_secs();

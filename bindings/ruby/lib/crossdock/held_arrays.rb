@@ -4,7 +4,8 @@ module Crossdock
   # The arrays that another process of this user holds under a name, such as the command
   # `crossdock hold model.safetensors --name m`. {Crossdock.connect} gives them.
   #
-  # All processes that connect map the same memory, which no process can write. An array is opened,
+  # All processes that connect map the same memory, which no process can write; or, of a set that is
+  # `mapped?`, the files themselves. An array is opened,
   # in place, when its name is looked up. The holder keeps this version until this object and all
   # its arrays are gone; if the holder ends, they stay.
   #

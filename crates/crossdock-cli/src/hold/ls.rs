@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::failure::Result;
 use crate::out;
-use crate::table::{age, table};
+use crate::table::{age, memory, table};
 use crate::words::words;
 
 const EXAMPLES: &str = "\
@@ -33,10 +33,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for name in hold::list()? {
         match name.versions {
             Ok(versions) if versions.is_empty() => {
-                let empty = [name.name.to_string(), "0".into(), "0".into(), String::new(), "0".into()];
+                let empty =
+                    [name.name.to_string(), "0".into(), "0".into(), String::new(), "0".into(), String::new()];
                 rows.push(empty);
                 listed.push(json!({
                     "label": name.name.to_string(), "arrays": 0, "readers": 0, "age": null, "nbytes": 0,
+                    "mapped": false,
                 }));
             }
             Ok(versions) => {
@@ -48,6 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                         "readers": set.readers,
                         "age": set.age.as_secs_f64(),
                         "nbytes": set.nbytes,
+                        "mapped": set.is_mapped,
                     })
                 }));
             }
@@ -61,15 +64,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         out::note("nothing is held; hold a file: crossdock hold FILE --name NAME");
         return Ok(ExitCode::SUCCESS);
     }
-    out::print(&table(["version", "arrays", "readers", "since", "bytes"], &rows, &[1, 2, 3, 4]))
+    out::print(&table(["version", "arrays", "readers", "since", "bytes", "memory"], &rows, &[1, 2, 3, 4]))
 }
 
-fn row(set: &HeldSet) -> [String; 5] {
+fn row(set: &HeldSet) -> [String; 6] {
     [
         set.label.to_string(),
         set.arrays.to_string(),
         set.readers.to_string(),
         age(set.age),
         BinaryBytes(set.nbytes).to_string(),
+        memory(set.is_mapped),
     ]
 }

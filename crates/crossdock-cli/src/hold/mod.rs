@@ -32,6 +32,7 @@ const EXAMPLES: &str = "\
 Examples:
   crossdock hold model.safetensors --name m        (holds m@1 until it is stopped)
   crossdock hold shards/ --name m                  (all files of a folder, as one set)
+  crossdock hold model.safetensors --map           (readers map the file: no second copy in memory)
   crossdock hold new.safetensors --name m --replace
                                                    (m@2, and takes over from the running command)
   crossdock hold --name m                          (nothing yet: other processes publish m; after a
@@ -60,6 +61,11 @@ pub(crate) struct Args {
     /// without its ending.
     #[arg(long)]
     name: Option<Label>,
+    /// Let readers map FILE itself, without loading it: they share the pages of the file. They see
+    /// what other processes write to it; if it shrinks, reads of what it lost fail. For formats
+    /// whose arrays lie in the file as in memory (.safetensors, .npy, stored .npz).
+    #[arg(long, requires = "file")]
+    map: bool,
     /// Publish FILE as the next version of a name that is held, and take the name over: readers
     /// notice nothing.
     #[arg(long)]
@@ -79,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (sender, failures) = mpsc::channel();
     if args.replace && hold::who(&name).is_ok() {
         // The former holder serves until this one has everything.
-        let text = file.map(|file| load(file, &name)).transpose()?;
+        let text = file.map(|file| load(file, &name, args.map)).transpose()?;
         holder.take_over(&name)?;
         out::print(&text.unwrap_or_else(|| empty_or_newest(&holder, &name)))?;
         holder.run(Some(stopped.as_fd()))?;
@@ -91,9 +97,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             if let Some(found) = holder.labels().last() {
                 out::note(&format!("found {found} in processes that read it"));
             }
-            let (file, stop) = (file.to_owned(), twin(&stop)?);
+            let (file, map, stop) = (file.to_owned(), args.map, twin(&stop)?);
             let publishing = thread::Builder::new().name("load".into());
-            publishing.spawn(move || publish(&file, &name, &sender, stop)).map_err(|error| {
+            publishing.spawn(move || publish(&file, &name, map, &sender, stop)).map_err(|error| {
                 Failure::new(format_args!("no thread could be started: {}", system_text(&error)))
             })?;
             holder.run(Some(stopped.as_fd()))?;
@@ -150,8 +156,8 @@ fn claim(holder: &mut SetHolder, name: &Label) -> Result<()> {
 }
 
 /// Loads FILE in a thread, while clients are served. A failure stops the command.
-fn publish(file: &Path, name: &Label, failures: &Sender<Failure>, stop: UnixStream) {
-    if let Err(failure) = load(file, name).and_then(|text| out::print(&text)) {
+fn publish(file: &Path, name: &Label, map: bool, failures: &Sender<Failure>, stop: UnixStream) {
+    if let Err(failure) = load(file, name, map).and_then(|text| out::print(&text)) {
         // The receiver waits for the end of `run`, which the shutdown causes.
         let _ = failures.send(failure);
         let _ = stop.shutdown(std::net::Shutdown::Both);
@@ -159,21 +165,25 @@ fn publish(file: &Path, name: &Label, failures: &Sender<Failure>, stop: UnixStre
 }
 
 /// Publishes FILE as the next version of the name. Returns the line that says so.
-fn load(file: &Path, name: &Label) -> Result<String> {
+fn load(file: &Path, name: &Label, map: bool) -> Result<String> {
     let publisher = hold::publish(name)?;
     let label = publisher.label().clone();
     let mut bar = None;
-    let set = files::load_set(file, &label, |done, all| {
-        bar.get_or_insert_with(|| progress::reading(usize::try_from(all).unwrap_or(usize::MAX)))
-            .set_position(done);
-    })?;
+    let set = match map {
+        true => files::map_set(file, &label)?,
+        false => files::load_set(file, &label, |done, all| {
+            bar.get_or_insert_with(|| progress::reading(usize::try_from(all).unwrap_or(usize::MAX)))
+                .set_position(done);
+        })?,
+    };
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
     publisher.commit(&set)?;
     let many = if set.len() == 1 { "array" } else { "arrays" };
     let file = terminal::shown(&terminal::path(file));
-    Ok(format!("holding {label}: {} {many} of {file}, {}\n", set.len(), BinaryBytes(set.nbytes())))
+    let mapped = if map { ", mapped" } else { "" };
+    Ok(format!("holding {label}: {} {many} of {file}, {}{mapped}\n", set.len(), BinaryBytes(set.nbytes())))
 }
 
 fn twin(stream: &UnixStream) -> Result<UnixStream> {

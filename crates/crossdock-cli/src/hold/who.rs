@@ -7,7 +7,7 @@ use indicatif::BinaryBytes;
 use serde_json::json;
 
 use crate::failure::Result;
-use crate::table::{age, table};
+use crate::table::{age, memory, table};
 use crate::{out, terminal};
 
 const EXAMPLES: &str = "\
@@ -44,11 +44,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 "label": user.label.to_string(),
                 "age": user.age.as_secs_f64(),
                 "nbytes": user.nbytes,
+                "mapped": user.is_mapped,
             })
         });
         return out::print_json(&rows.collect::<Vec<_>>());
     }
-    let rows: Vec<[String; 6]> = users
+    let rows: Vec<[String; 7]> = users
         .iter()
         .map(|user| {
             [
@@ -58,8 +59,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 user.label.to_string(),
                 age(user.age),
                 BinaryBytes(user.nbytes).to_string(),
+                memory(user.is_mapped),
             ]
         })
         .collect();
-    out::print(&table(["process", "program", "role", "version", "since", "bytes"], &rows, &[0, 4, 5]))
+    out::print(&table(
+        ["process", "program", "role", "version", "since", "bytes", "memory"],
+        &rows,
+        &[0, 4, 5],
+    ))
 }

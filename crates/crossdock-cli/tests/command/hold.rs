@@ -174,6 +174,46 @@ fn a_new_version_replaces_the_old_one_without_a_gap() {
     assert!(refusal(&run(&folder, &["drop", "r@1"]), 1).contains("r@2"));
 }
 
+/// The bytes of a process that are in memory.
+fn resident(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
+#[test]
+fn a_mapped_file_is_held_without_a_copy_and_named_as_mapped() {
+    const NBYTES: usize = 1 << 30;
+    let folder = Folder::new("hold-map");
+    // A file without blocks: its elements are zeros.
+    let dict = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({NBYTES},), }}");
+    let head = [&b"\x93NUMPY\x01\0"[..], &118u16.to_le_bytes(), format!("{dict:<117}\n").as_bytes()].concat();
+    let path = folder.path("large.npy");
+    std::fs::write(&path, &head).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len((128 + NBYTES) as u64).unwrap();
+    let mut holder = Running::start(&folder, &["hold", path.to_str().unwrap(), "--map"]);
+    let line = holder.line();
+    assert!(
+        line.starts_with("holding large@1: 1 array of ") && line.ends_with(", 1.00 GiB, mapped\n"),
+        "{line}"
+    );
+    assert!(resident(holder.child.id()) < NBYTES / 8, "{}", resident(holder.child.id()));
+    assert!(answer(&run(&folder, &["ls"])).contains("mapped file"));
+    assert!(answer(&run(&folder, &["ls", "--json"])).contains("\"mapped\": true"));
+    assert!(answer(&run(&folder, &["who", "large"])).contains("mapped file"));
+
+    // After a kill, the file is found in a reader.
+    let reader = Running::start(&folder, &["connect", "large", "--", "sleep", "60"]);
+    until_read(&folder, "large", 1);
+    holder.child.kill().unwrap();
+    holder.child.wait().unwrap();
+    let mut next = Running::start(&folder, &["hold", "--name", "large"]);
+    assert_eq!(next.line(), "holding large@1\n");
+    assert!(answer(&run(&folder, &["ls"])).contains("mapped file"));
+    drop(reader);
+    assert!(refusal(&run(&folder, &["hold", "--map", "--name", "m"]), 2).contains("FILE"));
+}
+
 #[test]
 fn wrong_files_and_names_are_refused_and_leave_nothing() {
     let folder = Folder::new("hold-wrong");
@@ -218,7 +258,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as holder:
     assert manifest[:8] == b"XDOCKSET" and struct.unpack_from("<QQ", manifest, 24) == (len(manifest), version)
     counts = struct.unpack_from("<7I", manifest, 48)
     starts = [96]
-    for count, nbytes in zip([counts[1], counts[2], counts[3], counts[0], counts[4], counts[5]], [16, 8, 16, 32, 8, 4]):
+    for count, nbytes in zip([counts[1], counts[2], counts[3], counts[0], counts[4], counts[5]], [32, 8, 16, 32, 8, 4]):
         starts.append(starts[-1] + count * nbytes)
     regions, dtypes, metadata, entries, numbers, slots, texts = starts
     def text(at):

@@ -1,11 +1,12 @@
 //! Memory shared with other processes.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 
 use crate::buffer::Buffer;
 use crate::error::{Rejected, Result};
-use crate::memory::{Handle, LeaseKind, owner};
+use crate::memory::{Handle, LeaseKind, MapOptions, owner};
 
 impl Buffer {
     /// `nbytes` zeroed bytes that can be shared with other processes through
@@ -151,6 +152,18 @@ impl Buffer {
         value: T,
     ) -> Result<Self> {
         owner::map_shared_keeping(fd, offset, nbytes, value)
+            .map(Self::whole)
+            .map(|map| map.with_readonly(true))
+    }
+
+    /// As [`Buffer::map`], for reading the first `nbytes` bytes of a file that may shrink. The value
+    /// is dropped after the last handle and lease.
+    pub(crate) fn map_guarded_keeping<T: Send + 'static>(
+        file: File,
+        nbytes: usize,
+        value: T,
+    ) -> Result<Self> {
+        owner::map_file_keeping(file, &MapOptions::new().range(0, nbytes).guarded(true), value)
             .map(Self::whole)
             .map(|map| map.with_readonly(true))
     }

@@ -182,6 +182,15 @@ fn descriptors_of_other_things_are_not_taken() {
 
 /// Publishes a copy of version 1 with other bytes in its manifest.
 fn commit_altered(name: &Label, alter: impl FnOnce(&mut Vec<u8>)) -> (u32, String) {
+    commit_other(name, alter, None)
+}
+
+/// As [`commit_altered`], with another region.
+fn commit_other(
+    name: &Label,
+    alter: impl FnOnce(&mut Vec<u8>),
+    region: Option<BorrowedFd<'_>>,
+) -> (u32, String) {
     let mut reader = raw(name);
     reader.write_all(&message(CONNECT, &[1])).unwrap();
     let mut fds = reply_with_descriptors(&reader);
@@ -196,7 +205,8 @@ fn commit_altered(name: &Label, alter: impl FnOnce(&mut Vec<u8>)) -> (u32, Strin
     bytes[32..40].copy_from_slice(&text.as_bytes()[..8]);
     alter(&mut bytes);
     let manifest = memfd(&bytes, SEALED);
-    send_beside(&client, &message(COMMIT, &[1]), &[manifest.as_fd(), fds[0].as_fd()]).unwrap();
+    let region = region.unwrap_or(fds[0].as_fd());
+    send_beside(&client, &message(COMMIT, &[1]), &[manifest.as_fd(), region]).unwrap();
     reply(&client)
 }
 
@@ -224,11 +234,63 @@ fn the_holder_refuses_a_manifest_that_lies_about_its_memory() {
         (72, 0, "cannot be the name"),
         (96, 1, "has inode"),
         (104, 1, "has inode"),
+        (112, 1, "has inode"),
+        (112, 2, "of kind 2; 0 and 1 are supported"),
     ] {
         let (kind, said) = commit_altered(&name, put(at, number));
         assert!(kind == FAILED && said.contains(text), "{at}: {kind} {said}");
     }
     assert_served(&name);
+}
+
+#[test]
+fn a_mapped_region_is_a_file_that_is_open_for_reading_and_has_all_bytes() {
+    let (name, mut holder) = (unique(), SetHolder::new(Limits::new()).unwrap());
+    let path = std::env::temp_dir().join(format!("{}.npy", name.name()));
+    let array = crossdock::Array::from_vec(vec![1i64; 100], [100]).unwrap();
+    crossdock::exchange::files::save(&path, &array.into()).unwrap();
+    holder.claim(&name).unwrap();
+    let label = holder.next(&name).unwrap();
+    holder.commit(crossdock::exchange::files::map_set(&path, &label).unwrap()).unwrap();
+    let _holder = Running::start(holder);
+    let put = |at: usize, number: u32| {
+        move |bytes: &mut Vec<u8>| bytes[at..at + 4].copy_from_slice(&number.to_le_bytes())
+    };
+    for (at, number, text) in [
+        (96, 1, "has inode"),
+        (104, 929, "shrank: it has 928 bytes, and had 929"),
+        (108, u32::MAX, "shrank"),
+        (112, 0, "not memory that is sealed"),
+        (120, 1, "has inode"),
+    ] {
+        let (kind, said) = commit_altered(&name, put(at, number));
+        assert!(kind == FAILED && said.contains(text), "{at}: {kind} {said}");
+    }
+    let opened = |read, write, flags, path: &Path| {
+        let mut options = std::fs::File::options();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options.read(read).write(write), flags);
+        options.open(path).unwrap()
+    };
+    let pipe = std::io::pipe().unwrap();
+    for (file, text) in [
+        (opened(true, true, 0, &path), "open for reading and nothing else"),
+        (opened(false, true, 0, &path), "open for reading and nothing else"),
+        (opened(true, false, libc::O_PATH, &path), "open for reading and nothing else"),
+        (opened(true, false, 0, Path::new("/")), "not a regular file"),
+        (opened(true, false, 0, Path::new("/dev/zero")), "not a regular file"),
+        (OwnedFd::from(pipe.0).into(), "not a regular file"),
+        (opened(true, false, 0, Path::new("/proc/self/status")), "has inode"),
+    ] {
+        let (kind, said) = commit_other(&name, |_| {}, Some(file.as_fd()));
+        assert!(kind == FAILED && said.contains(text), "{file:?}: {kind} {said}");
+    }
+    // What an entry says is checked against the bytes that the set has of the file.
+    let entry = 96 + 32 + 8;
+    assert_eq!(commit_altered(&name, put(entry + 24, 129)).0, 104);
+    let set = hold::connect(&name).unwrap();
+    let error = set.get(set.nth_name(0).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("covers bytes 129..929"), "{error}");
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]
@@ -238,7 +300,7 @@ fn a_reader_refuses_entries_that_lie() {
     let _first = hold::connect(&name).unwrap();
     // Head, one region, one dtype, no metadata; then the entries of `w` and `tied`, their numbers
     // (a length and a stride each), and four slots.
-    let entry = 96 + 16 + 8;
+    let entry = 96 + 32 + 8;
     let (numbers, slots) = (entry + 64, entry + 64 + 32);
     for (at, number, text) in [
         (entry + 8, 1, "dtype is 1 of 1"),
@@ -252,9 +314,9 @@ fn a_reader_refuses_entries_that_lie() {
         (numbers + 4, u32::MAX, ""),
         (numbers + 8, 9, "covers bytes"),
         (numbers + 12, 1, "covers bytes"),
-        (96 + 16, u32::MAX, "text of"),
-        (96 + 20, u32::MAX, "text of"),
-        (96 + 20, 0, ""),
+        (96 + 32, u32::MAX, "text of"),
+        (96 + 36, u32::MAX, "text of"),
+        (96 + 36, 0, ""),
     ] {
         let (kind, said) =
             commit_altered(&name, |bytes| bytes[at..at + 4].copy_from_slice(&number.to_le_bytes()));

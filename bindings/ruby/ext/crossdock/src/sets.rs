@@ -36,6 +36,10 @@ fn nbytes(this: &HeldArrays) -> u64 {
     this.0.nbytes()
 }
 
+fn is_mapped(this: &HeldArrays) -> bool {
+    this.0.is_mapped()
+}
+
 fn size(this: &HeldArrays) -> usize {
     this.0.len()
 }
@@ -110,6 +114,7 @@ pub(crate) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     let _class = HeldArrays::class(ruby);
     class.define_method("label", method!(label, 0))?;
     class.define_method("nbytes", method!(nbytes, 0))?;
+    class.define_method("mapped?", method!(is_mapped, 0))?;
     class.define_method("size", method!(size, 0))?;
     class.define_method("keys", method!(keys, 0))?;
     class.define_method("metadata", method!(metadata, 0))?;

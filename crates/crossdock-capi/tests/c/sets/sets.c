@@ -9,7 +9,7 @@ int main(int argc, char **argv)
   CHECK(set != NULL);
   char *label = xd_set_label(set, &error);
   CHECK(label != NULL && strncmp(label, argv[1], strlen(argv[1])) == 0 && strcmp(label + strlen(argv[1]), "@1") == 0);
-  CHECK(xd_set_len(set) == 2);
+  CHECK(xd_set_len(set) == 2 && !xd_set_is_mapped(set));
   char *name = xd_set_name(set, 1, &error);
   CHECK(name != NULL && strcmp(name, "tied") == 0);
   CHECK(xd_set_name(set, 2, &error) == NULL);

@@ -83,15 +83,17 @@ pub fn load_set(
 }
 
 /// A file, and its place in the memory.
-struct SourceFile {
-    path: PathBuf,
-    file: File,
+pub(super) struct SourceFile {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
     nbytes: u64,
     start: u64,
+    /// The region of its arrays that need no decoding.
+    pub(super) region: usize,
 }
 
 /// The file, or the files of a folder in the order of their names.
-fn sources(path: &Path) -> Result<Vec<SourceFile>> {
+pub(super) fn sources(path: &Path) -> Result<Vec<SourceFile>> {
     let unread = |error: io::Error| {
         Error::caused(Kind::Io, format!("it could not be read: {}", system_text(&error)), error)
     };
@@ -116,7 +118,7 @@ fn sources(path: &Path) -> Result<Vec<SourceFile>> {
         let nbytes = file.metadata().map_err(unread)?.len();
         let start = end.next_multiple_of(ALIGN) + lead(&mut file, &path, nbytes).map_err(unread)?;
         end = start + nbytes;
-        sources.push(SourceFile { path, file, nbytes, start });
+        sources.push(SourceFile { path, file, nbytes, start, region: 0 });
     }
     Ok(sources)
 }
@@ -167,11 +169,7 @@ impl SourceFile {
             Error::caused(Kind::Io, format!("a descriptor could not be made: {}", system_text(&error)), error)
         })?;
         let bytes = Buffer::map_shared(memory, self.start, nbytes, false)?;
-        let contents = OpenOptions::new().verified(true).read(bytes)?;
-        if let Some((name, error)) = contents.refused().next() {
-            return Err(error.again().within(format_args!("array {}", short(name))));
-        }
-        Ok(contents)
+        complete(OpenOptions::new().verified(true).read(bytes)?)
     }
 
     /// The name of the file without its ending.
@@ -180,11 +178,19 @@ impl SourceFile {
     }
 }
 
+/// The contents of a file, unless an array cannot be opened.
+pub(super) fn complete(contents: Contents) -> Result<Contents> {
+    if let Some((name, error)) = contents.refused().next() {
+        return Err(error.again().within(format_args!("array {}", short(name))));
+    }
+    Ok(contents)
+}
+
 /// The description of a set, as far as its files are known.
 #[derive(Default)]
-struct Loaded<'a> {
-    arrays: Vec<SetArray>,
-    metadata: Vec<(String, String)>,
+pub(super) struct Loaded<'a> {
+    pub(super) arrays: Vec<SetArray>,
+    pub(super) metadata: Vec<(String, String)>,
     /// The arrays that must be decoded, each with its index in `arrays`.
     encoded: Vec<(usize, &'a Entry)>,
     /// The bytes of the arrays to be decoded.
@@ -193,7 +199,7 @@ struct Loaded<'a> {
 
 impl<'a> Loaded<'a> {
     /// Adds the arrays of a file.
-    fn add(&mut self, source: &SourceFile, contents: &'a Contents) -> Result<()> {
+    pub(super) fn add(&mut self, source: &SourceFile, contents: &'a Contents) -> Result<()> {
         let first = self.arrays.len();
         for entry in contents.entries() {
             let name = match entry.name() {
@@ -223,7 +229,8 @@ impl<'a> Loaded<'a> {
             let (buffer, within) = array.buffer()?;
             let begin = buffer.descriptor().map_or(source.start, |(_, offset)| offset);
             let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
-            return Ok(SetArray { name, dtype, layout, region: 0, offset: begin + within as u64 });
+            let (region, offset) = (source.region, begin + within as u64);
+            return Ok(SetArray { name, dtype, layout, region, offset });
         }
         let dtype = entry.dtype().clone();
         let layout = Layout::contiguous(entry.shape(), dtype.itemsize(), Order::RowMajor)?;

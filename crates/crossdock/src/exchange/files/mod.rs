@@ -100,6 +100,7 @@ mod gguf;
 pub mod jpeg;
 mod load_set;
 mod magic;
+mod map_set;
 pub(crate) mod new_file;
 #[cfg(feature = "nifti")]
 mod nifti;
@@ -138,6 +139,7 @@ use crate::error;
 pub use contents::{Contents, Entry};
 pub use format::Format;
 pub use load_set::load_set;
+pub use map_set::map_set;
 pub use open::{open, open_all};
 pub use options::OpenOptions;
 pub use save::{SaveOptions, save};

@@ -12,6 +12,7 @@ use crate::memory::fault;
 use crate::memory::handle::Handle;
 use crate::memory::header::{Birth, Descriptor, Region};
 use crate::memory::overlap::{Elsewhere, Extent};
+use crate::memory::owner::beside::BesideOwner;
 use crate::memory::owner::keep::{Keep, adopt};
 use crate::memory::place::{Backing, Place};
 
@@ -234,6 +235,28 @@ impl Keep for Mapped {
 }
 
 pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
+    let (keep, region) = mapped_file(file, options)?;
+    // SAFETY: clauses 1 and 2 of `adopt`: `mapped_file` returns a region within the mapping, which
+    // only `keep` unmaps; a file's bytes are initialised. Clause 3: other processes may write the
+    // file, hence `Aliased`; this library's accesses to aliased memory are racy ones.
+    unsafe { adopt(region, Birth::Aliased, keep) }
+}
+
+/// As [`map_file`]; the last holder drops `value` after the map.
+pub(crate) fn map_file_keeping<T: Send + 'static>(
+    file: File,
+    options: &MapOptions,
+    value: T,
+) -> Result<Handle> {
+    let (mapped, region) = mapped_file(file, options)?;
+    // SAFETY: clauses 1 and 2 of `adopt`: `mapped_file` returns a region within the mapping, which
+    // only `mapped` unmaps; a file's bytes are initialised. Clause 3: other processes may write the
+    // file, hence `Aliased`.
+    unsafe { adopt(region, Birth::Aliased, BesideOwner { mapped, value }) }
+}
+
+/// Maps a regular file. The region lies within the mapping.
+fn mapped_file(file: File, options: &MapOptions) -> Result<(Mapped, Region)> {
     let metadata = file.metadata().map_err(|error| {
         let text = format!("the file's size could not be read: {}", system_text(&error));
         Error::caused(Kind::Io, text, error)
@@ -269,11 +292,7 @@ pub(crate) fn map_file(file: File, options: &MapOptions) -> Result<Handle> {
         .map_err(|_| Error::new(Kind::Overflow, format!("{wanted} bytes exceed the address space")))?;
     let (keep, ptr) = Mapped::new(file.into(), offset, nbytes, options.writable, None)?;
     let keep = if options.guarded { keep.watched(options.writable)? } else { keep };
-    let region = Region { ptr, nbytes, place: Place::CPU, backing: Backing::File };
-    // SAFETY: clause 1 of `adopt`: the region lies within the mapping, and a file's bytes are
-    // initialised. Clause 2: only `keep` unmaps it. Clause 3: other processes may write the file,
-    // hence `Aliased`; this library's accesses to aliased memory are racy ones.
-    unsafe { adopt(region, Birth::Aliased, keep) }
+    Ok((keep, Region { ptr, nbytes, place: Place::CPU, backing: Backing::File }))
 }
 
 /// The file system of huge pages (`HUGETLBFS_MAGIC`).

@@ -11,7 +11,7 @@ mod vec;
 
 pub(crate) use adopted::{adopt_owner, adopt_static};
 pub use file::MapOptions;
-pub(crate) use file::{file_system, identity, map_file};
+pub(crate) use file::{file_system, identity, map_file, map_file_keeping};
 pub(crate) use foreign::adopt_foreign;
 pub(crate) use keep::{Keep, MALLOC_ALIGNMENT, adopt, give_up, kept};
 pub(crate) use part::adopt_part;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 
 use crate::array::DArray;
@@ -9,8 +10,8 @@ use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Rejected, Result, short};
 use crate::exchange::protocol::hold::label::Label;
-use crate::exchange::protocol::hold::manifest::{ManifestContents, SetArray};
-use crate::exchange::protocol::hold::memory::{self, Identity, SealedMemory};
+use crate::exchange::protocol::hold::manifest::{ListedRegion, MAPPED, ManifestContents, SEALED, SetArray};
+use crate::exchange::protocol::hold::memory::{self, Identity, SetMemory, SetRegion};
 use crate::exchange::protocol::hold::set::Set;
 use crate::layout::{Layout, Order};
 
@@ -186,9 +187,9 @@ impl fmt::Debug for DraftSet {
     }
 }
 
-/// A set in sealed memory, which no process maps yet.
+/// A set to be committed, which no process maps yet: in sealed memory, or in files.
 #[derive(Debug)]
-pub struct SealedSet(pub(super) SealedMemory);
+pub struct SealedSet(pub(super) SetMemory);
 
 impl SealedSet {
     /// Seals the regions, in which the arrays lie, and describes them in a manifest.
@@ -198,17 +199,43 @@ impl SealedSet {
         arrays: &[SetArray],
         metadata: &[(String, String)],
     ) -> Result<Self> {
-        check_version(label)?;
-        let (mut listed, mut readable) = (Vec::new(), Vec::new());
+        let mut listed = Vec::new();
         for region in &regions {
             // A region that was sealed before accepts no seal any more, and needs none.
             if memory::check_sealed(region).is_err() {
                 memory::seal(region)?;
             }
             let Identity { inode, nbytes, .. } = memory::check_sealed(region)?;
-            listed.push((inode, nbytes));
-            readable.push(memory::for_reading(region)?);
+            listed.push(ListedRegion { inode, nbytes, kind: SEALED, device: 0 });
         }
+        Self::described(label, regions, listed, arrays, metadata)
+    }
+
+    /// Describes the arrays of files in a manifest. The files, which are open for reading only,
+    /// stay as they are: each is a region.
+    pub(in crate::exchange) fn from_files(
+        label: &Label,
+        files: Vec<File>,
+        arrays: &[SetArray],
+        metadata: &[(String, String)],
+    ) -> Result<Self> {
+        let files: Vec<OwnedFd> = files.into_iter().map(OwnedFd::from).collect();
+        let mut listed = Vec::new();
+        for file in &files {
+            let Identity { device, inode, nbytes } = memory::check_mappable(file)?;
+            listed.push(ListedRegion { inode, nbytes, kind: MAPPED, device });
+        }
+        Self::described(label, files, listed, arrays, metadata)
+    }
+
+    fn described(
+        label: &Label,
+        regions: Vec<OwnedFd>,
+        listed: Vec<ListedRegion>,
+        arrays: &[SetArray],
+        metadata: &[(String, String)],
+    ) -> Result<Self> {
+        check_version(label)?;
         let contents = ManifestContents {
             name: label.name(),
             version: label.number(),
@@ -217,7 +244,7 @@ impl SealedSet {
             metadata,
         };
         let manifest = memory::manifest(&contents, label)?;
-        SealedMemory::check(memory::for_reading(&manifest)?, readable).map(Self)
+        SetMemory::check(manifest, regions)?.for_reading().map(Self)
     }
 
     /// Memory for a region of a set, not mapped and not sealed yet.
@@ -246,13 +273,18 @@ impl SealedSet {
         self.len() == 0
     }
 
+    /// Whether the arrays lie in mapped files, which can change: see [`Set::is_mapped`].
+    pub fn is_mapped(&self) -> bool {
+        self.0.is_mapped()
+    }
+
     /// Maps the set in this process.
     ///
     /// # Errors
     ///
     /// `is_io`, `is_out_of_memory`.
     pub fn open(&self) -> Result<Set> {
-        let regions = self.0.regions.iter().map(memory::duplicate).collect::<Result<_>>()?;
+        let regions = self.0.regions.iter().map(SetRegion::duplicate).collect::<Result<_>>()?;
         Set::open(memory::duplicate(&self.0.manifest)?, regions, ())
     }
 }

@@ -90,8 +90,10 @@ impl Publisher {
     /// `is_io`.
     pub fn commit(self, set: &SealedSet) -> Result<()> {
         let memory = &set.0;
-        let fds: Vec<_> =
-            std::iter::once(&memory.manifest).chain(&memory.regions).map(|fd| fd.as_fd()).collect();
+        let fds: Vec<_> = std::iter::once(&memory.manifest)
+            .chain(memory.regions.iter().map(AsRef::as_ref))
+            .map(|fd| fd.as_fd())
+            .collect();
         let request = HoldRequest::Commit { regions: memory.regions.len() as u64 };
         match self.caller.call(&request, &fds)? {
             (Reply::Done { .. }, _) => Ok(()),
@@ -128,6 +130,8 @@ pub struct User {
     pub age: Duration,
     /// The bytes of the version; of a holder, those of all versions.
     pub nbytes: u64,
+    /// Whether the version lies in mapped files, as [`Set::is_mapped`] says.
+    pub is_mapped: bool,
 }
 
 /// The processes that use a name: the holder first.
@@ -140,14 +144,17 @@ pub fn who(name: &Label) -> Result<Vec<User>> {
     Ok(rows
         .into_iter()
         .filter_map(|row| match row {
-            Reply::Client(ClientRow { pid, role, version, age_ms, nbytes, program }) => Some(User {
-                pid,
-                program,
-                role: [Role::Holder, Role::Reader, Role::Writer].get(role as usize).copied()?,
-                label: name.at(version),
-                age: Duration::from_millis(age_ms),
-                nbytes,
-            }),
+            Reply::Client(ClientRow { pid, role, version, age_ms, nbytes, is_mapped, program }) => {
+                Some(User {
+                    pid,
+                    program,
+                    is_mapped,
+                    role: [Role::Holder, Role::Reader, Role::Writer].get(role as usize).copied()?,
+                    label: name.at(version),
+                    age: Duration::from_millis(age_ms),
+                    nbytes,
+                })
+            }
             _ => None,
         })
         .collect())
@@ -167,6 +174,8 @@ pub struct HeldSet {
     pub age: Duration,
     /// The bytes of its memory.
     pub nbytes: u64,
+    /// Whether it lies in mapped files, as [`Set::is_mapped`] says.
+    pub is_mapped: bool,
 }
 
 /// A name that a process holds.
@@ -204,12 +213,13 @@ pub fn list() -> Result<Vec<ListedName>> {
 
 fn held_sets(name: &Label, rows: Vec<Reply>) -> Vec<HeldSet> {
     let set = |row| match row {
-        Reply::Version(VersionRow { version, arrays, readers, age_ms, nbytes }) => Some(HeldSet {
+        Reply::Version(VersionRow { version, arrays, readers, age_ms, nbytes, is_mapped }) => Some(HeldSet {
             label: name.at(version),
             arrays,
             readers,
             age: Duration::from_millis(age_ms),
             nbytes,
+            is_mapped,
         }),
         _ => None,
     };

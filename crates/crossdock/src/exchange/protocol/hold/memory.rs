@@ -1,13 +1,17 @@
-//! Sealed memory: how a set's memory is made, and what is checked of another process's.
+//! The memory of a set: how it is made, and what is checked of another process's. Regions are
+//! sealed memory or mapped files; the manifest is always sealed.
 
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use crate::error::{Error, Kind, Result, short, system_text};
 use crate::exchange::protocol::hold::label::{Label, MOST_NBYTES};
-use crate::exchange::protocol::hold::manifest::{HEAD_NBYTES, Head, Manifest, ManifestContents};
+use crate::exchange::protocol::hold::manifest::{
+    HEAD_NBYTES, Head, ListedRegion, MAPPED, Manifest, ManifestContents, SEALED,
+};
 use crate::memory::{memfd, owner};
 
 /// What the label of a set's memory begins with: `/proc/PID/fd` shows it behind `/memfd:`.
@@ -99,6 +103,45 @@ pub(super) fn check_sealed(memory: &OwnedFd) -> Result<Identity> {
     }
 }
 
+/// Checks that a descriptor is a regular file, open for reading only, which a process can map
+/// behind a guard. The file can still change, and shrink.
+///
+/// # Errors
+///
+/// `is_unsupported`, with what it is instead.
+pub(super) fn check_mappable(file: &OwnedFd) -> Result<Identity> {
+    // SAFETY: `file` is an open descriptor; `F_GETFL` accesses no memory of this process.
+    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
+    if flags < 0 || flags & (libc::O_ACCMODE | libc::O_PATH) != libc::O_RDONLY {
+        let text = format!(
+            "the descriptor of a mapped file must be open for reading and nothing else (its flags are {flags:#o})"
+        );
+        return Err(Error::new(Kind::Unsupported, text));
+    }
+    let mut stat = MaybeUninit::<libc::statx>::zeroed();
+    // Without a request to the server of the file, if it has one, which may take its time.
+    let how = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    // SAFETY: the path is an empty C string, and `stat` is a record of the right type that the call
+    // may write.
+    let failed_at = unsafe {
+        libc::statx(file.as_raw_fd(), c"".as_ptr(), how, libc::STATX_BASIC_STATS, stat.as_mut_ptr())
+    };
+    if failed_at != 0 {
+        return Err(failed("the size of the file could not be read", std::io::Error::last_os_error()));
+    }
+    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
+    // is a value.
+    let stat = unsafe { stat.assume_init() };
+    let mode = u32::from(stat.stx_mode);
+    if mode & libc::S_IFMT != libc::S_IFREG {
+        let text =
+            format!("the descriptor is not a regular file (its mode is {mode:#o}), so it cannot be mapped");
+        return Err(Error::new(Kind::Unsupported, text));
+    }
+    let device = libc::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+    Ok(Identity { device, inode: stat.stx_ino, nbytes: stat.stx_size })
+}
+
 /// The same memory, open for reading only: Linux before 6.7 maps sealed memory by no other
 /// descriptor.
 pub(super) fn for_reading(memory: &OwnedFd) -> Result<OwnedFd> {
@@ -111,12 +154,79 @@ pub(super) fn duplicate(memory: &OwnedFd) -> Result<OwnedFd> {
     memory.try_clone().map_err(|error| failed("the descriptor could not be duplicated", error))
 }
 
-/// The memory of a set, checked as far as a process must that does not map it: every piece is
-/// sealed, the manifest has a head, and its regions are these.
+/// A region of a set.
 #[derive(Debug)]
-pub(super) struct SealedMemory {
+pub(super) enum SetRegion {
+    /// Sealed memory, constant.
+    Sealed(OwnedFd),
+    /// A file, open for reading, of which this many bytes belong to the set.
+    Mapped(OwnedFd, u64),
+}
+
+impl SetRegion {
+    /// Checks a descriptor by what the manifest of the set lists as its region `index`.
+    fn check(fd: OwnedFd, listed: ListedRegion, index: usize, label: &Label) -> Result<Self> {
+        let ListedRegion { inode, nbytes, kind, device } = listed;
+        let found = match kind {
+            SEALED => check_sealed(&fd)?,
+            MAPPED => check_mappable(&fd)?,
+            kind => {
+                let text = format!(
+                    "region {index} of {label} is of kind {kind}; {SEALED} and {MAPPED} are supported"
+                );
+                return Err(Error::new(Kind::Unsupported, text));
+            }
+        };
+        let is_file = kind == MAPPED && (found.device, found.inode) == (device, inode);
+        if is_file && found.nbytes < nbytes {
+            let text = format!(
+                "the file of region {index} of {label} shrank: it has {} bytes, and had {nbytes} when it was \
+                published; publish it again",
+                found.nbytes
+            );
+            return Err(Error::new(Kind::Fault, text));
+        }
+        let is_memory = kind == SEALED && (found.inode, found.nbytes) == (inode, nbytes);
+        if !is_file && !is_memory {
+            let text = format!(
+                "region {index} of {label} has inode {} and {} bytes, but its manifest lists inode {inode} and \
+                {nbytes} bytes",
+                found.inode, found.nbytes
+            );
+            return Err(Error::new(Kind::Malformed, text));
+        }
+        Ok(if kind == MAPPED { Self::Mapped(fd, nbytes) } else { Self::Sealed(fd) })
+    }
+
+    pub(super) fn is_mapped(&self) -> bool {
+        matches!(self, Self::Mapped(..))
+    }
+
+    pub(super) fn into_fd(self) -> OwnedFd {
+        match self {
+            Self::Sealed(fd) | Self::Mapped(fd, _) => fd,
+        }
+    }
+
+    pub(super) fn duplicate(&self) -> Result<OwnedFd> {
+        duplicate(self.as_ref())
+    }
+}
+
+impl AsRef<OwnedFd> for SetRegion {
+    fn as_ref(&self) -> &OwnedFd {
+        match self {
+            Self::Sealed(fd) | Self::Mapped(fd, _) => fd,
+        }
+    }
+}
+
+/// The memory of a set, checked as far as a process must that does not map it: the manifest is
+/// sealed and has a head, and its regions are these.
+#[derive(Debug)]
+pub(super) struct SetMemory {
     pub(super) manifest: OwnedFd,
-    pub(super) regions: Vec<OwnedFd>,
+    pub(super) regions: Vec<SetRegion>,
     pub(super) label: Label,
     pub(super) arrays: usize,
     /// The bytes of the manifest and of all regions.
@@ -124,7 +234,7 @@ pub(super) struct SealedMemory {
     pub(super) head: Head,
 }
 
-impl SealedMemory {
+impl SetMemory {
     /// Reads and checks the head of the manifest and its list of regions. O(regions).
     ///
     /// # Errors
@@ -140,26 +250,35 @@ impl SealedMemory {
             );
             return Err(Error::new(Kind::Malformed, text));
         }
-        let mut nbytes = head.nbytes as u64;
-        for (index, (memory, &(inode, size))) in regions.iter().zip(&listed).enumerate() {
-            let found = check_sealed(memory)?;
-            if (found.inode, found.nbytes) != (inode, size) {
-                let text = format!(
-                    "region {index} of {label} has inode {} and {} bytes, but its manifest lists inode {inode} and \
-                    {size} bytes",
-                    found.inode, found.nbytes
-                );
-                return Err(Error::new(Kind::Malformed, text));
-            }
-            nbytes = nbytes.saturating_add(size);
-        }
+        let nbytes =
+            listed.iter().fold(head.nbytes as u64, |nbytes, region| nbytes.saturating_add(region.nbytes));
+        let regions = regions.into_iter().zip(listed).enumerate();
+        let regions = regions
+            .map(|(index, (fd, listed))| SetRegion::check(fd, listed, index, &label))
+            .collect::<Result<_>>()?;
         let arrays = head.arrays;
         Ok(Self { manifest, regions, label, arrays, nbytes, head })
     }
 
+    /// The same memory with descriptors that are open for reading only.
+    pub(super) fn for_reading(self) -> Result<Self> {
+        let reopened = |region| match region {
+            SetRegion::Sealed(memory) => for_reading(&memory).map(SetRegion::Sealed),
+            // Its check found that it is.
+            mapped @ SetRegion::Mapped(..) => Ok(mapped),
+        };
+        let regions = self.regions.into_iter().map(reopened).collect::<Result<_>>()?;
+        Ok(Self { manifest: for_reading(&self.manifest)?, regions, ..self })
+    }
+
+    /// Whether a region is a mapped file, so that the arrays may change.
+    pub(super) fn is_mapped(&self) -> bool {
+        self.regions.iter().any(SetRegion::is_mapped)
+    }
+
     /// The descriptors, the manifest's first.
     pub(super) fn into_descriptors(self) -> Vec<OwnedFd> {
-        std::iter::once(self.manifest).chain(self.regions).collect()
+        std::iter::once(self.manifest).chain(self.regions.into_iter().map(SetRegion::into_fd)).collect()
     }
 }
 
@@ -167,8 +286,7 @@ impl SealedMemory {
 pub(super) struct ManifestHead {
     pub(super) head: Head,
     pub(super) label: Label,
-    /// The inode and the size of each region.
-    pub(super) regions: Vec<(u64, u64)>,
+    pub(super) regions: Vec<ListedRegion>,
 }
 
 /// Reads the head of a manifest without a map.

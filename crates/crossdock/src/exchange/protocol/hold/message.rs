@@ -65,6 +65,7 @@ pub(super) struct ClientRow {
     pub(super) version: u64,
     pub(super) age_ms: u64,
     pub(super) nbytes: u64,
+    pub(super) is_mapped: bool,
     pub(super) program: String,
 }
 
@@ -76,6 +77,7 @@ pub(super) struct VersionRow {
     pub(super) readers: u64,
     pub(super) age_ms: u64,
     pub(super) nbytes: u64,
+    pub(super) is_mapped: bool,
 }
 
 /// What a holder answers.
@@ -169,6 +171,14 @@ impl<'a> MessageReader<'a> {
         Ok(u64::from_le_bytes(*number))
     }
 
+    fn flag(&mut self) -> Result<bool> {
+        match self.number()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(malformed(format!("has {other} where 0 or 1 should be"))),
+        }
+    }
+
     fn text(&mut self) -> Result<String> {
         let nbytes = self.number()?;
         let Some((text, rest)) =
@@ -232,11 +242,13 @@ impl Reply {
             Self::Set { version, regions } => MessageWriter::new(102).numbers([*version, *regions]),
             Self::Writer { version } => MessageWriter::new(103).numbers([*version]),
             Self::Done { version } => MessageWriter::new(104).numbers([*version]),
-            Self::Client(ClientRow { pid, role, version, age_ms, nbytes, program }) => {
-                MessageWriter::new(105).text([*pid, *role, *version, *age_ms, *nbytes], program)
+            Self::Client(ClientRow { pid, role, version, age_ms, nbytes, is_mapped, program }) => {
+                let numbers = [*pid, *role, *version, *age_ms, *nbytes, u64::from(*is_mapped)];
+                MessageWriter::new(105).text(numbers, program)
             }
-            Self::Version(VersionRow { version, arrays, readers, age_ms, nbytes }) => {
-                MessageWriter::new(106).numbers([*version, *arrays, *readers, *age_ms, *nbytes])
+            Self::Version(VersionRow { version, arrays, readers, age_ms, nbytes, is_mapped }) => {
+                let is_mapped = u64::from(*is_mapped);
+                MessageWriter::new(106).numbers([*version, *arrays, *readers, *age_ms, *nbytes, is_mapped])
             }
             Self::End { rows } => MessageWriter::new(107).numbers([*rows]),
             Self::HandedSet { version, regions, age_ms } => {
@@ -265,6 +277,7 @@ impl Reply {
                 version: reader.number()?,
                 age_ms: reader.number()?,
                 nbytes: reader.number()?,
+                is_mapped: reader.flag()?,
                 program: reader.text()?,
             }),
             106 => Self::Version(VersionRow {
@@ -273,6 +286,7 @@ impl Reply {
                 readers: reader.number()?,
                 age_ms: reader.number()?,
                 nbytes: reader.number()?,
+                is_mapped: reader.flag()?,
             }),
             107 => Self::End { rows: reader.number()? },
             108 => Self::HandedSet {
@@ -351,8 +365,16 @@ mod tests {
             Reply::Set { version, regions: 1 },
             Reply::Writer { version },
             Reply::Done { version },
-            Reply::Client(ClientRow { pid, role, version, age_ms, nbytes, program: String::new() }),
-            Reply::Version(VersionRow { version, arrays: 9, readers: 8, age_ms, nbytes }),
+            Reply::Client(ClientRow {
+                pid,
+                role,
+                version,
+                age_ms,
+                nbytes,
+                is_mapped: true,
+                program: String::new(),
+            }),
+            Reply::Version(VersionRow { version, arrays: 9, readers: 8, age_ms, nbytes, is_mapped: false }),
             Reply::End { rows: 1 },
             Reply::HandedSet { version, regions: 0, age_ms },
             Reply::HandedClient { role, version, age_ms },

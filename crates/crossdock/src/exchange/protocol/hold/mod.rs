@@ -13,6 +13,7 @@
 //! | read a set, of the newest version or of one | [`connect`], [`Set::get`] |
 //! | publish a version | [`publish`], [`SetBuilder`], [`Publisher::commit`] |
 //! | load files into a set | [`files::load_set`](crate::exchange::files::load_set) |
+//! | let readers map the files themselves | [`files::map_set`](crate::exchange::files::map_set) |
 //! | see what is held, and by whom it is used | [`list`], [`who`] |
 //! | drop a version or a name | [`drop_set`] |
 //!
@@ -21,9 +22,11 @@
 //!
 //! # Guarantees
 //!
-//! - **A set is constant.** Its memory is sealed against writing, resizing and further seals before
+//! - **A loaded set is constant.** Its memory is sealed against writing, resizing and further seals before
 //!   a reader can open it. A reader's write faults, in any language, and the kernel lets no process
 //!   map the memory for writing again. So Read leases (`&[T]`) can be taken.
+//! - **A mapped set is its files.** Other processes may write and shorten them, so no Read lease can
+//!   be taken, and a guard keeps a reader alive. Descriptors are open for reading only.
 //! - **A connection is a lease.** The holder keeps a version while a reader's connection is open.
 //!   However a process ends, its connection ends with it. An old version goes with its last reader;
 //!   the newest stays.
@@ -64,5 +67,5 @@ pub use client::{HeldSet, ListedName, Publisher, Role, User, connect, drop_set, 
 pub use holder::SetHolder;
 pub use label::Label;
 pub use limits::Limits;
-pub(in crate::exchange) use manifest::SetArray;
+pub(in crate::exchange) use manifest::{MOST_REGIONS, SetArray};
 pub use set::Set;

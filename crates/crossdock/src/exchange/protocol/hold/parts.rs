@@ -28,5 +28,8 @@ pub fn open(manifest: OwnedFd, regions: Vec<OwnedFd>) -> Result<Set> {
 
 /// The manifest and the regions of a set.
 pub fn memory(set: &SealedSet) -> Vec<BorrowedFd<'_>> {
-    std::iter::once(&set.0.manifest).chain(&set.0.regions).map(|fd| fd.as_fd()).collect()
+    std::iter::once(&set.0.manifest)
+        .chain(set.0.regions.iter().map(AsRef::as_ref))
+        .map(|fd| fd.as_fd())
+        .collect()
 }

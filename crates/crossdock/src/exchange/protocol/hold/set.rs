@@ -1,6 +1,7 @@
 //! A set that this process has mapped.
 
 use std::fmt;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
@@ -10,11 +11,12 @@ use crate::element::DType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::manifest::{FoundArray, Head, Manifest};
-use crate::exchange::protocol::hold::memory;
+use crate::exchange::protocol::hold::memory::{self, SetRegion};
 use crate::layout::Layout;
 use crate::memory::fork::get_or_make;
 
-/// A set of arrays in sealed memory: constant, so Read and Pin leases of them can be taken. All
+/// A set of arrays. Those in sealed memory are constant, so Read and Pin leases of them can be
+/// taken. Those in mapped files ([`Set::is_mapped`]) are aliased, as those of an opened file. All
 /// arrays share one map for each region.
 ///
 /// From a holder, a set is also a lease: the holder keeps the version while this set, or an array
@@ -27,6 +29,7 @@ pub struct Set {
     /// The dtypes of the manifest, each parsed once it is needed.
     dtypes: Vec<OnceLock<DType>>,
     nbytes: u64,
+    is_mapped: bool,
 }
 
 impl Set {
@@ -37,24 +40,33 @@ impl Set {
         regions: Vec<OwnedFd>,
         lease: T,
     ) -> Result<Self> {
-        let memory::SealedMemory { manifest, regions, label, nbytes, head, .. } =
-            memory::SealedMemory::check(manifest, regions)?;
-        let map = |memory: OwnedFd| {
-            let nbytes = memory::identity(&memory)?.nbytes;
-            let nbytes = usize::try_from(nbytes).map_err(|_| {
+        let memory::SetMemory { manifest, regions, label, nbytes, head, .. } =
+            memory::SetMemory::check(manifest, regions)?;
+        let addressable = |nbytes: u64| {
+            usize::try_from(nbytes).map_err(|_| {
                 Error::new(
                     Kind::Overflow,
                     format!("{nbytes} bytes cannot be mapped: they exceed the address space"),
                 )
-            })?;
+            })
+        };
+        let sealed = |memory: OwnedFd| {
+            let nbytes = addressable(memory::identity(&memory)?.nbytes)?;
             Buffer::map_shared_keeping(memory, 0, nbytes, lease.clone())
         };
-        let manifest = map(manifest)?.slice(..head.nbytes)?.read()?;
+        let manifest = sealed(manifest)?.slice(..head.nbytes)?.read()?;
         let dtypes =
             std::iter::repeat_with(OnceLock::new).take(Manifest::with_head(head, &manifest).dtypes());
         let dtypes = dtypes.collect();
-        let regions = regions.into_iter().map(map).collect::<Result<_>>()?;
-        Ok(Self { label, head, manifest, regions, dtypes, nbytes })
+        let is_mapped = regions.iter().any(SetRegion::is_mapped);
+        let regions = regions.into_iter().map(|region| match region {
+            SetRegion::Sealed(memory) => sealed(memory),
+            SetRegion::Mapped(file, nbytes) => {
+                Buffer::map_guarded_keeping(File::from(file), addressable(nbytes)?, lease.clone())
+            }
+        });
+        let regions = regions.collect::<Result<_>>()?;
+        Ok(Self { label, head, manifest, regions, dtypes, nbytes, is_mapped })
     }
 
     fn manifest(&self) -> Manifest<'_> {
@@ -79,6 +91,13 @@ impl Set {
     /// The bytes of all memory of the set, its manifest included.
     pub fn nbytes(&self) -> u64 {
         self.nbytes
+    }
+
+    /// Whether the arrays lie in mapped files, which processes may write and shorten. Then they are
+    /// aliased: Share and Pin leases can be taken, Read leases cannot. A guard watches the files:
+    /// what a file lost reads as zeros, and [`Buffer::fault`] and each checked access report it.
+    pub fn is_mapped(&self) -> bool {
+        self.is_mapped
     }
 
     /// The names, in the order in which the writer added the arrays.

@@ -19,7 +19,7 @@ use crate::exchange::protocol::hold::holder::SetHolder;
 use crate::exchange::protocol::hold::holder::client::{Client, ClientRole};
 use crate::exchange::protocol::hold::holder::held::HeldName;
 use crate::exchange::protocol::hold::label::Label;
-use crate::exchange::protocol::hold::memory::SealedMemory;
+use crate::exchange::protocol::hold::memory::SetMemory;
 use crate::exchange::protocol::hold::message::{HoldRequest, Reply};
 use crate::exchange::protocol::hold::socket::Socket;
 
@@ -105,7 +105,7 @@ fn duplicate(socket: &Socket) -> Result<Arc<OwnedFd>> {
 #[derive(Default)]
 struct Received {
     name: Option<(u64, Socket)>,
-    sets: Vec<(SealedMemory, Duration)>,
+    sets: Vec<(SetMemory, Duration)>,
     clients: Vec<(Socket, ClientRole, Duration)>,
 }
 
@@ -129,7 +129,7 @@ pub(super) fn take_over(holder: &mut SetHolder, name: &Label) -> Result<()> {
             }
             Reply::HandedSet { age_ms, .. } if !fds.is_empty() => {
                 let manifest = fds.remove(0);
-                received.sets.push((SealedMemory::check(manifest, fds)?, Duration::from_millis(age_ms)));
+                received.sets.push((SetMemory::check(manifest, fds)?, Duration::from_millis(age_ms)));
             }
             Reply::End { rows: sent } if sent == rows => break,
             other => return Err(caller.unexpected(&other)),

@@ -10,7 +10,7 @@ use crate::exchange::protocol::hold::folder::Folder;
 use crate::exchange::protocol::hold::holder::client::Client;
 use crate::exchange::protocol::hold::holder::numbers;
 use crate::exchange::protocol::hold::label::Label;
-use crate::exchange::protocol::hold::memory::{self, SealedMemory};
+use crate::exchange::protocol::hold::memory::{self, SetMemory};
 use crate::exchange::protocol::hold::socket::{Interest, Socket};
 
 /// One version of a set.
@@ -21,6 +21,8 @@ pub(super) struct HeldVersion {
     pub(super) memory: Vec<Arc<OwnedFd>>,
     pub(super) arrays: usize,
     pub(super) nbytes: u64,
+    /// Whether the arrays lie in mapped files.
+    pub(super) is_mapped: bool,
     pub(super) since: Instant,
 }
 
@@ -105,8 +107,8 @@ impl HeldName {
     ///
     /// `is_conflict` if another set has its number, or it is not newer than all others;
     /// `is_malformed` for another name.
-    pub(super) fn insert(&mut self, set: SealedMemory) -> Result<()> {
-        let SealedMemory { ref label, arrays, nbytes, .. } = set;
+    pub(super) fn insert(&mut self, set: SetMemory) -> Result<()> {
+        let SetMemory { ref label, arrays, nbytes, .. } = set;
         let number = label.number();
         if label.name() != self.name.name() {
             let text = format!("the manifest names its set {label}, but the name is {}", self.name);
@@ -122,8 +124,10 @@ impl HeldName {
             let text = format!("{label} is not newer than {}, which is held", self.name.at(newest.number));
             return Err(Error::new(Kind::Conflict, text));
         }
+        let is_mapped = set.is_mapped();
         let memory = set.into_descriptors().into_iter().map(Arc::new).collect();
-        self.versions.push(HeldVersion { number, memory, arrays, nbytes, since: Instant::now() });
+        let since = Instant::now();
+        self.versions.push(HeldVersion { number, memory, arrays, nbytes, is_mapped, since });
         self.continue_at(number.saturating_add(1));
         Ok(())
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::manifest::{HASH_END, Head, Sum, check_hash};
-use crate::exchange::protocol::hold::memory::{ManifestHead, PREFIX, SealedMemory, read_head};
+use crate::exchange::protocol::hold::memory::{ManifestHead, PREFIX, SetMemory, read_head};
 use crate::exchange::protocol::hold::socket::user;
 
 /// The bytes that are read at a time, a multiple of 8.
@@ -25,7 +25,7 @@ const CHUNK: usize = 1 << 16;
 const SEARCHES: usize = 4;
 
 /// The newest version of a name that is complete in the memory of processes of this user.
-pub(super) fn newest(name: &Label) -> Option<SealedMemory> {
+pub(super) fn newest(name: &Label) -> Option<SetMemory> {
     (0..SEARCHES).find_map(|search| {
         if search > 0 {
             thread::sleep(Duration::from_millis(1));
@@ -34,7 +34,7 @@ pub(super) fn newest(name: &Label) -> Option<SealedMemory> {
     })
 }
 
-fn newest_at_once(name: &Label) -> Option<SealedMemory> {
+fn newest_at_once(name: &Label) -> Option<SetMemory> {
     let found = search(name);
     // One process may have the manifest, and another the regions.
     let mut manifests: Vec<(u64, &PathBuf)> = found
@@ -50,9 +50,14 @@ fn newest_at_once(name: &Label) -> Option<SealedMemory> {
         .find_map(|(_, path)| open(path, &found).ok().filter(|set| set.label.name() == name.name()))
 }
 
-/// The labels of the memory of this name, each with a path in `/proc` that opens it, by inode.
-fn search(name: &Label) -> HashMap<u64, (String, PathBuf)> {
-    let mut found = HashMap::new();
+/// Memory and files by device and inode, each with its label and a path in `/proc` that opens it.
+/// The device of memory is 0, and the label of a file is empty.
+type FoundMemory = HashMap<(u64, u64), (String, PathBuf)>;
+
+/// The memory of this name, and the files that the processes with such memory have open: they may
+/// be regions of a mapped set.
+fn search(name: &Label) -> FoundMemory {
+    let mut found = FoundMemory::new();
     let wanted = format!("/memfd:{PREFIX}{}@", name.name());
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let is_process =
@@ -60,13 +65,29 @@ fn search(name: &Label) -> HashMap<u64, (String, PathBuf)> {
         if !is_process || process.metadata().map_or(true, |found| found.uid() != user()) {
             continue;
         }
+        let mut others = Vec::new();
+        let mut has_memory = false;
         for entry in fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten() {
             let path = entry.path();
             let Ok(target) = fs::read_link(&path) else { continue };
-            let Some(text) = target.to_str().filter(|text| text.starts_with(&wanted)) else { continue };
+            let text = target.to_string_lossy();
+            if !text.starts_with(&wanted) {
+                // Sockets and pipes have names such as `socket:[7]`.
+                others.extend(text.starts_with('/').then_some(path));
+                continue;
+            }
             let label = text["/memfd:".len() + PREFIX.len()..].trim_end_matches(" (deleted)").to_owned();
             if let Ok(metadata) = fs::metadata(&path) {
-                found.insert(metadata.ino(), (label, path));
+                has_memory = true;
+                found.insert((0, metadata.ino()), (label, path));
+            }
+        }
+        for path in others.into_iter().filter(|_| has_memory) {
+            match fs::metadata(&path) {
+                Ok(file) if file.is_file() => {
+                    found.insert((file.dev(), file.ino()), (String::new(), path));
+                }
+                _ => {}
             }
         }
     }
@@ -74,7 +95,7 @@ fn search(name: &Label) -> HashMap<u64, (String, PathBuf)> {
 }
 
 /// Opens a manifest and its regions for reading, and checks all of them.
-fn open(manifest: &PathBuf, found: &HashMap<u64, (String, PathBuf)>) -> Result<SealedMemory> {
+fn open(manifest: &PathBuf, found: &FoundMemory) -> Result<SetMemory> {
     let opened = |path: &PathBuf| {
         File::open(path).map(OwnedFd::from).map_err(|error| {
             crate::exchange::protocol::hold::folder::failed(path, "could not be opened", error)
@@ -83,11 +104,11 @@ fn open(manifest: &PathBuf, found: &HashMap<u64, (String, PathBuf)>) -> Result<S
     let manifest = opened(manifest)?;
     let ManifestHead { head, regions, .. } = read_head(&manifest)?;
     verify(&manifest, &head)?;
-    let regions = regions.iter().map(|(inode, _)| {
-        let path = found.get(inode).map(|(_, path)| path);
+    let regions = regions.iter().map(|region| {
+        let path = found.get(&(region.device, region.inode)).map(|(_, path)| path);
         path.map_or_else(|| Err(Error::bounds("a region of the set is in no process")), opened)
     });
-    SealedMemory::check(manifest, regions.collect::<Result<_>>()?)
+    SetMemory::check(manifest, regions.collect::<Result<_>>()?)
 }
 
 /// Compares the hash of a manifest with its bytes, without a map.

@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::hold::holder::client::ClientRole;
 use crate::exchange::protocol::hold::holder::held::HeldName;
 use crate::exchange::protocol::hold::holder::{SetHolder, handover};
-use crate::exchange::protocol::hold::memory::{self, SealedMemory};
+use crate::exchange::protocol::hold::memory::SetMemory;
 use crate::exchange::protocol::hold::message::{ClientRow, HoldRequest, Reply, VersionRow};
 use crate::exchange::protocol::hold::socket::Packet;
 
@@ -97,12 +97,9 @@ fn answer(holder: &mut SetHolder, number: u64, request: &HoldRequest, fds: Vec<O
                 client.set_role(ClientRole::Guest);
             }
             let ClientRole::Writer(version) = role else { return Ok(()) };
-            let mut fds = fds.iter().map(|fd| {
-                memory::check_sealed(fd)?;
-                memory::for_reading(fd)
-            });
-            let manifest = fds.next().unwrap_or_else(|| Err(Error::new(Kind::Malformed, "no manifest")))?;
-            let set = SealedMemory::check(manifest, fds.collect::<Result<_>>()?)?;
+            let mut fds = fds.into_iter();
+            let manifest = fds.next().ok_or_else(|| Error::new(Kind::Malformed, "no manifest"))?;
+            let set = SetMemory::check(manifest, fds.collect())?.for_reading()?;
             if set.label != name.at(version) {
                 let text =
                     format!("the manifest names its set {}, but it is {}", set.label, name.at(version));
@@ -169,6 +166,7 @@ fn who(holder: &SetHolder, number: u64) -> Vec<Reply> {
         version: held.newest().map_or(0, |newest| newest.number),
         age_ms: held.newest().map_or(0, |newest| millis(newest.since)),
         nbytes: held.nbytes(),
+        is_mapped: held.newest().is_some_and(|newest| newest.is_mapped),
         program: program.trim_end_matches('\n').to_owned(),
     };
     let clients = holder.clients.iter().filter(|client| client.name == held.name);
@@ -185,6 +183,7 @@ fn who(holder: &SetHolder, number: u64) -> Vec<Reply> {
             version,
             age_ms: millis(client.since),
             nbytes: found.map_or(0, |version| version.nbytes),
+            is_mapped: found.is_some_and(|version| version.is_mapped),
             program: client.program.clone(),
         })
     });
@@ -201,6 +200,7 @@ fn versions(holder: &SetHolder, number: u64) -> Vec<Reply> {
             readers: readers as u64,
             age_ms: millis(version.since),
             nbytes: version.nbytes,
+            is_mapped: version.is_mapped,
         })
     });
     rows.collect()

@@ -4,7 +4,7 @@
 //! | section | contents |
 //! |---|---|
 //! | head, 96 bytes | `XDOCKSET`, version, sizes and counts, the hash of all that follows it |
-//! | regions | inode and size of each region |
+//! | regions | inode, size, kind and device of each region |
 //! | dtypes | a text for each dtype, as a [`Description`] of shared memory spells it |
 //! | metadata | two texts for each |
 //! | entries | name, dtype, rank, first of the numbers, region, offset of element 0 |
@@ -32,7 +32,7 @@ pub(in crate::exchange) use write::SetArray;
 /// The most bytes of a manifest: some million arrays.
 pub(super) const MOST_NBYTES: usize = 1 << 28;
 /// The most regions of a set: they are sent beside the manifest in one message.
-pub(super) const MOST_REGIONS: usize = 64;
+pub(in crate::exchange) const MOST_REGIONS: usize = 64;
 /// The most different dtypes of a set.
 const MOST_DTYPES: usize = 1 << 12;
 
@@ -43,11 +43,27 @@ pub(super) const HASH_END: usize = 24;
 const MAGIC: [u8; 8] = *b"XDOCKSET";
 const VERSION: u32 = 1;
 
-const REGION_NBYTES: usize = 16;
+const REGION_NBYTES: usize = 32;
 const TEXT_NBYTES: usize = 8;
 const ENTRY_NBYTES: usize = 32;
 const NUMBER_NBYTES: usize = 8;
 const SLOT_NBYTES: usize = 4;
+
+/// What a manifest says of one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ListedRegion {
+    pub(super) inode: u64,
+    pub(super) nbytes: u64,
+    /// [`SEALED`] or [`MAPPED`], or what a process wrote that breaks the rules.
+    pub(super) kind: u64,
+    /// The device of a file's inode; 0 for sealed memory.
+    pub(super) device: u64,
+}
+
+/// The kind of a region of sealed memory.
+pub(super) const SEALED: u64 = 0;
+/// The kind of a region that is a file, which processes may write and shorten.
+pub(super) const MAPPED: u64 = 1;
 
 /// The head of a manifest, checked: all sections lie within `nbytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

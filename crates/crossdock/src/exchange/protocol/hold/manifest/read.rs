@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::manifest::{
-    DTYPES, ENTRIES, ENTRY_NBYTES, Head, METADATA, NUMBER_NBYTES, NUMBERS, REGION_NBYTES, SLOT_NBYTES, SLOTS,
-    Sum, TEXT_NBYTES, TEXTS, first_slot, u32_at, u64_at,
+    DTYPES, ENTRIES, ENTRY_NBYTES, Head, ListedRegion, METADATA, NUMBER_NBYTES, NUMBERS, REGION_NBYTES,
+    SLOT_NBYTES, SLOTS, Sum, TEXT_NBYTES, TEXTS, first_slot, u32_at, u64_at,
 };
 use crate::layout::MAX_RANK;
 
@@ -34,9 +34,15 @@ impl<'a> Manifest<'a> {
         Self { head, bytes }
     }
 
-    /// The inode and the size of each region of a section.
-    pub(in crate::exchange::protocol::hold) fn regions_of(section: &[u8]) -> Vec<(u64, u64)> {
-        section.chunks_exact(REGION_NBYTES).map(|region| (u64_at(region, 0), u64_at(region, 8))).collect()
+    /// The regions that a section lists.
+    pub(in crate::exchange::protocol::hold) fn regions_of(section: &[u8]) -> Vec<ListedRegion> {
+        let region = |bytes: &[u8]| ListedRegion {
+            inode: u64_at(bytes, 0),
+            nbytes: u64_at(bytes, 8),
+            kind: u64_at(bytes, 16),
+            device: u64_at(bytes, 24),
+        };
+        section.chunks_exact(REGION_NBYTES).map(region).collect()
     }
 
     /// The number of dtypes.

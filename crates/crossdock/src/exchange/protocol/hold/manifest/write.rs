@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use crate::element::DType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::manifest::{
-    ENTRIES, HASH_END, HEAD_NBYTES, Head, MOST_DTYPES, MOST_NBYTES, MOST_REGIONS, Sum, TEXTS, first_slot,
+    ENTRIES, HASH_END, HEAD_NBYTES, Head, ListedRegion, MOST_DTYPES, MOST_NBYTES, MOST_REGIONS, Sum, TEXTS,
+    first_slot,
 };
 use crate::exchange::protocol::hold::spelling;
 use crate::layout::Layout;
@@ -27,8 +28,7 @@ pub(in crate::exchange::protocol::hold) struct ManifestContents<'a> {
     /// The name of the set, and its version.
     pub(in crate::exchange::protocol::hold) name: &'a str,
     pub(in crate::exchange::protocol::hold) version: u64,
-    /// The inode and the size of each region.
-    pub(in crate::exchange::protocol::hold) regions: Vec<(u64, u64)>,
+    pub(in crate::exchange::protocol::hold) regions: Vec<ListedRegion>,
     pub(in crate::exchange::protocol::hold) arrays: &'a [SetArray],
     pub(in crate::exchange::protocol::hold) metadata: &'a [(String, String)],
 }
@@ -90,7 +90,7 @@ impl ManifestContents<'_> {
         let regions: Vec<u8> = self
             .regions
             .iter()
-            .flat_map(|(inode, nbytes)| [*inode, *nbytes])
+            .flat_map(|region| [region.inode, region.nbytes, region.kind, region.device])
             .flat_map(u64::to_le_bytes)
             .collect();
         most(self.regions.len(), MOST_REGIONS, "regions")?;
