@@ -22,6 +22,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -551,6 +552,80 @@ class set {
   explicit set(xd_set_t *taken) noexcept : handle_(taken) {}
 
   detail::handle<xd_set_t, xd_set_free> handle_;
+};
+
+/* A slot of a channel as an array to fill. The destructor gives it back, unless it was sent. */
+class loan {
+ public:
+  explicit loan(xd_loan_t *taken) noexcept : handle_(taken) {}
+
+  class array array() const { return crossdock::array(detail::call(xd_loan_array, handle_.get())); }
+  /* Throws XD_ERROR_CONFLICT while there are handles, views or leases of the array. */
+  void send() { detail::call(xd_loan_send, handle_.get()); }
+
+ private:
+  detail::handle<xd_loan_t, xd_loan_free> handle_;
+};
+
+/* The end of a channel that sends. Timeouts are in milliseconds. */
+class sender {
+ public:
+  explicit sender(xd_sender_t *taken) noexcept : handle_(taken) {}
+
+  /* Throws XD_ERROR_EXHAUSTED if no slot became free in time. */
+  void send(const array &copied, std::int64_t timeout_ms = XD_FOREVER) const {
+    detail::call(xd_sender_send, handle_.get(), copied.get(), timeout_ms);
+  }
+  template <class T>
+  class loan loan(const extents &shape, std::int64_t timeout_ms = XD_FOREVER) const {
+    return crossdock::loan(
+        detail::call(xd_sender_loan, handle_.get(), dtype::of<T>().get(), shape.size(), shape.data(), timeout_ms));
+  }
+
+ private:
+  detail::handle<xd_sender_t, xd_sender_free> handle_;
+};
+
+/* The end of a channel that receives. */
+class receiver {
+ public:
+  explicit receiver(xd_receiver_t *taken) noexcept : handle_(taken) {}
+
+  /* In place, read-only. Nothing if no message came in time; throws XD_ERROR_CLOSED after the last message. */
+  std::optional<array> receive(std::int64_t timeout_ms = XD_FOREVER) const {
+    xd_array_t *found = detail::call(xd_receiver_receive, handle_.get(), timeout_ms);
+    return found == nullptr ? std::nullopt : std::optional<array>(array(found));
+  }
+  std::uint64_t missed() const noexcept { return xd_receiver_missed(handle_.get()); }
+
+ private:
+  detail::handle<xd_receiver_t, xd_receiver_free> handle_;
+};
+
+/* A stream of arrays between processes. */
+class channel {
+ public:
+  channel(std::size_t slots, std::size_t slot_nbytes, std::int32_t delivery = XD_DELIVERY_EACH, bool drop_oldest = false,
+          const std::string &name = "")
+      : handle_(detail::call(xd_channel_new, detail::text(name), slots, slot_nbytes, delivery, drop_oldest)) {}
+  static channel open(int fd) { return channel(detail::call(xd_channel_open, fd)); }
+
+  class sender sender() const { return crossdock::sender(detail::call(xd_sender_new, get())); }
+  class receiver receiver() const { return crossdock::receiver(detail::call(xd_receiver_new, get())); }
+  void close() const noexcept { xd_channel_close(get()); }
+  /* Belongs to the channel. */
+  int fd() const {
+    int found = -1;
+    detail::call(xd_channel_fd, get(), &found);
+    return found;
+  }
+  std::uint64_t sent() const noexcept { return xd_channel_sent(get()); }
+  const xd_channel_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  explicit channel(xd_channel_t *taken) noexcept : handle_(taken) {}
+
+  detail::handle<xd_channel_t, xd_channel_free> handle_;
 };
 
 /* A view of any object, which the destructor releases. Throws XD_ERROR_REFUSED with the reason if there is none. */

@@ -23,6 +23,7 @@
 //! | [`buffer`], [`lease`] | bytes, and the permission to access them |
 //! | [`array`](mod@array) | arrays, their views, elements, copies and files |
 //! | [`set`] | sets of arrays that another process holds |
+//! | [`channel`] | arrays as a stream between processes |
 //! | [`memory_view`], [`item`] | the original's protocol: views of objects, and their items |
 //! | [`dlpack`], [`arrow`] | export and import of tensors and columns |
 //!
@@ -31,6 +32,7 @@
 pub mod array;
 pub mod arrow;
 pub mod buffer;
+pub mod channel;
 pub mod dlpack;
 pub mod dtype;
 pub mod error;

@@ -146,7 +146,27 @@ static void same_memory_twice() {
     CHECK(numbers[static_cast<std::size_t>(k % 10 * 10 + k / 10)] == k - 1);
 }
 
+static void channels() {
+  xd::channel channel(2, 64), other = xd::channel::open(channel.fd());
+  xd::sender sender = channel.sender();
+  xd::receiver receiver = other.receiver();
+  CHECK(!receiver.receive(0).has_value());
+  xd::loan loan = sender.loan<int>({2, 3});
+  loan.array().at("1, 2").assign(xd::array::zeros<int>({}));
+  loan.send();
+  sender.send(xd::array::zeros<double>({4}), 0);
+  CHECK(receiver.receive()->shape() == xd::extents({2, 3}) && receiver.receive()->ndim() == 1);
+  channel.close();
+  try {
+    (void)receiver.receive();
+    CHECK(false);
+  } catch (const xd::error &error) {
+    CHECK(error.kind() == XD_ERROR_CLOSED && other.sent() == 2 && receiver.missed() == 0);
+  }
+}
+
 int main() {
+  channels();
   buffers();
   texts();
   arrays();

@@ -19,6 +19,7 @@ mod adapters;
 mod api;
 mod arrow;
 mod blocking;
+mod channels;
 mod class;
 mod convert;
 mod dlpack;
@@ -77,6 +78,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     files::init(module, class)?;
     leased::init(class)?;
     sets::init(ruby, module)?;
+    channels::init(ruby, module)?;
     shm::init(ruby, module, class)?;
     explain::init(module)?;
     api::init(module)?;

@@ -1,6 +1,6 @@
 //! A channel: the memory, and its two kinds of ends.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -62,14 +62,24 @@ impl Channel {
             let text = format!("the channel's descriptor could not be duplicated: {}", system_text(&error));
             Error::caused(Kind::Io, text, error)
         })?;
-        let control = ControlMap::open(fd)?;
-        let (passed, whole) = (array.nbytes(), control.geometry().nbytes());
+        let channel = Self::open_fd(fd)?;
+        let (passed, whole) = (array.nbytes(), channel.control.geometry().nbytes());
         if passed != whole {
             let text =
                 format!("the array has {passed} bytes, but the channel has {whole}; pass the whole array");
             return Err(Error::new(Kind::Malformed, text));
         }
-        Ok(Self { control: Arc::new(control) })
+        Ok(channel)
+    }
+
+    /// As [`Channel::open`], by the descriptor of the memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Channel::open`].
+    #[doc(hidden)]
+    pub fn open_fd(fd: OwnedFd) -> Result<Self> {
+        Ok(Self { control: Arc::new(ControlMap::open(fd)?) })
     }
 
     /// All of the channel's memory as an array of `uint8`, by which the channel goes to another

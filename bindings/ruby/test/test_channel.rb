@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require "socket"
+
+class TestChannel < Test::Unit::TestCase
+  include Helper
+
+  def numbers(*values)
+    Crossdock::Array.new(values)
+  end
+
+  # A child made by fork, whose block must end without an exception.
+  def child
+    pid = fork do
+      yield
+      exit! 0
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      warn e.full_message
+      exit! 1
+    end
+    -> { assert_predicate Process.wait2(pid)[1], :success? }
+  end
+
+  def test_another_process_sends_frames_in_place
+    channel = Crossdock::Channel.new(3, 1000)
+    receiver = channel.receiver
+    ended = child do
+      sender = channel.sender
+      200.times { |i| sender.loan([3, i % 5], :uint16, timeout: 60) { |frame| frame.fill(i) } }
+      channel.close
+    end
+    before = Crossdock.copied_bytes
+    received = 0
+    receiver.each do |view|
+      assert_equal [:uint16.to_s, [3, received % 5], true], [view.dtype.to_s, view.shape, view.readonly?]
+      assert(view.to_a.flatten.all?(received))
+      received += 1
+    end
+    ended.call
+    assert_equal [200, 0, 0], [received, receiver.missed, Crossdock.copied_bytes - before]
+    assert_nil receiver.receive
+    assert_match(/closed/, message_of(IOError) { channel.sender.send([1]) })
+  end
+
+  def test_a_slot_is_free_when_its_view_is_released_or_collected
+    channel = Crossdock::Channel.new(1, 100)
+    receiver, sender = channel.receiver, channel.sender
+    sender << [1, 2, 3]
+    view = receiver.receive
+    assert_equal [1, 2, 3], view.to_a
+    assert_match(/no slot/, message_of(Errno::ETIMEDOUT) { sender.send([4], timeout: 0) })
+    assert_match(/read-only/, message_of(FrozenError) { view[0] = 1 })
+    part = view[1..]
+    view.release
+    assert_raise(Errno::ETIMEDOUT) { sender.send([4], timeout: 0) }
+    part.release
+    sender.send([4], timeout: 0)
+    assert_equal [4], receiver.receive(&:to_a)
+    # A view that nothing refers to is collected when a sender of this process waits.
+    sender.send([5], timeout: 0)
+    Thread.new { receiver.receive.to_a }.join
+    sender.send([6], timeout: 60)
+    assert_equal [6], receiver.try_receive(&:to_a)
+  end
+
+  def test_a_loan_whose_block_fails_is_given_back
+    channel = Crossdock::Channel.new(1, 100)
+    receiver, sender = channel.receiver, channel.sender
+    kept = nil
+    assert_raise(RuntimeError) { sender.loan(2, timeout: 0) { |frame| raise (kept = frame).inspect } }
+    assert_predicate kept, :released?
+    [1].each { sender.loan(2, timeout: 0) { break } }
+    assert_equal 7, (sender.loan(2, :int8, timeout: 0) { |frame| frame.fill(3) && 7 })
+    assert_equal [3, 3], receiver.receive(timeout: 0, &:to_a)
+    assert_nil receiver.receive(timeout: 0.01)
+    assert_equal 1, channel.sent
+    assert_raise(ArgumentError) { sender.loan(2) }
+    assert_raise(IndexError) { sender.loan(1000) {} }
+    [-1, "x"].each { |timeout| assert_raise(ArgumentError, TypeError) { receiver.receive(timeout: timeout) } }
+  end
+
+  def test_policies
+    latest = Crossdock::Channel.new(2, 100, delivery: :latest)
+    sender, receiver = latest.sender, latest.receiver
+    3.times { |i| sender.send([i], timeout: 0) }
+    assert_equal [[2], nil], [receiver.receive(&:to_a), receiver.try_receive]
+    dropping = Crossdock::Channel.new(2, 100, drop_oldest: true)
+    sender, receiver = dropping.sender, dropping.receiver
+    5.times { |i| sender.send([i], timeout: 0) }
+    assert_equal [[3], [4]], Array.new(2) { receiver.receive(&:to_a) }
+    assert_equal 3, receiver.missed
+    one = Crossdock::Channel.new(3, 100, delivery: :one)
+    sender = one.sender
+    3.times { |i| sender.send([i], timeout: 0) }
+    one.close
+    parts = Array.new(2) { one.receiver }.map { |receiver| receiver.lazy.map(&:to_a).to_a }
+    assert_equal [[0], [1], [2]], parts.sum([])
+    assert_equal "#<Crossdock::Channel 3 slots of 100 bytes, one, 3 sent>", one.inspect
+  end
+
+  def test_other_threads_run_while_one_waits_and_may_end_it
+    channel = Crossdock::Channel.new(1, 100)
+    receiver, sender = channel.receiver, channel.sender
+    waiting = Thread.new { receiver.receive(&:to_a) }
+    sleep 0.01 until waiting.status == "sleep"
+    sender.send([1])
+    assert_equal [1], waiting.value
+    waiting = Thread.new { receiver.receive }
+    sleep 0.01 until waiting.status == "sleep"
+    waiting.kill
+    assert waiting.join(20)
+    waiting = Thread.new { receiver.each { flunk } }
+    waiting.report_on_exception = false
+    sleep 0.01 until waiting.status == "sleep"
+    waiting.raise(Interrupt)
+    assert_raise(Interrupt) { waiting.join(20) }
+    sender.send([2])
+    # Nobody lost the message, and the sender waits as well.
+    waiting = Thread.new { sender.send([3]) }
+    sleep 0.01 until waiting.status == "sleep"
+    waiting.kill
+    assert waiting.join(20)
+    assert_equal [2], receiver.receive(&:to_a)
+  end
+
+  def test_a_forked_child_attaches_its_own_ends
+    channel = Crossdock::Channel.new(2, 100)
+    receiver, sender = channel.receiver, channel.sender
+    sender.send([1])
+    child do
+      assert_match(/attach again/, message_of(Crossdock::Refusal) { receiver.receive(timeout: 0) })
+      assert_match(/attach again/, message_of(Crossdock::Refusal) { sender.send([2]) })
+      channel.sender.send([3])
+    end.call
+    assert_equal [[1], [3]], Array.new(2) { receiver.receive(timeout: 0, &:to_a) }
+    assert_equal [1, 2], [channel.receivers, channel.sent]
+  end
+
+  def test_a_channel_goes_through_a_socket
+    ours, theirs = UNIXSocket.pair
+    channel = Crossdock::Channel.new(2, 100, name: "ruby-test")
+    channel.to_array.share_memory(writable: true).send_to(ours)
+    other = Crossdock::Channel.open(Crossdock::SharedMemory.receive(theirs))
+    receiver = other.receiver
+    channel.sender.send(numbers(1, 2))
+    assert_equal [[1, 2], 2, 100, :each], [receiver.receive(&:to_a), other.slots, other.nbytes, other.delivery]
+    assert_raise(Crossdock::Error) { Crossdock::Channel.open(numbers(1).to_shared_memory) }
+    assert_raise(TypeError) { Crossdock::Channel.open("x") }
+    assert_raise(TypeError) { Marshal.dump(channel) }
+  end
+
+  def test_wrong_arguments_are_refused
+    assert_raise(RangeError) { Crossdock::Channel.new(0, 10) }
+    assert_raise(RangeError) { Crossdock::Channel.new(2, 10, name: "a b") }
+    assert_raise(ArgumentError) { Crossdock::Channel.new(2, 10, name: "") }
+    assert_match(/:latest/, message_of(ArgumentError) { Crossdock::Channel.new(2, 10, delivery: :all) })
+  end
+end
