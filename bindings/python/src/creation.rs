@@ -12,7 +12,7 @@ use crate::convert::to_value;
 use crate::detach::making;
 use crate::dtype::read_dtype;
 use crate::errors::Raise;
-use crate::functions::{options, options_at, options_on_host};
+use crate::new_array::{NewArray, new_array, new_array_at, options_on_host};
 use crate::object::{downcast, wrap};
 use crate::shape::extents;
 use crate::{device, numbers, parameters, protocols};
@@ -53,7 +53,7 @@ pub(crate) fn ones<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
     let one = one(&dtype);
-    filled(py, dtype, &extents(shape)?, one, options(py, order, device)?)
+    filled(py, dtype, &extents(shape)?, one, new_array(py, order, device)?)
 }
 
 /// A new array of evenly spaced numbers.
@@ -118,7 +118,7 @@ pub(crate) fn arange<'py>(
         _ => array,
     };
     let array =
-        if place == Place::CPU { array } else { array.copy_to(&device::memory_at(place)?).raise()? };
+        if place == Place::CPU { array } else { array.copy_to(&device::memory_for(py, place)?).raise()? };
     wrap(py, array)
 }
 
@@ -265,7 +265,7 @@ pub(crate) fn full_like<'py>(
 struct Model {
     shape: Vec<usize>,
     dtype: DType,
-    options: ArrayOptions<'static>,
+    new: NewArray,
 }
 
 impl Model {
@@ -282,14 +282,14 @@ impl Model {
         Ok(Self {
             shape: array.shape().to_vec(),
             dtype: dtype.map_or_else(|| Ok(array.dtype().clone()), read_dtype)?,
-            options: options_at(obj.py(), array.order().unwrap_or(Order::RowMajor), place)?,
+            new: new_array_at(obj.py(), array.order().unwrap_or(Order::RowMajor), place)?,
         })
     }
 
     fn make(self, py: Python<'_>, value: Option<Value>) -> PyResult<Bound<'_, PyAny>> {
         match value {
-            Some(value) => filled(py, self.dtype, &self.shape, value, self.options),
-            None => wrap(py, DArray::zeros(self.dtype, &self.shape, self.options).raise()?),
+            Some(value) => filled(py, self.dtype, &self.shape, value, self.new),
+            None => wrap(py, self.new.zeros(self.dtype, &self.shape).raise()?),
         }
     }
 }
@@ -306,8 +306,8 @@ fn filled<'py>(
     dtype: DType,
     shape: &[usize],
     value: Value,
-    options: ArrayOptions<'static>,
+    new: NewArray,
 ) -> PyResult<Bound<'py, PyAny>> {
     let nbytes = shape.iter().copied().fold(dtype.itemsize(), usize::saturating_mul);
-    wrap(py, making(py, nbytes, || DArray::full(dtype, shape, value, options)).raise()?)
+    wrap(py, making(py, nbytes, || new.full(dtype, shape, value)).raise()?)
 }

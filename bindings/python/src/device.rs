@@ -17,10 +17,17 @@ use crate::errors::{self, Raise};
 use crate::import::ImportedArray;
 use crate::numbers::place_of;
 use crate::object::{Own, wrap};
+use crate::shared_device;
 
 /// The default memory manager of a place.
 pub(crate) fn memory_at(place: Place) -> PyResult<Arc<dyn MemoryManager>> {
     device::memory(place).map_err(|error| errors::refusal(&error))
+}
+
+/// The memory manager for a new array: inside `with crossdock.shareable()`, on a CUDA device, that
+/// of memory that other processes map.
+pub(crate) fn memory_for(py: Python<'_>, place: Place) -> PyResult<Arc<dyn MemoryManager>> {
+    shared_device::memory_here(py, place)?.map_or_else(|| memory_at(place), Ok)
 }
 
 /// `to_device(device, /, *, stream=None)`.
@@ -37,7 +44,7 @@ pub(crate) fn to_device<'py>(
     if place == array.place() {
         return wrap(py, array.clone());
     }
-    let memory = memory_at(place)?;
+    let memory = memory_for(py, place)?;
     let moved = match stream {
         None => detached(py, array, |array| array.copy_to(&memory)),
         Some(number) => {
@@ -72,13 +79,15 @@ pub(crate) fn brought(taken: ImportedArray, place: Place, policy: CopyPolicy) ->
     if from == place {
         return Ok(ImportedArray { array, copied_because });
     }
-    let memory = memory_at(place)?;
+    let memory = Python::attach(|py| memory_for(py, place))?;
     let away = || format!("the elements are on {from}, and come to {place} by a copy alone");
     Python::attach(|py| match policy {
-        CopyPolicy::Never => match array.map_to(&memory).map_err(|error| errors::refusal(&error))? {
-            Some(array) => Ok(ImportedArray { array, copied_because }),
-            None => Err(PyBufferError::new_err(format!("{}, which copy=False forbids", away()))),
-        },
+        CopyPolicy::Never => {
+            match array.map_to(&memory_at(place)?).map_err(|error| errors::refusal(&error))? {
+                Some(array) => Ok(ImportedArray { array, copied_because }),
+                None => Err(PyBufferError::new_err(format!("{}, which copy=False forbids", away()))),
+            }
+        }
         CopyPolicy::IfNeeded => {
             let placed = detached(py, &array, |array| array.map_or_copy_to(&memory)).raise()?;
             let because = matches!(placed.moved, Moved::Copied { .. }).then(away).or(copied_because);

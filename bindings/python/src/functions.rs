@@ -1,7 +1,7 @@
 //! The module's functions that create arrays.
 
 use crossdock::DArray;
-use crossdock::array::{ArrayOptions, CopyPolicy};
+use crossdock::array::CopyPolicy;
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, Value};
 use crossdock::layout::{Layout, Order};
@@ -14,11 +14,12 @@ use crate::copies::copied;
 use crate::detach::making;
 use crate::dtype::read_dtype;
 use crate::errors::Raise;
+use crate::new_array::{new_array, options_on_host};
 use crate::object::{downcast, wrap, wrap_with};
 use crate::owner::Owner;
 use crate::parameters::{self, integers, policy, truth_of};
 use crate::shape::{elements, extents};
-use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols, shareable};
+use crate::{arrow, buffer, device, dlpack, import, nested, numbers, protocols};
 
 /// An array on the memory of an object.
 ///
@@ -213,7 +214,7 @@ pub(crate) fn zeros<'py>(
     device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = dtype.map_or(Ok(DType::F64), read_dtype)?;
-    wrap(py, DArray::zeros(dtype, &extents(shape)?, options(py, order, device)?).raise()?)
+    wrap(py, new_array(py, order, device)?.zeros(dtype, &extents(shape)?).raise()?)
 }
 
 /// A new array for writing. Its elements are zeros, so that it never exposes freed memory.
@@ -304,33 +305,9 @@ pub(crate) fn full<'py>(
             (one.dtype().clone(), one.get(&[]).raise()?)
         }
     };
-    let (shape, options) = (extents(shape)?, options(py, order, device)?);
+    let (shape, new) = (extents(shape)?, new_array(py, order, device)?);
     let nbytes = shape.iter().copied().fold(dtype.itemsize(), usize::saturating_mul);
-    wrap(py, making(py, nbytes, || DArray::full(dtype, &shape, value, options)).raise()?)
-}
-
-/// The order and device of a new array. The device must be available.
-pub(crate) fn options(
-    py: Python<'_>,
-    order: Order,
-    device: Option<&Bound<'_, PyAny>>,
-) -> PyResult<ArrayOptions<'static>> {
-    options_at(py, order, device.map_or(Ok(Place::CPU), numbers::place_of)?)
-}
-
-/// Like [`options`], for a place.
-pub(crate) fn options_at(py: Python<'_>, order: Order, place: Place) -> PyResult<ArrayOptions<'static>> {
-    device::memory_at(place)?;
-    match place == Place::CPU {
-        true => Ok(options_on_host(py, place)?.order(order)),
-        false => Ok(ArrayOptions::new().order(order).place(place)),
-    }
-}
-
-/// For a row-major array that is made on the host, and moved if `place` is another one.
-pub(crate) fn options_on_host(py: Python<'_>, place: Place) -> PyResult<ArrayOptions<'static>> {
-    let pool = if place == Place::CPU { shareable::pool_here(py)? } else { None };
-    Ok(pool.map_or_else(ArrayOptions::new, |pool| ArrayOptions::new().pool(pool)))
+    wrap(py, making(py, nbytes, || new.full(dtype, &shape, value)).raise()?)
 }
 
 /// An array on memory at an address. The address cannot be checked.

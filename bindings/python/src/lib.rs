@@ -67,6 +67,7 @@ mod methods;
 mod modules;
 mod moment;
 mod nested;
+mod new_array;
 mod numbers;
 mod numpy;
 mod numpy_dtype;

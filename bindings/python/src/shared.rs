@@ -21,7 +21,7 @@ use crate::errors::{Raise, refused};
 use crate::object::{downcast, wrap};
 use crate::parameters::{self, truth_of};
 use crate::shape::extents;
-use crate::shared_device::Wanted;
+use crate::shared_device::SharedOptions;
 use crate::{nested, numbers, protocols, shared_device};
 
 /// A new array in memory that other processes can map.
@@ -79,7 +79,7 @@ pub(crate) fn shared<'py>(
     let dtype = dtype.map(read_dtype).transpose()?;
     let place = device.map_or(Ok(Place::CPU), numbers::place_of)?;
     if place != Place::CPU {
-        let wanted = Wanted { dtype, order, copy };
+        let wanted = SharedOptions { dtype, order, copy };
         let array = if sealed { Err(not_sealed(place)) } else { shared_device::make(py, obj, place, wanted) };
         return registered(py, array?);
     }

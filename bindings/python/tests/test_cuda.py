@@ -479,11 +479,37 @@ def test_what_other_processes_cannot_map_is_refused(given, error, says):
         crossdock.shared(four(), **{"device": "cuda:0", **given})
 
 
+def test_new_arrays_on_a_device_have_descriptors_inside_the_block():
+    model = np.asfortranarray([[1, 2, 3], [4, 5, 6]], "i2")
+    there = {"device": "cuda:0"}
+
+    def made():
+        yield from (crossdock.zeros(3, **there), crossdock.ones(3, "i4", **there), crossdock.full(3, 7, **there))
+        yield from (crossdock.array([1, 2], **there), crossdock.array(model, **there), crossdock.arange(5, **there))
+        yield from (crossdock.zeros_like(model, **there), crossdock.full_like(model, 7, **there))
+        yield from (crossdock.asarray(model, copy=None, **there), crossdock.array(model).to_device("cuda:0"))
+        yield from (crossdock.full(2, "text", **there), crossdock.full(2, 1.5, "bfloat16", **there), crossdock.zeros(0, **there))
+
+    outside = list(made())
+    with crossdock.shareable():
+        before = driver.count("handles")
+        inside = list(made())
+    assert driver.count("handles") == before + len(inside) - 1, "all but the empty one"
+    for one, other in zip(inside, outside, strict=True):
+        assert (one.device, one.dtype, one.strides, one.readonly) == ("cuda:0", other.dtype, other.strides, False)
+        assert one.to_device("cpu").tolist() == other.to_device("cpu").tolist()
+    assert crossdock.shared(inside[0], device="cuda:0", copy=False).ptr == inside[0].ptr
+    with pytest.raises(BufferError, match="allow a copy"):
+        crossdock.shared(outside[0], device="cuda:0", copy=False)
+
+
 @pytest.mark.parametrize("number", [102, 103])
 def test_a_device_without_descriptors_is_told_with_the_other_way(attribute, number):
     attribute(number, 0)
     with pytest.raises(BufferError, match=rf"cuda:0 cannot be exported as a descriptor \(attribute {number} is 0\).*legacy IPC"):
         crossdock.shared(3, device="cuda:0")
+    with crossdock.shareable(), pytest.raises(BufferError, match="legacy IPC"):
+        crossdock.zeros(3, device="cuda:0")
 
 
 def test_an_array_of_a_device_is_sent_in_place_and_its_receiver_only_reads_it(pool):

@@ -17,6 +17,9 @@ def shareable(*, reserve: bool = False) -> AbstractContextManager[None]:
     ordinary arrays, and can outlive the block. Queues, pipes and pools of ``multiprocessing`` send
     ``crossdock.asarray(a)`` in place, and each process then sees what the other writes.
 
+    Arrays that this library makes on a CUDA device, or copies there (``device=``, ``to_device``), lie in memory of the
+    device that other processes map read-only, as with :func:`shared`. A device without such memory is refused.
+
     The block is valid in its context: in the thread or task that entered it, and in tasks that are started there.
 
     An array takes a descriptor of the process. If half of the limit (``ulimit -n``) is in use, NumPy's arrays come from
