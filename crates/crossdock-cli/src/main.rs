@@ -34,10 +34,13 @@ mod walk;
 mod words;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crossdock::memory::copied_bytes;
 
 use crate::failure::Failure;
 
@@ -70,8 +73,26 @@ shrank. `lend` and `connect` exit with the status of their command,
 #[derive(Debug, Parser)]
 #[command(name = "crossdock", version, styles = STYLES, after_help = EXAMPLES, max_term_width = 120)]
 struct Arguments {
+    /// Print no notes and no progress on stderr, only errors.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Note on stderr how long the command took, and how many bytes it copied.
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+    /// When to use colours. `auto` uses them on terminals; NO_COLOR, CLICOLOR and CLICOLOR_FORCE
+    /// change that.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
+    color: Colour,
     #[command(subcommand)]
     command: Command,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -103,6 +124,13 @@ fn main() -> ExitCode {
         // Help or version, on request or without arguments.
         Err(answer) => answer.exit(),
     };
+    match arguments.color {
+        Colour::Auto => {}
+        Colour::Always => anstream::ColorChoice::Always.write_global(),
+        Colour::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    out::set_quiet(arguments.quiet);
+    let start = Instant::now();
     // This process registers no other drivers, so the kinds are free.
     for registered in [crossdock_cuda::register(), crossdock_opencl::register()] {
         registered.expect("the kinds of both are free");
@@ -123,6 +151,9 @@ fn main() -> ExitCode {
         Command::Tap(args) => tap::run(args),
         Command::TourChild => tour::run_child(),
     };
+    if arguments.verbose {
+        out::note(&format!("took {:.3} s, {} B copied", start.elapsed().as_secs_f64(), copied_bytes()));
+    }
     match outcome {
         Ok(code) => code,
         Err(failure) => failure.report(),

@@ -216,7 +216,7 @@ fn not_found(path: &Path, error: crossdock::Error) -> Failure {
     };
     let is_missing = || !path.as_os_str().is_empty() && std::fs::symlink_metadata(path).is_err();
     match error.is_io().then(is_missing).and_then(|missing| if missing { suggestion() } else { None }) {
-        Some(found) => Failure::new(format_args!("{}; did you mean {found}?", error.in_words(words))),
+        Some(found) => Failure::new(format_args!("{}; did you mean {found}?", error.fact())),
         None => error.into(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use crossdock::bindings::system_text;
@@ -36,9 +37,23 @@ pub(crate) fn print_json(answer: &impl serde::Serialize) -> Result<ExitCode, Fai
     print(&(terminal::json(&text) + "\n"))
 }
 
-/// Prints a note on stderr, beside the answer.
+/// Whether notes and progress are left out.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out notes and progress.
+pub(crate) fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints a note on stderr, beside the answer, unless `--quiet` is given.
 pub(crate) fn note(text: &str) {
-    line(NOTE, text);
+    if !is_quiet() {
+        line(NOTE, text);
+    }
 }
 
 /// Prints an error on stderr.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::out;
+
 /// A bar over the bytes of an array that is read; hidden for a short one.
 pub(crate) fn reading(nbytes: usize) -> ProgressBar {
     const READING: &str = "reading {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left";
@@ -73,6 +75,9 @@ pub(crate) fn steps(count: usize) -> ProgressBar {
 }
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    if out::is_quiet() {
+        return ProgressBar::hidden();
+    }
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,

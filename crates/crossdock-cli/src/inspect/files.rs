@@ -90,7 +90,7 @@ pub(super) fn as_text(files: &[(String, Listing)]) -> String {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{}", line.get(1..).unwrap_or_default().trim_end());
     }
-    let _ =
-        writeln!(text, "\n{} files, {} elements, {} B ({})", files.len(), all.1, all.0, BinaryBytes(all.0));
+    let size = if all.0 < 1024 { String::new() } else { format!(" ({})", BinaryBytes(all.0)) };
+    let _ = writeln!(text, "\n{} files, {} elements, {} B{size}", files.len(), all.1, all.0);
     text
 }

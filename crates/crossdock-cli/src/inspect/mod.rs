@@ -275,6 +275,8 @@ fn as_json(report: &InspectReport) -> Result<serde_json::Value, Failure> {
 fn inspect(args: &Args, opened: &Opened) -> Result<Answer, Failure> {
     let array = &opened.view;
     let mut report = InspectReport::new(opened)?;
+    // Before this command exports the array itself.
+    report.exchange = args.protocols.then(|| protocols::ask(array));
     if args.stats {
         let progress = progress::reading(array.nbytes());
         let read = statistics::gather(array, |nbytes| {
@@ -286,7 +288,6 @@ fn inspect(args: &Args, opened: &Opened) -> Result<Answer, Failure> {
         opened.check()?;
         report.statistics = Some(read?);
     }
-    report.exchange = args.protocols.then(|| protocols::ask(array));
     if args.json {
         report.values = args.values.map(|rows| values::as_json(array, rows)).transpose()?;
         opened.check()?;

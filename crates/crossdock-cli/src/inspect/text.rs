@@ -133,7 +133,7 @@ fn facts(text: &mut String, report: &InspectReport, glyphs: SketchGlyphs) {
     fact(
         "alignment",
         &format!(
-            "element 0 at {}, a multiple of {} in memory; {} for {} B",
+            "{}, address a multiple of {}: {} for {} B",
             match opened.offset {
                 Some(offset) => format!("byte {offset} of the file"),
                 None =>

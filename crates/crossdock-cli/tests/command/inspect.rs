@@ -205,13 +205,14 @@ fn a_header_of_odd_length_is_no_error_but_told() {
 
 #[test]
 fn protocols_say_how_or_why_not() {
-    let told = as_json(data("rocket.npy").to_str().unwrap(), &["--protocols"]);
+    let told = as_json(data("rocket.npy").to_str().unwrap(), &["--protocols", "--stats"]);
     let rows = told["protocols"].as_array().unwrap();
     let row = |name: &str| rows.iter().find(|row| row["protocol"].as_str().unwrap().contains(name)).unwrap();
     assert_eq!(row("MemoryView (Pin)")["in_place"], json!(true));
     assert_eq!(row("shared memory (Pin)")["in_place"], json!(true));
     let read = row("MemoryView (Read)");
     assert!(read["reason"].as_str().unwrap().contains("another owner"), "{read}");
+    assert!(!told["protocols"].to_string().contains("was exported by"), "the probes count as exports");
     assert_eq!(read["would_copy"], json!(819_840));
     assert!(row("DLPack")["reason"].as_str().unwrap().contains("read-only"));
     assert_eq!(row("ndarray")["in_place"], json!(true));

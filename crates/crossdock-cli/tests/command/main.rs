@@ -12,6 +12,7 @@ mod inspect;
 mod lend;
 mod listing;
 mod saving;
+mod sessions;
 mod streams;
 mod tap;
 mod terminal;

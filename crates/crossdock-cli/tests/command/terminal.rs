@@ -8,18 +8,32 @@ use std::process::{Command, Stdio};
 
 use crossdock::exchange::files::SaveOptions;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::common::{Folder, crossdock, data, run, stdout};
 
 /// A command's output on a terminal, and its exit status.
 pub(crate) fn on_terminal(command: &mut Command) -> (String, std::process::ExitStatus) {
+    command.env("TERM", "xterm");
+    on_terminal_of(command, None)
+}
+
+/// The same on a terminal of so many rows and columns, whose kind the command's environment names.
+pub(crate) fn on_terminal_of(
+    command: &mut Command,
+    size: Option<(u16, u16)>,
+) -> (String, std::process::ExitStatus) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
     let name = ptsname(&controller, Vec::new()).unwrap();
     let name = std::ffi::OsStr::from_bytes(name.as_bytes());
     let open = || File::options().read(true).write(true).custom_flags(libc::O_NOCTTY).open(name).unwrap();
-    command.stdin(Stdio::null()).stdout(open()).stderr(open()).env("TERM", "xterm");
+    command.stdin(Stdio::null()).stdout(open()).stderr(open());
+    if let Some((rows, columns)) = size {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&controller, size).unwrap();
+    }
     let mut child = command.spawn().unwrap();
     // The terminal closes when no process has it open: drop this process's own descriptors.
     command.stdout(Stdio::null()).stderr(Stdio::null());
