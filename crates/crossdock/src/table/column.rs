@@ -181,6 +181,11 @@ impl Column {
         self.place().is_host()
     }
 
+    /// Whether both are the same elements of the same buffers.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.parts, &other.parts) && (self.offset, self.len) == (other.offset, other.len)
+    }
+
     /// Whether no party writes any of the memory, ever.
     pub(crate) fn is_constant(&self) -> bool {
         let mut own = self.buffers().iter().chain(self.validity.as_ref().map(Bitmap::buffer));

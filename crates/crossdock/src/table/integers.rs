@@ -44,6 +44,24 @@ impl IntegerKind {
         Some(Self { nbytes, signed })
     }
 
+    /// The bytes of a value, of which the first `nbytes` count; `None` if this kind does not have
+    /// it.
+    pub(crate) fn bytes_of(self, value: i64) -> Option<[u8; 8]> {
+        let mut bytes = [0; 8];
+        let mut put = |native: &[u8]| bytes[..native.len()].copy_from_slice(native);
+        match (self.nbytes, self.signed) {
+            (1, true) => put(&i8::try_from(value).ok()?.to_ne_bytes()),
+            (1, false) => put(&u8::try_from(value).ok()?.to_ne_bytes()),
+            (2, true) => put(&i16::try_from(value).ok()?.to_ne_bytes()),
+            (2, false) => put(&u16::try_from(value).ok()?.to_ne_bytes()),
+            (4, true) => put(&i32::try_from(value).ok()?.to_ne_bytes()),
+            (4, false) => put(&u32::try_from(value).ok()?.to_ne_bytes()),
+            (_, true) => put(&value.to_ne_bytes()),
+            (_, false) => put(&u64::try_from(value).ok()?.to_ne_bytes()),
+        }
+        Some(bytes)
+    }
+
     /// The value of as many bytes; the greatest one instead of those beyond it.
     fn value(self, bytes: &[u8]) -> i64 {
         match (bytes, self.signed) {

@@ -31,23 +31,34 @@
 //! | `from_array.rs` | arrays as columns |
 //! | `lease.rs` | one lease of all the memory of columns |
 //! | `reader.rs` | sequences of batches |
+//! | `value.rs`, `text_read.rs` | elements by value, text in place |
+//! | `nulls.rs`, `records.rs` | masks of nulls, batches of records |
+//! | `display.rs` | columns and batches as text |
+//! | `concat.rs`, `concat_bytes.rs` | columns copied to new memory |
 //! | `checks.rs`, `shape.rs`, `full.rs` | the two levels of checks |
 //! | `integers.rs`, `text.rs` | offsets, indices and bytes, loaded and checked one by one |
 
 mod checks;
 mod column;
 mod column_type;
+mod concat;
+mod concat_bytes;
+mod display;
 mod field;
 mod from_array;
 mod full;
 mod integers;
 mod lease;
 mod metadata;
+mod nulls;
 mod reader;
 mod record_batch;
+mod records;
 mod schema;
 mod shape;
 mod text;
+mod text_read;
+mod value;
 
 pub use checks::Checks;
 pub use column::{Column, ColumnParts};
@@ -61,3 +72,5 @@ pub use reader::{Batches, RecordBatchReader};
 pub use record_batch::RecordBatch;
 pub use schema::Schema;
 pub(crate) use shape::VIEW;
+pub use text_read::TextRead;
+pub use value::ColumnValue;

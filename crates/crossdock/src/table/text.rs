@@ -73,15 +73,42 @@ impl TextBytes {
                 let range = self.range(index)?;
                 self.bytes(0, range, room)
             }
-            Index::Views(_) => match self.view(index)? {
-                BytesView::Inline { len, bytes } => {
-                    room.clear();
-                    room.extend_from_slice(&bytes[..len]);
-                    Ok(room)
-                }
-                BytesView::Elsewhere { buffer, range, .. } => self.bytes(buffer, range.0..range.1, room),
-            },
+            Index::Views(_) => self.of_view(self.view(index)?, room),
         }
+    }
+
+    /// The bytes of a view of this column. As [`TextBytes::get`].
+    pub(crate) fn of_view<'a>(&'a self, view: BytesView, room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        match view {
+            BytesView::Inline { len, bytes } => {
+                room.clear();
+                room.extend_from_slice(&bytes[..len]);
+                Ok(room)
+            }
+            BytesView::Elsewhere { buffer, range, .. } => self.bytes(buffer, range.0..range.1, room),
+        }
+    }
+
+    /// The bytes of one element, in place; `None` if another party may write them.
+    ///
+    /// # Errors
+    ///
+    /// As [`TextBytes::get`].
+    pub(crate) fn in_place(&self, index: usize) -> Result<Option<&[u8]>> {
+        let (lease, range) = match &self.index {
+            Index::Offsets(_) => (&self.data[0], self.range(index)?),
+            Index::Views(views) => match self.view(index)? {
+                BytesView::Inline { len, .. } => {
+                    let start = (self.first + index) * VIEW + VIEW - INLINE;
+                    (views, start..start + len)
+                }
+                BytesView::Elsewhere { buffer, range, .. } => (&self.data[buffer], range.0..range.1),
+            },
+        };
+        Ok(match lease {
+            ReadOrPinLease::Constant(guard) => Some(&guard[range]),
+            ReadOrPinLease::Changing(_) => None,
+        })
     }
 
     fn bytes<'a>(&'a self, buffer: usize, range: Range<usize>, room: &'a mut Vec<u8>) -> Result<&'a [u8]> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crossdock::buffer::Buffer;
 use crossdock::element::{DType, TimeUnit};
-use crossdock::memory::copied_bytes_here;
+use crossdock::memory::{LeaseKind, copied_bytes_here};
 use crossdock::table::{
-    Checks, Column, ColumnParts, ColumnType, Field, IntervalUnit, Metadata, OffsetWidth, RecordBatch, Schema,
-    UnionMode,
+    Checks, Column, ColumnParts, ColumnType, ColumnValue, Field, IntervalUnit, Metadata, OffsetWidth,
+    RecordBatch, Schema, UnionMode,
 };
 use crossdock::{Array, DArray, Error};
 
@@ -311,4 +311,61 @@ fn metadata_are_kept_byte_for_byte() {
     assert_eq!((schema.fields()[0].metadata(), schema.metadata()), (&metadata, &metadata));
     assert!(schema.fields()[0].extension().is_none());
     assert_eq!(Metadata::new([] as [(&str, &str); 0]), Metadata::default());
+}
+
+#[test]
+fn offsets_that_change_after_the_check_are_found_when_they_are_used() {
+    let offsets = buffer(&[0i32, 1, 2]);
+    let column =
+        Column::new(ColumnType::utf8(), parts(2, vec![offsets.clone(), buffer(b"ab")]), Checks::Full)
+            .unwrap();
+    let writer = offsets.share().unwrap();
+    assert_eq!(column.value(1).unwrap(), ColumnValue::Element("b".into()));
+    assert!(column.text().unwrap_err().is_conflict());
+    for end in [3i32, i32::MAX, -1, i32::MIN] {
+        writer.store(8, end).unwrap();
+        assert!(column.value(1).unwrap_err().is_bounds() && column.compact().unwrap_err().is_bounds());
+        assert!(column.check(Checks::Full).is_err());
+        assert_eq!(column.value(0).unwrap(), ColumnValue::Element("a".into()));
+    }
+}
+
+#[test]
+fn a_batch_is_leased_whole_or_not_at_all() {
+    let memory = buffer(&[1i32, 2, 3, 4]);
+    let of = |range: std::ops::Range<usize>| {
+        let ty = ColumnType::Fixed(DType::I32);
+        Column::new(ty, parts(1, vec![memory.slice(range).unwrap()]), Checks::Shape).unwrap()
+    };
+    let other = buffer(&[7i32]);
+    let last =
+        Column::new(ColumnType::Fixed(DType::I32), parts(1, vec![other.clone()]), Checks::Shape).unwrap();
+    let batch = RecordBatch::from_columns([("a", of(0..4)), ("b", of(4..8)), ("c", last)]).unwrap();
+    let lease = batch.lease(LeaseKind::Write).unwrap();
+    assert!(memory.pin().is_err() && other.pin().is_err());
+    drop(lease);
+    let pin = other.pin().unwrap();
+    let error = batch.lease(LeaseKind::Write).unwrap_err();
+    assert!(error.is_conflict() && error.to_string().contains("\"c\""), "{error}");
+    memory.write().unwrap();
+    drop(pin);
+}
+
+#[test]
+fn records_and_batches_are_copies_of_each_other() {
+    let price = Column::from_array(Array::from_vec(vec![1.5f64, 2.5], [2]).unwrap()).unwrap();
+    let batch = RecordBatch::from_columns([("price", price), ("n", numbers(&[7, 8]))]).unwrap();
+    let records = batch.to_records().unwrap();
+    assert_eq!(records.to_string(), "[(1.5, 7) (2.5, 8)]");
+    let back = RecordBatch::from_records(&records).unwrap();
+    let equals = |name: &str| {
+        let [one, other] = [&batch, &back].map(|batch| batch.column_named(name).unwrap().array().unwrap());
+        one.equals(&other).unwrap()
+    };
+    assert!(equals("price") && equals("n"));
+    let nulls = ColumnParts { validity: Some(buffer(&[1u8])), ..parts(2, vec![buffer(&[1u8, 2])]) };
+    let nulls = Column::new(ColumnType::Fixed(DType::U8), nulls, Checks::Shape).unwrap();
+    let error = RecordBatch::from_columns([("x", nulls)]).unwrap().to_records().unwrap_err();
+    assert!(error.is_value() && error.to_string().contains("1 of 2"), "{error}");
+    assert!(RecordBatch::from_records(&DArray::from_vec(vec![1u8], &[1]).unwrap()).unwrap_err().is_dtype());
 }

@@ -358,6 +358,130 @@ fn columns_of_any_type_are_taken_sliced_and_given_back_in_place() {
     assert_eq!(copied_bytes_here(), copied);
 }
 
+/// A column of ours as an array of arrow-rs.
+fn array_of(field: &table::Field, column: &Column) -> ArrayRef {
+    column.check(Checks::Full).unwrap_or_else(|error| panic!("{field}: {error}"));
+    let data = to_theirs(arrow::export_column(field, column).unwrap()).0;
+    data.validate_full().unwrap_or_else(|error| panic!("{field}: {error}"));
+    make_array(data)
+}
+
+#[test]
+fn copies_and_values_of_any_type_are_those_of_the_elements() {
+    let mut arrays = Arrays::new();
+    let mut nulls = 0;
+    for _ in 0..crossdock_testkit::cases(600) {
+        let class = arrays.pick(&CLASSES);
+        let theirs = arrays.of_class(class, 20, DEEPEST);
+        let field = Field::new("column", theirs.data_type().clone(), true);
+        let (ours, column) = from_theirs(&theirs, &field).unwrap();
+        let (start, middle) = (arrays.random.usize(..10), arrays.random.usize(10..=20));
+        let parts = [column.slice(start..middle).unwrap(), column.slice(middle..).unwrap()];
+        let compact = parts[0].compact().unwrap_or_else(|error| panic!("{field}: {error}"));
+        assert_eq!(&array_of(&ours, &compact), &theirs.slice(start, middle - start), "{field}");
+        assert_eq!((compact.offset(), compact.null_count().unwrap()), (0, parts[0].null_count().unwrap()));
+        let joined = Column::concat(&parts).unwrap();
+        assert_eq!(joined.len(), 20 - start);
+        let both = [joined.slice(..middle - start).unwrap(), joined.slice(middle - start..).unwrap()];
+        assert_eq!(&array_of(&ours, &both[0]), &theirs.slice(start, middle - start), "{field}");
+        assert_eq!(&array_of(&ours, &both[1]), &theirs.slice(middle, 20 - middle), "{field}");
+        // Another dictionary, and other children.
+        let other = Column::concat(&[compact, joined.clone()]).unwrap();
+        assert_eq!(
+            &array_of(&ours, &other.slice(middle - start..).unwrap()),
+            &theirs.slice(start, 20 - start)
+        );
+        for index in 0..joined.len() {
+            let (one, same) = (joined.value(index).unwrap(), column.value(start + index).unwrap());
+            // A value that is no number equals none.
+            assert!(one == same || format!("{one:?}").contains("NaN"), "{field}: {one:?} {same:?}");
+            nulls += usize::from(one == table::ColumnValue::Null);
+        }
+    }
+    assert!(nulls > 100, "{nulls}");
+}
+
+#[test]
+fn values_are_those_that_arrow_describes() {
+    let value = |array: &dyn arrow_array::Array, index: usize| {
+        let field = Field::new("x", array.data_type().clone(), true);
+        match from_theirs(array, &field).unwrap().1.value(index).unwrap() {
+            table::ColumnValue::Element(value) => value.to_string(),
+            table::ColumnValue::Decimal(text) => text,
+            other => format!("{other:?}"),
+        }
+    };
+    use arrow_array::types::{Int8Type, Int32Type};
+    assert_eq!(value(&arrow_array::Date32Array::from(vec![-1]), 0), "1969-12-31");
+    assert_eq!(value(&arrow_array::Date64Array::from(vec![86_400_000]), 0), "1970-01-02T00:00:00.000");
+    assert_eq!(value(&arrow_array::Time32SecondArray::from(vec![61]), 0), "61 seconds");
+    assert_eq!(value(&arrow_array::IntervalYearMonthArray::from(vec![-3]), 0), "-3 months");
+    let decimal = arrow_array::Decimal128Array::from(vec![-1234]).with_precision_and_scale(9, 3).unwrap();
+    assert_eq!(value(&decimal, 0), "-1.234");
+    let decimal = arrow_array::Decimal64Array::from(vec![5]).with_precision_and_scale(9, 1).unwrap();
+    assert_eq!(value(&decimal, 0), "0.5");
+    let words: arrow_array::DictionaryArray<Int8Type> = [Some("a"), None, Some("b")].into_iter().collect();
+    assert_eq!((value(&words, 2), value(&words, 1)), ("'b'".to_owned(), "Null".to_owned()));
+    let runs: arrow_array::RunArray<Int32Type> = ["x", "x", "y", "z", "z"].into_iter().collect();
+    let runs = runs.slice(1, 4);
+    let all: Vec<String> = (0..4).map(|index| value(&runs, index)).collect();
+    assert_eq!(all, ["'x'", "'y'", "'z'", "'z'"]);
+    let lists = arrow_array::ListArray::from_iter_primitive::<Int32Type, _, _>([
+        Some(vec![Some(1), None]),
+        None,
+        Some(vec![]),
+    ]);
+    let field = Field::new("x", lists.data_type().clone(), true);
+    let (_, column) = from_theirs(&lists, &field).unwrap();
+    let table::ColumnValue::List(list) = column.value(0).unwrap() else { panic!() };
+    assert_eq!((list.len(), list.value(1).unwrap()), (2, table::ColumnValue::Null));
+    assert_eq!(column.value(1).unwrap(), table::ColumnValue::Null);
+    assert!(column.value(3).unwrap_err().is_bounds());
+}
+
+#[test]
+fn batches_are_printed_as_tables() {
+    let theirs = batch(&["name", "b"]);
+    let ours = stream_of(vec![theirs]).unwrap().next_batch().unwrap().unwrap();
+    let lines =
+        ["   name     b", "0  name     b", "1  null  null", "2     €     €", "", "[3 rows x 2 columns]"];
+    assert_eq!(ours.to_string(), lines.join("\n"));
+    let many = Column::concat(&vec![ours.column(0).unwrap(); 7]).unwrap();
+    let text =
+        table::RecordBatch::from_columns((0..30).map(|k| (k.to_string(), many.clone()))).unwrap().to_string();
+    assert!(
+        text.contains("...") && text.ends_with("[21 rows x 30 columns]") && text.lines().count() == 14,
+        "{text}"
+    );
+    assert_eq!(many.slice(..3).unwrap().to_string(), "['name', null, '€']");
+    let lists = arrow_array::ListArray::from_iter_primitive::<arrow_array::types::Int32Type, _, _>([
+        Some(vec![Some(1), None]),
+        None,
+    ]);
+    let field = Field::new("x", lists.data_type().clone(), true);
+    assert_eq!(from_theirs(&lists, &field).unwrap().1.to_string(), "[[1, null], null]");
+}
+
+#[test]
+fn text_is_read_in_place_under_a_lease() {
+    let words = [Some("hello"), None, Some("a text of more than twelve bytes"), Some("")];
+    let arrays: [ArrayRef; 2] =
+        [Arc::new(StringArray::from(words.to_vec())), Arc::new(StringViewArray::from(words.to_vec()))];
+    for array in arrays {
+        let field = Field::new("x", array.data_type().clone(), true);
+        let (_, column) = from_theirs(&array.slice(1, 3), &field).unwrap();
+        let text = column.text().unwrap();
+        let found: Vec<_> = text.iter().collect::<crossdock::Result<_>>().unwrap();
+        assert_eq!(found, words[1..]);
+        assert_eq!((text.len(), text.bytes(1).unwrap()), (3, words[2].map(str::as_bytes)));
+        assert!(text.get(3).unwrap_err().is_bounds());
+        let range =
+            column.buffers().iter().map(|buffer| buffer.address()..buffer.address() + buffer.nbytes());
+        let at = found[1].unwrap().as_ptr().addr();
+        assert!(range.into_iter().any(|range| range.contains(&at)));
+    }
+}
+
 fn batch(names: &[&str]) -> RecordBatch {
     let text = |name: &&str| Arc::new(StringArray::from(vec![Some(*name), None, Some("€")])) as ArrayRef;
     let fields: Vec<_> = names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect();

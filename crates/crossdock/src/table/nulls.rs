@@ -1,0 +1,70 @@
+//! Nulls as arrays: masks of them, and values in their place.
+
+use crate::array::DArray;
+use crate::buffer::Buffer;
+use crate::element::{DType, Value};
+use crate::error::Result;
+use crate::layout::{Layout, Order};
+use crate::memory::count_copied;
+use crate::table::checks::Checks;
+use crate::table::column::{Column, ColumnParts};
+use crate::table::column_type::ColumnType;
+
+impl Column {
+    /// A boolean for each element: true where it is valid, false where it is null. In new memory:
+    /// copies, and counts, a byte for each.
+    ///
+    /// ```
+    /// use crossdock::buffer::Buffer;
+    /// use crossdock::element::DType;
+    /// use crossdock::table::{Checks, Column, ColumnParts, ColumnType};
+    ///
+    /// let validity = Some(Buffer::from_static(&[0b101u8])?);
+    /// let buffers = vec![Buffer::from_vec(vec![1u8, 2, 3])?];
+    /// let parts = ColumnParts { len: 3, buffers, validity, ..ColumnParts::default() };
+    /// let column = Column::new(ColumnType::Fixed(DType::U8), parts, Checks::Shape)?;
+    /// assert_eq!(column.mask()?.to_string(), "[ True False  True]");
+    /// let filled = column.fill_nulls(&9u8.into())?;
+    /// assert_eq!((filled.array()?.to_string().as_str(), filled.null_count()?), ("[1 9 3]", 0));
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_out_of_memory`; `is_conflict` while a Write lease is held; `is_place` on a device.
+    pub fn mask(&self) -> Result<DArray> {
+        let valid = *self.column_type() != ColumnType::Null;
+        let bits = match self.validity() {
+            Some(validity) => validity.to_vec()?,
+            None => vec![valid; self.len()],
+        };
+        count_copied(bits.len());
+        let bytes: Vec<u8> = bits.into_iter().map(u8::from).collect();
+        let layout = Layout::contiguous(&[self.len()], 1, Order::RowMajor)?;
+        DArray::from_buffer(Buffer::from_vec(bytes)?, DType::BOOL, layout, 0)
+    }
+
+    /// The elements with a value in place of each null, in new memory. Copies, and counts, the
+    /// elements. Decimals and dates take the value of their [`ColumnType::dtype`].
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` for types without a fixed width, and dictionaries; `is_value` or `is_dtype`
+    /// if the value does not fit the type; as [`Column::mask`].
+    pub fn fill_nulls(&self, value: &Value) -> Result<Self> {
+        if self.dictionary().is_some() {
+            let text =
+                format!("nulls of type {} cannot be filled; decode the column first", self.column_type());
+            return Err(crate::error::Error::unsupported(text));
+        }
+        let filled = self.array()?.to_order(Order::RowMajor)?;
+        if let Some(validity) = self.validity() {
+            for (index, _) in validity.to_vec()?.into_iter().enumerate().filter(|(_, is_valid)| !is_valid) {
+                filled.set(&[index], value)?;
+            }
+        }
+        let parts =
+            ColumnParts { len: self.len(), buffers: vec![filled.buffer()?.0], ..ColumnParts::default() };
+        Self::new(self.column_type().clone(), parts, Checks::Shape)
+    }
+}
