@@ -73,13 +73,44 @@ pub(crate) struct Args {
     /// The most connections at a time.
     #[arg(long, value_name = "N", default_value_t = 512)]
     clients: usize,
+    /// The most connections of one process: sets that it reads.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    clients_of_process: usize,
+    /// The most bytes of all sets, such as 64G (K, M, G and T are powers of 1024).
+    #[arg(long, value_name = "BYTES", value_parser = nbytes)]
+    limit: Option<u64>,
+    /// The most bytes of the sets that one process published.
+    #[arg(long, value_name = "BYTES", value_parser = nbytes)]
+    limit_of_process: Option<u64>,
+    /// The most versions of a name that exist at a time.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    versions: usize,
+}
+
+/// A number of bytes: digits, and perhaps a unit.
+fn nbytes(text: &str) -> std::result::Result<u64, String> {
+    let (digits, shift) = match text.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&text[..at], 10),
+        Some((at, 'M' | 'm')) => (&text[..at], 20),
+        Some((at, 'G' | 'g')) => (&text[..at], 30),
+        Some((at, 'T' | 't')) => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| "write digits, and K, M, G or T for a unit".to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| format!("more than {} bytes cannot be held", u64::MAX))
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
     let name = name(args, file)?;
-    let mut holder = SetHolder::new(Limits::new().clients(args.clients))?;
+    let limits = Limits::new()
+        .clients(args.clients)
+        .clients_of_process(args.clients_of_process)
+        .nbytes(args.limit.unwrap_or(u64::MAX))
+        .nbytes_of_process(args.limit_of_process.unwrap_or(u64::MAX))
+        .versions(args.versions);
+    let mut holder = SetHolder::new(limits)?;
     let (stop, stopped) = stream()?;
     catch(&stop)?;
     let (sender, failures) = mpsc::channel();

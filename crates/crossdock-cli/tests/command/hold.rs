@@ -228,6 +228,10 @@ fn wrong_files_and_names_are_refused_and_leave_nothing() {
         (&["who", "m"], 1, "no process holds m"),
         (&["drop", "m@x"], 2, "no version of a set"),
         (&["connect", "m"], 2, "COMMAND"),
+        (&["hold", &photo(), "--limit", "1K"], 1, "the holder keeps 0, and its limit is 1024"),
+        (&["hold", &photo(), "--limit-of-process", "2k"], 1, "the limit for one process is 2048"),
+        (&["hold", &photo(), "--limit", "1X"], 2, "K, M, G or T"),
+        (&["hold", &photo(), "--limit", "99999999T"], 2, "cannot be held"),
     ] {
         let said = refusal(&run(&folder, arguments), status);
         assert!(said.contains(words), "{arguments:?}: {said}");

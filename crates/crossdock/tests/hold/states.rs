@@ -149,6 +149,30 @@ fn limits_refuse_with_their_numbers() {
 }
 
 #[test]
+fn the_bytes_that_one_process_published_have_a_limit_which_a_successor_keeps() {
+    let name = unique();
+    let limits = Limits::new().nbytes_of_process(20_000);
+    let former = Running::with_sample(&name, limits.clone());
+    let refused = |len: usize| {
+        let publisher = hold::publish(&name).unwrap();
+        let set = sample(publisher.label(), len);
+        publisher.commit(&set).unwrap_err()
+    };
+    let large = refused(2000);
+    let text =
+        format!("that process {} published, and the limit for one process is 20000", std::process::id());
+    assert!(large.is_refused() && large.to_string().contains(&text), "{large}");
+    assert!(large.to_string().contains("the holder keeps 8"), "{large}");
+    publish(&name, 1000);
+    let mut holder = SetHolder::new(limits).unwrap();
+    holder.take_over(&name).unwrap();
+    drop(former);
+    let _holder = Running::start(holder);
+    assert!(refused(2000).to_string().contains("the holder keeps 8"));
+    publish(&name, 1);
+}
+
+#[test]
 fn a_successor_takes_over_versions_readers_and_the_writer() {
     let name = unique();
     let former = Running::with_sample(&name, Limits::new());
@@ -193,17 +217,27 @@ fn a_name_is_claimed_taken_over_and_published_as_a_whole() {
 }
 
 #[test]
-fn a_sealed_set_that_a_claim_finds_can_still_be_committed() {
+fn a_claim_finds_a_committed_set_and_no_set_that_is_only_sealed() {
     let (name, mut holder) = (unique(), SetHolder::new(Limits::new()).unwrap());
-    let set = sample(&at(&name, 1), 1000);
-    let other = sample(&at(&name, 1), 10);
     holder.claim(&name).unwrap();
-    assert_eq!(holder.labels(), [at(&name, 1)]);
-    // One of the two was found. The other one is another set with its label.
-    let refused: Vec<_> = [set, other].into_iter().filter_map(|set| holder.commit(set).err()).collect();
-    assert_eq!(refused.len(), 1, "{refused:?}");
-    assert!(refused[0].is_conflict(), "{refused:?}");
-    assert_eq!(holder.labels(), [at(&name, 1)]);
+    let labels = [(); 2].map(|()| holder.next(&name).unwrap());
+    let [first, second] = [sample(&labels[0], 1000), sample(&labels[1], 10)];
+    drop(holder);
+    let mut holder = SetHolder::new(Limits::new()).unwrap();
+    holder.claim(&name).unwrap();
+    assert_eq!(holder.labels(), []);
+    // Their numbers are not given again.
+    assert!(holder.next(&name).unwrap() > labels[1]);
+    let kept = first.open().unwrap();
+    holder.commit(first).unwrap();
+    drop(holder);
+    // The writer of the second version is not done when the holder goes.
+    let mut next = SetHolder::new(Limits::new()).unwrap();
+    next.claim(&name).unwrap();
+    assert_eq!(next.labels(), labels[..1]);
+    next.commit(second).unwrap();
+    assert_eq!(next.labels(), labels[1..]);
+    drop(kept);
 }
 
 #[test]

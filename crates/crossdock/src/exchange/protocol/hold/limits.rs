@@ -14,13 +14,21 @@ pub struct Limits {
     pub(super) clients: usize,
     pub(super) clients_of_process: usize,
     pub(super) nbytes: u64,
+    pub(super) nbytes_of_process: u64,
     pub(super) names: usize,
     pub(super) versions: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { clients: 512, clients_of_process: 64, nbytes: u64::MAX, names: 64, versions: 16 }
+        Self {
+            clients: 512,
+            clients_of_process: 64,
+            nbytes: u64::MAX,
+            nbytes_of_process: u64::MAX,
+            names: 64,
+            versions: 16,
+        }
     }
 }
 
@@ -37,7 +45,7 @@ impl Limits {
         self
     }
 
-    /// The most connections of one process.
+    /// The most connections of one process, each of which is one set that it reads.
     pub fn clients_of_process(mut self, most: usize) -> Self {
         self.clients_of_process = most;
         self
@@ -46,6 +54,12 @@ impl Limits {
     /// The most bytes of all sets together.
     pub fn nbytes(mut self, most: u64) -> Self {
         self.nbytes = most;
+        self
+    }
+
+    /// The most bytes of all sets that one process published and that exist.
+    pub fn nbytes_of_process(mut self, most: u64) -> Self {
+        self.nbytes_of_process = most;
         self
     }
 

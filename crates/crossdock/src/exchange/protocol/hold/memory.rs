@@ -55,8 +55,30 @@ pub(super) fn manifest(contents: &ManifestContents<'_>, label: &Label) -> Result
     let file = File::from(memory);
     file.write_all_at(&bytes, 0).map_err(|error| failed("the manifest could not be written", error))?;
     let memory = OwnedFd::from(file);
-    seal(&memory)?;
+    // Another seal marks it as committed.
+    memfd::add_seals(memory.as_fd(), libc::F_SEAL_WRITE)
+        .map_err(|error| failed("the manifest could not be sealed", error))?;
     Ok(memory)
+}
+
+/// Marks a manifest, which is sealed against writing, as that of a committed set: it accepts no
+/// further seal (`F_SEAL_SEAL`). Only the holder does that, so a search after its kill tells the
+/// set from one that its writer still keeps to itself.
+pub(super) fn mark_committed(manifest: &OwnedFd) -> Result<()> {
+    if is_committed(manifest) {
+        return Ok(());
+    }
+    // A seal needs a descriptor that is open for writing.
+    let path = format!("/proc/self/fd/{}", manifest.as_raw_fd());
+    let marked = File::options().read(true).write(true).open(path);
+    marked
+        .and_then(|file| memfd::add_seals(file.as_fd(), libc::F_SEAL_SEAL))
+        .map_err(|error| failed("the manifest could not be marked as committed", error))
+}
+
+/// Whether a holder committed the set with this manifest.
+pub(super) fn is_committed(manifest: &OwnedFd) -> bool {
+    owner::seals(manifest.as_fd()) & libc::F_SEAL_SEAL != 0
 }
 
 /// A file as the kernel tells it apart, and its size.

@@ -98,7 +98,7 @@ pub(super) enum Reply {
     /// The end of a list, which had this many rows.
     End { rows: u64 },
     /// A version that is handed over, as a `Set` of this age.
-    HandedSet { version: u64, regions: u64, age_ms: u64 },
+    HandedSet { version: u64, regions: u64, age_ms: u64, publisher: u64 },
     /// A client that is handed over: its socket is beside the message.
     HandedClient { role: u64, version: u64, age_ms: u64 },
     /// The socket that listens is beside the message; the next version has this number.
@@ -251,8 +251,8 @@ impl Reply {
                 MessageWriter::new(106).numbers([*version, *arrays, *readers, *age_ms, *nbytes, is_mapped])
             }
             Self::End { rows } => MessageWriter::new(107).numbers([*rows]),
-            Self::HandedSet { version, regions, age_ms } => {
-                MessageWriter::new(108).numbers([*version, *regions, *age_ms])
+            Self::HandedSet { version, regions, age_ms, publisher } => {
+                MessageWriter::new(108).numbers([*version, *regions, *age_ms, *publisher])
             }
             Self::HandedClient { role, version, age_ms } => {
                 MessageWriter::new(109).numbers([*role, *version, *age_ms])
@@ -293,6 +293,7 @@ impl Reply {
                 version: reader.number()?,
                 regions: reader.number()?,
                 age_ms: reader.number()?,
+                publisher: reader.number()?,
             },
             109 => Self::HandedClient {
                 role: reader.number()?,
@@ -376,7 +377,7 @@ mod tests {
             }),
             Reply::Version(VersionRow { version, arrays: 9, readers: 8, age_ms, nbytes, is_mapped: false }),
             Reply::End { rows: 1 },
-            Reply::HandedSet { version, regions: 0, age_ms },
+            Reply::HandedSet { version, regions: 0, age_ms, publisher: 7 },
             Reply::HandedClient { role, version, age_ms },
             Reply::HandedName { next: 4 },
         ] {

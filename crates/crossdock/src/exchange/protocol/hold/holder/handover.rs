@@ -57,6 +57,7 @@ pub(super) fn begin(holder: &mut SetHolder, number: u64, name: &Label) -> Result
             version: version.number,
             regions: version.memory.len() as u64 - 1,
             age_ms: millis(version.since),
+            publisher: version.publisher,
         };
         parts.push((reply, version.memory.clone()));
     }
@@ -105,7 +106,7 @@ fn duplicate(socket: &Socket) -> Result<Arc<OwnedFd>> {
 #[derive(Default)]
 struct Received {
     name: Option<(u64, Socket)>,
-    sets: Vec<(SetMemory, Duration)>,
+    sets: Vec<(SetMemory, Duration, u64)>,
     clients: Vec<(Socket, ClientRole, Duration)>,
 }
 
@@ -127,9 +128,9 @@ pub(super) fn take_over(holder: &mut SetHolder, name: &Label) -> Result<()> {
             Reply::HandedClient { role, version, age_ms } => {
                 received.clients.push((one()?, role_of(role, version), Duration::from_millis(age_ms)));
             }
-            Reply::HandedSet { age_ms, .. } if !fds.is_empty() => {
-                let manifest = fds.remove(0);
-                received.sets.push((SetMemory::check(manifest, fds)?, Duration::from_millis(age_ms)));
+            Reply::HandedSet { age_ms, publisher, .. } if !fds.is_empty() => {
+                let set = SetMemory::check(fds.remove(0), fds)?;
+                received.sets.push((set, Duration::from_millis(age_ms), publisher));
             }
             Reply::End { rows: sent } if sent == rows => break,
             other => return Err(caller.unexpected(&other)),
@@ -146,8 +147,8 @@ pub(super) fn take_over(holder: &mut SetHolder, name: &Label) -> Result<()> {
     let inode = folder::inode(&path);
     let mut held = HeldName::new(name.at(0), listener, path, inode);
     held.continue_at(next);
-    for (set, age) in received.sets {
-        held.insert(set)?;
+    for (set, age, publisher) in received.sets {
+        held.insert(set, publisher)?;
         if let (Some(version), Some(since)) = (held.versions.last_mut(), Instant::now().checked_sub(age)) {
             version.since = since;
         }

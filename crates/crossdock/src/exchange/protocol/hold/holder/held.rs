@@ -23,6 +23,8 @@ pub(super) struct HeldVersion {
     pub(super) nbytes: u64,
     /// Whether the arrays lie in mapped files.
     pub(super) is_mapped: bool,
+    /// The process that committed it, 0 if that is unknown.
+    pub(super) publisher: u64,
     pub(super) since: Instant,
 }
 
@@ -101,13 +103,13 @@ impl HeldName {
         })
     }
 
-    /// Adds a version. The same memory again changes nothing.
+    /// Adds a version, and marks its memory as committed. The same memory again changes nothing.
     ///
     /// # Errors
     ///
     /// `is_conflict` if another set has its number, or it is not newer than all others;
     /// `is_malformed` for another name.
-    pub(super) fn insert(&mut self, set: SetMemory) -> Result<()> {
+    pub(super) fn insert(&mut self, set: SetMemory, publisher: u64) -> Result<()> {
         let SetMemory { ref label, arrays, nbytes, .. } = set;
         let number = label.number();
         if label.name() != self.name.name() {
@@ -124,10 +126,11 @@ impl HeldName {
             let text = format!("{label} is not newer than {}, which is held", self.name.at(newest.number));
             return Err(Error::new(Kind::Conflict, text));
         }
+        memory::mark_committed(&set.manifest)?;
         let is_mapped = set.is_mapped();
         let memory = set.into_descriptors().into_iter().map(Arc::new).collect();
         let since = Instant::now();
-        self.versions.push(HeldVersion { number, memory, arrays, nbytes, is_mapped, since });
+        self.versions.push(HeldVersion { number, memory, arrays, nbytes, is_mapped, publisher, since });
         self.continue_at(number.saturating_add(1));
         Ok(())
     }

@@ -25,6 +25,7 @@ use crate::exchange::protocol::hold::builder::SealedSet;
 use crate::exchange::protocol::hold::folder::{self, Folder};
 use crate::exchange::protocol::hold::holder::client::{Client, PATIENCE};
 use crate::exchange::protocol::hold::holder::held::HeldName;
+use crate::exchange::protocol::hold::holder::recover::FoundSets;
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::limits::Limits;
 use crate::exchange::protocol::hold::message::Reply;
@@ -124,14 +125,14 @@ impl SetHolder {
         let inode = folder::inode(&path);
         drop(lock);
         let mut held = HeldName::new(name.at(0), listener, path, inode);
-        let found = recover::newest(name);
-        if was_killed || found.is_some() {
+        let FoundSets { newest, has_memory } = recover::find(name);
+        if was_killed || has_memory {
             // A reply that its reader has not taken may have a higher number than what is found.
             held.continue_at(reserved.saturating_add(1));
         }
-        if let Some(set) = found {
+        if let Some(set) = newest {
             // No other version is there, with which this one could conflict.
-            held.insert(set)?;
+            held.insert(set, 0)?;
         }
         self.names.push(held);
         Ok(())
@@ -173,8 +174,8 @@ impl SetHolder {
         Ok(name.at(held.take_number(&self.folder)?))
     }
 
-    /// Keeps a set under its label, as the newest version of its name. A set that
-    /// [`SetHolder::claim`] found already, by its memory, is kept as it is.
+    /// Keeps a set under its label, as the newest version of its name. From then on it is found
+    /// after a kill.
     ///
     /// # Errors
     ///
@@ -182,10 +183,11 @@ impl SetHolder {
     /// `is_refused` beyond a limit.
     pub fn commit(&mut self, set: SealedSet) -> Result<()> {
         let label = set.label().clone();
-        self.check_limits(&label, set.nbytes())?;
+        let publisher = u64::from(std::process::id());
+        self.check_limits(&label, set.nbytes(), publisher)?;
         let held = held(&mut self.names, &label)?;
         held.reserve(&self.folder, label.number())?;
-        held.insert(set.0)?;
+        held.insert(set.0, publisher)?;
         self.sweep_versions();
         Ok(())
     }
@@ -207,13 +209,27 @@ impl SetHolder {
         held(&mut self.names, name)
     }
 
-    /// Fails if another version of this size would exceed a limit.
-    fn check_limits(&self, label: &Label, nbytes: u64) -> Result<()> {
+    /// Fails if another version of this size, by this process, would exceed a limit.
+    fn check_limits(&self, label: &Label, nbytes: u64, publisher: u64) -> Result<()> {
         let used: u64 = self.names.iter().map(HeldName::nbytes).fold(0, u64::saturating_add);
         if used.saturating_add(nbytes) > self.limits.nbytes {
             let text = format!(
                 "{label} has {nbytes} bytes, the holder keeps {used}, and its limit is {}; drop other versions",
                 self.limits.nbytes
+            );
+            return Err(Error::new(Kind::Refused, text));
+        }
+        let of_process = self
+            .names
+            .iter()
+            .flat_map(|held| &held.versions)
+            .filter(|version| version.publisher == publisher)
+            .fold(0, |sum: u64, version| sum.saturating_add(version.nbytes));
+        if of_process.saturating_add(nbytes) > self.limits.nbytes_of_process {
+            let text = format!(
+                "{label} has {nbytes} bytes, the holder keeps {of_process} that process {publisher} published, and the \
+                limit for one process is {}; drop other versions",
+                self.limits.nbytes_of_process
             );
             return Err(Error::new(Kind::Refused, text));
         }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::manifest::{HASH_END, Head, Sum, check_hash};
-use crate::exchange::protocol::hold::memory::{ManifestHead, PREFIX, SetMemory, read_head};
+use crate::exchange::protocol::hold::memory::{ManifestHead, PREFIX, SetMemory, is_committed, read_head};
 use crate::exchange::protocol::hold::socket::user;
 
 /// The bytes that are read at a time, a multiple of 8.
@@ -24,18 +24,33 @@ const CHUNK: usize = 1 << 16;
 /// be missed.
 const SEARCHES: usize = 4;
 
-/// The newest version of a name that is complete in the memory of processes of this user.
-pub(super) fn newest(name: &Label) -> Option<SetMemory> {
-    (0..SEARCHES).find_map(|search| {
-        if search > 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        newest_at_once(name)
-    })
+/// What a search of the processes of this user found of a name.
+#[derive(Default)]
+pub(super) struct FoundSets {
+    /// The newest version that was committed and is complete.
+    pub(super) newest: Option<SetMemory>,
+    /// Whether there is memory of any version, so that numbers were given.
+    pub(super) has_memory: bool,
 }
 
-fn newest_at_once(name: &Label) -> Option<SetMemory> {
-    let found = search(name);
+/// Finds the newest version of a name in the memory of processes of this user.
+pub(super) fn find(name: &Label) -> FoundSets {
+    let mut sets = FoundSets::default();
+    for count in 0..SEARCHES {
+        if count > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let found = search(name);
+        sets.has_memory |= !found.is_empty();
+        sets.newest = newest(name, &found);
+        if sets.newest.is_some() {
+            break;
+        }
+    }
+    sets
+}
+
+fn newest(name: &Label, found: &FoundMemory) -> Option<SetMemory> {
     // One process may have the manifest, and another the regions.
     let mut manifests: Vec<(u64, &PathBuf)> = found
         .iter()
@@ -47,7 +62,7 @@ fn newest_at_once(name: &Label) -> Option<SetMemory> {
     manifests.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
     manifests
         .into_iter()
-        .find_map(|(_, path)| open(path, &found).ok().filter(|set| set.label.name() == name.name()))
+        .find_map(|(_, path)| open(path, found).ok().filter(|set| set.label.name() == name.name()))
 }
 
 /// Memory and files by device and inode, each with its label and a path in `/proc` that opens it.
@@ -102,6 +117,9 @@ fn open(manifest: &PathBuf, found: &FoundMemory) -> Result<SetMemory> {
         })
     };
     let manifest = opened(manifest)?;
+    if !is_committed(&manifest) {
+        return Err(Error::malformed("the set was not committed"));
+    }
     let ManifestHead { head, regions, .. } = read_head(&manifest)?;
     verify(&manifest, &head)?;
     let regions = regions.iter().map(|region| {

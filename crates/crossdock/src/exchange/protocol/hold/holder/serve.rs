@@ -55,7 +55,7 @@ fn read(packet: Packet) -> Result<(HoldRequest, Vec<OwnedFd>)> {
 
 fn answer(holder: &mut SetHolder, number: u64, request: &HoldRequest, fds: Vec<OwnedFd>) -> Result<()> {
     let Some(client) = holder.client(number) else { return Ok(()) };
-    let (name, role) = (client.name.clone(), client.role);
+    let (name, role, publisher) = (client.name.clone(), client.role, u64::from(client.peer.pid));
     let is_in_turn = match request {
         HoldRequest::Commit { .. } => matches!(role, ClientRole::Writer(_)),
         HoldRequest::TookOver => role == ClientRole::Successor,
@@ -105,8 +105,8 @@ fn answer(holder: &mut SetHolder, number: u64, request: &HoldRequest, fds: Vec<O
                     format!("the manifest names its set {}, but it is {}", set.label, name.at(version));
                 return Err(Error::new(Kind::Malformed, text));
             }
-            holder.check_limits(&set.label, set.nbytes)?;
-            holder.held(&name)?.insert(set)?;
+            holder.check_limits(&set.label, set.nbytes, publisher)?;
+            holder.held(&name)?.insert(set, publisher)?;
             if let Some(client) = holder.client(number) {
                 client.reply(&Reply::Done { version }, Vec::new());
             }
