@@ -7,6 +7,7 @@ use crate::memory::CudaMemory;
 use crate::staging::{Calls, Direction, Staged};
 use crate::stream::CudaStream;
 use crate::sys::{self, Address};
+use crate::virtual_memory;
 use crossdock::device::{DeviceLease, Event, Transfer};
 use crossdock::memory::{DeviceKind, Place};
 use crossdock::{Error, Result};
@@ -70,8 +71,12 @@ fn between(by: &Core, transfer: &Transfer, src: CopyAccess, dst: CopyAccess) -> 
         return Ok(None);
     }
     let (from, to) = (core_of(transfer.src(), from)?, core_of(transfer.dst(), to)?);
-    by.peers().allow(by.context(), from.context(), from.pool().map(|pool| pool.raw()))?;
-    by.peers().allow(by.context(), to.context(), to.pool().map(|pool| pool.raw()))?;
+    for (core, lease) in [(&from, transfer.src()), (&to, transfer.dst())] {
+        let pool = core.pool().map(|pool| pool.raw());
+        if by.peers().allow(by.context(), core.context(), pool)? {
+            virtual_memory::allow(by, address(lease))?;
+        }
+    }
     Ok(Some((from, to)))
 }
 

@@ -1,32 +1,36 @@
 //! Devices that access each other's memory directly.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::context::Context;
 use crate::sys::{self, code};
 use crossdock::Result;
 
-/// The peers for which access was enabled, or found to be impossible.
-pub(crate) struct Peers(Mutex<BTreeSet<i32>>);
+/// The known peers, and whether access was enabled or found to be impossible.
+pub(crate) struct Peers(Mutex<BTreeMap<i32, bool>>);
 
 impl Peers {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(BTreeSet::new()))
+        Self(Mutex::new(BTreeMap::new()))
     }
 
     /// Lets the device `own` access the memory of `other`, including `pool`, if the hardware
-    /// supports it; otherwise the driver copies through the host. The driver is called once for
-    /// each peer: the whole process shares the setting.
+    /// supports it; otherwise the driver copies through the host. Returns whether the device
+    /// accesses the memory. The driver is called once for each peer: the whole process shares the
+    /// setting.
     ///
     /// # Errors
     ///
     /// The driver's error.
-    pub(crate) fn allow(&self, own: &Context, other: &Context, pool: Option<sys::Pool>) -> Result<()> {
+    pub(crate) fn allow(&self, own: &Context, other: &Context, pool: Option<sys::Pool>) -> Result<bool> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let ordinal = other.ordinal();
-        if ordinal == own.ordinal() || known().contains(&ordinal) {
-            return Ok(());
+        if ordinal == own.ordinal() {
+            return Ok(true);
+        }
+        if let Some(&reaches) = known().get(&ordinal) {
+            return Ok(reaches);
         }
         let (driver, device) = (own.driver(), own.device());
         let mut can = 0;
@@ -50,7 +54,7 @@ impl Peers {
                 unsafe { driver.mem_pool_set_access(pool, &raw const access, 1) }?;
             }
         }
-        known().insert(ordinal);
-        Ok(())
+        known().insert(ordinal, can != 0);
+        Ok(can != 0)
     }
 }

@@ -30,11 +30,22 @@ pub(crate) struct Mapping {
     is_mapped: bool,
 }
 
-/// The mappings of the process that buffers have, by their addresses, for exports.
-static MAPPINGS: Mutex<BTreeMap<Address, (Physical, usize)>> = Mutex::new(BTreeMap::new());
+/// The part of a mapping that exports and copies need.
+#[derive(Clone, Debug)]
+struct Mapped {
+    physical: Physical,
+    extent: usize,
+    /// Whether devices may only read it.
+    readonly: bool,
+    /// The devices that access it.
+    devices: Vec<sys::Device>,
+}
+
+/// The mappings of the process that buffers have, by their addresses.
+static MAPPINGS: Mutex<BTreeMap<Address, Mapped>> = Mutex::new(BTreeMap::new());
 
 /// Never called in a forked child, which takes no lock that its parent may have held.
-fn mappings() -> MutexGuard<'static, BTreeMap<Address, (Physical, usize)>> {
+fn mappings() -> MutexGuard<'static, BTreeMap<Address, Mapped>> {
     MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -86,7 +97,7 @@ impl Mapping {
         // the granularity, and 0 is the only valid value of the flags.
         unsafe { mapping.calls.create(&raw mut physical, extent, &raw const properties, 0) }?;
         mapping.physical = Some(physical);
-        mapping.map(physical, extent, sys::Access::of(core.context().device()))?;
+        mapping.map(physical, extent, false)?;
         Ok(mapping)
     }
 
@@ -122,7 +133,7 @@ impl Mapping {
             )));
         }
         mapping
-            .map(physical, extent, sys::Access::for_reading(core.context().device()))
+            .map(physical, extent, true)
             .map_err(|error| error.within(format!("mapping {extent} bytes of another process")))?;
         Ok(mapping)
     }
@@ -138,8 +149,8 @@ impl Mapping {
         Ok(unit)
     }
 
-    /// Maps memory at new addresses, with one access. The context is current.
-    fn map(&mut self, physical: Physical, extent: usize, access: sys::Access) -> Result<()> {
+    /// Maps memory at new addresses for its device. The context is current.
+    fn map(&mut self, physical: Physical, extent: usize, readonly: bool) -> Result<()> {
         let mut address = 0;
         // SAFETY: the driver checks the size, chooses the address, and writes it to a live local
         // variable.
@@ -149,9 +160,11 @@ impl Mapping {
         // alive (Mapping 1), and the driver checks that the memory has that many bytes.
         unsafe { self.calls.map(address, extent, 0, physical, 0) }?;
         self.is_mapped = true;
+        let device = self.core.context().device();
+        let access = access(device, readonly);
         // SAFETY: the range was mapped above as a whole, and the driver copies the one description.
         unsafe { self.calls.set_access(address, extent, &raw const access, 1) }?;
-        mappings().insert(address, (physical, extent));
+        mappings().insert(address, Mapped { physical, extent, readonly, devices: vec![device] });
         Ok(())
     }
 
@@ -218,9 +231,40 @@ impl Drop for Mapping {
 /// The mapping around an address: its first address, its memory, and its size. Not for a forked
 /// child.
 pub(crate) fn find(address: Address) -> Option<(Address, Physical, usize)> {
+    let (base, Mapped { physical, extent, .. }) = around(address)?;
+    Some((base, physical, extent))
+}
+
+fn around(address: Address) -> Option<(Address, Mapped)> {
     let mappings = mappings();
-    let (&base, &(physical, extent)) = mappings.range(..=address).next_back()?;
-    (address - base < extent as u64).then_some((base, physical, extent))
+    let (&base, mapped) = mappings.range(..=address).next_back()?;
+    (address - base < mapped.extent as u64).then(|| (base, mapped.clone()))
+}
+
+fn access(device: sys::Device, readonly: bool) -> sys::Access {
+    if readonly { sys::Access::for_reading(device) } else { sys::Access::of(device) }
+}
+
+/// Lets another device access the mapping around an address, if there is one: access between
+/// contexts does not comprise it. A lease keeps the memory during the call.
+///
+/// # Errors
+///
+/// The driver's error.
+pub(crate) fn allow(by: &Core, address: Address) -> Result<()> {
+    let device = by.context().device();
+    let Some((base, mapped)) = around(address).filter(|(_, mapped)| !mapped.devices.contains(&device)) else {
+        return Ok(());
+    };
+    let (calls, _current) = (by.context().virtual_calls()?, by.enter()?);
+    let access = access(device, mapped.readonly);
+    // SAFETY: the caller's lease keeps the mapping, which is this whole range (Mapping 3); the
+    // driver copies the one description.
+    unsafe { calls.set_access(base, mapped.extent, &raw const access, 1) }?;
+    if let Some(mapped) = mappings().get_mut(&base) {
+        mapped.devices.push(device);
+    }
+    Ok(())
 }
 
 /// A descriptor of the allocation around an address, the offset of the address in it, and its size;

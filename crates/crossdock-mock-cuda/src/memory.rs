@@ -310,6 +310,21 @@ impl State {
         self.check_now(address, nbytes, side, used)
     }
 
+    /// Whether a device that can reach the memory may use it so.
+    pub(crate) fn check_access(&mut self, address: usize, device: i32, used: Use) -> Result {
+        let reaches_peers = self.config.reaches_peers;
+        let bits = if used == Use::Reads { READ } else { READ_WRITE };
+        let is_refused = self.around(address).is_some_and(|found| {
+            let reaches = found.device == device || reaches_peers;
+            reaches && found.mapping.as_ref().is_some_and(|mapping| !mapping.permits(device, bits))
+        });
+        if is_refused {
+            let what = format!("device {device} has no access to {address:#x}: {used:?}");
+            return Err(self.misuse(Status::INVALID_VALUE, what));
+        }
+        Ok(())
+    }
+
     fn check_now(&mut self, address: usize, nbytes: usize, side: Side, used: Use) -> Result {
         let bits = if used == Use::Reads { READ } else { READ_WRITE };
         let refusal = match self.around(address) {
@@ -317,7 +332,7 @@ impl State {
                 format!("is followed by {} bytes", found.nbytes - (address - found.address))
             }
             Some(found) if side == Side::Host && found.kind.is_fenced() => "is a device's".to_owned(),
-            Some(found) if found.mapping.as_ref().is_some_and(|mapping| !mapping.permits(bits)) => {
+            Some(found) if found.mapping.as_ref().is_some_and(|mapping| !mapping.is_permitted(bits)) => {
                 format!("no device may access so: {used:?}")
             }
             Some(_) => return Ok(()),

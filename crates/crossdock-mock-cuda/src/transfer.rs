@@ -45,7 +45,10 @@ impl Box3 {
 }
 
 impl State {
-    fn check_box(&mut self, copied: &Box3) -> Result {
+    /// For a copy in a stream.
+    fn check_box(&mut self, stream: usize, copied: &Box3) -> Result {
+        let context = self.streams.get(&stream).map_or(0, |stream| stream.context);
+        let device = self.context(context)?.device;
         for (side, used) in [(&copied.from, Use::Reads), (&copied.to, Use::Writes)] {
             let folded = copied.rows > 1 && side.pitch < copied.width;
             if folded || (copied.planes > 1 && side.height < copied.rows) {
@@ -54,6 +57,7 @@ impl State {
                 );
             }
             self.check(side.address, copied.extent(side), side.side, used)?;
+            self.check_access(side.address, device, used)?;
         }
         Ok(())
     }
@@ -91,7 +95,7 @@ pub(crate) fn enqueue(mut state: Locked, stream: usize, copied: Box3) -> Result 
     if copied.is_empty() {
         return Ok(());
     }
-    state.check_box(&copied)?;
+    state.check_box(stream, &copied)?;
     let is_pageable = state.is_pageable(&copied.from) || state.is_pageable(&copied.to);
     let mark = state.put(stream, Vec::new(), work(copied))?;
     if is_pageable && state.config.pageable_waits {
@@ -106,7 +110,7 @@ pub(crate) fn at_once(mut state: Locked, copied: Box3) -> Result {
     if copied.is_empty() {
         return Ok(());
     }
-    state.check_box(&copied)?;
+    state.check_box(stream, &copied)?;
     let mark = state.put(stream, Vec::new(), work(copied))?;
     let context = state.streams.get(&stream).map_or(0, |stream| stream.context);
     let mut state = wait_until(state, |_| mark.is_reached())?;

@@ -55,7 +55,12 @@ pub(crate) struct Mapping {
 
 impl Mapping {
     /// Whether a device has all of these bits.
-    pub(crate) fn permits(&self, bits: i32) -> bool {
+    pub(crate) fn permits(&self, device: i32, bits: i32) -> bool {
+        self.access.get(&device).is_some_and(|access| access & bits == bits)
+    }
+
+    /// Whether any device has all of these bits.
+    pub(crate) fn is_permitted(&self, bits: i32) -> bool {
         self.access.values().any(|access| access & bits == bits)
     }
 }
@@ -210,14 +215,17 @@ impl State {
         self.device(device)?;
         while at < end {
             let found = self.allocations.get_mut(&at).filter(|found| found.kind == Kind::Mapped);
-            let Some((found, mapping)) =
-                found.and_then(|found| Some((found.nbytes, found.mapping.as_mut()?)))
-            else {
+            let found = found.and_then(|found| Some((found.nbytes, found.device, found.mapping.as_mut()?)));
+            let Some((mapped, of, mapping)) = found else {
                 let what = format!("{nbytes} bytes at {address:#x} are not mapped as a whole");
                 return Err(self.misuse(Status::INVALID_VALUE, what));
             };
+            if of != device && !self.config.reaches_peers {
+                let what = format!("device {device} cannot reach memory of device {of}");
+                return Err(self.misuse(Status::INVALID_DEVICE, what));
+            }
             mapping.access.insert(device, access);
-            at += found;
+            at += mapped;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crossdock_cuda as cuda;
 
 use crate::conformance::{bytes, numbers};
 use crate::gate;
-use crate::setting::{alone, beside, memory, mock, only_mock, place};
+use crate::setting::{alone, beside, memory, mock, only_mock, place, shareable};
 
 /// Whether there is a second device. Without one, reports that the test was not run.
 fn are_two() -> bool {
@@ -55,6 +55,32 @@ fn two_devices_copy_in_a_stream_of_either() {
         event.wait().unwrap();
         assert_eq!(bytes(&copy.buffer), numbers(1000));
     }
+}
+
+#[test]
+fn memory_with_descriptors_is_copied_to_and_from_another_device() {
+    let _alone = alone();
+    let (true, Some(there)) = (are_two(), shareable()) else { return };
+    let second = memory(DeviceKind::CUDA, 1);
+    let sent = Buffer::from_vec(numbers(1000)).unwrap().copy_to(&there).unwrap();
+    let calls = || mock().map_or(0, |mock| mock.calls("cuMemSetAccess"));
+    let before = calls();
+    for _ in 0..2 {
+        let stream = device::get(second.place()).unwrap().stream().unwrap().unwrap();
+        let copy = sent.copy_to_in(&second, &*stream).unwrap();
+        assert_eq!(bytes(&copy.buffer), numbers(1000));
+        copy.buffer.slice(500..).unwrap().copy_into(&sent.slice(..500).unwrap()).unwrap();
+        let mirrored: Vec<u8> = [&numbers(1000)[500..], &numbers(1000)[500..]].concat();
+        assert_eq!(bytes(&sent), mirrored);
+        Buffer::from_vec(numbers(1000)).unwrap().copy_into(&sent).unwrap();
+    }
+    assert_eq!(calls(), before + mock().map_or(0, |_| 1), "a device is allowed once");
+    // What was imported is read by another device, too.
+    let export = cuda::export_descriptor(&sent).unwrap();
+    let imported = cuda::import_descriptor(export.fd(), &export.range()).unwrap();
+    let stream = device::get(second.place()).unwrap().stream().unwrap().unwrap();
+    let copy = imported.copy_to_in(&second, &*stream).unwrap();
+    assert_eq!(bytes(&copy.buffer), numbers(1000));
 }
 
 #[test]

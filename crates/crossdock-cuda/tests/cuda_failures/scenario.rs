@@ -64,7 +64,7 @@ impl Devices {
 
     /// Synchronous copies: to each kind of memory, to the other device, and back.
     fn copies(&self, source: &Buffer, content: &[u8]) -> Result<()> {
-        for memory in [&self.device, &self.pinned, &self.managed, &self.exportable] {
+        for memory in [&self.device, &self.pinned, &self.managed, &self.exportable, &self.shareable] {
             let there = source.copy_to(memory)?;
             let further = there.copy_to(&self.other)?;
             let back = further.copy_to(&self.device)?.copy_to(&self.host)?;
