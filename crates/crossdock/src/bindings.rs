@@ -32,8 +32,10 @@ pub mod explain {
 /// A file that appears once it is complete, the header of `.npy` files, and the texts that name an
 /// array in a file.
 pub mod files {
+    pub use crate::exchange::files::elements::release_pages;
     pub use crate::exchange::files::new_file::NewFile;
     pub use crate::exchange::files::npy::header::NpyHeader;
+    pub use crate::exchange::files::outgoing::Outgoing;
     pub use crate::exchange::files::target::{Selected, Target};
 }
 

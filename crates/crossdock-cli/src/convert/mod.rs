@@ -2,7 +2,9 @@
 
 mod cleanup;
 mod plan;
+mod select;
 mod target;
+mod verify;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,6 +32,8 @@ Examples:
   crossdock convert trades.npz trades.safetensors            (all arrays)
   crossdock convert trades.npz:prices prices.npy --dtype float32
   crossdock convert volume.npy volume.raw --order F
+  crossdock convert a.npy b.npy both.npz                     (several files)
+  crossdock convert m.safetensors small.safetensors --dtype bfloat16 --only 'layers.*'
   crossdock convert photo.npy - --to png | display
   crossdock convert scan.raw scan.npy --raw 'dtype=uint16; shape=480,640; offset=512'
 
@@ -39,19 +43,24 @@ signal, no part of it is left.";
 
 /// Write arrays to a file of another format.
 ///
+/// Arrays are converted in parts as they are written, so that an array of any size takes the memory
+/// of --memory, and some for the command itself. Images and compressed arrays are an exception.
+///
 /// FILE is mapped if its format permits it, and the arrays of an .npz file are compared with their
 /// checksums. The parts of FILE that OUT cannot hold (texts, names, other files of an archive) are
 /// listed on stderr. Of an image, only the pixels are read: texts, colour profile and EXIF data are
-/// dropped without a note. Elements keep their dtype unless --dtype is given. An existing OUT is an
-/// error unless --force is given.
+/// dropped without a note. Elements keep their dtype unless --dtype is given; of several arrays, a
+/// float --dtype converts those of floats, unless --only names others. An existing OUT is an error
+/// unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
     /// after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is standard input, which
-    /// must be a file and not a pipe; --at selects a view of it.
-    #[arg(value_name = "FILE[:NAME][VIEW]")]
-    target: OsString,
+    /// must be a file and not a pipe; --at selects a view of it. Arrays of several files need
+    /// distinct names; an array without a name has that of its file.
+    #[arg(value_name = "FILE[:NAME][VIEW]", required = true, num_args = 1..)]
+    targets: Vec<OsString>,
     /// The file to write. Its ending selects the format: npy, npz, safetensors, png, jpg, raw. A
     /// pipe or a device is written directly; `-` is standard output.
     #[arg(value_name = "OUT")]
@@ -67,6 +76,10 @@ pub(crate) struct Args {
     /// are rounded down, a number out of range becomes the nearest limit, and NaN becomes 0.
     #[arg(long, requires = "dtype")]
     saturate: bool,
+    /// With --dtype: convert only the arrays whose names match, where * stands for any text and ?
+    /// for one character. The other arrays are written as they are.
+    #[arg(long, value_name = "PATTERN", requires = "dtype")]
+    only: Option<String>,
     /// The order to write: C (row-major) or F (column-major). By default, npy and npz keep the
     /// order of the array, and other formats are row-major; safetensors and images refuse F.
     #[arg(long, value_enum)]
@@ -78,6 +91,14 @@ pub(crate) struct Args {
     /// the defaults.
     #[arg(long, value_name = "DESCRIPTION")]
     raw: Option<Description>,
+    /// The memory for elements that are put into another order: 256M, 1G, … (at least 1M). More is
+    /// faster if the array is much larger.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory)]
+    memory: usize,
+    /// Read OUT back before it gets its name, and compare it with FILE. Not for JPEG images and
+    /// pipes.
+    #[arg(long)]
+    verify: bool,
     /// Deflate the arrays of an .npz file. Deflated arrays cannot be opened in place.
     #[arg(long)]
     deflate: bool,
@@ -116,6 +137,22 @@ impl From<To> for Format {
     }
 }
 
+/// A number of bytes, with a unit of 1024: K, M or G.
+fn memory(text: &str) -> Result<usize, String> {
+    let number = text.trim_end_matches("iB").trim_end_matches('B');
+    let (digits, unit) = match number.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&number[..at], 1 << 10),
+        Some((at, 'm' | 'M')) => (&number[..at], 1 << 20),
+        Some((at, 'g' | 'G')) => (&number[..at], 1 << 30),
+        _ => (number, 1),
+    };
+    let nbytes = digits.parse::<usize>().ok().and_then(|count| count.checked_mul(unit));
+    match nbytes {
+        Some(nbytes) if nbytes >= 1 << 20 => Ok(nbytes),
+        _ => Err(format!("{text} is not a size of at least 1M; write it like 256M or 2G")),
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (start, copied) = (Instant::now(), copied_bytes());
@@ -124,7 +161,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let plan = Plan::make(args, format)?;
     plan.paths().try_for_each(|source| target.check_source(source))?;
     let is_stdout = target.is_stdout();
-    let bar = progress::writing(plan.nbytes(), plan.shrinks());
+    let bar = progress::writing(plan.nbytes(), plan.is_image());
+    let plan = plan.streamed(args.memory, &bar);
     let written = target.write(&plan, &bar);
     bar.finish_and_clear();
     let written = written?;
@@ -144,6 +182,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
             format!("{:.3} s", start.elapsed().as_secs_f64())
         },
     );
+    if let Some(kept) = plan.kept() {
+        text += &format!("  {}\n", shown(&kept));
+    }
     if let Some(description) = plan.description() {
         text += &format!("  to open it: --raw {}\n", shown(&quoted(&description.to_string())));
     }
@@ -189,6 +230,18 @@ impl Args {
         }
         if self.deflate && format != Format::Npz {
             return wrong(format!("--deflate is for npz files, but the output is {format}; leave it out"));
+        }
+        if self.targets.len() > 1 && !format.has_names() {
+            let count = self.targets.len();
+            return wrong(format!(
+                "a {format} file holds one array, but {count} files are given; write .npz or .safetensors"
+            ));
+        }
+        if self.targets.len() > 1 && self.at.is_some() {
+            return wrong("--at selects a view of one array; append a view to each FILE instead".into());
+        }
+        if self.verify && format == Format::Jpeg {
+            return wrong("a JPEG image does not keep its elements exactly; leave --verify out".into());
         }
         if self.quality.is_some() && format != Format::Jpeg {
             return wrong(format!("--quality is for JPEG images, but the output is {format}; leave it out"));

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
-use crossdock::bindings::files::Selected;
+use crossdock::Casting;
+use crossdock::bindings::files::{NewFile, Outgoing, Selected};
 use crossdock::exchange::files::raw::Description;
-use crossdock::exchange::files::{Format, OpenOptions, SaveOptions};
+use crossdock::exchange::files::{Format, SaveOptions};
 use crossdock::layout::Order;
-use crossdock::{Casting, DArray};
+use indicatif::ProgressBar;
 
-use crate::convert::Args;
+use crate::convert::select::{is_float, matches};
+use crate::convert::{Args, verify};
 use crate::failure::{Failure, Result};
-use crate::open::{Archive, Opened};
+use crate::open::{Archive, Opened, options};
 use crate::words::words;
 use crate::{out, progress, terminal};
 
@@ -19,7 +21,12 @@ pub(super) struct Plan {
     format: Format,
     /// The source files, kept to check that they did not shrink.
     opened: Vec<Opened>,
-    arrays: Vec<(String, DArray)>,
+    arrays: Vec<(String, Outgoing)>,
+    /// The arrays that `--dtype` did not apply to.
+    kept: Vec<String>,
+    /// Whether `--saturate` would make all values fit.
+    may_saturate: bool,
+    is_verified: bool,
     /// The texts of a `.safetensors` file, for another such file.
     metadata: Vec<(String, String)>,
     order: Order,
@@ -28,40 +35,118 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Opens the arrays, decodes them if necessary, and converts them as requested.
+    /// Opens the arrays, decodes them if necessary, and plans their conversion.
     pub(super) fn make(args: &Args, format: Format) -> Result<Self> {
-        let mut metadata = Vec::new();
-        let opened = match &args.raw {
-            Some(description) => vec![Opened::open_raw(&args.target, description)?],
-            None => {
-                let archive = Archive::open(&args.target, OpenOptions::new())?;
-                metadata = archive.contents.metadata().to_vec();
-                let opened = open(&archive, args, format)?;
-                note_losses(&archive, &opened, format);
-                opened
-            }
-        };
+        let (mut metadata, mut opened) = (Vec::new(), Vec::new());
+        for target in &args.targets {
+            let archive = Archive::open(target, options(target, args.raw.as_ref())?)?;
+            let found = open(&archive, args, format)?;
+            note_losses(&archive, &found, format);
+            let texts = archive.contents.metadata().iter();
+            metadata.extend(texts.filter(|_| args.targets.len() == 1).cloned());
+            opened.extend(found);
+        }
         let mut plan = Self {
             format,
             arrays: Vec::with_capacity(opened.len()),
-            opened,
+            kept: Vec::new(),
+            may_saturate: args.dtype.is_some() && !args.saturate,
+            is_verified: args.verify,
             metadata,
             order: args.order.map_or(Order::RowMajor, Order::from),
             deflate: args.deflate,
             quality: args.quality,
+            opened,
         };
         for opened in &plan.opened {
-            let array = convert(opened, args, plan.order).map_err(|error| {
-                let may_fit = error.is_value() && args.dtype.is_some() && !args.saturate;
-                let more = if may_fit { "; use --saturate to truncate and clamp such values" } else { "" };
-                Failure::new(format_args!("{}: {}{more}", named(opened), error.in_words(words)))
+            let (name, is_one) = (name(opened), plan.opened.len() == 1);
+            if let Some((_, other)) = plan.arrays.iter().zip(&plan.opened).find(|((one, _), _)| *one == name)
+            {
+                let [one, other] = [&other.path, &opened.path].map(|path| terminal::path(path));
+                return Err(Failure::new(format_args!(
+                    "{one} and {other} both have an array {name:?}; rename one, or write two files"
+                )));
+            }
+            let view = opened.view.at(args.at.as_deref().unwrap_or(""));
+            let view = view.map_err(|error| {
+                Failure::new(format_args!("{}: {}", named(opened), error.in_words(words)))
             })?;
-            plan.arrays.push((name(opened), array));
+            let mut outgoing = Outgoing::new(view);
+            if let Some(dtype) = &args.dtype {
+                let applies = match &args.only {
+                    Some(pattern) => matches(pattern, &name),
+                    None => is_one || !is_float(dtype) || is_float(outgoing.dtype()),
+                };
+                let casting = if args.saturate { Casting::Saturating } else { Casting::Checked };
+                match applies {
+                    true => outgoing = outgoing.cast(dtype.clone(), casting),
+                    false => plan.kept.push(name.clone()),
+                }
+            }
+            if let Some(order) = args.order {
+                outgoing = outgoing.order(order.into());
+            }
+            plan.arrays.push((name, outgoing));
+        }
+        if let (Some(pattern), true) = (&args.only, plan.kept.len() == plan.arrays.len()) {
+            let names = plan.kept.iter().map(|name| format!("{name:?}"));
+            let all = counted("array", plan.kept.len(), names);
+            return Err(Failure::new(format_args!("--only {pattern:?} matches none of {all}")));
         }
         Ok(plan)
     }
 
-    pub(super) fn arrays(&self) -> &[(String, DArray)] {
+    /// Converts in this much memory, and moves the bar.
+    pub(super) fn streamed(mut self, memory: usize, bar: &ProgressBar) -> Self {
+        let arrays = std::mem::take(&mut self.arrays).into_iter();
+        self.arrays = arrays
+            .map(|(name, outgoing)| {
+                let (bar, moves) = (bar.clone(), !self.is_image());
+                let progress = move |nbytes| {
+                    if moves {
+                        bar.inc(nbytes as u64)
+                    }
+                };
+                (name, outgoing.streamed(memory, progress))
+            })
+            .collect();
+        self
+    }
+
+    /// The failure of an element that does not fit the dtype.
+    pub(super) fn refused(&self, error: &crossdock::Error) -> Failure {
+        let more = if self.may_saturate { "; use --saturate to truncate and clamp such values" } else { "" };
+        let text = error.in_words(words).to_string();
+        match &self.opened[..] {
+            // A format with names has told the name.
+            [one] if !text.starts_with("array ") => {
+                Failure::new(format_args!("{}: {text}{more}", named(one)))
+            }
+            [first, others @ ..] if others.iter().all(|other| other.path == first.path) => {
+                Failure::new(format_args!("{}: {text}{more}", terminal::path(&first.path)))
+            }
+            _ => Failure::new(format_args!("{text}{more}")),
+        }
+    }
+
+    /// The arrays that were not cast.
+    pub(super) fn kept(&self) -> Option<String> {
+        let names = self.kept.iter().map(|name| format!("{name:?}"));
+        let is_any = !self.kept.is_empty();
+        is_any.then(|| format!("not cast: {}", counted("array", self.kept.len(), names)))
+    }
+
+    /// Whether the output is to be compared with the input.
+    pub(super) fn is_verified(&self) -> bool {
+        self.is_verified
+    }
+
+    /// Compares the complete output with the input.
+    pub(super) fn compare_with(&self, file: &NewFile) -> Result<()> {
+        verify::compare(self, self.format, file)
+    }
+
+    pub(super) fn arrays(&self) -> &[(String, Outgoing)] {
         &self.arrays
     }
 
@@ -84,18 +169,19 @@ impl Plan {
 
     /// The bytes of all elements.
     pub(super) fn nbytes(&self) -> u64 {
-        self.arrays.iter().map(|(_, array)| array.nbytes() as u64).sum()
+        self.arrays.iter().map(|(_, outgoing)| outgoing.nbytes().unwrap_or(0) as u64).sum()
     }
 
-    /// Whether the file is smaller than the elements.
-    pub(super) fn shrinks(&self) -> bool {
-        self.deflate || matches!(self.format, Format::Png | Format::Jpeg)
+    /// Whether the file is an image, which is encoded as a whole.
+    pub(super) fn is_image(&self) -> bool {
+        matches!(self.format, Format::Png | Format::Jpeg)
     }
 
     /// The description with which a raw file can be opened again.
     pub(super) fn description(&self) -> Option<Description> {
-        let (_, array) = self.arrays.first().filter(|_| self.format == Format::Raw)?;
-        Some(Description::new(array.dtype().clone(), array.shape()).order(self.order))
+        let (_, outgoing) = self.arrays.first().filter(|_| self.format == Format::Raw)?;
+        let shape = outgoing.array().shape();
+        Some(Description::new(outgoing.dtype().clone(), shape).order(self.order))
     }
 
     /// The source files.
@@ -186,22 +272,6 @@ fn counted(what: &str, count: usize, names: impl Iterator<Item = String>) -> Str
     let names: Vec<String> = names.take(MOST).collect();
     let more = if count > MOST { format!(", … {} more", count - MOST) } else { String::new() };
     format!("{count} {what}{} ({}{more})", if count == 1 { "" } else { "s" }, names.join(", "))
-}
-
-/// The view, with the requested type and order: in place if the array has them already.
-fn convert(opened: &Opened, args: &Args, order: Order) -> crossdock::Result<DArray> {
-    let mut array = opened.view.at(args.at.as_deref().unwrap_or(""))?;
-    if let Some(dtype) = args.dtype.as_ref().filter(|dtype| *dtype != array.dtype()) {
-        let casting = if args.saturate { Casting::Saturating } else { Casting::Checked };
-        let order = if args.order.is_some() { order } else { array.layout().order().unwrap_or(order) };
-        let progress = progress::copying(array.nbytes());
-        array = array.cast(dtype, order, casting)?;
-        progress.finish_and_clear();
-    }
-    if args.order.is_some() && !array.layout().is_contiguous(order) {
-        array = array.to_order(order)?;
-    }
-    Ok(array)
 }
 
 /// The name of an array in a format that requires one: its own, or that of its file without the

@@ -66,8 +66,9 @@ impl<'a> Target<'a> {
     /// Writes the whole output, and returns the number of bytes.
     pub(super) fn write(mut self, plan: &Plan, bar: &ProgressBar) -> Result<u64> {
         let is_stdout = self.is_stdout();
+        let bar = plan.is_image().then_some(bar);
         let mut counted = Counted { file: &mut self.file, bar, nbytes: 0, has_no_reader: false };
-        let written = plan.options().write(&mut counted, plan.arrays());
+        let written = plan.options().write_outgoing(&mut counted, plan.arrays());
         let Counted { nbytes, has_no_reader, .. } = counted;
         // If the source shrank, that is the cause of any other error.
         plan.check()?;
@@ -76,7 +77,13 @@ impl<'a> Target<'a> {
             return Ok(nbytes);
         }
         let failed = |error: crossdock::Error| named(self.path, &error);
-        written.and_then(|()| self.file.sync()).map_err(failed)?;
+        written.map_err(|error| if error.is_value() { plan.refused(&error) } else { failed(error) })?;
+        self.file.sync().map_err(failed)?;
+        if plan.is_verified() {
+            let compared = plan.compare_with(&self.file);
+            plan.check()?;
+            compared.map_err(|failure| failure.within(terminal::path(self.path)))?;
+        }
         let _hold = cleanup::DeferredSignals::new()?;
         self.file.finish().map_err(failed)?;
         Ok(nbytes)
@@ -101,7 +108,8 @@ fn same(a: &Metadata, b: &Metadata) -> bool {
 /// Counts the bytes written, and moves the progress bar.
 struct Counted<'a> {
     file: &'a mut NewFile,
-    bar: &'a ProgressBar,
+    /// The bar, if the bytes of the file are its steps.
+    bar: Option<&'a ProgressBar>,
     nbytes: u64,
     has_no_reader: bool,
 }
@@ -112,7 +120,9 @@ impl Write for Counted<'_> {
         self.has_no_reader |= written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
         let count = written?;
         self.nbytes += count as u64;
-        self.bar.inc(count as u64);
+        if let Some(bar) = self.bar {
+            bar.inc(count as u64);
+        }
         Ok(count)
     }
 

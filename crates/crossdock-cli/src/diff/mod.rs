@@ -6,7 +6,7 @@ mod report;
 mod rule;
 #[cfg(test)]
 mod tests;
-mod tiles;
+pub(crate) mod tiles;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -9,7 +9,7 @@ const MOST: usize = 1 << 16;
 
 /// Equal parts of the index space of two arrays.
 #[derive(Debug)]
-pub(super) struct Tiles {
+pub(crate) struct Tiles {
     shape: Vec<usize>,
     tile: Vec<usize>,
     /// The axes, from the slowest to the fastest of the walk.
@@ -20,7 +20,7 @@ pub(super) struct Tiles {
 
 impl Tiles {
     /// Chooses the tiles by the strides of both arrays, which have the same shape.
-    pub(super) fn new(a: &DArray, b: &DArray) -> Self {
+    pub(crate) fn new(a: &DArray, b: &DArray) -> Self {
         let shape = a.shape().to_vec();
         let axes = by_stride(a);
         let fastest = |axes: &[usize]| axes.iter().rev().copied().find(|&axis| shape[axis] > 1);
@@ -45,12 +45,12 @@ impl Tiles {
     }
 
     /// The number of tiles.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.counts.iter().product()
     }
 
     /// The index of the first element of a tile.
-    pub(super) fn origin(&self, mut number: usize) -> Vec<usize> {
+    pub(crate) fn origin(&self, mut number: usize) -> Vec<usize> {
         let mut origin = vec![0; self.shape.len()];
         for (&axis, &count) in self.axes.iter().zip(&self.counts).rev() {
             origin[axis] = number % count * self.tile[axis];
@@ -60,7 +60,7 @@ impl Tiles {
     }
 
     /// The part of an array.
-    pub(super) fn part(&self, array: &DArray, origin: &[usize]) -> Result<DArray> {
+    pub(crate) fn part(&self, array: &DArray, origin: &[usize]) -> Result<DArray> {
         let mut part = array.clone();
         for (axis, &first) in origin.iter().enumerate() {
             let end = (first + self.tile[axis]).min(self.shape[axis]);
@@ -80,7 +80,7 @@ fn by_stride(array: &DArray) -> Vec<usize> {
 }
 
 /// The index of the element at this position in row-major order.
-pub(super) fn index_at(shape: &[usize], mut position: usize) -> Vec<usize> {
+pub(crate) fn index_at(shape: &[usize], mut position: usize) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (part, &length) in index.iter_mut().zip(shape).rev() {
         *part = position % length;

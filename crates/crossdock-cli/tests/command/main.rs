@@ -13,6 +13,7 @@ mod lend;
 mod listing;
 mod saving;
 mod sessions;
+mod streaming;
 mod streams;
 mod tap;
 mod terminal;

@@ -90,7 +90,7 @@
 //! decoded, and [`copied_bytes`](crate::memory::copied_bytes) counts their bytes.
 
 mod contents;
-mod elements;
+pub(crate) mod elements;
 #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
 mod fields;
 mod format;
@@ -109,6 +109,7 @@ pub mod npy;
 pub mod npz;
 mod open;
 mod options;
+pub(crate) mod outgoing;
 #[cfg(any(
     feature = "npz",
     feature = "safetensors",

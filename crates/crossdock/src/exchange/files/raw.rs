@@ -14,6 +14,7 @@ use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result, short};
+use crate::exchange::files::outgoing::Outgoing;
 use crate::exchange::files::{elements, new_file};
 use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
@@ -108,12 +109,12 @@ pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> 
 /// `is_io` if the writer fails; `is_conflict` while another party holds Write; `is_place` on a
 /// device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
-    encode(writer, array, Order::RowMajor)
+    encode(writer, &Outgoing::new(array.clone()), Order::RowMajor)
 }
 
 /// Like `write`, in this order.
-pub(super) fn encode(mut writer: impl Write, array: &DArray, order: Order) -> Result<()> {
-    let _pin = array.lease(LeaseKind::Pin)?;
+pub(super) fn encode(mut writer: impl Write, array: &Outgoing, order: Order) -> Result<()> {
+    let _pin = array.array.lease(LeaseKind::Pin)?;
     elements::write(&mut writer, array, order)?;
     writer.flush().map_err(new_file::write_error)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::array::DArray;
 use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::format::Format;
+use crate::exchange::files::outgoing::{Outgoing, outgoing};
 use crate::exchange::files::{new_file, npy, raw, shown};
 use crate::layout::Order;
 
@@ -135,7 +136,7 @@ impl SaveOptions {
         });
         let saved = saved.and_then(|format| {
             self.check(format)?;
-            new_file::write(path, !self.create_new, |file| self.encode(format, file, arrays))
+            new_file::write(path, !self.create_new, |file| self.encode(format, file, &outgoing(arrays)))
         });
         saved.map_err(|error| error.within(shown(path)))
     }
@@ -155,6 +156,17 @@ impl SaveOptions {
             Error::new(Kind::Unsupported, "a writer has no file name that selects the format")
                 .advising(Advice::SetFormat)
         })?;
+        self.encode(format, writer, &outgoing(arrays))
+    }
+
+    /// Like [`SaveOptions::write`], for arrays that are converted as they are written.
+    ///
+    /// # Errors
+    ///
+    /// As [`SaveOptions::write`] and [`DArray::cast`]; `is_fault` if a guarded file shrank.
+    #[doc(hidden)]
+    pub fn write_outgoing<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, Outgoing)]) -> Result<()> {
+        let format = self.format.unwrap_or(Format::Raw);
         self.encode(format, writer, arrays)
     }
 
@@ -162,7 +174,7 @@ impl SaveOptions {
         &self,
         format: Format,
         writer: impl Write,
-        arrays: &[(N, DArray)],
+        arrays: &[(N, Outgoing)],
     ) -> Result<()> {
         self.check(format)?;
         let writer = BufWriter::with_capacity(BUFFER, writer);
@@ -173,11 +185,13 @@ impl SaveOptions {
             (Format::Safetensors, _) => {
                 crate::exchange::files::safetensors::encode(writer, arrays, &self.metadata)
             }
-            (Format::Npy, [(_, array)]) => npy::write(writer, array),
+            (Format::Npy, [(_, array)]) => npy::encode(writer, array),
             #[cfg(feature = "png")]
-            (Format::Png, [(_, array)]) => crate::exchange::files::png::write(writer, array),
+            (Format::Png, [(_, array)]) => crate::exchange::files::png::write(writer, &array.to_array()?),
             #[cfg(feature = "jpeg")]
-            (Format::Jpeg, [(_, array)]) => crate::exchange::files::jpeg::encode(writer, array, self.quality),
+            (Format::Jpeg, [(_, array)]) => {
+                crate::exchange::files::jpeg::encode(writer, &array.to_array()?, self.quality)
+            }
             (Format::Raw, [(_, array)]) => raw::encode(writer, array, self.order.unwrap_or(Order::RowMajor)),
             _ => {
                 let text = format!("a {format} file holds one array, but {} were given", arrays.len());

@@ -8,6 +8,7 @@ mod unfinished_file;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result, system_text};
@@ -150,6 +151,12 @@ impl NewFile {
             WriteTarget::Through => Ok(()),
             WriteTarget::Beside { place, part, replaces } => part.finish(&self.file, &place, replaces),
         }
+    }
+}
+
+impl AsFd for NewFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

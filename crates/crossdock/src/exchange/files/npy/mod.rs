@@ -21,4 +21,5 @@ mod write;
 pub(super) use header::NpyHeader;
 pub use open::from_buffer;
 pub(super) use open::read;
+pub(super) use write::encode;
 pub use write::write;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, write_error};
 use crate::exchange::files::npy::NpyHeader;
-use crate::layout::Order;
+use crate::exchange::files::outgoing::Outgoing;
 use crate::memory::LeaseKind;
 
 /// Writes an array as an `.npy` file: in its own order if it is C- or F-contiguous, otherwise in C
@@ -21,13 +21,18 @@ use crate::memory::LeaseKind;
 /// `is_unsupported` for a dtype that NumPy cannot express; `is_io` if the writer fails;
 /// `is_conflict` while another party holds Write; `is_place` on a device. Bytes written before an
 /// error stay written; [`save`](crate::exchange::files::save) leaves no file.
-pub fn write(mut writer: impl Write, array: &DArray) -> Result<()> {
-    let array = &elements::with_plain_elements(array)?;
+pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
+    encode(writer, &Outgoing::new(array.clone()))
+}
+
+/// Like `write`, converted.
+pub(in crate::exchange::files) fn encode(mut writer: impl Write, outgoing: &Outgoing) -> Result<()> {
+    let outgoing = &outgoing.with_plain_elements()?;
     // Takes the lease before anything is written, so that a refusal writes nothing.
-    let _pin = array.lease(LeaseKind::Pin)?;
-    let order = array.layout().order().unwrap_or(Order::RowMajor);
-    let header = NpyHeader::new(array.dtype().clone(), array.shape(), order)?.to_bytes()?;
+    let _pin = outgoing.array.lease(LeaseKind::Pin)?;
+    let order = outgoing.written_order()?;
+    let header = NpyHeader::new(outgoing.dtype.clone(), outgoing.array.shape(), order)?.to_bytes()?;
     put(&mut writer, &header)?;
-    elements::write(&mut writer, array, order)?;
+    elements::write(&mut writer, outgoing, order)?;
     writer.flush().map_err(write_error)
 }

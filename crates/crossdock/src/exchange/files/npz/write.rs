@@ -12,6 +12,7 @@ use crate::array::DArray;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::new_file::write_error;
 use crate::exchange::files::npy;
+use crate::exchange::files::outgoing::{Outgoing, outgoing};
 
 /// Stored members begin at a multiple of this, like the elements within an `.npy` file, so that a
 /// mapped archive has both aligned for every type.
@@ -37,13 +38,13 @@ const MAX_NAME: usize = u16::MAX as usize;
 /// be a path out of a folder; otherwise as [`npy::write`](fn@npy::write). Bytes written before an
 /// error stay written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
-    encode(writer, arrays, false)
+    encode(writer, &outgoing(arrays), false)
 }
 
 /// Like `write`; deflates the members if `deflated` is set.
 pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     writer: impl Write,
-    arrays: &[(N, DArray)],
+    arrays: &[(N, Outgoing)],
     is_deflated: bool,
 ) -> Result<()> {
     check_names(arrays)?;
@@ -67,7 +68,7 @@ fn path(file: &str) -> EntryPath<'_> {
     if file.is_ascii() { EntryPath::verbatim(file.as_bytes()) } else { EntryPath::conformant(file) }
 }
 
-fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
+fn check_names<N: AsRef<str>>(arrays: &[(N, Outgoing)]) -> Result<()> {
     let mut seen = HashSet::new();
     for (name, _) in arrays {
         let name = name.as_ref();
@@ -93,7 +94,7 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<()> {
     Ok(())
 }
 
-fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
+fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &Outgoing) -> Result<()> {
     // The member's header, its name, and this one field precede the member. The field has 4 bytes,
     // the alignment, and zeros.
     let taken = archive.stream_offset() + LOCAL_HEADER + file.len() as u64 + 4 + 2;
@@ -106,13 +107,13 @@ fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray)
         .map_err(zip_error)?;
     debug_assert!(entry.stream_offset().is_multiple_of(ALIGN), "at {}", entry.stream_offset());
     let mut writer = config.wrap(&mut entry);
-    npy::write(&mut writer, array)?;
+    npy::encode(&mut writer, array)?;
     let (_, sums) = writer.finish().map_err(zip_error)?;
     entry.finish(sums).map_err(zip_error)?;
     Ok(())
 }
 
-fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArray) -> Result<()> {
+fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &Outgoing) -> Result<()> {
     let (mut entry, config) = archive
         .new_file(path(file))
         .compression_method(CompressionMethod::DEFLATE)
@@ -120,7 +121,7 @@ fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &DArra
         .map_err(zip_error)?;
     let encoder = DeflateEncoder::new(&mut entry, flate2::Compression::default());
     let mut writer = config.wrap(encoder);
-    npy::write(&mut writer, array)?;
+    npy::encode(&mut writer, array)?;
     let (encoder, sums) = writer.finish().map_err(zip_error)?;
     encoder.finish().map_err(write_error)?;
     entry.finish(sums).map_err(zip_error)?;

@@ -4,22 +4,24 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io::Write;
 
-use crate::array::{Casting, DArray};
+use crate::array::DArray;
 use crate::element::dialect::safetensors::StoredType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, write_error};
+use crate::exchange::files::outgoing::{Outgoing, outgoing};
 use crate::exchange::files::safetensors::header::{MAX_NBYTES, METADATA, packed_nbytes};
 use crate::exchange::files::safetensors::packed::pack;
-use crate::layout::Order;
+use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
 
 /// The tensors begin at a multiple of this, so that a mapped file has them aligned for every type.
 const ALIGN: usize = 64;
 
 /// A tensor and its position in the file.
-struct Planned {
-    array: DArray,
+struct Planned<'a> {
+    name: &'a str,
+    outgoing: Outgoing,
     stored: StoredType,
     nbytes: usize,
     /// The offset from the end of the header.
@@ -28,7 +30,7 @@ struct Planned {
 
 /// Writes arrays as a file, each under its name
 /// ([`SaveOptions::metadata`](crate::exchange::files::SaveOptions::metadata) adds texts). Copies,
-/// and counts, their bytes. Byte-swapped and packed arrays need another copy each.
+/// and counts, their bytes. Packed arrays need another copy each.
 ///
 /// # Errors
 ///
@@ -37,50 +39,54 @@ struct Planned {
 /// `is_conflict` while another party holds Write; `is_place` on a device. Bytes written before an
 /// error stay written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
-    encode(writer, arrays, &[])
+    encode(writer, &outgoing(arrays), &[])
 }
 
 /// Like `write`, with texts beside the arrays.
 pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     mut writer: impl Write,
-    arrays: &[(N, DArray)],
+    arrays: &[(N, Outgoing)],
     metadata: &[(String, String)],
 ) -> Result<()> {
     let mut plans = plan(arrays)?;
     // Held until the end, so that no other party takes Write between two arrays.
-    let leases = plans.iter().map(|plan| plan.array.lease(LeaseKind::Pin));
+    let leases = plans.iter().map(|plan| plan.outgoing.array.lease(LeaseKind::Pin));
     let _pins = leases.collect::<Result<Vec<_>>>()?;
     put(&mut writer, &header(arrays, &plans, metadata)?)?;
     plans.sort_by_key(|plan| plan.start);
-    for Planned { array, stored, .. } in &plans {
-        let turned;
-        let array = if *array.dtype() == stored.dtype {
-            array
+    for Planned { name, outgoing, stored, nbytes, .. } in &plans {
+        let written = if stored.is_packed() {
+            packed(&mut writer, outgoing, stored.bits)
         } else {
-            turned = array.cast(&stored.dtype, Order::RowMajor, Casting::Checked)?;
-            &turned
+            elements::write(&mut writer, outgoing, Order::RowMajor)
         };
+        written.map_err(|error| error.within(format_args!("array {}", short(name))))?;
         if stored.is_packed() {
-            let (bytes, _) = array.to_order(Order::RowMajor)?.buffer()?;
-            put(&mut writer, &pack(&bytes.read()?, stored.bits))?;
-        } else {
-            elements::write(&mut writer, array, Order::RowMajor)?;
+            outgoing.wrote(*nbytes);
         }
     }
     writer.flush().map_err(write_error)
 }
 
+fn packed(writer: &mut impl Write, outgoing: &Outgoing, bits: usize) -> Result<()> {
+    let (bytes, _) = outgoing.to_array()?.to_order(Order::RowMajor)?.buffer()?;
+    put(writer, &pack(&bytes.read()?, bits))
+}
+
 /// The position of each array: the widest elements first, so that all are aligned.
-fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
+fn plan<N: AsRef<str>>(arrays: &[(N, Outgoing)]) -> Result<Vec<Planned<'_>>> {
     let mut plans = Vec::with_capacity(arrays.len());
     for (name, array) in arrays {
         let within = |error: Error| error.within(format_args!("array {}", short(name.as_ref())));
-        let array = elements::with_plain_elements(array)?;
-        let stored = StoredType::of(array.dtype()).map_err(within)?;
-        let nbytes = packed_nbytes(&stored, array.layout()).map_err(|error| {
+        let mut outgoing = array.with_plain_elements()?;
+        let stored = StoredType::of(&outgoing.dtype).map_err(within)?;
+        outgoing.dtype = stored.dtype.clone();
+        let shape = outgoing.array.shape();
+        let layout = Layout::contiguous(shape, stored.dtype.itemsize(), Order::RowMajor)?;
+        let nbytes = packed_nbytes(&stored, &layout).map_err(|error| {
             within(Error::new(Kind::Unsupported, format!("{error}, as the format requires; add elements")))
         })?;
-        plans.push(Planned { array, stored, nbytes, start: 0 });
+        plans.push(Planned { name: name.as_ref(), outgoing, stored, nbytes, start: 0 });
     }
     let mut order: Vec<usize> = (0..plans.len()).collect();
     order.sort_by_key(|&index| Reverse(plans[index].stored.dtype.alignment()));
@@ -94,8 +100,8 @@ fn plan<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Result<Vec<Planned>> {
 
 /// The length, the JSON in the order of the arrays, and spaces up to the first tensor.
 fn header<N: AsRef<str>>(
-    arrays: &[(N, DArray)],
-    plans: &[Planned],
+    arrays: &[(N, Outgoing)],
+    plans: &[Planned<'_>],
     metadata: &[(String, String)],
 ) -> Result<Vec<u8>> {
     let mut json = String::from("{");
@@ -126,7 +132,7 @@ fn header<N: AsRef<str>>(
         }
         let comma = if json.len() > 1 { "," } else { "" };
         let (start, end) = (plan.start, plan.start + plan.nbytes);
-        let shape: Vec<String> = plan.array.shape().iter().map(ToString::to_string).collect();
+        let shape: Vec<String> = plan.outgoing.array.shape().iter().map(ToString::to_string).collect();
         json += &format!(
             "{comma}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{start},{end}]}}",
             quoted(name),
