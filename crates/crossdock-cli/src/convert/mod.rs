@@ -56,9 +56,9 @@ signal, no part of it is left.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
-    /// after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is standard input, which
-    /// must be a file and not a pipe; --at selects a view of it. Arrays of several files need
-    /// distinct names; an array without a name has that of its file.
+    /// after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is standard input, a
+    /// file and not a pipe; --at selects a view of it. Arrays of several files need distinct names;
+    /// an array without a name has that of its file.
     #[arg(value_name = "FILE[:NAME][VIEW]", required = true, num_args = 1..)]
     targets: Vec<OsString>,
     /// The file to write. Its ending selects the format: npy, npz, safetensors, png, jpg, raw. A
