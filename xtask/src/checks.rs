@@ -302,13 +302,13 @@ pub(crate) fn python(run: &mut Run<'_>) -> Result<()> {
     run.expect_tests()
 }
 
-/// The folder of the command and of the CUDA driver without a GPU, which tests in other languages
-/// use, after they were built.
+/// The folder of what tests in other languages use, after it was built: the command, the CUDA
+/// driver without a GPU, and the C library with an example that uses channels.
 pub(crate) fn programs(run: &mut Run<'_>) -> Result<PathBuf> {
     // A test of the command builds the command. With the arguments of the suite `test`, that build
     // is reused.
     let features = Workspace::of(run)?.all_features()?;
-    run.exec(run.door.cargo("test --workspace --test command --no-run").arg(features))?;
+    run.exec(run.door.cargo("test --workspace --test command --example member --no-run").arg(features))?;
     run.cargo("build --package crossdock-mock-cuda")?;
     Ok(run.door.target.join("debug"))
 }

@@ -33,10 +33,11 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     // The wheel's lints, which look at the same crates, use that folder too.
     run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", wheel::target(run.door)))?;
 
+    let package = wheel::package(run, &target(run.door).join("python"))?;
     run.step("test");
     let command = checks::programs(run)?.join("crossdock");
     let mut test = rake(run.door);
-    test.env("CROSSDOCK_BIN", command);
+    test.env("CROSSDOCK_BIN", command).env("CROSSDOCK_PYTHON_PACKAGE", package);
     test.env("CROSSDOCK_REQUIRE_COUNTERPARTS", "1").env("CROSSDOCK_PYTHON", TESTS.python(run.door));
     if !run.door.long {
         test.env("CROSSDOCK_PEERS_TESTED", "first");

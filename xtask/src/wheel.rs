@@ -66,19 +66,39 @@ pub(crate) fn target(door: &Door) -> PathBuf {
 /// Builds the wheel with the environment of the tests: the release wheel, except for the changes by
 /// `change`.
 pub(crate) fn build(run: &mut Run<'_>, change: impl Fn(&Door, &mut Command)) -> Result<PathBuf> {
+    let folder = target(run.door).join("wheels");
+    build_into(run, &folder, change)
+}
+
+/// Builds the wheel of the tests, which costs little if the suite of the wheel has, and unpacks it.
+/// Returns the folder in which Python finds the package. Other suites do not write to `folder`.
+pub(crate) fn package(run: &mut Run<'_>, folder: &Path) -> Result<PathBuf> {
+    let wheel = build_into(run, &folder.join("wheels"), Door::build_for_tests)?;
+    let package = folder.join("package");
+    remove(&package)?;
+    let mut unpack = run.door.command(TESTS.python(run.door), "-m zipfile -e");
+    run.exec(unpack.arg(wheel).arg(&package))?;
+    Ok(package)
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
+    }
+    Ok(())
+}
+
+fn build_into(run: &mut Run<'_>, folder: &Path, change: impl Fn(&Door, &mut Command)) -> Result<PathBuf> {
     run.step("build");
     let target = target(run.door);
-    let folder = target.join("wheels");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be removed", folder.display()))?;
-    }
+    remove(folder)?;
     let python = TESTS.python(run.door);
     let mut build =
         run.door.command(&python, &format!("-m maturin build --release --locked -m {MANIFEST} --out"));
-    build.arg(&folder).arg("--interpreter").arg(&python);
+    build.arg(folder).arg("--interpreter").arg(&python);
     change(run.door, &mut build);
     run.exec(build.env("CARGO_TARGET_DIR", &target))?;
-    only_wheel(&folder)
+    only_wheel(folder)
 }
 
 /// Checks and builds the extensions that the tests load, for the interpreter of the tests. Returns
