@@ -22,6 +22,7 @@
 //! | `channel.rs` | streams of arrays between processes |
 //! | `shareable.rs` | memory that can be shared later, also NumPy's |
 //! | `sets.rs` | sets of arrays that another process holds |
+//! | `table/` | tables and columns |
 //!
 //! `python/crossdock/array_api/` is the namespace of the array API standard, and
 //! `crates/crossdock-pyo3` compiles the files of imports and exports for extensions by PyO3: its
@@ -92,6 +93,7 @@ mod shared_device;
 mod signature;
 mod slice;
 mod subscript;
+mod table;
 mod tensorflow;
 mod text;
 mod threads;
@@ -139,6 +141,8 @@ mod _crossdock {
     use super::shareable::{_note_shareable, _set_numpy_handler};
     #[pymodule_export]
     use super::shared::{_lend, _map, shared};
+    #[pymodule_export]
+    use super::table::{Column, Table, column, table};
     #[pymodule_export]
     use super::tensorflow::_unsafe_dlpack;
 

@@ -31,6 +31,11 @@ Sets of arrays that one process holds for others (the command ``crossdock hold``
 - ``connect``: the arrays of a name, as ``HeldArrays``
 - ``publish``: a new version of a name
 
+Tables, with text, nulls and lists:
+
+- ``table``: a ``Table`` on the memory of a data frame, or of columns by name
+- ``column``: a ``Column`` on the memory of a column, of an array or of a list
+
 What there is:
 
 - ``explain``: which libraries take an object in place, and why others copy or refuse it
@@ -55,13 +60,16 @@ from ._crossdock import (
     Array,
     ArrowColumn,
     Buffer,
+    Column,
     Device,
     HeldArrays,
+    Table,
     __version__,
     _rebuild,
     arange,
     array,
     asarray,
+    column,
     connect,
     copied_bytes,
     devices,
@@ -83,6 +91,7 @@ from ._crossdock import (
     save,
     set_num_threads,
     shared,
+    table,
     to_arrow,
     zeros,
     zeros_like,
@@ -94,12 +103,15 @@ __all__ = [
     "ArrowColumn",
     "Buffer",
     "Channel",
+    "Column",
     "Device",
     "HeldArrays",
+    "Table",
     "arange",
     "array",
     "array_api",
     "asarray",
+    "column",
     "connect",
     "copied_bytes",
     "devices",
@@ -123,6 +135,7 @@ __all__ = [
     "set_num_threads",
     "shareable",
     "shared",
+    "table",
     "to_arrow",
     "zeros",
     "zeros_like",

@@ -125,7 +125,7 @@ fn ask(object: &Bound<'_, PyAny>, most: usize) -> Result<Vec<Imported>, Failure>
 
 /// Whether a series or frame of Polars has columns of Python objects, which its schema declares as
 /// eight bytes each.
-fn has_python_objects(object: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn has_python_objects(object: &Bound<'_, PyAny>) -> bool {
     let module = || object.get_type().getattr("__module__").ok()?.extract::<String>().ok();
     if !module().is_some_and(|module| module.starts_with("polars.")) {
         return false;
@@ -158,7 +158,7 @@ fn on_device(given: &Bound<'_, PyAny>) -> Result<Imported, Failure> {
     unsafe { arrow::take_over_device(schema, array) }.map_err(Failure::of_type)
 }
 
-fn pair<'py>(given: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+pub(crate) fn pair<'py>(given: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     given.extract().map_err(|_| {
         let names = (ArrowSchema::NAME.to_string_lossy(), ArrowArray::NAME.to_string_lossy());
         PyTypeError::new_err(format!("a column comes as two capsules, {:?} and {:?}", names.0, names.1))
@@ -218,7 +218,7 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> Result<DArray, Failure> {
 /// The error of an attempt that has read a stream, with a note that says so: a second attempt would
 /// find no chunks.
 #[cold]
-fn spent(py: Python<'_>, error: PyErr) -> PyErr {
+pub(crate) fn spent(py: Python<'_>, error: PyErr) -> PyErr {
     let note = "The stream has been read by this attempt: open it again for another one.";
     // A failure to add a note is no reason to hide the error.
     let _added = error.value(py).call_method1(intern!(py, "add_note"), (note,));

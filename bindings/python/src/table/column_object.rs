@@ -1,0 +1,201 @@
+//! The class `crossdock.Column`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crossdock::table::{self, Field};
+use pyo3::IntoPyObjectExt as _;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PySlice;
+
+use crate::errors::{self, Raise};
+use crate::object::wrap;
+use crate::table::export;
+
+/// Elements of one type, some of them null, on the memory of their producer.
+///
+/// Made by ``table['name']`` and :func:`column`. Slices share the memory. A column of a table has a
+/// chunk for each batch.
+#[pyclass(frozen, module = "crossdock")]
+#[derive(Clone)]
+pub(crate) struct Column {
+    field: Field,
+    /// Columns of the field's type.
+    chunks: Vec<table::Column>,
+    len: usize,
+}
+
+impl Column {
+    pub(super) fn new(field: Field, chunks: Vec<table::Column>) -> Self {
+        let len = chunks.iter().map(table::Column::len).sum();
+        Self { field, chunks, len }
+    }
+
+    pub(super) fn field(&self) -> &Field {
+        &self.field
+    }
+
+    pub(super) fn chunks(&self) -> &[table::Column] {
+        &self.chunks
+    }
+
+    /// The only chunk.
+    fn only(&self) -> PyResult<&table::Column> {
+        match &self.chunks[..] {
+            [only] => Ok(only),
+            chunks => Err(PyBufferError::new_err(format!(
+                "the column has {} chunks, which lie apart; `chunks()` gives each as a column",
+                chunks.len()
+            ))),
+        }
+    }
+}
+
+#[pymethods]
+impl Column {
+    /// The name, which may be empty.
+    #[getter]
+    fn name(&self) -> &str {
+        self.field.name()
+    }
+
+    /// The type, as pyarrow names it.
+    #[getter]
+    fn r#type(&self) -> String {
+        self.field.column_type().to_string()
+    }
+
+    /// How many elements are null.
+    #[getter]
+    fn null_count(&self) -> PyResult<usize> {
+        self.chunks.iter().map(table::Column::null_count).sum::<crossdock::Result<_>>().raise()
+    }
+
+    /// The elements as an array, in place.
+    ///
+    /// Dates of 32 bits and times are integers, and a dictionary gives its indices.
+    ///
+    /// Returns
+    /// -------
+    /// Array
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     If elements are null, or if the column has several chunks.
+    /// TypeError
+    ///     If the elements have no fixed width.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.column(crossdock.array([1.5, 2.5])).array().tolist()
+    /// [1.5, 2.5]
+    fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let only = self.only()?;
+        let nulls = only.null_count().raise()?;
+        if nulls > 0 {
+            return Err(PyBufferError::new_err(format!(
+                "{nulls} of {} elements are null, which no array expresses",
+                self.len
+            )));
+        }
+        wrap(py, only.array().map_err(|error| errors::exception(&error))?)
+    }
+
+    /// A column for each chunk, in place.
+    ///
+    /// Returns
+    /// -------
+    /// list of Column
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> len(crossdock.column(crossdock.ones(3)).chunks())
+    /// 1
+    #[pyo3(name = "chunks")]
+    fn chunk_list(&self) -> Vec<Self> {
+        self.chunks.iter().map(|chunk| Self::new(self.field.clone(), vec![chunk.clone()])).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.len
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let range = range_of(slice, self.len)?;
+            let lens = self.chunks.iter().map(table::Column::len);
+            let chunks = part(range, lens).map(|(index, range)| self.chunks[index].slice(range));
+            let chunks = chunks.collect::<crossdock::Result<_>>().raise()?;
+            return Self::new(self.field.clone(), chunks).into_bound_py_any(key.py());
+        }
+        Err(PyTypeError::new_err(format!("a column has elements by slice, not by {}", key.repr()?)))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Column({} of {} elements)", self.field.column_type(), self.len)
+    }
+
+    /// The type of the column, in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        export::field(py, &self.field)
+    }
+
+    /// The type and the column, in capsules. Raises BufferError if there are several chunks.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export::column(py, &self.field, self.only()?, requested_schema)
+    }
+}
+
+/// The range of a slice with steps of one.
+pub(super) fn range_of(slice: &Bound<'_, PySlice>, len: usize) -> PyResult<Range<usize>> {
+    let found = slice.indices(len.cast_signed())?;
+    if found.step != 1 {
+        return Err(PyValueError::new_err(format!(
+            "slices of tables and columns have steps of 1, not {}",
+            found.step
+        )));
+    }
+    let start = found.start.cast_unsigned();
+    Ok(start..start + found.slicelength)
+}
+
+/// Which ranges of which chunks a range of all of them covers: at least one of them, so that an
+/// empty part still has a chunk.
+pub(super) fn part(
+    range: Range<usize>,
+    lens: impl Iterator<Item = usize>,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let mut first = 0;
+    let mut is_found = false;
+    lens.enumerate().filter_map(move |(index, len)| {
+        let (start, end) = (first, first + len);
+        first = end;
+        let is_inside = range.start < end && range.end > start;
+        let is_empty = range.is_empty() && !is_found && range.start <= end;
+        if !is_inside && !is_empty {
+            return None;
+        }
+        is_found = true;
+        let from = range.start.max(start).min(end);
+        Some((index, from - start..range.end.clamp(from, end) - start))
+    })
+}
+
+/// Collects the sizes of all buffers by their addresses.
+pub(super) fn note_buffers(column: &table::Column, seen: &mut HashMap<usize, usize>) {
+    let own = column.buffers().iter().chain(column.validity().map(|bits| bits.buffer()));
+    for buffer in own {
+        let known = seen.entry(buffer.address()).or_default();
+        *known = buffer.nbytes().max(*known);
+    }
+    column.children().iter().chain(column.dictionary()).for_each(|child| note_buffers(child, seen));
+}

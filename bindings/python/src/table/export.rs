@@ -1,0 +1,111 @@
+//! Tables and columns in capsules, in place.
+
+use crossdock::Result;
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, Exported};
+use crossdock::memory::LeaseKind;
+use crossdock::table::{self, Field, RecordBatch, RecordBatchReader, Schema};
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::capsule::{boxed, unboxed};
+use crate::errors;
+
+/// A stream of all batches.
+pub(super) fn stream<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    batches: &[RecordBatch],
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    check_requested(schema, requested)?;
+    // Refused here rather than in the stream, whose consumers name a number of the system.
+    schema_of(schema)?;
+    let refused = batches.iter().find_map(|batch| batch.lease(LeaseKind::Read).err());
+    refused.map_or(Ok(()), |error| Err(errors::refusal(&error)))?;
+    let reader = OwnBatches { schema: schema.clone(), batches: batches.to_vec(), next: 0 };
+    boxed(py, arrow::export_stream(Box::new(reader)))
+}
+
+/// The type of a batch, a struct.
+pub(super) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyAny>> {
+    boxed(py, schema_of(schema)?)
+}
+
+fn schema_of(schema: &Schema) -> PyResult<ArrowSchema> {
+    arrow::export_schema(schema).map_err(|error| errors::refusal(&error))
+}
+
+/// One batch, a struct.
+pub(super) fn batch<'py>(
+    py: Python<'py>,
+    batch: &RecordBatch,
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    check_requested(batch.schema(), requested)?;
+    both(py, arrow::export_batch(batch))
+}
+
+/// The type of a column.
+pub(super) fn field<'py>(py: Python<'py>, field: &Field) -> PyResult<Bound<'py, PyAny>> {
+    boxed(py, arrow::export_field(field).map_err(|error| errors::refusal(&error))?)
+}
+
+/// One column. It comes as its own type, as the protocol permits, whatever is requested.
+pub(super) fn column<'py>(
+    py: Python<'py>,
+    field: &Field,
+    column: &table::Column,
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    requested_field(requested)?;
+    both(py, arrow::export_column(field, column))
+}
+
+fn both(py: Python<'_>, exported: Result<Exported<ArrowArray>>) -> PyResult<Bound<'_, PyAny>> {
+    let (schema, array) = exported.map_err(|error| errors::refusal(&error))?.into_raw();
+    Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, array)?])?.into_any())
+}
+
+/// The type that a consumer requests, which is moved out of its capsule.
+fn requested_field(requested: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Field>> {
+    let Some(requested) = requested.filter(|requested| !requested.is_none()) else { return Ok(None) };
+    let wanted = unboxed::<ArrowSchema>(requested, "requested_schema")?;
+    // SAFETY: by the protocol, a capsule of that name owns a schema, which lives while `requested`
+    // is referenced, and which no other party uses; the import marks it as moved.
+    let field = unsafe { arrow::import_field(wanted) };
+    Ok(Some(field.map_err(|error| errors::refusal(&error))?))
+}
+
+/// Batches come with their own types, as the protocol permits: the consumer casts them. A request
+/// for other columns is an error.
+fn check_requested(own: &Schema, requested: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let Some(wanted) = requested_field(requested)? else { return Ok(()) };
+    let wanted: Vec<_> = wanted.column_type().fields().map(Field::name).collect();
+    let own: Vec<_> = own.fields().iter().map(Field::name).collect();
+    if wanted == own {
+        return Ok(());
+    }
+    Err(PyBufferError::new_err(format!(
+        "columns {wanted:?} are requested of a table with columns {own:?}; `select` and `rename` give others"
+    )))
+}
+
+/// The batches of a table, from the first on.
+struct OwnBatches {
+    schema: Schema,
+    batches: Vec<RecordBatch>,
+    next: usize,
+}
+
+impl RecordBatchReader for OwnBatches {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.next += 1;
+        Ok(self.batches.get(self.next - 1).cloned())
+    }
+}

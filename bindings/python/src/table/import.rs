@@ -1,0 +1,183 @@
+//! Tables and columns on the memory of other objects.
+
+use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, ArrowArrayStream};
+use crossdock::table::{Checks, Column as Elements, Field, RecordBatch, RecordBatchReader, Schema};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::arrow::{has_python_objects, is_read_once, pair, spent};
+use crate::capsule::unboxed;
+use crate::errors::{self, Raise};
+use crate::object::downcast;
+use crate::table::column_object::Column;
+use crate::table::table_object::Table;
+use crate::{nested, protocols};
+
+/// A table on the memory of another object, in place.
+///
+/// Parameters
+/// ----------
+/// obj : object
+///     A table of another library, that has ``__arrow_c_stream__``, or ``__arrow_c_array__`` of a
+///     struct: of pyarrow, Polars, pandas, DuckDB or nanoarrow. Or a dict of columns: names, each
+///     with a :class:`Column`, an array, or an object that :func:`column` accepts.
+///
+/// Returns
+/// -------
+/// Table
+///     With the same batches as the other table. Producers may copy what they do not store as Arrow
+///     does.
+///
+/// Raises
+/// ------
+/// BufferError
+///     If the producer fails, or if what it exports breaks the rules of Arrow.
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> prices = crossdock.array([1.5, 2.5, 4.0])
+/// >>> t = crossdock.table({'price': prices, 'count': crossdock.array([1, 2, 3])})
+/// >>> t.shape
+/// (3, 2)
+/// >>> t['price'].array().ptr == prices.ptr
+/// True
+#[pyfunction]
+#[pyo3(signature = (obj, /), text_signature = "(obj, /)")]
+pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
+    let py = obj.py();
+    if let Ok(own) = obj.cast::<Table>() {
+        return Ok(own.get().clone());
+    }
+    if let Ok(columns) = obj.cast::<PyDict>() {
+        return of_columns(columns);
+    }
+    if obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        return match of_stream(obj) {
+            Err(error) if is_read_once(obj)? => Err(spent(py, error)),
+            made => made,
+        };
+    }
+    if let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_array__"))? {
+        let given = method.call0().map_err(|error| errors::producer(py, "__arrow_c_array__()", error))?;
+        let (schema, array) = capsules(&given)?;
+        // SAFETY: the structs belong to the capsules, and no other consumer has them: the import
+        // marks them as moved. Their content is as the protocol requires.
+        let batch = unsafe { arrow::import_batch(schema, array, Checks::Shape) };
+        let batch = batch.map_err(|error| errors::refusal(&error))?;
+        return Ok(Table::new(batch.schema().clone(), vec![batch]));
+    }
+    let name = obj.get_type().qualname()?;
+    Err(PyTypeError::new_err(format!(
+        "{name} has neither __arrow_c_stream__ nor __arrow_c_array__, and is no dict of columns"
+    )))
+}
+
+/// A column on the memory of another object, in place.
+///
+/// Parameters
+/// ----------
+/// obj : object
+///     A column of another library, with ``__arrow_c_array__``; an array or an object that
+///     :func:`asarray` accepts, with one axis; or a list, whose values are copied: text, numbers or
+///     dates.
+///
+/// Returns
+/// -------
+/// Column
+///
+/// Examples
+/// --------
+/// >>> import crossdock
+/// >>> x = crossdock.column(crossdock.array([1.5, 2.5]))
+/// >>> x.type, len(x)
+/// ('float64', 2)
+#[pyfunction]
+#[pyo3(signature = (obj, /), text_signature = "(obj, /)")]
+pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
+    let py = obj.py();
+    if let Ok(own) = obj.cast::<Column>() {
+        return Ok(own.get().clone());
+    }
+    if let Some(own) = downcast(obj) {
+        return of_column(Elements::from_array(own.array.clone()).raise()?);
+    }
+    if let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_array__"))? {
+        let given = method.call0().map_err(|error| errors::producer(py, "__arrow_c_array__()", error))?;
+        let (schema, array) = capsules(&given)?;
+        // SAFETY: the structs belong to the capsules, and no other consumer has them: the import
+        // marks them as moved. Their content is as the protocol requires.
+        let imported = unsafe { arrow::import_column(schema, array, Checks::Shape) };
+        let (field, column) = imported.map_err(|error| errors::refusal(&error))?;
+        return Ok(Column::new(field, vec![column]));
+    }
+    let array = match protocols::lend(obj) {
+        Ok(array) => array,
+        Err(_) if obj.hasattr(intern!(py, "append"))? => nested::read(obj, None)?,
+        Err(error) => return Err(error),
+    };
+    of_column(Elements::from_array(array).raise()?)
+}
+
+fn of_column(column: Elements) -> PyResult<Column> {
+    let field = Field::new("", column.column_type().clone()).raise()?;
+    Ok(Column::new(field, vec![column]))
+}
+
+fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
+    let (mut fields, mut parts) = (Vec::new(), Vec::new());
+    for (name, object) in columns.iter() {
+        let name = name
+            .cast::<PyString>()
+            .map_err(|_| PyTypeError::new_err(format!("columns are called by texts, not by {name}")))?;
+        let name = name.to_cow()?;
+        let column = column(&object)?;
+        fields.push(column.field().clone().with_name(&name));
+        let [only] = column.chunks() else {
+            return Err(PyValueError::new_err(format!(
+                "column {name:?} has {} chunks, and columns of a new table have one each; `chunks()` gives each",
+                column.chunks().len()
+            )));
+        };
+        parts.push(only.clone());
+    }
+    let len = parts.first().map_or(0, Elements::len);
+    let batch = RecordBatch::new(Schema::new(fields), parts, len).raise()?;
+    Ok(Table::new(batch.schema().clone(), vec![batch]))
+}
+
+/// All batches of a stream. The GIL is released meanwhile: the producer may compute them.
+fn of_stream(object: &Bound<'_, PyAny>) -> PyResult<Table> {
+    let py = object.py();
+    if has_python_objects(object) {
+        return Err(PyBufferError::new_err(
+            "columns of Python's objects are addresses of them in Polars, which it lends as bytes: cast them to what they stand for",
+        ));
+    }
+    let given = object.call_method0(intern!(py, "__arrow_c_stream__"));
+    let given = given.map_err(|error| errors::producer(py, "__arrow_c_stream__()", error))?;
+    let stream = unboxed::<ArrowArrayStream>(&given, "__arrow_c_stream__")?;
+    // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
+    // as moved. Its content is as the protocol requires.
+    let stream = unsafe { arrow::import_stream(stream, Checks::Shape) };
+    let mut stream = stream.map_err(|error| errors::refusal(&error))?;
+    let (schema, batches) = py
+        .detach(move || {
+            let mut batches = Vec::new();
+            while let Some(batch) = stream.next_batch()? {
+                batches.push(batch);
+            }
+            Ok((stream.schema().clone(), batches))
+        })
+        .map_err(|error: crossdock::Error| errors::refusal(&error))?;
+    Ok(Table::new(schema, batches))
+}
+
+/// The addresses of the structs in the two capsules of `__arrow_c_array__`.
+fn capsules(given: &Bound<'_, PyAny>) -> PyResult<(*mut ArrowSchema, *mut ArrowArray)> {
+    let (schema, array) = pair(given)?;
+    Ok((unboxed(&schema, "__arrow_c_array__")?, unboxed(&array, "__arrow_c_array__")?))
+}

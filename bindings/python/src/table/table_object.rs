@@ -1,0 +1,273 @@
+//! The class `crossdock.Table`.
+
+use std::collections::HashMap;
+
+use crossdock::bindings::similar;
+use crossdock::table::{Field, RecordBatch, Schema};
+use pyo3::IntoPyObjectExt as _;
+use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList, PySlice, PyString};
+
+use crate::errors::Raise;
+use crate::table::column_object::{Column, part, range_of};
+use crate::table::export;
+
+/// Named columns of equal length, in batches, on the memory of their producers.
+///
+/// Made by :func:`table`. Any consumer of Arrow's PyCapsule interface can import it, any number of
+/// times: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, ``pandas.DataFrame.from_arrow(t)``. DuckDB
+/// finds it by the name of the variable.
+///
+/// ``t['price']`` is a :class:`Column`, ``t[['price', 'name']]`` a table of some columns, ``t[2:5]``
+/// a table of some rows, all in place. Iteration gives the batches, each as a table.
+#[pyclass(frozen, module = "crossdock")]
+#[derive(Clone)]
+pub(crate) struct Table {
+    schema: Schema,
+    /// Batches of this schema.
+    batches: Vec<RecordBatch>,
+    len: usize,
+}
+
+impl Table {
+    pub(super) fn new(schema: Schema, batches: Vec<RecordBatch>) -> Self {
+        let len = batches.iter().map(RecordBatch::len).sum();
+        Self { schema, batches, len }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.schema.fields().iter().map(Field::name)
+    }
+
+    /// The index of the only column of a name.
+    fn index_of(&self, name: &str) -> PyResult<usize> {
+        let Some(index) = self.schema.index_of(name) else {
+            let close = similar(name, self.names());
+            return Err(PyKeyError::new_err(match close {
+                Some(close) => format!("there is no column {name:?}; did you mean {close:?}?"),
+                None => format!(
+                    "there is no column {name:?} among {:?}",
+                    self.names().take(10).collect::<Vec<_>>()
+                ),
+            }));
+        };
+        let again = self.names().skip(index + 1).any(|other| other == name);
+        if again {
+            return Err(PyKeyError::new_err(format!(
+                "more than one column is called {name:?}; `rename` gives them names of their own"
+            )));
+        }
+        Ok(index)
+    }
+
+    /// The columns at these indices.
+    fn columns_at(&self, indices: &[usize]) -> PyResult<Self> {
+        let fields = indices.iter().map(|&index| self.schema.fields()[index].clone());
+        let schema = Schema::new(fields).with_metadata(self.schema.metadata().clone());
+        let batches = self.batches.iter().map(|batch| batch.select(indices));
+        let batches = batches.collect::<crossdock::Result<_>>().raise()?;
+        // The rows of a table without columns count, too.
+        Ok(Self { schema, batches, len: self.len })
+    }
+
+    fn column_at(&self, index: usize) -> PyResult<Column> {
+        let chunks = self.batches.iter().map(|batch| batch.column(index));
+        let chunks = chunks.collect::<crossdock::Result<_>>().raise()?;
+        Ok(Column::new(self.schema.fields()[index].clone(), chunks))
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The numbers of rows and of columns.
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.len, self.schema.fields().len())
+    }
+
+    /// The names of the columns, in their order.
+    #[getter]
+    fn column_names(&self) -> Vec<&str> {
+        self.names().collect()
+    }
+
+    /// The name and the type of each column.
+    #[getter]
+    fn schema(&self) -> Vec<(&str, String)> {
+        self.schema.fields().iter().map(|field| (field.name(), field.column_type().to_string())).collect()
+    }
+
+    /// The bytes of all buffers of the columns, each once. Slices share them, and count them whole.
+    #[getter]
+    fn nbytes(&self) -> PyResult<usize> {
+        let mut seen = HashMap::new();
+        for batch in &self.batches {
+            for column in batch.columns() {
+                super::column_object::note_buffers(&column.raise()?, &mut seen);
+            }
+        }
+        Ok(seen.into_values().sum())
+    }
+
+    /// Some of the columns, in this order, in place.
+    ///
+    /// Parameters
+    /// ----------
+    /// names : list of str
+    ///     The names.
+    ///
+    /// Returns
+    /// -------
+    /// Table
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> t = crossdock.table({'a': crossdock.arange(2), 'b': crossdock.ones(2)})
+    /// >>> t.select(['b']).schema
+    /// [('b', 'float64')]
+    #[pyo3(signature = (names, /))]
+    fn select(&self, names: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if names.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(format!(
+                "select() takes a list of names, such as [{}]",
+                names.repr()?
+            )));
+        }
+        let name = |name: PyResult<Bound<'_, PyAny>>| self.index_of(&name?.cast::<PyString>()?.to_cow()?);
+        let indices: Vec<usize> = names.try_iter()?.map(name).collect::<PyResult<_>>()?;
+        self.columns_at(&indices)
+    }
+
+    /// The same columns under other names, in place.
+    ///
+    /// Parameters
+    /// ----------
+    /// names : dict or list of str
+    ///     New names by the old ones, or a name for each column.
+    ///
+    /// Returns
+    /// -------
+    /// Table
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> t = crossdock.table({'a': crossdock.arange(2), 'b': crossdock.ones(2)})
+    /// >>> t.rename({'b': 'weight'}).column_names
+    /// ['a', 'weight']
+    #[pyo3(signature = (names, /))]
+    fn rename(&self, names: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let names: Vec<String> = match names.cast::<PyDict>() {
+            Ok(changes) => {
+                let mut all: Vec<String> = self.names().map(str::to_owned).collect();
+                for (old, new) in changes.iter() {
+                    all[self.index_of(&old.cast::<PyString>()?.to_cow()?)?] = new.extract()?;
+                }
+                all
+            }
+            Err(_) => names.extract()?,
+        };
+        let (found, wanted) = (names.len(), self.schema.fields().len());
+        if found != wanted {
+            return Err(PyValueError::new_err(format!("{found} names do not fit {wanted} columns")));
+        }
+        let fields = self.schema.fields().iter().zip(&names);
+        let fields = fields.map(|(field, name)| field.clone().with_name(name));
+        let schema = Schema::new(fields).with_metadata(self.schema.metadata().clone());
+        let batches = self.batches.iter().map(|batch| batch.rename(&names));
+        let batches = batches.collect::<crossdock::Result<_>>().raise()?;
+        Ok(Self { schema, batches, len: self.len })
+    }
+
+    fn __len__(&self) -> usize {
+        self.len
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(name) = name.cast::<PyString>() else { return Ok(false) };
+        Ok(self.schema.index_of(&name.to_cow()?).is_some())
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = key.py();
+        if let Ok(name) = key.cast::<PyString>() {
+            return self.column_at(self.index_of(&name.to_cow()?)?)?.into_bound_py_any(py);
+        }
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let range = range_of(slice, self.len)?;
+            let lens = self.batches.iter().map(RecordBatch::len);
+            let batches = part(range, lens).map(|(index, range)| self.batches[index].slice(range));
+            let batches = batches.collect::<crossdock::Result<_>>().raise()?;
+            return Self::new(self.schema.clone(), batches).into_bound_py_any(py);
+        }
+        if key.is_instance_of::<PyList>() {
+            return self.select(key)?.into_bound_py_any(py);
+        }
+        Err(PyTypeError::new_err(format!(
+            "a table has columns by name and rows by slice, as in t['name'] and t[2:5]; {} is neither",
+            key.repr()?
+        )))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let batches = self.batches.iter().map(|batch| Self::new(self.schema.clone(), vec![batch.clone()]));
+        let batches: Vec<_> = batches.map(|batch| batch.into_bound_py_any(py)).collect::<PyResult<_>>()?;
+        PyList::new(py, batches)?.try_iter()
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, columns) = self.shape();
+        let mut text = format!("Table({rows} rows, {columns} columns)");
+        for field in self.schema.fields() {
+            text += &format!("\n{field}");
+        }
+        text
+    }
+
+    /// A batch in capsules is an attribute of tables with one batch alone, since some consumers
+    /// prefer it to a stream wherever they find it.
+    fn __getattr__<'py>(this: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if name == "__arrow_c_array__" && this.get().batches.len() == 1 {
+            return this.getattr("_arrow_c_array");
+        }
+        let error = PyAttributeError::new_err(format!("'Table' object has no attribute '{name}'"));
+        // The interpreter suggests similar names by these two.
+        let value = error.value(this.py());
+        value.setattr("name", name)?;
+        value.setattr("obj", this)?;
+        Err(error)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn _arrow_c_array<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match &self.batches[..] {
+            [only] => export::batch(py, only, requested_schema),
+            batches => Err(PyValueError::new_err(format!(
+                "the table has {} batches; iterate over it, and export each",
+                batches.len()
+            ))),
+        }
+    }
+
+    /// The type of the batches, a struct, in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        export::schema(py, &self.schema)
+    }
+
+    /// The batches as a stream, in a capsule. A ``requested_schema`` with other names raises
+    /// BufferError; types stay those of the table.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export::stream(py, &self.schema, &self.batches, requested_schema)
+    }
+}
