@@ -85,11 +85,11 @@ fn parse(text: &str) -> PyResult<DType> {
     if let Some((_, dtype)) = ALIASES.iter().find(|(name, _)| *name == text) {
         return Ok(dtype.clone());
     }
-    let parts = outer_parts(text.trim_end_matches(','));
-    if text.contains(',')
-        && !text.trim_start().starts_with(['[', '{'])
-        && (parts.len() > 1 || text.ends_with(','))
-    {
+    let parts = match text.contains(',') && !text.trim_start().starts_with(['[', '{']) {
+        true => outer_parts(text.trim_end_matches(',')),
+        false => Vec::new(),
+    };
+    if parts.len() > 1 || !parts.is_empty() && text.ends_with(',') {
         let parts = parts.into_iter().map(|part| parse(part.trim())).collect::<PyResult<Vec<_>>>()?;
         return DType::packed_record(
             parts.into_iter().enumerate().map(|(index, part)| (format!("f{index}"), part)),

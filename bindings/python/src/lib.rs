@@ -116,7 +116,7 @@ mod _crossdock {
     #[pymodule_export]
     use super::arrow::ArrowColumn;
     #[pymodule_export]
-    use super::channel::{_Channel, _Loan, _Receiver, _Sender};
+    use super::channel::{_Channel, Loan, Receiver, Sender};
     #[pymodule_export]
     use super::creation::{arange, empty_like, full_like, ones, ones_like, zeros_like};
     #[pymodule_export]

@@ -4,7 +4,7 @@ use crossdock::array::CopyPolicy;
 use crossdock::layout::Order;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::signature::Signature;
 
@@ -85,6 +85,12 @@ pub(crate) fn integer(object: &Bound<'_, PyAny>) -> PyResult<isize> {
 
 /// An integer or a sequence of integers. `None` for other objects.
 pub(crate) fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<isize>>> {
+    // A tuple first: the error that it is no integer would take longer than the rest.
+    if let Ok(tuple) = object.cast::<PyTuple>()
+        && let Ok(numbers) = tuple.iter().map(|item| item.extract()).collect()
+    {
+        return Ok(Some(numbers));
+    }
     match integer(object) {
         Ok(number) => return Ok(Some(vec![number])),
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => return Err(error),

@@ -159,3 +159,15 @@ def test_a_name_is_checked():
     for name in ["", "1", "a b", "a/b", "x" * 49]:
         with pytest.raises(ValueError, match="name"):
             crossdock.Channel(2, 10, name=name)
+
+
+def test_a_receiver_is_its_own_iterator():
+    channel = crossdock.Channel(4, 100)
+    receiver, sender = channel.receiver(), channel.sender()
+    for number in range(3):
+        sender.send([number])
+    assert iter(receiver) is receiver and next(receiver).tolist() == [0]
+    channel.close()
+    assert [view.tolist() for view in receiver] == [[1], [2]]
+    with pytest.raises(StopIteration):
+        next(receiver)

@@ -154,12 +154,11 @@ impl ScalarKind {
     }
 }
 
-/// NumPy's names, `longdouble` and `clongdouble` for C's long double, and `complex32`, `bfloat16`,
-/// `float8_e4m3fn`, … where NumPy has none.
-impl fmt::Display for ScalarKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ScalarKind {
+    /// The name, of a kind whose name has no parts.
+    pub(crate) fn name(self) -> Option<&'static str> {
         use ScalarKind::*;
-        f.write_str(match self {
+        Some(match self {
             Bool => "bool",
             Int8 => "int8",
             Int16 => "int16",
@@ -190,12 +189,24 @@ impl fmt::Display for ScalarKind {
             Complex128 => "complex128",
             ComplexLongDouble => "clongdouble",
             Pointer => "pointer",
-            Bytes(len) => return write!(f, "S{len}"),
-            Text(len) => return write!(f, "U{len}"),
-            Void(len) => return write!(f, "V{len}"),
-            DateTime(unit) => return write!(f, "datetime64[{unit}]"),
-            TimeDelta(unit) => return write!(f, "timedelta64[{unit}]"),
+            Bytes(_) | Text(_) | Void(_) | DateTime(_) | TimeDelta(_) => return None,
         })
+    }
+}
+
+/// NumPy's names, `longdouble` and `clongdouble` for C's long double, and `complex32`, `bfloat16`,
+/// `float8_e4m3fn`, … where NumPy has none.
+impl fmt::Display for ScalarKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use ScalarKind::*;
+        match self {
+            Bytes(len) => write!(f, "S{len}"),
+            Text(len) => write!(f, "U{len}"),
+            Void(len) => write!(f, "V{len}"),
+            DateTime(unit) => write!(f, "datetime64[{unit}]"),
+            TimeDelta(unit) => write!(f, "timedelta64[{unit}]"),
+            _ => f.write_str(self.name().unwrap_or_default()),
+        }
     }
 }
 

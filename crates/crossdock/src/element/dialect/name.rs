@@ -63,7 +63,7 @@ impl FromStr for DType {
             Some('=' | '|') => (ByteOrder::NATIVE, &text[1..]),
             _ => (ByteOrder::NATIVE, text),
         };
-        if let Some(kind) = NAMED.iter().find(|kind| kind.to_string() == name) {
+        if let Some(kind) = NAMED.iter().find(|kind| kind.name() == Some(name)) {
             return Ok(Scalar::new(*kind, order)?.into());
         }
         for (word, letter) in [("datetime64", 'M'), ("timedelta64", 'm')] {

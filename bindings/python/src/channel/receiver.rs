@@ -1,0 +1,134 @@
+//! The end of a channel that receives.
+
+use std::sync::Mutex;
+
+use crossdock::exchange::protocol::channel;
+use pyo3::prelude::*;
+
+use super::{duration, lock, waited};
+use crate::errors::Raise;
+use crate::object::wrap;
+
+/// The end of a channel that receives. `Channel.receiver` returns it.
+///
+/// Iteration, also by ``async for``, gives the messages until the channel is closed.
+#[pyclass(frozen, module = "crossdock._channel")]
+pub(crate) struct Receiver(Mutex<channel::Receiver>);
+
+/// What a receiver finds.
+enum Found<'py> {
+    Array(Bound<'py, PyAny>),
+    Nothing,
+    Closed,
+}
+
+impl<'py> Found<'py> {
+    fn array(self) -> Option<Bound<'py, PyAny>> {
+        match self {
+            Self::Array(array) => Some(array),
+            Self::Nothing | Self::Closed => None,
+        }
+    }
+}
+
+impl Receiver {
+    pub(super) fn new(receiver: channel::Receiver) -> Self {
+        Self(Mutex::new(receiver))
+    }
+
+    /// Never waits: another thread that waits has the receiver, so this finds nothing then.
+    fn look<'py>(&self, py: Python<'py>) -> PyResult<Found<'py>> {
+        let Ok(mut receiver) = self.0.try_lock() else { return Ok(Found::Nothing) };
+        match receiver.try_receive() {
+            Ok(Some(array)) => wrap(py, array).map(Found::Array),
+            Ok(None) => Ok(Found::Nothing),
+            Err(error) if error.is_closed() => Ok(Found::Closed),
+            Err(error) => Err(error).raise(),
+        }
+    }
+
+    fn wait<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Found<'py>> {
+        let timeout = duration(timeout)?;
+        match self.look(py)? {
+            Found::Nothing => {}
+            found => return Ok(found),
+        }
+        let found = waited(py, timeout, |limit| match lock(&self.0).receive(Some(limit)) {
+            Ok(found) => Ok(found.map(Some)),
+            Err(error) if error.is_closed() => Ok(Some(None)),
+            Err(error) => Err(error),
+        })?;
+        match found {
+            Some(Some(array)) => wrap(py, array).map(Found::Array),
+            Some(None) => Ok(Found::Closed),
+            None => Ok(Found::Nothing),
+        }
+    }
+}
+
+#[pymethods]
+impl Receiver {
+    /// The next message.
+    ///
+    /// Parameters
+    /// ----------
+    /// timeout : float, optional
+    ///     The most seconds to sleep; by default as long as it takes.
+    ///
+    /// Returns
+    /// -------
+    /// Array or None
+    ///     A read-only view; None if no message came in time, or the channel is closed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> receiver = crossdock.Channel(4, 1000).receiver()
+    /// >>> receiver.receive(timeout=0.01)
+    #[pyo3(signature = (timeout=None))]
+    fn receive<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.wait(py, timeout).map(Found::array)
+    }
+
+    /// The next message, if it is there. Never waits: call it in a loop to poll.
+    ///
+    /// Returns
+    /// -------
+    /// Array or None
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> receiver = crossdock.Channel(4, 1000).receiver()
+    /// >>> receiver.try_receive()
+    fn try_receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.look(py).map(Found::array)
+    }
+
+    /// The number of messages that were dropped before this receiver received them.
+    #[getter]
+    fn missed(&self, py: Python<'_>) -> u64 {
+        py.detach(|| lock(&self.0).missed())
+    }
+
+    /// The next message, None after the timeout, and False if the channel is closed.
+    fn _next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.wait(py, timeout)? {
+            Found::Array(array) => array,
+            Found::Nothing => py.None().into_bound(py),
+            Found::Closed => false.into_pyobject(py)?.to_owned().into_any(),
+        })
+    }
+
+    fn __iter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.wait(py, None).map(Found::array)
+    }
+
+    fn __aiter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("crossdock._channel")?.getattr("_messages")?.call1((this,))
+    }
+}
