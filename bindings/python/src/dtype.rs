@@ -61,7 +61,7 @@ fn read(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<DType> {
         return Ok(own.get().dtype().clone());
     }
     if let Ok(text) = object.cast::<PyString>() {
-        return parse(&text.extract::<String>()?);
+        return parse(text.to_str()?);
     }
     if let Ok(fields) = object.cast::<PyList>() {
         return of_list(fields, depth);

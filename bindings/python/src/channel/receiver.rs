@@ -15,14 +15,14 @@ use crate::object::wrap;
 #[pyclass(frozen, module = "crossdock._channel")]
 pub(crate) struct Receiver(Mutex<channel::Receiver>);
 
-/// What a receiver finds.
-enum Found<'py> {
+/// What a receiver finds when it looks for a message.
+enum NextMessage<'py> {
     Array(Bound<'py, PyAny>),
     Nothing,
     Closed,
 }
 
-impl<'py> Found<'py> {
+impl<'py> NextMessage<'py> {
     fn array(self) -> Option<Bound<'py, PyAny>> {
         match self {
             Self::Array(array) => Some(array),
@@ -37,20 +37,20 @@ impl Receiver {
     }
 
     /// Never waits: another thread that waits has the receiver, so this finds nothing then.
-    fn look<'py>(&self, py: Python<'py>) -> PyResult<Found<'py>> {
-        let Ok(mut receiver) = self.0.try_lock() else { return Ok(Found::Nothing) };
+    fn look<'py>(&self, py: Python<'py>) -> PyResult<NextMessage<'py>> {
+        let Ok(mut receiver) = self.0.try_lock() else { return Ok(NextMessage::Nothing) };
         match receiver.try_receive() {
-            Ok(Some(array)) => wrap(py, array).map(Found::Array),
-            Ok(None) => Ok(Found::Nothing),
-            Err(error) if error.is_closed() => Ok(Found::Closed),
+            Ok(Some(array)) => wrap(py, array).map(NextMessage::Array),
+            Ok(None) => Ok(NextMessage::Nothing),
+            Err(error) if error.is_closed() => Ok(NextMessage::Closed),
             Err(error) => Err(error).raise(),
         }
     }
 
-    fn wait<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Found<'py>> {
+    fn wait<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<NextMessage<'py>> {
         let timeout = duration(timeout)?;
         match self.look(py)? {
-            Found::Nothing => {}
+            NextMessage::Nothing => {}
             found => return Ok(found),
         }
         let found = waited(py, timeout, |limit| match lock(&self.0).receive(Some(limit)) {
@@ -59,9 +59,9 @@ impl Receiver {
             Err(error) => Err(error),
         })?;
         match found {
-            Some(Some(array)) => wrap(py, array).map(Found::Array),
-            Some(None) => Ok(Found::Closed),
-            None => Ok(Found::Nothing),
+            Some(Some(array)) => wrap(py, array).map(NextMessage::Array),
+            Some(None) => Ok(NextMessage::Closed),
+            None => Ok(NextMessage::Nothing),
         }
     }
 }
@@ -87,7 +87,7 @@ impl Receiver {
     /// >>> receiver.receive(timeout=0.01)
     #[pyo3(signature = (timeout=None))]
     fn receive<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.wait(py, timeout).map(Found::array)
+        self.wait(py, timeout).map(NextMessage::array)
     }
 
     /// The next message, if it is there. Never waits: call it in a loop to poll.
@@ -102,7 +102,7 @@ impl Receiver {
     /// >>> receiver = crossdock.Channel(4, 1000).receiver()
     /// >>> receiver.try_receive()
     fn try_receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.look(py).map(Found::array)
+        self.look(py).map(NextMessage::array)
     }
 
     /// The number of messages that were dropped before this receiver received them.
@@ -114,9 +114,9 @@ impl Receiver {
     /// The next message, None after the timeout, and False if the channel is closed.
     fn _next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.wait(py, timeout)? {
-            Found::Array(array) => array,
-            Found::Nothing => py.None().into_bound(py),
-            Found::Closed => false.into_pyobject(py)?.to_owned().into_any(),
+            NextMessage::Array(array) => array,
+            NextMessage::Nothing => py.None().into_bound(py),
+            NextMessage::Closed => false.into_pyobject(py)?.to_owned().into_any(),
         })
     }
 
@@ -125,7 +125,7 @@ impl Receiver {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.wait(py, None).map(Found::array)
+        self.wait(py, None).map(NextMessage::array)
     }
 
     fn __aiter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

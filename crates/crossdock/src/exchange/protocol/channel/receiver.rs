@@ -107,10 +107,15 @@ impl Receiver {
             return Ok(None);
         }
         let mut place = MaybeUninit::uninit();
-        let found = self.look(count, &mut place)?;
-        let is_there = found.is_some();
+        if self.look(count, &mut place)?.is_none() {
+            return Ok(None);
+        }
+        // Its ring is no news: without this, the next poll would read the words of all slots, which
+        // senders are about to change. Each message rings once, after it was sent. So if another
+        // one is mistaken for this one, then this one's ring is still to come.
+        self.seen = self.seen.map(|seen| seen.wrapping_add(1));
         // SAFETY: `look` returned the array in `place`, and that borrow has ended.
-        Ok(is_there.then(|| unsafe { place.assume_init() }))
+        Ok(Some(unsafe { place.assume_init() }))
     }
 
     /// The next message. Sleeps until it is sent, or until `timeout` has passed: then the result is
