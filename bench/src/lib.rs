@@ -55,7 +55,7 @@ struct Measure {
     run: fn(&Measure, Option<&Arrow>) -> Result<Table>,
 }
 
-const GROUPS: [&str; 6] = ["hand-over", "c", "memory", "arrays", "threads", "kernels"];
+const GROUPS: [&str; 7] = ["hand-over", "c", "memory", "shareable", "arrays", "threads", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {

@@ -14,6 +14,8 @@ use crossdock::buffer::MutableBuffer;
 use crate::Measure;
 
 const GROUP: &str = "memory";
+/// Recorded apart, so that it can be measured without the others.
+const SHAREABLE: &str = "shareable";
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -38,9 +40,9 @@ pub(crate) const MEASURES: &[Measure] = &[
     Measure { group: GROUP, name: "allocate-4k", run: allocate::page },
     Measure { group: GROUP, name: "allocate-1m", run: allocate::large },
     Measure { group: GROUP, name: "allocate-64m", run: transfer::allocate_and_write },
-    Measure { group: GROUP, name: "shareable-4k", run: shareable::page },
-    Measure { group: GROUP, name: "shareable-64m", run: shareable::large },
-    Measure { group: GROUP, name: "shareable-export", run: shareable::export },
+    Measure { group: SHAREABLE, name: "shareable-4k", run: shareable::page },
+    Measure { group: SHAREABLE, name: "shareable-64m", run: shareable::large },
+    Measure { group: SHAREABLE, name: "shareable-export", run: shareable::export },
     Measure { group: GROUP, name: "resident", run: resident::resident },
     Measure { group: GROUP, name: "two-threads", run: allocate::two_threads },
     Measure { group: GROUP, name: "slice", run: slice::slice },

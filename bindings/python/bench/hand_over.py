@@ -5,11 +5,8 @@
 --record stores the figures in bench/record/python.csv of the checkout.
 """
 
-import csv
 import ctypes
 import importlib.util
-import os
-import re
 import subprocess
 import sys
 import sysconfig
@@ -19,6 +16,7 @@ import timeit
 from pathlib import Path
 
 import numpy as np
+from figures import append, circumstances
 
 import crossdock
 
@@ -116,35 +114,10 @@ def rows():
     yield "import", own, "NumPy", other, None, 15e6
 
 
-def machine():
-    about = Path("/proc/cpuinfo").read_text()
-    name, family, model = (
-        re.search(rf"^{key}\s*: (.*)$", about, re.M)[1] for key in ("model name", "cpu family", "model")
-    )
-    return f"{name} family {family} model {model} ({os.cpu_count()} cores)"
-
-
-HEADER = "date machine commit rustc peers table case figure unit ratios reach met".split()
-
-
-def output(*command):
-    """The output of a command, or an empty text if it cannot be run."""
-    try:
-        return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def commit():
-    """The commit, followed by `+` if the sources had changed since."""
-    changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)bench/record")
-    return output("git", "rev-parse", "--short", "HEAD") + ("+" if changed else "")
-
-
 def main():
     check()
     peers = f"CPython {sys.version.split()[0]}; NumPy {np.__version__}"
-    stem, kept = [time.strftime("%F"), machine(), commit(), output("rustc", "--version"), peers, "Python"], []
+    stem, kept = [*circumstances(peers), "Python"], []
     print(", ".join(stem))
     for what, own, peer, theirs, ratio, most in rows():
         beside = f"{own / theirs:.3f} x {peer}" if peer else ""
@@ -153,13 +126,7 @@ def main():
         print(f"{what:34}{own:12.1f} ns  {beside:44} {reach:46} {met}")
         kept.append([*stem, what, f"{own:.3f}", "ns", beside, reach, met])
     if "--record" in sys.argv:
-        path = Path(__file__).parents[3] / "bench/record/python.csv"
-        is_new = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if is_new:
-                writer.writerow(HEADER)
-            writer.writerows(kept)
+        append("python.csv", kept)
 
 
 if __name__ == "__main__":

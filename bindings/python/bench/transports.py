@@ -10,10 +10,7 @@ import json
 import multiprocessing
 import os
 import pickle
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -91,28 +88,7 @@ def pipes(theirs):
 
 
 def shareable():
-    """The sender's part, for 1 GiB that NumPy filled: without the other process, whose part is the same for all."""
-    with crossdock.shareable():
-        filled = np.empty(1 << 30, "u1")
-    filled.fill(3)
-
-    def lend():
-        descriptor, text = crossdock._crossdock._lend(crossdock.asarray(filled))
-        os.close(descriptor)
-        return text
-
-    before = crossdock.copied_bytes()
-    assert "shape=1073741824" in lend() and crossdock.copied_bytes() == before
-    own, other = in_turns(lambda: once(lend), lambda: once(pickle.dumps, filled[: 1 << 20], 5))
-    yield "send 1 GiB that NumPy filled, beside a pickle of 1 MiB", own, other
-    with contextlib.suppress(ImportError):
-        import torch
-
-        def share():
-            torch.from_numpy(filled[: 64 << 20]).share_memory_()
-
-        own, other = in_turns(lambda: once(lend), lambda: once(share))
-        yield "send 1 GiB, beside PyTorch's share_memory_ of 64 MiB", own, other
+    """Memory that NumPy allocates, beside its own."""
 
     def fill():
         made = np.empty(64 << 20, "u1")
@@ -124,39 +100,6 @@ def shareable():
 
     own, other = in_turns(lambda: once(fill_shareable), lambda: once(fill))
     yield "NumPy: make, fill and drop 64 MiB", own, other
-
-
-def sets():
-    """Microseconds for each tensor of a model: from a set that `crossdock hold` keeps, in place; and from the file, by the package safetensors."""
-    command = os.environ.get("CROSSDOCK_BIN") or shutil.which("crossdock")
-    if command is None:
-        return
-    from safetensors import safe_open
-
-    for count in (1_000, 20_000):
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["XDG_RUNTIME_DIR"] = folder
-            path = os.path.join(folder, "model.safetensors")
-            crossdock.save(path, {f"model.layers.{i}.weight": np.full((4, 16), i, "f4") for i in range(count)})
-            holder = subprocess.Popen([command, "hold", path], stdout=subprocess.PIPE)
-            holder.stdout.readline()
-            held, opened = crossdock.connect("model"), safe_open(path, "np")
-            names = list(held)
-            assert held[names[-1]].tolist() == opened.get_tensor(names[-1]).tolist()
-
-            def each(get, names=names):
-                start = time.perf_counter()
-                for name in names:
-                    get(name)
-                return (time.perf_counter() - start) * 1e6 / len(names)
-
-            own, other = in_turns(lambda: each(held.__getitem__), lambda: each(opened.get_tensor))
-            yield f"a tensor of {count} in a set, beside safetensors' copy", own, other
-            own, other = in_turns(lambda: once(crossdock.connect, "model"), lambda: once(safe_open, path, "np"))
-            yield f"connect to a set of {count}, beside opening the file", own, other
-            subprocess.run([command, "drop", "model"], check=True)
-            holder.wait()
-            holder.stdout.close()
 
 
 def dask(theirs):
@@ -193,7 +136,6 @@ def rows():
     yield from pickles(theirs)
     yield from pipes(theirs)
     yield from shareable()
-    yield from sets()
     if "--clusters" in sys.argv:
         yield from dask(theirs)
         yield from ray(theirs)
