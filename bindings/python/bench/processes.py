@@ -103,7 +103,7 @@ def sets():
                 return
             connected = crossdock.connect(name)
             names = list(connected)
-            rounds = 9 if count < 10_000 else 5
+            rounds = 9 if count < 10_000 else 3
 
             def each(get, names=names):
                 opened = []
@@ -202,10 +202,10 @@ def resident():
         with held(path, "model") as holder:
             if holder is None:
                 return
-            samples[OWN] = in_rounds(3, {OWN: lambda: four(OWN, holder)})[OWN]
+            samples[OWN] = in_rounds(2, {OWN: lambda: four(OWN, holder)})[OWN]
         if has("safetensors"):
             others = ["safetensors to NumPy"] + ["safetensors to PyTorch"] * has("torch")
-            samples |= in_rounds(3, {way: lambda way=way: four(way) for way in others})
+            samples |= in_rounds(2, {way: lambda way=way: four(way) for way in others})
         yield lines("resident of four readers and their holder", "of the model", OWN, samples, [Reach(1.02)])
 
 
