@@ -10,7 +10,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from peers import needed
+from peers import needed, required
 
 import crossdock
 
@@ -107,6 +107,67 @@ def test_a_mapped_file_is_read_behind_a_guard_and_is_not_constant(folder, hold):
         array.copy()
     with pytest.raises(OSError, match="shrank: it has 4096 bytes, and had"):
         crossdock.connect("model")
+
+
+@pytest.mark.parametrize(("count", "options"), [(300, []), (20_000, []), (300, ["--map"])], ids=["300", "20,000", "mapped"])
+def test_a_model_of_many_tensors_with_shared_weights_opens_each_by_its_name(folder, hold, count, options):
+    path = folder / "model.safetensors"
+    names = [f"layers.{index}.w" for index in range(count)]
+    numbers = crossdock.asarray(np.arange(2 * count, dtype=np.int32).reshape(count, 2))
+    crossdock.save(path, {name: numbers[index] for index, name in enumerate(names)}, metadata={"lm_head": "layers.7.w"})
+    hold(path, "--name", "m", *options)
+    before = crossdock.copied_bytes()
+    held = crossdock.connect("m")
+    assert len(held) == count + 1 and held["lm_head"].ptr == held["layers.7.w"].ptr
+    for index in [0, 7, 150, count - 1]:
+        assert np.asarray(held[f"layers.{index}.w"]).tolist() == [2 * index, 2 * index + 1]
+    assert crossdock.copied_bytes() == before
+
+
+def narrow_floats(folder, hold, options):
+    """Weights of bfloat16 and of 8 bits that are held, and the same values as float32."""
+    values = crossdock.asarray(np.array([[0.5, -1.5, 2], [448, -0.25, 0]], np.float32))
+    dtypes = {"a": "bfloat16", "b": "float8_e4m3fn", "c": "float8_e5m2"}
+    path = folder / "narrow.safetensors"
+    crossdock.save(path, {name: values.astype(dtype) for name, dtype in dtypes.items()}, metadata={"tied": "a"})
+    hold(path, *options)
+    held = crossdock.connect("narrow")
+    assert {name: str(held[name].dtype) for name in held} == {**dtypes, "tied": "bfloat16"}
+    return held, np.asarray(values)
+
+
+@pytest.mark.parametrize("options", [[], ["--map"]], ids=["loaded", "mapped"])
+def test_narrow_floats_of_a_set_are_those_of_ml_dtypes_in_place(folder, hold, options):
+    required("ml_dtypes")
+    held, values = narrow_floats(folder, hold, options)
+    for array in held.values():
+        seen = np.asarray(array)
+        assert seen.dtype.name == str(array.dtype) and seen.ctypes.data == array.ptr and not seen.flags.writeable
+        assert np.array_equal(seen.astype(np.float32), np.asarray(array.astype("float32")))
+    assert np.array_equal(np.asarray(held["tied"]).astype(np.float32), values)
+
+
+@pytest.mark.parametrize("options", [[], ["--map"]], ids=["loaded", "mapped"])
+def test_narrow_floats_of_a_set_are_tensors_of_torch_in_place(folder, hold, options):
+    torch = pytest.importorskip("torch", reason="torch is not installed: it is larger than all other counterparts together")
+    held, values = narrow_floats(folder, hold, options)
+    for array in held.values():
+        tensor = torch.from_dlpack(array)
+        assert str(tensor.dtype) == f"torch.{array.dtype}" and tensor.data_ptr() == array.ptr
+        assert np.array_equal(tensor.float().numpy(), np.asarray(array.astype("float32")))
+    assert np.array_equal(torch.from_dlpack(held["tied"]).float().numpy(), values)
+
+
+def test_narrow_floats_of_a_set_are_arrays_of_jax(folder, hold):
+    jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
+    held, _ = narrow_floats(folder, hold, [])
+    for array in held.values():
+        seen = jnp.asarray(array)
+        assert seen.dtype.name == str(array.dtype)
+        assert np.array_equal(np.asarray(seen.astype(jnp.float32)), np.asarray(array.astype("float32")))
+    # JAX writes and frees what it imports by DLPack, and its version of that cannot say read-only.
+    with pytest.raises(BufferError, match="read-only"):
+        jnp.from_dlpack(held["a"])
 
 
 def test_versions_are_published_and_read_by_other_processes(hold):
