@@ -1,11 +1,13 @@
 //! Sets that one command holds for others: `hold`, `connect`, `who`, `ls` and `drop`.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crossdock_testkit::held;
+use crossdock::exchange::protocol::channel::{Channel, ChannelOptions};
+use crossdock_testkit::{held, not_run};
 
 use crate::common::{Folder, answer, crossdock, data, python, refusal, stderr, stdout};
 
@@ -212,6 +214,74 @@ fn a_mapped_file_is_held_without_a_copy_and_named_as_mapped() {
     assert!(answer(&run(&folder, &["ls"])).contains("mapped file"));
     drop(reader);
     assert!(refusal(&run(&folder, &["hold", "--map", "--name", "m"]), 2).contains("FILE"));
+}
+
+/// Starts a program as user 65534. The system refuses one that was just copied as long as a child of
+/// another test has the copy open for writing.
+fn start_as_nobody(command: &mut Command) -> Child {
+    let command = command.uid(65534).gid(65534).stdin(Stdio::null());
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            child => return child.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn another_user_sees_and_reaches_neither_sets_nor_channels() {
+    if !rustix::process::geteuid().is_root() {
+        return not_run("only root can start a program as another user");
+    }
+    let folder = Folder::new("hold-users");
+    let name = format!("private-{}", std::process::id());
+    let mut holder = Running::start(&folder, &["hold", &photo(), "--name", &name]);
+    holder.line();
+    let channel = Channel::new(&ChannelOptions::new(2, 4096).named(&name)).unwrap();
+    for listed in [run(&folder, &["ls"]), run(&folder, &["tap"])] {
+        assert!(answer(&listed).contains(&name));
+    }
+
+    // At a path that the other user can read, and with a folder of that user.
+    let program = folder.path("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_crossdock"), &program).unwrap();
+    let theirs = folder.path("theirs");
+    std::fs::create_dir(&theirs).unwrap();
+    std::os::unix::fs::chown(&theirs, Some(65534), Some(65534)).unwrap();
+    let ours = folder.path("");
+    let other = |runtime: &Path, arguments: &[&str]| {
+        start_as_nobody(Command::new(&program).args(arguments).env("XDG_RUNTIME_DIR", runtime))
+    };
+    for (runtime, arguments, words) in [
+        (&ours, &["ls"][..], "must be a folder of your own"),
+        (&ours, &["who", &name], "must be a folder of your own"),
+        (&ours, &["connect", &name, "--", "true"], "must be a folder of your own"),
+        (&ours, &["drop", &name], "must be a folder of your own"),
+        (&ours, &["hold", "--name", &name, "--replace"], "folder of your own"),
+        (&theirs, &["ls"], "nothing is held"),
+        (&theirs, &["connect", &name, "--", "true"], "no process holds"),
+        (&theirs, &["tap"], ""),
+        (&theirs, &["tap", &name], &name),
+    ] {
+        let output = other(runtime, arguments).wait_with_output().unwrap();
+        let (said, printed) = (stderr(&output), stdout(&output));
+        assert!(said.contains(words) && !printed.contains(&name), "{arguments:?}: {said} {printed}");
+        assert!(output.status.success() == (arguments.len() == 1 && *runtime == theirs), "{arguments:?}");
+    }
+    // Nor does a search for sets after a kill find the memory.
+    let mut finder = other(&theirs, &["hold", "--name", &name]);
+    let mut line = String::new();
+    BufReader::new(finder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    finder.kill().unwrap();
+    finder.wait().unwrap();
+    assert_eq!(line, format!("holding {name}, of which nothing is published yet\n"));
+    for process in [holder.child.id(), std::process::id()] {
+        let listed = start_as_nobody(Command::new("ls").arg(format!("/proc/{process}/fd")));
+        assert!(!listed.wait_with_output().unwrap().status.success());
+    }
+    assert!(answer(&run(&folder, &["ls"])).contains(&name));
+    drop(channel);
 }
 
 #[test]
