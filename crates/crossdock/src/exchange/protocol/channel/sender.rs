@@ -20,6 +20,10 @@ use crate::memory::header::Region;
 use crate::memory::owner::{Keep, adopt, give_up, kept};
 use crate::memory::{Backing, Birth, LeaseKind, Place};
 
+/// Between the first two times that a waiting sender looks for members that are gone, which costs
+/// it a system call for each.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+
 /// The end of a [`Channel`](super::Channel) that sends.
 pub struct Sender {
     member: Arc<Membership>,
@@ -222,7 +226,10 @@ impl Sender {
             let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
             let is_over = left.is_some_and(|left| left.is_zero());
             if matches!(found, Ok(None)) && !is_over {
-                bell.sleep(seen, left.unwrap_or(Duration::MAX));
+                // A receiver that is killed meanwhile rings no bell: it is noticed after as long as
+                // this sender has waited, from `SHORTEST_SLEEP` to the bell's longest.
+                let limit = start.elapsed().max(SHORTEST_SLEEP);
+                bell.sleep(seen, left.map_or(limit, |left| left.min(limit)));
             }
             bell.leave(member.index);
             match found? {
