@@ -35,6 +35,7 @@ macro_rules! targets {
 targets! {
     array_interface
     arrow
+    arrow_columns
     arrow_device
     arrow_format
     arrow_stream

@@ -23,6 +23,7 @@
 //! Addresses are `i128` throughout, so that nothing here can overflow.
 
 pub mod arrow;
+pub mod arrow_columns;
 pub mod buffer;
 pub mod bugs;
 mod child;

@@ -152,7 +152,7 @@
 //! | `ndarray-0_17` | conversions to and from arrays and views of `ndarray` | `ndarray` | off |
 //! | `nalgebra-0_35` | conversions to and from matrices and vectors of `nalgebra` | `nalgebra` | off |
 //! | `image-0_25` | conversions to and from images of `image` | `image` | off |
-//! | `arrow-60` | conversions to and from buffers and columns of Arrow | `arrow-buffer`, `arrow-data`, `arrow-schema` | off |
+//! | `arrow-60` | conversions to and from buffers, columns and batches of Arrow | `arrow-array`, `arrow-buffer`, `arrow-data`, `arrow-schema` | off |
 //! | `candle-0_11` | conversions to and from tensors of `candle` in CPU memory | `candle-core` | off |
 //! | `safetensors-types-0_8` | conversions to and from tensors of the crate `safetensors` | `safetensors`, `serde` | off |
 //! | `half-2` | the 16-bit floats of `half` are elements | `half` | off |

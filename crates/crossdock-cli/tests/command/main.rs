@@ -4,7 +4,6 @@ mod bad_input;
 mod bench;
 mod cat;
 mod common;
-mod complete;
 mod convert;
 mod diff;
 mod guide;

@@ -206,18 +206,41 @@ impl Column {
 
     /// The elements as an array, in place, if they have a fixed width of whole bytes: without the
     /// nulls' validity, and with the dtype of [`ColumnType::dtype`]. For a dictionary, its indices.
-    /// O(1).
+    /// Lists of a fixed size are further axes. O(1) for each axis.
     ///
     /// # Errors
     ///
     /// `is_unsupported` for other types.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use crossdock::Array;
+    /// use crossdock::table::{Checks, Column, ColumnParts, ColumnType, Field};
+    ///
+    /// let items = Column::from_array(Array::from_vec((0..6u8).collect(), [6])?)?;
+    /// let item = Arc::new(Field::new("item", items.column_type().clone())?);
+    /// let parts = ColumnParts { len: 3, children: vec![items], ..ColumnParts::default() };
+    /// let pairs = Column::new(ColumnType::FixedList { item, len: 2 }, parts, Checks::Shape)?;
+    /// assert_eq!(pairs.slice(1..)?.array()?.to_string(), "[[2 3]\n [4 5]]");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
     pub fn array(&self) -> Result<DArray> {
-        let (Storage::Fixed(nbytes), Some(dtype)) = (self.parts.ty.storage(), self.parts.ty.dtype()) else {
-            let text =
-                format!("elements of type {} have no fixed width, as an array requires", self.parts.ty);
-            return Err(Error::new(Kind::Unsupported, text));
-        };
-        self.elements(0, dtype, self.len, nbytes)
+        let ty = &self.parts.ty;
+        match (ty.storage(), ty.dtype()) {
+            (Storage::Fixed(nbytes), Some(dtype)) => self.elements(0, dtype, self.len, nbytes),
+            (Storage::FixedList(len), _) => {
+                // Column 1: the child has `len` elements for each up to the last.
+                let start = self.offset * len;
+                let items = self.parts.children[0].slice(start..start + self.len * len)?.array()?;
+                let mut shape = vec![self.len, len];
+                shape.extend(&items.shape()[1..]);
+                items.reshape(&shape)
+            }
+            _ => {
+                let text = format!("elements of type {ty} have no fixed width, as an array requires");
+                Err(Error::new(Kind::Unsupported, text))
+            }
+        }
     }
 
     /// The offsets of text, bytes or lists as an array, in place: one more than there are elements.

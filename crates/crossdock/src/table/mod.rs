@@ -28,7 +28,7 @@
 //! |---|---|
 //! | `column_type.rs`, `field.rs`, `schema.rs`, `metadata.rs` | what columns are |
 //! | `column.rs`, `record_batch.rs` | columns, and tables of them |
-//! | `from_array.rs` | arrays as columns |
+//! | `from_array.rs`, `extension.rs` | arrays as columns, columns as arrays |
 //! | `lease.rs` | one lease of all the memory of columns |
 //! | `reader.rs` | sequences of batches |
 //! | `value.rs`, `text_read.rs` | elements by value, text in place |
@@ -44,6 +44,7 @@ mod column_type;
 mod concat;
 mod concat_bytes;
 mod display;
+mod extension;
 mod field;
 mod from_array;
 mod full;

@@ -566,3 +566,29 @@ fn a_batch_of_theirs_is_released_with_its_last_column() {
     drop(exported);
     assert_eq!(held.strong_count(), before);
 }
+
+#[cfg(feature = "arrow-60")]
+#[test]
+fn arrays_and_batches_of_arrow_rs_are_converted_in_place() {
+    let mut arrays = Arrays::new();
+    for _ in 0..crossdock_testkit::cases(200) {
+        let class = arrays.pick(&CLASSES);
+        let theirs = arrays.of_class(class, 20, DEEPEST).slice(3, 10);
+        let column = Column::try_from(&*theirs).unwrap();
+        let back = ArrayRef::try_from(&column).unwrap();
+        assert_eq!(&back, &theirs);
+    }
+    let theirs = batch(&["a", "", "a"]);
+    let ours = table::RecordBatch::try_from(&theirs).unwrap();
+    assert_eq!(RecordBatch::try_from(&ours).unwrap(), theirs);
+    let part = RecordBatch::try_from(&ours.slice(1..).unwrap().select(&[2]).unwrap()).unwrap();
+    assert_eq!(part, theirs.slice(1, 2).project(&[2]).unwrap());
+    let rows = table::RecordBatch::new(table::Schema::default(), [], 5).unwrap();
+    assert_eq!(RecordBatch::try_from(&rows).unwrap().num_rows(), 5);
+
+    use crossdock::buffer::Buffer;
+    let buffers = vec![Buffer::from_vec(vec![0i32, 1, 2]).unwrap(), Buffer::from_static(b"a\xff").unwrap()];
+    let parts = table::ColumnParts { len: 2, buffers, ..Default::default() };
+    let broken = Column::new(table::ColumnType::utf8(), parts, Checks::Shape).unwrap();
+    assert!(ArrayRef::try_from(&broken).unwrap_err().is_malformed());
+}

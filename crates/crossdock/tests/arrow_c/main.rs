@@ -4,6 +4,7 @@
 #[path = "../c_header/mod.rs"]
 mod c_header;
 mod columns;
+mod columns_hostile;
 mod columns_theirs;
 mod export;
 mod header;

@@ -1,5 +1,5 @@
-//! Apache Arrow's crates `arrow-buffer`, `arrow-data` and `arrow-schema`: buffers and columns,
-//! zero-copy.
+//! Apache Arrow's crates `arrow-array`, `arrow-buffer`, `arrow-data` and `arrow-schema`: buffers,
+//! columns and batches, zero-copy.
 //!
 //! | from | to | |
 //! |---|---|---|
@@ -10,6 +10,8 @@
 //! | [`&Buffer`](Buffer) | `arrow_buffer::Buffer` | same bytes, under a Read lease |
 //! | [`&Array`](Array) of rank 1 | `ScalarBuffer<T>` | likewise, if aligned and without gaps |
 //! | [`&DArray`](DArray) | `ArrayData` | likewise, if row-major, of any rank but 0 |
+//! | `&dyn Array`, `&RecordBatch` | [`Column`](crate::table::Column), [`RecordBatch`](crate::table::RecordBatch) | kept, read-only; any type |
+//! | [`&Column`](crate::table::Column), [`&RecordBatch`](crate::table::RecordBatch) | `Arc<dyn Array>`, `RecordBatch` | under one Read lease; arrow-rs checks the elements |
 //!
 //! Arrow's buffers are constant by contract. An export therefore holds a Read lease until the last
 //! of Arrow's clones is dropped, and the memory cannot be written until then. Memory that another
@@ -48,3 +50,4 @@
 mod buffer;
 mod data;
 mod dtype;
+mod table;
