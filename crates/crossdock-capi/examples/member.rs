@@ -1,5 +1,5 @@
-//! The member in Rust of the test of all languages, `bindings/ruby/test/test_together.rb`, which says
-//! what a member does. It is here because building it also builds the C library.
+//! The member in Rust of the test of all languages, `bindings/ruby/test/test_together.rb`, which
+//! says what a member does. It is here because building it also builds the C library.
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
