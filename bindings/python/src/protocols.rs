@@ -218,7 +218,13 @@ pub(crate) fn copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
         array = interface::copied(object).unwrap_or(None);
     }
     if array.is_none() && numpy::is_offered(object)? {
-        array = Some(numpy::copied(object, lend)?);
+        array = match (numpy::copied(object, lend), unknown.take()) {
+            (Ok(array), why) => {
+                unknown = why;
+                Some(array)
+            }
+            (Err(error), why) => return Err(why.unwrap_or(error)),
+        };
     }
     if let Some((dtype, error)) = nulls
         && array.as_ref().is_some_and(|array| *array.dtype() != dtype)

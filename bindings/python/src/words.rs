@@ -18,6 +18,10 @@ pub(crate) const MASK_AS_NULLS: &str = ", and crossdock.to_arrow(x.data, validit
 pub(crate) const EACH_CHUNK: &str = "crossdock.from_arrow(obj, chunks=True) gives an array for each";
 pub(crate) const NO_CHUNK: &str = "crossdock.from_arrow(obj, chunks=True) gives an empty list";
 
+/// What to do with elements that no array has: text, lists, bits.
+pub(crate) const AS_TABLE: &str =
+    "crossdock.table(obj) takes tables of any types in place, and crossdock.column(obj) columns";
+
 /// How an array goes to Arrow that is no column, but the only row of one.
 pub(crate) const AS_ONE_TENSOR: &str =
     "crossdock.to_arrow(x, whole=True) hands it over in place, as one tensor";

@@ -36,7 +36,7 @@ def test_every_bug_of_the_page_has_a_test_and_says_what_is_done():
 
 def test_the_programs_of_the_page_print_what_stands_below_them():
     programs = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", PAGE.read_text(), re.S)
-    assert len(programs) == PAGE.read_text().count("```python") == 2
+    assert len(programs) == PAGE.read_text().count("```python") == 3
     need("pyarrow")
     need("pandas")
     for program, printed in programs:

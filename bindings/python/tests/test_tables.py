@@ -172,3 +172,118 @@ def test_a_requested_schema_is_answered():
         ours.__arrow_c_stream__(pa.schema([("other", pa.int64())]).__arrow_c_schema__())
     with pytest.raises(ValueError, match="arrow_schema"):
         ours.__arrow_c_stream__(3)
+
+
+def test_elements_are_the_values_that_python_has():
+    theirs = rows()
+    ours = crossdock.table(theirs)
+    assert ours.to_dict() == theirs.to_pydict()
+    for name in theirs.column_names:
+        column = ours[name]
+        assert [column[k] for k in range(3)] == list(column) == theirs[name].to_pylist(), name
+        assert column.null_count == theirs[name].null_count
+    assert ours["when"][0].utcoffset() == datetime.timedelta(0) and ours["name"][-1] == LONG
+    with pytest.raises(IndexError, match="index 3 is out of bounds for a column of 3"):
+        ours["name"][3]
+    with pytest.raises(TypeError, match="integers and slices"):
+        ours["name"]["x"]
+
+
+def test_values_of_every_kind_are_those_of_pyarrow():
+    import decimal
+
+    maps = pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int32()))
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["x", None]))
+    columns = [
+        pa.array([datetime.date(2024, 2, 29), None]),
+        pa.array([datetime.date(2024, 2, 29)], pa.date64()),
+        pa.array([datetime.time(23, 59, 58, 7)]),
+        pa.array([61], pa.time32("s")),
+        pa.array([datetime.timedelta(days=-1, microseconds=1)]),
+        pa.array([1_700_000_000_000_001_000, -1_000], pa.timestamp("ns")),
+        pa.array([0, 1_720_000_000], pa.timestamp("s", tz="Europe/Berlin")),
+        pa.array([0], pa.timestamp("ms", tz="-03:30")),
+        pa.array([decimal.Decimal("-12.50"), None]),
+        pa.array([decimal.Decimal(2**200)], pa.decimal256(76, 2)),
+        pa.array([b"\x00\xff", None]),
+        pa.array([b"abc"], pa.binary(3)),
+        pa.array([[[1], None], None], pa.list_(pa.list_(pa.int8()))),
+        pa.array([[1, 2], None], pa.list_(pa.int32(), 2)),
+        pa.array([{"d": [{"t": datetime.time(1)}]}]),
+        maps,
+        runs,
+        pa.array([True, None, False]),
+        pa.array([1.5], pa.float16()),
+    ]
+    for theirs in columns:
+        ours = crossdock.column(theirs)
+        assert ours.type == str(theirs.type).replace("halffloat", "float16"), theirs.type
+        assert ours.to_list() == theirs.to_pylist(), theirs.type
+        zones = [getattr(value, "utcoffset", lambda: None)() for value in ours]
+        assert zones == [getattr(value, "utcoffset", lambda: None)() for value in theirs.to_pylist()]
+    with pytest.raises(ValueError, match="whole number of microseconds"):
+        crossdock.column(pa.array([1], pa.timestamp("ns")))[0]
+
+
+def test_nulls_are_told_apart_and_filled():
+    ours = crossdock.table(rows())
+    with pytest.raises(BufferError, match=r"1 of 3 elements are null.*fill_nulls.*mask\(\)"):
+        ours["price"].array()
+    assert ours["price"].mask().tolist() == [True, False, True]
+    filled = ours["price"].fill_nulls(0)
+    assert filled.array().tolist() == [1.5, 0.0, 4.0] and filled.null_count == 0
+    assert ours["when"].fill_nulls(datetime.datetime(2000, 1, 1))[1].year == 2000
+    with pytest.raises(TypeError, match="string"):
+        ours["name"].array()
+    assert crossdock.table({"x": [1, 2], "y": [0.5, 1.5]}).to_records().tolist() == [(1, 0.5), (2, 1.5)]
+    with pytest.raises(BufferError, match='elements of column "price" are null'):
+        ours.select(["price"]).to_records()
+
+
+def test_lists_of_values_make_columns():
+    for values in [["a", None, "€" * 9], [1, None], [None, 1.5], [True, None, False] * 5, [None], [], [datetime.timedelta(1), None], ("x",)]:
+        ours = crossdock.column(values)
+        assert ours.to_list() == list(values) and pa.array(ours).to_pylist() == list(values)
+    assert pl.DataFrame(crossdock.table({"name": ["a", None], "ok": [True, None]})).rows() == [("a", True), (None, None)]
+    with pytest.raises(TypeError):
+        crossdock.column(["a", 1])
+
+
+def test_tables_and_columns_are_shown_as_people_expect():
+    ours = crossdock.table({"name": ["one", None, LONG * 2], "n": [1, 2, 3]})
+    lines = repr(ours).split("\n")
+    assert lines[0].split() == ["name", "n"] and lines[2].split() == ["1", "None", "2"]
+    assert lines[3].endswith("...  3") and lines[-1] == "[3 rows x 2 columns]"
+    wide = crossdock.table({str(k): list(range(100)) for k in range(20)})
+    assert len(repr(wide).split("\n")) == 14 and "..." in repr(wide) and repr(wide).endswith("[100 rows x 20 columns]")
+    assert repr(ours["name"][:2]) == "Column(\"name\", string, 2 elements)\n['one', None]"
+    broken = crossdock.column(pa.array([1], pa.timestamp("ns")))
+    assert "microseconds" in repr(broken)
+
+
+def test_tables_are_used_and_dropped_on_any_thread():
+    import concurrent.futures
+
+    gc.collect()
+    before = pa.total_allocated_bytes()
+    ours = crossdock.table(pa.table({"x": pa.array(range(5000)), "name": pa.array(["a"] * 5000)}))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(lambda k: pa.table(ours[k : k + 100]), range(0, 1000, 100)))
+        sums = list(pool.map(lambda part: sum(crossdock.table(part)["x"]), parts))
+    assert sums == [sum(range(k, k + 100)) for k in range(0, 1000, 100)]
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    owned = [ours]
+    del ours, parts
+    pool.submit(owned.clear).result()
+    pool.shutdown()
+    gc.collect()
+    assert pa.total_allocated_bytes() == before
+
+
+def test_an_array_of_a_table_with_text_names_the_column_and_what_takes_it():
+    for theirs in [rows().select(["count", "name"]), pl.DataFrame({"count": [1], "name": ["a"]})]:
+        for call in [crossdock.asarray, crossdock.array, crossdock.from_arrow]:
+            with pytest.raises(BufferError, match=r'column "name".*crossdock\.table\(obj\)'):
+                call(theirs)
+    with pytest.raises(BufferError, match=r"crossdock\.column\(obj\)"):
+        crossdock.asarray(pa.array(["a"]))

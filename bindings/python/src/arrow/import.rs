@@ -56,6 +56,9 @@ impl Failure {
     pub(crate) fn raise(self) -> PyErr {
         match self {
             Self::Python(error) => error,
+            Self::Ours(error) if error.is_unsupported() && error.advice().is_none() => {
+                PyBufferError::new_err(format!("{}; {}", errors::text(&error), words::AS_TABLE))
+            }
             Self::Meaning(error) | Self::Ours(error) => errors::refusal(&error),
         }
     }

@@ -5,13 +5,15 @@ use std::ops::Range;
 
 use crossdock::table::{self, Field};
 use pyo3::IntoPyObjectExt as _;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PySlice;
+use pyo3::types::{PyIterator, PyList, PySlice};
+use pyo3::{ffi, intern};
 
-use crate::errors::{self, Raise};
+use crate::convert;
+use crate::errors::Raise;
 use crate::object::wrap;
-use crate::table::export;
+use crate::table::{display, export, values};
 
 /// Elements of one type, some of them null, on the memory of their producer.
 ///
@@ -38,6 +40,24 @@ impl Column {
 
     pub(super) fn chunks(&self) -> &[table::Column] {
         &self.chunks
+    }
+
+    /// The chunk of an element, and the element's index in it.
+    pub(super) fn chunk_of(&self, mut index: usize) -> Option<(&table::Column, usize)> {
+        for chunk in &self.chunks {
+            if index < chunk.len() {
+                return Some((chunk, index));
+            }
+            index -= chunk.len();
+        }
+        None
+    }
+
+    fn element<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        match self.chunk_of(index) {
+            Some((chunk, index)) => values::element(py, chunk, index),
+            None => Ok(py.None().into_bound(py)),
+        }
     }
 
     /// The only chunk.
@@ -94,14 +114,76 @@ impl Column {
     /// [1.5, 2.5]
     fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let only = self.only()?;
+        let array = only.array().raise()?;
         let nulls = only.null_count().raise()?;
         if nulls > 0 {
             return Err(PyBufferError::new_err(format!(
-                "{nulls} of {} elements are null, which no array expresses",
+                "{nulls} of {} elements are null, which no array expresses; `fill_nulls(value)` gives them a \
+                 value, and `mask()` tells them apart",
                 self.len
             )));
         }
-        wrap(py, only.array().map_err(|error| errors::exception(&error))?)
+        wrap(py, array)
+    }
+
+    /// A boolean for each element: true where it is valid, false where it is null. Copies.
+    ///
+    /// Returns
+    /// -------
+    /// Array
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.column(['a', None]).mask().tolist()
+    /// [True, False]
+    fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap(py, self.only()?.mask().raise()?)
+    }
+
+    /// The elements with a value in place of each null. Copies.
+    ///
+    /// Parameters
+    /// ----------
+    /// value : number, datetime or timedelta
+    ///     For elements of a fixed width.
+    ///
+    /// Returns
+    /// -------
+    /// Column
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.column([1.5, None]).fill_nulls(0).array().tolist()
+    /// [1.5, 0.0]
+    #[pyo3(signature = (value, /))]
+    fn fill_nulls(&self, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let value = convert::to_value(value, self.field.column_type().dtype().as_ref())?;
+        let chunks = self.chunks.iter().map(|chunk| chunk.fill_nulls(&value));
+        Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))
+    }
+
+    /// The elements as Python values.
+    ///
+    /// Nulls are None, structs are dicts, and maps are lists of pairs.
+    ///
+    /// Returns
+    /// -------
+    /// list
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.column(['one', None, 'three'])[1:].to_list()
+    /// [None, 'three']
+    pub(super) fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let [first, rest @ ..] = &self.chunks[..] else { return Ok(PyList::empty(py)) };
+        let all = values::elements(py, first)?;
+        for chunk in rest {
+            all.call_method1(intern!(py, "extend"), (values::elements(py, chunk)?,))?;
+        }
+        Ok(all)
     }
 
     /// A column for each chunk, in place.
@@ -132,11 +214,33 @@ impl Column {
             let chunks = chunks.collect::<crossdock::Result<_>>().raise()?;
             return Self::new(self.field.clone(), chunks).into_bound_py_any(key.py());
         }
-        Err(PyTypeError::new_err(format!("a column has elements by slice, not by {}", key.repr()?)))
+        // SAFETY: `key` is a live object, and its `Bound` proves that this thread holds the GIL.
+        if unsafe { ffi::PyIndex_Check(key.as_ptr()) } == 0 {
+            let text = format!("elements of a column are at integers and slices, not at {}", key.repr()?);
+            return Err(PyTypeError::new_err(text));
+        }
+        let wanted: isize = key.extract()?;
+        let index = if wanted < 0 { wanted + self.len.cast_signed() } else { wanted };
+        match usize::try_from(index) {
+            Ok(index) if index < self.len => self.element(key.py(), index),
+            _ => {
+                let text = format!("index {wanted} is out of bounds for a column of {} elements", self.len);
+                Err(PyIndexError::new_err(text))
+            }
+        }
     }
 
-    fn __repr__(&self) -> String {
-        format!("Column({} of {} elements)", self.field.column_type(), self.len)
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.to_list(py)?.try_iter()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let shown = display::list(self.len, |index| match self.chunk_of(index) {
+            Some((chunk, index)) => values::shown(py, chunk, index, true),
+            None => String::new(),
+        });
+        let name = if self.name().is_empty() { String::new() } else { format!("{:?}, ", self.name()) };
+        format!("Column({name}{}, {} elements)\n{shown}", self.field.column_type(), self.len)
     }
 
     /// The type of the column, in a capsule.

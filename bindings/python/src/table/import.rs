@@ -6,15 +6,16 @@ use crossdock::table::{Checks, Column as Elements, Field, RecordBatch, RecordBat
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::arrow::{has_python_objects, is_read_once, pair, spent};
 use crate::capsule::unboxed;
 use crate::errors::{self, Raise};
 use crate::object::downcast;
+use crate::protocols;
 use crate::table::column_object::Column;
+use crate::table::new_column;
 use crate::table::table_object::Table;
-use crate::{nested, protocols};
 
 /// A table on the memory of another object, in place.
 ///
@@ -114,12 +115,10 @@ pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
         let (field, column) = imported.map_err(|error| errors::refusal(&error))?;
         return Ok(Column::new(field, vec![column]));
     }
-    let array = match protocols::lend(obj) {
-        Ok(array) => array,
-        Err(_) if obj.hasattr(intern!(py, "append"))? => nested::read(obj, None)?,
-        Err(error) => return Err(error),
-    };
-    of_column(Elements::from_array(array).raise()?)
+    if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
+        return of_column(new_column::of_values(obj)?);
+    }
+    of_column(Elements::from_array(protocols::lend(obj)?).raise()?)
 }
 
 fn of_column(column: Elements) -> PyResult<Column> {

@@ -4,12 +4,17 @@
 //! |---|---|
 //! | `import.rs` | tables and columns on the memory of other objects |
 //! | `table_object.rs`, `column_object.rs` | the two classes |
+//! | `new_column.rs` | columns of Python's values |
+//! | `values.rs`, `display.rs` | elements as Python values; tables and columns as text |
 //! | `export.rs` | capsules of streams, batches, columns and schemas |
 
 mod column_object;
+mod display;
 mod export;
 mod import;
+mod new_column;
 mod table_object;
+mod values;
 
 pub(crate) use column_object::Column;
 pub(crate) use import::{column, table};

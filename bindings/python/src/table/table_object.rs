@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use crossdock::bindings::similar;
 use crossdock::table::{Field, RecordBatch, Schema};
 use pyo3::IntoPyObjectExt as _;
-use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyBufferError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PySlice, PyString};
 
-use crate::errors::Raise;
+use crate::errors::{self, Raise};
+use crate::object::wrap;
 use crate::table::column_object::{Column, part, range_of};
-use crate::table::export;
+use crate::table::{display, export, values};
 
 /// Named columns of equal length, in batches, on the memory of their producers.
 ///
@@ -217,13 +218,69 @@ impl Table {
         PyList::new(py, batches)?.try_iter()
     }
 
-    fn __repr__(&self) -> String {
-        let (rows, columns) = self.shape();
-        let mut text = format!("Table({rows} rows, {columns} columns)");
-        for field in self.schema.fields() {
-            text += &format!("\n{field}");
+    /// The columns by name, each a list of Python values, as :meth:`Column.to_list` gives them.
+    ///
+    /// Returns
+    /// -------
+    /// dict
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.table({'name': ['one', None], 'n': [1, 2]}).to_dict()
+    /// {'name': ['one', None], 'n': [1, 2]}
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for name in self.names() {
+            all.set_item(name, self.column_at(self.index_of(name)?)?.to_list(py)?)?;
         }
-        text
+        Ok(all)
+    }
+
+    /// The rows as an array of records, by a copy.
+    ///
+    /// Returns
+    /// -------
+    /// Array
+    ///
+    /// Raises
+    /// ------
+    /// BufferError
+    ///     If elements are null, or if the rows are not all of one batch.
+    /// TypeError
+    ///     If a column has elements without a fixed width.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.table({'x': [1.5, 2.5], 'n': [1, 2]}).to_records().tolist()
+    /// [(1.5, 1), (2.5, 2)]
+    fn to_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let [only] = &self.batches[..] else {
+            let text =
+                format!("the table has {} batches; iterate over it, and convert each", self.batches.len());
+            return Err(PyBufferError::new_err(text));
+        };
+        let records = py.detach(|| only.to_records());
+        wrap(
+            py,
+            records.map_err(|error| match error.is_value() {
+                true => errors::refusal(&error),
+                false => errors::exception(&error),
+            })?,
+        )
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let names: Vec<&str> = self.names().collect();
+        display::rows(self.shape(), &names, |index, rows| {
+            let column = self.column_at(index)?;
+            let cell = |row: &Option<usize>| match row.and_then(|row| column.chunk_of(row)) {
+                Some((chunk, row)) => values::shown(py, chunk, row, false),
+                None => "...".to_owned(),
+            };
+            Ok(rows.iter().map(cell).collect())
+        })
     }
 
     /// A batch in capsules is an attribute of tables with one batch alone, since some consumers

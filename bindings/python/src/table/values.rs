@@ -1,0 +1,183 @@
+//! Elements of columns as Python values.
+
+use crossdock::element::{TimeBase, TimeUnit, Value};
+use crossdock::table::{Column, ColumnType, ColumnValue, Field};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDateTime, PyDict, PyInt, PyList, PyString, PyTime, PyTuple};
+
+use crate::convert;
+use crate::errors::Raise;
+use crate::{moment, nested};
+
+const DAY_IN_MILLISECONDS: i64 = 86_400_000;
+
+/// One element.
+pub(super) fn element<'py>(py: Python<'py>, column: &Column, index: usize) -> PyResult<Bound<'py, PyAny>> {
+    to_python(py, column.column_type(), column.value(index).raise()?)
+}
+
+/// All elements.
+pub(super) fn elements<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyList>> {
+    let ty = column.column_type();
+    if matches!(ty, ColumnType::Fixed(dtype) if dtype.as_scalar().is_some()) {
+        let all = nested::write(py, &column.array().raise()?)?.cast_into::<PyList>()?;
+        if let Some(validity) = column.validity() {
+            let nulls = validity.to_vec().raise()?.into_iter().enumerate().filter(|(_, is_valid)| !is_valid);
+            for (index, _) in nulls {
+                all.set_item(index, py.None())?;
+            }
+        }
+        return Ok(all);
+    }
+    // Where another party may write the memory, each element is copied before it is read.
+    if let Ok(text) = column.text() {
+        let is_text = ty.is_utf8();
+        let one = |index: usize| {
+            Ok(match is_text {
+                true => text.get(index).map(|text| text.map(|text| PyString::new(py, text).into_any())),
+                false => text.bytes(index).map(|bytes| bytes.map(|bytes| PyBytes::new(py, bytes).into_any())),
+            }
+            .raise()?
+            .unwrap_or_else(|| py.None().into_bound(py)))
+        };
+        return PyList::new(py, (0..column.len()).map(one).collect::<PyResult<Vec<_>>>()?);
+    }
+    let all = column.values().map(|value| to_python(py, ty, value.raise()?));
+    PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn to_python<'py>(py: Python<'py>, ty: &ColumnType, value: ColumnValue) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        ColumnValue::Null => Ok(py.None().into_bound(py)),
+        ColumnValue::Decimal(text) => {
+            py.import(intern!(py, "decimal"))?.getattr(intern!(py, "Decimal"))?.call1((text,))
+        }
+        ColumnValue::List(column) => Ok(elements(py, &column)?.into_any()),
+        ColumnValue::Map(entries) => {
+            let pairs = elements(py, &entries)?;
+            let pair = |pair: Bound<'py, PyAny>| PyTuple::new(py, pair.cast::<PyDict>()?.values());
+            let pairs = pairs.iter().map(pair).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(py, pairs)?.into_any())
+        }
+        ColumnValue::Struct(values) => {
+            let fields: Vec<&Field> = meant(ty).fields().collect();
+            // A struct in a union.
+            if fields.len() != values.len() {
+                let values = values.into_iter().map(|value| to_python(py, &ColumnType::Null, value));
+                return Ok(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any());
+            }
+            let all = PyDict::new(py);
+            for (field, value) in fields.into_iter().zip(values) {
+                all.set_item(field.name(), to_python(py, field.column_type(), value)?)?;
+            }
+            Ok(all.into_any())
+        }
+        ColumnValue::Element(value) => of_element(py, meant(ty), &value),
+        other => Err(PyValueError::new_err(format!("{other:?} has no value in Python"))),
+    }
+}
+
+/// The type that the elements of dictionaries and runs have.
+fn meant(ty: &ColumnType) -> &ColumnType {
+    match ty {
+        ColumnType::Dictionary { values, .. } | ColumnType::RunEndEncoded { values, .. } => {
+            meant(values.column_type())
+        }
+        other => other,
+    }
+}
+
+fn of_element<'py>(py: Python<'py>, ty: &ColumnType, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match (ty, value) {
+        (ColumnType::Date64, Value::DateTime { count, .. }) => {
+            moment::date(py, count.div_euclid(DAY_IN_MILLISECONDS), TimeUnit::one(TimeBase::Day))
+        }
+        (ColumnType::Timestamp { unit, zone }, Value::DateTime { count, .. }) => {
+            let (count, unit) = in_microseconds(*count, *unit)?;
+            let naive = moment::date(py, count, unit)?;
+            match zone {
+                // A date that Python does not have comes as its count.
+                Some(zone) if naive.is_instance_of::<PyDateTime>() => in_zone(&naive, zone),
+                _ => Ok(naive),
+            }
+        }
+        (ColumnType::Duration(unit), Value::TimeDelta { count, .. }) => {
+            let (count, unit) = in_microseconds(*count, *unit)?;
+            moment::duration(py, count, unit)
+        }
+        (ColumnType::Time(unit), Value::TimeDelta { count, .. }) => time_of_day(py, *count, *unit),
+        _ => convert::to_python(py, value),
+    }
+}
+
+/// Nanoseconds as microseconds, which are the smallest unit of Python.
+fn in_microseconds(count: i64, unit: TimeUnit) -> PyResult<(i64, TimeUnit)> {
+    if unit != TimeUnit::NANOSECOND {
+        return Ok((count, unit));
+    }
+    if count % 1000 == 0 {
+        return Ok((count / 1000, TimeUnit::MICROSECOND));
+    }
+    let text = format!(
+        "{count} ns are no whole number of microseconds, as Python's datetime requires; `array()` has the counts"
+    );
+    Err(PyValueError::new_err(text))
+}
+
+/// A moment in UTC, as the clocks of a time zone show it.
+fn in_zone<'py>(naive: &Bound<'py, PyAny>, zone: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = naive.py();
+    let datetime = py.import(intern!(py, "datetime"))?;
+    let timezone = datetime.getattr(intern!(py, "timezone"))?;
+    let utc = timezone.getattr(intern!(py, "utc"))?;
+    let aware = PyDict::new(py);
+    aware.set_item("tzinfo", &utc)?;
+    let aware = naive.call_method(intern!(py, "replace"), (), Some(&aware))?;
+    if zone.eq_ignore_ascii_case("utc") {
+        return Ok(aware);
+    }
+    let zone = match offset(zone) {
+        Some(minutes) => {
+            let seconds = (0, minutes * 60);
+            timezone.call1((datetime.getattr(intern!(py, "timedelta"))?.call1(seconds)?,))?
+        }
+        None => py.import(intern!(py, "zoneinfo"))?.getattr(intern!(py, "ZoneInfo"))?.call1((zone,))?,
+    };
+    aware.call_method1(intern!(py, "astimezone"), (zone,))
+}
+
+/// The minutes of an offset: `+02:00`.
+fn offset(zone: &str) -> Option<i32> {
+    let (sign, digits) = match zone.split_at_checked(1)? {
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
+        _ => return None,
+    };
+    let (hours, minutes) = digits.split_once(':').or_else(|| digits.split_at_checked(2))?;
+    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (hours < 24 && minutes < 60).then(|| sign * i32::from(hours * 60 + minutes))
+}
+
+fn time_of_day(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
+    let (count, unit) = in_microseconds(count, unit)?;
+    let step = match unit.base() {
+        TimeBase::Second => 1_000_000,
+        TimeBase::Millisecond => 1_000,
+        _ => 1,
+    };
+    let Some(all) = count.checked_mul(step).filter(|all| (0..86_400_000_000).contains(all)) else {
+        return Ok(PyInt::new(py, count).into_any());
+    };
+    let (seconds, microseconds) = (all / 1_000_000, (all % 1_000_000) as u32);
+    let (hours, minutes) = ((seconds / 3600) as u8, (seconds / 60 % 60) as u8);
+    Ok(PyTime::new(py, hours, minutes, (seconds % 60) as u8, microseconds, None)?.into_any())
+}
+
+/// One element as text for people: an error in place of an element that cannot be read.
+pub(super) fn shown(py: Python<'_>, column: &Column, index: usize, is_quoted: bool) -> String {
+    let value = element(py, column, index);
+    let text = value.and_then(|value| if is_quoted { value.repr() } else { value.str() });
+    text.map_or_else(|error| format!("<{}>", error.value(py)), |text| text.to_string())
+}
