@@ -34,13 +34,34 @@ macro_rules! narrow {
                 sum += value as $sum;
                 squares += value as $squares * value as $squares;
             }
-            let (count, sum) = (words.len() as u64, i128::from(sum));
-            $tally.add_block(count, zeros.into(), (least.into(), greatest.into()), sum);
-            // Exact, until it is rounded once.
-            let squares = i128::from(count) * i128::from(squares) - sum * sum;
-            let squares = squares as f64 / count as f64;
-            let block = Moments::of(count, 0.0, sum as f64, squares + sum as f64 / count as f64 * sum as f64);
-            $tally.moments.merge(block);
+            let squares = i128::from(squares);
+            $tally.add_narrow(words.len(), zeros, (least.into(), greatest.into()), sum.into(), squares);
+        }
+    };
+}
+
+/// As `narrow`, for 16 bits: squares are added in two halves, since vectors of sums of 64 bits are
+/// half as long.
+macro_rules! halves {
+    ($tally:ident, $bytes:ident, $order:ident, $ty:ty, $sum:ty) => {
+        for words in $bytes.as_chunks().0.chunks(BLOCK) {
+            let (mut least, mut greatest, mut zeros) = (<$ty>::MAX, <$ty>::MIN, 0u32);
+            let (mut sum, mut low, mut high) = (0 as $sum, 0u32, 0u32);
+            for &word in words {
+                let value = match $order {
+                    ByteOrder::Little => <$ty>::from_le_bytes(word),
+                    ByteOrder::Big => <$ty>::from_be_bytes(word),
+                };
+                least = least.min(value);
+                greatest = greatest.max(value);
+                zeros += u32::from(value == 0);
+                sum += value as $sum;
+                let square = (value as $sum * value as $sum) as u32;
+                low += square & 0xffff;
+                high += square >> 16;
+            }
+            let squares = i128::from((u64::from(high) << 16) + u64::from(low));
+            $tally.add_narrow(words.len(), zeros, (least.into(), greatest.into()), sum.into(), squares);
         }
     };
 }
@@ -83,8 +104,8 @@ impl Integers {
         match kind {
             ScalarKind::Int8 => narrow!(self, bytes, order, i8, i32, i32),
             ScalarKind::UInt8 => narrow!(self, bytes, order, u8, u32, u32),
-            ScalarKind::Int16 => narrow!(self, bytes, order, i16, i32, i64),
-            ScalarKind::UInt16 => narrow!(self, bytes, order, u16, u32, u64),
+            ScalarKind::Int16 => halves!(self, bytes, order, i16, i32),
+            ScalarKind::UInt16 => halves!(self, bytes, order, u16, u32),
             ScalarKind::Int32 => wide!(self, bytes, order, i32, i64),
             ScalarKind::UInt32 => wide!(self, bytes, order, u32, u64),
             ScalarKind::Int64 => wide!(self, bytes, order, i64, i128),
@@ -103,6 +124,18 @@ impl Integers {
                 }
             }
         }
+    }
+
+    /// Adds a block with the exact sum of its squares.
+    #[inline(always)]
+    fn add_narrow(&mut self, len: usize, zeros: u32, range: (i128, i128), sum: i128, squares: i128) {
+        let count = len as u64;
+        self.add_block(count, zeros.into(), range, sum);
+        // Exact, until it is rounded once.
+        let (numbers, total) = (count as f64, sum as f64);
+        let distances = (i128::from(count) * squares - sum * sum) as f64 / numbers;
+        let block = Moments::of(count, 0.0, total, distances + total / numbers * total);
+        self.moments.merge(block);
     }
 
     #[inline(always)]
