@@ -35,7 +35,7 @@ pub mod files {
     pub use crate::exchange::files::elements::release_pages;
     pub use crate::exchange::files::new_file::NewFile;
     pub use crate::exchange::files::npy::header::NpyHeader;
-    pub use crate::exchange::files::outgoing::Outgoing;
+    pub use crate::exchange::files::outgoing::OutgoingArray;
     pub use crate::exchange::files::target::{Selected, Target};
 }
 

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use crossdock::Casting;
-use crossdock::bindings::files::{NewFile, Outgoing, Selected};
+use crossdock::bindings::files::{OutgoingArray, Selected};
 use crossdock::exchange::files::raw::Description;
-use crossdock::exchange::files::{Format, SaveOptions};
+use crossdock::exchange::files::{Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use indicatif::ProgressBar;
 
+use crate::convert::Args;
 use crate::convert::select::{is_float, matches};
-use crate::convert::{Args, verify};
 use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened, options};
 use crate::words::words;
@@ -21,7 +21,7 @@ pub(super) struct Plan {
     format: Format,
     /// The source files, kept to check that they did not shrink.
     opened: Vec<Opened>,
-    arrays: Vec<(String, Outgoing)>,
+    arrays: Vec<(String, OutgoingArray)>,
     /// The arrays that `--dtype` did not apply to.
     kept: Vec<String>,
     /// Whether `--saturate` would make all values fit.
@@ -71,7 +71,7 @@ impl Plan {
             let view = view.map_err(|error| {
                 Failure::new(format_args!("{}: {}", named(opened), error.in_words(words)))
             })?;
-            let mut outgoing = Outgoing::new(view);
+            let mut outgoing = OutgoingArray::new(view);
             if let Some(dtype) = &args.dtype {
                 let applies = match &args.only {
                     Some(pattern) => matches(pattern, &name),
@@ -141,12 +141,13 @@ impl Plan {
         self.is_verified
     }
 
-    /// Compares the complete output with the input.
-    pub(super) fn compare_with(&self, file: &NewFile) -> Result<()> {
-        verify::compare(self, self.format, file)
+    /// How the complete output is opened again.
+    pub(super) fn reading(&self) -> OpenOptions {
+        let options = OpenOptions::new().format(self.format);
+        self.description().map_or(options.clone(), |description| options.raw(description))
     }
 
-    pub(super) fn arrays(&self) -> &[(String, Outgoing)] {
+    pub(super) fn arrays(&self) -> &[(String, OutgoingArray)] {
         &self.arrays
     }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use crossdock::bindings::files::NewFile;
 use indicatif::ProgressBar;
 
-use crate::convert::cleanup;
 use crate::convert::plan::Plan;
+use crate::convert::{cleanup, verify};
 use crate::failure::{Failure, Result};
 use crate::terminal;
 use crate::words::words;
@@ -80,7 +80,7 @@ impl<'a> Target<'a> {
         written.map_err(|error| if error.is_value() { plan.refused(&error) } else { failed(error) })?;
         self.file.sync().map_err(failed)?;
         if plan.is_verified() {
-            let compared = plan.compare_with(&self.file);
+            let compared = verify::compare(&self.file, plan.reading(), plan.arrays());
             plan.check()?;
             compared.map_err(|failure| failure.within(terminal::path(self.path)))?;
         }

@@ -3,26 +3,26 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use crossdock::DArray;
-use crossdock::bindings::files::{NewFile, Outgoing, release_pages};
-use crossdock::exchange::files::{Contents, Format, OpenOptions};
+use crossdock::bindings::files::{NewFile, OutgoingArray, release_pages};
+use crossdock::exchange::files::{Contents, OpenOptions};
 use crossdock::layout::Order;
 use crossdock::view::Request;
 
-use crate::convert::plan::Plan;
 use crate::diff::tiles::Tiles;
 use crate::failure::{Failure, Result};
 use crate::progress;
 
 /// Compares the complete file with what was to be written.
-pub(super) fn compare(plan: &Plan, format: Format, file: &NewFile) -> Result<()> {
-    let mut options = OpenOptions::new().format(format).guarded(true).limit(u64::MAX);
-    if let Some(description) = plan.description() {
-        options = options.raw(description);
-    }
+pub(super) fn compare(
+    file: &NewFile,
+    options: OpenOptions,
+    arrays: &[(String, OutgoingArray)],
+) -> Result<()> {
     let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-    let contents = options.open_all(path)?;
-    let bar = progress::comparing(usize::try_from(plan.nbytes()).unwrap_or(usize::MAX));
-    let compared = plan.arrays().iter().try_for_each(|(name, outgoing)| {
+    let contents = options.guarded(true).limit(u64::MAX).open_all(path)?;
+    let nbytes = arrays.iter().map(|(_, outgoing)| outgoing.nbytes().unwrap_or(0));
+    let bar = progress::comparing(nbytes.sum());
+    let compared = arrays.iter().try_for_each(|(name, outgoing)| {
         let written = written(&contents, name)?;
         match same(outgoing, &written, |nbytes| bar.inc(nbytes as u64))? {
             true => Ok(()),
@@ -42,7 +42,7 @@ fn written(contents: &Contents, name: &str) -> Result<DArray> {
 }
 
 /// Whether the array in the file has the bytes of the converted elements.
-fn same(outgoing: &Outgoing, written: &DArray, tick: impl Fn(usize)) -> Result<bool> {
+fn same(outgoing: &OutgoingArray, written: &DArray, tick: impl Fn(usize)) -> Result<bool> {
     let source = outgoing.array();
     if written.len() != source.len() {
         return Ok(false);
@@ -57,7 +57,7 @@ fn same(outgoing: &Outgoing, written: &DArray, tick: impl Fn(usize)) -> Result<b
         let origin = tiles.origin(number);
         let (part, found) = (tiles.part(source, &origin)?, tiles.part(written, &origin)?);
         // The file may have another byte order.
-        let part_of = Outgoing::new(part.clone()).cast(outgoing.dtype().clone(), outgoing.casting());
+        let part_of = OutgoingArray::new(part.clone()).cast(outgoing.dtype().clone(), outgoing.casting());
         let expected = part_of.to_array()?;
         let expected = if expected.dtype() == found.dtype() {
             expected

@@ -12,7 +12,7 @@ use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::exchange::files::new_file::put;
-use crate::exchange::files::outgoing::Outgoing;
+use crate::exchange::files::outgoing::OutgoingArray;
 use crate::layout::{Layout, Order};
 use crate::memory::fault::page_size;
 use crate::memory::{Backing, LeaseKind, count_copied};
@@ -31,7 +31,7 @@ const SOURCE_SPAN: usize = 32 << 20;
 /// one element) of them at a time, or the memory of a stream. Errors: `is_value` for an element
 /// that does not fit, `is_io`, `is_conflict` while another party holds Write, `is_place` on a
 /// device, `is_fault` if a guarded file shrank.
-pub(super) fn write(writer: &mut impl Write, outgoing: &Outgoing, order: Order) -> Result<()> {
+pub(super) fn write(writer: &mut impl Write, outgoing: &OutgoingArray, order: Order) -> Result<()> {
     let array = &outgoing.array;
     // Held until the end, so that no other party takes Write between two chunks.
     let _pin = array.lease(LeaseKind::Pin)?;
@@ -58,7 +58,7 @@ pub(super) fn write(writer: &mut impl Write, outgoing: &Outgoing, order: Order) 
 /// The pieces of an array, in the order of the file.
 struct Pieces<'a, W> {
     writer: &'a mut W,
-    outgoing: &'a Outgoing,
+    outgoing: &'a OutgoingArray,
     order: Order,
     /// The bytes of a piece in the file, at most.
     most: usize,

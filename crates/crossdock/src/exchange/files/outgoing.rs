@@ -12,7 +12,7 @@ use crate::layout::{Layout, Order};
 /// An array to write, and how its elements are converted: in parts, so that the conversion of an
 /// array of any size takes little memory.
 #[derive(Clone)]
-pub struct Outgoing {
+pub struct OutgoingArray {
     pub(super) array: DArray,
     pub(super) dtype: DType,
     pub(super) casting: Casting,
@@ -28,7 +28,7 @@ pub(super) struct StreamLimits {
     pub(super) progress: Arc<dyn Fn(usize) + Send + Sync>,
 }
 
-impl Outgoing {
+impl OutgoingArray {
     /// The array as it is: in its order, or row-major.
     pub fn new(array: DArray) -> Self {
         let dtype = array.dtype().clone();
@@ -123,12 +123,16 @@ impl Outgoing {
 }
 
 /// The arrays as they are.
-pub(super) fn outgoing<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Vec<(&str, Outgoing)> {
-    arrays.iter().map(|(name, array)| (name.as_ref(), Outgoing::new(array.clone()))).collect()
+pub(super) fn outgoing<N: AsRef<str>>(arrays: &[(N, DArray)]) -> Vec<(&str, OutgoingArray)> {
+    arrays.iter().map(|(name, array)| (name.as_ref(), OutgoingArray::new(array.clone()))).collect()
 }
 
-impl fmt::Debug for Outgoing {
+impl fmt::Debug for OutgoingArray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Outgoing {{ array: {:?}, dtype: {}, order: {:?} }}", self.array, self.dtype, self.order)
+        write!(
+            f,
+            "OutgoingArray {{ array: {:?}, dtype: {}, order: {:?} }}",
+            self.array, self.dtype, self.order
+        )
     }
 }

@@ -14,7 +14,7 @@ use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result, short};
-use crate::exchange::files::outgoing::Outgoing;
+use crate::exchange::files::outgoing::OutgoingArray;
 use crate::exchange::files::{elements, new_file};
 use crate::layout::{Layout, Order};
 use crate::memory::LeaseKind;
@@ -109,11 +109,11 @@ pub fn from_buffer(buffer: Buffer, description: &Description) -> Result<DArray> 
 /// `is_io` if the writer fails; `is_conflict` while another party holds Write; `is_place` on a
 /// device.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
-    encode(writer, &Outgoing::new(array.clone()), Order::RowMajor)
+    encode(writer, &OutgoingArray::new(array.clone()), Order::RowMajor)
 }
 
 /// Like `write`, in this order.
-pub(super) fn encode(mut writer: impl Write, array: &Outgoing, order: Order) -> Result<()> {
+pub(super) fn encode(mut writer: impl Write, array: &OutgoingArray, order: Order) -> Result<()> {
     let _pin = array.array.lease(LeaseKind::Pin)?;
     elements::write(&mut writer, array, order)?;
     writer.flush().map_err(new_file::write_error)

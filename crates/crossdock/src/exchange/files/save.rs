@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::array::DArray;
 use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::format::Format;
-use crate::exchange::files::outgoing::{Outgoing, outgoing};
+use crate::exchange::files::outgoing::{OutgoingArray, outgoing};
 use crate::exchange::files::{new_file, npy, raw, shown};
 use crate::layout::Order;
 
@@ -165,7 +165,11 @@ impl SaveOptions {
     ///
     /// As [`SaveOptions::write`] and [`DArray::cast`]; `is_fault` if a guarded file shrank.
     #[doc(hidden)]
-    pub fn write_outgoing<N: AsRef<str>>(&self, writer: impl Write, arrays: &[(N, Outgoing)]) -> Result<()> {
+    pub fn write_outgoing<N: AsRef<str>>(
+        &self,
+        writer: impl Write,
+        arrays: &[(N, OutgoingArray)],
+    ) -> Result<()> {
         let format = self.format.unwrap_or(Format::Raw);
         self.encode(format, writer, arrays)
     }
@@ -174,7 +178,7 @@ impl SaveOptions {
         &self,
         format: Format,
         writer: impl Write,
-        arrays: &[(N, Outgoing)],
+        arrays: &[(N, OutgoingArray)],
     ) -> Result<()> {
         self.check(format)?;
         let writer = BufWriter::with_capacity(BUFFER, writer);

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, write_error};
 use crate::exchange::files::npy::NpyHeader;
-use crate::exchange::files::outgoing::Outgoing;
+use crate::exchange::files::outgoing::OutgoingArray;
 use crate::memory::LeaseKind;
 
 /// Writes an array as an `.npy` file: in its own order if it is C- or F-contiguous, otherwise in C
@@ -22,11 +22,11 @@ use crate::memory::LeaseKind;
 /// `is_conflict` while another party holds Write; `is_place` on a device. Bytes written before an
 /// error stay written; [`save`](crate::exchange::files::save) leaves no file.
 pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
-    encode(writer, &Outgoing::new(array.clone()))
+    encode(writer, &OutgoingArray::new(array.clone()))
 }
 
 /// Like `write`, converted.
-pub(in crate::exchange::files) fn encode(mut writer: impl Write, outgoing: &Outgoing) -> Result<()> {
+pub(in crate::exchange::files) fn encode(mut writer: impl Write, outgoing: &OutgoingArray) -> Result<()> {
     let outgoing = &outgoing.with_plain_elements()?;
     // Takes the lease before anything is written, so that a refusal writes nothing.
     let _pin = outgoing.array.lease(LeaseKind::Pin)?;

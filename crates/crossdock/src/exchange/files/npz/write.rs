@@ -12,7 +12,7 @@ use crate::array::DArray;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::new_file::write_error;
 use crate::exchange::files::npy;
-use crate::exchange::files::outgoing::{Outgoing, outgoing};
+use crate::exchange::files::outgoing::{OutgoingArray, outgoing};
 
 /// Stored members begin at a multiple of this, like the elements within an `.npy` file, so that a
 /// mapped archive has both aligned for every type.
@@ -44,7 +44,7 @@ pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Resul
 /// Like `write`; deflates the members if `deflated` is set.
 pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     writer: impl Write,
-    arrays: &[(N, Outgoing)],
+    arrays: &[(N, OutgoingArray)],
     is_deflated: bool,
 ) -> Result<()> {
     check_names(arrays)?;
@@ -68,7 +68,7 @@ fn path(file: &str) -> EntryPath<'_> {
     if file.is_ascii() { EntryPath::verbatim(file.as_bytes()) } else { EntryPath::conformant(file) }
 }
 
-fn check_names<N: AsRef<str>>(arrays: &[(N, Outgoing)]) -> Result<()> {
+fn check_names<N: AsRef<str>>(arrays: &[(N, OutgoingArray)]) -> Result<()> {
     let mut seen = HashSet::new();
     for (name, _) in arrays {
         let name = name.as_ref();
@@ -94,7 +94,7 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, Outgoing)]) -> Result<()> {
     Ok(())
 }
 
-fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &Outgoing) -> Result<()> {
+fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &OutgoingArray) -> Result<()> {
     // The member's header, its name, and this one field precede the member. The field has 4 bytes,
     // the alignment, and zeros.
     let taken = archive.stream_offset() + LOCAL_HEADER + file.len() as u64 + 4 + 2;
@@ -113,7 +113,7 @@ fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &Outgoin
     Ok(())
 }
 
-fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &Outgoing) -> Result<()> {
+fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &OutgoingArray) -> Result<()> {
     let (mut entry, config) = archive
         .new_file(path(file))
         .compression_method(CompressionMethod::DEFLATE)

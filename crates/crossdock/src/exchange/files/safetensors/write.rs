@@ -9,7 +9,7 @@ use crate::element::dialect::safetensors::StoredType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::elements;
 use crate::exchange::files::new_file::{put, write_error};
-use crate::exchange::files::outgoing::{Outgoing, outgoing};
+use crate::exchange::files::outgoing::{OutgoingArray, outgoing};
 use crate::exchange::files::safetensors::header::{MAX_NBYTES, METADATA, packed_nbytes};
 use crate::exchange::files::safetensors::packed::pack;
 use crate::layout::{Layout, Order};
@@ -21,7 +21,7 @@ const ALIGN: usize = 64;
 /// A tensor and its position in the file.
 struct Planned<'a> {
     name: &'a str,
-    outgoing: Outgoing,
+    outgoing: OutgoingArray,
     stored: StoredType,
     nbytes: usize,
     /// The offset from the end of the header.
@@ -45,7 +45,7 @@ pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Resul
 /// Like `write`, with texts beside the arrays.
 pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     mut writer: impl Write,
-    arrays: &[(N, Outgoing)],
+    arrays: &[(N, OutgoingArray)],
     metadata: &[(String, String)],
 ) -> Result<()> {
     let mut plans = plan(arrays)?;
@@ -68,13 +68,13 @@ pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     writer.flush().map_err(write_error)
 }
 
-fn packed(writer: &mut impl Write, outgoing: &Outgoing, bits: usize) -> Result<()> {
+fn packed(writer: &mut impl Write, outgoing: &OutgoingArray, bits: usize) -> Result<()> {
     let (bytes, _) = outgoing.to_array()?.to_order(Order::RowMajor)?.buffer()?;
     put(writer, &pack(&bytes.read()?, bits))
 }
 
 /// The position of each array: the widest elements first, so that all are aligned.
-fn plan<N: AsRef<str>>(arrays: &[(N, Outgoing)]) -> Result<Vec<Planned<'_>>> {
+fn plan<N: AsRef<str>>(arrays: &[(N, OutgoingArray)]) -> Result<Vec<Planned<'_>>> {
     let mut plans = Vec::with_capacity(arrays.len());
     for (name, array) in arrays {
         let within = |error: Error| error.within(format_args!("array {}", short(name.as_ref())));
@@ -100,7 +100,7 @@ fn plan<N: AsRef<str>>(arrays: &[(N, Outgoing)]) -> Result<Vec<Planned<'_>>> {
 
 /// The length, the JSON in the order of the arrays, and spaces up to the first tensor.
 fn header<N: AsRef<str>>(
-    arrays: &[(N, Outgoing)],
+    arrays: &[(N, OutgoingArray)],
     plans: &[Planned<'_>],
     metadata: &[(String, String)],
 ) -> Result<Vec<u8>> {
