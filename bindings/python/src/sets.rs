@@ -168,8 +168,8 @@ fn published(name: &Label, mut builder: SetBuilder, parts: &[(String, DArray)]) 
 /// The arrays of a set by name, as :func:`connect` returns them.
 ///
 /// A mapping: an array is opened, in place, when its name is looked up. The arrays are read-only
-/// and, unless the set is mapped, constant. The process that holds them keeps this version until this object and all arrays
-/// from it are gone; if that process ends, they stay.
+/// and, unless the set is mapped, constant. The process that holds them keeps this version until
+/// this object and all arrays from it are gone; if that process ends, they stay.
 ///
 /// Examples
 /// --------

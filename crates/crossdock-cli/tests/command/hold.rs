@@ -216,8 +216,8 @@ fn a_mapped_file_is_held_without_a_copy_and_named_as_mapped() {
     assert!(refusal(&run(&folder, &["hold", "--map", "--name", "m"]), 2).contains("FILE"));
 }
 
-/// Starts a program as user 65534. The system refuses one that was just copied as long as a child of
-/// another test has the copy open for writing.
+/// Starts a program as user 65534. The system refuses one that was just copied as long as a child
+/// of another test has the copy open for writing.
 fn start_as_nobody(command: &mut Command) -> Child {
     let command = command.uid(65534).gid(65534).stdin(Stdio::null());
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -156,8 +156,8 @@ impl Buffer {
             .map(|map| map.with_readonly(true))
     }
 
-    /// As [`Buffer::map`], for reading the first `nbytes` bytes of a file that may shrink. The value
-    /// is dropped after the last handle and lease.
+    /// As [`Buffer::map`], for reading the first `nbytes` bytes of a file that may shrink. The
+    /// value is dropped after the last handle and lease.
     pub(crate) fn map_guarded_keeping<T: Send + 'static>(
         file: File,
         nbytes: usize,

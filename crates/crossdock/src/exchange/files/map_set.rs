@@ -14,9 +14,9 @@ use crate::exchange::protocol::hold::{Label, MOST_REGIONS, SealedSet};
 /// file, and share the pages that the system keeps of it. Reads only headers, and copies nothing.
 ///
 /// Names are those of [`load_set`](crate::exchange::files::load_set). Unlike a loaded set, a mapped
-/// one is not constant: what a process writes to the file is seen by its readers, and bytes that the
-/// file loses read as zeros. To change a file under its readers, replace it (write another file and
-/// rename it): they keep the old one.
+/// one is not constant: what a process writes to the file is seen by its readers, and bytes that
+/// the file loses read as zeros. To change a file under its readers, replace it (write another file
+/// and rename it): they keep the old one.
 ///
 /// ```
 /// use crossdock::{Array, exchange::files};

@@ -22,11 +22,11 @@
 //!
 //! # Guarantees
 //!
-//! - **A loaded set is constant.** Its memory is sealed against writing, resizing and further seals before
-//!   a reader can open it. A reader's write faults, in any language, and the kernel lets no process
-//!   map the memory for writing again. So Read leases (`&[T]`) can be taken.
-//! - **A mapped set is its files.** Other processes may write and shorten them, so no Read lease can
-//!   be taken, and a guard keeps a reader alive. Descriptors are open for reading only.
+//! - **A loaded set is constant.** Its memory is sealed against writing, resizing and further seals
+//!   before a reader can open it. A reader's write faults, in any language, and the kernel lets no
+//!   process map the memory for writing again. So Read leases (`&[T]`) can be taken.
+//! - **A mapped set is its files.** Other processes may write and shorten them, so no Read lease
+//!   can be taken, and a guard keeps a reader alive. Descriptors are open for reading only.
 //! - **A connection is a lease.** The holder keeps a version while a reader's connection is open.
 //!   However a process ends, its connection ends with it. An old version goes with its last reader;
 //!   the newest stays.
