@@ -33,8 +33,10 @@ fn follow(field: &Field, column: &Column) -> bool {
     }
     let (mut schema, mut array) = arrow::export_column(field, &half).expect("constant memory").into_raw();
     // SAFETY: both structs were exported just now, match, and are consumed once.
-    let (same, again) = unsafe { arrow::import_column(&mut schema, &mut array, Checks::Shape) }
-        .expect("what was exported can be imported");
-    assert_eq!((&same, again.len()), (field, half.len()));
+    match unsafe { arrow::import_column(&mut schema, &mut array, Checks::Shape) } {
+        Ok((same, again)) => assert_eq!((&same, again.len()), (field, half.len())),
+        // The ends of a slice were not compared before.
+        Err(error) => assert!(column.check(Checks::Full).is_err(), "{error}"),
+    }
     is_whole
 }

@@ -29,8 +29,12 @@ fn follow(field: &Field, column: &Column) -> bool {
     }
     let (mut schema, mut array) = arrow::export_column(field, &half).unwrap().into_raw();
     // SAFETY: just exported, and not consumed yet.
-    let (same, again) = unsafe { arrow::import_column(&mut schema, &mut array, Checks::Shape) }.unwrap();
-    assert_eq!((&same, again.len()), (field, half.len()));
+    let again = unsafe { arrow::import_column(&mut schema, &mut array, Checks::Shape) };
+    match again {
+        Ok((same, again)) => assert_eq!((&same, again.len()), (field, half.len())),
+        // The ends of a slice were not compared before.
+        Err(error) => assert!(column.check(Checks::Full).is_err(), "{error}"),
+    }
     is_complete
 }
 
@@ -39,7 +43,7 @@ fn hostile_columns_are_refused_or_every_element_is_a_value_or_an_error() {
     let mut random = fastrand::Rng::with_seed(seed());
     let (mut full, mut shape, mut broken) = (0, 0, 0);
     let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
-    let cases = crossdock_testkit::cases(3000);
+    let cases = crossdock_testkit::cases(1500);
     for _ in 0..cases {
         let mut bytes: Vec<u8> = (0..600).map(|_| random.u8(..)).collect();
         if random.bool() {

@@ -319,7 +319,7 @@ pub(crate) fn from_theirs(
 #[test]
 fn columns_of_any_type_are_taken_sliced_and_given_back_in_place() {
     let mut arrays = Arrays::new();
-    let cases = crossdock_testkit::cases(1500);
+    let cases = crossdock_testkit::cases(800);
     let copied = copied_bytes_here();
     let mut nested = 0;
     for _ in 0..cases {
@@ -370,7 +370,7 @@ fn array_of(field: &table::Field, column: &Column) -> ArrayRef {
 fn copies_and_values_of_any_type_are_those_of_the_elements() {
     let mut arrays = Arrays::new();
     let mut nulls = 0;
-    for _ in 0..crossdock_testkit::cases(600) {
+    for _ in 0..crossdock_testkit::cases(300) {
         let class = arrays.pick(&CLASSES);
         let theirs = arrays.of_class(class, 20, DEEPEST);
         let field = Field::new("column", theirs.data_type().clone(), true);
@@ -393,8 +393,12 @@ fn copies_and_values_of_any_type_are_those_of_the_elements() {
         );
         for index in 0..joined.len() {
             let (one, same) = (joined.value(index).unwrap(), column.value(start + index).unwrap());
-            // A value that is no number equals none.
-            assert!(one == same || format!("{one:?}").contains("NaN"), "{field}: {one:?} {same:?}");
+            // A value that is no number equals none, but is printed like itself.
+            let shown = |column: &Column, index: usize| column.slice(index..=index).unwrap().to_string();
+            assert!(
+                one == same || shown(&joined, index) == shown(&column, start + index),
+                "{field}: {one:?}"
+            );
             nulls += usize::from(one == table::ColumnValue::Null);
         }
     }
@@ -571,7 +575,7 @@ fn a_batch_of_theirs_is_released_with_its_last_column() {
 #[test]
 fn arrays_and_batches_of_arrow_rs_are_converted_in_place() {
     let mut arrays = Arrays::new();
-    for _ in 0..crossdock_testkit::cases(200) {
+    for _ in 0..crossdock_testkit::cases(100) {
         let class = arrays.pick(&CLASSES);
         let theirs = arrays.of_class(class, 20, DEEPEST).slice(3, 10);
         let column = Column::try_from(&*theirs).unwrap();
