@@ -19,7 +19,7 @@ use crate::status;
 const EXAMPLES: &str = "\
 Examples:
   crossdock cat a.npy | head
-  crossdock cat 'photo.npy:::2, ::2, 0'             (a line for each row)
+  crossdock cat 'photo.npy[::2, ::2, 0]'            (a line for each row)
   crossdock cat trades.npy --csv > trades.csv       (a line for each record, below the names)
   crossdock cat trades.npz:prices | sort -g | tail -1
   crossdock cat photo.npy --bytes | sha256sum       (the elements alone, row-major)

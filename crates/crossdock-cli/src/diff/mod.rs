@@ -26,7 +26,7 @@ Examples:
   crossdock diff before.npy after.npy
   crossdock diff before.npz after.npz                    (all arrays, by name)
   crossdock diff model.safetensors:w model.gguf:w --rtol 1e-2
-  crossdock diff 'before.npy:::2' after.npy -q           (only whether they differ)
+  crossdock diff 'before.npy[::2]' after.npy -q          (only whether they differ)
   crossdock diff before.npz after.npz --json | jq .only_in_b
 
 Exit status: 0 if all is the same, 1 if something differs, 2 if an array could not be compared or
