@@ -6,11 +6,14 @@ mod process_lease;
 pub(crate) mod signals;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use crossdock::DArray;
 use crossdock::element::DType;
+use crossdock::exchange::files::Format;
+use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::protocol::shm::{self, Exported};
 use crossdock::layout::Order;
 use crossdock::view::{CopyPolicy, Refusal, Request};
@@ -18,7 +21,8 @@ use crossdock::view::{CopyPolicy, Refusal, Request};
 pub(crate) use self::description::order_letter;
 pub(crate) use self::process_lease::ProcessLease;
 use crate::failure::Failure;
-use crate::open::Opened;
+use crate::open::{Archive, Opened, options};
+use crate::source::Source;
 use crate::words::words;
 use crate::{out, progress, status, terminal};
 
@@ -28,6 +32,8 @@ const EXAMPLES: &str = concat!(
     "  crossdock lend 'photo.npy[::2, ..., 0]' -- ./histogram     (every second row, the first channel)\n",
     "  crossdock lend 'trades.npy:.price' -- ruby average.rb      (one field of an array of records)\n",
     "  crossdock lend a.npy --dtype float32 --copy if-needed -- ./solver\n",
+    "  crossdock lend -a x=a.npy -a y=b.npz:w -- python3 both.py  (several arrays)\n",
+    "  crossdock lend scan.raw --raw 'dtype=uint16; shape=480,640' -- ./histogram\n",
     "\n",
     "The environment of COMMAND\n",
     "  CROSSDOCK_ARRAY    JSON: fd, dtype, itemsize, shape, strides, offset, nbytes, span, writable,\n",
@@ -40,6 +46,7 @@ const EXAMPLES: &str = concat!(
     "  CROSSDOCK_NBYTES   the bytes of all elements, without gaps\n",
     "  CROSSDOCK_SHAPE    the lengths of the axes, separated by spaces\n",
     "  CROSSDOCK_STRIDES  the bytes from one element to the next along each axis, separated by spaces\n",
+    "  CROSSDOCK_ARRAYS   with -a, instead of all these: JSON of such objects, by name\n",
     "Three lines of COMMAND read the array in place\n",
     "\nNumPy (any view; `x` is the array)\n\n",
     include_str!("snippets/numpy.py"),
@@ -51,7 +58,7 @@ const EXAMPLES: &str = concat!(
     include_str!("snippets/ruby.rb"),
     "\nC, with <stdlib.h> and <sys/mman.h> (any view; `x` is the address of element [0, 0, …])\n\n",
     include_str!("snippets/c.c"),
-    "\nWith --writable, map it with ACCESS_WRITE, without READONLY, or with PROT_WRITE.\n",
+    "\nWith --write, map it with ACCESS_WRITE, without READONLY, or with PROT_WRITE.\n",
     "\n",
     "Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the array could not be lent, 126 if\n",
     "COMMAND is not executable, 127 if it does not exist, 74 if FILE shrank meanwhile.",
@@ -63,7 +70,7 @@ const EXAMPLES: &str = concat!(
 /// copied. An array that cannot be lent in place is refused, unless --copy permits a copy, which is
 /// then reported. The lease ends when COMMAND ends. TERM and HUP are forwarded to COMMAND.
 ///
-/// Without --writable, the descriptor is open for reading only: a map of it cannot be written. This
+/// Without --write, the descriptor is open for reading only: a map of it cannot be written. This
 /// prevents accidents, not intent: COMMAND runs with your permissions, and can open FILE for
 /// writing by its name, or through /proc/self/fd, if you can. To rule that out, lend a file that
 /// you may not write, or a copy (--copy always).
@@ -76,7 +83,18 @@ pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, …), the name of an array in it after a colon, and a view of
     /// it as in Python: 'a.npz:name[::2, 0].field'.
     #[arg(value_name = "FILE[:NAME][VIEW]")]
-    target: OsString,
+    target: Option<OsString>,
+    /// Lend several arrays, each under a name: -a x=a.npy -a y=b.npz:w. COMMAND finds their
+    /// descriptions in CROSSDOCK_ARRAYS; there is no FILE then.
+    #[arg(short, long = "array", value_name = "NAME=FILE", value_parser = named_target)]
+    arrays: Vec<(String, OsString)>,
+    /// A view of the array in FILE, as in Python: '::2, ..., .field'.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, conflicts_with = "arrays")]
+    at: Option<String>,
+    /// The description of raw files: dtype and shape, and order, strides or offset if they are not
+    /// the defaults.
+    #[arg(long, value_name = "DESCRIPTION")]
+    raw: Option<Description>,
     /// Lend only elements of this dtype: float32, <f4, >i2, uint8, …
     #[arg(long, value_name = "DTYPE")]
     dtype: Option<DType>,
@@ -87,10 +105,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Copying::Never)]
     copy: Copying,
     /// Let COMMAND write FILE through the map.
-    #[arg(long)]
+    #[arg(long = "write")]
     writable: bool,
-    /// The command and its arguments, after `--`.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// The command and its arguments. Options of `lend` come before it; `--` may separate them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
@@ -125,6 +143,56 @@ enum Copying {
 }
 
 impl Args {
+    /// The command, if the arguments are consistent. With `-a`, the first word is not a file.
+    fn command(&self) -> Result<Vec<OsString>, Failure> {
+        let wrong = |text: String| Err(Failure::new(text).with_status(status::USAGE));
+        let mut command = self.command.clone();
+        if !self.arrays.is_empty() {
+            command.splice(0..0, self.target.clone());
+        }
+        if command.first().is_some_and(|first| first == "--") {
+            command.remove(0);
+        }
+        let (first, rest) = match command.split_first() {
+            Some(split) => split,
+            None if self.target.is_none() && self.arrays.is_empty() => {
+                return wrong(
+                    "no FILE to lend; write it as in crossdock lend photo.npy -- python3 report.py".into(),
+                );
+            }
+            None => {
+                let text =
+                    "no COMMAND to lend it to; write it as in crossdock lend photo.npy -- python3 report.py";
+                return wrong(text.into());
+            }
+        };
+        if rest.iter().any(|word| word == "--") && Format::named(first).is_some() {
+            return wrong(format!(
+                "{} is not a command; to lend several arrays, give each a name: -a x=a.npy -a y=b.npy -- COMMAND",
+                terminal::path(Path::new(first))
+            ));
+        }
+        for (at, (name, _)) in self.arrays.iter().enumerate() {
+            if self.arrays[..at].iter().any(|(other, _)| other == name) {
+                return wrong(format!("two arrays are named {name:?}; give each a name of its own"));
+            }
+        }
+        Ok(command)
+    }
+
+    /// Exports one array as requested.
+    fn lend(&self, opened: Opened) -> Result<(Opened, Exported), Failure> {
+        let request = self.request();
+        let progress = progress::copying(nbytes_to_copy(&opened.view, &request));
+        let exported = shm::export(&opened.view, &request).map_err(|refusal| refused(&opened, &refusal));
+        progress.finish_and_clear();
+        // If the file shrank, the copy is invalid, and so is a refusal that depends on its values.
+        opened.check()?;
+        let exported = exported?;
+        report_copy(&exported);
+        Ok((opened, exported))
+    }
+
     fn request(&self) -> Request {
         let mut request = if self.writable { Request::share() } else { Request::pin() };
         if let Some(dtype) = &self.dtype {
@@ -144,27 +212,46 @@ impl Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.writable && args.copy != Copying::Never {
-        let text = "writes to a copy do not reach FILE; give either --writable or --copy";
+        let text = "writes to a copy do not reach FILE; give either --write or --copy";
         return Err(Failure::new(text).with_status(status::USAGE));
     }
-    let opened = Opened::open(&args.target, args.writable)?;
-    let request = args.request();
-    let progress = progress::copying(nbytes_to_copy(&opened.view, &request));
-    let exported = shm::export(&opened.view, &request).map_err(|refusal| refused(&opened, &refusal));
-    progress.finish_and_clear();
-    // If the file shrank, the copy is invalid, and so is a refusal that depends on its values.
-    opened.check()?;
-    let exported = exported?;
-    report_copy(&exported);
-
-    let lease = ProcessLease::new(&exported)?;
+    let command = args.command()?;
+    let all: Vec<(Opened, Exported)> = match &args.target {
+        Some(target) if args.arrays.is_empty() => {
+            let source = Source { target: target.clone(), at: args.at.clone(), raw: args.raw.clone() };
+            vec![args.lend(source.open(args.writable)?)?]
+        }
+        _ => {
+            let open = |target: &OsString| {
+                let options = options(target, args.raw.as_ref())?.writable(args.writable);
+                args.lend(Archive::open(target, options)?.one()?)
+            };
+            args.arrays.iter().map(|(_, target)| open(target)).collect::<Result<_, Failure>>()?
+        }
+    };
+    let leases = all.iter().map(|(_, exported)| ProcessLease::new(exported));
+    let leases = leases.collect::<Result<Vec<_>, Failure>>()?;
+    let environment: Vec<(&str, String)> = match &leases[..] {
+        [lease] if args.arrays.is_empty() => lease.environment()?.into(),
+        _ => {
+            let names = args.arrays.iter().map(|(name, _)| name.as_str());
+            vec![("CROSSDOCK_ARRAYS", process_lease::by_name(names.zip(&leases))?)]
+        }
+    };
     signals::catch()?;
-    let child = child::start(&args.command, &lease.environment()?)?;
+    let child = child::start(&command, &environment)?;
     let ended = child::wait(child)?;
-    if exported.copied_nbytes() == 0 {
-        opened.check_size()?;
-    }
+    let in_place = all.iter().filter(|(_, exported)| exported.copied_nbytes() == 0);
+    in_place.map(|(opened, _)| opened).try_for_each(Opened::check_size)?;
     Ok(ExitCode::from(child::exit_code(ended)))
+}
+
+/// `NAME=FILE[:NAME][VIEW]`.
+fn named_target(text: &str) -> Result<(String, OsString), String> {
+    match text.split_once('=') {
+        Some((name, target)) if !name.is_empty() && !target.is_empty() => Ok((name.into(), target.into())),
+        _ => Err(format!("{text} is not NAME=FILE; write it like x=photo.npy")),
+    }
 }
 
 /// The bytes of the copy that the request will cause, as far as they are known beforehand.

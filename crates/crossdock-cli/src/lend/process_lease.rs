@@ -1,5 +1,6 @@
 //! A lease to another process: a descriptor to inherit, and its description.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crossdock::bindings::system_text;
@@ -30,6 +31,17 @@ impl<'a> ProcessLease<'a> {
 
     /// The environment of the borrower.
     pub(crate) fn environment(&self) -> Result<Environment> {
-        Array::new(self.inherited.as_raw_fd(), self.exported.description()).environment()
+        self.described().environment()
     }
+
+    fn described(&self) -> Array<'_> {
+        Array::new(self.inherited.as_raw_fd(), self.exported.description())
+    }
+}
+
+/// The contents of `CROSSDOCK_ARRAYS`: a description for each name.
+pub(super) fn by_name<'a>(leases: impl Iterator<Item = (&'a str, &'a ProcessLease<'a>)>) -> Result<String> {
+    let all: BTreeMap<&str, Array<'_>> = leases.map(|(name, lease)| (name, lease.described())).collect();
+    serde_json::to_string(&all)
+        .map_err(|error| Failure::new(format_args!("the arrays could not be described: {error}")))
 }

@@ -324,7 +324,7 @@ fn the_file_is_written_only_where_that_is_permitted() {
     // A copy is read-only, too.
     assert_eq!(stdout(&lend(&target(&file, "::-1"), &["--copy", "always"], &command)), "refused\n");
     assert_eq!(std::fs::read(&file).unwrap(), original);
-    assert_eq!(answer(&lend(&target(&file, "::-1"), &["--writable"], &command)), "written\n");
+    assert_eq!(answer(&lend(&target(&file, "::-1"), &["--write"], &command)), "written\n");
     let written = std::fs::read(&file).unwrap();
     assert_eq!((&written[..128], &written[128..]), (&original[..128], &[1, 2, 99][..]));
 }
@@ -403,11 +403,58 @@ fn a_value_that_does_not_fit_is_refused_with_its_place() {
 
 #[test]
 fn writing_a_copy_makes_no_sense_and_is_refused() {
-    let said = refusal(
-        &lend(&target(&data("elevation.npy"), ""), &["--writable", "--copy", "always"], &["true"]),
-        2,
-    );
-    assert!(said.contains("--writable"), "{said}");
+    let said =
+        refusal(&lend(&target(&data("elevation.npy"), ""), &["--write", "--copy", "always"], &["true"]), 2);
+    assert!(said.contains("--write"), "{said}");
+}
+
+#[test]
+fn several_arrays_are_lent_by_name_and_written() {
+    let Some(python) = python() else { return };
+    let folder = Folder::new("lend-many");
+    let first = folder.file("a.npy", npy("'|u1'", false, "(3,)", &[1, 2, 3]));
+    let second = folder.file("b.raw", [4, 5, 6, 7]);
+    let program = "import json, mmap, os\n\
+        for name, a in json.loads(os.environ['CROSSDOCK_ARRAYS']).items():\n\
+        \x20   m = mmap.mmap(a['fd'], 0)\n\
+        \x20   print(name, a['shape'], [m[a['offset'] + i * a['strides'][0]] for i in range(a['shape'][0])])\n\
+        \x20   m[a['offset']] = 9\n\
+        print('CROSSDOCK_ARRAY' in os.environ)\n";
+    let (x, y) = (format!("x={}", target(&first, "::-1")), format!("y=1={}", second.display()));
+    let y = y.replacen("y=1=", "y=", 1);
+    let arguments = ["lend", "-a", &x, "-a", &y, "--raw", "dtype=uint8; shape=2; offset=1", "--write", "--"];
+    let output = run([&arguments[..], &[&python, "-c", program]].concat());
+    assert_eq!(answer(&output), "x [3] [3, 2, 1]\ny [2] [5, 6]\nFalse\n");
+    assert_eq!(std::fs::read(&first).unwrap()[128..], [1, 2, 9]);
+    assert_eq!(std::fs::read(&second).unwrap(), [4, 9, 6, 7]);
+    let wrong = |arguments: &[&str]| refusal(&run([&["lend"], arguments].concat()), 2);
+    assert!(wrong(&["-a", &x, "-a", &x, "--", "true"]).contains("two arrays are named \"x\""));
+    assert!(wrong(&["-a", "x", "--", "true"]).contains("x is not NAME=FILE"));
+    assert!(wrong(&["-a", &x]).contains("no COMMAND"));
+    let file = first.to_str().unwrap();
+    assert!(wrong(&[file, file, "--", "true"]).contains("-a x=a.npy -a y=b.npy"));
+}
+
+#[test]
+fn a_view_a_raw_file_and_a_command_without_dashes_are_understood() {
+    let folder = Folder::new("lend-raw");
+    let raw = folder.file("a.raw", [1, 0, 2, 0, 3, 0]);
+    let raw = raw.to_str().unwrap();
+    let show = ["sh", "-c", "echo $CROSSDOCK_SHAPE $CROSSDOCK_STRIDES $CROSSDOCK_OFFSET $0 $1", "-x", "--"];
+    let described = ["lend", raw, "--raw", "dtype=uint16; shape=3", "--at", "::-2"];
+    assert_eq!(answer(&run([&described[..], &["--"], &show].concat())), "2 -4 4 -x --\n");
+    assert_eq!(answer(&run([&described[..], &show].concat())), "2 -4 4 -x --\n");
+    let elevation = data("elevation.npy");
+    let elevation = elevation.to_str().unwrap();
+    assert_eq!(answer(&run(["lend", elevation, "sh", "-c", "echo $CROSSDOCK_SHAPE"])), "344 403\n");
+    let said = refusal(&run(["lend", elevation, "--raw", "dtype=uint8; shape=3", "--", "true"]), 2);
+    assert!(said.contains("leave --raw out"), "{said}");
+    assert!(refusal(&run(["lend", elevation]), 2).contains("crossdock lend photo.npy -- python3 report.py"));
+    assert!(refusal(&run(["lend"]), 2).contains("no FILE"));
+    let photo = folder.path("photo.png");
+    answer(&run(["convert", data("rocket.npy").to_str().unwrap(), photo.to_str().unwrap()]));
+    let said = refusal(&run(["lend", photo.to_str().unwrap(), "--write", "--", "true"]), 1);
+    assert!(said.contains("photo.png") && said.contains("crossdock convert"), "{said}");
 }
 
 // ===== exit status and signals =====

@@ -137,10 +137,10 @@ impl OpenOptions {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "a {format} file cannot be written in place, since it is compressed or has checksums; \
-                    open it for reading only"
+                    "a {format} file cannot be written in place, since it is compressed or has checksums"
                 ),
-            ));
+            )
+            .advising(Advice::CopyToWrite));
         }
         let contents = match format {
             Format::Npy => npy::read(buffer).map(|(array, rest)| Contents::of_array(format, array, rest)),
