@@ -13,6 +13,7 @@
 
 mod bench;
 mod cat;
+mod complete;
 mod convert;
 mod diff;
 mod failure;
@@ -38,7 +39,7 @@ use std::time::Instant;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crossdock::memory::copied_bytes;
 
@@ -110,6 +111,10 @@ enum Command {
     Ls(hold::ls::Args),
     Drop(hold::drop::Args),
     Tap(tap::Args),
+    Completions(complete::Args),
+    /// What the scripts of `completions` call.
+    #[command(hide = true)]
+    Complete(complete::Words),
     /// The second process of the tour.
     #[command(name = tour::CHILD, hide = true)]
     TourChild,
@@ -149,6 +154,8 @@ fn main() -> ExitCode {
         Command::Ls(args) => hold::ls::run(args),
         Command::Drop(args) => hold::drop::run(args),
         Command::Tap(args) => tap::run(args),
+        Command::Completions(args) => complete::run(args),
+        Command::Complete(args) => complete::complete(args, Arguments::command()),
         Command::TourChild => tour::run_child(),
     };
     if arguments.verbose {

@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod cat;
 mod common;
+mod complete;
 mod convert;
 mod diff;
 mod guide;
