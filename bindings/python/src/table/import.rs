@@ -82,7 +82,7 @@ pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
 /// Parameters
 /// ----------
 /// obj : object
-///     A column of another library, with ``__arrow_c_array__``; an array or an object that
+///     A column of another library, with ``__arrow_c_array__`` or ``__arrow_c_stream__``; an array or an object that
 ///     :func:`asarray` accepts, with one axis; or a list, whose values are copied: text, numbers or
 ///     dates.
 ///
@@ -114,6 +114,12 @@ pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
         let imported = unsafe { arrow::import_column(schema, array, Checks::Shape) };
         let (field, column) = imported.map_err(|error| errors::refusal(&error))?;
         return Ok(Column::new(field, vec![column]));
+    }
+    if obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        return match of_chunks(obj) {
+            Err(error) if is_read_once(obj)? => Err(spent(py, error)),
+            made => made,
+        };
     }
     if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
         return of_column(new_column::of_values(obj)?);
@@ -150,6 +156,36 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
 
 /// All batches of a stream. The GIL is released meanwhile: the producer may compute them.
 fn of_stream(object: &Bound<'_, PyAny>) -> PyResult<Table> {
+    let given = stream_of(object)?;
+    let stream = unboxed::<ArrowArrayStream>(&given, "__arrow_c_stream__")?;
+    // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
+    // as moved. Its content is as the protocol requires.
+    let stream = unsafe { arrow::import_stream(stream, Checks::Shape) };
+    let mut stream = stream.map_err(|error| errors::refusal(&error))?;
+    let read = move || {
+        let mut batches = Vec::new();
+        while let Some(batch) = stream.next_batch()? {
+            batches.push(batch);
+        }
+        crossdock::Result::Ok((stream.schema().clone(), batches))
+    };
+    let (schema, batches) = object.py().detach(read).map_err(|error| errors::refusal(&error))?;
+    Ok(Table::new(schema, batches))
+}
+
+/// All chunks of a column.
+fn of_chunks(object: &Bound<'_, PyAny>) -> PyResult<Column> {
+    let given = stream_of(object)?;
+    let stream = unboxed::<ArrowArrayStream>(&given, "__arrow_c_stream__")?;
+    // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
+    // as moved. Its content is as the protocol requires.
+    let imported = unsafe { arrow::import_chunks(stream, Checks::Shape) };
+    let (field, chunks) = imported.map_err(|error| errors::refusal(&error))?;
+    Ok(Column::new(field, chunks))
+}
+
+/// The capsule of a stream.
+fn stream_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if has_python_objects(object) {
         return Err(PyBufferError::new_err(
@@ -157,22 +193,7 @@ fn of_stream(object: &Bound<'_, PyAny>) -> PyResult<Table> {
         ));
     }
     let given = object.call_method0(intern!(py, "__arrow_c_stream__"));
-    let given = given.map_err(|error| errors::producer(py, "__arrow_c_stream__()", error))?;
-    let stream = unboxed::<ArrowArrayStream>(&given, "__arrow_c_stream__")?;
-    // SAFETY: the struct belongs to the capsule, and no other consumer has it: the import marks it
-    // as moved. Its content is as the protocol requires.
-    let stream = unsafe { arrow::import_stream(stream, Checks::Shape) };
-    let mut stream = stream.map_err(|error| errors::refusal(&error))?;
-    let (schema, batches) = py
-        .detach(move || {
-            let mut batches = Vec::new();
-            while let Some(batch) = stream.next_batch()? {
-                batches.push(batch);
-            }
-            Ok((stream.schema().clone(), batches))
-        })
-        .map_err(|error: crossdock::Error| errors::refusal(&error))?;
-    Ok(Table::new(schema, batches))
+    given.map_err(|error| errors::producer(py, "__arrow_c_stream__()", error))
 }
 
 /// The addresses of the structs in the two capsules of `__arrow_c_array__`.

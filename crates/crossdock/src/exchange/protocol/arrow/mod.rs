@@ -85,6 +85,7 @@ pub mod abi;
 mod c_structs;
 mod column;
 mod column_format;
+pub(crate) mod column_stream;
 mod event;
 mod export;
 mod field;

@@ -150,11 +150,12 @@ impl TableImport<'_> {
         let (count, variadic) = ty.storage().buffer_count();
         let wanted = count + usize::from(ty.has_validity()) + usize::from(variadic);
         let found = usize::try_from(array.n_buffers).ok().filter(|&found| found <= MAX_COLUMNS);
-        let found =
-            found.filter(|&found| found == wanted || variadic && found > wanted).ok_or_else(|| {
-                let at_least = if variadic { "at least " } else { "" };
-                malformed(format!("it has {} buffers, but {ty} requires {at_least}{wanted}", array.n_buffers))
-            })?;
+        // Polars gives nulls a validity bitmap, as Arrow once had it.
+        let more = variadic || *ty == ColumnType::Null && found == Some(1);
+        let found = found.filter(|&found| found == wanted || more && found > wanted).ok_or_else(|| {
+            let at_least = if variadic { "at least " } else { "" };
+            malformed(format!("it has {} buffers, but {ty} requires {at_least}{wanted}", array.n_buffers))
+        })?;
         if found == 0 {
             return Ok(&[]);
         }

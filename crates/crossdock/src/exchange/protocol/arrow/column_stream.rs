@@ -1,0 +1,34 @@
+//! Columns in chunks, by Arrow's C Stream interface.
+
+use crate::error::Result;
+use crate::exchange::protocol::arrow::foreign::ForeignStruct;
+use crate::exchange::protocol::arrow::stream::{next_array, schema_struct, streaming};
+use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
+use crate::exchange::protocol::arrow::table_import::column_of;
+use crate::exchange::protocol::arrow::table_schema::read_field;
+use crate::table::{Checks, Column, Field};
+
+/// Imports all chunks of a column, in place. The struct is moved: the source is marked as released
+/// when this returns.
+///
+/// # Errors
+///
+/// As [`import_stream`](super::import_stream), for columns of any type.
+///
+/// # Safety
+///
+/// The clauses of [`import_stream`](super::import_stream).
+pub unsafe fn import_chunks(stream: *mut ArrowArrayStream, checks: Checks) -> Result<(Field, Vec<Column>)> {
+    // SAFETY: clauses 1 to 3 of `import_stream`: `stream` is null, or points to a struct that was
+    // released or meets ForeignStruct 1.
+    let foreign = unsafe { ForeignStruct::moved_from(stream) };
+    let imported = foreign.and_then(|mut foreign| {
+        let field = read_field(&schema_struct(&mut foreign)?)?;
+        let mut chunks = Vec::new();
+        while let Some(array) = next_array(&mut foreign)? {
+            chunks.push(column_of(&field, array, checks)?);
+        }
+        Ok((field, chunks))
+    });
+    imported.map_err(streaming)
+}
