@@ -242,6 +242,8 @@ def test_nulls_are_told_apart_and_filled():
     with pytest.raises(TypeError, match="string"):
         ours["name"].array()
     assert crossdock.table({"x": [1, 2], "y": [0.5, 1.5]}).to_records().tolist() == [(1, 0.5), (2, 1.5)]
+    parts = pa.Table.from_batches([pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [3]})])
+    assert crossdock.table(parts).to_records().tolist() == [(1,), (2,), (3,)]
     with pytest.raises(BufferError, match='elements of column "price" are null'):
         ours.select(["price"]).to_records()
 

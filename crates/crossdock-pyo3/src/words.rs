@@ -20,6 +20,9 @@ pub(crate) const MASK_AS_NULLS: &str = "";
 pub(crate) const EACH_CHUNK: &str = "pass them one by one";
 pub(crate) const NO_CHUNK: &str = "pass a column that has one";
 
+/// What to do with elements that no array has: text, lists, bits.
+pub(crate) const AS_TABLE: &str = "pass the columns that are numbers, one by one";
+
 /// How an array goes to Arrow that is no column, but the only row of one.
 pub(crate) const AS_ONE_TENSOR: &str = "numpy.asarray(x) is an array on the same memory";
 

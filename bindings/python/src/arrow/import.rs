@@ -337,7 +337,7 @@ fn repeated(name: &str) -> PyErr {
 }
 
 /// Concatenates chunks into one array. `None` if they are not rows of the same kind.
-fn joined(py: Python<'_>, chunks: &[DArray]) -> PyResult<Option<DArray>> {
+pub(crate) fn joined(py: Python<'_>, chunks: &[DArray]) -> PyResult<Option<DArray>> {
     let Some(first) = chunks.first() else { return Ok(None) };
     let rows = |array: &DArray| array.shape().split_first().map(|(len, row)| (*len, row.to_vec()));
     let Some((_, row)) = rows(first) else { return Ok(None) };

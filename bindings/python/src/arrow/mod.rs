@@ -10,7 +10,7 @@ use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema}
 
 pub(crate) use export::{ArrowColumn, array, device_array, schema};
 pub(crate) use import::{Elements, Failure, Wanted, copied, is_offered, is_read_once, lend, take};
-pub(crate) use import::{has_python_objects, pair, spent};
+pub(crate) use import::{has_python_objects, joined, pair, spent};
 
 use crate::capsule::Boxed;
 

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use crossdock::bindings::similar;
 use crossdock::table::{Field, RecordBatch, Schema};
 use pyo3::IntoPyObjectExt as _;
-use pyo3::exceptions::{PyAttributeError, PyBufferError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PySlice, PyString};
 
+use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::column_object::{Column, part, range_of};
@@ -19,6 +20,8 @@ use crate::table::{display, export, values};
 /// Made by :func:`table`. Any consumer of Arrow's PyCapsule interface can import it, any number of
 /// times: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, ``pandas.DataFrame.from_arrow(t)``. DuckDB
 /// finds it by the name of the variable.
+///
+/// It has ``__arrow_c_array__`` only if it has exactly one batch.
 ///
 /// ``t['price']`` is a :class:`Column`, ``t[['price', 'name']]`` a table of some columns, ``t[2:5]``
 /// a table of some rows, all in place. Iteration gives the batches, each as a table.
@@ -246,7 +249,7 @@ impl Table {
     /// Raises
     /// ------
     /// BufferError
-    ///     If elements are null, or if the rows are not all of one batch.
+    ///     If elements are null.
     /// TypeError
     ///     If a column has elements without a fixed width.
     ///
@@ -256,19 +259,16 @@ impl Table {
     /// >>> crossdock.table({'x': [1.5, 2.5], 'n': [1, 2]}).to_records().tolist()
     /// [(1.5, 1), (2.5, 2)]
     fn to_records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let [only] = &self.batches[..] else {
-            let text =
-                format!("the table has {} batches; iterate over it, and convert each", self.batches.len());
-            return Err(PyBufferError::new_err(text));
-        };
-        let records = py.detach(|| only.to_records());
-        wrap(
-            py,
-            records.map_err(|error| match error.is_value() {
-                true => errors::refusal(&error),
-                false => errors::exception(&error),
-            })?,
-        )
+        let convert = || self.batches.iter().map(RecordBatch::to_records).collect();
+        let records: crossdock::Result<Vec<_>> = py.detach(convert);
+        let records = records.map_err(|error| match error.is_value() {
+            true => errors::refusal(&error),
+            false => errors::exception(&error),
+        })?;
+        match joined(py, &records)? {
+            Some(all) => wrap(py, all),
+            None => Err(PyValueError::new_err("a table without batches has no records")),
+        }
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -285,6 +285,8 @@ impl Table {
 
     /// A batch in capsules is an attribute of tables with one batch alone, since some consumers
     /// prefer it to a stream wherever they find it.
+    ///
+    /// Reasons: `DESIGN.md`, "A table in Python is a stream of batches".
     fn __getattr__<'py>(this: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         if name == "__arrow_c_array__" && this.get().batches.len() == 1 {
             return this.getattr("_arrow_c_array");
