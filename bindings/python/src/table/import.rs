@@ -82,9 +82,9 @@ pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
 /// Parameters
 /// ----------
 /// obj : object
-///     A column of another library, with ``__arrow_c_array__`` or ``__arrow_c_stream__``; an array or an object that
-///     :func:`asarray` accepts, with one axis; or a list, whose values are copied: text, numbers or
-///     dates.
+///     A column of another library, with ``__arrow_c_array__`` or ``__arrow_c_stream__``; an array
+///     or an object that :func:`asarray` accepts, with one axis; or a list, whose values are
+///     copied: text, numbers or dates.
 ///
 /// Returns
 /// -------
