@@ -168,7 +168,9 @@ fn paths_exist() {
         for token in code(&text) {
             let is_path =
                 token.contains('/') && !token.contains([' ', '<', '*', '=', '(']) && !token.contains("::");
-            if !is_path || token == "&[T]" {
+            // Names of schemas in JSON, such as `crossdock.array/1`, are no paths.
+            let is_schema = token.starts_with("crossdock.");
+            if !is_path || is_schema || token == "&[T]" {
                 continue;
             }
             paths += 1;

@@ -9,7 +9,7 @@ use crossdock::exchange::files::{Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use indicatif::ProgressBar;
 
-use crate::convert::Args;
+use crate::convert::args::Args;
 use crate::convert::select::{is_float, matches};
 use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened, options};

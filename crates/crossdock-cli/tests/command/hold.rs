@@ -324,10 +324,10 @@ const READER: &str = r#"
 import mmap, os, socket, struct, sys
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as holder:
     holder.connect(os.environ["XDG_RUNTIME_DIR"] + "/crossdock/" + sys.argv[1] + ".sock")
-    holder.send(b"XDOCKHLD" + struct.pack("<IIQ", 1, 1, 0))
+    holder.send(b"XDOCKHLD" + struct.pack("<IIQ", 2, 1, 0))
     reply, fds, _, _ = socket.recv_fds(holder, 4096, 65)
     magic, protocol, kind, version, regions = struct.unpack("<8sIIQQ", reply)
-    assert (magic, protocol, kind, regions) == (b"XDOCKHLD", 1, 102, len(fds) - 1)
+    assert (magic, protocol, kind, regions) == (b"XDOCKHLD", 2, 102, len(fds) - 1)
     manifest, *memory = [mmap.mmap(fd, 0, prot=mmap.PROT_READ) for fd in fds]
     assert manifest[:8] == b"XDOCKSET" and struct.unpack_from("<QQ", manifest, 24) == (len(manifest), version)
     counts = struct.unpack_from("<7I", manifest, 48)

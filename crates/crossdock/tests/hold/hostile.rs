@@ -50,7 +50,7 @@ pub(crate) fn raw(name: &Label) -> UnixStream {
 }
 
 pub(crate) fn message(kind: u32, numbers: &[u64]) -> Vec<u8> {
-    let mut bytes = b"XDOCKHLD\x01\0\0\0".to_vec();
+    let mut bytes = b"XDOCKHLD\x02\0\0\0".to_vec();
     bytes.extend(kind.to_le_bytes());
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     bytes
@@ -113,7 +113,7 @@ fn bytes_that_are_no_request_end_the_connection_with_a_reason() {
     let _holder = Running::with_sample(&name, Limits::new());
     let long = vec![b'x'; 4097];
     let mut other_version = message(WHO, &[]);
-    other_version[8] = 2;
+    other_version[8] = 1;
     for (bytes, text) in [
         (&b"x"[..], "fewer than its head"),
         (b"GET / HTTP/1.1\r\n\r\n", "begins with"),
@@ -125,7 +125,7 @@ fn bytes_that_are_no_request_end_the_connection_with_a_reason() {
         (&message(COMMIT, &[0]), "but 1 are expected"),
         (&message(COMMIT, &[u64::MAX]), "are expected"),
         (&message(TOOK_OVER, &[]), "neither writer nor successor cannot finish taking the name over"),
-        (&other_version, "only 1 is supported"),
+        (&other_version, "only 2 is supported"),
         (&long, "more bytes or descriptors"),
     ] {
         let mut client = raw(&name);
@@ -152,7 +152,7 @@ fn descriptors_of_other_things_are_not_taken() {
     let open = memfd(&[0; 200], 0);
     let shrinks = memfd(&[0; 200], libc::F_SEAL_WRITE);
     let (empty, zeros) = (memfd(&[], SEALED), memfd(&[0; 200], SEALED));
-    let mut huge = b"XDOCKSET\x01\0\0\0\0\0\0\0".to_vec();
+    let mut huge = b"XDOCKSET\x02\0\0\0\0\0\0\0".to_vec();
     huge.extend([0xff; 184]);
     let huge = memfd(&huge, SEALED);
     for (fd, text) in [
@@ -219,7 +219,7 @@ fn the_holder_refuses_a_manifest_that_lies_about_its_memory() {
     };
     for (at, number, text) in [
         (0, 7, "begins with"),
-        (8, 2, "only 1 is supported"),
+        (8, 1, "only 2 is supported"),
         (24, 7, "but says 7"),
         (32, 77, "names its set"),
         (48, u32::MAX, "slots for"),

@@ -3,7 +3,7 @@
 //! | bytes | contents |
 //! |---|---|
 //! | 0..8 | `XDOCKHLD` |
-//! | 8..12 | the version, 1 |
+//! | 8..12 | the version, 2 |
 //! | 12..16 | the kind |
 //! | 16.. | the fields of the kind: numbers of 8 bytes; texts, each after its length in 8 bytes |
 //!
@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::hold::socket::MOST_NBYTES;
 
 const MAGIC: [u8; 8] = *b"XDOCKHLD";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEAD_NBYTES: usize = 16;
 
 /// The most bytes of a text: a message of one text and some numbers fits.

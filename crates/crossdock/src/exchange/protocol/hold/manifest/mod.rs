@@ -41,7 +41,7 @@ pub(super) const HEAD_NBYTES: usize = 96;
 pub(super) const HASH_END: usize = 24;
 
 const MAGIC: [u8; 8] = *b"XDOCKSET";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const REGION_NBYTES: usize = 32;
 const TEXT_NBYTES: usize = 8;
