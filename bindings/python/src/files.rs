@@ -156,8 +156,8 @@ pub(crate) fn open<'py>(
     }
 }
 
-/// A view of the array of an entry. With `mode='r'` it is read-only even if it was decoded into new memory:
-/// writes would never reach the file.
+/// A view of the array of an entry. With `mode='r'` it is read-only even if it was decoded into new
+/// memory: writes would never reach the file.
 fn opened<'py>(py: Python<'py>, entry: &files::Entry, view: &str, mode: Mode) -> PyResult<Bound<'py, PyAny>> {
     let array = entry.open().and_then(|array| array.at(view)).raise()?;
     wrap(py, if let Mode::Read = mode { array.into_readonly() } else { array })

@@ -23,8 +23,8 @@ use crate::table::{display, export, values};
 ///
 /// It has ``__arrow_c_array__`` only if it has exactly one batch.
 ///
-/// ``t['price']`` is a :class:`Column`, ``t[['price', 'name']]`` a table of some columns, ``t[2:5]``
-/// a table of some rows, all in place. Iteration gives the batches, each as a table.
+/// ``t['price']`` is a :class:`Column`, ``t[['price', 'name']]`` a table of some columns,
+/// ``t[2:5]`` a table of some rows, all in place. Iteration gives the batches, each as a table.
 #[pyclass(frozen, module = "crossdock")]
 #[derive(Clone)]
 pub(crate) struct Table {

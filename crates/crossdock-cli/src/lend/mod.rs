@@ -80,8 +80,8 @@ const EXAMPLES: &str = concat!(
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, …), the name of an array in it after a colon, and a view of
-    /// it as in Python: 'a.npz:name[::2, 0].field'.
+    /// A file (.npy, .npz, .safetensors, …), the name of an array in it after a colon, and a view
+    /// of it as in Python: 'a.npz:name[::2, 0].field'.
     #[arg(value_name = "FILE[:NAME][VIEW]")]
     target: Option<OsString>,
     /// Lend several arrays, each under a name: -a x=a.npy -a y=b.npz:w. COMMAND finds their

@@ -1,4 +1,5 @@
-//! `crossdock inspect` of several arrays and of several files: trees, filters, folders, checkpoints.
+//! `crossdock inspect` of several arrays and of several files: trees, filters, folders and
+//! checkpoints.
 
 use std::path::{Path, PathBuf};
 

@@ -27,8 +27,8 @@ pub(super) struct Sample {
 /// Quantiles and a histogram.
 #[derive(Debug)]
 pub(in crate::inspect) struct Distribution {
-    /// The values below which a quarter, a half and three quarters of the elements are, interpolated
-    /// as NumPy's `quantile` does.
+    /// The values below which a quarter, a half and three quarters of the elements are,
+    /// interpolated as NumPy's `quantile` does.
     pub(in crate::inspect) quantiles: [f64; 3],
     /// How many of the sample are in each of the equal parts of the range.
     pub(in crate::inspect) histogram: Vec<u64>,

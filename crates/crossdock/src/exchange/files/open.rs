@@ -46,8 +46,8 @@ use crate::exchange::files::{magic, npy, raw, shown, source};
 /// # Errors
 ///
 /// `is_unsupported` for a file of several arrays without a name, which it lists ([`open_all`] opens
-/// them), for an unknown format, which it names if it can, and for a format whose feature is off; otherwise as
-/// [`OpenOptions::open_all`].
+/// them), for an unknown format, which it names if it can, and for a format whose feature is off;
+/// otherwise as [`OpenOptions::open_all`].
 pub fn open(path: impl AsRef<Path>) -> Result<DArray> {
     OpenOptions::new().open(path)
 }
