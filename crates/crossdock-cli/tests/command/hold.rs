@@ -88,31 +88,31 @@ fn until_read(folder: &Folder, name: &str, readers: u64) {
 #[test]
 fn a_file_is_held_listed_read_and_dropped() {
     let folder = Folder::new("hold");
-    let mut holder = Running::start(&folder, &["hold", &photo(), "--name", "m"]);
+    let mut holder = Running::start(&folder, &["hold", &photo(), "--name", "listed"]);
     let line = holder.line();
-    assert!(line.starts_with("holding m@1: 1 array of ") && line.contains("rocket.npy"), "{line}");
+    assert!(line.starts_with("holding listed@1: 1 array of ") && line.contains("rocket.npy"), "{line}");
 
     let listed = answer(&run(&folder, &["ls"]));
-    assert!(listed.contains("m@1") && listed.lines().count() == 2, "{listed}");
-    let (pid, who) = (holder.child.id().to_string(), answer(&run(&folder, &["who", "m"])));
+    assert!(listed.contains("listed@1") && listed.lines().count() == 2, "{listed}");
+    let (pid, who) = (holder.child.id().to_string(), answer(&run(&folder, &["who", "listed"])));
     assert!(who.contains(&pid) && who.contains("holder") && who.contains("crossdock"), "{who}");
-    let set = answer(&run(&folder, &["connect", "m", "--", "sh", "-c", "echo $CROSSDOCK_SET"]));
-    assert_eq!(set, "m@1\n");
-    assert_eq!(run(&folder, &["connect", "m@1", "--", "sh", "-c", "exit 7"]).status.code(), Some(7));
+    let set = answer(&run(&folder, &["connect", "listed", "--", "sh", "-c", "echo $CROSSDOCK_SET"]));
+    assert_eq!(set, "listed@1\n");
+    assert_eq!(run(&folder, &["connect", "listed@1", "--", "sh", "-c", "exit 7"]).status.code(), Some(7));
 
-    let mut reader = Running::start(&folder, &["connect", "m", "--", "sleep", "60"]);
-    until_read(&folder, "m", 1);
-    let who = answer(&run(&folder, &["who", "m", "--json"]));
+    let mut reader = Running::start(&folder, &["connect", "listed", "--", "sleep", "60"]);
+    until_read(&folder, "listed", 1);
+    let who = answer(&run(&folder, &["who", "listed", "--json"]));
     assert!(who.contains(&format!("\"pid\": {}", reader.child.id())) && who.contains("reader"), "{who}");
-    assert_eq!(answer(&run(&folder, &["drop", "m"])), "");
+    assert_eq!(answer(&run(&folder, &["drop", "listed"])), "");
     assert_eq!(holder.end(), (Some(0), String::new()));
     assert_eq!(sockets(&folder), 0);
     // The reader keeps what it has.
-    assert!(held::holds(&reader.child.id().to_string(), "crossdock hold m@1 region 0") > 0);
+    assert!(held::holds(&reader.child.id().to_string(), "crossdock hold listed@1 region 0") > 0);
     reader.signal(rustix::process::Signal::TERM);
     assert_eq!(reader.end().0, Some(143));
-    let gone = refusal(&run(&folder, &["connect", "m", "--", "true"]), 1);
-    assert!(gone.contains("crossdock hold FILE --name m"), "{gone}");
+    let gone = refusal(&run(&folder, &["connect", "listed", "--", "true"]), 1);
+    assert!(gone.contains("crossdock hold FILE --name listed"), "{gone}");
     let none = run(&folder, &["ls"]);
     assert!(none.status.success() && stdout(&none).is_empty() && stderr(&none).contains("nothing is held"));
 }
