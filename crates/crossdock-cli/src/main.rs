@@ -13,6 +13,7 @@
 
 mod bench;
 mod cat;
+mod closed;
 mod complete;
 mod convert;
 mod diff;

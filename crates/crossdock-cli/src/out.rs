@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use crossdock::bindings::system_text;
 
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{closed, terminal};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default().bold();
@@ -21,13 +21,17 @@ pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
 /// Prints a part of the answer. Returns whether a reader wants more of it.
 pub(crate) fn print_on(text: &str) -> Result<bool, Failure> {
     let mut stdout = anstream::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    let written = closed::check_stdout().and_then(|()| stdout.write_all(text.as_bytes()));
+    match written.and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => {
-            Err(Failure::new(format_args!("standard output could not be written: {}", system_text(&error))))
-        }
+        Err(error) => Err(unwritten(&error)),
     }
+}
+
+/// The failure of a write to standard output.
+pub(crate) fn unwritten(error: &std::io::Error) -> Failure {
+    Failure::new(format_args!("standard output could not be written: {}", system_text(error)))
 }
 
 /// Prints a serialisable answer as JSON, on lines of its own.

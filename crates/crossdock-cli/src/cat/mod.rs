@@ -7,14 +7,13 @@ use std::error::Error;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use crossdock::bindings::system_text;
 use crossdock::exchange::files::{Format, SaveOptions};
 
 use crate::cat::rows::{Stop, Style};
 use crate::failure::{Failure, Result};
 use crate::open::Opened;
 use crate::source::Source;
-use crate::status;
+use crate::{closed, out, status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,28 +55,27 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::new(text).with_status(status::USAGE));
     }
     let opened = args.source.open(false)?;
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    closed::check_stdout().map_err(|error| out::unwritten(&error))?;
+    let mut writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let written = match args.bytes {
-        true => write_bytes(&opened, &mut out),
+        true => write_bytes(&opened, &mut writer),
         false => {
             let style = match args.csv {
                 true => Style::Csv { has_header: !args.no_header, is_shown: is_terminal },
                 false => Style::Text,
             };
-            rows::write(&opened.view, style, &mut out, || opened.check())
+            rows::write(&opened.view, style, &mut writer, || opened.check())
         }
     };
-    let written = written.and_then(|()| Ok(out.flush()?));
+    let written = written.and_then(|()| Ok(writer.flush()?));
     // What is left in the buffer after an error is not written when it is dropped.
-    let _ = out.into_parts();
+    let _ = writer.into_parts();
     // If the file shrank, that is the cause of any other error.
     opened.check()?;
     match written {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(Stop::Unwritten(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        Err(Stop::Unwritten(error)) => {
-            Err(Failure::new(format_args!("standard output could not be written: {}", system_text(&error))))
-        }
+        Err(Stop::Unwritten(error)) => Err(out::unwritten(&error)),
         Err(Stop::Failed(failure)) => Err(failure.within(crate::terminal::path(&opened.path))),
     }
 }

@@ -1,7 +1,7 @@
 //! The arguments of `crossdock convert`, and whether they are consistent.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::ValueEnum;
 use crossdock::element::DType;
@@ -28,6 +28,9 @@ Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if
 meanwhile, 128 + n if signal n ended it. OUT appears when all of it is on disk; after a failure or a
 signal, no part of it is left.";
 
+/// Options may stand between the files, so the parser has one list of FILEs and OUT.
+const USAGE: &str = "crossdock convert [OPTIONS] <FILE[:NAME][VIEW]>... <OUT>";
+
 /// Write arrays to a file of another format.
 ///
 /// Arrays are converted in parts as they are written, so that an array of any size takes the memory
@@ -40,18 +43,17 @@ signal, no part of it is left.";
 /// float --dtype converts those of floats, unless --only names others. An existing OUT is an error
 /// unless --force is given.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
     /// after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is standard input, a
     /// file and not a pipe; --at selects a view of it. Arrays of several files need distinct names;
     /// an array without a name has that of its file.
-    #[arg(value_name = "FILE[:NAME][VIEW]", required = true, num_args = 1..)]
-    pub(super) targets: Vec<OsString>,
-    /// The file to write. Its ending selects the format: npy, npz, safetensors, png, jpg, raw. A
-    /// pipe or a device is written directly; `-` is standard output.
-    #[arg(value_name = "OUT")]
-    pub(super) out: PathBuf,
+    ///
+    /// The last one is OUT, the file to write. Its ending selects the format: npy, npz,
+    /// safetensors, png, jpg, raw. A pipe or a device is written directly; `-` is standard output.
+    #[arg(value_names = ["FILE[:NAME][VIEW]", "OUT"], required = true, num_args = 1..)]
+    files: Vec<OsString>,
     /// The view to write, as in Python: '::2, ..., .field'.
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) at: Option<String>,
@@ -141,28 +143,42 @@ fn memory(text: &str) -> Result<usize, String> {
 }
 
 impl Args {
+    /// The files to read.
+    pub(super) fn targets(&self) -> &[OsString] {
+        self.files.split_last().map_or(&[], |(_, targets)| targets)
+    }
+
+    /// The file to write.
+    pub(super) fn out(&self) -> &Path {
+        self.files.last().map_or(Path::new(""), Path::new)
+    }
+
     /// The format to write, if the arguments are consistent.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let wrong = |text: String| Err(Failure::new(text).with_status(crate::status::USAGE));
-        let Some(format) = self.to.map(Format::from).or_else(|| Format::named(&self.out)) else {
-            if self.out.as_os_str() == "-" {
+        if self.targets().is_empty() {
+            let only = terminal::path(self.out());
+            return wrong(format!("the name of OUT is missing after {only}; usage: {USAGE}; try --help"));
+        }
+        let Some(format) = self.to.map(Format::from).or_else(|| Format::named(self.out())) else {
+            if self.out().as_os_str() == "-" {
                 return wrong("standard output has no ending that selects a format; give --to FORMAT".into());
             }
-            if self.out.is_dir() {
-                let out = terminal::path(&self.out);
+            if self.out().is_dir() {
+                let out = terminal::path(self.out());
                 return wrong(format!("{out}: it is a directory, not a file; name a file in it"));
             }
             return wrong(format!(
                 "{}: its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw, \
                 or give --to FORMAT",
-                terminal::path(&self.out)
+                terminal::path(self.out())
             ));
         };
         if !format.is_written() {
             return wrong(format!(
                 "{}: a {format} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg \
                 or .raw",
-                terminal::path(&self.out)
+                terminal::path(self.out())
             ));
         }
         if self.order == Some(Letter::F) && !matches!(format, Format::Npy | Format::Npz | Format::Raw) {
@@ -171,13 +187,13 @@ impl Args {
         if self.deflate && format != Format::Npz {
             return wrong(format!("--deflate is for npz files, but the output is {format}; leave it out"));
         }
-        if self.targets.len() > 1 && !format.has_names() {
-            let count = self.targets.len();
+        if self.targets().len() > 1 && !format.has_names() {
+            let count = self.targets().len();
             return wrong(format!(
                 "a {format} file holds one array, but {count} files are given; write .npz or .safetensors"
             ));
         }
-        if self.targets.len() > 1 && self.at.is_some() {
+        if self.targets().len() > 1 && self.at.is_some() {
             return wrong("--at selects a view of one array; append a view to each FILE instead".into());
         }
         if self.verify && format == Format::Jpeg {

@@ -24,7 +24,7 @@ use crate::{out, progress, terminal};
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (start, copied) = (Instant::now(), copied_bytes());
     let format = args.format()?;
-    let target = Target::open(&args.out, args.force)?;
+    let target = Target::open(args.out(), args.force)?;
     let plan = Plan::make(args, format)?;
     plan.paths().try_for_each(|source| target.check_source(source))?;
     let is_stdout = target.is_stdout();
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     };
     let mut text = format!(
         "{}: {many}, {written} B{} written, {} B copied, {}\n",
-        shown(&terminal::path(&args.out)),
+        shown(&terminal::path(args.out())),
         if written < 1024 { String::new() } else { format!(" ({})", BinaryBytes(written)) },
         copied_bytes() - copied,
         if start.elapsed().as_secs() >= 60 {

@@ -38,12 +38,12 @@ impl Plan {
     /// Opens the arrays, decodes them if necessary, and plans their conversion.
     pub(super) fn make(args: &Args, format: Format) -> Result<Self> {
         let (mut metadata, mut opened) = (Vec::new(), Vec::new());
-        for target in &args.targets {
+        for target in args.targets() {
             let archive = Archive::open(target, options(target, args.raw.as_ref())?)?;
             let found = open(&archive, args, format)?;
             note_losses(&archive, &found, format);
             let texts = archive.contents.metadata().iter();
-            metadata.extend(texts.filter(|_| args.targets.len() == 1).cloned());
+            metadata.extend(texts.filter(|_| args.targets().len() == 1).cloned());
             opened.extend(found);
         }
         let mut plan = Self {

@@ -12,8 +12,8 @@ use indicatif::ProgressBar;
 use crate::convert::plan::Plan;
 use crate::convert::{cleanup, verify};
 use crate::failure::{Failure, Result};
-use crate::terminal;
 use crate::words::words;
+use crate::{closed, out, terminal};
 
 /// The output, under the name that the user gave.
 pub(super) struct Target<'a> {
@@ -25,6 +25,9 @@ impl<'a> Target<'a> {
     /// Opens the output before anything is read, so that errors come early. For a pipe, waits for
     /// its reader.
     pub(super) fn open(path: &'a Path, force: bool) -> Result<Self> {
+        if path == "-" {
+            closed::check_stdout().map_err(|error| out::unwritten(&error))?;
+        }
         let opened = match path.to_str() {
             Some("-") => NewFile::create("/dev/stdout"),
             _ if force => NewFile::create(path),

@@ -38,6 +38,23 @@ fn two_arrays(folder: &Folder) -> PathBuf {
 }
 
 #[test]
+fn options_may_stand_between_the_files() {
+    let folder = Folder::new("convert-between");
+    let (source, out) = (data("rocket.npy"), folder.path("out.npy"));
+    convert(&["--memory", "1M", text(&source), "--dtype", "f4", text(&out), "--verify"]);
+    assert_eq!(crossdock::open(&out).unwrap().dtype().to_string(), "float32");
+    let both = folder.path("both.npz");
+    convert(&[text(&source), "--dtype=f4", text(&out), "--only", "out", text(&both)]);
+    assert_eq!(files::open_all(&both).unwrap().names().collect::<Vec<_>>(), ["rocket", "out"]);
+    for arguments in [&["convert"][..], &["convert", text(&source)], &["convert", "--dtype", "f4"]] {
+        let said = refusal(&run(arguments), 2);
+        assert!(said.contains("<OUT>") && said.ends_with("; try --help\n"), "{said}");
+    }
+    let said = refusal(&run(["convert", text(&source)]), 2);
+    assert!(said.contains("the name of OUT is missing after"), "{said}");
+}
+
+#[test]
 fn every_format_becomes_every_other() {
     let folder = Folder::new("convert-all");
     let photo = folder.path("small.npy");

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::common::{Folder, answer, crossdock, data, npy, run, stderr, stdout};
+use crate::common::{Folder, answer, crossdock, data, npy, refusal, run, stderr, stdout};
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
@@ -34,6 +34,29 @@ fn a_full_disk_is_a_failure() {
         String::from_utf8_lossy(&output.stderr)
             .starts_with("crossdock: standard output could not be written")
     );
+}
+
+#[test]
+fn a_closed_standard_output_is_a_failure() {
+    let folder = Folder::new("streams-closed");
+    let (file, out) = (folder.file("a.npy", npy("'<f4'", false, "(2,)", &[0; 8])), folder.path("b.npy"));
+    let shell = |redirected: &str, arguments: &[&str]| {
+        let line = format!("\"$@\" {redirected}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line, "sh", env!("CARGO_BIN_EXE_crossdock"), arguments[0]]).arg(&file);
+        shell.args(&arguments[1..]).output().unwrap()
+    };
+    for arguments in
+        [&["inspect", "--json"][..], &["cat"], &["cat", "--bytes"], &["convert", "-", "--to", "npy"]]
+    {
+        let said = refusal(&shell(">&-", arguments), 1);
+        assert!(said.starts_with("crossdock: standard output could not be written"), "{said}");
+        // A program that opens it for reading too, as Python's subprocess does, loses nothing.
+        assert_eq!(shell("1<>/dev/null", arguments).status.code(), Some(0), "{arguments:?}");
+    }
+    let said = refusal(&shell(">&-", &["convert", out.to_str().unwrap()]), 1);
+    assert!(said.starts_with("crossdock: standard output could not be written"), "{said}");
+    assert!(out.exists());
 }
 
 #[test]
