@@ -13,6 +13,7 @@ use crate::dtype_object::{DTypeObject, dtype_text};
 use crate::errors::{self, Raise};
 use crate::files::array_of;
 use crate::object::wrap;
+use crate::shared;
 
 /// The variable by which `crossdock connect` names a set to its command.
 const VARIABLE: &str = "CROSSDOCK_SET";
@@ -66,6 +67,7 @@ pub(crate) fn connect(py: Python<'_>, name: Option<String>) -> PyResult<HeldArra
         })?,
     };
     let label: Label = name.parse().raise()?;
+    shared::register(py)?;
     // The holder may take its time.
     let set = py.detach(|| hold::connect(&label));
     set.map(|set| HeldArrays { set }).map_err(|error| match error.is_bounds() {

@@ -109,8 +109,13 @@ pub(crate) fn shared<'py>(
 
 /// The array, once `multiprocessing` knows how to send it.
 fn registered(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> {
-    py.import("crossdock._processes")?;
+    register(py)?;
     wrap(py, array)
+}
+
+/// Lets `multiprocessing` know how arrays are sent.
+pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
+    py.import("crossdock._processes").map(drop)
 }
 
 /// The array of an object: itself, or what it lends.

@@ -133,6 +133,75 @@ def test_async_iteration():
     assert asyncio.run(both()) == [[number] for number in range(20)]
 
 
+@pytest.mark.parametrize("delivery", ["each", "one", "latest"])
+def test_a_receive_that_is_cancelled_loses_no_message(delivery):
+    channel = crossdock.Channel(4, 100, delivery=delivery)
+    receiver, sender = channel.receiver(), channel.sender()
+
+    async def first():
+        async for view in receiver:
+            return view.tolist()
+
+    async def check():
+        # The thread still waits when the task has ended, and sees the message.
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(first(), 0.02)
+        sender.send([7])
+        await asyncio.sleep(0.12)
+        assert receiver.try_receive().tolist() == [7]
+        # The task is cancelled when its thread has seen the message.
+        task = asyncio.create_task(first())
+        await asyncio.sleep(0.01)
+        sender.send([8])
+        threading.Event().wait(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.wait_for(first(), 20) == [8]
+        # An iterator goes on.
+        messages = aiter(receiver)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(anext(messages), 0.01)
+        sender.send([9])
+        assert (await anext(messages)).tolist() == [9]
+
+    asyncio.run(check())
+
+
+def test_tasks_of_which_some_are_cancelled_share_a_receiver_without_loss():
+    channel, got = crossdock.Channel(8, 100), []
+    receiver, sender = channel.receiver(), channel.sender()
+
+    async def take():
+        async for view in receiver:
+            got.append(int(view[0]))
+
+    async def check():
+        tasks = [asyncio.create_task(take()) for _ in range(2)]
+        for number in range(60):
+            await asyncio.to_thread(sender.send, [number])
+            if number % 3 == 0:
+                tasks.pop(0).cancel()
+                tasks.append(asyncio.create_task(take()))
+        channel.close()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(check())
+    assert sorted(got) == list(range(60))
+
+
+def test_a_sender_that_waits_in_vain_is_told_what_the_slots_are_used_for():
+    channel = crossdock.Channel(3, 100, delivery="one")
+    sender = channel.sender()
+    sender.send([1])
+    view = channel.receiver().receive()
+    sender.send([2])
+    loan = sender.loan(1)
+    with pytest.raises(TimeoutError, match="of 3, 1 are on loan to senders, 1 wait for receivers, and receivers have views of 1"):
+        sender.send([3], timeout=0)
+    del view, loan
+
+
 def test_what_is_wrong_is_refused():
     with pytest.raises(ValueError, match="1 to 1024"):
         crossdock.Channel(0, 100)

@@ -170,6 +170,30 @@ def test_narrow_floats_of_a_set_are_arrays_of_jax(folder, hold):
         jnp.from_dlpack(held["a"])
 
 
+def test_arrays_of_a_set_are_sent_to_a_pool_in_place(folder, hold):
+    crossdock.save(folder / "m.npy", np.arange(6).reshape(2, 3))
+    hold(folder / "m.npy")
+    program = """
+        import multiprocessing, sys
+        import crossdock
+        sys.path.insert(0, %r)
+        import workers
+
+        if __name__ == "__main__":
+            array = crossdock.connect("m")["m"]
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.apply(workers.facts, (array[1:],)))
+                print(pool.apply(workers.facts, (pool.apply(workers.row_of_a_set, ("m", 1)),)))
+    """
+    (folder / "program.py").write_text(textwrap.dedent(program % str(pathlib.Path(__file__).parent)))
+    done = subprocess.run([sys.executable, folder / "program.py"], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.stdout == (
+        "('shared memory', (1, 3), (24, 8), True, dtype('int64'), [[3, 4, 5]])\n"
+        "('shared memory', (3,), (8,), True, dtype('int64'), [3, 4, 5])\n"
+    )
+
+
 def test_versions_are_published_and_read_by_other_processes(hold):
     hold("--name", "v")
     with pytest.raises(KeyError, match="no version yet"):

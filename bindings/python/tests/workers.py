@@ -36,6 +36,11 @@ def keep_from(connection):
         connection.send(array.to_device("cpu").tolist())
 
 
+def row_of_a_set(name, row):
+    """Sends a view of the only array of a set that this process reads."""
+    return crossdock.connect(name)[name][row]
+
+
 def relay(array):
     """Returns a view of the received array."""
     return array[::-2]

@@ -155,13 +155,19 @@ def _open(array: Array) -> Channel:
     return channel
 
 
-async def _messages(receiver: Receiver) -> AsyncIterator[Array]:
+class _Messages(AsyncIterator[Array]):
     """What `async for` iterates over."""
-    while True:
-        # In a thread if it has to wait, and not for long: a task that is cancelled cannot end the thread.
-        if (found := receiver._next(0)) is None:
-            found = await asyncio.to_thread(receiver._next, 0.1)
+
+    __slots__ = ("_receiver",)
+
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    async def __anext__(self) -> Array:
+        # A task that is cancelled cannot end the thread, so the thread does not wait for long. And nothing may be lost
+        # with its result, so it takes no message: that is done here, without a point at which the task is cancelled.
+        while (found := self._receiver._next()) is None:
+            await asyncio.to_thread(self._receiver._wait, 0.1)
         if found is False:
-            return
-        if found is not None:
-            yield found
+            raise StopAsyncIteration
+        return found

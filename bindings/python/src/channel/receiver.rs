@@ -111,13 +111,20 @@ impl Receiver {
         py.detach(|| lock(&self.0).missed())
     }
 
-    /// The next message, None after the timeout, and False if the channel is closed.
-    fn _next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match self.wait(py, timeout)? {
+    /// The next message, None if it is not there yet, and False if the channel is closed.
+    fn _next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.look(py)? {
             NextMessage::Array(array) => array,
             NextMessage::Nothing => py.None().into_bound(py),
             NextMessage::Closed => false.into_pyobject(py)?.to_owned().into_any(),
         })
+    }
+
+    /// Waits until `_next` may find something, and takes nothing.
+    fn _wait(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
+        let timeout = duration(Some(timeout))?;
+        waited(py, timeout, |limit| Ok(lock(&self.0).wait(Some(limit))?.then_some(())))?;
+        Ok(())
     }
 
     fn __iter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -129,6 +136,6 @@ impl Receiver {
     }
 
     fn __aiter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        this.py().import("crossdock._channel")?.getattr("_messages")?.call1((this,))
+        this.py().import("crossdock._channel")?.getattr("_Messages")?.call1((this,))
     }
 }

@@ -43,16 +43,16 @@ impl Sender {
                 Err(error) => return Err(error).raise(),
             }
         }
+        let mut full = String::new();
         let loan = waited(py, timeout, |limit| match lock(&self.0).loan(dtype, shape, Some(limit)) {
             Ok(loan) => Ok(Some(loan)),
-            Err(error) if error.is_exhausted() => Ok(None),
+            Err(error) if error.is_exhausted() => {
+                full = error.to_string();
+                Ok(None)
+            }
             Err(error) => Err(error),
         })?;
-        loan.ok_or_else(|| {
-            PyTimeoutError::new_err(
-                "no slot of the channel became free: views of earlier messages are still in use",
-            )
-        })
+        loan.ok_or_else(|| PyTimeoutError::new_err(full))
     }
 }
 

@@ -185,7 +185,8 @@ fn loan_slot(
         Err(error) => Err(error),
     })?;
     loan.ok_or_else(|| {
-        let text = "no slot of the channel became free: views of earlier messages are still in use";
+        let text = "no slot of the channel became free: each is on loan, has a message that waits for a receiver, or is \
+                    kept by views of one";
         Failure::System(std::io::Error::from_raw_os_error(ETIMEDOUT), text)
     })
 }

@@ -147,30 +147,61 @@ impl Receiver {
         self.member.reap();
     }
 
+    /// Waits until [`Receiver::try_receive`] may find a message or the end of the channel, and takes
+    /// nothing. Says whether it may; not after `timeout`.
+    #[doc(hidden)]
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<bool> {
+        let found = self.sleep_until(timeout, |this, _| {
+            this.member.check_here()?;
+            let is_closed = this.member.control.closed().load(Ordering::Acquire) != 0;
+            Ok((is_closed || this.search().is_some()).then_some(()))
+        })?;
+        if found.is_some() {
+            // The next call looks, even if the ring of the message is still to come.
+            self.seen = None;
+        }
+        Ok(found.is_some())
+    }
+
     #[cold]
     fn receive_later(&mut self, timeout: Option<Duration>) -> Result<Option<DArray>> {
+        self.sleep_until(timeout, |this, seen| {
+            let mut place = MaybeUninit::uninit();
+            match this.look(seen, &mut place)?.is_some() {
+                // SAFETY: `look` returned the array in `place`, and that borrow has ended.
+                true => Ok(Some(unsafe { place.assume_init() })),
+                false => Ok(None),
+            }
+        })
+    }
+
+    /// Repeats `attempt`, which gets the bell's count before it, after each ring until it finds
+    /// something.
+    fn sleep_until<T>(
+        &mut self,
+        timeout: Option<Duration>,
+        mut attempt: impl FnMut(&mut Self, u32) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         let start = Instant::now();
         loop {
             let member = Arc::clone(&self.member);
             let bell = member.control.sent();
             let seen = bell.enter(member.index);
-            let mut place = MaybeUninit::uninit();
-            let found = self.look(seen, &mut place).map(|found| found.is_some());
+            let found = attempt(self, seen);
             let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
             let is_over = left.is_some_and(|left| left.is_zero());
-            if matches!(found, Ok(false)) && !is_over {
+            if matches!(found, Ok(None)) && !is_over {
                 bell.sleep(seen, left.unwrap_or(Duration::MAX));
             }
             bell.leave(member.index);
             match found? {
-                // SAFETY: `look` returned the array in `place`, and that borrow has ended.
-                true => return Ok(Some(unsafe { place.assume_init() })),
-                false if is_over => return Ok(None),
+                Some(found) => return Ok(Some(found)),
+                None if is_over => return Ok(None),
                 // Nothing for a while: a sender may be gone.
-                false if bell.count() == seen && left.is_none_or(|left| left > LONGEST_SLEEP) => {
+                None if bell.count() == seen && left.is_none_or(|left| left > LONGEST_SLEEP) => {
                     member.reap();
                 }
-                false => {}
+                None => {}
             }
         }
     }
