@@ -223,7 +223,8 @@ fn answer(args: &Args, target: &OsStr) -> Result<(Answer, bool), Failure> {
     if let Some(index) = Index::find(Path::new(target))? {
         let open = |path: &PathBuf| Archive::open(path.as_os_str(), args.options());
         let archives = index.files().iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        return Ok((list(args, Listing::of_shards(&index, &archives))?, true));
+        let is_whole = !args.verify || archives.iter().all(|archive| !is_damaged(archive));
+        return Ok((list(args, Listing::of_shards(&index, &archives))?, is_whole));
     }
     let archive = Archive::open(target, OpenOptions::new())?;
     // Of several files, a line for each says enough, unless an option asks for more.
@@ -249,12 +250,15 @@ fn answer(args: &Args, target: &OsStr) -> Result<(Answer, bool), Failure> {
             let verified = Archive::open(target, args.options());
             progress.finish_and_clear();
             let verified = verified?;
-            // Arrays that could not be opened before are listed too, but they are not damaged.
-            let is_whole = verified.contents.refused().len() == archive.contents.refused().len();
-            Ok((list(args, Listing::of_archive(&verified))?, is_whole))
+            Ok((list(args, Listing::of_archive(&verified))?, !is_damaged(&verified)))
         }
         Selected::All => Ok((list(args, Listing::of_archive(&archive))?, true)),
     }
+}
+
+/// Whether an array is damaged. Arrays that are not supported are listed too, but not damaged.
+fn is_damaged(archive: &Archive) -> bool {
+    archive.contents.refused().any(|(_, why)| why.is_malformed())
 }
 
 fn list(args: &Args, mut listing: Listing) -> Result<Answer, Failure> {

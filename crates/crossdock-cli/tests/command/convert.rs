@@ -362,6 +362,30 @@ fn a_damaged_array_gets_no_new_checksum() {
     assert_eq!(answer(&run(["inspect", text(&whole), "--verify"])), answer(&run(["inspect", text(&whole)])));
 }
 
+#[test]
+fn an_array_whose_header_is_damaged_has_a_wrong_checksum() {
+    let folder = Folder::new("convert-damaged-header");
+    let whole = folder.path("whole.npz");
+    for arguments in [&[][..], &["--deflate"]] {
+        let [a, b] = ["rocket.npy", "elevation.npy"].map(data);
+        convert(&[&[text(&a), text(&b), text(&whole), "--force"], arguments].concat());
+        let bytes = std::fs::read(&whole).unwrap();
+        let length = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+        let start = 30 + length(26) + length(28);
+        for at in [0, 3, 8, 12, 20, 30].map(|at| start + at) {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0x10;
+            let path = folder.file("damaged.npz", bytes);
+            let verified = run(["inspect", text(&path), "--verify"]);
+            let told = stdout(&verified);
+            assert_eq!(verified.status.code(), Some(1), "byte {at}: {told}");
+            let is_told = told.contains("damaged: the checksum of its ")
+                || told.contains("its deflated bytes are truncated or damaged");
+            assert!(is_told || told.contains("inflated, the array has more than"), "byte {at}: {told}");
+        }
+    }
+}
+
 /// The notes of a successful command.
 fn noted(arguments: &[&str]) -> String {
     let output = run([&["convert", "--force"], arguments].concat());

@@ -89,7 +89,7 @@ impl RefusedMembers {
 fn entry(member: ArchiveMember, bytes: Buffer, limit: u64) -> Result<(Entry, usize)> {
     if !member.is_deflated {
         let stored = StoredMember { bytes: bytes.try_clone()?, crc: member.crc };
-        let (array, rest) = npy::read(bytes)?;
+        let (array, rest) = npy::read(bytes).map_err(|error| cause(error, || stored.verify()))?;
         return Ok((Entry::mapped_and_checked(member.name, array, stored), rest));
     }
     let most = MOST_INFLATED.saturating_mul(bytes.nbytes() as u64 + 1);
@@ -102,10 +102,19 @@ fn entry(member: ArchiveMember, bytes: Buffer, limit: u64) -> Result<(Entry, usi
     })?;
     let deflated = Deflated { bytes, nbytes, crc: member.crc, limit };
     let mut stream = deflated.stream()?;
-    let header = npy::NpyHeader::read(nbytes, |_, dst| stream.read_exact(dst).map_err(damaged))?;
-    let rest = header.check_fits(nbytes)?;
+    let header = npy::NpyHeader::read(nbytes, |_, dst| stream.read_exact(dst).map_err(damaged))
+        .and_then(|header| Ok((header.check_fits(nbytes)?, header)));
+    let (rest, header) = header.map_err(|error| cause(error, || deflated.verify()))?;
     let entry = Entry::encoded(member.name, header.dtype().clone(), header.shape().to_vec(), deflated);
     Ok((entry, rest))
+}
+
+/// Why a header is malformed: that the member is damaged, if its checksum is wrong.
+fn cause(error: Error, verify: impl FnOnce() -> Result<()>) -> Error {
+    match error.is_malformed().then(verify) {
+        Some(Err(damage)) if damage.is_malformed() => damage,
+        _ => error,
+    }
 }
 
 /// A stored member. Its bytes are those of the array, so opening it reads none of them.
