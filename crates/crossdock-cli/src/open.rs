@@ -31,6 +31,9 @@ impl Archive {
     pub(crate) fn open(target: &OsStr, options: OpenOptions) -> Result<Self, Failure> {
         let target = split(target)?;
         let path = target.path().to_owned();
+        if let (true, Some(index)) = (target.rest().is_empty(), Index::find(&path)?) {
+            return Err(index.many());
+        }
         let contents = options.guarded(true).open_all(&path).map_err(|error| match Format::named(&path) {
             Some(Format::Raw) if error.is_unsupported() => {
                 Failure::new(format_args!("{}; {}", error.fact(), words(Advice::DescribeRaw)))

@@ -1,15 +1,17 @@
 //! Checkpoints in several files: `*.index.json`, which names the file of each array.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crossdock::bindings::files::Target;
 use crossdock::bindings::{similar, system_text};
+use crossdock::exchange::files::raw::Description;
 use serde::Deserialize;
 
 use crate::failure::{Failure, Result};
+use crate::open::{Archive, Opened, options};
 use crate::terminal;
 
 /// A larger index is not read.
@@ -90,5 +92,68 @@ impl Index {
         text.push(":");
         text.push(rest);
         Ok(Target::new(&text)?)
+    }
+
+    /// The failure of a command that needs one array.
+    pub(crate) fn many(&self) -> Failure {
+        let (path, count) = (terminal::path(&self.path), self.arrays.len());
+        Failure::new(format_args!("{path}: the checkpoint has {count} arrays; name one, as FILE:NAME"))
+    }
+}
+
+/// A file, or the files of a checkpoint as one.
+pub(crate) struct Archives {
+    pub(crate) files: Vec<Archive>,
+    pub(crate) index: Option<Index>,
+}
+
+impl Archives {
+    /// Opens `FILE[:NAME][VIEW]`. A checkpoint without a name is all its files.
+    pub(crate) fn open(target: &OsStr, raw: Option<&Description>) -> Result<Self> {
+        let index = Index::find(Path::new(target))?;
+        let open = |target: &OsStr| Archive::open(target, options(target, raw)?);
+        let files = match &index {
+            Some(index) => index.files().iter().map(|path| open(path.as_os_str())).collect::<Result<_>>()?,
+            None => vec![open(target)?],
+        };
+        Ok(Self { files, index })
+    }
+
+    /// Whether the target stands for all arrays of a format with names.
+    pub(crate) fn is_by_name(&self) -> bool {
+        let is_one = |file: &Archive| !file.contents.format().has_names() || file.is_named();
+        self.index.is_some() || !self.files.iter().any(is_one)
+    }
+
+    /// The names of all arrays, also of those that cannot be opened.
+    pub(crate) fn names(&self) -> Vec<String> {
+        if let Some(index) = &self.index {
+            return index.arrays.keys().cloned().collect();
+        }
+        let contents = || self.files.iter().map(|file| &file.contents);
+        let refused = contents().flat_map(|contents| contents.refused().map(|(name, _)| name.to_owned()));
+        contents().flat_map(|contents| contents.names().map(str::to_owned)).chain(refused).collect()
+    }
+
+    /// One array of all.
+    pub(crate) fn view(&self, name: &str) -> Result<Opened> {
+        let file = self.files.iter().find(|file| self.is_in(name, file));
+        let file = file.ok_or_else(|| Failure::new(format_args!("no array is named {name:?}")))?;
+        file.view(file.contents.get(name).map_err(|error| file.failure(&error))?, String::new())
+    }
+
+    /// The one array of the target.
+    pub(crate) fn one(&self) -> Result<Opened> {
+        match (&self.index, self.files.first()) {
+            (None, Some(file)) => file.one(),
+            (Some(index), _) => Err(index.many()),
+            (None, None) => Err(Failure::new("no file is given")),
+        }
+    }
+
+    /// Whether the index, if there is one, says that the array is in this file.
+    pub(crate) fn is_in(&self, name: &str, file: &Archive) -> bool {
+        let Some(index) = &self.index else { return true };
+        index.file_of(name).is_some_and(|of| file.path.file_name() == Some(of.as_ref()))
     }
 }

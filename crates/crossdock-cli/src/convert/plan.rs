@@ -12,7 +12,8 @@ use indicatif::ProgressBar;
 use crate::convert::args::Args;
 use crate::convert::select::{is_float, matches};
 use crate::failure::{Failure, Result};
-use crate::open::{Archive, Opened, options};
+use crate::open::{Archive, Opened};
+use crate::shards::Archives;
 use crate::words::words;
 use crate::{out, progress, terminal};
 
@@ -39,11 +40,24 @@ impl Plan {
     pub(super) fn make(args: &Args, format: Format) -> Result<Self> {
         let (mut metadata, mut opened) = (Vec::new(), Vec::new());
         for target in args.targets() {
-            let archive = Archive::open(target, options(target, args.raw.as_ref())?)?;
-            let found = open(&archive, args, format)?;
-            note_losses(&archive, &found, format);
-            let texts = archive.contents.metadata().iter();
-            metadata.extend(texts.filter(|_| args.targets().len() == 1).cloned());
+            let archives = Archives::open(target, args.raw.as_ref())?;
+            if let Some(index) = archives.index.as_ref().filter(|_| !format.has_names() || args.at.is_some())
+            {
+                return Err(index.many());
+            }
+            let mut found = Vec::new();
+            for archive in &archives.files {
+                let mut here = open(archive, args, format)?;
+                here.retain(|one| archives.is_in(&one.name, archive));
+                note_losses(archive, &here, format);
+                for text in archive.contents.metadata().iter().filter(|_| args.targets().len() == 1) {
+                    if !metadata.contains(text) {
+                        metadata.push(text.clone());
+                    }
+                }
+                found.extend(here);
+            }
+            check_complete(&archives, &found)?;
             opened.extend(found);
         }
         let mut plan = Self {
@@ -193,6 +207,24 @@ impl Plan {
     /// Checks that the source files did not shrink.
     pub(super) fn check(&self) -> Result<()> {
         self.opened.iter().try_for_each(Opened::check)
+    }
+}
+
+/// Refuses a checkpoint whose index names an array that its files do not have.
+fn check_complete(archives: &Archives, found: &[Opened]) -> Result<()> {
+    let Some(index) = &archives.index else { return Ok(()) };
+    let has = |name: &str| {
+        let mut refused = archives.files.iter().flat_map(|file| file.contents.refused());
+        found.iter().any(|one| one.name == name) || refused.any(|(other, _)| other == name)
+    };
+    match archives.names().into_iter().find(|name| !has(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let (path, file) = (terminal::path(&index.path), index.file_of(&name).unwrap_or_default());
+            Err(Failure::new(format_args!(
+                "{path}: it says that array {name:?} is in {file:?}, which has none"
+            )))
+        }
     }
 }
 

@@ -18,7 +18,8 @@ use crate::diff::compare::{ArrayDiff, DiffPlan};
 use crate::diff::report::FileDiff;
 use crate::diff::rule::Rule;
 use crate::failure::{Failure, Result};
-use crate::open::{Archive, Opened, options};
+use crate::open::Opened;
+use crate::shards::Archives;
 use crate::{out, progress, status, terminal};
 
 const EXAMPLES: &str = "\
@@ -119,12 +120,11 @@ impl Args {
     }
 
     fn compare(&self) -> Result<FileDiff> {
-        let open = |target: &OsStr| Archive::open(target, options(target, self.raw.as_ref())?);
+        let open = |target: &OsStr| Archives::open(target, self.raw.as_ref());
         let (a, b) = (open(&self.a)?, open(&self.b)?);
         let targets = [&self.a, &self.b].map(|target| terminal::path(Path::new(target)));
         let mut diff = FileDiff { targets, ..FileDiff::default() };
-        let by_name = |file: &Archive| file.contents.format().has_names() && !file.is_named();
-        if by_name(&a) && by_name(&b) {
+        if a.is_by_name() && b.is_by_name() {
             self.compare_names(&a, &b, &mut diff)?;
         } else {
             let [a, b] = [a.one()?, b.one()?];
@@ -133,13 +133,9 @@ impl Args {
         Ok(diff)
     }
 
-    /// Compares the arrays of two files by their names.
-    fn compare_names(&self, a: &Archive, b: &Archive, diff: &mut FileDiff) -> Result<()> {
-        let names = |file: &Archive| -> Vec<String> {
-            let refused = file.contents.refused().map(|(name, _)| name.to_owned());
-            file.contents.names().map(str::to_owned).chain(refused).collect()
-        };
-        let (ours, theirs) = (names(a), names(b));
+    /// Compares the arrays of two files, or checkpoints, by their names.
+    fn compare_names(&self, a: &Archives, b: &Archives, diff: &mut FileDiff) -> Result<()> {
+        let (ours, theirs) = (a.names(), b.names());
         let missing = |from: &[String], all: &[String]| {
             let names = all.iter().filter(|name| !from.contains(name));
             names.cloned().collect::<Vec<_>>()
@@ -149,8 +145,7 @@ impl Args {
             if self.quiet && diff.differs() {
                 break;
             }
-            let one = |file: &Archive| file.view(file.contents.get(name)?, String::new());
-            match one(a).and_then(|a| Ok((a, one(b)?))) {
+            match a.view(name).and_then(|a| Ok((a, b.view(name)?))) {
                 Ok((a, b)) => diff.arrays.push((Some(name.clone()), self.compare_two(&a, &b)?)),
                 Err(failure) if failure.is_shrunk() => return Err(failure),
                 Err(failure) => diff.failed.push((name.clone(), failure)),

@@ -116,6 +116,22 @@ fn a_checkpoint_in_several_files_is_one() {
         let said = refusal(&run(["inspect", &name("nrom[0]")]), 1);
         assert!(said.contains("did you mean \"norm\"?"), "{said}");
     }
+    let (one, other) = (folder.path("one.safetensors"), folder.path("other.safetensors"));
+    for target in [text(&index), text(&folder.path(""))] {
+        answer(&run(["convert", target, text(&one), "--force"]));
+        assert_eq!(as_json(&[text(&one)])["totals"], as_json(&[target])["totals"]);
+        assert_eq!(as_json(&[text(&one)])["metadata"], json!({"format": "pt"}));
+        assert_eq!(answer(&run(["diff", target, text(&one)])), answer(&run(["diff", text(&one), target])));
+        answer(&run(["diff", target, target]));
+        SaveOptions::new().save_all(&other, &model()[1..]).unwrap();
+        let told = run(["diff", target, text(&other)]);
+        assert_eq!(told.status.code(), Some(1));
+        assert!(stdout(&told).contains(&model()[0].0), "{told:?}");
+        for arguments in [&["cat", target][..], &["convert", target, text(&folder.path("a.npy"))]] {
+            let said = refusal(&run(arguments), 1);
+            assert!(said.contains("the checkpoint has 8 arrays; name one, as FILE:NAME"), "{said}");
+        }
+    }
     let outside = json!({ "weight_map": { "a": "../../etc/passwd" } }).to_string();
     for (content, says) in
         [(outside.as_str(), "beside the index"), ("[]", "index of a checkpoint"), ("{", "index")]
@@ -123,6 +139,10 @@ fn a_checkpoint_in_several_files_is_one() {
         std::fs::write(&index, content).unwrap();
         assert!(refusal(&run(["inspect", text(&index)]), 1).contains(says), "{content}");
     }
+    let lacking = json!({ "weight_map": { "a": "a-00001.safetensors" } }).to_string();
+    std::fs::write(&index, lacking).unwrap();
+    let said = refusal(&run(["convert", text(&index), text(&one), "--force"]), 1);
+    assert!(said.contains("array \"a\" is in \"a-00001.safetensors\", which has none"), "{said}");
     let missing = json!({ "weight_map": { "a": "missing.safetensors" } }).to_string();
     std::fs::write(&index, missing).unwrap();
     assert!(refusal(&run(["inspect", text(&index)]), 1).contains("no such file"));
