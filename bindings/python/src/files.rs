@@ -52,8 +52,9 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 ///     The order of a raw file: row-major or column-major.
 /// guarded : bool, default False
 ///     Whether the process survives if the mapped file shrinks, by a handler of SIGBUS: missing
-///     elements then read as zeros, and copies of the array fail. Otherwise a read beyond the new
-///     end ends the process.
+///     elements then read as zeros, one by one and in views of other libraries, and each copy by
+///     Crossdock (also as a list, bytes or a pickle) is an ``OSError``. Otherwise a read beyond the
+///     new end ends the process.
 ///
 /// Returns
 /// -------

@@ -1,8 +1,11 @@
 """Files: what `open` and `save` do beside NumPy and safetensors, archives by name, modes, and raw files."""
 
 import collections
+import copy
 import io
+import os
 import pathlib
+import pickle
 import subprocess
 import sys
 
@@ -202,6 +205,59 @@ def test_what_is_opened_for_reading_is_read_only_even_if_it_was_decoded(tmp_path
     for array in writable:
         array[0] = 7
         assert not array.readonly and array[0, 0, 0] == 7
+
+
+def sent(array):
+    channel = crossdock.Channel(2, array.nbytes)
+    receiver, sender = channel.receiver(), channel.sender()
+    sender.send(array, timeout=60)
+    del receiver
+
+
+def sent_by_loan(array):
+    channel = crossdock.Channel(2, array.nbytes)
+    receiver, sender = channel.receiver(), channel.sender()
+    with sender.loan(array.shape, array.dtype) as loan:
+        loan[:] = array
+    del receiver
+
+
+def assigned(array, dtype=None):
+    crossdock.zeros(array.shape, dtype)[:] = array
+
+
+COPIES = {
+    "copy": lambda x: x.copy(),
+    "deepcopy": copy.deepcopy,
+    "astype": lambda x: x.astype("f4"),
+    "array": crossdock.array,
+    "array of a dtype": lambda x: crossdock.array(x, dtype="f4"),
+    "array of a strided view": lambda x: crossdock.array(x[::2]),
+    "array of a list": lambda x: crossdock.array([x, x]),
+    "array of a view of NumPy's": lambda x: crossdock.array(np.asarray(x)),
+    "assignment": assigned,
+    "assignment with a cast": lambda x: assigned(x, "f4"),
+    "concat": lambda x: crossdock.array_api.concat([x, x]),
+    "reshape": lambda x: crossdock.array_api.reshape(x, (2, -1), copy=True),
+    "shared": crossdock.shared,
+    "tolist": lambda x: x.tolist(),
+    "bytes": bytes,
+    "pickle 4": lambda x: pickle.dumps(x, protocol=4),
+    "pickle 5": lambda x: pickle.dumps(x, protocol=5),
+    "send": sent,
+    "loan": sent_by_loan,
+}
+
+
+@pytest.mark.parametrize("copies", COPIES.values(), ids=COPIES.keys())
+def test_each_copy_of_a_guarded_file_that_shrank_is_an_error(tmp_path, copies):
+    path = tmp_path / "long.npy"
+    np.save(path, np.arange(1.0, 4097))
+    array = crossdock.open(path, guarded=True)
+    copies(array)
+    os.truncate(path, 4096)
+    with pytest.raises(OSError, match="the mapped file shrank"):
+        copies(array)
 
 
 def test_a_guarded_file_may_shrink(tmp_path):

@@ -105,6 +105,9 @@ def test_a_mapped_file_is_read_behind_a_guard_and_is_not_constant(folder, hold):
         file.truncate(4096)
     with pytest.raises(OSError, match="shrank"):
         array.copy()
+    hold("--name", "copies")
+    with pytest.raises(OSError, match="shrank"):
+        crossdock.publish("copies", {"x": array})
     with pytest.raises(OSError, match="shrank: it has 4096 bytes, and had"):
         crossdock.connect("model")
 

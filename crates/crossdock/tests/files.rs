@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crossdock::bindings::shm::Frame;
 use crossdock::buffer::Buffer;
+use crossdock::element::DType;
 use crossdock::exchange::files;
 use crossdock::layout::Order;
 use crossdock::memory::{Backing, Birth, DeviceKind, MapOptions, Place};
 use crossdock::view::{CopyPolicy, Request};
-use crossdock::{Array, DArray};
+use crossdock::{Array, Casting, DArray, device, s};
 
 const PAGE: usize = 4096;
 
@@ -315,6 +317,60 @@ fn a_guarded_map_of_a_file_that_shrinks_reads_zeros_and_tells() {
     assert!(text.contains(&format!("it has only {} now", 2 * PAGE)), "{text}");
     assert!(other.fault().is_none());
     assert_eq!(other.pin().unwrap().to_vec(), bytes);
+}
+
+#[test]
+fn each_copy_of_a_guarded_map_whose_file_shrank_is_an_error() {
+    type Copy = fn(&DArray) -> crossdock::Result<()>;
+    const COPIES: &[(&str, Copy)] = &[
+        ("to_order", |x| x.to_order(Order::RowMajor).map(drop)),
+        ("cast", |x| x.cast(&DType::F32, Order::RowMajor, Casting::Checked).map(drop)),
+        ("a strided copy", |x| x.slice(s![..;-3])?.to_order(Order::RowMajor).map(drop)),
+        ("to_shared", |x| x.to_shared(Order::RowMajor).map(drop)),
+        ("copy_to", |x| x.copy_to(&device::shared_memory()).map(drop)),
+        ("copy_to with gaps", |x| x.slice(s![..;2])?.copy_to(&device::shared_memory()).map(drop)),
+        ("a copy of the buffer", |x| x.buffer()?.0.copy_to(&device::shared_memory()).map(drop)),
+        ("assign", |x| zeros_like(x, DType::U8)?.assign(x, Casting::Checked)),
+        ("assign with a cast", |x| zeros_like(x, DType::I64)?.assign(x, Casting::Checked)),
+        ("from_columns", |x| DArray::from_columns(&[("x", x), ("again", x)]).map(drop)),
+        ("assign_columns", |x| {
+            let records = zeros_like(x, DType::packed_record([("x", DType::U8), ("y", DType::F32)])?)?;
+            records.assign_columns(&[("y", x)], Casting::Checked)
+        }),
+        ("to_columns", |x| x.view_as(&DType::packed_record([("x", DType::U8)])?)?.to_columns().map(drop)),
+        ("bytes of a view", |x| x.export(&Request::pin())?.to_bytes().map(drop)),
+        ("a view into a slice", |x| x.export(&Request::pin())?.copy_to_slice(&mut vec![0; x.nbytes()])),
+        ("bytes of a guard", |x| x.buffer()?.0.pin()?.copy_to_slice(&mut vec![0; x.nbytes()])),
+        ("save", |x| files::save(std::env::temp_dir().join("crossdock-files-never.npy"), x)),
+        ("a frame in place", |x| Frame::new(x).map(drop)),
+    ];
+    let _entries = watch_entries();
+    for (name, copy) in COPIES {
+        let file = Temporary::new("each-copy", &pattern(3 * PAGE));
+        let buffer = Buffer::map(file.open(), MapOptions::new().guarded(true)).unwrap();
+        let array = DArray::from(Array::<u8, 1>::from_buffer(buffer, [3 * PAGE]).unwrap());
+        let (ptr, holder) = (array.as_ptr().cast_mut(), array.clone());
+        // SAFETY: the release holds the array, so that the map is alive until the last handle is
+        // dropped; it is read-only, aliased memory on the host.
+        let lent =
+            unsafe { Buffer::from_foreign(ptr, 3 * PAGE, Place::CPU, Birth::Aliased, move || drop(holder)) };
+        let lent = lent.unwrap().into_readonly();
+        let lent = DArray::from(Array::<u8, 1>::from_buffer(lent, [3 * PAGE]).unwrap());
+        copy(&array).unwrap_or_else(|error| panic!("{name}: {error}"));
+        file.shrink(PAGE);
+        for (how, array) in [("the map", array), ("the same memory, lent by another library", lent)] {
+            match copy(&array) {
+                Ok(()) => panic!("{name} of {how} copied zeros"),
+                Err(error) => assert!(error.is_fault(), "{name} of {how}: {error}"),
+            }
+        }
+    }
+    let _saved_before_it_shrank =
+        std::fs::remove_file(std::env::temp_dir().join("crossdock-files-never.npy"));
+}
+
+fn zeros_like(array: &DArray, dtype: DType) -> crossdock::Result<DArray> {
+    DArray::zeros(dtype, array.shape(), Order::RowMajor)
 }
 
 #[test]

@@ -62,8 +62,9 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<Label>,
     /// Let readers map FILE itself, without loading it: they share the pages of the file. They see
-    /// what other processes write to it; if it shrinks, reads of what it lost fail. For formats
-    /// whose arrays lie in the file as in memory (.safetensors, .npy, stored .npz).
+    /// what other processes write to it. If it shrinks, what it lost reads as zeros, and each copy
+    /// is an error. For formats whose arrays lie in the file as in memory (.safetensors, .npy,
+    /// stored .npz).
     #[arg(long, requires = "file")]
     map: bool,
     /// Publish FILE as the next version of a name that is held, and take the name over: readers

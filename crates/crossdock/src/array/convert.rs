@@ -188,10 +188,6 @@ impl DArray {
                 buffer
             }
         };
-        // A file map whose file shrank reads as zeros, which are not its elements.
-        if let Some(fault) = self.raw().handle().fault() {
-            return Err(fault);
-        }
         Self::from_buffer(buffer, dtype.clone(), layout, 0)
     }
 
@@ -222,7 +218,8 @@ impl DArray {
     ///
     /// `is_shape` if the source cannot be broadcast; `is_layout` if elements of this array overlap;
     /// `is_value` if an element does not fit, with its index (any of the others may have been
-    /// written); `is_conflict` while this array has another Read or Write lease, or the source has
+    /// written); `is_fault` if the source is a guarded map whose file shrank (this array was written
+    /// then); `is_conflict` while this array has another Read or Write lease, or the source has
     /// a Write lease; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
         let wide = self.assigned(source)?;
@@ -279,6 +276,11 @@ impl DArray {
         source.broadcast_to(self.shape())
     }
 
+    /// Fails if a guarded file map shrank: it reads as zeros, which are not its elements.
+    pub(super) fn check_fault(&self) -> Result<()> {
+        self.raw().handle().header().check_fault()
+    }
+
     /// # Safety
     ///
     /// 1. The caller holds a lease of this array.
@@ -295,7 +297,9 @@ impl DArray {
         let (src, from, own) = (self.as_ptr(), self.dtype(), self.layout());
         // SAFETY: DArray 1 and 2, under a lease (clause 1 of `# Safety`), make the source loadable;
         // clause 2 makes `dst` storable, of the same shape, and without overlap.
-        unsafe { kernel::convert(src, from, own, dst, dtype, layout, casting, gaps) }
+        let written = unsafe { kernel::convert(src, from, own, dst, dtype, layout, casting, gaps) };
+        self.check_fault()?;
+        written
     }
 
     /// The same array on sealed memory: no process can write it any more, so Read leases are

@@ -118,6 +118,7 @@ impl DArray {
         // shapes begin with `shape`. Each destination is its own field of packed records in new
         // memory of `layout.nbytes()` bytes.
         unsafe { kernel::copy_columns(shape, &pairs, Casting::Checked, Gaps::Fill) }?;
+        columns.iter().try_for_each(|(_, column)| column.check_fault())?;
         // SAFETY: `copy_columns` wrote every field of every record, and packed records have no
         // other bytes.
         let buffer = unsafe { fresh.assume_init() };
@@ -171,7 +172,8 @@ impl DArray {
         // column has its field's shape. No byte of a column belongs to this array: `may_overlap`
         // compared their addresses, or the column is new memory. The fields have no bytes in common
         // (`check_disjoint`).
-        unsafe { kernel::copy_columns(self.shape(), &columns, casting, Gaps::Keep) }
+        unsafe { kernel::copy_columns(self.shape(), &columns, casting, Gaps::Keep) }?;
+        pairs.iter().try_for_each(|(column, _)| column.check_fault())
     }
 
     /// Copies the fields of an array of records, with their names, each to new memory of the
@@ -225,6 +227,7 @@ impl DArray {
         // `_lease`, whose shapes begin with this shape. Each destination is new memory of its own
         // layout's size.
         unsafe { kernel::copy_columns(self.shape(), &columns, Casting::Checked, Gaps::Fill) }?;
+        self.check_fault()?;
         drop(columns);
         let wrap = |((name, field), (memory, layout)): ((&&str, &Self), (UninitBuffer, Layout))| {
             // SAFETY: `copy_columns` with `Gaps::Fill` wrote every element and its padding, hence

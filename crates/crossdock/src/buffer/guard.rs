@@ -49,7 +49,7 @@ impl CoveredBytes {
         // lease permits racy loads. `dst` has as many bytes (checked above).
         unsafe { racy::copy(self.ptr.as_ptr(), dst.as_mut_ptr(), self.nbytes) };
         count_copied(self.nbytes);
-        Ok(())
+        self.lease.header().check_fault()
     }
 
     /// Copies some of the bytes to `dst`, racily. Not counted.
@@ -250,7 +250,8 @@ impl ShareGuard {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the destination has another length.
+    /// `is_bounds` where the destination has another length; `is_fault` for a guarded map whose file
+    /// shrank.
     pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
         self.0.copy_to_slice(dst)
     }
@@ -311,7 +312,8 @@ impl PinGuard {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the destination has another length.
+    /// `is_bounds` where the destination has another length; `is_fault` for a guarded map whose file
+    /// shrank.
     pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
         self.0.copy_to_slice(dst)
     }
@@ -323,7 +325,7 @@ impl PinGuard {
         // which a Pin lease permits racy loads; `dst` has as many.
         unsafe { racy::copy(ptr.as_ptr(), dst.as_mut_ptr().cast(), dst.len()) };
         count_copied(dst.len());
-        Ok(())
+        self.0.lease.header().check_fault()
     }
 
     /// Copies bytes from a byte offset on to `dst`, racily. Not counted.
@@ -331,11 +333,13 @@ impl PinGuard {
         self.0.copy_out(offset, dst)
     }
 
-    /// The present bytes, copied (and counted).
+    /// The present bytes, copied (and counted). Bytes that the file of a guarded map lost are zeros:
+    /// [`copy_to_slice`](PinGuard::copy_to_slice) reports them.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.nbytes()];
-        let copied = self.copy_to_slice(&mut bytes);
+        let copied = self.copy_out(0, &mut bytes);
         debug_assert!(copied.is_ok(), "the vector was made to fit");
+        count_copied(bytes.len());
         bytes
     }
 }

@@ -156,7 +156,13 @@ impl Buffer {
         self.check_size(destination)?;
         let route = CopyRoute::find(self, destination)?;
         settle_before(Some(self), destination)?;
-        route.copy(self, destination)
+        route.copy(self, destination)?;
+        self.check_fault()
+    }
+
+    /// Fails if a guarded file map shrank: it reads as zeros, which are not its bytes.
+    pub(crate) fn check_fault(&self) -> Result<()> {
+        self.fault().map_or(Ok(()), Err)
     }
 
     /// Like [`Buffer::copy_into`], in a stream, like [`Buffer::copy_to_in`]. The event signals the
@@ -177,6 +183,7 @@ impl Buffer {
             self.copy_into(destination)?;
             return Ok(None);
         };
+        self.check_fault()?;
         let enqueue = || manager.enqueue(Transfer::later(self, destination)?, stream);
         in_order(Some(self), destination, stream, enqueue).map(Some)
     }

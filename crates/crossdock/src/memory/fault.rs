@@ -6,9 +6,10 @@
 //! table below and makes one system call.
 
 use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering, fence};
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::fork::ForkLock;
@@ -19,6 +20,9 @@ use crate::memory::unload;
 const ENTRIES: usize = 128;
 
 static TABLE: [WatchEntry; ENTRIES] = [const { WatchEntry::new() }; ENTRIES];
+
+/// The number of ranges that are watched, so that a copy without guarded maps costs one load.
+static WATCHED: AtomicUsize = AtomicUsize::new(0);
 
 /// The action that was in force before the handler was installed. Set once, under the lock of
 /// [`install`], before any range is watched.
@@ -47,6 +51,18 @@ struct WatchEntry {
     writable: AtomicBool,
     /// The first address that faulted, or 0.
     fault: AtomicUsize,
+    fd: AtomicI32,
+    offset: AtomicU64,
+    nbytes: AtomicUsize,
+}
+
+/// The part of a file that a range maps.
+pub(crate) struct FilePart {
+    /// The descriptor, which stays open while the range is watched.
+    pub(crate) fd: RawFd,
+    /// The first byte; the range begins at the page of it.
+    pub(crate) offset: u64,
+    pub(crate) nbytes: usize,
 }
 
 impl WatchEntry {
@@ -58,7 +74,35 @@ impl WatchEntry {
             end: AtomicUsize::new(0),
             writable: AtomicBool::new(false),
             fault: AtomicUsize::new(0),
+            fd: AtomicI32::new(-1),
+            offset: AtomicU64::new(0),
+            nbytes: AtomicUsize::new(0),
         }
+    }
+
+    /// The fault of the range, which the caller keeps mapped, so that the entry does not change.
+    fn fault(&self) -> Option<Error> {
+        let offset = self.offset.load(Ordering::Relaxed);
+        let touched = self.fault.load(Ordering::Acquire);
+        if touched != 0 {
+            let first = offset - offset % page_size() as u64;
+            let byte = first + touched.saturating_sub(self.start.load(Ordering::Relaxed)) as u64;
+            return Some(Error::new(
+                Kind::Fault,
+                format!("the mapped file shrank: its byte {byte} no longer exists"),
+            ));
+        }
+        // If a file ends within a page, the rest of that page reads as zeros, without a fault.
+        let size = file_size(self.fd.load(Ordering::Relaxed))?;
+        let end = offset + self.nbytes.load(Ordering::Relaxed) as u64;
+        (size < end).then(|| {
+            Error::new(
+                Kind::Fault,
+                format!(
+                    "the mapped file shrank: bytes {offset}..{end} are mapped, but it has only {size} now"
+                ),
+            )
+        })
     }
 
     /// Whether the entry watches `address`. Other threads may be changing the entry meanwhile.
@@ -78,14 +122,19 @@ impl WatchEntry {
 pub(crate) struct Watch(&'static WatchEntry);
 
 impl Watch {
-    /// Watches a mapped range, page by page.
+    /// Watches a mapped range of a file, page by page.
     ///
     /// # Safety
     ///
     /// 1. The range is the caller's own mapping, readable and, if `writable`, writable.
     /// 2. It stays mapped until the watch is dropped. Otherwise the handler could map zeros over
     ///    other memory at these addresses.
-    pub(crate) unsafe fn new(base: NonNull<u8>, nbytes: usize, writable: bool) -> Result<Self> {
+    pub(crate) unsafe fn new(
+        base: NonNull<u8>,
+        nbytes: usize,
+        writable: bool,
+        file: &FilePart,
+    ) -> Result<Self> {
         install()?;
         let free = TABLE.iter().find(|entry| {
             entry.used.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -103,21 +152,45 @@ impl Watch {
         entry.start.store(start, Ordering::Relaxed);
         entry.end.store(start + nbytes, Ordering::Relaxed);
         entry.writable.store(writable, Ordering::Relaxed);
+        entry.fd.store(file.fd, Ordering::Relaxed);
+        entry.offset.store(file.offset, Ordering::Relaxed);
+        entry.nbytes.store(file.nbytes, Ordering::Relaxed);
+        WATCHED.fetch_add(1, Ordering::Relaxed);
         entry.version.fetch_add(1, Ordering::Release);
         Ok(Self(entry))
     }
 
-    /// The first faulting address in the range.
-    pub(crate) fn fault(&self) -> Option<usize> {
-        Some(self.0.fault.load(Ordering::Acquire)).filter(|&address| address != 0)
+    pub(crate) fn fault(&self) -> Option<Error> {
+        self.0.fault()
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        WATCHED.fetch_sub(1, Ordering::Relaxed);
         self.0.version.fetch_add(1, Ordering::Relaxed);
         self.0.used.store(false, Ordering::Release);
     }
+}
+
+/// The fault of the guarded map that has this address, if one does. It is found by the address,
+/// because another library may lend the same memory. The caller keeps the memory alive.
+pub(crate) fn fault_at(address: NonNull<u8>) -> Option<Error> {
+    if WATCHED.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    TABLE.iter().find(|entry| entry.covers(address.addr().get()))?.fault()
+}
+
+fn file_size(fd: RawFd) -> Option<u64> {
+    let mut stat = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `fstat` only writes the record, which is of the right type; for a descriptor that is
+    // not open it fails.
+    let failed = unsafe { libc::fstat(fd, stat.as_mut_ptr()) } != 0;
+    // SAFETY: the record was zeroed before the call; every field of it is a number, for which zero
+    // is a value.
+    let stat = unsafe { stat.assume_init() };
+    u64::try_from(stat.st_size).ok().filter(|_| !failed)
 }
 
 fn install() -> Result<()> {

@@ -238,7 +238,7 @@ impl Handle {
         let fault = self.header().owner.fault;
         // SAFETY: Handle 1: the header is alive, and the function comes from its own table (Owner
         // 1).
-        unsafe { fault(self.0) }
+        unsafe { fault(self.0) }.or_else(|| self.header().check_fault().err())
     }
 }
 

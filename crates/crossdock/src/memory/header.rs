@@ -17,7 +17,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::memory::fault;
 use crate::memory::place::{Backing, Place};
 use crate::memory::protocols::Protocols;
 use crate::memory::word::{LeaseWord, WordValue};
@@ -210,6 +211,18 @@ impl Header {
 
     pub(crate) fn backing(&self) -> Backing {
         self.backing
+    }
+
+    /// The check of every copy after it read the bytes: fails if they are those of a guarded map
+    /// whose file shrank, which read as zeros. Another library may have lent them.
+    #[inline]
+    pub(crate) fn check_fault(&self) -> Result<()> {
+        match self.backing {
+            Backing::File | Backing::Foreign if self.place.is_host() => {
+                fault::fault_at(self.ptr).map_or(Ok(()), Err)
+            }
+            _ => Ok(()),
+        }
     }
 
     #[inline]

@@ -163,6 +163,7 @@ fn copied<'a>(parts: impl Iterator<Item = (&'a Buffer, usize, usize)>, nbytes: u
         let (old, len) = (bytes.nbytes(), times(len, nbytes)?);
         bytes.resize(old + len)?;
         ReadOrPinLease::at(buffer)?.copy_out(start * nbytes, &mut bytes[old..])?;
+        buffer.check_fault()?;
         count_copied(len);
     }
     Ok(bytes.freeze())

@@ -95,6 +95,7 @@ pub(crate) fn concat_bytes(columns: &[Column], width: OffsetWidth) -> Result<Vec
         let old = bytes.nbytes();
         bytes.resize(old + range.len())?;
         ReadOrPinLease::at(data)?.copy_out(range.start, &mut bytes[old..])?;
+        data.check_fault()?;
     }
     count_copied(bytes.nbytes());
     Ok(vec![offsets.finish(), bytes.freeze()])

@@ -260,7 +260,7 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`, for example for a broadcast array, whose elements may take far more
+    /// `is_fault` for a guarded map whose file shrank; `is_out_of_memory`, for example for a broadcast array, whose elements may take far more
     /// bytes than its memory.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let nbytes = self.nbytes();
@@ -290,7 +290,7 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_shape` if the slice has another length.
+    /// `is_shape` if the slice has another length; `is_fault` for a guarded map whose file shrank.
     pub fn copy_to_slice(&self, bytes: &mut [u8]) -> Result<()> {
         // SAFETY: the same exclusively borrowed bytes; `copy_to_uninit` writes only initialised
         // bytes of elements, so they stay initialised.
@@ -302,7 +302,7 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// As [`copy_to_slice`](Self::copy_to_slice); nothing is written then.
+    /// As [`copy_to_slice`](Self::copy_to_slice).
     #[doc(hidden)]
     pub fn copy_to_uninit(&self, bytes: &mut [MaybeUninit<u8>]) -> Result<()> {
         if bytes.len() != self.nbytes() {
@@ -313,7 +313,7 @@ impl MemoryView {
         // SAFETY: the layout reaches only bytes that the lease permits to load racily (MemoryView
         // 1); `bytes` has `nbytes` bytes, checked above, exclusively borrowed and hence separate.
         unsafe { kernel::gather(self.ptr.as_ptr(), &self.layout, bytes.as_mut_ptr().cast()) };
-        Ok(())
+        self.lease.header().check_fault()
     }
 
     // ===== back to handles

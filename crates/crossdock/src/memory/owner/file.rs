@@ -185,9 +185,12 @@ impl Mapped {
     /// Adds the guard for files that shrink.
     fn watched(mut self, writable: bool) -> Result<Self> {
         if let Some(mapping) = &self.mapping {
+            let (offset, nbytes) = (self.offset, self.nbytes);
+            let file = fault::FilePart { fd: self.fd.as_raw_fd(), offset, nbytes };
             // SAFETY: FileMapping 1: `self` owns the mapping, which has the access `writable`
             // states, and drops it after `watch`, which is declared first.
-            self.watch = Some(unsafe { fault::Watch::new(mapping.base(), mapping.nbytes(), writable) }?);
+            self.watch =
+                Some(unsafe { fault::Watch::new(mapping.base(), mapping.nbytes(), writable, &file) }?);
         }
         Ok(self)
     }
@@ -209,28 +212,7 @@ impl Keep for Mapped {
     }
 
     fn fault(&self) -> Option<Error> {
-        let touched = self.watch.as_ref()?.fault();
-        if let Some(address) = touched {
-            let base = self.mapping.as_ref()?.base().addr().get();
-            let first = self.offset - self.offset % fault::page_size() as u64;
-            let byte = first + address.saturating_sub(base) as u64;
-            return Some(Error::new(
-                Kind::Fault,
-                format!("the mapped file shrank: its byte {byte} no longer exists"),
-            ));
-        }
-        // If a file ends within a page, the rest of that page reads as zeros, without a fault.
-        let size = fstat_nbytes(&self.fd)?;
-        let end = self.offset + self.nbytes as u64;
-        (size < end).then(|| {
-            Error::new(
-                Kind::Fault,
-                format!(
-                    "the mapped file shrank: bytes {}..{end} are mapped, but it has only {size} now",
-                    self.offset
-                ),
-            )
-        })
+        self.watch.as_ref()?.fault()
     }
 }
 
@@ -325,10 +307,6 @@ pub(super) fn is_open_for_writing(fd: &OwnedFd) -> bool {
 }
 
 /// The present size of a file in bytes, or `None` if the system does not report it.
-fn fstat_nbytes(fd: &OwnedFd) -> Option<u64> {
-    fstat(fd.as_fd()).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
-}
-
 /// The device and inode of a file: the same for every descriptor of it, by whichever path it was
 /// opened.
 pub(crate) fn identity(fd: impl AsFd) -> Result<(u64, u64)> {

@@ -95,7 +95,7 @@ impl Set {
 
     /// Whether the arrays lie in mapped files, which processes may write and shorten. Then they are
     /// aliased: Share and Pin leases can be taken, Read leases cannot. A guard watches the files:
-    /// what a file lost reads as zeros, and [`Buffer::fault`] and each checked access report it.
+    /// what a file lost reads as zeros, and [`Buffer::fault`] and each copy report it.
     pub fn is_mapped(&self) -> bool {
         self.is_mapped
     }

@@ -70,6 +70,8 @@ impl Frame {
 
     fn in_place(array: &DArray) -> Result<Self> {
         let (bytes, within) = array.buffer()?;
+        // The bytes are sent as they are, and read as zeros where a mapped file lost them.
+        bytes.check_fault()?;
         let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
         let description = Description::from_layout(dtype, layout, within as u64, !array.is_readonly())?;
         Ok(Self { bytes, description })
