@@ -28,7 +28,16 @@ pub(crate) fn array<'py>(
     let wanted = arguments.take("dtype").filter(|dtype| !dtype.is_none());
     let copy = arguments.named("copy").map_or(Ok(None), |value| copy(&value))?;
     arguments.finish()?;
-    let view = view(py, array)?;
+    converted(view(py, array)?, wanted, copy)
+}
+
+/// A NumPy array of another dtype, or a copy of it, by the arguments of `__array__`.
+pub(crate) fn converted<'py>(
+    view: Bound<'py, PyAny>,
+    wanted: Option<Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = view.py();
     if let Some(wanted) = wanted {
         let wanted = py.import("numpy")?.call_method1("dtype", (wanted,))?;
         let own = view.getattr("dtype")?;

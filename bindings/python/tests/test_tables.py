@@ -307,3 +307,75 @@ def test_columns_in_chunks_are_taken_in_place():
     assert crossdock.column(pd.Series(["x", None], dtype="str")).to_list() == ["x", None]
     with pytest.raises(ValueError, match="2 chunks"):
         crossdock.table({"x": theirs})
+
+
+def test_numpy_takes_columns_in_place_and_tables_never():
+    theirs = pa.table({"a": [1.5, 2.5], "n": [1, None], "s": ["x", "y"], "d": pa.array(["a", "a"]).dictionary_encode()})
+    ours = crossdock.table(theirs)
+    taken = np.asarray(ours["a"])
+    assert (taken.dtype, taken.tolist()) == (np.dtype("f8"), [1.5, 2.5])
+    assert taken.ctypes.data == theirs["a"].chunk(0).buffers()[1].address
+    assert np.array(ours["a"], copy=False).ctypes.data == taken.ctypes.data != np.array(ours["a"]).ctypes.data
+    assert np.asarray(ours["a"], "f4").tolist() == [1.5, 2.5]
+    with pytest.raises(ValueError, match="copy=False"):
+        np.array(ours["a"], "f4", copy=False)
+    two = crossdock.column(pa.chunked_array([[1], [2, 3]]))
+    assert np.asarray(two).tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"2 chunks.*copy=False.*chunks\(\)"):
+        np.array(two, copy=False)
+    pairs = pa.array([[1, None], [3, 4]], pa.list_(pa.int32(), 2))
+    for nulls in [ours["n"], crossdock.column(pairs)]:
+        with pytest.raises(TypeError, match=r"1 nulls.*fill_nulls.*mask\(\).*to_list\(\)"):
+            np.asarray(nulls)
+    for name in ["s", "d"]:
+        with pytest.raises(TypeError, match=r"to_list\(\)"):
+            np.asarray(ours[name])
+    for call in [np.asarray, pd.DataFrame]:
+        with pytest.raises(TypeError, match=r"to_records\(\).*pandas\.DataFrame\.from_arrow\(t\)"):
+            call(ours)
+
+
+def test_columns_are_found_in_wide_tables():
+    names = [f"c{number}" for number in range(20_000)]
+    wide = crossdock.table(pa.table([pa.array([number]) for number in range(len(names))], names=names))
+    assert [wide[name][0] for name in names] == list(range(len(names)))
+    assert wide.select(names[::-1]).column_names == names[::-1]
+    assert wide.rename({name: name.upper() for name in names}).column_names[-1] == "C19999"
+    assert wide.to_dict()["c19999"] == [19_999] and "c19999" in wide and "c20000" not in wide
+    twice = wide.rename(["x", "x", *names[2:]])
+    assert "x" in twice and twice["c2"][0] == 2
+    with pytest.raises(KeyError, match="more than one"):
+        twice["x"]
+
+
+def test_tables_and_columns_are_equal_to_themselves_alone():
+    table = crossdock.table({"a": [1, 2]})
+    column = table["a"]
+    assert table == table and column == column and not column != column
+    assert column is not None and column != None and table != object()  # noqa: E711
+    for other in [1, "a", [1, 2], (1, 2), crossdock.array([1, 2]), table["a"], pa.array([1, 2]), table]:
+        with pytest.raises(TypeError, match=r"np\.asarray\(x\) == y.*to_list\(\) == y"):
+            column == other
+        with pytest.raises(TypeError, match="!="):
+            column != other
+    for other in [crossdock.table({"a": [1, 2]}), {"a": [1, 2]}, pa.table({"a": [1, 2]})]:
+        with pytest.raises(TypeError, match=r"to_dict\(\) == y"):
+            table == other
+    assert (np.array([1, 3]) == column).tolist() == (column == np.array([1, 3])).tolist() == [True, False]
+    for object_ in [table, column]:
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(object_)
+
+
+def test_iteration_converts_a_block_at_a_time():
+    count = 5000
+    offsets = pa.py_buffer(np.arange(count + 1, dtype="i4"))
+    # The last element is no UTF-8.
+    text = pa.StringArray.from_buffers(count, offsets, pa.py_buffer(b"a" * (count - 1) + b"\xff"))
+    ours = crossdock.column(text)
+    assert next(iter(ours)) == "a" and "a" in ours
+    with pytest.raises(ValueError, match="UTF-8"):
+        list(ours)
+    parts = crossdock.column(pa.chunked_array([list(range(1500)), [], list(range(1500, count))]))
+    assert list(parts) == parts.to_list() == list(range(count))
+    assert list(parts[:0]) == [] and 4999 in parts and 5000 not in parts

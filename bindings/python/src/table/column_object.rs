@@ -5,15 +5,19 @@ use std::ops::Range;
 
 use crossdock::table::{self, Field};
 use pyo3::IntoPyObjectExt as _;
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList, PySlice};
+use pyo3::types::{PyCFunction, PyDict, PyIterator, PyList, PyRange, PySlice, PyTuple};
 use pyo3::{ffi, intern};
 
-use crate::convert;
 use crate::errors::Raise;
 use crate::object::wrap;
-use crate::table::{display, export, values};
+use crate::table::{as_numpy, comparison, display, export, values};
+use crate::{convert, parameters};
+
+/// How many elements an iteration converts at a time.
+const BLOCK: usize = 1024;
 
 /// Elements of one type, some of them null, on the memory of their producer.
 ///
@@ -58,6 +62,13 @@ impl Column {
             Some((chunk, index)) => values::element(py, chunk, index),
             None => Ok(py.None().into_bound(py)),
         }
+    }
+
+    /// A part, in place.
+    fn slice(&self, range: Range<usize>) -> PyResult<Self> {
+        let lens = self.chunks.iter().map(table::Column::len);
+        let chunks = part(range, lens).map(|(index, range)| self.chunks[index].slice(range));
+        Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))
     }
 
     /// The only chunk.
@@ -208,11 +219,7 @@ impl Column {
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if let Ok(slice) = key.cast::<PySlice>() {
-            let range = range_of(slice, self.len)?;
-            let lens = self.chunks.iter().map(table::Column::len);
-            let chunks = part(range, lens).map(|(index, range)| self.chunks[index].slice(range));
-            let chunks = chunks.collect::<crossdock::Result<_>>().raise()?;
-            return Self::new(self.field.clone(), chunks).into_bound_py_any(key.py());
+            return self.slice(range_of(slice, self.len)?)?.into_bound_py_any(key.py());
         }
         // SAFETY: `key` is a live object, and its `Bound` proves that this thread holds the GIL.
         if unsafe { ffi::PyIndex_Check(key.as_ptr()) } == 0 {
@@ -230,8 +237,42 @@ impl Column {
         }
     }
 
+    /// The elements as :meth:`to_list` gives them, of which a block is converted at a time.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.to_list(py)?.try_iter()
+        let (all, len) = (self.clone(), self.len);
+        let block = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
+            let start: usize = arguments.get_item(0)?.extract()?;
+            let end = len.min(start + BLOCK);
+            all.slice(start..end)?.to_list(arguments.py()).map(Bound::unbind)
+        };
+        let block = PyCFunction::new_closure(py, None, None, block)?;
+        let starts = PyRange::new_with_step(py, 0, len.cast_signed(), BLOCK.cast_signed())?;
+        let builtins = py.import(intern!(py, "builtins"))?;
+        let blocks = builtins.call_method1(intern!(py, "map"), (block, starts))?;
+        let chain = py.import(intern!(py, "itertools"))?.getattr(intern!(py, "chain"))?;
+        chain.call_method1(intern!(py, "from_iterable"), (blocks,))?.try_iter()
+    }
+
+    fn __richcmp__<'py>(
+        this: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        how: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let remedy = "np.asarray(x) == y compares each element, and x.to_list() == y compares with a list";
+        comparison::compared(this.as_any(), other, how, remedy)
+    }
+
+    /// A NumPy array on the same memory, unless there are several chunks, or another dtype or a copy
+    /// is requested. Raises TypeError for nulls and for elements without a dtype of NumPy's.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let copy = copy.map_or(Ok(None), parameters::copy)?;
+        as_numpy::array(py, &self.field, &self.chunks, dtype, copy)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -1,10 +1,12 @@
 //! The class `crossdock.Table`.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use crossdock::bindings::similar;
 use crossdock::table::{Field, RecordBatch, Schema};
 use pyo3::IntoPyObjectExt as _;
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PySlice, PyString};
@@ -13,7 +15,7 @@ use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::column_object::{Column, part, range_of};
-use crate::table::{display, export, values};
+use crate::table::{comparison, display, export, values};
 
 /// Named columns of equal length, in batches, on the memory of their producers.
 ///
@@ -32,12 +34,40 @@ pub(crate) struct Table {
     /// Batches of this schema.
     batches: Vec<RecordBatch>,
     len: usize,
+    /// Where the columns are, from the first search on.
+    places: OnceLock<HashMap<String, Place>>,
+}
+
+/// Where the columns of a name are.
+#[derive(Clone, Copy)]
+enum Place {
+    Only(usize),
+    /// Several columns have the name.
+    Several,
 }
 
 impl Table {
     pub(super) fn new(schema: Schema, batches: Vec<RecordBatch>) -> Self {
         let len = batches.iter().map(RecordBatch::len).sum();
-        Self { schema, batches, len }
+        Self::with_len(schema, batches, len)
+    }
+
+    /// The rows of a table without columns count, too.
+    fn with_len(schema: Schema, batches: Vec<RecordBatch>, len: usize) -> Self {
+        Self { schema, batches, len, places: OnceLock::new() }
+    }
+
+    /// Where the columns of a name are. A map of them is made once.
+    fn place_of(&self, name: &str) -> Option<Place> {
+        let map = || {
+            let mut places = HashMap::with_capacity(self.schema.fields().len());
+            for (index, name) in self.names().enumerate() {
+                let place = places.entry(name.to_owned());
+                place.and_modify(|place| *place = Place::Several).or_insert(Place::Only(index));
+            }
+            places
+        };
+        self.places.get_or_init(map).get(name).copied()
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -46,23 +76,19 @@ impl Table {
 
     /// The index of the only column of a name.
     fn index_of(&self, name: &str) -> PyResult<usize> {
-        let Some(index) = self.schema.index_of(name) else {
-            let close = similar(name, self.names());
-            return Err(PyKeyError::new_err(match close {
+        match self.place_of(name) {
+            Some(Place::Only(index)) => Ok(index),
+            Some(Place::Several) => Err(PyKeyError::new_err(format!(
+                "more than one column is called {name:?}; `rename` gives them names of their own"
+            ))),
+            None => Err(PyKeyError::new_err(match similar(name, self.names()) {
                 Some(close) => format!("there is no column {name:?}; did you mean {close:?}?"),
                 None => format!(
                     "there is no column {name:?} among {:?}",
                     self.names().take(10).collect::<Vec<_>>()
                 ),
-            }));
-        };
-        let again = self.names().skip(index + 1).any(|other| other == name);
-        if again {
-            return Err(PyKeyError::new_err(format!(
-                "more than one column is called {name:?}; `rename` gives them names of their own"
-            )));
+            })),
         }
-        Ok(index)
     }
 
     /// The columns at these indices.
@@ -71,8 +97,7 @@ impl Table {
         let schema = Schema::new(fields).with_metadata(self.schema.metadata().clone());
         let batches = self.batches.iter().map(|batch| batch.select(indices));
         let batches = batches.collect::<crossdock::Result<_>>().raise()?;
-        // The rows of a table without columns count, too.
-        Ok(Self { schema, batches, len: self.len })
+        Ok(Self::with_len(schema, batches, self.len))
     }
 
     fn column_at(&self, index: usize) -> PyResult<Column> {
@@ -182,7 +207,7 @@ impl Table {
         let schema = Schema::new(fields).with_metadata(self.schema.metadata().clone());
         let batches = self.batches.iter().map(|batch| batch.rename(&names));
         let batches = batches.collect::<crossdock::Result<_>>().raise()?;
-        Ok(Self { schema, batches, len: self.len })
+        Ok(Self::with_len(schema, batches, self.len))
     }
 
     fn __len__(&self) -> usize {
@@ -191,7 +216,7 @@ impl Table {
 
     fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Ok(name) = name.cast::<PyString>() else { return Ok(false) };
-        Ok(self.schema.index_of(&name.to_cow()?).is_some())
+        Ok(self.place_of(&name.to_cow()?).is_some())
     }
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -281,6 +306,25 @@ impl Table {
             };
             Ok(rows.iter().map(cell).collect())
         })
+    }
+
+    fn __richcmp__<'py>(
+        this: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        how: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let remedy = "x.to_dict() == y.to_dict() compares the values, and pyarrow.table(x) == pyarrow.table(y) does in place";
+        comparison::compared(this.as_any(), other, how, remedy)
+    }
+
+    /// Raises TypeError: the columns of a table are of several types.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__(&self, dtype: Option<&Bound<'_, PyAny>>, copy: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = (dtype, copy);
+        Err(PyTypeError::new_err(
+            "a table is no NumPy array: `to_records()` gives an array of records, np.asarray(t['name']) a column, and \
+             pandas.DataFrame.from_arrow(t) a frame",
+        ))
     }
 
     /// A batch in capsules is an attribute of tables with one batch alone, since some consumers
