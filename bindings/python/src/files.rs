@@ -54,7 +54,8 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 ///     Whether the process survives if the mapped file shrinks, by a handler of SIGBUS: missing
 ///     elements then read as zeros, one by one and in views of other libraries, and each copy by
 ///     Crossdock (also as a list, bytes or a pickle) is an ``OSError``. Otherwise a read beyond the
-///     new end ends the process.
+///     new end ends the process. Call ``faulthandler.enable()`` before the first guarded map, if at
+///     all: it replaces the handler.
 ///
 /// Returns
 /// -------

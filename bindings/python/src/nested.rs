@@ -5,7 +5,7 @@ use crossdock::element::{DType, ScalarKind, Value};
 use crossdock::layout::MAX_RANK;
 use crossdock::view::Request;
 use crossdock::{Casting, DArray};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyBufferError, PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
@@ -79,22 +79,27 @@ pub(crate) fn read_to(
     options: ArrayOptions<'static>,
 ) -> PyResult<DArray> {
     let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
-    if !is_list
-        && !is_value(object)
-        && !moment::is_scalar(object)?
-        && let Some(array) = lent_or_copied(object)?
-    {
-        let copy = |array: &DArray| match dtype {
-            Some(dtype) => array.cast(dtype, options, Casting::Checked),
-            None => array.to_order(options),
-        };
-        return detached(object.py(), &array, copy).raise();
+    let mut refusal = None;
+    if !is_list && !is_value(object) && !moment::is_scalar(object)? {
+        match lent_or_copied(object)? {
+            Ok(array) => {
+                let copy = |array: &DArray| match dtype {
+                    Some(dtype) => array.cast(dtype, options, Casting::Checked),
+                    None => array.to_order(options),
+                };
+                return detached(object.py(), &array, copy).raise();
+            }
+            Err(refused) => refusal = refused,
+        }
     }
     if let Some(stacked) = stacked(object, dtype, options)? {
         return Ok(stacked);
     }
     let mut found = Found { shape: Vec::new(), values: Vec::new(), dtype };
-    found.read(object, 0, &mut true)?;
+    let read = found.read(object, 0, &mut true);
+    read.map_err(|error| {
+        refusal.filter(|_| error.is_instance_of::<PyException>(object.py())).unwrap_or(error)
+    })?;
     let own = match dtype {
         Some(dtype) => dtype.clone(),
         None => {
@@ -109,17 +114,18 @@ pub(crate) fn read_to(
     DArray::from_fn(own, &found.shape, options, next).raise()
 }
 
-/// The array of an object that shares its memory, or that copies it on request. `None` for other
-/// objects.
-fn lent_or_copied(object: &Bound<'_, PyAny>) -> PyResult<Option<DArray>> {
+/// The array of an object that shares its memory, or that copies it on request. For other objects,
+/// why those refused that have a protocol.
+fn lent_or_copied(object: &Bound<'_, PyAny>) -> PyResult<Result<DArray, Option<PyErr>>> {
     if arrow::is_read_once(object)? {
-        return protocols::copied(object);
+        return Ok(protocols::copied(object)?.ok_or(None));
     }
     match protocols::lend_unmasked(object) {
-        Ok(array) => Ok(Some(array)),
-        Err(_) => {
+        Ok(array) => Ok(Ok(array)),
+        Err(error) => {
             masked::check(object)?;
-            protocols::copied(object)
+            let has_protocol = error.is_instance_of::<PyBufferError>(object.py());
+            Ok(protocols::copied(object)?.ok_or(has_protocol.then_some(error)))
         }
     }
 }

@@ -6,6 +6,7 @@ import errno
 import fractions
 import math
 import operator
+import os
 import re
 
 import numpy as np
@@ -404,3 +405,13 @@ def test_errors_have_no_words_of_rust():
         assert not re.search(r"::|\bVec\b|DArray|DType|is_[a-z]+|to_byte_order|__name__", text), text
         for name in re.findall("`([a-z_]+)`", text):
             assert hasattr(crossdock.Array, name) or hasattr(crossdock, name), text
+
+
+@pytest.mark.parametrize(
+    "make", [crossdock.array, lambda obj: crossdock.save(os.devnull, obj), lambda obj: crossdock.publish("none", {"o": obj})]
+)
+def test_elements_that_no_protocol_lends_are_refused_with_the_reason_of_each(make):
+    with pytest.raises(BufferError, match="object references .* are not supported"):
+        make(np.array([1, None], object))
+    with pytest.raises(TypeError, match="no value of an element"):
+        make({1, 2})

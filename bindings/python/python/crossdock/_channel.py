@@ -129,12 +129,12 @@ class Channel:
 
     @property
     def senders(self) -> int:
-        """The number of senders in all processes."""
+        """The number of senders in all processes. A killed process counts until another member notices."""
         return self._channel.senders
 
     @property
     def receivers(self) -> int:
-        """The number of receivers in all processes."""
+        """The number of receivers in all processes. A killed process counts until another member notices."""
         return self._channel.receivers
 
     @property

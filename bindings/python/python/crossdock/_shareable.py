@@ -28,8 +28,10 @@ def shareable(*, reserve: bool = False) -> AbstractContextManager[None]:
     Parameters
     ----------
     reserve : bool, default False
-        Whether the memory of NumPy's arrays is allocated when they are made, rather than when they are written: if
-        there is too little, ``MemoryError`` is raised, where a later write could end the process.
+        Whether the memory of NumPy's arrays is allocated when they are made, rather than when they are written:
+        ``MemoryError`` is raised if the system refuses, as it does at limits of files and of overcommitted memory. It
+        does not refuse at the limit of a memory control group, or when the machine has no memory left: it ends a
+        process then, here as on a write.
 
     Returns
     -------

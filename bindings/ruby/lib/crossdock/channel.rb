@@ -152,7 +152,8 @@ module Crossdock
       end
 
       # @!method missed
-      #   The number of messages that were dropped before this receiver received them.
+      #   The number of messages that were dropped before this receiver received them: at least so many if there are
+      #   several senders, and always 0 for the delivery :one.
       #   @return [Integer]
 
       private

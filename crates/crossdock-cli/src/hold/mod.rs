@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
+use crossdock::bindings::files::Target;
 use crossdock::bindings::system_text;
 use crossdock::exchange::files;
 use crossdock::exchange::protocol::hold::{self, Label, Limits, SetHolder};
@@ -104,6 +105,7 @@ fn nbytes(text: &str) -> std::result::Result<u64, String> {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    file.map_or(Ok(()), check_is_whole)?;
     let name = name(args, file)?;
     let limits = Limits::new()
         .clients(args.clients)
@@ -115,7 +117,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (stop, stopped) = stream()?;
     catch(&stop)?;
     let (sender, failures) = mpsc::channel();
-    if args.replace && hold::who(&name).is_ok() {
+    let former = args.replace.then(|| hold::who(&name));
+    if matches!(former, Some(Ok(_))) {
         // The former holder serves until this one has everything.
         let text = file.map(|file| load(file, &name, args.map)).transpose()?;
         holder.take_over(&name)?;
@@ -123,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         holder.run(Some(stopped.as_fd()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    claim(&mut holder, &name)?;
+    claim(&mut holder, &name, former.and_then(std::result::Result::err))?;
     match file {
         Some(file) => {
             if let Some(found) = holder.labels().last() {
@@ -176,15 +179,28 @@ fn name(args: &Args, file: Option<&Path>) -> Result<Label> {
     }
 }
 
-fn claim(holder: &mut SetHolder, name: &Label) -> Result<()> {
-    holder.claim(name).map_err(|error| match error.is_conflict() {
-        true => {
-            let pid = hold::who(name).ok().and_then(|users| users.first().map(|holder| holder.pid));
-            let process = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
-            Failure::new(format_args!("{process} holds {name}; give --replace, or another --name"))
-        }
-        false => error.into(),
-    })
+/// Claims the name. `unanswered` is why its holder could not be asked, if it was.
+fn claim(holder: &mut SetHolder, name: &Label, unanswered: Option<crossdock::Error>) -> Result<()> {
+    let Err(error) = holder.claim(name) else { return Ok(()) };
+    if !error.is_conflict() {
+        return Err(error.into());
+    }
+    let users = unanswered.map_or_else(|| hold::who(name), Err)?;
+    let pid = users.first().map(|holder| holder.pid);
+    let process = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    Err(Failure::new(format_args!("{process} holds {name}; give --replace, or another --name")))
+}
+
+/// Refuses a FILE that names an array or a view.
+fn check_is_whole(file: &Path) -> Result<()> {
+    let target = Target::new(file.as_os_str())?;
+    if target.rest().is_empty() || file.exists() || !target.path().exists() {
+        return Ok(());
+    }
+    let [file, whole] = [file, target.path()].map(terminal::path);
+    let text =
+        format!("{file}: a set has all arrays of whole files; hold {whole}, and select in its readers");
+    Err(Failure::new(text).with_status(status::USAGE))
 }
 
 /// Loads FILE in a thread, while clients are served. A failure stops the command.

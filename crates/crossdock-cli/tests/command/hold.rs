@@ -291,6 +291,8 @@ fn wrong_files_and_names_are_refused_and_leave_nothing() {
     for (arguments, status, words) in [
         (&["hold", "missing.npy"][..], 1, "missing.npy: no such file"),
         (&["hold", text.to_str().unwrap()], 1, "text.npy"),
+        (&["hold", &format!("{}[::2]", photo())], 2, "whole files; hold "),
+        (&["hold", &format!("{}:w", photo())], 2, "whole files; hold "),
         (&["hold", "/"], 2, "choose one with --name"),
         (&["hold"], 2, "name FILE, or give --name"),
         (&["hold", "x.npy", "--name", "a/b"], 2, "cannot be the name of a set"),

@@ -57,7 +57,8 @@ impl AllocOptions {
     /// they are first allocated.
     ///
     /// Linux refuses by its limits on files and on overcommitted memory. At the limit of a memory
-    /// control group it does not refuse: it ends a process of the group, here as on a write.
+    /// control group, or of the machine's memory, it does not refuse: it ends a process, here as on
+    /// a write.
     pub const fn reserve(mut self, reserve: bool) -> Self {
         self.reserve = reserve;
         self

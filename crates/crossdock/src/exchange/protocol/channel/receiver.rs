@@ -135,7 +135,8 @@ impl Receiver {
     }
 
     /// How many messages were dropped before this receiver received them, because it was too slow.
-    /// A message that a sender was killed while sending counts, too. 0 for [`Delivery::One`].
+    /// A message that a sender was killed while sending counts, too. 0 for [`Delivery::One`]. A
+    /// lower bound if there are several senders.
     pub fn missed(&self) -> u64 {
         self.missed.unwrap_or(0)
     }

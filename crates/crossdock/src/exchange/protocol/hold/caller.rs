@@ -86,8 +86,10 @@ impl Caller {
     fn failed(&self, error: io::Error) -> Error {
         let text = match error.kind() {
             ErrorKind::WouldBlock => {
+                let pid = self.socket.peer().map_or(0, |peer| peer.pid);
                 format!(
-                    "the holder of {} did not answer within {PATIENCE:?}; is it stopped?",
+                    "the holder of {}, process {pid}, did not answer within {PATIENCE:?}; if it is stopped, continue it \
+                    (kill -CONT {pid}) or end it",
                     self.name.name()
                 )
             }

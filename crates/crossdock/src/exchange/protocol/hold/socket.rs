@@ -68,9 +68,15 @@ impl Socket {
         // SAFETY: `address` is a `sockaddr_un` of which the first `nbytes` bytes are set; the call
         // reads them.
         check(unsafe { libc::bind(socket.0.as_raw_fd(), (&raw const address).cast(), nbytes) })?;
-        // SAFETY: `listen` takes an open descriptor and an integer.
-        check(unsafe { libc::listen(socket.0.as_raw_fd(), BACKLOG) })?;
+        socket.listen_as_this_process()?;
         Ok(socket)
+    }
+
+    /// Lets those who connect find this process as the peer. A socket that another process made
+    /// listens already.
+    pub(super) fn listen_as_this_process(&self) -> io::Result<()> {
+        // SAFETY: `listen` takes an open descriptor and an integer.
+        check(unsafe { libc::listen(self.0.as_raw_fd(), BACKLOG) }).map(drop)
     }
 
     /// Connects to a path. Every later wait ends after `patience`.

@@ -144,6 +144,9 @@ pub(super) fn take_over(holder: &mut SetHolder, name: &Label) -> Result<()> {
         return Err(Error::new(Kind::Malformed, "the holder handed over no name"));
     };
     let path = holder.folder.socket(name);
+    listener
+        .listen_as_this_process()
+        .map_err(|error| folder::failed(&path, "could not be taken over", error))?;
     let inode = folder::inode(&path);
     let mut held = HeldName::new(name.at(0), listener, path, inode);
     held.continue_at(next);
