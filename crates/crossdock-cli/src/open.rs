@@ -48,7 +48,21 @@ impl Archive {
 
     /// What the target selects. The name may be omitted for a file of one array.
     pub(crate) fn pick(&self) -> Result<Selected<'_>, Failure> {
+        if let Some(name) = self.unquoted() {
+            let (path, rest) = (terminal::path(&self.path), self.target.rest());
+            return Err(Failure::new(format_args!(
+                "{path}: {rest} is not a view; write \"{path}:{name}\" or \"{path}['{name}']\""
+            )));
+        }
         self.target.select(&self.contents).map_err(|error| self.failure(&error))
+    }
+
+    /// The name of an array in brackets without the quotes, which a shell has removed.
+    fn unquoted(&self) -> Option<&str> {
+        let name = self.target.rest().strip_prefix('[')?.strip_suffix(']')?;
+        let is_view = !name.starts_with(|letter: char| letter.is_alphabetic() || letter == '_');
+        let found = self.contents.names().find(|&other| other == name).filter(|_| !is_view);
+        found.filter(|_| self.contents.names().all(|other| other != self.target.rest()))
     }
 
     /// The one array of the target.
@@ -217,9 +231,26 @@ fn not_found(path: &Path, error: crossdock::Error) -> Failure {
         let found = similar(name, names.iter().map(String::as_str))?;
         Some(terminal::path(&path.with_file_name(found)))
     };
+    let is_empty = std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() == 0);
+    if let (true, true, Some(format)) = (error.is_malformed(), is_empty, Format::named(path)) {
+        let path = terminal::path(path);
+        return Failure::new(format_args!("{path}: the {format} file is empty (0 bytes); save it again"));
+    }
+    if let (true, Some((file, field))) = (error.is_io() && !path.exists(), field_of(path)) {
+        let (path, file) = (error.fact(), terminal::path(&file));
+        return Failure::new(format_args!("{path}; write {file}:{field} for a field of its records"));
+    }
     let is_missing = || !path.as_os_str().is_empty() && std::fs::symlink_metadata(path).is_err();
     match error.is_io().then(is_missing).and_then(|missing| if missing { suggestion() } else { None }) {
         Some(found) => Failure::new(format_args!("{}; did you mean {found}?", error.fact())),
         None => error.into(),
     }
+}
+
+/// The file and the field of `FILE.FIELD`, which lacks the colon.
+fn field_of(path: &Path) -> Option<(PathBuf, &str)> {
+    let name = path.file_name()?.to_str()?;
+    let ends = name.match_indices('.').map(|(at, _)| at).filter(|&at| at > 0);
+    let mut found = ends.map(|at| (path.with_file_name(&name[..at]), &name[at..]));
+    found.rfind(|(file, _)| Format::named(file).is_some() && file.is_file())
 }

@@ -61,8 +61,9 @@ pub(crate) struct Args {
     /// value that does not fit is an error.
     #[arg(long, value_name = "DTYPE")]
     pub(super) dtype: Option<DType>,
-    /// With --dtype: convert values that do not fit. Fractions are truncated towards zero, dates
-    /// are rounded down, a number out of range becomes the nearest limit, and NaN becomes 0.
+    /// With --dtype: convert values that do not fit. To integers, fractions are truncated towards
+    /// zero, a number out of range becomes the nearest limit, and NaN becomes 0. Floats out of
+    /// range become ±inf, dates are rounded down, and integers are rounded to the nearest float.
     #[arg(long, requires = "dtype")]
     pub(super) saturate: bool,
     /// With --dtype: convert only the arrays whose names match, where * stands for any text and ?

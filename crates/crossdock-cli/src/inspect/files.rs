@@ -91,6 +91,8 @@ pub(super) fn as_text(files: &[(String, Listing)]) -> String {
         let _ = writeln!(text, "{}", line.get(1..).unwrap_or_default().trim_end());
     }
     let size = if all.0 < 1024 { String::new() } else { format!(" ({})", BinaryBytes(all.0)) };
-    let _ = writeln!(text, "\n{} files, {} elements, {} B{size}", files.len(), all.1, all.0);
+    let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (files, elements) = (many(files.len() as u64, "file"), many(all.1, "element"));
+    let _ = writeln!(text, "\n{files}, {elements}, {} B{size}", all.0);
     text
 }

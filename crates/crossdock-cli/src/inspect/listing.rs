@@ -215,6 +215,7 @@ impl Listing {
         let of = if self.rows.len() < self.all { format!(" (of {})", self.all) } else { String::new() };
         let size = if nbytes < 1024 { String::new() } else { format!(" ({})", BinaryBytes(nbytes)) };
         let place = match self.files {
+            Some(1) => format!("in 1 {} file", self.format),
             Some(files) => format!("in {files} {} files", self.format),
             None => {
                 let in_place = self.rows.iter().filter(|row| row.decoded.is_none()).count();

@@ -118,6 +118,22 @@ impl Args {
         OpenOptions::new().verified(self.verify)
     }
 
+    /// Refuses `--values 3 FILE`, where 3 would be a file.
+    fn check_values(&self) -> Result<(), Failure> {
+        let is_number =
+            |target: &&OsString| target.to_str().is_some_and(|text| text.parse::<usize>().is_ok());
+        let mut numbers = self.targets.iter().filter(is_number);
+        match numbers.find(|target| self.values.is_some() && !Path::new(target).exists()) {
+            None => Ok(()),
+            Some(number) => {
+                let number = terminal::path(Path::new(number));
+                let text =
+                    format!("{number} is not a file; write --values={number} to print as many entries");
+                Err(Failure::new(text).with_status(status::USAGE))
+            }
+        }
+    }
+
     /// Whether an option asks for a list, also of a single array.
     fn is_listing(&self) -> bool {
         self.filter.is_some() || self.sort.is_some()
@@ -150,6 +166,7 @@ enum Answer {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    args.check_values()?;
     if let [only] = args.targets.as_slice()
         && let targets = files::expand(only)?
         && targets == [only.as_os_str()]

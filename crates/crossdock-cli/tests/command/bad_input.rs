@@ -52,6 +52,33 @@ fn bad_files(folder: &Folder) -> Vec<(PathBuf, &'static str)> {
 }
 
 #[test]
+fn an_error_of_writing_gives_the_right_text() {
+    let folder = Folder::new("bad-hints");
+    let text = |path: &PathBuf| path.to_str().unwrap().to_owned();
+    let records = folder.file("rec.npy", npy("[('id', '<f8')]", false, "(2,)", &[0; 16]));
+    let (named, image) = (folder.path("c.npz"), folder.path("a.png"));
+    for out in [&named, &image] {
+        run([&"convert".to_owned(), &text(&data("elevation.npy")), &text(out), &"--dtype=uint16".to_owned()]);
+    }
+    let mut bytes = std::fs::read(&image).unwrap();
+    bytes[20] ^= 5;
+    std::fs::write(&image, bytes).unwrap();
+    let (named, records) = (text(&named), text(&records));
+    let cases = [
+        (vec!["inspect".to_owned(), "--values".into(), "3".into(), records.clone()], "--values=3", 2),
+        (vec!["cat".into(), format!("{named}[elevation]")], "c.npz['elevation']", 1),
+        (vec!["cat".into(), format!("{records}.id")], "rec.npy:.id", 1),
+        (vec!["cat".into(), text(&folder.file("e.npz", ""))], "the .npz file is empty", 1),
+        (vec!["cat".into(), text(&folder.file("e.safetensors", ""))], "the .safetensors file is empty", 1),
+        (vec!["cat".into(), text(&image)], "while decoding IHDR", 1),
+    ];
+    for (arguments, says, status) in cases {
+        let said = refusal(&run(&arguments), status);
+        assert!(said.contains(says) && !said.contains('{'), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
 fn a_bad_file_gives_one_sentence_from_every_subcommand() {
     let folder = Folder::new("bad");
     let touched = folder.path("touched");

@@ -206,6 +206,15 @@ pub(super) fn bad_image(error: ImageError) -> Error {
         ImageError::Limits(error) => {
             Error::new(Kind::Unsupported, format!("the image is too large: {error}"))
         }
-        other => Error::new(Kind::Malformed, damaged(other.to_string())),
+        other => Error::new(Kind::Malformed, damaged(bare_chunk(&other.to_string()))),
     }
+}
+
+/// The text with the bare name of a chunk in place of the decoder's description of it.
+fn bare_chunk(text: &str) -> String {
+    let parts = text.split_once("ChunkType { type: ").and_then(|(before, rest)| {
+        let (inside, after) = rest.split_once('}')?;
+        Some(format!("{before}{}{after}", inside.split(',').next()?))
+    });
+    parts.unwrap_or_else(|| text.to_owned())
 }
