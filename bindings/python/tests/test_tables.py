@@ -379,3 +379,110 @@ def test_iteration_converts_a_block_at_a_time():
     parts = crossdock.column(pa.chunked_array([list(range(1500)), [], list(range(1500, count))]))
     assert list(parts) == parts.to_list() == list(range(count))
     assert list(parts[:0]) == [] and 4999 in parts and 5000 not in parts
+
+
+def test_arrays_and_records_refuse_nulls_inside_lists_of_a_fixed_size():
+    pairs = pa.list_(pa.int32(), 2)
+    ours = crossdock.column(pa.array([[1, 2], [None, 4]], pairs))
+    with pytest.raises(BufferError, match=r"1 of 4 elements of its lists are null.*to_list\(\)"):
+        ours.array()
+    assert ours[:1].array().tolist() == [[1, 2]] and ours.to_list() == [[1, 2], [None, 4]]
+    with pytest.raises(BufferError, match='column "x".*1 of 4 elements of its lists'):
+        crossdock.table(pa.table({"x": pa.array([[1, 2], [None, 4]], pairs)})).to_records()
+    nested = pa.array([[[1, 2]], [[3, None]]], pa.list_(pairs, 1))
+    with pytest.raises(BufferError, match="1 of 4 elements"):
+        crossdock.column(nested).array()
+
+
+@pytest.mark.parametrize("ty", [pa.decimal32(9, 2), pa.decimal64(9, 2), pa.decimal128(9, 2), pa.list_(pa.decimal64(9, 2), 1)])
+def test_decimals_are_values_but_no_arrays(ty):
+    import decimal
+
+    price = decimal.Decimal("1.50")
+    theirs = pa.array([[price] if pa.types.is_fixed_size_list(ty) else price], ty)
+    ours = crossdock.column(theirs)
+    with pytest.raises(TypeError, match=r"scale.*decimal.*to_list\(\).*cast"):
+        ours.array()
+    with pytest.raises(TypeError, match='column "x".*scale'):
+        crossdock.table(pa.table({"x": theirs})).to_records()
+    assert ours.to_list() == theirs.to_pylist()
+    if not pa.types.is_fixed_size_list(ty):
+        with pytest.raises(TypeError, match="cannot be filled"):
+            crossdock.column(pa.array([None, price], ty)).fill_nulls(5)
+
+
+def test_decimals_of_an_absurd_scale_are_refused():
+    def scaled(scale):
+        return pa.Array.from_buffers(pa.decimal128(9, scale), 1, [None, pa.py_buffer(bytes([1] + [0] * 15))])
+
+    for scale in (2_000_000_000, -1001):
+        with pytest.raises(BufferError, match=f"scale of 1000 at most.*{scale}"):
+            crossdock.column(scaled(scale))
+    assert crossdock.column(scaled(1000)).to_list()[0].adjusted() == -1000
+
+
+def test_bytes_of_a_list_keep_their_zeros():
+    values = [b"a\0", None, b"abc", b"\0", b""]
+    ours = crossdock.column(values)
+    assert ours.to_list() == values and ours.type == "binary"
+    assert pa.array(ours).to_pylist() == values
+    with pytest.raises(TypeError):
+        crossdock.column([b"a", "b"])
+
+
+@pytest.mark.parametrize("dtype", ["M8[ns]", "M8[us]", "M8[s]", "m8[ns]", "m8[ms]"])
+def test_dates_that_are_not_a_time_are_null(dtype):
+    values = np.array([1000, "NaT", 3000], dtype)
+    for made in (values, crossdock.array(values)):
+        ours = crossdock.column(made)
+        assert ours.null_count == 1 and ours.mask().tolist() == [True, False, True]
+        assert [value is None for value in ours.to_list()] == [False, True, False] and ours[1] is None
+        with pytest.raises(BufferError, match="1 of 3"):
+            ours.array()
+        assert ours[2:].null_count == 0 and ours[2:].array().tolist() == crossdock.asarray(values[2:]).tolist()
+    theirs = pa.array(crossdock.column(crossdock.array(values)))
+    assert theirs.null_count == 1 and theirs.equals(pa.array(values))
+    assert crossdock.column(values[:1]).array().ptr == values.ctypes.data
+    swapped = crossdock.column(values.astype(values.dtype.newbyteorder()))
+    assert swapped.null_count == 1 and swapped.to_list()[1] is None
+    least = pa.Array.from_buffers(pa.timestamp("ns"), 1, [None, pa.py_buffer(np.array([-(2**63)]))])
+    assert crossdock.column(least).to_list() == [None]
+
+
+def test_dates_of_a_list_are_days_of_arrow():
+    day, moment = datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 12)
+    for values, ty in [
+        ([day, None, datetime.date(1, 1, 1), datetime.date.max], pa.date32()),
+        ([None, moment], pa.timestamp("us")),
+    ]:
+        ours = crossdock.column(values)
+        assert ours.to_list() == values and pa.array(ours).equals(pa.array(values, ty))
+    assert pa.table(crossdock.table({"day": [day]})).to_pylist() == [{"day": day}]
+    assert crossdock.column([np.datetime64("2020-01-01"), np.datetime64("NaT", "D"), None]).to_list() == [day, None, None]
+    with pytest.raises(OverflowError, match="32 bits"):
+        crossdock.column([np.datetime64(2**40, "D")])
+
+
+@pytest.mark.parametrize("ends", [[4, 2, 5], [0, 3, 5], [-1, 3, 5], [2, 2, 5]])
+def test_run_ends_that_do_not_increase_give_an_error_and_no_values(ends):
+    # PyArrow checks them when it makes the array, and not later.
+    memory = np.array([1, 3, 5], np.int32)
+    shared = pa.Array.from_buffers(pa.int32(), 3, [None, pa.py_buffer(memory)])
+    theirs = pa.RunEndEncodedArray.from_arrays(shared, pa.array(["a", "b", "c"]))
+    memory[:] = ends
+    ours = crossdock.column(theirs)
+    for read in (ours.to_list, lambda: ours[0], lambda: ours[4], ours[2:].to_list):
+        with pytest.raises(ValueError, match="a run ends at element"):
+            read()
+    assert "a run ends" in repr(ours)
+
+
+def test_structs_with_a_repeated_name_are_no_dicts():
+    theirs = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
+    with pytest.raises(ValueError, match='several fields "x"'):
+        crossdock.column(theirs).to_list()
+    same = pa.map_(pa.field("x", pa.string(), nullable=False), pa.field("x", pa.int32()))
+    assert crossdock.column(pa.array([[("a", 1)]], same)).to_list() == [[("a", 1)]]
+    parts = [pa.array([{"p": 1, "q": 2}]), pa.array(["a"])]
+    union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), parts[:1], ["u"])
+    assert crossdock.column(union).to_list() == [(1, 2)]

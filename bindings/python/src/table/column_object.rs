@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crossdock::table::{self, Field};
+use crossdock::table::{self, ColumnType, Field};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyIterator, PyList, PyRange, PySlice, PyTuple};
 use pyo3::{ffi, intern};
 
-use crate::errors::Raise;
+use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::{as_numpy, comparison, display, export, values};
 use crate::{convert, parameters};
@@ -105,7 +105,8 @@ impl Column {
 
     /// The elements as an array, in place.
     ///
-    /// Dates of 32 bits and times are integers, and a dictionary gives its indices.
+    /// Dates of 32 bits and times are integers, a dictionary gives its indices, and moments with a
+    /// time zone are in UTC, without their zone.
     ///
     /// Returns
     /// -------
@@ -114,9 +115,10 @@ impl Column {
     /// Raises
     /// ------
     /// BufferError
-    ///     If elements are null, or if the column has several chunks.
+    ///     If elements are null, in lists of a fixed size too, or if the column has several chunks.
     /// TypeError
-    ///     If the elements have no fixed width.
+    ///     If the elements have no fixed width, or are decimals, whose scale no array expresses:
+    ///     :meth:`to_list` has their values, and PyArrow casts them.
     ///
     /// Examples
     /// --------
@@ -124,16 +126,10 @@ impl Column {
     /// >>> crossdock.column(crossdock.array([1.5, 2.5])).array().tolist()
     /// [1.5, 2.5]
     fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let only = self.only()?;
-        let array = only.array().raise()?;
-        let nulls = only.null_count().raise()?;
-        if nulls > 0 {
-            return Err(PyBufferError::new_err(format!(
-                "{nulls} of {} elements are null, which no array expresses; `fill_nulls(value)` gives them a \
-                 value, and `mask()` tells them apart",
-                self.len
-            )));
-        }
+        let array = self.only()?.complete_array().map_err(|error| match error.is_value() {
+            true => errors::refusal(&error),
+            false => errors::exception(&error),
+        })?;
         wrap(py, array)
     }
 
@@ -170,6 +166,13 @@ impl Column {
     /// [1.5, 0.0]
     #[pyo3(signature = (value, /))]
     fn fill_nulls(&self, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let ColumnType::Decimal { .. } = self.field.column_type() {
+            let text = format!(
+                "nulls of type {} cannot be filled; fill them in the library that made the column",
+                self.field.column_type()
+            );
+            return Err(PyTypeError::new_err(text));
+        }
         let value = convert::to_value(value, self.field.column_type().dtype().as_ref())?;
         let chunks = self.chunks.iter().map(|chunk| chunk.fill_nulls(&value));
         Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))

@@ -84,7 +84,7 @@ pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
 /// obj : object
 ///     A column of another library, with ``__arrow_c_array__`` or ``__arrow_c_stream__``; an array
 ///     or an object that :func:`asarray` accepts, with one axis; or a list, whose values are
-///     copied: text, numbers or dates.
+///     copied: text, bytes, numbers or dates. Dates and durations that are NaT are null.
 ///
 /// Returns
 /// -------

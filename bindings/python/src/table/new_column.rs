@@ -1,15 +1,16 @@
 //! Columns of Python's values, in new memory.
 
 use crossdock::buffer::Buffer;
-use crossdock::element::DType;
+use crossdock::element::{DType, NAT, TimeUnit};
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType, OffsetWidth};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::errors::Raise;
 use crate::nested;
 
-/// A column of a list's values: text, or what an array has, some of them None.
+/// A column of a list's values: text, bytes, days, or what an array has, some of them None.
 pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
     let items = object.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let len = items.len();
@@ -23,29 +24,56 @@ pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
         let parts = ColumnParts { len, ..ColumnParts::default() };
         return Column::new(ColumnType::Null, parts, Checks::Shape).raise();
     };
-    if first.is_instance_of::<PyString>() {
-        let (ty, buffers) = text(&items)?;
+    let is_text = first.is_instance_of::<PyString>();
+    if is_text || first.is_instance_of::<PyBytes>() {
+        let (ty, buffers) = text(&items, is_text)?;
         let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
         return Column::new(ty, parts, Checks::Shape).raise();
     }
     let filled = items.iter().map(|item| if item.is_none() { first } else { item });
-    let column =
-        Column::from_array(nested::read(PyList::new(object.py(), filled)?.as_any(), None)?).raise()?;
+    let array = nested::read(PyList::new(object.py(), filled)?.as_any(), None)?;
+    let column = Column::from_array(array).raise()?;
+    // Dates that are not a time are null too.
+    let validity = match column.validity() {
+        Some(times) => {
+            let both: Vec<_> = times.to_vec().raise()?.into_iter().zip(is_valid).collect();
+            Some(bits(&both.into_iter().map(|(one, other)| one && other).collect::<Vec<_>>())?)
+        }
+        None => validity,
+    };
     let (mut ty, mut buffers) = (column.column_type().clone(), column.buffers().to_vec());
     if ty == ColumnType::Fixed(DType::BOOL) {
         let values = items.iter().map(|item| Ok(!item.is_none() && item.is_truthy()?));
         (ty, buffers) = (ColumnType::Boolean, vec![bits(&values.collect::<PyResult<Vec<_>>>()?)?]);
     }
+    if ty == ColumnType::Fixed(DType::datetime(TimeUnit::DAY)) {
+        (ty, buffers) = (ColumnType::Date32, vec![days(&buffers[0])?]);
+    }
     let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
     Column::new(ty, parts, Checks::Shape).raise()
 }
 
-/// Offsets and bytes.
-fn text(items: &[Bound<'_, PyAny>]) -> PyResult<(ColumnType, Vec<Buffer>)> {
+/// Days as Arrow counts them, in 32 bits.
+fn days(counts: &Buffer) -> PyResult<Buffer> {
+    let counts = counts.read().raise()?;
+    let (counts, _) = counts.as_chunks::<8>();
+    let day = |count: &[u8; 8]| match i64::from_ne_bytes(*count) {
+        NAT => Ok(0),
+        count => i32::try_from(count).map_err(|_| {
+            PyOverflowError::new_err(format!("{count} days since 1970 exceed the 32 bits of Arrow's dates"))
+        }),
+    };
+    Buffer::from_vec(counts.iter().map(day).collect::<PyResult<Vec<_>>>()?).raise()
+}
+
+/// Offsets and the bytes of text or bytes.
+fn text(items: &[Bound<'_, PyAny>], is_text: bool) -> PyResult<(ColumnType, Vec<Buffer>)> {
     let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
     for item in items {
-        if !item.is_none() {
-            bytes.extend_from_slice(item.cast::<PyString>()?.to_cow()?.as_bytes());
+        match is_text {
+            _ if item.is_none() => {}
+            true => bytes.extend_from_slice(item.cast::<PyString>()?.to_cow()?.as_bytes()),
+            false => bytes.extend_from_slice(item.cast::<PyBytes>()?.as_bytes()),
         }
         offsets.push(bytes.len() as i64);
     }
@@ -54,7 +82,8 @@ fn text(items: &[Bound<'_, PyAny>]) -> PyResult<(ColumnType, Vec<Buffer>)> {
         Ok(short) => (OffsetWidth::I32, Buffer::from_vec(short)),
         Err(_) => (OffsetWidth::I64, Buffer::from_vec(offsets)),
     };
-    Ok((ColumnType::Utf8(width), vec![offsets.raise()?, Buffer::from_vec(bytes).raise()?]))
+    let ty = if is_text { ColumnType::Utf8(width) } else { ColumnType::Binary(width) };
+    Ok((ty, vec![offsets.raise()?, Buffer::from_vec(bytes).raise()?]))
 }
 
 /// Bits in Arrow's order.

@@ -274,9 +274,9 @@ impl Table {
     /// Raises
     /// ------
     /// BufferError
-    ///     If elements are null.
+    ///     If elements are null, in lists of a fixed size too.
     /// TypeError
-    ///     If a column has elements without a fixed width.
+    ///     If a column has elements without a fixed width, or decimals.
     ///
     /// Examples
     /// --------

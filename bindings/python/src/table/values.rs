@@ -1,7 +1,7 @@
 //! Elements of columns as Python values.
 
-use crossdock::element::{TimeBase, TimeUnit, Value};
-use crossdock::table::{Column, ColumnType, ColumnValue, Field};
+use crossdock::element::{NAT, TimeBase, TimeUnit, Value};
+use crossdock::table::{Column, ColumnType, ColumnValue};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -56,20 +56,33 @@ fn to_python<'py>(py: Python<'py>, ty: &ColumnType, value: ColumnValue) -> PyRes
         }
         ColumnValue::List(column) => Ok(elements(py, &column)?.into_any()),
         ColumnValue::Map(entries) => {
-            let pairs = elements(py, &entries)?;
-            let pair = |pair: Bound<'py, PyAny>| PyTuple::new(py, pair.cast::<PyDict>()?.values());
-            let pairs = pairs.iter().map(pair).collect::<PyResult<Vec<_>>>()?;
+            let ty = entries.column_type();
+            let pair = |entry: crossdock::Result<ColumnValue>| match entry.raise()? {
+                ColumnValue::Struct(values) => {
+                    let values = ty.fields().zip(values);
+                    let values = values.map(|(field, value)| to_python(py, field.column_type(), value));
+                    Ok(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any())
+                }
+                other => to_python(py, ty, other),
+            };
+            let pairs = entries.values().map(pair).collect::<PyResult<Vec<_>>>()?;
             Ok(PyList::new(py, pairs)?.into_any())
         }
         ColumnValue::Struct(values) => {
-            let fields: Vec<&Field> = meant(ty).fields().collect();
-            // A struct in a union.
-            if fields.len() != values.len() {
+            // Otherwise a struct in a union.
+            let ColumnType::Struct(fields) = meant(ty) else {
                 let values = values.into_iter().map(|value| to_python(py, &ColumnType::Null, value));
                 return Ok(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any());
-            }
+            };
             let all = PyDict::new(py);
-            for (field, value) in fields.into_iter().zip(values) {
+            for (field, value) in fields.iter().zip(values) {
+                if all.contains(field.name())? {
+                    let name = field.name();
+                    let text = format!(
+                        "a struct with several fields {name:?} is no dict; rename them before the import"
+                    );
+                    return Err(PyValueError::new_err(text));
+                }
                 all.set_item(field.name(), to_python(py, field.column_type(), value)?)?;
             }
             Ok(all.into_any())
@@ -114,7 +127,8 @@ fn of_element<'py>(py: Python<'py>, ty: &ColumnType, value: &Value) -> PyResult<
 
 /// Nanoseconds as microseconds, which are the smallest unit of Python.
 fn in_microseconds(count: i64, unit: TimeUnit) -> PyResult<(i64, TimeUnit)> {
-    if unit != TimeUnit::NANOSECOND {
+    // The count that stands for no time does so in every unit.
+    if unit != TimeUnit::NANOSECOND || count == NAT {
         return Ok((count, unit));
     }
     if count % 1000 == 0 {

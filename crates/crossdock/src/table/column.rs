@@ -84,6 +84,8 @@ struct SharedParts {
     buffers: Vec<Buffer>,
     children: Vec<Column>,
     dictionary: Option<Column>,
+    /// Set once the run ends were found to increase.
+    are_runs_checked: AtomicBool,
 }
 
 impl Clone for Column {
@@ -102,7 +104,8 @@ impl Column {
     pub(super) fn of_checked(ty: ColumnType, parts: ColumnParts) -> Result<Self> {
         let ColumnParts { len, offset, validity, buffers, children, dictionary } = parts;
         let validity = validity.map(|bits| Bitmap::new(bits, offset, len)).transpose()?;
-        let parts = Arc::new(SharedParts { ty, buffers, children, dictionary });
+        let are_runs_checked = AtomicBool::new(false);
+        let parts = Arc::new(SharedParts { ty, buffers, children, dictionary, are_runs_checked });
         Ok(Self { parts, offset, len, validity, is_checked: AtomicBool::new(false) })
     }
 
@@ -200,6 +203,15 @@ impl Column {
 
     pub(super) fn mark_checked(&self) {
         self.is_checked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run ends were found to increase.
+    pub(super) fn are_runs_checked(&self) -> bool {
+        self.parts.are_runs_checked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn mark_runs_checked(&self) {
+        self.parts.are_runs_checked.store(true, Ordering::Relaxed);
     }
 
     // ===== in place

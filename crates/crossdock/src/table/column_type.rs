@@ -7,6 +7,9 @@ use crate::element::{DType, ScalarKind, TimeUnit};
 use crate::error::{Error, Kind, Result};
 use crate::table::field::Field;
 
+/// The greatest scale of decimals, which have 76 digits at most: as text, each has so many zeros.
+const MOST_SCALE: u32 = 1_000;
+
 /// The width of the offsets of lists, text and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OffsetWidth {
@@ -294,7 +297,10 @@ impl ColumnType {
                     format!("the unit {unit} is not a second or a thousandth, millionth or billionth of one")
                 })
             }
-            Self::Decimal { bits, precision, .. } => {
+            Self::Decimal { bits, precision, scale } => {
+                check(scale.unsigned_abs() <= MOST_SCALE, || {
+                    format!("decimals have a scale of {MOST_SCALE} at most, up or down, not {scale}")
+                })?;
                 let most = match bits {
                     32 => 9,
                     64 => 18,

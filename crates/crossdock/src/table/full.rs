@@ -152,8 +152,8 @@ fn check_indices(column: &Column) -> Result<()> {
     })
 }
 
-fn check_run_ends(column: &Column) -> Result<()> {
-    let run_ends = &column.children()[0];
+/// The last of run ends that increase from 1 or more on; 0 if there are none.
+pub(super) fn check_increase(run_ends: &Column) -> Result<i64> {
     let mut before = 0;
     let range = run_ends.offset()..run_ends.offset() + run_ends.len();
     Integers::at(&run_ends.buffers()[0], kind_of(run_ends))?.for_each(range, |_, end| {
@@ -163,6 +163,11 @@ fn check_run_ends(column: &Column) -> Result<()> {
         before = end;
         Ok(())
     })?;
+    Ok(before)
+}
+
+fn check_run_ends(column: &Column) -> Result<()> {
+    let before = check_increase(&column.children()[0])?;
     // Compared again: the memory may have changed since the column was made.
     let wanted = column.offset() + column.len();
     match column.is_empty() || usize::try_from(before).is_ok_and(|end| end >= wanted) {

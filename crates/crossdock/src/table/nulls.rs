@@ -3,7 +3,7 @@
 use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::element::{DType, Value};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 use crate::table::checks::Checks;
@@ -44,6 +44,46 @@ impl Column {
         DArray::from_buffer(Buffer::from_vec(bytes)?, DType::BOOL, layout, 0)
     }
 
+    /// [`Column::array`], if it means what the column does: no element is null, in lists of a fixed
+    /// size neither, and none is a decimal. O(n / 8) for the nulls, as [`Column::null_count`].
+    ///
+    /// # Errors
+    ///
+    /// `is_value` if elements are null, with their number; `is_unsupported` for decimals, whose
+    /// scale no dtype has; as [`Column::array`] and [`Column::null_count`].
+    #[doc(hidden)]
+    pub fn complete_array(&self) -> Result<DArray> {
+        let array = self.array()?;
+        self.check_complete("")?;
+        Ok(array)
+    }
+
+    /// `place` says where the elements are in the outermost column.
+    fn check_complete(&self, place: &str) -> Result<()> {
+        let (nulls, len, ty) = (self.null_count()?, self.len(), self.column_type());
+        if nulls > 0 {
+            let remedy = match place {
+                "" => "`fill_nulls(value)` gives them a value, and `mask()` tells them apart",
+                _ => "`to_list()` has them",
+            };
+            let text =
+                format!("{nulls} of {len} elements{place} are null, which no array expresses; {remedy}");
+            return Err(Error::new(Kind::Value, text));
+        }
+        match ty {
+            ColumnType::Decimal { .. } => Err(Error::unsupported(format!(
+                "no array expresses the scale of elements of type {ty}; `to_list()` has their values, and a \
+                 cast before the import makes them integers or floats"
+            ))),
+            ColumnType::FixedList { len: each, .. } => {
+                // Column 1: the child has `each` elements for each up to the last.
+                let (start, end) = (self.offset() * each, (self.offset() + len) * each);
+                self.children()[0].slice(start..end)?.check_complete(" of its lists")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The elements with a value in place of each null, in new memory. Copies, and counts, the
     /// elements. Decimals and dates take the value of their [`ColumnType::dtype`].
     ///
@@ -55,7 +95,7 @@ impl Column {
         if self.dictionary().is_some() {
             let text =
                 format!("nulls of type {} cannot be filled; decode the column first", self.column_type());
-            return Err(crate::error::Error::unsupported(text));
+            return Err(Error::unsupported(text));
         }
         let filled = self.array()?.to_order(Order::RowMajor)?;
         if let Some(validity) = self.validity() {

@@ -34,7 +34,8 @@ impl RecordBatch {
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let fields = columns.iter().map(|(column, name)| {
-            Ok(crate::table::Field::new(name, column.column_type().clone())?.with_nullable(false))
+            let field = crate::table::Field::new(name, column.column_type().clone())?;
+            Ok(field.with_nullable(column.validity().is_some()))
         });
         let schema = crate::table::Schema::new(fields.collect::<Result<Vec<_>>>()?);
         Self::new(schema, columns.into_iter().map(|(column, _)| column), records.len())
@@ -46,7 +47,8 @@ impl RecordBatch {
     /// # Errors
     ///
     /// `is_value` if elements are null, with their number: [`Column::fill_nulls`] first;
-    /// `is_unsupported` for columns without a fixed width; as [`DArray::from_columns`]: names that
+    /// `is_unsupported` for columns without a fixed width, and decimals, whose scale a record would
+    /// lose; as [`DArray::from_columns`]: names that
     /// are empty or repeated, no columns.
     pub fn to_records(&self) -> Result<DArray> {
         let mut arrays = Vec::new();
@@ -57,7 +59,8 @@ impl RecordBatch {
                 let text = format!("{nulls} of {} elements of column {name:?} are null", column.len());
                 return Err(Error::new(Kind::Value, text));
             }
-            let array = column.array().map_err(|error| error.within(format_args!("column {name:?}")))?;
+            let array =
+                column.complete_array().map_err(|error| error.within(format_args!("column {name:?}")))?;
             arrays.push((name, array));
         }
         let named: Vec<(&str, &DArray)> = arrays.iter().map(|(name, array)| (*name, array)).collect();

@@ -4,6 +4,7 @@ use crate::element::{TimeBase, TimeUnit, Value};
 use crate::error::{Error, Kind, Result};
 use crate::table::column::Column;
 use crate::table::column_type::{ColumnType, IntervalUnit, Storage, UnionMode};
+use crate::table::full::check_increase;
 use crate::table::integers::{IntegerKind, Integers};
 use crate::table::shape::{kind_of, malformed, times};
 use crate::table::text::TextBytes;
@@ -62,14 +63,14 @@ impl PartialEq for ColumnValue {
 
 impl Column {
     /// One element, by value, under leases held for the call. Each offset, view and index on the
-    /// way is checked. O(1); O(log runs) for runs; copies text and bytes, which is not counted: for
+    /// way is checked. O(1); O(log runs) for runs, whose ends are compared at first; copies text and bytes, which is not counted: for
     /// many elements, see [`Column::text`] and [`Column::array`].
     ///
     /// # Errors
     ///
     /// `is_bounds` for an index, or an offset, view or index in the column, beyond what it refers
-    /// to; `is_malformed` for text that is not UTF-8, and unknown identifiers of a union;
-    /// `is_conflict` while a Write lease is held; `is_place` on a device.
+    /// to; `is_malformed` for text that is not UTF-8, run ends that do not increase, and unknown
+    /// identifiers of a union; `is_conflict` while a Write lease is held; `is_place` on a device.
     pub fn value(&self, index: usize) -> Result<ColumnValue> {
         if index >= self.len() {
             let text = format!("element {index} is out of bounds for a column of {} elements", self.len());
@@ -161,6 +162,11 @@ impl Column {
     /// The run of an element, counted as the column's offset does.
     fn run_of(&self, at: usize) -> Result<usize> {
         let run_ends = &self.children()[0];
+        // Without this, the search may find a wrong run.
+        if !self.are_runs_checked() {
+            check_increase(run_ends)?;
+            self.mark_runs_checked();
+        }
         let ends = Integers::at(&run_ends.buffers()[0], kind_of(run_ends))?;
         let (mut low, mut high) = (0, run_ends.len());
         while low < high {
