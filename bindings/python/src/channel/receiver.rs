@@ -105,8 +105,9 @@ impl Receiver {
         self.look(py).map(NextMessage::array)
     }
 
-    /// The number of messages that were dropped before this receiver received them: at least so
-    /// many if there are several senders, and always 0 with ``delivery='one'``.
+    /// The number of messages that were dropped before this receiver received them.
+    ///
+    /// At least so many if there are several senders, and always 0 with ``delivery='one'``.
     #[getter]
     fn missed(&self, py: Python<'_>) -> u64 {
         py.detach(|| lock(&self.0).missed())
