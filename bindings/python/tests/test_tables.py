@@ -486,3 +486,32 @@ def test_structs_with_a_repeated_name_are_no_dicts():
     parts = [pa.array([{"p": 1, "q": 2}]), pa.array(["a"])]
     union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), parts[:1], ["u"])
     assert crossdock.column(union).to_list() == [(1, 2)]
+
+
+def test_columns_in_chunks_are_given_in_place():
+    gc.collect()
+    allocated = pa.total_allocated_bytes()
+    theirs = pa.chunked_array([["a", None], [LONG]])
+    ours = crossdock.column(theirs)
+    before = crossdock.copied_bytes()
+    back = pa.chunked_array(ours)
+    assert back.equals(theirs) and back.num_chunks == 2 and buffers(back) == buffers(theirs)
+    assert pa.chunked_array(ours[1:]).to_pylist() == [None, LONG]
+    assert crossdock.copied_bytes() == before
+    assert pl.Series(ours).to_list() == ["a", None, LONG]
+    table = crossdock.table(pa.table({"n": pa.chunked_array([[1], [], [2, None]])}))
+    assert pl.Series(table["n"]).to_list() == [1, 2, None]
+    unread = ours.__arrow_c_stream__()
+    del theirs, ours, back, table
+    assert pa.chunked_array(Capsule(unread)).to_pylist() == ["a", None, LONG]
+    del unread
+    gc.collect()
+    assert pa.total_allocated_bytes() == allocated
+
+
+class Capsule:
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.stream

@@ -62,7 +62,7 @@ pub mod array_interface {
 
 /// Arrow, with its streams and the `requested_schema` of a capsule.
 pub mod arrow {
-    pub use crate::exchange::protocol::arrow::column_stream::import_chunks;
+    pub use crate::exchange::protocol::arrow::column_stream::{export_chunks, import_chunks};
     pub use crate::exchange::protocol::arrow::requested::requested;
     pub use crate::exchange::protocol::arrow::stream::ArrowStream;
     pub use crate::exchange::protocol::arrow::*;

@@ -292,14 +292,34 @@ impl Column {
         export::field(py, &self.field)
     }
 
-    /// The type and the column, in capsules. Raises BufferError if there are several chunks.
+    /// A column in capsules is an attribute of columns with one chunk alone, since some consumers
+    /// prefer it to a stream wherever they find it.
+    ///
+    /// Reasons: `DESIGN.md`, "A table in Python is a stream of batches".
+    fn __getattr__<'py>(this: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if name == "__arrow_c_array__" && this.get().chunks.len() == 1 {
+            return this.getattr("_arrow_c_array");
+        }
+        Err(super::no_attribute(this.as_any(), name)?)
+    }
+
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
+    fn _arrow_c_array<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         export::column(py, &self.field, self.only()?, requested_schema)
+    }
+
+    /// The chunks as a stream, in a capsule.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export::chunks(py, &self.field, &self.chunks, requested_schema)
     }
 }
 

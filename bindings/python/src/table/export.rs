@@ -63,6 +63,21 @@ pub(super) fn column<'py>(
     both(py, arrow::export_column(field, column))
 }
 
+/// A stream of the chunks of a column.
+pub(super) fn chunks<'py>(
+    py: Python<'py>,
+    field: &Field,
+    chunks: &[table::Column],
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    requested_field(requested)?;
+    // Refused here rather than in the stream, as of a table.
+    for chunk in chunks {
+        drop(arrow::export_column(field, chunk).map_err(|error| errors::refusal(&error))?);
+    }
+    boxed(py, arrow::export_chunks(field.clone(), chunks.to_vec()))
+}
+
 fn both(py: Python<'_>, exported: Result<Exported<ArrowArray>>) -> PyResult<Bound<'_, PyAny>> {
     let (schema, array) = exported.map_err(|error| errors::refusal(&error))?.into_raw();
     Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, array)?])?.into_any())

@@ -19,6 +19,20 @@ mod new_column;
 mod table_object;
 mod values;
 
+use pyo3::exceptions::PyAttributeError;
+use pyo3::prelude::*;
+
 pub(crate) use column_object::Column;
 pub(crate) use import::{column, table};
 pub(crate) use table_object::Table;
+
+/// The error of the interpreter for an attribute that an object does not have.
+fn no_attribute(object: &Bound<'_, PyAny>, name: &str) -> PyResult<PyErr> {
+    let class = object.get_type().qualname()?;
+    let error = PyAttributeError::new_err(format!("'{class}' object has no attribute '{name}'"));
+    // The interpreter suggests similar names by these two.
+    let value = error.value(object.py());
+    value.setattr("name", name)?;
+    value.setattr("obj", object)?;
+    Ok(error)
+}

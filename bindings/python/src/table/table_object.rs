@@ -7,7 +7,7 @@ use crossdock::bindings::similar;
 use crossdock::table::{Field, RecordBatch, Schema};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyAttributeError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PySlice, PyString};
 
@@ -335,12 +335,7 @@ impl Table {
         if name == "__arrow_c_array__" && this.get().batches.len() == 1 {
             return this.getattr("_arrow_c_array");
         }
-        let error = PyAttributeError::new_err(format!("'Table' object has no attribute '{name}'"));
-        // The interpreter suggests similar names by these two.
-        let value = error.value(this.py());
-        value.setattr("name", name)?;
-        value.setattr("obj", this)?;
-        Err(error)
+        Err(super::no_attribute(this.as_any(), name)?)
     }
 
     #[pyo3(signature = (requested_schema=None))]

@@ -1,11 +1,16 @@
-//! Columns in chunks, by Arrow's C Stream interface.
+//! Columns in chunks, by Arrow's C Stream interface, in both directions.
+
+use std::vec;
 
 use crate::error::Result;
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crate::exchange::protocol::arrow::foreign::ForeignStruct;
 use crate::exchange::protocol::arrow::stream::{next_array, schema_struct, streaming};
 use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
+use crate::exchange::protocol::arrow::table_export::new_column;
 use crate::exchange::protocol::arrow::table_import::column_of;
-use crate::exchange::protocol::arrow::table_schema::read_field;
+use crate::exchange::protocol::arrow::table_schema::{export_field, read_field};
+use crate::exchange::protocol::arrow::table_stream::{StreamSource, export_source};
 use crate::table::{Checks, Column, Field};
 
 /// Imports all chunks of a column, in place. The struct is moved: the source is marked as released
@@ -31,4 +36,26 @@ pub unsafe fn import_chunks(stream: *mut ArrowArrayStream, checks: Checks) -> Re
         Ok((field, chunks))
     });
     imported.map_err(streaming)
+}
+
+/// Exports the chunks of a column as a stream, in place. A chunk that
+/// [`export_column`](super::export_column) refuses is an error of the stream.
+pub fn export_chunks(field: Field, chunks: Vec<Column>) -> ArrowArrayStream {
+    export_source(Box::new(ColumnChunks { field, chunks: chunks.into_iter() }))
+}
+
+struct ColumnChunks {
+    field: Field,
+    chunks: vec::IntoIter<Column>,
+}
+
+impl StreamSource for ColumnChunks {
+    fn schema(&self) -> Result<ArrowSchema> {
+        export_field(&self.field)
+    }
+
+    fn next(&mut self) -> Result<ArrowArray> {
+        let next = self.chunks.next().map(|chunk| new_column(&self.field, &chunk)).transpose()?;
+        Ok(next.map_or_else(ArrowArray::empty, |array| array.into_struct()))
+    }
 }

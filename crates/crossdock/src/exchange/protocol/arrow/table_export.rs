@@ -45,15 +45,20 @@ static NO_OFFSETS: i64 = 0;
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn export_column(field: &Field, column: &Column) -> Result<Exported<ArrowArray>> {
+    let schema = new_schema(field).map_err(exporting)?;
+    Ok(Exported::of_column(schema, new_column(field, column)?))
+}
+
+/// The parts of an exported column.
+pub(super) fn new_column(field: &Field, column: &Column) -> Result<NewArray> {
     if field.column_type() != column.column_type() {
         let (wanted, found) = (field.column_type(), column.column_type());
         let text = format!("column {:?} is of type {found}, but its field requires {wanted}", field.name());
         return Err(Error::new(Kind::DType, text));
     }
-    let schema = new_schema(field).map_err(exporting)?;
     let leases = TableLease::of([(field.name(), column)], LeaseKind::Read).map_err(exporting)?;
     leases.mark_exported(Protocols::ARROW);
-    Ok(Exported::of_column(schema, new_array(column, &Arc::new(leases))))
+    Ok(new_array(column, &Arc::new(leases)))
 }
 
 /// Exports a batch, in place, as a struct of its columns, under one Read lease. As

@@ -84,6 +84,28 @@ impl fmt::Debug for ImportedBatches {
     }
 }
 
+/// What an exported stream gives out.
+pub(super) trait StreamSource: Send {
+    fn schema(&self) -> Result<ArrowSchema>;
+
+    /// The next array; an empty struct after the last.
+    fn next(&mut self) -> Result<ArrowArray>;
+}
+
+impl StreamSource for Box<dyn RecordBatchReader + Send> {
+    fn schema(&self) -> Result<ArrowSchema> {
+        export_schema((**self).schema())
+    }
+
+    fn next(&mut self) -> Result<ArrowArray> {
+        match self.next_batch()? {
+            Some(batch) if batch.schema() == (**self).schema() => Ok(new_batch(&batch)?.into_struct()),
+            Some(_) => Err(Error::malformed("a batch of the reader has another schema than the reader")),
+            None => Ok(ArrowArray::empty()),
+        }
+    }
+}
+
 /// The `private_data` of an exported stream.
 ///
 /// # Invariants
@@ -91,7 +113,7 @@ impl fmt::Debug for ImportedBatches {
 /// 1. It is a box, owned by the one struct whose `release` is [`release_stream`], wherever that
 ///    struct is moved.
 struct StreamBody {
-    reader: Box<dyn RecordBatchReader + Send>,
+    source: Box<dyn StreamSource>,
     /// The reason why the last call failed.
     error: Option<CString>,
 }
@@ -122,7 +144,12 @@ struct StreamBody {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn export_stream(reader: Box<dyn RecordBatchReader + Send>) -> ArrowArrayStream {
-    let body = Box::new(StreamBody { reader, error: None });
+    export_source(Box::new(reader))
+}
+
+/// As [`export_stream`], of any arrays.
+pub(super) fn export_source(source: Box<dyn StreamSource>) -> ArrowArrayStream {
+    let body = Box::new(StreamBody { source, error: None });
     ArrowArrayStream {
         get_schema: Some(get_schema),
         get_next: Some(get_next),
@@ -140,7 +167,7 @@ const EINVAL: c_int = 22;
 ///
 /// # Safety
 ///
-/// 1. `stream` is null, or points to a struct of [`export_stream`], moved or not.
+/// 1. `stream` is null, or points to a struct of [`export_source`], moved or not.
 /// 2. No other code uses the struct during the call.
 unsafe fn with_body(stream: *mut ArrowArrayStream, run: impl FnOnce(&mut StreamBody) -> Result<()>) -> c_int {
     // SAFETY: clauses 1 and 2 of `# Safety`: `stream` is null or points to a struct that no other
@@ -168,7 +195,7 @@ unsafe fn with_body(stream: *mut ArrowArrayStream, run: impl FnOnce(&mut StreamB
 /// 2. `schema` is null, or points to an empty struct that no other code uses during the call.
 unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, schema: *mut ArrowSchema) -> c_int {
     let run = |body: &mut StreamBody| {
-        let exported = export_schema(body.reader.schema())?;
+        let exported = body.source.schema()?;
         // SAFETY: clause 2 of `# Safety`: `schema` points to memory for a struct, of any content.
         unsafe { schema.write(exported) };
         Ok(())
@@ -186,13 +213,7 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, schema: *mut Arro
 /// 2. `array` is null, or points to an empty struct that no other code uses during the call.
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, array: *mut ArrowArray) -> c_int {
     let run = |body: &mut StreamBody| {
-        let next = match body.reader.next_batch()? {
-            Some(batch) if batch.schema() == body.reader.schema() => new_batch(&batch)?.into_struct(),
-            Some(_) => {
-                return Err(Error::malformed("a batch of the reader has another schema than the reader"));
-            }
-            None => ArrowArray::empty(),
-        };
+        let next = body.source.next()?;
         // SAFETY: clause 2 of `# Safety`: `array` points to memory for a struct, of any content.
         unsafe { array.write(next) };
         Ok(())
