@@ -95,3 +95,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::ViewAsUint8 => "convert them with `astype(\"uint8\")`",
     }
 }
+
+/// What may be done with a column that has nulls.
+pub(crate) const OF_NULLS: &str =
+    "`fill_nulls(value)` gives them a value, `mask()` tells them apart, and `to_list()` has None for them";

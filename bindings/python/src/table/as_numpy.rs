@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::arrow::joined;
 use crate::errors::Raise;
 use crate::numpy;
+use crate::words;
 
 /// The elements as a NumPy array, by the arguments of `__array__`: in place unless there are
 /// several chunks.
@@ -31,8 +32,8 @@ pub(super) fn array<'py>(
     if nulls > 0 {
         let len: usize = chunks.iter().map(Column::len).sum();
         return Err(PyTypeError::new_err(format!(
-            "{nulls} nulls are in {len} elements, and NumPy's arrays have none: `fill_nulls(value)` gives them a value, \
-             `mask()` tells them apart, and `to_list()` has None for them"
+            "{nulls} nulls are in {len} elements, and NumPy's arrays have none: {}",
+            words::OF_NULLS
         )));
     }
     let arrays: Vec<DArray> = chunks.iter().map(Column::array).collect::<crossdock::Result<_>>().raise()?;

@@ -14,7 +14,7 @@ use pyo3::{ffi, intern};
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::{as_numpy, comparison, display, export, values};
-use crate::{convert, parameters};
+use crate::{convert, parameters, words};
 
 /// How many elements an iteration converts at a time.
 const BLOCK: usize = 1024;
@@ -127,7 +127,10 @@ impl Column {
     /// [1.5, 2.5]
     fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array = self.only()?.complete_array().map_err(|error| match error.is_value() {
-            true => errors::refusal(&error),
+            true => PyBufferError::new_err(format!("{error}; {}", words::OF_NULLS)),
+            false if error.is_unsupported() => {
+                PyTypeError::new_err(format!("{error}; `to_list()` has the values"))
+            }
             false => errors::exception(&error),
         })?;
         wrap(py, array)
@@ -265,8 +268,8 @@ impl Column {
         comparison::compared(this.as_any(), other, how, remedy)
     }
 
-    /// A NumPy array on the same memory, unless there are several chunks, or another dtype or a copy
-    /// is requested. Raises TypeError for nulls and for elements without a dtype of NumPy's.
+    /// A NumPy array on the same memory, unless there are several chunks, or another dtype or a
+    /// copy is requested. Raises TypeError for nulls and for elements without a dtype of NumPy's.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         &self,

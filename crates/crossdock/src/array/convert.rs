@@ -218,9 +218,9 @@ impl DArray {
     ///
     /// `is_shape` if the source cannot be broadcast; `is_layout` if elements of this array overlap;
     /// `is_value` if an element does not fit, with its index (any of the others may have been
-    /// written); `is_fault` if the source is a guarded map whose file shrank (this array was written
-    /// then); `is_conflict` while this array has another Read or Write lease, or the source has
-    /// a Write lease; `is_read_only`; `is_place`.
+    /// written); `is_fault` if the source is a guarded map whose file shrank (this array was
+    /// written then); `is_conflict` while this array has another Read or Write lease, or the source
+    /// has a Write lease; `is_read_only`; `is_place`.
     pub fn assign(&self, source: &Self, casting: Casting) -> Result<()> {
         let wide = self.assigned(source)?;
         let source = if !source.may_overlap(self)? {

@@ -250,8 +250,8 @@ impl ShareGuard {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the destination has another length; `is_fault` for a guarded map whose file
-    /// shrank.
+    /// `is_bounds` where the destination has another length; `is_fault` for a guarded map whose
+    /// file shrank.
     pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
         self.0.copy_to_slice(dst)
     }
@@ -312,8 +312,8 @@ impl PinGuard {
     ///
     /// # Errors
     ///
-    /// `is_bounds` where the destination has another length; `is_fault` for a guarded map whose file
-    /// shrank.
+    /// `is_bounds` where the destination has another length; `is_fault` for a guarded map whose
+    /// file shrank.
     pub fn copy_to_slice(&self, dst: &mut [u8]) -> Result<()> {
         self.0.copy_to_slice(dst)
     }
@@ -333,8 +333,8 @@ impl PinGuard {
         self.0.copy_out(offset, dst)
     }
 
-    /// The present bytes, copied (and counted). Bytes that the file of a guarded map lost are zeros:
-    /// [`copy_to_slice`](PinGuard::copy_to_slice) reports them.
+    /// The present bytes, copied (and counted). Bytes that the file of a guarded map lost are
+    /// zeros: [`copy_to_slice`](PinGuard::copy_to_slice) reports them.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.nbytes()];
         let copied = self.copy_out(0, &mut bytes);

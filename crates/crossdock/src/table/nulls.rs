@@ -62,18 +62,13 @@ impl Column {
     fn check_complete(&self, place: &str) -> Result<()> {
         let (nulls, len, ty) = (self.null_count()?, self.len(), self.column_type());
         if nulls > 0 {
-            let remedy = match place {
-                "" => "`fill_nulls(value)` gives them a value, and `mask()` tells them apart",
-                _ => "`to_list()` has them",
-            };
-            let text =
-                format!("{nulls} of {len} elements{place} are null, which no array expresses; {remedy}");
+            let text = format!("{nulls} of {len} elements{place} are null, which no array expresses");
             return Err(Error::new(Kind::Value, text));
         }
         match ty {
             ColumnType::Decimal { .. } => Err(Error::unsupported(format!(
-                "no array expresses the scale of elements of type {ty}; `to_list()` has their values, and a \
-                 cast before the import makes them integers or floats"
+                "no array expresses the scale of elements of type {ty}; a cast before the import makes them \
+                 integers or floats"
             ))),
             ColumnType::FixedList { len: each, .. } => {
                 // Column 1: the child has `each` elements for each up to the last.

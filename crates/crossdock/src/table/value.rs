@@ -63,8 +63,9 @@ impl PartialEq for ColumnValue {
 
 impl Column {
     /// One element, by value, under leases held for the call. Each offset, view and index on the
-    /// way is checked. O(1); O(log runs) for runs, whose ends are compared at first; copies text and
-    /// bytes, which is not counted: for many elements, see [`Column::text`] and [`Column::array`].
+    /// way is checked. O(1); O(log runs) for runs, whose ends are compared at first; copies text
+    /// and bytes, which is not counted: for many elements, see [`Column::text`] and
+    /// [`Column::array`].
     ///
     /// # Errors
     ///

@@ -260,8 +260,8 @@ impl MemoryView {
     ///
     /// # Errors
     ///
-    /// `is_fault` for a guarded map whose file shrank; `is_out_of_memory`, for example for a broadcast array, whose elements may take far more
-    /// bytes than its memory.
+    /// `is_fault` for a guarded map whose file shrank; `is_out_of_memory`, for example for a
+    /// broadcast array, whose elements may take far more bytes than its memory.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let nbytes = self.nbytes();
         let mut bytes = try_with_capacity(nbytes)?;

@@ -148,8 +148,8 @@ impl Receiver {
         self.member.reap();
     }
 
-    /// Waits until [`Receiver::try_receive`] may find a message or the end of the channel, and takes
-    /// nothing. Says whether it may; not after `timeout`.
+    /// Waits until [`Receiver::try_receive`] may find a message or the end of the channel, and
+    /// takes nothing. Says whether it may; not after `timeout`.
     #[doc(hidden)]
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<bool> {
         let found = self.sleep_until(timeout, |this, _| {
