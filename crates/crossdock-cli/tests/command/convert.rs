@@ -146,7 +146,7 @@ fn fractions_are_cut_off_towards_zero_as_the_help_says() {
     convert(&[text(&file), text(&out), "--dtype", "int8", "--saturate"]);
     assert_eq!(bytes(&crossdock::open(&out).unwrap()), [0, 0, 1, -2i8 as u8]);
     let help = answer(&run(["convert", "--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("Fractions are truncated towards zero"), "{help}");
+    assert!(help.contains("fractions are truncated towards zero"), "{help}");
 }
 
 #[test]
