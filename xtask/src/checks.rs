@@ -107,6 +107,7 @@ const NOT_UNDER_VALGRIND: &[(&str, &str)] = &[
     ("resizing_keeps_bytes", MOVED_PAGES),
     ("out_of_memory_is_none", "valgrind's own address space is limited along"),
     ("a_guarded_map_of_a_file_that_shrinks", FAULTS),
+    ("each_copy_of_a_guarded_map", FAULTS),
     ("a_guarded_part_tells_the_fault", FAULTS),
     ("a_copy_over_the_end_of_a_shrunken_file", FAULTS),
     ("a_file_that_ends_within_a_page", FAULTS),
