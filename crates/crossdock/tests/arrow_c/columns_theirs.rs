@@ -358,7 +358,7 @@ fn columns_of_any_type_are_taken_sliced_and_given_back_in_place() {
     assert_eq!(copied_bytes_here(), copied);
 }
 
-/// A column of ours as an array of arrow-rs.
+/// A column as an array of arrow-rs.
 fn array_of(field: &table::Field, column: &Column) -> ArrayRef {
     column.check(Checks::Full).unwrap_or_else(|error| panic!("{field}: {error}"));
     let data = to_theirs(arrow::export_column(field, column).unwrap()).0;
