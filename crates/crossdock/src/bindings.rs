@@ -49,6 +49,11 @@ pub mod shareable {
     pub use crate::pool::raw::{allocate, nbytes, release};
 }
 
+/// Tables as text.
+pub mod table {
+    pub use crate::table::grid::{displayed, grid};
+}
+
 /// The number of threads that share large work.
 #[cfg(feature = "threads")]
 pub mod threads {

@@ -6,25 +6,14 @@ use std::fmt;
 use crate::element::Value;
 use crate::table::column::Column;
 use crate::table::column_type::ColumnType;
+use crate::table::grid::{displayed, grid};
 use crate::table::record_batch::RecordBatch;
 use crate::table::value::ColumnValue;
 
-/// How many rows and columns of a batch are displayed: half of them from either end.
-const ROWS: usize = 10;
-const COLUMNS: usize = 12;
 /// How many elements of a list are displayed.
 const ELEMENTS: usize = 10;
 /// How many characters a cell has at most.
 const WIDTH: usize = 40;
-
-/// The indices that are displayed of so many, at most `most`; `None` stands for those left out.
-fn displayed(len: usize, most: usize) -> Vec<Option<usize>> {
-    if len <= most {
-        return (0..len).map(Some).collect();
-    }
-    let head = (0..most / 2).map(Some);
-    head.chain([None]).chain((len - most / 2..len).map(Some)).collect()
-}
 
 /// An element in a list.
 fn nested(f: &mut impl fmt::Write, column: &Column, index: usize) -> fmt::Result {
@@ -83,9 +72,6 @@ fn show(f: &mut impl fmt::Write, ty: &ColumnType, value: &ColumnValue) -> fmt::R
     }
 }
 
-/// A name, and the cells below it.
-type DisplayColumn = (String, Vec<String>);
-
 /// One cell of a batch: text without quotes, on one line.
 fn cell(column: &Column, index: usize) -> String {
     let mut text = String::new();
@@ -124,43 +110,17 @@ impl fmt::Display for RecordBatch {
     /// A table as pandas prints it: at most ten rows and twelve columns, half of them from either
     /// end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = displayed(self.len(), ROWS);
-        let index = |row: &Option<usize>| row.map_or("...".to_owned(), |row| row.to_string());
-        let mut table: Vec<DisplayColumn> = vec![(String::new(), rows.iter().map(index).collect::<Vec<_>>())];
-        for column in displayed(self.schema().fields().len(), COLUMNS) {
-            let Some(number) = column else {
-                table.push(("...".to_owned(), vec!["...".to_owned(); rows.len()]));
-                continue;
-            };
-            let name = self.schema().fields()[number].name();
-            let cells = match self.column(number) {
+        let fields = self.schema().fields();
+        let name = |number: usize| fields[number].name().escape_debug().to_string();
+        let cells = |number: usize, rows: &[Option<usize>]| {
+            Ok::<_, fmt::Error>(match self.column(number) {
                 Ok(column) => {
                     let shown = |row: &Option<usize>| row.map_or("...".to_owned(), |row| cell(&column, row));
                     rows.iter().map(shown).collect()
                 }
                 Err(error) => vec![format!("<{error}>"); rows.len()],
-            };
-            table.push((name.escape_debug().to_string(), cells));
-        }
-        let width = |text: &String| text.chars().count();
-        let widths: Vec<usize> = table
-            .iter()
-            .map(|(name, cells)| cells.iter().chain([name]).map(width).max().unwrap_or(0))
-            .collect();
-        let mut line = |text: &dyn Fn(&DisplayColumn) -> String| {
-            for (k, (column, &width)) in table.iter().zip(&widths).enumerate() {
-                let gap = if k == 0 { "" } else { "  " };
-                match k {
-                    0 => write!(f, "{:<width$}", text(column))?,
-                    _ => write!(f, "{gap}{:>width$}", text(column))?,
-                }
-            }
-            writeln!(f)
+            })
         };
-        line(&|(name, _)| name.clone())?;
-        for row in 0..rows.len() {
-            line(&|(_, cells)| cells[row].clone())?;
-        }
-        write!(f, "\n[{} rows x {} columns]", self.len(), self.schema().fields().len())
+        f.write_str(&grid((self.len(), fields.len()), name, cells)?)
     }
 }

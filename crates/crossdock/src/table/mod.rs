@@ -33,7 +33,7 @@
 //! | `reader.rs` | sequences of batches |
 //! | `value.rs`, `text_read.rs` | elements by value, text in place |
 //! | `nulls.rs`, `records.rs` | masks of nulls, batches of records |
-//! | `display.rs` | columns and batches as text |
+//! | `display.rs`, `grid.rs` | columns and batches as text |
 //! | `concat.rs`, `concat_bytes.rs` | columns copied to new memory |
 //! | `checks.rs`, `shape.rs`, `full.rs` | the two levels of checks |
 //! | `integers.rs`, `text.rs` | offsets, indices and bytes, loaded and checked one by one |
@@ -48,6 +48,7 @@ mod extension;
 mod field;
 mod from_array;
 mod full;
+pub(crate) mod grid;
 mod integers;
 mod lease;
 mod metadata;

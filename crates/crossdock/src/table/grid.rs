@@ -1,0 +1,50 @@
+//! The rows and columns of a table as text, as pandas prints them.
+
+/// How many rows and columns are displayed: half of them from either end.
+const ROWS: usize = 10;
+const COLUMNS: usize = 12;
+
+/// The indices that are displayed of so many, at most `most`; `None` stands for those left out.
+pub fn displayed(len: usize, most: usize) -> Vec<Option<usize>> {
+    if len <= most {
+        return (0..len).map(Some).collect();
+    }
+    let head = (0..most / 2).map(Some);
+    head.chain([None]).chain((len - most / 2..len).map(Some)).collect()
+}
+
+/// A table of so many rows and columns. `name` gives the name of a column, and `cells` its cells in
+/// these rows, with "..." for `None`.
+///
+/// # Errors
+///
+/// Those of `cells`.
+pub fn grid<E>(
+    shape: (usize, usize),
+    name: impl Fn(usize) -> String,
+    cells: impl Fn(usize, &[Option<usize>]) -> Result<Vec<String>, E>,
+) -> Result<String, E> {
+    let rows = displayed(shape.0, ROWS);
+    let labels = rows.iter().map(|row| row.map_or("...".to_owned(), |row| row.to_string()));
+    let mut table = vec![(String::new(), labels.collect::<Vec<_>>())];
+    for column in displayed(shape.1, COLUMNS) {
+        table.push(match column {
+            Some(column) => (name(column), cells(column, &rows)?),
+            None => ("...".to_owned(), vec!["...".to_owned(); rows.len()]),
+        });
+    }
+    let width = |text: &String| text.chars().count();
+    let widths: Vec<usize> =
+        table.iter().map(|(name, cells)| cells.iter().chain([name]).map(width).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in 0..=rows.len() {
+        let mut line = String::new();
+        for (number, ((name, cells), &width)) in table.iter().zip(&widths).enumerate() {
+            let cell = if row == 0 { name } else { &cells[row - 1] };
+            line += &if number == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    Ok(format!("{text}\n[{} rows x {} columns]", shape.0, shape.1))
+}
