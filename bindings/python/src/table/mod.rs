@@ -26,13 +26,20 @@ pub(crate) use column_object::Column;
 pub(crate) use import::{column, table};
 pub(crate) use table_object::Table;
 
-/// The error of the interpreter for an attribute that an object does not have.
-fn no_attribute(object: &Bound<'_, PyAny>, name: &str) -> PyResult<PyErr> {
+/// An attribute that the class does not have. Tables with one batch and columns with one chunk have
+/// `__arrow_c_array__`; others do not, since some consumers prefer it to a stream wherever they
+/// find it.
+///
+/// Reasons: `DESIGN.md`, "A table in Python is a stream of batches".
+fn attribute<'py>(object: &Bound<'py, PyAny>, name: &str, parts: usize) -> PyResult<Bound<'py, PyAny>> {
+    if name == "__arrow_c_array__" && parts == 1 {
+        return object.getattr("_arrow_c_array");
+    }
     let class = object.get_type().qualname()?;
     let error = PyAttributeError::new_err(format!("'{class}' object has no attribute '{name}'"));
     // The interpreter suggests similar names by these two.
     let value = error.value(object.py());
     value.setattr("name", name)?;
     value.setattr("obj", object)?;
-    Ok(error)
+    Err(error)
 }

@@ -327,15 +327,8 @@ impl Table {
         ))
     }
 
-    /// A batch in capsules is an attribute of tables with one batch alone, since some consumers
-    /// prefer it to a stream wherever they find it.
-    ///
-    /// Reasons: `DESIGN.md`, "A table in Python is a stream of batches".
     fn __getattr__<'py>(this: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        if name == "__arrow_c_array__" && this.get().batches.len() == 1 {
-            return this.getattr("_arrow_c_array");
-        }
-        Err(super::no_attribute(this.as_any(), name)?)
+        super::attribute(this.as_any(), name, this.get().batches.len())
     }
 
     #[pyo3(signature = (requested_schema=None))]
