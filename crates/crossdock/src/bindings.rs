@@ -37,6 +37,7 @@ pub mod files {
     pub use crate::exchange::files::npy::header::NpyHeader;
     pub use crate::exchange::files::outgoing::OutgoingArray;
     pub use crate::exchange::files::target::{Selected, Target};
+    pub use crate::kernel::Rounding;
 }
 
 /// Loads, stores and copies of bytes that another thread, process or library may write meanwhile.

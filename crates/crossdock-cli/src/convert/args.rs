@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::ValueEnum;
+use crossdock::bindings::files::Rounding;
 use crossdock::element::DType;
 use crossdock::exchange::files::Format;
 use crossdock::exchange::files::raw::Description;
 
+use crate::convert::select::is_integer;
 use crate::failure::Failure;
 use crate::lend::Letter;
 use crate::terminal;
@@ -18,6 +20,7 @@ Examples:
   crossdock convert 'photo.npy[::2, ::2]' small.jpg --quality 80
   crossdock convert trades.npz trades.safetensors            (all arrays)
   crossdock convert trades.npz:prices prices.npy --dtype float32
+  crossdock convert mask.npy mask.png --dtype uint8 --round rint
   crossdock convert volume.npy volume.raw --order F
   crossdock convert a.npy b.npy both.npz                     (several files)
   crossdock convert m.safetensors small.safetensors --dtype bfloat16 --only 'layers.*'
@@ -66,6 +69,11 @@ pub(crate) struct Args {
     /// range become ±inf, dates are rounded down, and integers are rounded to the nearest float.
     #[arg(long, requires = "dtype")]
     pub(super) saturate: bool,
+    /// With an integer --dtype: how fractions become whole, under NumPy's names. rint is to the
+    /// nearest, ties to even. Without it, fractions are an error, or truncated with --saturate. A
+    /// number out of range stays an error unless --saturate is given.
+    #[arg(long, value_enum, value_name = "MODE", requires = "dtype")]
+    pub(super) round: Option<Round>,
     /// With --dtype: convert only the arrays whose names match, where * stands for any text and ?
     /// for one character. The other arrays are written as they are.
     #[arg(long, value_name = "PATTERN", requires = "dtype")]
@@ -102,6 +110,25 @@ pub(crate) struct Args {
     /// for each.
     #[arg(long)]
     pub(super) skip_refused: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Round {
+    Rint,
+    Floor,
+    Ceil,
+    Trunc,
+}
+
+impl From<Round> for Rounding {
+    fn from(round: Round) -> Self {
+        match round {
+            Round::Rint => Self::Rint,
+            Round::Floor => Self::Floor,
+            Round::Ceil => Self::Ceil,
+            Round::Trunc => Self::Trunc,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -181,6 +208,10 @@ impl Args {
                 or .raw",
                 terminal::path(self.out())
             ));
+        }
+        if let (Some(_), Some(dtype)) = (self.round, self.dtype.as_ref().filter(|&dtype| !is_integer(dtype)))
+        {
+            return wrong(format!("--round is for integers, but --dtype is {dtype}; leave it out"));
         }
         if self.order == Some(Letter::F) && !matches!(format, Format::Npy | Format::Npz | Format::Raw) {
             return wrong(format!("a {format} file stores its elements in rows; leave --order F out"));

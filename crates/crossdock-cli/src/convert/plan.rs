@@ -10,7 +10,7 @@ use crossdock::layout::Order;
 use indicatif::ProgressBar;
 
 use crate::convert::args::Args;
-use crate::convert::select::{is_float, matches};
+use crate::convert::select::{is_float, is_integer, matches};
 use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened};
 use crate::shards::Archives;
@@ -25,8 +25,8 @@ pub(super) struct Plan {
     arrays: Vec<(String, OutgoingArray)>,
     /// The arrays that `--dtype` did not apply to.
     kept: Vec<String>,
-    /// Whether `--saturate` would make all values fit.
-    may_saturate: bool,
+    /// What would make all values fit.
+    remedy: &'static str,
     is_verified: bool,
     /// The texts of a `.safetensors` file, for another such file.
     metadata: Vec<(String, String)>,
@@ -64,7 +64,7 @@ impl Plan {
             format,
             arrays: Vec::with_capacity(opened.len()),
             kept: Vec::new(),
-            may_saturate: args.dtype.is_some() && !args.saturate,
+            remedy: remedy(args, opened.iter().any(|one| is_float(one.view.dtype()))),
             is_verified: args.verify,
             metadata,
             order: args.order.map_or(Order::RowMajor, Order::from),
@@ -93,7 +93,12 @@ impl Plan {
                 };
                 let casting = if args.saturate { Casting::Saturating } else { Casting::Checked };
                 match applies {
-                    true => outgoing = outgoing.cast(dtype.clone(), casting),
+                    true => {
+                        outgoing = outgoing.cast(dtype.clone(), casting);
+                        if let Some(round) = args.round {
+                            outgoing = outgoing.rounded(round.into());
+                        }
+                    }
                     false => plan.kept.push(name.clone()),
                 }
             }
@@ -129,7 +134,7 @@ impl Plan {
 
     /// The failure of an element that does not fit the dtype.
     pub(super) fn refused(&self, error: &crossdock::Error) -> Failure {
-        let more = if self.may_saturate { "; use --saturate to truncate and clamp such values" } else { "" };
+        let more = self.remedy;
         let text = error.in_words(words).to_string();
         match &self.opened[..] {
             // A format with names has told the name.
@@ -207,6 +212,19 @@ impl Plan {
     /// Checks that the source files did not shrink.
     pub(super) fn check(&self) -> Result<()> {
         self.opened.iter().try_for_each(Opened::check)
+    }
+}
+
+/// What would make values fit that `--dtype` refuses.
+fn remedy(args: &Args, from_floats: bool) -> &'static str {
+    let are_rounded = from_floats && args.dtype.as_ref().is_some_and(is_integer);
+    match (args.dtype.is_some() && !args.saturate, args.round.is_some()) {
+        (false, _) => "",
+        (true, true) => "; use --saturate to clamp such values",
+        (true, false) if are_rounded => {
+            "; use --saturate to truncate and clamp such values, or --round rint to round fractions"
+        }
+        (true, false) => "; use --saturate to truncate and clamp such values",
     }
 }
 

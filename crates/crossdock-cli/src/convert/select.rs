@@ -52,6 +52,24 @@ pub(super) fn is_float(dtype: &DType) -> bool {
     })
 }
 
+/// Whether the elements are integers.
+pub(super) fn is_integer(dtype: &DType) -> bool {
+    use ScalarKind as Kind;
+    dtype.as_scalar().is_some_and(|scalar| {
+        matches!(
+            scalar.kind(),
+            Kind::Int8
+                | Kind::Int16
+                | Kind::Int32
+                | Kind::Int64
+                | Kind::UInt8
+                | Kind::UInt16
+                | Kind::UInt32
+                | Kind::UInt64
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

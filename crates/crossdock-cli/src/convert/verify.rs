@@ -2,11 +2,11 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use crossdock::DArray;
 use crossdock::bindings::files::{NewFile, OutgoingArray, release_pages};
 use crossdock::exchange::files::{Contents, OpenOptions};
 use crossdock::layout::Order;
 use crossdock::view::Request;
+use crossdock::{Casting, DArray};
 
 use crate::diff::tiles::Tiles;
 use crate::failure::{Failure, Result};
@@ -57,12 +57,11 @@ fn same(outgoing: &OutgoingArray, written: &DArray, tick: impl Fn(usize)) -> Res
         let origin = tiles.origin(number);
         let (part, found) = (tiles.part(source, &origin)?, tiles.part(written, &origin)?);
         // The file may have another byte order.
-        let part_of = OutgoingArray::new(part.clone()).cast(outgoing.dtype().clone(), outgoing.casting());
-        let expected = part_of.to_array()?;
+        let expected = outgoing.convert(&part, Order::RowMajor)?;
         let expected = if expected.dtype() == found.dtype() {
             expected
         } else {
-            expected.cast(found.dtype(), Order::RowMajor, outgoing.casting())?
+            expected.cast(found.dtype(), Order::RowMajor, Casting::Checked)?
         };
         if bytes(&expected)? != bytes(&found)? {
             return Ok(false);

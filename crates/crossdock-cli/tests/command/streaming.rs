@@ -175,6 +175,42 @@ fn numpy_makes_the_same_file() {
 }
 
 #[test]
+fn fractions_are_rounded_as_numpy_rounds_them() {
+    let Some(python) = python_with_numpy() else { return };
+    let folder = Folder::new("streaming-rounded");
+    let program = "import numpy as np, subprocess, sys\n\
+        rng = np.random.default_rng(5)\n\
+        for kind in ['<f2', '>f4', '<f8']:\n\
+        \x20   x = np.concatenate([rng.uniform(-100, 100, 70_000), np.arange(-99.5, 100, 0.5)]).astype(kind)\n\
+        \x20   np.save('x.npy', x.reshape(-1, 1).repeat(2, 1))\n\
+        \x20   for mode in ['rint', 'floor', 'ceil', 'trunc']:\n\
+        \x20       for more in [[], ['--order', 'F', '--memory', '1M']]:\n\
+        \x20           subprocess.run([sys.argv[1], 'convert', 'x.npy', 'y.npy', '--dtype', 'int8', '--round', \
+        mode, '--force', '--verify', *more], check=True, stdout=subprocess.DEVNULL)\n\
+        \x20           assert (np.load('y.npy') == getattr(np, mode)(x).astype('i1')[:, None]).all(), (kind, mode)\n";
+    let mut command = Command::new(python);
+    command.args(["-c", program, env!("CARGO_BIN_EXE_crossdock")]).current_dir(folder.path(""));
+    answer(&command.output().unwrap());
+    let file = folder.path("few.npy");
+    let few = DArray::from_vec(vec![0.5f32, -1.5, 300.25, f32::NAN], &[4]).unwrap();
+    crossdock::exchange::files::save(&file, &few).unwrap();
+    let out = folder.path("out.npy");
+    let convert = |more: &[&str]| run([&["convert", text(&file), text(&out), "--force"], more].concat());
+    let said = refusal(&convert(&["--dtype", "uint8"]), 1);
+    assert!(said.contains("element [0]: 0.5") && said.contains("or --round rint"), "{said}");
+    let said = refusal(&convert(&["--dtype", "int8", "--round", "rint"]), 1);
+    assert!(
+        said.contains("element [2]: 300.0") && said.ends_with("use --saturate to clamp such values"),
+        "{said}"
+    );
+    answer(&convert(&["--dtype", "int8", "--round", "ceil", "--saturate"]));
+    let all = crossdock::open(&out).unwrap();
+    assert!(all.equals(&DArray::from_vec(vec![1i8, -1, 127, 0], &[4]).unwrap()).unwrap());
+    refusal(&convert(&["--dtype", "f2", "--round", "rint"]), 2);
+    refusal(&convert(&["--round", "rint"]), 2);
+}
+
+#[test]
 fn a_conversion_that_is_killed_at_any_time_leaves_the_old_file_or_the_new_one() {
     let folder = Folder::new("streaming-killed");
     let large = sparse(&folder, "large.npy", "'<u4'", "(2048, 1024)", 8 << 20);

@@ -8,6 +8,7 @@
 //! | `copy/` | `indirect_copy.rs` follows pointers, `plan.rs` orders axes, `direct.rs` chooses the way |
 //! | `casting.rs`, `cast/` | the rules for numbers that do not fit, and the conversion in blocks |
 //! | `records/` | conversion of elements with fields |
+//! | `round.rs` | floats to whole numbers |
 //! | `device/` | work of devices; `steps.rs` divides the CPU's plan into steps |
 //! | `cpu.rs`, `threads/` | the instruction sets in use; threads that share large work |
 
@@ -22,6 +23,7 @@ mod fill;
 mod indirection;
 mod pair;
 mod records;
+mod round;
 pub(crate) mod threads;
 
 pub(crate) use cast::{cast, turns_in_place};
@@ -31,6 +33,8 @@ pub(crate) use equal::{ComparedArray, EqualityRule, first_difference};
 pub(crate) use fill::fill;
 pub(crate) use indirection::{dereference, each_direct, element_at};
 pub(crate) use records::{ColumnCopy, Gaps, convert, copy_columns, has_gaps};
+pub use round::Rounding;
+pub(crate) use round::round;
 
 use crate::error::{Error, Result};
 use crate::layout::{Layout, Order};

@@ -99,7 +99,7 @@ impl<W: Write> Pieces<'_, W> {
         let slowest = long.max_by_key(|&axis| part.strides()[axis].unsigned_abs());
         let piece = match slowest.filter(|_| self.is_scattered) {
             Some(axis) => self.gathered(part, axis, nbytes)?,
-            None if outgoing.is_cast() => part.cast(&outgoing.dtype, self.order, outgoing.casting)?,
+            None if outgoing.is_cast() => outgoing.convert(part, self.order)?,
             None => part.to_order(self.order)?,
         };
         if outgoing.stream.is_some() {
@@ -127,7 +127,7 @@ impl<W: Write> Pieces<'_, W> {
         for start in (0..part.shape()[axis]).step_by(step) {
             let range = start..part.shape()[axis].min(start + step);
             let source = part.slice_axis(axis, range.clone())?;
-            piece.slice_axis(axis, range)?.assign(&source, self.outgoing.casting)?;
+            self.outgoing.convert_into(&piece.slice_axis(axis, range)?, &source)?;
             release_pages(&source);
             if let Some(fault) = source.fault() {
                 return Err(fault);
@@ -142,7 +142,7 @@ impl<W: Write> Pieces<'_, W> {
     fn located(&self, part: &DArray, origin: &[usize]) -> Option<Error> {
         let (mut part, mut index) = (part.clone(), origin.to_vec());
         let converted = |part: &DArray| {
-            let converted = part.cast(&self.outgoing.dtype, Order::RowMajor, self.outgoing.casting);
+            let converted = self.outgoing.convert(part, Order::RowMajor);
             converted.err().filter(Error::is_value)
         };
         while let Some(axis) = part.shape().iter().position(|&len| len > 1) {

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::array::{Casting, DArray};
-use crate::element::DType;
+use crate::element::{DType, ScalarKind};
 use crate::error::Result;
 use crate::exchange::files::elements::with_plain_elements;
+use crate::kernel::{self, Rounding};
 use crate::layout::{Layout, Order};
 
 /// An array to write, and how its elements are converted: in parts, so that the conversion of an
@@ -15,7 +16,8 @@ use crate::layout::{Layout, Order};
 pub struct OutgoingArray {
     pub(super) array: DArray,
     pub(super) dtype: DType,
-    pub(super) casting: Casting,
+    casting: Casting,
+    rounding: Option<Rounding>,
     order: Option<Order>,
     pub(super) stream: Option<StreamLimits>,
 }
@@ -32,12 +34,18 @@ impl OutgoingArray {
     /// The array as it is: in its order, or row-major.
     pub fn new(array: DArray) -> Self {
         let dtype = array.dtype().clone();
-        Self { array, dtype, casting: Casting::Checked, order: None, stream: None }
+        Self { array, dtype, casting: Casting::Checked, rounding: None, order: None, stream: None }
     }
 
     /// Converts the elements.
     pub fn cast(mut self, dtype: DType, casting: Casting) -> Self {
         (self.dtype, self.casting) = (dtype, casting);
+        self
+    }
+
+    /// Rounds floats that become integers, instead of what the casting does to fractions.
+    pub fn rounded(mut self, rounding: Rounding) -> Self {
+        self.rounding = Some(rounding);
         self
     }
 
@@ -63,11 +71,6 @@ impl OutgoingArray {
     /// The dtype in the file.
     pub fn dtype(&self) -> &DType {
         &self.dtype
-    }
-
-    /// How elements that do not fit are treated.
-    pub fn casting(&self) -> Casting {
-        self.casting
     }
 
     /// The bytes of all elements in the file.
@@ -98,9 +101,36 @@ impl OutgoingArray {
     /// As [`DArray::cast`].
     pub fn to_array(&self) -> Result<DArray> {
         if self.is_cast() {
-            return self.array.cast(&self.dtype, self.written_order()?, self.casting);
+            return self.convert(&self.array, self.written_order()?);
         }
         Ok(self.array.clone())
+    }
+
+    /// Converts a part of the array as all of it is converted.
+    ///
+    /// # Errors
+    ///
+    /// As [`DArray::cast`].
+    pub fn convert(&self, part: &DArray, order: Order) -> Result<DArray> {
+        self.whole(part, order)?.cast(&self.dtype, order, self.casting)
+    }
+
+    /// Converts a part of the array into another array.
+    pub(super) fn convert_into(&self, target: &DArray, part: &DArray) -> Result<()> {
+        target.assign(&self.whole(part, Order::RowMajor)?, self.casting)
+    }
+
+    /// The part with the floats rounded that become integers: in new memory, or as it is.
+    fn whole(&self, part: &DArray, order: Order) -> Result<DArray> {
+        let kind = |dtype: &DType| dtype.as_scalar().map(|scalar| scalar.kind());
+        match (self.rounding, kind(part.dtype()).and_then(lane), kind(&self.dtype).is_some_and(is_integer)) {
+            (Some(rounding), Some(lane), true) => {
+                let whole = part.cast(&lane, order, Casting::Checked)?;
+                kernel::round(rounding, &mut whole.buffer()?.0.write()?, lane == DType::F64);
+                Ok(whole)
+            }
+            _ => Ok(part.clone()),
+        }
     }
 
     /// Whether the elements are converted.
@@ -120,6 +150,24 @@ impl OutgoingArray {
             (stream.progress)(nbytes);
         }
     }
+}
+
+/// The native float that represents every number of a kind of floats; `None` for other kinds.
+fn lane(kind: ScalarKind) -> Option<DType> {
+    use ScalarKind::*;
+    match kind {
+        Float64 => Some(DType::F64),
+        Float32 | Float16 | BFloat16 | Float8E3M4 | Float8E4M3 | Float8E4M3B11Fnuz | Float8E4M3Fn
+        | Float8E4M3Fnuz | Float8E5M2 | Float8E5M2Fnuz | Float6E2M3Fn | Float6E3M2Fn | Float4E2M1Fn => {
+            Some(DType::F32)
+        }
+        _ => None,
+    }
+}
+
+fn is_integer(kind: ScalarKind) -> bool {
+    use ScalarKind::*;
+    matches!(kind, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64)
 }
 
 /// The arrays as they are.
