@@ -99,3 +99,6 @@ pub(crate) fn words(advice: Advice) -> &'static str {
 /// What may be done with a column that has nulls.
 pub(crate) const OF_NULLS: &str =
     "`fill_nulls(value)` gives them a value, `mask()` tells them apart, and `to_list()` has None for them";
+
+/// What gives such a column as an array of Python's values.
+pub(crate) const AS_OBJECTS: &str = "np.asarray(x, dtype=object) has Python's values, with None for nulls";

@@ -1,19 +1,23 @@
-//! Columns as NumPy's arrays.
+//! Columns as NumPy's arrays: in place where NumPy has the type, and otherwise by a copy, which
+//! counts.
+//!
+//! Reasons: `DESIGN.md`, "NumPy gets text as objects, and no nulls among numbers".
 
 use crossdock::DArray;
+use crossdock::bindings::count_copied;
 use crossdock::element::DType;
 use crossdock::layout::Order;
-use crossdock::table::{Column, ColumnType, Field};
+use crossdock::table::{Checks, Column, ColumnType, Field};
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::arrow::joined;
 use crate::errors::Raise;
-use crate::numpy;
-use crate::words;
+use crate::table::values;
+use crate::{numpy, words};
 
-/// The elements as a NumPy array, by the arguments of `__array__`: in place unless there are
-/// several chunks.
+/// The elements as a NumPy array, by the arguments of `__array__`.
 pub(super) fn array<'py>(
     py: Python<'py>,
     field: &Field,
@@ -22,25 +26,64 @@ pub(super) fn array<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let ty = field.column_type();
-    let Some(dtype) = meant_dtype(ty) else {
-        return Err(PyTypeError::new_err(format!(
-            "elements of type {ty} have no dtype of NumPy's: `to_list()` gives them as Python values, and `array()` the \
-             numbers in memory where there are such"
-        )));
+    let copies = |because: &str, remedy: &str| match copy {
+        Some(false) => Err(PyValueError::new_err(format!(
+            "elements of type {ty} become {because} by a copy, and copy=False forbids one; {remedy}"
+        ))),
+        _ => Ok(()),
     };
+    if is_of_objects(py, wanted.as_ref())? {
+        copies("Python's objects", "`to_list()` gives the values")?;
+        return objects(py, chunks);
+    }
     let nulls = chunks.iter().map(nulls).sum::<crossdock::Result<usize>>().raise()?;
-    if nulls > 0 {
+    let dtype = meant_dtype(ty);
+    if nulls > 0 && !has_own_nulls(ty) {
         let len: usize = chunks.iter().map(Column::len).sum();
         return Err(PyTypeError::new_err(format!(
-            "{nulls} nulls are in {len} elements, and NumPy's arrays have none: {}",
-            words::OF_NULLS
+            "{nulls} nulls are in {len} elements, and NumPy's arrays have none: {}; {}",
+            words::OF_NULLS,
+            words::AS_OBJECTS
         )));
     }
+    if let Some(dtype) = dtype.filter(|_| nulls == 0) {
+        return in_place(py, ty, chunks, &dtype, wanted, copy);
+    }
+    copies(
+        "elements of NumPy's",
+        "`to_list()` gives the values, and `array()` the numbers in memory where there are such",
+    )?;
+    let parts = chunks.iter().map(|chunk| copied(py, chunk));
+    let parts = parts.collect::<PyResult<Vec<_>>>()?;
+    let all = match &parts[..] {
+        [] => py.import("numpy")?.call_method1("empty", (0, dtype_of_none(ty)))?,
+        [only] => only.clone(),
+        several => py.import("numpy")?.call_method1("concatenate", (several.to_vec(),))?,
+    };
+    numpy::converted(all, wanted, None)
+}
+
+/// Whether Python's objects are requested.
+fn is_of_objects(py: Python<'_>, wanted: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    let Some(wanted) = wanted else { return Ok(false) };
+    let dtype = py.import("numpy")?.call_method1("dtype", (wanted,))?;
+    dtype.getattr(intern!(py, "hasobject"))?.is_truthy()
+}
+
+/// Elements that NumPy has: in place, unless there are several chunks.
+fn in_place<'py>(
+    py: Python<'py>,
+    ty: &ColumnType,
+    chunks: &[Column],
+    dtype: &DType,
+    wanted: Option<Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
     let arrays: Vec<DArray> = chunks.iter().map(Column::array).collect::<crossdock::Result<_>>().raise()?;
     match &arrays[..] {
         [only] => numpy::converted(numpy::view(py, only)?, wanted, copy),
         [] => {
-            let none = DArray::zeros(dtype, &[0], Order::RowMajor).raise()?;
+            let none = DArray::zeros(dtype.clone(), &[0], Order::RowMajor).raise()?;
             numpy::converted(numpy::view(py, &none)?, wanted, copy)
         }
         several if copy == Some(false) => Err(PyValueError::new_err(format!(
@@ -57,6 +100,63 @@ pub(super) fn array<'py>(
     }
 }
 
+/// Elements that NumPy has in another form, in new memory.
+fn copied<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
+    match column.column_type() {
+        ColumnType::Boolean => numpy::view(py, &column.truth_values().raise()?),
+        ColumnType::Date32 => {
+            count_copied(8 * column.len());
+            let days = numpy::view(py, &column.array().raise()?)?.call_method1("astype", ("M8[D]",))?;
+            without_nulls(column, days)
+        }
+        ColumnType::Date64 | ColumnType::Timestamp { .. } | ColumnType::Duration(_) => {
+            let copy = column.array().and_then(|array| array.to_order(Order::RowMajor)).raise()?;
+            without_nulls(column, numpy::view(py, &copy)?)
+        }
+        ColumnType::Dictionary { .. } => decoded(py, column),
+        _ => objects(py, std::slice::from_ref(column)),
+    }
+}
+
+/// `NaT`, which is NumPy's null, in place of each null.
+fn without_nulls<'py>(column: &Column, times: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if column.null_count().raise()? > 0 {
+        let valid = numpy::view(times.py(), &column.mask().raise()?)?;
+        times.set_item(valid.call_method0("__invert__")?, "NaT")?;
+    }
+    Ok(times)
+}
+
+/// The values of a dictionary in the order of the indices.
+fn decoded<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyAny>> {
+    let Some(values) = column.dictionary().filter(|values| has_form(values.column_type())) else {
+        return objects(py, std::slice::from_ref(column));
+    };
+    // NumPy counts negative indices from the end.
+    column.check(Checks::Full).raise()?;
+    let field = Field::new("", values.column_type().clone()).raise()?;
+    let values = array(py, &field, std::slice::from_ref(values), None, None)?;
+    let all = values.call_method1("take", (numpy::view(py, &column.array().raise()?)?,))?;
+    count_copied(all.getattr(intern!(py, "nbytes"))?.extract()?);
+    Ok(all)
+}
+
+/// Python's values, as an array of objects.
+fn objects<'py>(py: Python<'py>, chunks: &[Column]) -> PyResult<Bound<'py, PyAny>> {
+    let len: usize = chunks.iter().map(Column::len).sum();
+    let all = py.import("numpy")?.call_method1("empty", (len, "O"))?;
+    let mut start = 0;
+    for chunk in chunks {
+        // By index: NumPy would take lists of one length for further axes.
+        for (index, value) in values::elements(py, chunk)?.iter().enumerate() {
+            all.set_item(start + index, value)?;
+        }
+        start += chunk.len();
+    }
+    count_copied(len * size_of::<usize>());
+    Ok(all)
+}
+
 /// The dtype of the elements, if it has their whole meaning; of the items for lists of one length.
 fn meant_dtype(ty: &ColumnType) -> Option<DType> {
     match ty {
@@ -70,7 +170,42 @@ fn meant_dtype(ty: &ColumnType) -> Option<DType> {
     }
 }
 
-/// The nulls of a column and of the items of its lists.
+/// Whether NumPy has the elements in some form, other than as Python's objects.
+fn has_form(ty: &ColumnType) -> bool {
+    meant_dtype(ty).is_some() || matches!(ty, ColumnType::Boolean | ColumnType::Date32)
+}
+
+/// Whether NumPy's form of the elements has nulls: `NaT` and `None`.
+fn has_own_nulls(ty: &ColumnType) -> bool {
+    match ty {
+        ColumnType::Date32 | ColumnType::Date64 | ColumnType::Timestamp { .. } | ColumnType::Duration(_) => {
+            true
+        }
+        ColumnType::Dictionary { values, .. } => !has_form(values.column_type()),
+        ty => !has_form(ty),
+    }
+}
+
+/// The dtype of a column without chunks.
+fn dtype_of_none(ty: &ColumnType) -> &'static str {
+    match ty {
+        ColumnType::Boolean => "?",
+        ColumnType::Date32 => "M8[D]",
+        _ => "O",
+    }
+}
+
+/// The nulls of a column, of the items of its lists, and of the values of its dictionary.
 fn nulls(column: &Column) -> crossdock::Result<usize> {
-    column.children().iter().try_fold(column.null_count()?, |sum, child| Ok(sum + nulls(child)?))
+    let own = column.null_count()?;
+    if let Some(values) = column.dictionary() {
+        return Ok(own + nulls(values)?);
+    }
+    match column.column_type() {
+        ColumnType::FixedList { len, .. } => {
+            let (start, end) = (column.offset() * len, (column.offset() + column.len()) * len);
+            Ok(own + nulls(&column.children()[0].slice(start..end)?)?)
+        }
+        _ => Ok(own),
+    }
 }

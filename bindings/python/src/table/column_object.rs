@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crossdock::DArray;
+use crossdock::element::DType;
+use crossdock::layout::Order;
 use crossdock::table::{self, ColumnType, Field};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::basic::CompareOp;
@@ -11,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyIterator, PyList, PyRange, PySlice, PyTuple};
 use pyo3::{ffi, intern};
 
+use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::{as_numpy, comparison, display, export, values};
@@ -44,6 +48,24 @@ impl Column {
 
     pub(super) fn chunks(&self) -> &[table::Column] {
         &self.chunks
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.len
+    }
+
+    /// The part of one chunk that is this range of the elements, in place. `None` if no chunk has
+    /// all of them.
+    pub(super) fn in_one_chunk(&self, range: &Range<usize>) -> Option<crossdock::Result<table::Column>> {
+        let mut start = 0;
+        for chunk in &self.chunks {
+            let end = start + chunk.len();
+            if range.start >= start && range.end <= end {
+                return Some(chunk.slice(range.start - start..range.end - start));
+            }
+            start = end;
+        }
+        None
     }
 
     /// The chunk of an element, and the element's index in it.
@@ -117,8 +139,9 @@ impl Column {
     /// BufferError
     ///     If elements are null, in lists of a fixed size too, or if the column has several chunks.
     /// TypeError
-    ///     If the elements have no fixed width, or are decimals, whose scale no array expresses:
-    ///     :meth:`to_list` has their values, and PyArrow casts them.
+    ///     If the elements have no fixed width of whole bytes, or are decimals, whose scale no array
+    ///     expresses: :meth:`to_list` has their values, and PyArrow casts decimals. ``np.asarray(x)``
+    ///     has booleans of a bit each as bytes, by a copy.
     ///
     /// Examples
     /// --------
@@ -129,7 +152,11 @@ impl Column {
         let array = self.only()?.complete_array().map_err(|error| match error.is_value() {
             true => PyBufferError::new_err(format!("{error}; {}", words::OF_NULLS)),
             false if error.is_unsupported() => {
-                PyTypeError::new_err(format!("{error}; `to_list()` has the values"))
+                let also = match self.field.column_type() {
+                    ColumnType::Boolean => ", and np.asarray(x) has a byte for each bit, by a copy",
+                    _ => "",
+                };
+                PyTypeError::new_err(format!("{error}; `to_list()` has the values{also}"))
             }
             false => errors::exception(&error),
         })?;
@@ -148,7 +175,14 @@ impl Column {
     /// >>> crossdock.column(['a', None]).mask().tolist()
     /// [True, False]
     fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.only()?.mask().raise()?)
+        if let [only] = &self.chunks[..] {
+            return wrap(py, only.mask().raise()?);
+        }
+        let parts =
+            self.chunks.iter().map(table::Column::mask).collect::<crossdock::Result<Vec<_>>>().raise()?;
+        let all = joined(py, &parts)?
+            .map_or_else(|| DArray::zeros(DType::BOOL, &[0], Order::RowMajor).raise(), Ok)?;
+        wrap(py, all)
     }
 
     /// The elements with a value in place of each null. Copies.
@@ -183,7 +217,9 @@ impl Column {
 
     /// The elements as Python values.
     ///
-    /// Nulls are None, structs are dicts, and maps are lists of pairs.
+    /// Nulls are None, structs are dicts, and maps are lists of pairs. Nanoseconds that are no whole
+    /// number of microseconds, which Python's ``datetime`` lacks, are ``numpy.datetime64`` (of
+    /// moments with a time zone, in UTC) or ``numpy.timedelta64``.
     ///
     /// Returns
     /// -------
@@ -268,8 +304,11 @@ impl Column {
         comparison::compared(this.as_any(), other, how, remedy)
     }
 
-    /// A NumPy array on the same memory, unless there are several chunks, or another dtype or a
-    /// copy is requested. Raises TypeError for nulls and for elements without a dtype of NumPy's.
+    /// A NumPy array on the same memory, unless there are several chunks, another dtype or a copy is
+    /// requested, or NumPy has the elements in another form: dates of 32 bits and times with nulls
+    /// as ``datetime64``, booleans as bytes, dictionaries decoded, and text, lists and the like as
+    /// Python's values, with None. Those are copies, and ``copy=False`` raises ValueError. Raises
+    /// TypeError for nulls among numbers, unless ``dtype=object`` is requested.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         &self,

@@ -1,5 +1,8 @@
 //! Tables and columns on the memory of other objects.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
 use crossdock::table::{Checks, Column as Elements, Field, RecordBatch, RecordBatchReader, Schema};
@@ -84,7 +87,8 @@ pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
 /// obj : object
 ///     A column of another library, with ``__arrow_c_array__`` or ``__arrow_c_stream__``; an array
 ///     or an object that :func:`asarray` accepts, with one axis; or a list, whose values are
-///     copied: text, bytes, numbers or dates. Dates and durations that are NaT are null.
+///     copied: text, bytes, numbers or dates. Dates and durations that are NaT are null. Days of
+///     NumPy (``datetime64[D]``) have 64 bits, and are copied to the 32 bits of Arrow's.
 ///
 /// Returns
 /// -------
@@ -104,7 +108,7 @@ pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
         return Ok(own.get().clone());
     }
     if let Some(own) = downcast(obj) {
-        return of_column(Elements::from_array(own.array.clone()).raise()?);
+        return of_column(new_column::with_days(Elements::from_array(own.array.clone()).raise()?)?);
     }
     if let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_array__"))? {
         let given = method.call0().map_err(|error| errors::producer(py, "__arrow_c_array__()", error))?;
@@ -124,7 +128,7 @@ pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
     if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
         return of_column(new_column::of_values(obj)?);
     }
-    of_column(Elements::from_array(protocols::lend(obj)?).raise()?)
+    of_column(new_column::with_days(Elements::from_array(protocols::lend(obj)?).raise()?)?)
 }
 
 fn of_column(column: Elements) -> PyResult<Column> {
@@ -133,25 +137,54 @@ fn of_column(column: Elements) -> PyResult<Column> {
 }
 
 fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
-    let (mut fields, mut parts) = (Vec::new(), Vec::new());
+    let (mut fields, mut parts): (Vec<Field>, Vec<Column>) = (Vec::new(), Vec::new());
     for (name, object) in columns.iter() {
         let name = name
             .cast::<PyString>()
             .map_err(|_| PyTypeError::new_err(format!("columns are called by texts, not by {name}")))?;
         let name = name.to_cow()?;
         let column = column(&object)?;
+        let (len, first) = (column.rows(), parts.first().map_or(column.rows(), Column::rows));
+        if len != first {
+            let text = format!(
+                "column {name:?} has {len} elements, but the columns before it have {first} elements"
+            );
+            return Err(PyValueError::new_err(text));
+        }
         fields.push(column.field().clone().with_name(&name));
-        let [only] = column.chunks() else {
-            return Err(PyValueError::new_err(format!(
-                "column {name:?} has {} chunks, and columns of a new table have one each; `chunks()` gives each",
-                column.chunks().len()
-            )));
-        };
-        parts.push(only.clone());
+        parts.push(column);
     }
-    let len = parts.first().map_or(0, Elements::len);
-    let batch = RecordBatch::new(Schema::new(fields), parts, len).raise()?;
-    Ok(Table::new(batch.schema().clone(), vec![batch]))
+    let schema = Schema::new(fields);
+    let batch = |range: Range<usize>| {
+        let columns = parts.iter().filter_map(|column| column.in_one_chunk(&range));
+        RecordBatch::new(schema.clone(), columns.collect::<crossdock::Result<Vec<_>>>()?, range.len())
+    };
+    let batches = ranges(&parts).into_iter().map(batch).collect::<crossdock::Result<_>>().raise()?;
+    Ok(Table::new(schema, batches))
+}
+
+/// The longest ranges of rows that lie in one chunk of each column: none if a column has no chunk.
+fn ranges(columns: &[Column]) -> Vec<Range<usize>> {
+    if columns.iter().any(|column| column.chunks().is_empty()) {
+        return Vec::new();
+    }
+    let mut ends = BTreeSet::new();
+    for column in columns {
+        let mut end = 0;
+        ends.extend(column.chunks().iter().map(|chunk| {
+            end += chunk.len();
+            end
+        }));
+    }
+    let mut start = 0;
+    let mut all: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
+    if all.len() > 1 {
+        all.retain(|range| !range.is_empty());
+    }
+    if all.is_empty() {
+        all.push(0..0);
+    }
+    all
 }
 
 /// All batches of a stream. The GIL is released meanwhile: the producer may compute them.

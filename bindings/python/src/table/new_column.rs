@@ -1,7 +1,9 @@
 //! Columns of Python's values, in new memory.
 
+use crossdock::Casting;
 use crossdock::buffer::Buffer;
-use crossdock::element::{DType, NAT, TimeUnit};
+use crossdock::element::{DType, TimeUnit, Value};
+use crossdock::layout::Order;
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType, OffsetWidth};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -32,7 +34,7 @@ pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
     }
     let filled = items.iter().map(|item| if item.is_none() { first } else { item });
     let array = nested::read(PyList::new(object.py(), filled)?.as_any(), None)?;
-    let column = Column::from_array(array).raise()?;
+    let column = with_days(Column::from_array(array).raise()?)?;
     // Dates that are not a time are null too.
     let validity = match column.validity() {
         Some(times) => {
@@ -46,24 +48,32 @@ pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
         let values = items.iter().map(|item| Ok(!item.is_none() && item.is_truthy()?));
         (ty, buffers) = (ColumnType::Boolean, vec![bits(&values.collect::<PyResult<Vec<_>>>()?)?]);
     }
-    if ty == ColumnType::Fixed(DType::datetime(TimeUnit::DAY)) {
-        (ty, buffers) = (ColumnType::Date32, vec![days(&buffers[0])?]);
-    }
     let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
     Column::new(ty, parts, Checks::Shape).raise()
 }
 
-/// Days as Arrow counts them, in 32 bits.
-fn days(counts: &Buffer) -> PyResult<Buffer> {
-    let counts = counts.read().raise()?;
-    let (counts, _) = counts.as_chunks::<8>();
-    let day = |count: &[u8; 8]| match i64::from_ne_bytes(*count) {
-        NAT => Ok(0),
-        count => i32::try_from(count).map_err(|_| {
-            PyOverflowError::new_err(format!("{count} days since 1970 exceed the 32 bits of Arrow's dates"))
-        }),
+/// A column whose days, if it has NumPy's, are those of Arrow: of 32 bits, by a copy, which counts.
+pub(super) fn with_days(column: Column) -> PyResult<Column> {
+    if *column.column_type() != ColumnType::Fixed(DType::datetime(TimeUnit::DAY)) {
+        return Ok(column);
+    }
+    // The count that stands for no time has more than 32 bits.
+    let counted = match column.validity() {
+        Some(_) => column.fill_nulls(&Value::DateTime { count: 0, unit: TimeUnit::DAY }).raise()?,
+        None => column.clone(),
     };
-    Buffer::from_vec(counts.iter().map(day).collect::<PyResult<Vec<_>>>()?).raise()
+    let counts = counted.array().and_then(|days| days.view_as(&DType::I64)).raise()?;
+    let days = counts.cast(&DType::I32, Order::RowMajor, Casting::Checked).map_err(|error| {
+        PyOverflowError::new_err(format!("days since 1970 exceed the 32 bits of Arrow's dates: {error}"))
+    })?;
+    let validity = column.validity().map(|bits| bits.buffer().clone());
+    let parts = ColumnParts {
+        len: column.len(),
+        validity,
+        buffers: vec![days.buffer().raise()?.0],
+        ..ColumnParts::default()
+    };
+    Column::new(ColumnType::Date32, parts, Checks::Shape).raise()
 }
 
 /// Offsets and the bytes of text or bytes.

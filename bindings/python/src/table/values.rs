@@ -108,7 +108,9 @@ fn of_element<'py>(py: Python<'py>, ty: &ColumnType, value: &Value) -> PyResult<
             moment::date(py, count.div_euclid(DAY_IN_MILLISECONDS), TimeUnit::one(TimeBase::Day))
         }
         (ColumnType::Timestamp { unit, zone }, Value::DateTime { count, .. }) => {
-            let (count, unit) = in_microseconds(*count, *unit)?;
+            let Some((count, unit)) = in_microseconds(*count, *unit) else {
+                return of_numpy(py, "datetime64", *count);
+            };
             let naive = moment::date(py, count, unit)?;
             match zone {
                 // A date that Python does not have comes as its count.
@@ -117,27 +119,35 @@ fn of_element<'py>(py: Python<'py>, ty: &ColumnType, value: &Value) -> PyResult<
             }
         }
         (ColumnType::Duration(unit), Value::TimeDelta { count, .. }) => {
-            let (count, unit) = in_microseconds(*count, *unit)?;
-            moment::duration(py, count, unit)
+            match in_microseconds(*count, *unit) {
+                Some((count, unit)) => moment::duration(py, count, unit),
+                None => of_numpy(py, "timedelta64", *count),
+            }
         }
         (ColumnType::Time(unit), Value::TimeDelta { count, .. }) => time_of_day(py, *count, *unit),
         _ => convert::to_python(py, value),
     }
 }
 
-/// Nanoseconds as microseconds, which are the smallest unit of Python.
-fn in_microseconds(count: i64, unit: TimeUnit) -> PyResult<(i64, TimeUnit)> {
+/// Nanoseconds as microseconds, which are the smallest unit of Python's datetime. `None` if they
+/// are no whole number of them.
+fn in_microseconds(count: i64, unit: TimeUnit) -> Option<(i64, TimeUnit)> {
     // The count that stands for no time does so in every unit.
     if unit != TimeUnit::NANOSECOND || count == NAT {
-        return Ok((count, unit));
+        return Some((count, unit));
     }
-    if count % 1000 == 0 {
-        return Ok((count / 1000, TimeUnit::MICROSECOND));
-    }
-    let text = format!(
-        "{count} ns are no whole number of microseconds, as Python's datetime requires; `array()` has the counts"
-    );
-    Err(PyValueError::new_err(text))
+    (count % 1000 == 0).then_some((count / 1000, TimeUnit::MICROSECOND))
+}
+
+/// Nanoseconds as a scalar of NumPy: of moments, in UTC.
+fn of_numpy<'py>(py: Python<'py>, class: &str, count: i64) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = py.import(intern!(py, "numpy")).map_err(|_| {
+        PyValueError::new_err(format!(
+            "{count} ns are no whole number of microseconds, as Python's datetime requires; `array()` has the counts, \
+             and with NumPy installed they are numpy.{class}"
+        ))
+    })?;
+    numpy.getattr(class)?.call1((count, intern!(py, "ns")))
 }
 
 /// A moment in UTC, as the clocks of a time zone show it.
@@ -175,7 +185,7 @@ fn offset(zone: &str) -> Option<i32> {
 }
 
 fn time_of_day(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
-    let (count, unit) = in_microseconds(count, unit)?;
+    let Some((count, unit)) = in_microseconds(count, unit) else { return of_numpy(py, "timedelta64", count) };
     let step = match unit.base() {
         TimeBase::Second => 1_000_000,
         TimeBase::Millisecond => 1_000,

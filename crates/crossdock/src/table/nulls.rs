@@ -1,7 +1,7 @@
 //! Nulls as arrays: masks of them, and values in their place.
 
 use crate::array::DArray;
-use crate::buffer::Buffer;
+use crate::buffer::{Bitmap, Buffer};
 use crate::element::{DType, Value};
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
@@ -9,6 +9,14 @@ use crate::memory::count_copied;
 use crate::table::checks::Checks;
 use crate::table::column::{Column, ColumnParts};
 use crate::table::column_type::ColumnType;
+
+/// Booleans as an array in new memory, which counts as copied.
+fn as_bytes(bits: Vec<bool>) -> Result<DArray> {
+    count_copied(bits.len());
+    let layout = Layout::contiguous(&[bits.len()], 1, Order::RowMajor)?;
+    let bytes: Vec<u8> = bits.into_iter().map(u8::from).collect();
+    DArray::from_buffer(Buffer::from_vec(bytes)?, DType::BOOL, layout, 0)
+}
 
 impl Column {
     /// A boolean for each element: true where it is valid, false where it is null. In new memory:
@@ -38,10 +46,23 @@ impl Column {
             Some(validity) => validity.to_vec()?,
             None => vec![valid; self.len()],
         };
-        count_copied(bits.len());
-        let bytes: Vec<u8> = bits.into_iter().map(u8::from).collect();
-        let layout = Layout::contiguous(&[self.len()], 1, Order::RowMajor)?;
-        DArray::from_buffer(Buffer::from_vec(bytes)?, DType::BOOL, layout, 0)
+        as_bytes(bits)
+    }
+
+    /// The elements of a column of booleans, which are bits, as a byte for each: those of nulls
+    /// too. In new memory: copies, and counts, a byte for each.
+    ///
+    /// # Errors
+    ///
+    /// `is_dtype` for other types; as [`Column::mask`].
+    #[doc(hidden)]
+    pub fn truth_values(&self) -> Result<DArray> {
+        let ty = self.column_type();
+        if *ty != ColumnType::Boolean {
+            return Err(Error::new(Kind::DType, format!("elements of type {ty} are no booleans")));
+        }
+        let bits = Bitmap::new(self.buffers()[0].try_clone()?, self.offset(), self.len())?;
+        as_bytes(bits.to_vec()?)
     }
 
     /// [`Column::array`], if it means what the column does: no element is null, in lists of a fixed

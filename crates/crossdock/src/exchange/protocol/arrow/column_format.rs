@@ -157,7 +157,11 @@ fn shown(format: &str) -> String {
 
 #[cold]
 fn unknown(format: &str) -> Error {
-    Error::new(Kind::Unsupported, format!("the Arrow format {} is unknown", shown(format)))
+    let of_polars = match format.starts_with("_pl") {
+        true => ": integers of 128 bits are Polars' own; cast the column to decimals or int64 there",
+        false => "",
+    };
+    Error::new(Kind::Unsupported, format!("the Arrow format {} is unknown{of_polars}", shown(format)))
 }
 
 /// The format string of a type. For a dictionary, that of its indices.
