@@ -628,6 +628,167 @@ class channel {
   detail::handle<xd_channel_t, xd_channel_free> handle_;
 };
 
+/* What the columns of a batch or a reader are. */
+class schema {
+ public:
+  explicit schema(xd_schema_t *taken) noexcept : handle_(taken) {}
+
+  std::size_t size() const noexcept { return xd_schema_len(get()); }
+  std::string name(std::size_t index) const { return text(xd_schema_name(get(), index), index); }
+  /* As Arrow's format string, and as pyarrow names it. */
+  std::string format(std::size_t index) const { return text(xd_schema_format(get(), index), index); }
+  std::string type(std::size_t index) const { return text(xd_schema_type(get(), index), index); }
+  bool is_nullable(std::size_t index) const noexcept { return xd_schema_is_nullable(get(), index); }
+  std::optional<std::size_t> index(const std::string &name) const {
+    const ssize_t found = detail::call(xd_schema_index, get(), detail::text(name));
+    return found < 0 ? std::nullopt : std::optional<std::size_t>(static_cast<std::size_t>(found));
+  }
+  const xd_schema_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  std::string text(const char *found, std::size_t index) const {
+    if (found == nullptr)
+      throw error(XD_ERROR_BOUNDS, "column " + std::to_string(index) + " is out of bounds for " + std::to_string(size()) + " columns");
+    return found;
+  }
+
+  detail::handle<xd_schema_t, xd_schema_free> handle_;
+};
+
+/* The text or bytes of a column, in place, under a read lease that the destructor releases. */
+class text {
+ public:
+  explicit text(xd_text_t *taken) noexcept : handle_(taken) {}
+
+  std::size_t size() const noexcept { return xd_text_len(handle_.get()); }
+  /* In place, valid while this object lives; nothing for a null. */
+  std::optional<std::string_view> operator[](std::size_t index) const {
+    const char *data = nullptr;
+    std::size_t len = 0;
+    detail::call(xd_text_get, handle_.get(), index, &data, &len);
+    return data == nullptr ? std::nullopt : std::optional<std::string_view>(std::string_view(data, len));
+  }
+
+ private:
+  detail::handle<xd_text_t, xd_text_free> handle_;
+};
+
+/* Elements of any type that Arrow describes, some of them null, with a name. */
+class column {
+ public:
+  explicit column(xd_column_t *taken) noexcept : handle_(taken) {}
+
+  /* In place; the array has one contiguous axis. */
+  static column from_array(const array &array, const std::string &name) {
+    return column(detail::call(xd_column_from_array, array.get(), detail::text(name)));
+  }
+  /* Consumes both structs. */
+  static column from_arrow(ArrowSchema *schema, ArrowArray *array, std::int32_t checks = XD_CHECKS_SHAPE) {
+    return column(detail::call(xd_column_from_arrow, schema, array, checks));
+  }
+  /* Fills in both structs, which the consumer releases. */
+  void to_arrow(ArrowSchema *schema, ArrowArray *array) const { detail::call(xd_column_to_arrow, get(), schema, array); }
+
+  column clone() const { return column(detail::call(xd_column_clone, get())); }
+  std::size_t size() const noexcept { return xd_column_len(get()); }
+  std::string name() const { return known(xd_column_name(get())); }
+  std::string format() const { return known(xd_column_format(get())); }
+  std::string type() const { return known(xd_column_type(get())); }
+  std::size_t null_count() const {
+    std::size_t count = 0;
+    detail::call(xd_column_null_count, get(), &count);
+    return count;
+  }
+
+  /* In place. Throws XD_ERROR_VALUE if elements are null. */
+  crossdock::array array() const { return crossdock::array(detail::call(xd_column_array, get(), static_cast<xd_array_t **>(nullptr))); }
+  crossdock::text text() const { return crossdock::text(detail::call(xd_column_text, get())); }
+  column slice(std::size_t start, std::size_t len) const { return column(detail::call(xd_column_slice, get(), start, len)); }
+  column compact() const { return column(detail::call(xd_column_compact, get())); }
+  value operator[](std::size_t index) const {
+    xd_value taken;
+    detail::call(xd_column_get, get(), index, &taken);
+    return value(taken);
+  }
+  friend std::ostream &operator<<(std::ostream &out, const column &column) {
+    return out << detail::owned(detail::call(xd_column_to_text, column.get()));
+  }
+  const xd_column_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  static std::string known(const char *found) { return found == nullptr ? std::string() : std::string(found); }
+
+  detail::handle<xd_column_t, xd_column_free> handle_;
+};
+
+/* Columns of equal length. */
+class batch {
+ public:
+  explicit batch(xd_batch_t *taken) noexcept : handle_(taken) {}
+
+  static batch from_columns(const std::vector<column> &columns) {
+    std::vector<const xd_column_t *> list;
+    for (const column &column : columns)
+      list.push_back(column.get());
+    return batch(detail::call(xd_batch_from_columns, list.size(), static_cast<const xd_column_t *const *>(list.data())));
+  }
+  /* Consumes both structs. */
+  static batch from_arrow(ArrowSchema *schema, ArrowArray *array, std::int32_t checks = XD_CHECKS_SHAPE) {
+    return batch(detail::call(xd_batch_from_arrow, schema, array, checks));
+  }
+  /* Fills in both structs, which the consumer releases. */
+  void to_arrow(ArrowSchema *schema, ArrowArray *array) const { detail::call(xd_batch_to_arrow, get(), schema, array); }
+
+  batch clone() const { return batch(detail::call(xd_batch_clone, get())); }
+  std::size_t rows() const noexcept { return xd_batch_len(get()); }
+  std::size_t columns() const noexcept { return xd_batch_column_count(get()); }
+  crossdock::schema schema() const { return crossdock::schema(detail::call(xd_batch_schema, get())); }
+  column operator[](std::size_t index) const { return column(detail::call(xd_batch_column, get(), index)); }
+  column operator[](const std::string &name) const { return column(detail::call(xd_batch_column_named, get(), detail::text(name))); }
+  batch slice(std::size_t start, std::size_t len) const { return batch(detail::call(xd_batch_slice, get(), start, len)); }
+  batch select(const std::vector<std::size_t> &indices) const {
+    return batch(detail::call(xd_batch_select, get(), indices.size(), indices.data()));
+  }
+  /* Copies. */
+  array records() const { return array(detail::call(xd_batch_to_records, get())); }
+  friend std::ostream &operator<<(std::ostream &out, const batch &batch) {
+    return out << detail::owned(detail::call(xd_batch_to_text, batch.get()));
+  }
+  const xd_batch_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::handle<xd_batch_t, xd_batch_free> handle_;
+};
+
+/* A sequence of batches, one at a time. */
+class reader {
+ public:
+  explicit reader(xd_reader_t *taken) noexcept : handle_(taken) {}
+
+  static reader from_batches(const std::vector<batch> &batches) {
+    std::vector<const xd_batch_t *> list;
+    for (const batch &batch : batches)
+      list.push_back(batch.get());
+    return reader(detail::call(xd_reader_from_batches, list.size(), static_cast<const xd_batch_t *const *>(list.data())));
+  }
+  /* Consumes the struct. */
+  static reader from_arrow(ArrowArrayStream *stream, std::int32_t checks = XD_CHECKS_SHAPE) {
+    return reader(detail::call(xd_reader_from_arrow, stream, checks));
+  }
+  /* Fills in the struct, which the consumer releases. The reader has no more batches. */
+  void to_arrow(ArrowArrayStream *stream) const { detail::call(xd_reader_to_arrow, handle_.get(), stream); }
+
+  crossdock::schema schema() const { return crossdock::schema(detail::call(xd_reader_schema, handle_.get())); }
+  /* Nothing after the last batch. */
+  std::optional<batch> next() const {
+    xd_batch_t *found = detail::call(xd_reader_next, handle_.get());
+    return found == nullptr ? std::nullopt : std::optional<batch>(batch(found));
+  }
+
+ private:
+  detail::handle<xd_reader_t, xd_reader_free> handle_;
+};
+
 /* A view of any object, which the destructor releases. Throws XD_ERROR_REFUSED with the reason if there is none. */
 class memory_view {
  public:

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use crossdock::DArray;
 use crossdock::buffer::{Buffer, PinGuard, ReadGuard, ShareGuard, WriteGuard};
 use crossdock::memory::{LeaseKind, Protocols};
+use crossdock::table::TableLease;
 use crossdock::view::{MemoryView, Reason, Request};
 
 use crate::error::{Failure, Result, kind_of as kind_of_error};
@@ -25,7 +26,7 @@ pub const XD_LEASE_PIN: i32 = 4;
 
 /// `xd_lease_t`. It also keeps the memory alive.
 pub struct Lease {
-    /// The address of the first byte, or of element 0 of an array.
+    /// The address of the first byte, or of element 0 of an array; null for columns.
     data: *const u8,
     nbytes: usize,
     held: Held,
@@ -37,9 +38,10 @@ enum Held {
     Share(#[expect(dead_code, reason = "as above")] ShareGuard),
     Pin(#[expect(dead_code, reason = "as above")] PinGuard),
     Array(MemoryView),
+    Table(TableLease),
 }
 
-// SAFETY: the guards and `MemoryView` are `Send`, and `data` points into memory that `held` keeps
+// SAFETY: the guards, `MemoryView` and `TableLease` are `Send`, and `data` points into memory that `held` keeps
 // alive on any thread.
 unsafe impl Send for Lease {}
 // SAFETY: `&Lease` returns only the address, a size and the kind; nothing reads or writes through
@@ -91,6 +93,14 @@ impl Lease {
         Ok(Self { data: view.as_ptr(), nbytes: view.nbytes(), held: Held::Array(view) })
     }
 
+    /// All the memory of columns, which has no single address.
+    pub(crate) fn of_table(
+        kind: i32,
+        take: impl FnOnce(LeaseKind) -> crossdock::Result<TableLease>,
+    ) -> Result<Self> {
+        Ok(Self { data: std::ptr::null(), nbytes: 0, held: Held::Table(take(kind_of(kind)?)?) })
+    }
+
     fn kind(&self) -> LeaseKind {
         match &self.held {
             Held::Read(_) => LeaseKind::Read,
@@ -98,6 +108,7 @@ impl Lease {
             Held::Share(_) => LeaseKind::Share,
             Held::Pin(_) => LeaseKind::Pin,
             Held::Array(view) => view.grant().lease(),
+            Held::Table(lease) => lease.kind(),
         }
     }
 }

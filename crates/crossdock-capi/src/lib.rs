@@ -26,6 +26,7 @@
 //! | [`channel`] | arrays as a stream between processes |
 //! | [`memory_view`], [`item`] | the original's protocol: views of objects, and their items |
 //! | [`dlpack`], [`arrow`] | export and import of tensors and columns |
+//! | [`table`] | columns of any type that Arrow describes, batches and readers |
 //!
 //! [`Handle`]: handle::Handle
 
@@ -44,6 +45,7 @@ pub mod item;
 pub mod lease;
 pub mod memory_view;
 pub mod set;
+pub mod table;
 pub mod value;
 pub mod version;
 mod words;

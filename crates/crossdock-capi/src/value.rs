@@ -175,6 +175,11 @@ impl Owned {
         })
     }
 
+    /// No value.
+    pub(crate) fn nil() -> Self {
+        Self(XdValue::NIL)
+    }
+
     fn scalar(kind: u8, bits: u64) -> Self {
         Self(XdValue::number(kind, bits))
     }

@@ -10,7 +10,7 @@ use crossdock::bindings::memory_view::{Class, Entry, Flags, ItemDesc, View};
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::value::XdValue;
-use crossdock_capi::{array, buffer, channel, dtype, error, export, lease, value};
+use crossdock_capi::{array, buffer, channel, dtype, error, export, lease, table, value};
 use crossdock_testkit::missing;
 
 use crate::prototypes;
@@ -98,6 +98,7 @@ fn numbers() -> Vec<(&'static str, i128)> {
         array::view: XD_SLICE_RANGE XD_SLICE_INDEX XD_SLICE_NEW_AXIS XD_SLICE_REST;
         array::convert: XD_CASTING_CHECKED XD_CASTING_SATURATING;
         channel: XD_DELIVERY_EACH XD_DELIVERY_ONE XD_DELIVERY_LATEST;
+        table: XD_CHECKS_SHAPE XD_CHECKS_FULL;
         export: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY XD_EXPORT_WHOLE;
     };
     names.extend(flags.map(|(name, flags)| (name, flags.bits().into())));

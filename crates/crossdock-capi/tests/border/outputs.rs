@@ -64,6 +64,18 @@ const OUTPUTS: &[Output] = &[
         &["(NULL, NULL, 0, OUT, empty_device, &error)", "(numbers, NULL, 1u << 31, OUT, empty_device, &error)"]),
     ("xd_array_to_arrow_device", "column", "struct device_column", Untouched,
         &["(NULL, NULL, 0, empty_schema, OUT, &error)", "(numbers, NULL, 1u << 31, empty_schema, OUT, &error)"]),
+    ("xd_column_to_arrow", "schema", "struct schema", Untouched, &["(NULL, OUT, empty_column, &error)"]),
+    ("xd_column_to_arrow", "array", "struct column", Untouched,
+        &["(NULL, empty_schema, OUT, &error)", "(column, NULL, OUT, &error)"]),
+    ("xd_batch_to_arrow", "schema", "struct schema", Untouched, &["(NULL, OUT, empty_column, &error)"]),
+    ("xd_batch_to_arrow", "array", "struct column", Untouched, &["(NULL, empty_schema, OUT, &error)"]),
+    ("xd_reader_to_arrow", "stream", "struct stream", Untouched, &["(NULL, OUT, &error)"]),
+    ("xd_column_null_count", "count", "size_t", Nothing, &["(NULL, OUT, &error)"]),
+    ("xd_column_validity", "bit_offset", "size_t", Nothing, &["(NULL, OUT, &error)"]),
+    ("xd_column_array", "validity", "xd_array_t *", Nothing, &["(NULL, OUT, &error)"]),
+    ("xd_column_get", "value", "xd_value", Nothing, &["(NULL, 0, OUT, &error)", "(column, 99, OUT, &error)"]),
+    ("xd_text_get", "data", "const char *", Nothing, &["(NULL, 0, OUT, &length_of, &error)"]),
+    ("xd_text_get", "len", "size_t", Nothing, &["(NULL, 0, &text_of, OUT, &error)"]),
     ("xd_memory_view_get", "view", "xd_memory_view_t", Untouched, &["(NULL, OUT, 0)", "(numbers, OUT, 28 | 1024)"]),
     ("xd_memory_view_init_as_byte_array", "view", "xd_memory_view_t", Untouched, &["(OUT, NULL, NULL, -1, false)"]),
     ("xd_memory_view_fill_contiguous_strides", "strides", "ssize_t", Untouched,
@@ -105,6 +117,16 @@ const INPUTS: &[&str] = &[
     "xd_array_from_arrow_device.column",
     "xd_array_copy_from_arrow.schema",
     "xd_array_copy_from_arrow.column",
+    "xd_schema_free.schema",
+    "xd_text_free.text",
+    "xd_column_free.column",
+    "xd_column_from_arrow.schema",
+    "xd_column_from_arrow.array",
+    "xd_batch_free.batch",
+    "xd_batch_from_arrow.schema",
+    "xd_batch_from_arrow.array",
+    "xd_reader_free.reader",
+    "xd_reader_from_arrow.stream",
 ];
 
 #[test]
@@ -138,6 +160,7 @@ struct schema { const char *format, *name, *metadata; int64_t flags, n_children;
                 void (*release)(struct schema *); void *own; };
 struct column { int64_t length, null_count, offset, n_buffers, n_children; const void **buffers; struct column **children;
                 struct column *dictionary; void (*release)(struct column *); void *own; };
+struct stream { void *functions[4], *own; };
 struct device_column { struct column column; int64_t device_id; int32_t device_type; void *sync_event; int64_t reserved[3]; };
 #define empty_schema ((struct ArrowSchema *)&(struct schema){0})
 #define empty_column ((struct ArrowArray *)&(struct column){0})
@@ -157,7 +180,10 @@ int main(void) {
   xd_dtype_t *number = xd_dtype_parse("<f8", NULL), *record = xd_dtype_parse("[('x', '<f8')]", NULL);
   xd_array_t *numbers = xd_array_zeros(number, 1, length, XD_ROW_MAJOR, NULL);
   xd_array_t *records = xd_array_zeros(record, 1, length, XD_ROW_MAJOR, NULL);
-  if (!numbers || !records) return 2;
+  xd_column_t *column = xd_column_from_array(numbers, NULL, NULL);
+  const char *text_of;
+  size_t length_of;
+  if (!numbers || !records || !column) return 2;
   (void)components;
 "#;
 
@@ -168,6 +194,7 @@ fn outputs_are_nothing_or_untouched_where_a_function_fails() {
         let cast = match *of {
             "struct schema" => "(struct ArrowSchema *)",
             "struct column" => "(struct ArrowArray *)",
+            "struct stream" => "(struct ArrowArrayStream *)",
             "struct device_column" => "(struct ArrowDeviceArray *)",
             _ => "",
         };
@@ -186,7 +213,7 @@ fn outputs_are_nothing_or_untouched_where_a_function_fails() {
         }
     }
     text.push_str(
-        "  xd_array_free(numbers); xd_array_free(records); xd_dtype_free(number); xd_dtype_free(record);\n  return 0;\n}\n",
+        "  xd_column_free(column); xd_array_free(numbers); xd_array_free(records); xd_dtype_free(number); xd_dtype_free(record);\n  return 0;\n}\n",
     );
     let source = scratch("outputs.c");
     fs::write(&source, text).expect("the source is written");

@@ -1,30 +1,7 @@
 /* Arrow's C Data and C Device interfaces, by their structs alone. */
 
+#include "arrow.h"
 #include "check.h"
-
-struct ArrowSchema {
-  const char *format, *name, *metadata;
-  int64_t flags, n_children;
-  struct ArrowSchema **children, *dictionary;
-  void (*release)(struct ArrowSchema *);
-  void *private_data;
-};
-
-struct ArrowArray {
-  int64_t length, null_count, offset, n_buffers, n_children;
-  const void **buffers;
-  struct ArrowArray **children, *dictionary;
-  void (*release)(struct ArrowArray *);
-  void *private_data;
-};
-
-struct ArrowDeviceArray {
-  struct ArrowArray array;
-  int64_t device_id;
-  int32_t device_type;
-  void *sync_event;
-  int64_t reserved[3];
-};
 
 static xd_array_t *numbers(void)
 {

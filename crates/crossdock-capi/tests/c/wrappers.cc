@@ -165,7 +165,31 @@ static void channels() {
   }
 }
 
+static void tables() {
+  xd::array array = xd::array::adopt(std::vector<double>{1.5, 2.5, 3.5}, {3});
+  std::vector<xd::column> columns;
+  columns.push_back(xd::column::from_array(array, "price"));
+  columns.push_back(xd::column::from_array(xd::array::zeros<int>({3}), "count"));
+  xd::batch batch = xd::batch::from_columns(columns);
+  CHECK(batch.rows() == 3 && batch.columns() == 2 && batch["price"].array().address() == array.address());
+  CHECK(batch.schema().name(1) == "count" && batch.schema().format(0) == "g" && batch.schema().type(1) == "int32");
+  CHECK(batch.schema().index("count") == std::size_t{1} && !batch.schema().index("colour").has_value());
+  CHECK(kind_of([&] { (void)batch["colour"]; }) == XD_ERROR_BOUNDS && kind_of([&] { (void)batch[9]; }) == XD_ERROR_BOUNDS);
+  CHECK(kind_of([&] { (void)batch.schema().name(2); }) == XD_ERROR_BOUNDS);
+  CHECK(batch.slice(1, 2).select({0})[0][1].number() == 3.5 && batch.records().ndim() == 1);
+  CHECK(kind_of([&] { (void)batch[0].text(); }) == XD_ERROR_UNSUPPORTED && batch[0].null_count() == 0);
+  xd::reader reader = [&] {
+    std::vector<xd::batch> batches;
+    batches.push_back(batch.clone());
+    batches.push_back(batch.slice(2, 1));
+    return xd::reader::from_batches(batches);
+  }();
+  CHECK(reader.schema().size() == 2 && reader.next()->rows() == 3 && reader.next()->rows() == 1 && !reader.next().has_value());
+  CHECK(kind_of([] { (void)xd::column::from_arrow(nullptr, nullptr); }) == XD_ERROR_ARGUMENT);
+}
+
 int main() {
+  tables();
   channels();
   buffers();
   texts();

@@ -1,0 +1,146 @@
+//! Readers: sequences of batches, one at a time.
+
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use crossdock::bindings::arrow::{self, ArrowArrayStream};
+use crossdock::table::{Batches, Checks, RecordBatch, RecordBatchReader, Schema};
+
+use crate::error::{Failure, Result, XD_ERROR_CLOSED, XD_ERROR_CONFLICT, XD_ERROR_DTYPE};
+use crate::foreign::{given, items};
+use crate::guard::{ErrorOut, answer, fallible};
+use crate::handle::{Handle, hand_over};
+use crate::table::checks_of;
+use crate::table::schema::XdSchema;
+
+type Source = Box<dyn RecordBatchReader + Send>;
+
+/// `xd_reader_t`.
+pub struct XdReader {
+    schema: Schema,
+    state: Mutex<State>,
+}
+
+/// The source is taken out for each call of it: it runs foreign code, which may use the reader.
+enum State {
+    Idle(Source),
+    Busy,
+    Exported,
+}
+
+impl XdReader {
+    fn hand_over(source: Source) -> Result<Handle<Self>> {
+        hand_over(Self { schema: source.schema().clone(), state: Mutex::new(State::Idle(source)) })
+    }
+
+    fn replace(&self, state: State) -> State {
+        std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
+    }
+
+    /// The source, until another state is set.
+    fn take(&self) -> Result<Source> {
+        match self.replace(State::Busy) {
+            State::Idle(source) => Ok(source),
+            State::Busy => Err(Failure::of_kind(
+                XD_ERROR_CONFLICT,
+                "another call uses the reader; use a reader on one thread at a time",
+            )),
+            State::Exported => {
+                self.replace(State::Exported);
+                let text = "the reader has ended: its batches were exported as a stream";
+                Err(Failure::of_kind(XD_ERROR_CLOSED, text))
+            }
+        }
+    }
+}
+
+/// Imports a stream of batches.
+///
+/// # Safety
+///
+/// The contract of [`arrow::import_stream`] holds for `stream`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_reader_from_arrow(
+    stream: *mut ArrowArrayStream,
+    checks: i32,
+    error: ErrorOut<'_>,
+) -> Handle<XdReader> {
+    fallible(error, || {
+        if stream.is_null() {
+            return Err(Failure::null("stream"));
+        }
+        let wanted = checks_of(checks);
+        let checks = *wanted.as_ref().unwrap_or(&Checks::Shape);
+        // SAFETY: `# Safety` is the contract of `import_stream`.
+        let imported = unsafe { arrow::import_stream(stream, checks) };
+        // An invalid argument fails after the struct was moved, as every other error does.
+        wanted?;
+        XdReader::hand_over(Box::new(imported?))
+    })
+}
+
+/// Exports the remaining batches as a stream.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_reader_to_arrow(
+    reader: Option<&XdReader>,
+    stream: Option<&mut MaybeUninit<ArrowArrayStream>>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let (reader, stream) = (given(reader, "reader")?, given(stream, "stream")?);
+        stream.write(arrow::export_stream(reader.take()?));
+        reader.replace(State::Exported);
+        Ok(true)
+    })
+}
+
+/// These batches, one after the other.
+///
+/// # Safety
+///
+/// `batches` is null or points to `count` pointers, each null or a live batch, which nothing
+/// writes during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_reader_from_batches(
+    count: usize,
+    batches: *const Option<&RecordBatch>,
+    error: ErrorOut<'_>,
+) -> Handle<XdReader> {
+    fallible(error, || {
+        // SAFETY: `# Safety`: `batches` is null or points to `count` pointers; the list is used
+        // during this call only.
+        let batches = unsafe { items(batches, count, "batches") }?;
+        let batches = batches.iter().map(|&batch| given(batch, "batches").cloned());
+        let batches = batches.collect::<Result<Vec<_>>>()?;
+        let other = batches.iter().position(|batch| batch.schema() != batches[0].schema());
+        if let Some(index) = other {
+            let text = format!("batch {index} has another schema than batch 0: {:?}", batches[index]);
+            return Err(Failure::of_kind(XD_ERROR_DTYPE, text));
+        }
+        XdReader::hand_over(Box::new(batches.into_iter().collect::<Batches>()))
+    })
+}
+
+/// What the columns of each batch are.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_reader_schema(reader: Option<&XdReader>, error: ErrorOut<'_>) -> Handle<XdSchema> {
+    fallible(error, || XdSchema::hand_over(&given(reader, "reader")?.schema))
+}
+
+/// The next batch; null without an error after the last.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_reader_next(reader: Option<&XdReader>, error: ErrorOut<'_>) -> Handle<RecordBatch> {
+    fallible(error, || {
+        let reader = given(reader, "reader")?;
+        let mut source = reader.take()?;
+        let next = source.next_batch();
+        reader.replace(State::Idle(source));
+        next?.map_or(Ok(None), hand_over)
+    })
+}
+
+/// Frees a reader. Null is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_reader_free(reader: Handle<XdReader>) {
+    answer(|| drop(reader));
+}
