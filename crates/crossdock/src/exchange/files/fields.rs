@@ -13,12 +13,23 @@ pub(super) struct Fields {
     nbytes: u64,
     order: ByteOrder,
     at: u64,
+    /// The end of what the system was asked to read.
+    fetched: u64,
 }
+
+/// A header that is longer than this is fetched in larger parts than pages.
+const LONG: u64 = 64 << 10;
 
 impl Fields {
     /// From the first byte on, under a new lease. Errors as [`Buffer::pin`].
     pub(super) fn new(buffer: &Buffer, order: ByteOrder) -> Result<Self> {
-        Ok(Self { bytes: PinnedReader::new(buffer)?, nbytes: buffer.nbytes() as u64, order, at: 0 })
+        Ok(Self {
+            bytes: PinnedReader::new(buffer)?,
+            nbytes: buffer.nbytes() as u64,
+            order,
+            at: 0,
+            fetched: LONG,
+        })
     }
 
     /// The bytes of the file.
@@ -48,6 +59,10 @@ impl Fields {
     pub(super) fn skip(&mut self, nbytes: u64, what: &str) -> Result<()> {
         match self.at.checked_add(nbytes) {
             Some(end) if end <= self.nbytes => {
+                if self.at >= self.fetched {
+                    self.bytes.fetch(self.at, 4 * LONG);
+                    self.fetched = self.at + 4 * LONG;
+                }
                 self.at = end;
                 Ok(())
             }

@@ -125,6 +125,7 @@ mod pixels;
 #[cfg(feature = "png")]
 pub mod png;
 pub mod raw;
+mod readahead;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
 mod save;

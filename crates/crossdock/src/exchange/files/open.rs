@@ -8,6 +8,7 @@ use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::contents::Contents;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::options::{Expected, OpenOptions};
+use crate::exchange::files::readahead::PageByPage;
 use crate::exchange::files::target::{Selected, Target};
 use crate::exchange::files::{magic, npy, raw, shown, source};
 
@@ -99,7 +100,15 @@ impl OpenOptions {
             .check()
             .and_then(|()| source::open(path, self.writes_file()))
             .and_then(|file| self.load(file))
-            .and_then(|buffer| self.read(buffer));
+            .and_then(|buffer| {
+                let headers = PageByPage::begin(&buffer);
+                let contents = self.listed(buffer)?;
+                // The entries keep the map.
+                if let (Some(headers), false) = (headers, contents.entries().is_empty()) {
+                    headers.end();
+                }
+                self.verified_if_asked(contents)
+            });
         opened.map_err(|error| error.within(shown(path)))
     }
 
@@ -120,6 +129,15 @@ impl OpenOptions {
     ///
     /// As [`OpenOptions::open_all`], without a path.
     pub fn read(&self, buffer: Buffer) -> Result<Contents> {
+        self.listed(buffer).and_then(|contents| self.verified_if_asked(contents))
+    }
+
+    fn verified_if_asked(&self, contents: Contents) -> Result<Contents> {
+        if self.verified { contents.verified() } else { Ok(contents) }
+    }
+
+    /// The contents, of which only the headers are read.
+    fn listed(&self, buffer: Buffer) -> Result<Contents> {
         let format = match &self.expected {
             Expected::Raw(description) => {
                 let array = raw::from_buffer(buffer, description)?;
@@ -142,7 +160,7 @@ impl OpenOptions {
             )
             .advising(Advice::CopyToWrite));
         }
-        let contents = match format {
+        match format {
             Format::Npy => npy::read(buffer).map(|(array, rest)| Contents::of_array(format, array, rest)),
             #[cfg(feature = "npz")]
             Format::Npz => crate::exchange::files::npz::read(buffer, self.limit),
@@ -163,8 +181,7 @@ impl OpenOptions {
                 Kind::Unsupported,
                 format!("it is a {format} file, which does not describe its contents"),
             )),
-        }?;
-        if self.verified { contents.verified() } else { Ok(contents) }
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use crate::buffer::{Buffer, PinGuard};
 #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
 use crate::error::system_text;
 use crate::error::{Error, Kind, Result};
+#[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
+use crate::exchange::files::readahead;
 
 /// The bytes of a buffer, with a position. Each read loads the current bytes, and fails if a
 /// guarded file shrank.
@@ -30,6 +32,13 @@ impl PinnedReader {
         let count = dst.len().min(nbytes - start);
         self.bytes.copy_out(start, &mut dst[..count])?;
         self.buffer.fault().map_or(Ok(count), Err)
+    }
+
+    /// Has the system read bytes that are about to be loaded.
+    #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
+    pub(super) fn fetch(&self, offset: u64, nbytes: u64) {
+        let number = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        readahead::fetch(&self.buffer, number(offset), number(nbytes));
     }
 }
 

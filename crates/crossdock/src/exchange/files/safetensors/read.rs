@@ -5,6 +5,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::contents::{Contents, Entry};
 use crate::exchange::files::format::Format;
+use crate::exchange::files::readahead;
 use crate::exchange::files::safetensors::header::{self, SafetensorsHeader, Tensor};
 use crate::exchange::files::safetensors::packed::Packed;
 
@@ -43,6 +44,7 @@ fn read_header(buffer: &Buffer) -> Result<SafetensorsHeader> {
     let mut json = Vec::new();
     json.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length, 1))?;
     json.resize(length, 0);
+    readahead::fetch(buffer, 8, length);
     bytes.copy_out(8, &mut json)?;
     SafetensorsHeader::parse(&json, buffer.nbytes()).map_err(|error| match error {
         error if error.is_malformed() && length == 0 => {

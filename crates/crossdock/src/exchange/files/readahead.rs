@@ -1,0 +1,51 @@
+//! How much of a mapped file the system reads around each page that is accessed.
+//!
+//! By default it reads up to megabytes, which suits elements. A header is read page by page, so
+//! that the list of the arrays in a file of any size reads few bytes of it.
+
+use crate::buffer::Buffer;
+use crate::memory::Backing;
+use crate::memory::fault::page_size;
+
+/// Pages of a map that are read one by one. As numbers: who reads the headers needs to be the only
+/// holder of the map.
+pub(super) struct PageByPage {
+    start: usize,
+    nbytes: usize,
+}
+
+impl PageByPage {
+    /// Begins with a map of a file; `None` for other memory.
+    pub(super) fn begin(buffer: &Buffer) -> Option<Self> {
+        let pages = Self { start: buffer.address(), nbytes: buffer.nbytes() };
+        let is_map = buffer.backing() == Backing::File && pages.nbytes > 0;
+        is_map.then(|| {
+            advise(pages.start, pages.nbytes, libc::MADV_RANDOM);
+            pages
+        })
+    }
+
+    /// Reads ahead again. The map must still exist, or these pages are others' by now.
+    pub(super) fn end(self) {
+        advise(self.start, self.nbytes, libc::MADV_NORMAL);
+    }
+}
+
+/// Has the system read a part of a map that is about to be accessed; no more than to its end.
+pub(super) fn fetch(buffer: &Buffer, offset: usize, nbytes: usize) {
+    let offset = offset.min(buffer.nbytes());
+    let nbytes = nbytes.min(buffer.nbytes() - offset);
+    if buffer.backing() == Backing::File && nbytes > 0 {
+        advise(buffer.address() + offset, nbytes, libc::MADV_WILLNEED);
+    }
+}
+
+/// A hint, whose failure changes nothing.
+fn advise(start: usize, nbytes: usize, advice: i32) {
+    // `madvise` requires the address of a page.
+    let within = start % page_size();
+    let page = std::ptr::without_provenance_mut::<u8>(start - within);
+    // SAFETY: `MADV_RANDOM`, `MADV_NORMAL` and `MADV_WILLNEED` only change what the system reads
+    // when; no byte of any memory changes, whatever is mapped there.
+    unsafe { libc::madvise(page.cast(), nbytes + within, advice) };
+}
