@@ -142,7 +142,7 @@ mod _crossdock {
     #[pymodule_export]
     use super::shared::{_lend, _map, shared};
     #[pymodule_export]
-    use super::table::{Column, Table, column, table};
+    use super::table::{_rebuild_column, _rebuild_table, _reduce_shared, Column, Table, column, table};
     #[pymodule_export]
     use super::tensorflow::_unsafe_dlpack;
 
@@ -164,7 +164,9 @@ mod _crossdock {
         files::register_mapping(module.py())?;
         sets::register_mapping(module.py())?;
         // Pickles refer to this module, whatever the package's parts are called.
-        module.getattr("_rebuild")?.setattr("__module__", "crossdock")?;
+        for name in ["_rebuild", "_rebuild_column", "_rebuild_table"] {
+            module.getattr(name)?.setattr("__module__", "crossdock")?;
+        }
         keywords::replace(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("Device", device_object::device_type(module.py())?)?;

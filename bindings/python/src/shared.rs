@@ -13,6 +13,7 @@ use crossdock::memory::{Backing, Place};
 use crossdock::view::{Reason, Request};
 use pyo3::exceptions::{PyBufferError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
 use crate::detach::detached;
@@ -113,9 +114,10 @@ fn registered(py: Python<'_>, array: DArray) -> PyResult<Bound<'_, PyAny>> {
     wrap(py, array)
 }
 
-/// Lets `multiprocessing` know how arrays are sent.
+/// Lets `multiprocessing` know how arrays and tables are sent.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
-    py.import("crossdock._processes").map(drop)
+    static IS_KNOWN: PyOnceLock<()> = PyOnceLock::new();
+    IS_KNOWN.get_or_try_init(py, || py.import("crossdock._processes").map(drop)).copied()
 }
 
 /// The array of an object: itself, or what it lends.

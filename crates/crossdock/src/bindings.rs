@@ -70,6 +70,7 @@ pub mod array_interface {
 pub mod arrow {
     pub use crate::exchange::protocol::arrow::column_stream::{export_chunks, import_chunks};
     pub use crate::exchange::protocol::arrow::requested::requested;
+    pub use crate::exchange::protocol::arrow::schema_bytes::{field_from_bytes, field_to_bytes};
     pub use crate::exchange::protocol::arrow::stream::ArrowStream;
     pub use crate::exchange::protocol::arrow::*;
 }

@@ -66,6 +66,8 @@ from ._crossdock import (
     Table,
     __version__,
     _rebuild,
+    _rebuild_column,
+    _rebuild_table,
     arange,
     array,
     asarray,

@@ -1,6 +1,6 @@
-"""Arrays in shared memory are sent to other processes of `multiprocessing` as descriptors.
+"""Arrays in shared memory, and tables, are sent to other processes of `multiprocessing` as descriptors.
 
-Imported when the first such array is created or received, since its imports from the standard library take longer than the
+Imported when the first such array or table is created or received, since its imports from the standard library take longer than the
 whole package.
 """
 
@@ -9,7 +9,7 @@ from multiprocessing import reduction, util
 from multiprocessing.context import get_spawning_popen
 from typing import Any
 
-from ._crossdock import Array, _lend, _map
+from ._crossdock import Array, Column, Table, _lend, _map, _reduce_shared
 
 
 def _reduce(array: Array) -> tuple[Any, ...]:
@@ -44,4 +44,11 @@ def _attach(text: str, handle: Any) -> Array:
         os.close(descriptor)
 
 
+def _reduce_table(table: Table | Column) -> tuple[Any, ...]:
+    # Its buffers lie in one array in sealed memory, which `_reduce` sends.
+    return _reduce_shared(table) or table.__reduce_ex__(4)
+
+
 reduction.ForkingPickler.register(Array, _reduce)
+reduction.ForkingPickler.register(Table, _reduce_table)
+reduction.ForkingPickler.register(Column, _reduce_table)

@@ -1,6 +1,5 @@
 //! The class `crossdock.Column`.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use crossdock::DArray;
@@ -17,7 +16,8 @@ use pyo3::{ffi, intern};
 use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
-use crate::table::{as_numpy, comparison, display, export, values};
+use crate::table::pickle::{Pickled, REBUILD_COLUMN};
+use crate::table::{as_numpy, comparison, display, export, memory, values};
 use crate::{convert, parameters, words};
 
 /// How many elements an iteration converts at a time.
@@ -52,6 +52,12 @@ impl Column {
 
     pub(super) fn rows(&self) -> usize {
         self.len
+    }
+
+    /// For a pickle.
+    pub(super) fn pickled(&self) -> PyResult<Pickled> {
+        let groups = self.chunks.iter().map(|chunk| (chunk.len(), vec![chunk.clone()]));
+        Pickled::new(&self.field, groups.collect())
     }
 
     /// The part of one chunk that is this range of the elements, in place. `None` if no chunk has
@@ -239,6 +245,49 @@ impl Column {
         Ok(all)
     }
 
+    /// The elements in new memory, which no other party writes.
+    ///
+    /// Returns
+    /// -------
+    /// Column
+    ///     With the same chunks. A slice has its own elements alone.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> crossdock.column(['one', None, 'three'])[1:].copy().to_list()
+    /// [None, 'three']
+    fn copy(&self) -> PyResult<Self> {
+        let chunks = self.chunks.iter().map(table::Column::compact);
+        Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))
+    }
+
+    /// The same column, in place, with your promise that its memory stays constant.
+    ///
+    /// Consumers of Arrow rely on that: without the promise, they get no memory that other parties may
+    /// write, such as NumPy's.
+    ///
+    /// The promise covers all of the memory, for as long as there is an array, a column or an export
+    /// of it. If any party writes it nevertheless, the behaviour is undefined. :meth:`Array.frozen`
+    /// has more.
+    ///
+    /// Returns
+    /// -------
+    /// Column
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> x = crossdock.column(bytearray(b'abc'))
+    /// >>> x.frozen().array().readonly
+    /// True
+    fn frozen(&self) -> PyResult<Self> {
+        // SAFETY: the documented promise of the Python caller, which cannot be checked here: no
+        // party writes the memory from now on.
+        let chunks = self.chunks.iter().map(|chunk| unsafe { memory::frozen(chunk) });
+        Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))
+    }
+
     /// A column for each chunk, in place.
     ///
     /// Returns
@@ -329,6 +378,23 @@ impl Column {
         format!("Column({name}{}, {} elements)\n{shown}", self.field.column_type(), self.len)
     }
 
+    /// A pickle has the buffers out of band with protocol 5. It copies elements that are less than
+    /// half of those in their buffers.
+    fn __reduce_ex__<'py>(&self, py: Python<'py>, protocol: i32) -> PyResult<Bound<'py, PyAny>> {
+        self.pickled()?.reduce(py, REBUILD_COLUMN, protocol)
+    }
+
+    /// The same column, on the same memory.
+    fn __copy__(&self) -> Self {
+        self.clone()
+    }
+
+    /// As :meth:`copy`.
+    fn __deepcopy__(&self, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let _ = memo;
+        self.copy()
+    }
+
     /// The type of the column, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         export::field(py, &self.field)
@@ -391,14 +457,4 @@ pub(super) fn part(
         let from = range.start.max(start).min(end);
         Some((index, from - start..range.end.clamp(from, end) - start))
     })
-}
-
-/// Collects the sizes of all buffers by their addresses.
-pub(super) fn note_buffers(column: &table::Column, seen: &mut HashMap<usize, usize>) {
-    let own = column.buffers().iter().chain(column.validity().map(|bits| bits.buffer()));
-    for buffer in own {
-        let known = seen.entry(buffer.address()).or_default();
-        *known = buffer.nbytes().max(*known);
-    }
-    column.children().iter().chain(column.dictionary()).for_each(|child| note_buffers(child, seen));
 }

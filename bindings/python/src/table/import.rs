@@ -15,10 +15,10 @@ use crate::arrow::{has_python_objects, is_read_once, pair, spent};
 use crate::capsule::unboxed;
 use crate::errors::{self, Raise};
 use crate::object::downcast;
-use crate::protocols;
 use crate::table::column_object::Column;
 use crate::table::new_column;
 use crate::table::table_object::Table;
+use crate::{protocols, shared};
 
 /// A table on the memory of another object, in place.
 ///
@@ -53,6 +53,7 @@ use crate::table::table_object::Table;
 #[pyo3(signature = (obj, /), text_signature = "(obj, /)")]
 pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     let py = obj.py();
+    shared::register(py)?;
     if let Ok(own) = obj.cast::<Table>() {
         return Ok(own.get().clone());
     }
@@ -104,6 +105,7 @@ pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
 #[pyo3(signature = (obj, /), text_signature = "(obj, /)")]
 pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
     let py = obj.py();
+    shared::register(py)?;
     if let Ok(own) = obj.cast::<Column>() {
         return Ok(own.get().clone());
     }

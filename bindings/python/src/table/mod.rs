@@ -7,6 +7,8 @@
 //! | `new_column.rs` | columns of Python's values |
 //! | `as_numpy.rs`, `comparison.rs` | columns as NumPy's arrays; `==`, which is refused |
 //! | `values.rs`, `display.rs` | elements as Python values; tables and columns as text |
+//! | `memory.rs` | copies, and the promise that memory is constant |
+//! | `pickle.rs` | pickles, and sealed memory for `multiprocessing` |
 //! | `export.rs` | capsules of streams, batches, columns and schemas |
 
 mod as_numpy;
@@ -15,7 +17,9 @@ mod comparison;
 mod display;
 mod export;
 mod import;
+mod memory;
 mod new_column;
+mod pickle;
 mod table_object;
 mod values;
 
@@ -24,6 +28,7 @@ use pyo3::prelude::*;
 
 pub(crate) use column_object::Column;
 pub(crate) use import::{column, table};
+pub(crate) use pickle::{_rebuild_column, _rebuild_table, _reduce_shared};
 pub(crate) use table_object::Table;
 
 /// An attribute that the class does not have. Tables with one batch and columns with one chunk have

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crossdock::bindings::similar;
-use crossdock::table::{Field, RecordBatch, Schema};
+use crossdock::table::{ColumnType, Field, RecordBatch, Schema};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
@@ -15,7 +15,8 @@ use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::column_object::{Column, part, range_of};
-use crate::table::{comparison, display, export, values};
+use crate::table::pickle::{Pickled, REBUILD_TABLE};
+use crate::table::{comparison, display, export, memory, values};
 
 /// Named columns of equal length, in batches, on the memory of their producers.
 ///
@@ -55,6 +56,26 @@ impl Table {
     /// The rows of a table without columns count, too.
     fn with_len(schema: Schema, batches: Vec<RecordBatch>, len: usize) -> Self {
         Self { schema, batches, len, places: OnceLock::new() }
+    }
+
+    /// For a pickle.
+    pub(super) fn pickled(&self) -> PyResult<Pickled> {
+        let field = Field::new("", ColumnType::Struct(self.schema.fields().into())).raise()?;
+        let field = field.with_nullable(false).with_metadata(self.schema.metadata().clone());
+        let group =
+            |batch: &RecordBatch| Ok((batch.len(), batch.columns().collect::<crossdock::Result<_>>()?));
+        let groups = self.batches.iter().map(group).collect::<crossdock::Result<_>>().raise()?;
+        Pickled::new(&field, groups)
+    }
+
+    /// The table with each column of each batch replaced.
+    fn mapped(
+        &self,
+        column: impl Fn(&crossdock::table::Column) -> crossdock::Result<crossdock::table::Column>,
+    ) -> PyResult<Self> {
+        let batches = self.batches.iter().map(|batch| memory::mapped(&self.schema, batch, &column));
+        let batches = batches.collect::<crossdock::Result<_>>().raise()?;
+        Ok(Self::with_len(self.schema.clone(), batches, self.len))
     }
 
     /// Where the columns of a name are. A map of them is made once.
@@ -133,7 +154,7 @@ impl Table {
         let mut seen = HashMap::new();
         for batch in &self.batches {
             for column in batch.columns() {
-                super::column_object::note_buffers(&column.raise()?, &mut seen);
+                memory::note_buffers(&column.raise()?, &mut seen);
             }
         }
         Ok(seen.into_values().sum())
@@ -246,6 +267,48 @@ impl Table {
         PyList::new(py, batches)?.try_iter()
     }
 
+    /// All elements in new memory, which no other party writes.
+    ///
+    /// Returns
+    /// -------
+    /// Table
+    ///     With the same batches. A slice has its own elements alone.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> t = crossdock.table({'x': crossdock.asarray(bytearray(3))})
+    /// >>> t.copy().to_dict()
+    /// {'x': [0, 0, 0]}
+    fn copy(&self) -> PyResult<Self> {
+        self.mapped(crossdock::table::Column::compact)
+    }
+
+    /// The same table, in place, with your promise that its memory stays constant.
+    ///
+    /// Consumers of Arrow rely on that: without the promise, they get no memory that other parties may
+    /// write, such as NumPy's.
+    ///
+    /// The promise covers all of the memory, for as long as there is an array, a column or an export
+    /// of it. If any party writes it nevertheless, the behaviour is undefined. :meth:`Array.frozen`
+    /// has more.
+    ///
+    /// Returns
+    /// -------
+    /// Table
+    ///
+    /// Examples
+    /// --------
+    /// >>> import crossdock
+    /// >>> t = crossdock.table({'x': crossdock.asarray(bytearray(3))})
+    /// >>> t.frozen()['x'].array().readonly
+    /// True
+    fn frozen(&self) -> PyResult<Self> {
+        // SAFETY: the documented promise of the Python caller, which cannot be checked here: no
+        // party writes the memory from now on.
+        self.mapped(|column| unsafe { memory::frozen(column) })
+    }
+
     /// The columns by name, each a list of Python values, as :meth:`Column.to_list` gives them.
     ///
     /// Returns
@@ -325,6 +388,23 @@ impl Table {
             "a table is no NumPy array: `to_records()` gives an array of records, np.asarray(t['name']) a column, and \
              pandas.DataFrame.from_arrow(t) a frame",
         ))
+    }
+
+    /// A pickle has the buffers out of band with protocol 5. It copies elements that are less than
+    /// half of those in their buffers.
+    fn __reduce_ex__<'py>(&self, py: Python<'py>, protocol: i32) -> PyResult<Bound<'py, PyAny>> {
+        self.pickled()?.reduce(py, REBUILD_TABLE, protocol)
+    }
+
+    /// The same table, on the same memory.
+    fn __copy__(&self) -> Self {
+        self.clone()
+    }
+
+    /// As :meth:`copy`.
+    fn __deepcopy__(&self, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let _ = memo;
+        self.copy()
     }
 
     fn __getattr__<'py>(this: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {

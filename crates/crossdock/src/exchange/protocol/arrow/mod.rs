@@ -94,6 +94,7 @@ mod import;
 mod leaf_column;
 mod metadata;
 pub(crate) mod requested;
+pub(crate) mod schema_bytes;
 pub(crate) mod stream;
 pub(crate) mod stream_abi;
 mod table_export;

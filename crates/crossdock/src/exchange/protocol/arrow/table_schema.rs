@@ -1,7 +1,6 @@
 //! Schemas of tables: fields as C structs, in both directions.
 
 use std::ffi::CString;
-use std::sync::Arc;
 
 use crate::element::dialect::arrow::BOOL8;
 use crate::element::{DType, MAX_DEPTH};
@@ -89,27 +88,40 @@ impl TableSchemaReader {
             // it belongs to a schema that follows the specification.
             below.push(unsafe { self.field(child, depth + 1) }?);
         }
-        let keys_sorted = schema.flags & MAP_KEYS_SORTED != 0;
-        let extension = metadata.get(EXTENSION_NAME).and_then(|name| std::str::from_utf8(name).ok());
-        let mut ty = parse(format, below, keys_sorted, extension)?;
         // SAFETY: clause 2 of `field`: a pointer to a dictionary is null or points to a schema.
-        if let Some(values) = unsafe { schema.dictionary.as_ref() } {
-            if values.release.is_none() {
+        let dictionary = match unsafe { schema.dictionary.as_ref() } {
+            None => None,
+            Some(values) if values.release.is_none() => {
                 return Err(malformed("the dictionary of its schema is released"));
             }
-            let ColumnType::Fixed(index) = ty else {
-                return Err(malformed(format!(
-                    "its format {format:?} is no integer, but it has a dictionary"
-                )));
-            };
             // SAFETY: clause 1 of `field`: the dictionary was not released (checked above). Clause
             // 2: it belongs to a schema that follows the specification.
-            let values = Arc::new(unsafe { self.field(values, depth + 1) }?);
-            ty = ColumnType::Dictionary { index, values, ordered: schema.flags & DICTIONARY_ORDERED != 0 };
-        }
-        let field = Field::new(name, ty)?;
-        Ok(field.with_nullable(schema.flags & NULLABLE != 0).with_metadata(metadata))
+            Some(values) => Some(unsafe { self.field(values, depth + 1) }?),
+        };
+        field_of(name, format, schema.flags, metadata, below, dictionary)
     }
+}
+
+/// The field that the parts of a schema describe.
+pub(super) fn field_of(
+    name: &str,
+    format: &str,
+    flags: i64,
+    metadata: Metadata,
+    children: Vec<Field>,
+    dictionary: Option<Field>,
+) -> Result<Field> {
+    let extension = metadata.get(EXTENSION_NAME).and_then(|name| std::str::from_utf8(name).ok());
+    let mut ty = parse(format, children, flags & MAP_KEYS_SORTED != 0, extension)?;
+    if let Some(values) = dictionary {
+        let ColumnType::Fixed(index) = ty else {
+            return Err(malformed(format!("its format {format:?} is no integer, but it has a dictionary")));
+        };
+        let ordered = flags & DICTIONARY_ORDERED != 0;
+        ty = ColumnType::Dictionary { index, values: values.into(), ordered };
+    }
+    let field = Field::new(name, ty)?;
+    Ok(field.with_nullable(flags & NULLABLE != 0).with_metadata(metadata))
 }
 
 /// Exports the type of a column: the consumer releases the struct once, from wherever it moved it.
@@ -131,17 +143,23 @@ pub(super) fn new_schema(field: &Field) -> Result<NewSchema> {
         ColumnType::Dictionary { values, .. } => (vec![], Some(Box::new(new_schema(values)?))),
         _ => (ty.fields().map(new_schema).collect::<Result<_>>()?, None),
     };
-    let flag = |is_set: bool, flag: i64| if is_set { flag } else { 0 };
     Ok(NewSchema {
         format: c_string(&print(ty).map_err(named)?)?,
         name: c_string(field.name())?,
         metadata: encode(&with_extension(field)).map_err(named)?,
-        flags: flag(field.is_nullable(), NULLABLE)
-            | flag(matches!(ty, ColumnType::Dictionary { ordered: true, .. }), DICTIONARY_ORDERED)
-            | flag(matches!(ty, ColumnType::Map { keys_sorted: true, .. }), MAP_KEYS_SORTED),
+        flags: flags(field),
         children,
         dictionary,
     })
+}
+
+/// The flags of a schema.
+pub(super) fn flags(field: &Field) -> i64 {
+    let ty = field.column_type();
+    let flag = |is_set: bool, flag: i64| if is_set { flag } else { 0 };
+    flag(field.is_nullable(), NULLABLE)
+        | flag(matches!(ty, ColumnType::Dictionary { ordered: true, .. }), DICTIONARY_ORDERED)
+        | flag(matches!(ty, ColumnType::Map { keys_sorted: true, .. }), MAP_KEYS_SORTED)
 }
 
 /// Exports a schema as that of a struct, which is what batches are in C.

@@ -1,0 +1,49 @@
+//! The memory of columns: copies of it, and the promise that it is constant.
+
+use std::collections::HashMap;
+
+use crossdock::buffer::Buffer;
+use crossdock::table::{Checks, Column, ColumnParts, RecordBatch, Schema};
+
+/// The same column, with the caller's promise that no party writes its memory any more.
+///
+/// # Safety
+///
+/// The clause of [`Buffer::assume_constant`], for all of the column's buffers.
+pub(super) unsafe fn frozen(column: &Column) -> crossdock::Result<Column> {
+    let constant = |buffer: &Buffer| {
+        // SAFETY: `# Safety`: no party writes the memory from now on.
+        buffer.try_clone().map(|buffer| unsafe { buffer.assume_constant() })
+    };
+    // SAFETY: `# Safety`: the buffers of children are among those of the column.
+    let below = |child: &Column| unsafe { frozen(child) };
+    let parts = ColumnParts {
+        len: column.len(),
+        offset: column.offset(),
+        validity: column.validity().map(|bits| constant(bits.buffer())).transpose()?,
+        buffers: column.buffers().iter().map(constant).collect::<crossdock::Result<_>>()?,
+        children: column.children().iter().map(below).collect::<crossdock::Result<_>>()?,
+        dictionary: column.dictionary().map(below).transpose()?,
+    };
+    Column::new(column.column_type().clone(), parts, Checks::Shape)
+}
+
+/// A batch with each column replaced.
+pub(super) fn mapped(
+    schema: &Schema,
+    batch: &RecordBatch,
+    column: impl Fn(&Column) -> crossdock::Result<Column>,
+) -> crossdock::Result<RecordBatch> {
+    let columns = batch.columns().map(|each| column(&each?));
+    RecordBatch::new(schema.clone(), columns.collect::<crossdock::Result<Vec<_>>>()?, batch.len())
+}
+
+/// Collects the sizes of all buffers by their addresses.
+pub(super) fn note_buffers(column: &Column, seen: &mut HashMap<usize, usize>) {
+    let own = column.buffers().iter().chain(column.validity().map(|bits| bits.buffer()));
+    for buffer in own {
+        let known = seen.entry(buffer.address()).or_default();
+        *known = buffer.nbytes().max(*known);
+    }
+    column.children().iter().chain(column.dictionary()).for_each(|child| note_buffers(child, seen));
+}
