@@ -10,6 +10,7 @@ use crossdock::DArray;
 use crossdock::bindings::files::{Selected, Target};
 use crossdock::exchange::files::{self, Contents, Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
+use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
@@ -21,9 +22,9 @@ use crate::errors::Raise;
 use crate::object::{downcast, wrap};
 use crate::parameters::{shown, truth_of};
 use crate::shape::{elements, extents};
-use crate::{errors, file_errors, nested, parameters, protocols};
+use crate::{errors, file_errors, nested, parameters, protocols, table};
 
-/// The array of a file, or the arrays of an archive by name.
+/// The array of a file, the arrays of an archive by name, or a table.
 ///
 /// The file is mapped if it stores plain elements, and decoded otherwise. The first bytes decide
 /// the format, never the name.
@@ -31,13 +32,13 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 /// Parameters
 /// ----------
 /// path : str, os.PathLike or file
-///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, PNG, JPEG, TIFF or NIfTI file; with
-///     ``dtype``, any file. The name of an array and a view may follow, which are then returned:
-///     ``'two.npz:a'``, ``'photo.npy[::2, ..., 0]'``, ``'two.npz:a[1:].field'``. The longest name
-///     of an existing file wins.
+///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, PNG, JPEG, TIFF, NIfTI or Arrow IPC file
+///     (``.arrow``, ``.feather``, ``.arrows``); with ``dtype``, any file. The name of an array and
+///     a view may follow, which are then returned: ``'two.npz:a'``, ``'photo.npy[::2, ..., 0]'``,
+///     ``'two.npz:a[1:].field'``. The longest name of an existing file wins.
 /// name : str, optional
-///     The name of one array of an archive (``.npz``, ``.safetensors``, ``.gguf``), which is then
-///     returned.
+///     The name of one array of an archive (``.npz``, ``.safetensors``, ``.gguf``), or of a column
+///     of an Arrow IPC file, which is then returned as an array.
 /// mode : {'r', 'r+', 'c'}
 ///     ``'r'`` maps, or decodes, and the array is read-only. ``'r+'`` maps for writing: writes
 ///     change the file. ``'c'`` reads the file into new memory, a counted copy: writes stay in this
@@ -56,10 +57,14 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 ///     Crossdock (also as a list, bytes or a pickle) is an ``OSError``. Otherwise a read beyond the
 ///     new end ends the process. Call ``faulthandler.enable()`` before the first guarded map, if at
 ///     all: it replaces the handler.
+/// frozen : bool, default False
+///     The caller's promise that no process writes or truncates the mapped file. Its arrays and
+///     tables are then exported to libraries that rely on it, such as PyArrow, in place.
 ///
 /// Returns
 /// -------
-/// Array or Archive
+/// Array, Archive or Table
+///     A table for an Arrow IPC file: its batches, in place unless they are compressed.
 ///
 /// Warns
 /// -----
@@ -90,8 +95,8 @@ use crate::{errors, file_errors, nested, parameters, protocols};
 /// [1, 2]
 #[pyfunction]
 #[pyo3(
-    signature = (path, /, *, name=None, mode=Mode::Read, dtype=None, shape=None, offset=0, order=Order::RowMajor, guarded=false),
-    text_signature = "(path, /, *, name=None, mode='r', dtype=None, shape=None, offset=0, order='C', guarded=False)"
+    signature = (path, /, *, name=None, mode=Mode::Read, dtype=None, shape=None, offset=0, order=Order::RowMajor, guarded=false, frozen=false),
+    text_signature = "(path, /, *, name=None, mode='r', dtype=None, shape=None, offset=0, order='C', guarded=False, frozen=False)"
 )]
 #[expect(clippy::too_many_arguments, reason = "Python's keyword arguments")]
 pub(crate) fn open<'py>(
@@ -104,15 +109,20 @@ pub(crate) fn open<'py>(
     #[pyo3(from_py_with = parameters::count)] offset: usize,
     #[pyo3(from_py_with = parameters::order)] order: Order,
     #[pyo3(from_py_with = truth_of::guarded)] guarded: bool,
+    #[pyo3(from_py_with = truth_of::frozen)] frozen: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let target = Target::new(path_of(path)?.as_os_str()).raise()?;
     let (path, view) = (target.path().to_owned(), target.rest());
-    let options = match mode {
+    let mut options = match mode {
         Mode::Read => OpenOptions::new(),
         Mode::Write => OpenOptions::new().writable(true),
         Mode::Copy => OpenOptions::new().mapped(false),
     }
     .guarded(guarded);
+    if frozen {
+        // SAFETY: the caller's promise: no process writes or truncates the file while it is mapped.
+        options = unsafe { options.assume_constant() };
+    }
     if let Some(dtype) = dtype {
         if let Some(name) = name {
             return Err(PyTypeError::new_err(format!("a raw file has no array {name:?}: leave dtype out")));
@@ -137,6 +147,12 @@ pub(crate) fn open<'py>(
         return Err(PyTypeError::new_err(
             "shape, offset and order describe a raw file, which needs a dtype, too",
         ));
+    }
+    if name.is_none() && view.is_empty() {
+        let table = options.try_open_table(&path).map_err(|error| file_errors::file(py, &error, &path))?;
+        if let Some(file) = table {
+            return table::of_file(py, &file)?.into_bound_py_any(py);
+        }
     }
     let contents = options.open_all(&path).map_err(|error| file_errors::file(py, &error, &path))?;
     for note in contents.notes() {

@@ -300,7 +300,6 @@ OTHERS = {
     "netcdf": (b"CDF\x01", "a netCDF file", "xarray"),
     "fits": (b"SIMPLE  =                    T", "a FITS file", "astropy"),
     "parquet": (b"PAR1", "a Parquet file", "pyarrow"),
-    "arrow": (b"ARROW1\0\0", "an Arrow IPC file", "pyarrow"),
     "gif": (b"GIF89a", "a GIF image", "Pillow"),
     "webp": (b"RIFF\x10\0\0\0WEBPVP8 ", "a WebP image", "Pillow"),
     "jxl": (b"\xff\x0a\0", "a JPEG XL image", "Pillow"),

@@ -568,6 +568,7 @@ def open(
     offset: int = 0,
     order: _Order = "C",
     guarded: bool = False,
+    frozen: bool = False,
 ) -> Any: ...
 @overload
 def open(
@@ -581,6 +582,7 @@ def open(
     offset: int = 0,
     order: _Order = "C",
     guarded: bool = False,
+    frozen: bool = False,
 ) -> Array: ...
 def connect(name: str | None = None, /) -> HeldArrays: ...
 def publish(name: str, arrays: Mapping[str, Any], /, *, metadata: dict[str, str] | None = None) -> str: ...

@@ -9,6 +9,7 @@
 //! | `values.rs`, `display.rs` | elements as Python values; tables and columns as text |
 //! | `memory.rs` | copies, and the promise that memory is constant |
 //! | `pickle.rs` | pickles, and sealed memory for `multiprocessing` |
+//! | `ipc.rs` | tables in Arrow IPC files |
 //! | `export.rs` | capsules of streams, batches, columns and schemas |
 
 mod as_numpy;
@@ -17,6 +18,7 @@ mod comparison;
 mod display;
 mod export;
 mod import;
+mod ipc;
 mod memory;
 mod new_column;
 mod pickle;
@@ -28,6 +30,7 @@ use pyo3::prelude::*;
 
 pub(crate) use column_object::Column;
 pub(crate) use import::{column, table};
+pub(crate) use ipc::of_file;
 pub(crate) use pickle::{_rebuild_column, _rebuild_table, _reduce_shared};
 pub(crate) use table_object::Table;
 

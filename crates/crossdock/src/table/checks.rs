@@ -2,6 +2,8 @@
 //!
 //! Reasons: `DESIGN.md`, "Checked offsets are believed in constant memory only".
 
+#[cfg(feature = "arrow-ipc")]
+use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::table::column::{Column, ColumnParts};
 use crate::table::column_type::ColumnType;
@@ -39,6 +41,22 @@ impl Column {
         let column = Self::of_checked(ty, parts)?; // Column 1: checked above
         column.check(checks)?;
         Ok(column)
+    }
+
+    /// A column of no elements.
+    #[cfg(feature = "arrow-ipc")]
+    pub(crate) fn empty(ty: &ColumnType) -> Result<Self> {
+        let (count, _) = ty.storage().buffer_count();
+        let is_dictionary = matches!(ty, ColumnType::Dictionary { .. });
+        let mut below =
+            ty.fields().map(|field| Self::empty(field.column_type())).collect::<Result<Vec<_>>>()?;
+        let parts = ColumnParts {
+            buffers: (0..count).map(|_| Buffer::zeroed(0)).collect::<Result<_>>()?,
+            dictionary: if is_dictionary { below.pop() } else { None },
+            children: below,
+            ..ColumnParts::default()
+        };
+        Self::new(ty.clone(), parts, Checks::Shape)
     }
 
     /// Compares the elements with the rules of the type. O(1) for [`Checks::Shape`], which held

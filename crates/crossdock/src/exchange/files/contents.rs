@@ -56,13 +56,14 @@ impl Contents {
         feature = "safetensors",
         feature = "png",
         feature = "jpeg",
-        feature = "gguf"
+        feature = "gguf",
+        feature = "arrow-ipc"
     ))]
     pub(super) fn new(format: Format, entries: Vec<Entry>, metadata: Vec<(String, String)>) -> Self {
         Self { format, entries, refused: Vec::new(), metadata, ignored: Vec::new(), notes: Vec::new() }
     }
 
-    #[cfg(any(feature = "npz", feature = "safetensors", feature = "gguf"))]
+    #[cfg(any(feature = "npz", feature = "safetensors", feature = "gguf", feature = "arrow-ipc"))]
     pub(super) fn with_refused(self, refused: Vec<(String, Error)>) -> Self {
         Self { refused, ..self }
     }
@@ -211,7 +212,13 @@ enum EntrySource {
     Mapped(DArray, Option<Box<dyn Checked>>),
     /// The elements must be decoded.
     #[cfg_attr(
-        not(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg")),
+        not(any(
+            feature = "npz",
+            feature = "safetensors",
+            feature = "png",
+            feature = "jpeg",
+            feature = "arrow-ipc"
+        )),
         expect(dead_code, reason = "every format that has to be decoded is behind a feature")
     )]
     Encoded(Box<dyn Encoded>),
@@ -251,7 +258,13 @@ impl Entry {
         }
     }
 
-    #[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+    #[cfg(any(
+        feature = "npz",
+        feature = "safetensors",
+        feature = "png",
+        feature = "jpeg",
+        feature = "arrow-ipc"
+    ))]
     pub(super) fn encoded(
         name: String,
         dtype: DType,

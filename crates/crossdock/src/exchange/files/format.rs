@@ -26,6 +26,8 @@ pub enum Format {
     Gguf,
     /// A volume of medical imaging (feature `nifti`); opened, and not written.
     Nifti,
+    /// A table in Arrow's IPC format, as a file or a stream (feature `arrow-ipc`).
+    Arrow,
     /// Elements and nothing else: the caller describes them.
     Raw,
 }
@@ -52,7 +54,7 @@ macro_rules! row {
     };
 }
 
-const ROWS: [FormatRow; 9] = [
+const ROWS: [FormatRow; 10] = [
     row!(Npy, ".npy", &["npy"]),
     row!(Npz, ".npz", &["npz"], "npz"),
     row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
@@ -61,13 +63,14 @@ const ROWS: [FormatRow; 9] = [
     row!(Tiff, "TIFF", &["tif", "tiff"], "tiff"),
     row!(Gguf, "GGUF", &["gguf"], "gguf"),
     row!(Nifti, "NIfTI", &["nii"], "nifti"),
+    row!(Arrow, "Arrow IPC", &["arrow", "feather", "arrows"], "arrow-ipc"),
     row!(Raw, "raw", &["raw", "bin"]),
 ];
 
 impl Format {
     /// All of them.
     #[cfg(test)]
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Npy,
         Self::Npz,
         Self::Safetensors,
@@ -76,6 +79,7 @@ impl Format {
         Self::Tiff,
         Self::Gguf,
         Self::Nifti,
+        Self::Arrow,
         Self::Raw,
     ];
 
@@ -97,13 +101,13 @@ impl Format {
 
     /// Whether one file holds several arrays, each under a name.
     pub fn has_names(self) -> bool {
-        matches!(self, Self::Npz | Self::Safetensors | Self::Gguf)
+        matches!(self, Self::Npz | Self::Safetensors | Self::Gguf | Self::Arrow)
     }
 
     /// Whether the format is written: other formats can only be opened.
     #[doc(hidden)]
     pub fn is_written(self) -> bool {
-        !matches!(self, Self::Tiff | Self::Gguf | Self::Nifti)
+        !matches!(self, Self::Tiff | Self::Gguf | Self::Nifti | Self::Arrow)
     }
 
     /// Fails if the format can be opened, but not written.

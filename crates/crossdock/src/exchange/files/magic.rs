@@ -7,8 +7,8 @@ use crate::exchange::files::format::Format;
 /// magic.
 pub(super) const NBYTES: usize = 348;
 
-/// First bytes of the supported formats. (`.safetensors` and NIfTI files have no fixed ones.)
-const OURS: [(&[u8], Format); 10] = [
+/// First bytes of the supported formats. (`.safetensors` and NIfTI files and streams of Arrow have no fixed ones.)
+const OURS: [(&[u8], Format); 11] = [
     (b"\x93NUMPY", Format::Npy),
     (b"PK\x03\x04", Format::Npz),
     // An empty archive.
@@ -20,6 +20,7 @@ const OURS: [(&[u8], Format); 10] = [
     (b"II+\0", Format::Tiff),
     (b"MM\0+", Format::Tiff),
     (b"GGUF", Format::Gguf),
+    (b"ARROW1", Format::Arrow),
 ];
 
 /// The longest header that the format allows.
@@ -39,10 +40,19 @@ pub(super) fn format(start: &[u8]) -> Option<Format> {
     if is_nifti(start) {
         return Some(Format::Nifti);
     }
+    if is_arrow_stream(start) {
+        return Some(Format::Arrow);
+    }
     // The length of the header, and its first byte: a JSON object.
     let (length, header) = start.split_first_chunk()?;
     let known = u64::from_le_bytes(*length) <= SAFETENSORS_HEADER && header.first() == Some(&b'{');
     known.then_some(Format::Safetensors)
+}
+
+/// Whether bytes begin with a message of Arrow: four of them, and a length.
+fn is_arrow_stream(start: &[u8]) -> bool {
+    let length = start.strip_prefix(&[0xff; 4]).and_then(|rest| rest.first_chunk());
+    length.is_some_and(|length| matches!(i32::from_le_bytes(*length), 8.. if length[0] % 8 == 0))
 }
 
 fn is_nifti(start: &[u8]) -> bool {
@@ -56,7 +66,7 @@ fn is_nifti(start: &[u8]) -> bool {
 /// The first bytes of another format, after the byte at which they are; its name, and what to do.
 struct Other(usize, &'static [u8], &'static str, Option<Advice>);
 
-const OTHERS: [Other; 43] = [
+const OTHERS: [Other; 42] = [
     Other(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", Some(Advice::OpenHdf5)),
     Other(0, b"MATLAB 7.3", "a MATLAB file of version 7.3, which is HDF5", Some(Advice::OpenHdf5)),
     Other(0, b"CDF\x01", "a netCDF file", Some(Advice::OpenNetCdf)),
@@ -64,7 +74,6 @@ const OTHERS: [Other; 43] = [
     Other(0, b"CDF\x05", "a netCDF file", Some(Advice::OpenNetCdf)),
     Other(0, b"MATLAB 5.0", "a MATLAB file", Some(Advice::OpenMatlab)),
     Other(0, b"SIMPLE  =", "a FITS file", Some(Advice::OpenFits)),
-    Other(0, b"ARROW1", "an Arrow IPC file", Some(Advice::OpenColumns)),
     Other(0, b"FEA1", "a Feather file of version 1", Some(Advice::OpenColumns)),
     Other(0, b"PAR1", "a Parquet file", Some(Advice::OpenColumns)),
     Other(0, b"ORC", "an ORC file", Some(Advice::OpenColumns)),

@@ -83,12 +83,18 @@
     feature = "nifti",
     doc = "| NIfTI: a volume (`.nii`) | `nifti` | mapped, nothing copied; the elements as they are stored | – |"
 )]
+#![cfg_attr(
+    feature = "arrow-ipc",
+    doc = "| [`arrow_ipc`]: a table in Arrow's IPC format (`.arrow`, `.feather`, `.arrows`) | `arrow-ipc` | mapped, nothing copied; compressed buffers are decoded once | – |"
+)]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
 //! The first bytes of a file decide its format, never its name. A mapped array is aliased memory,
 //! since another process can write the file. [`Entry::copied_because`] says which arrays must be
 //! decoded, and [`copied_bytes`](crate::memory::copied_bytes) counts their bytes.
 
+#[cfg(feature = "arrow-ipc")]
+pub mod arrow_ipc;
 mod contents;
 pub(crate) mod elements;
 #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
@@ -117,7 +123,8 @@ pub(crate) mod outgoing;
     feature = "jpeg",
     feature = "tiff",
     feature = "gguf",
-    feature = "nifti"
+    feature = "nifti",
+    feature = "arrow-ipc"
 ))]
 mod pinned_reader;
 #[cfg(any(feature = "png", feature = "jpeg"))]
@@ -136,7 +143,8 @@ mod tiff;
 
 use std::path::Path;
 
-use crate::error;
+use crate::buffer::Buffer;
+use crate::error::{self, Result};
 
 pub use contents::{Contents, Entry};
 pub use format::Format;
@@ -145,6 +153,13 @@ pub use map_set::map_set;
 pub use open::{open, open_all};
 pub use options::OpenOptions;
 pub use save::{SaveOptions, save};
+
+/// The first [`magic::NBYTES`] bytes, or fewer if the buffer is shorter.
+fn first_bytes(buffer: &Buffer) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; buffer.nbytes().min(magic::NBYTES)];
+    buffer.pin()?.copy_out(0, &mut bytes)?;
+    Ok(bytes)
+}
 
 /// A path for error messages. Bytes that are not UTF-8 are escaped, too.
 fn shown(path: &Path) -> String {

@@ -10,7 +10,7 @@ use crate::exchange::files::format::Format;
 use crate::exchange::files::options::{Expected, OpenOptions};
 use crate::exchange::files::readahead::PageByPage;
 use crate::exchange::files::target::{Selected, Target};
-use crate::exchange::files::{magic, npy, raw, shown, source};
+use crate::exchange::files::{first_bytes, magic, npy, raw, shown, source};
 
 /// Opens an array of a file of any format, read-only: in place if the file holds the elements as
 /// they are in memory, and decoded otherwise.
@@ -176,6 +176,8 @@ impl OpenOptions {
             Format::Gguf => crate::exchange::files::gguf::read(buffer),
             #[cfg(feature = "nifti")]
             Format::Nifti => crate::exchange::files::nifti::read(buffer),
+            #[cfg(feature = "arrow-ipc")]
+            Format::Arrow => crate::exchange::files::arrow_ipc::entries::contents(&self.table(buffer)?),
             // No bytes are recognised as a raw file, and `raw` was handled above.
             _ => Err(Error::new(
                 Kind::Unsupported,
@@ -192,7 +194,7 @@ fn told(start: &[u8]) -> Result<Format> {
     format.ok_or_else(|| {
         let found = magic::describe(start);
         let text = format!(
-            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, TIFF, GGUF, NIfTI): {}",
+            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, TIFF, GGUF, NIfTI, Arrow IPC): {}",
             found.fact()
         );
         Error::new(Kind::Unsupported, text).advising(found.advice())
@@ -209,11 +211,4 @@ fn expected(format: Format, start: &[u8]) -> Result<Format> {
         )),
         _ => Ok(format),
     }
-}
-
-/// The first [`magic::NBYTES`] bytes, or fewer if the buffer is shorter.
-fn first_bytes(buffer: &Buffer) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; buffer.nbytes().min(magic::NBYTES)];
-    buffer.pin()?.copy_out(0, &mut bytes)?;
-    Ok(bytes)
 }

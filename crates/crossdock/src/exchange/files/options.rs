@@ -31,6 +31,7 @@ pub struct OpenOptions {
     writable: bool,
     guarded: bool,
     mapped: bool,
+    constant: bool,
 }
 
 /// The expected format of a file.
@@ -54,6 +55,7 @@ impl Default for OpenOptions {
             writable: false,
             guarded: false,
             mapped: true,
+            constant: false,
         }
     }
 }
@@ -117,6 +119,17 @@ impl OpenOptions {
         self
     }
 
+    /// Takes a mapped file for constant memory, which lends slices and is exported to libraries
+    /// that rely on constancy: see [`Buffer::assume_constant`].
+    ///
+    /// # Safety
+    ///
+    /// No process writes or truncates the file while it is mapped.
+    pub unsafe fn assume_constant(mut self) -> Self {
+        self.constant = true;
+        self
+    }
+
     /// Compares every array with its checksum as the file is opened: see
     /// [`Entry::verify`](crate::exchange::files::Entry::verify). Reads the whole file, while
     /// opening otherwise reads only headers. Damaged arrays are listed in
@@ -137,7 +150,14 @@ impl OpenOptions {
     /// file; or a copy.
     pub(super) fn load(&self, mut file: File) -> Result<Buffer> {
         if self.mapped {
-            return Buffer::map(file, MapOptions::new().writable(self.writable).guarded(self.guarded));
+            let options = MapOptions::new().writable(self.writable).guarded(self.guarded);
+            let map = Buffer::map(file, options)?;
+            if !self.constant {
+                return Ok(map);
+            }
+            // SAFETY: `constant` is set by `assume_constant` only, whose caller promises that no
+            // party writes the file while it is mapped; `check` refused a writable map.
+            return Ok(unsafe { map.assume_constant() });
         }
         let unread = |error: std::io::Error| {
             Error::caused(Kind::Io, format!("it could not be read: {}", system_text(&error)), error)
@@ -156,11 +176,20 @@ impl OpenOptions {
         self.writable
     }
 
+    /// Whether the file is mapped, and not copied.
+    #[cfg(feature = "arrow-ipc")]
+    pub(super) fn is_mapped(&self) -> bool {
+        self.mapped
+    }
+
     /// Refuses writes to a file through a copy of its bytes.
     pub(super) fn check(&self) -> Result<()> {
         if self.writable && !self.mapped {
             return Err(Error::new(Kind::Unsupported, "a file that is read into memory cannot be opened as writable, since writes would not reach the file")
                 .advising(Advice::MapToWrite));
+        }
+        if self.writable && self.constant {
+            return Err(Error::new(Kind::Unsupported, "a file that is opened as writable is not constant"));
         }
         Ok(())
     }

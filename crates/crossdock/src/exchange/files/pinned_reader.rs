@@ -4,7 +4,13 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::buffer::{Buffer, PinGuard};
-#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+#[cfg(any(
+    feature = "arrow-ipc",
+    feature = "npz",
+    feature = "safetensors",
+    feature = "png",
+    feature = "jpeg"
+))]
 use crate::error::system_text;
 use crate::error::{Error, Kind, Result};
 #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
@@ -70,7 +76,13 @@ impl Seek for PinnedReader {
 
 /// Returns an error of this library that passed through a decoder, or the decoder's own error with
 /// the text of `damaged`.
-#[cfg(any(feature = "npz", feature = "safetensors", feature = "png", feature = "jpeg"))]
+#[cfg(any(
+    feature = "arrow-ipc",
+    feature = "npz",
+    feature = "safetensors",
+    feature = "png",
+    feature = "jpeg"
+))]
 pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> String) -> Error {
     match error.downcast::<Error>() {
         Ok(error) => error,

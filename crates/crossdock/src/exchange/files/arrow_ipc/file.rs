@@ -1,0 +1,464 @@
+//! Files and streams in one buffer: batches by their number, in place.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use crate::buffer::Buffer;
+use crate::error::{Error, Kind, Result};
+use crate::exchange::files::arrow_ipc::codec;
+use crate::exchange::files::arrow_ipc::columns_read::{Permissions, columns};
+use crate::exchange::files::arrow_ipc::dictionaries::{DictionaryCache, DictionaryMessage};
+use crate::exchange::files::arrow_ipc::flatbuffer::{Table, malformed, number};
+use crate::exchange::files::arrow_ipc::message::{
+    self, CONTINUATION, DICTIONARY, IpcMessage, PREFIX, RECORDS, SCHEMA,
+};
+use crate::exchange::files::arrow_ipc::schema_read::IpcSchema;
+use crate::exchange::files::format::Format;
+use crate::exchange::files::options::OpenOptions;
+use crate::exchange::files::{first_bytes, magic, shown, source};
+use crate::memory::fork::get_or_make;
+use crate::table::{Column, RecordBatch, RecordBatchReader, Schema};
+
+/// The first and the last bytes of a file.
+pub(super) const MAGIC: &[u8; 6] = b"ARROW1";
+
+/// The bytes of a block in a footer.
+const BLOCK: usize = 24;
+
+/// The batches of an Arrow IPC file, or of a stream in one buffer, by their number.
+///
+/// Opening reads the schema and where each batch is; a batch's own metadata are read when it is
+/// requested. Its buffers are in place, unless they are compressed. Cloning is O(1).
+#[derive(Clone)]
+pub struct IpcFile {
+    parts: Arc<FileParts>,
+}
+
+struct FileParts {
+    buffer: Buffer,
+    schema: IpcSchema,
+    permissions: Permissions,
+    is_stream: bool,
+    dictionaries: Vec<MessagePlace>,
+    batches: Vec<MessagePlace>,
+    /// What each dictionary message is: read when a batch first needs one.
+    messages: OnceLock<Vec<DictionaryMessage>>,
+    cache: DictionaryCache,
+}
+
+/// Where a message is.
+#[derive(Clone, Copy, Debug)]
+struct MessagePlace {
+    start: usize,
+    /// The number of bytes of the metadata, with their length before them.
+    metadata: usize,
+    body: usize,
+    /// In a stream, how many dictionary messages precede it; in a file, all of them.
+    dictionaries: usize,
+}
+
+impl OpenOptions {
+    /// Opens an Arrow IPC file (`.arrow`, `.feather` of version 2) or a stream in a file
+    /// (`.arrows`), mapped: nothing is read but its schema and where its batches are. As
+    /// [`IpcFile::from_buffer`].
+    ///
+    /// A mapped file is aliased memory, since another process can write it: elements are read one
+    /// by one ([`Column::value`]), and other libraries, which rely on constancy, get none in place.
+    /// [`OpenOptions::mapped`] reads it into private memory, and
+    /// [`OpenOptions::assume_constant`] is the caller's promise that no process writes it.
+    ///
+    /// # Errors
+    ///
+    /// Each names the path. `is_io` if the system does not open, map or read the file;
+    /// `is_unsupported` for a directory, a pipe or a device; as [`IpcFile::from_buffer`].
+    pub fn open_table(&self, path: impl AsRef<Path>) -> Result<IpcFile> {
+        let path = path.as_ref();
+        let opened = self.load_table(path).and_then(|(buffer, format)| match format {
+            Some(format) if format != Format::Arrow => {
+                let text =
+                    format!("it is a {format} file, which holds arrays and no table; open it as arrays");
+                Err(Error::new(Kind::Unsupported, text))
+            }
+            _ => self.table(buffer),
+        });
+        opened.map_err(|error| error.within(shown(path)))
+    }
+
+    /// As [`OpenOptions::open_table`]; `None` for a file of another format.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open_table`].
+    #[doc(hidden)]
+    pub fn try_open_table(&self, path: impl AsRef<Path>) -> Result<Option<IpcFile>> {
+        let path = path.as_ref();
+        let opened = self.load_table(path).and_then(|(buffer, format)| match format {
+            Some(Format::Arrow) => self.table(buffer).map(Some),
+            _ => Ok(None),
+        });
+        opened.map_err(|error| error.within(shown(path)))
+    }
+
+    fn load_table(&self, path: &Path) -> Result<(Buffer, Option<Format>)> {
+        self.check()?;
+        let buffer = self.load(source::open(path, self.writes_file())?)?;
+        let format = magic::format(&first_bytes(&buffer)?);
+        Ok((buffer, format))
+    }
+
+    pub(in crate::exchange::files) fn table(&self, buffer: Buffer) -> Result<IpcFile> {
+        let permissions = Permissions { limit: self.limit, may_copy: !self.is_mapped() };
+        IpcFile::read(buffer, permissions)
+    }
+}
+
+impl IpcFile {
+    /// The batches in the bytes of a file or a stream. O(batches), and of a stream O(metadata).
+    ///
+    /// # Errors
+    ///
+    /// `is_malformed` for bytes that are neither, metadata that contradict themselves, and a file
+    /// without an end; `is_bounds` for messages beyond the bytes; `is_unsupported` for big-endian
+    /// elements, metadata older than version 4, and unknown types; `is_value` as
+    /// [`Field::new`](crate::table::Field::new); `is_conflict` while another party holds Write;
+    /// `is_place` on a device.
+    pub fn from_buffer(buffer: Buffer) -> Result<Self> {
+        OpenOptions::new().table(buffer)
+    }
+
+    fn read(buffer: Buffer, permissions: Permissions) -> Result<Self> {
+        let opened = Self::read_parts(&buffer, permissions);
+        // If a guarded file shrank meanwhile, its bytes were read as zeros, and the fault is the
+        // reason.
+        buffer.fault().map_or(opened, Err)
+    }
+
+    fn read_parts(buffer: &Buffer, permissions: Permissions) -> Result<Self> {
+        let bytes = MappedBytes { buffer };
+        let mut start = [0; MAGIC.len()];
+        if buffer.nbytes() >= start.len() {
+            bytes.copy(0, &mut start)?;
+        }
+        let is_stream = start != *MAGIC;
+        let MessageIndex { schema, dictionaries, batches } =
+            if is_stream { bytes.stream_index()? } else { bytes.file_index()? };
+        let parts = FileParts {
+            cache: DictionaryCache::new(dictionaries.len()),
+            buffer: buffer.try_clone()?,
+            schema,
+            permissions,
+            is_stream,
+            dictionaries,
+            batches,
+            messages: OnceLock::new(),
+        };
+        Ok(Self { parts: parts.into() })
+    }
+
+    /// The schema of all batches.
+    pub fn schema(&self) -> &Schema {
+        &self.parts.schema.schema
+    }
+
+    /// The number of batches.
+    pub fn len(&self) -> usize {
+        self.parts.batches.len()
+    }
+
+    /// Whether there are no batches.
+    pub fn is_empty(&self) -> bool {
+        self.parts.batches.is_empty()
+    }
+
+    /// Whether it is a stream: it has no footer, and dictionaries may change between batches.
+    #[doc(hidden)]
+    pub fn is_stream(&self) -> bool {
+        self.parts.is_stream
+    }
+
+    /// The bytes of the file.
+    #[doc(hidden)]
+    pub fn buffer(&self) -> &Buffer {
+        &self.parts.buffer
+    }
+
+    /// A batch: its columns in place; compressed buffers are decoded to memory of the default pool,
+    /// and several parts of a dictionary are joined once, which both count as copied. O(columns)
+    /// otherwise. Offsets, indices and text were not compared: [`Column::check`] does.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` for a number that no batch has, and for buffers beyond the batch;
+    /// `is_malformed` for metadata that contradict the schema, and damaged buffers;
+    /// `is_alignment` for a buffer that is not aligned to its elements in a mapped file;
+    /// `is_unsupported` for decoded buffers of more bytes than the [limit](OpenOptions::limit);
+    /// `is_fault` if a guarded file shrank.
+    pub fn batch(&self, index: usize) -> Result<RecordBatch> {
+        let read = self.parts.batch(index);
+        let read = read.map_err(|error| error.within(format_args!("batch {index}")));
+        self.parts.buffer.fault().map_or(read, Err)
+    }
+
+    /// Whether the buffers of a batch are compressed.
+    pub(super) fn is_compressed(&self, index: usize) -> Result<bool> {
+        let Some(block) = self.parts.batches.get(index) else { return Ok(false) };
+        let metadata = self.parts.metadata(block)?;
+        Ok(codec::of_batch(IpcMessage::read(&metadata)?.expecting(RECORDS)?.header)?.is_some())
+    }
+
+    /// The number of rows of all batches. Reads the metadata of each. O(batches).
+    ///
+    /// # Errors
+    ///
+    /// As [`IpcFile::batch`].
+    pub fn rows(&self) -> Result<usize> {
+        let rows = self.parts.batches.iter().try_fold(0usize, |sum, block| {
+            let metadata = self.parts.metadata(block)?;
+            let rows = IpcMessage::read(&metadata)?.expecting(RECORDS)?.header.i64(0)?;
+            let sum = usize::try_from(rows).ok().and_then(|rows| sum.checked_add(rows));
+            sum.ok_or_else(|| malformed(format!("a batch has {rows} rows")))
+        });
+        self.parts.buffer.fault().map_or(rows, Err)
+    }
+
+    /// The batches, one after the other.
+    pub fn reader(&self) -> impl RecordBatchReader + Send + use<> {
+        FileReader { file: self.clone(), next: 0 }
+    }
+}
+
+struct FileReader {
+    file: IpcFile,
+    next: usize,
+}
+
+impl RecordBatchReader for FileReader {
+    fn schema(&self) -> &Schema {
+        self.file.schema()
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if self.next >= self.file.len() {
+            return Ok(None);
+        }
+        let batch = self.file.batch(self.next);
+        self.next = if batch.is_ok() { self.next + 1 } else { usize::MAX };
+        batch.map(Some)
+    }
+}
+
+impl FileParts {
+    fn metadata(&self, block: &MessagePlace) -> Result<Vec<u8>> {
+        let mut bytes = MappedBytes { buffer: &self.buffer }.bytes(block.start, block.metadata)?;
+        let before = if bytes.starts_with(&CONTINUATION) { PREFIX } else { PREFIX - CONTINUATION.len() };
+        bytes.drain(..before.min(bytes.len()));
+        Ok(bytes)
+    }
+
+    fn body(&self, block: &MessagePlace, message: &IpcMessage<'_>) -> Result<Buffer> {
+        let start = block.start + block.metadata;
+        // A block lies within the buffer.
+        match usize::try_from(message.body).ok().filter(|&nbytes| nbytes <= block.body) {
+            Some(nbytes) => self.buffer.slice(start..start + nbytes),
+            None => Err(Error::new(
+                Kind::Bounds,
+                format!("its body has {} bytes, but only {} are left for it", message.body, block.body),
+            )),
+        }
+    }
+
+    fn batch(&self, index: usize) -> Result<RecordBatch> {
+        let block = self.batches.get(index).ok_or_else(|| {
+            let text = format!("there are {} batches", self.batches.len());
+            Error::new(Kind::Bounds, text)
+        })?;
+        let metadata = self.metadata(block)?;
+        let message = IpcMessage::read(&metadata)?.expecting(RECORDS)?;
+        let body = self.body(block, &message)?;
+        let fields = &self.schema.columns;
+        let dictionary = |id: i64| self.dictionary(id, block.dictionaries);
+        let (len, columns) =
+            columns(message.header, message.version, &body, fields, self.permissions, &dictionary)?;
+        RecordBatch::new(self.schema.schema.clone(), columns, len)
+    }
+
+    /// The dictionary as the first so many messages define it.
+    fn dictionary(&self, id: i64, count: usize) -> Result<Column> {
+        let messages = self.messages()?.get(..count).unwrap_or_default();
+        self.cache.get(id, messages, |index| {
+            let metadata = self.metadata(&self.dictionaries[index])?;
+            let message = IpcMessage::read(&metadata)?.expecting(DICTIONARY)?;
+            let body = self.body(&self.dictionaries[index], &message)?;
+            // In a file, dictionaries within dictionaries may be anywhere. A type contains no
+            // dictionary of itself, since each has one type of values, so this ends.
+            let before = if self.is_stream { index } else { count };
+            let inner = |id: i64| self.dictionary(id, before);
+            self.schema.dictionary(&message, id, &body, self.permissions, &inner)
+        })
+    }
+
+    fn messages(&self) -> Result<&[DictionaryMessage]> {
+        if let Some(messages) = self.messages.get() {
+            return Ok(messages);
+        }
+        let read = self.dictionaries.iter().map(|block| {
+            let metadata = self.metadata(block)?;
+            DictionaryMessage::read(&IpcMessage::read(&metadata)?.expecting(DICTIONARY)?)
+        });
+        let messages = read.collect::<Result<Vec<_>>>()?;
+        if !self.is_stream {
+            DictionaryMessage::check_file(&messages)?;
+        }
+        let messages: &Vec<_> = get_or_make(&self.messages, || messages);
+        Ok(messages)
+    }
+}
+
+/// What a footer lists, or the messages of a stream are.
+struct MessageIndex {
+    schema: IpcSchema,
+    dictionaries: Vec<MessagePlace>,
+    batches: Vec<MessagePlace>,
+}
+
+/// Bytes that another party may write: what is checked is a copy.
+#[derive(Clone, Copy)]
+struct MappedBytes<'a> {
+    buffer: &'a Buffer,
+}
+
+impl MappedBytes<'_> {
+    fn copy(&self, at: usize, dst: &mut [u8]) -> Result<()> {
+        self.buffer.pin()?.copy_out(at, dst)
+    }
+
+    fn bytes(&self, at: usize, nbytes: usize) -> Result<Vec<u8>> {
+        if at.checked_add(nbytes).is_none_or(|end| end > self.buffer.nbytes()) {
+            let text = format!("{nbytes} bytes at byte {at} are beyond its {} bytes", self.buffer.nbytes());
+            return Err(Error::new(Kind::Bounds, text));
+        }
+        let mut bytes = vec![0; nbytes];
+        self.copy(at, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The footer of a file, before its length and the magic.
+    fn file_index(&self) -> Result<MessageIndex> {
+        const END: usize = 4 + MAGIC.len();
+        let nbytes = self.buffer.nbytes();
+        let unfinished = || {
+            malformed(format!(
+                "its {nbytes} bytes do not end as an Arrow IPC file does: it is cut off, or was not finished"
+            ))
+        };
+        let end = nbytes.checked_sub(END).filter(|&end| end >= MAGIC.len()).ok_or_else(unfinished)?;
+        let tail = self.bytes(end, END)?;
+        let (length, magic) = tail.split_first_chunk().ok_or_else(unfinished)?;
+        if magic != MAGIC {
+            return Err(unfinished());
+        }
+        let length = i32::from_le_bytes(*length);
+        let start = usize::try_from(length).ok().and_then(|length| end.checked_sub(length));
+        let start = start
+            .filter(|&start| start >= MAGIC.len())
+            .ok_or_else(|| malformed(format!("its footer has {length} bytes, but the file has {nbytes}")))?;
+        let bytes = self.bytes(start, end - start)?;
+        let footer = Table::root(&bytes)?;
+        message::checked_version(footer.i16(0, 0)?)?;
+        let schema = footer.table(1)?.ok_or_else(|| malformed("its footer has no schema"))?;
+        let schema = IpcSchema::read(schema, bytes.len())?;
+        let dictionaries = self.blocks(footer, 2, 0)?;
+        let batches = self.blocks(footer, 3, dictionaries.len())?;
+        Ok(MessageIndex { schema, dictionaries, batches })
+    }
+
+    fn blocks(&self, footer: Table<'_>, slot: usize, dictionaries: usize) -> Result<Vec<MessagePlace>> {
+        let blocks = footer.vector(slot, BLOCK)?.elements::<BLOCK>();
+        blocks.enumerate().map(|(index, block)| self.block(index, block, dictionaries)).collect()
+    }
+
+    fn block(&self, index: usize, block: &[u8; BLOCK], dictionaries: usize) -> Result<MessagePlace> {
+        let metadata = i64::from(number(block, 8) as i32);
+        let (offset, body) = (number(block, 0), number(block, 16));
+        let parts = [offset, metadata, body].map(usize::try_from);
+        let end = |at: usize, metadata: usize, body: usize| at.checked_add(metadata)?.checked_add(body);
+        match parts {
+            [Ok(at), Ok(metadata), Ok(body)]
+                if metadata >= PREFIX
+                    && end(at, metadata, body).is_some_and(|end| end <= self.buffer.nbytes()) =>
+            {
+                Ok(MessagePlace { start: at, metadata, body, dictionaries })
+            }
+            _ => Err(Error::new(
+                Kind::Bounds,
+                format!(
+                    "block {index} of its footer has {metadata} bytes of metadata and {body} of a body at byte {offset}, \
+                     beyond its {} bytes",
+                    self.buffer.nbytes()
+                ),
+            )),
+        }
+    }
+
+    /// The messages of a stream, by their lengths.
+    fn stream_index(&self) -> Result<MessageIndex> {
+        let nbytes = self.buffer.nbytes();
+        let (mut schema, mut dictionaries, mut batches) = (None, Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < nbytes {
+            let mut start = [0; PREFIX];
+            let some = (nbytes - at).min(PREFIX);
+            if some < 4 {
+                return Err(malformed(format!("it ends within the length of a message at byte {at}")));
+            }
+            self.copy(at, &mut start[..some])?;
+            let Some((metadata, before)) = message::length(&start)? else { break };
+            let bytes = self.bytes(at + before, metadata).map_err(|error| match schema {
+                None => error.within("it begins with neither an Arrow IPC file nor a stream"),
+                Some(_) => error,
+            })?;
+            let message = IpcMessage::read(&bytes)?;
+            let body = at + before + metadata;
+            let end = usize::try_from(message.body).ok().and_then(|nbytes| body.checked_add(nbytes));
+            let end = end.filter(|&end| end <= nbytes).ok_or_else(|| {
+                let text = format!(
+                    "a message at byte {at} has a body of {} bytes, beyond its {nbytes} bytes",
+                    message.body
+                );
+                Error::new(Kind::Bounds, text)
+            })?;
+            let dictionaries_before = dictionaries.len();
+            let block = MessagePlace {
+                start: at,
+                metadata: body - at,
+                body: end - body,
+                dictionaries: dictionaries_before,
+            };
+            match (message.kind, &schema) {
+                (SCHEMA, None) => schema = Some(IpcSchema::read(message.header, bytes.len())?),
+                (DICTIONARY, Some(_)) => dictionaries.push(block),
+                (RECORDS, Some(_)) => batches.push(block),
+                (kind, None) => {
+                    return Err(malformed(format!(
+                        "the first message of a stream is {}, and no schema",
+                        message::name(kind)
+                    )));
+                }
+                (kind, Some(_)) => {
+                    return Err(malformed(format!("a message at byte {at} is {}", message::name(kind))));
+                }
+            }
+            at = end;
+        }
+        let schema = schema
+            .ok_or_else(|| malformed(format!("its {nbytes} bytes have no schema of an Arrow stream")))?;
+        Ok(MessageIndex { schema, dictionaries, batches })
+    }
+}
+
+impl fmt::Debug for IpcFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IpcFile({} batches; {:?})", self.len(), self.schema().fields())
+    }
+}
