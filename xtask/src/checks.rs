@@ -33,6 +33,7 @@ const NOT_SANITIZED: &[(&str, &str)] = &[
     ("layers", "reads only source text"),
     ("layout_heap", WITHOUT_UNSAFE),
     ("majel", "calls by Majel's names what others call"),
+    ("words", "reads only text"),
     ("numpy", "asks NumPy what is right; where the same code goes wrong, others show"),
 ];
 

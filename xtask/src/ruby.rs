@@ -33,7 +33,7 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     // The wheel's lints, which look at the same crates, use that folder too.
     run.exec(clippy.args(["--", "-D", "warnings"]).env("CARGO_TARGET_DIR", wheel::target(run.door)))?;
 
-    let package = wheel::package(run, &target(run.door).join("python"))?;
+    let package = wheel::package(run, &installed(run.door).join("python"))?;
     run.step("test");
     let command = checks::programs(run)?.join("crossdock");
     let mut test = rake(run.door);
@@ -59,17 +59,17 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The target folder of the extension: separate from the workspace, which has another lock file and
-/// other features.
-fn target(door: &Door) -> PathBuf {
+/// The folder of the installed gem and the unpacked wheel.
+fn installed(door: &Door) -> PathBuf {
     door.target.join("ruby")
 }
 
 /// `rake`, with the path of the installed gem whose extension is tested.
 fn rake(door: &Door) -> Command {
     let mut rake = door.command("rake", "");
-    rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", target(door));
-    rake.env("CROSSDOCK_GEM_HOME", target(door).join("home"));
+    // What the wheel needs, too, is built once.
+    rake.current_dir(door.root.join(GEM)).env("CARGO_TARGET_DIR", wheel::target(door));
+    rake.env("CROSSDOCK_GEM_HOME", installed(door).join("home"));
     door.build_for_tests(&mut rake);
     rake
 }

@@ -282,6 +282,8 @@ impl Run<'_> {
         let ended = ended
             .with_context(|| format!("`{name}` was stopped: it ran past the minutes that its suite has"))?;
         self.add_work(ended.work);
+        // Below its output: what is long or does much is found by these lines.
+        writeln!(&self.log, "# {:.1} s of work: {name}", ended.work.as_secs_f64())?;
         Ok(ended.status)
     }
 

@@ -4,7 +4,7 @@
 //!
 //! Each process is this test program, started again as a sender or a receiver. It inherits the
 //! channel's descriptor as its standard input. `CROSSDOCK_SEED` chooses the moments, and
-//! `CROSSDOCK_CHANNEL_MESSAGES` the number of messages: 1,000,000 without it, over three channels.
+//! `CROSSDOCK_CHANNEL_MESSAGES` the number of messages: 300,000 without it, over three channels.
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -171,7 +171,7 @@ impl Drop for Program {
 fn messages() -> u64 {
     match std::env::var("CROSSDOCK_CHANNEL_MESSAGES") {
         Ok(text) => text.parse().expect("CROSSDOCK_CHANNEL_MESSAGES is a number"),
-        Err(_) => rounds(1_000_000) as u64,
+        Err(_) => rounds(300_000) as u64,
     }
 }
 

@@ -19,7 +19,7 @@ use crossdock::memory::{Backing, Birth, Place, copied_bytes};
 use crossdock::pool::{AllocOptions, Hints, Pool};
 use crossdock::view::{CopyPolicy, Request};
 use crossdock::{Array, Casting, DArray};
-use crossdock_testkit::{cases, held, not_run, rounds, seed, status_of_child};
+use crossdock_testkit::{cases, held, is_filled, not_run, rounds, seed, status_of_child};
 use fastrand::Rng;
 
 const ROLE: &str = "CROSSDOCK_TEST_ROLE";
@@ -179,7 +179,7 @@ fn a_private_block_is_used_again_and_a_published_one_is_not() {
     assert_eq!(pool.statistics().cached_nbytes, MIB as u64);
     let again = pool.zeroed(MIB).unwrap();
     assert_eq!(again.address(), address);
-    assert!(again.read().unwrap().iter().all(|&byte| byte == 0));
+    assert!(is_filled(&again.read().unwrap(), 0));
     assert!(again.descriptor().is_some());
     drop(again);
     assert_eq!(pool.statistics().cached_nbytes, 0);
@@ -205,8 +205,8 @@ fn a_descriptor_leads_to_one_array_and_to_no_byte_of_an_earlier_one() {
         assert!(size < 2 * MIB, "{size} bytes");
         let all = Buffer::map_shared(fd.try_clone_to_owned().unwrap(), 0, size, false).unwrap();
         let all = all.pin().unwrap().to_vec();
-        assert!(all[..buffer.nbytes()].iter().all(|&byte| byte == 1));
-        assert!(all[buffer.nbytes()..].iter().all(|&byte| byte == 0), "bytes of another array are visible");
+        assert!(is_filled(&all[..buffer.nbytes()], 1));
+        assert!(is_filled(&all[buffer.nbytes()..], 0), "bytes of another array are visible");
     }
 }
 
@@ -303,7 +303,7 @@ fn a_block_is_sealed_in_place() {
     let before = copied_bytes();
     let sealed = buffer.into_sealed().unwrap();
     assert_eq!((sealed.birth(), copied_bytes()), (Birth::Constant, before));
-    assert!(sealed.read().unwrap().iter().all(|&byte| byte == 3));
+    assert!(is_filled(&sealed.read().unwrap(), 3));
     let exported = shm::export(&array(sealed), &Request::read()).unwrap();
     let theirs = shm::import(exported.fd().try_clone_to_owned().unwrap(), exported.description()).unwrap();
     assert_eq!(theirs.birth(), Birth::Constant);
@@ -428,16 +428,16 @@ fn threads_make_publish_and_drop_blocks_at_once() {
                     let nbytes = random.usize(1..300_000);
                     let tag = random.u8(..);
                     let mut buffer = pool.zeroed(nbytes).unwrap();
-                    assert!(buffer.as_mut_slice().unwrap().iter().all(|&byte| byte == 0));
+                    assert!(is_filled(buffer.as_mut_slice().unwrap(), 0));
                     buffer.as_mut_slice().unwrap().fill(tag);
                     if random.bool() {
                         let ours = array(buffer.clone());
                         let sent = shm::export(&ours, &Request::share()).unwrap();
                         let fd = sent.fd().try_clone_to_owned().unwrap();
                         let theirs = shm::import(fd, sent.description()).unwrap();
-                        assert!(bytes(&theirs).iter().all(|&byte| byte == tag), "{thread}: {round}");
+                        assert!(is_filled(&bytes(&theirs), tag), "{thread}: {round}");
                     }
-                    assert!(buffer.pin().unwrap().to_vec().iter().all(|&byte| byte == tag));
+                    assert!(is_filled(&buffer.pin().unwrap().to_vec(), tag));
                 }
             });
         }
@@ -463,7 +463,7 @@ fn a_child_shares_what_it_inherited_and_nothing_that_either_makes_later() {
     assert_eq!(status, 0);
     assert_eq!((ours.birth(), ours.get(&[1]).unwrap().as_i64()), (Birth::Aliased, Some(5)));
     let again = pool.zeroed(3 * MIB).unwrap();
-    assert!(again.read().unwrap().iter().all(|&byte| byte == 0));
+    assert!(is_filled(&again.read().unwrap(), 0));
     drop(again);
     let cached = pool.statistics().cached_nbytes;
     drop(ours);
@@ -493,7 +493,7 @@ fn a_child_gets_a_copy_of_what_a_holder_relies_on() {
                 theirs.write_all(b"g").unwrap();
                 let mut go = [0];
                 theirs.read_exact(&mut go).unwrap();
-                let same = reading.iter().all(|&byte| byte == 4);
+                let same = is_filled(&reading, 4);
                 same && buffer.birth() == Birth::Sole && buffer.descriptor().is_none()
             });
             assert_eq!(status, 0, "{nbytes}");
@@ -531,12 +531,12 @@ fn a_child_gets_a_copy_of_a_block_whose_parts_have_leases_of_their_own() {
         // The child's own, which no other process reads.
         let first = parts[0].pin().unwrap().to_vec();
         parts[1].write().unwrap().fill(7);
-        first.iter().all(|&byte| byte == 0) && parts[1].descriptor().is_none()
+        is_filled(&first, 0) && parts[1].descriptor().is_none()
     });
     assert_eq!(status, 0);
-    assert!(reading.iter().all(|&byte| byte == 0));
+    assert!(is_filled(&reading, 0));
     assert_eq!(parts[1].birth(), Birth::Sole);
-    assert!(parts[1].read().unwrap().iter().all(|&byte| byte == 0), "a child wrote what is read as constant");
+    assert!(is_filled(&parts[1].read().unwrap(), 0), "a child wrote what is read as constant");
 }
 
 #[test]
@@ -555,20 +555,20 @@ fn a_child_gets_a_copy_of_bytes_that_are_not_a_buffer_yet() {
             let mut new = ManuallyDrop::new(unsafe { std::ptr::read(&new) });
             // SAFETY: the child drops neither the copy nor the original, and ends soon.
             let mut uninit = ManuallyDrop::new(unsafe { std::ptr::read(&uninit) });
-            let same = new.iter().all(|&byte| byte == 1) && thawed.iter().all(|&byte| byte == 0);
+            let same = is_filled(&new, 1) && is_filled(&thawed, 0);
             new.fill(2);
             uninit.as_uninit_mut().fill(MaybeUninit::new(2));
             same
         });
         assert_eq!(status, 0, "{nbytes}");
-        assert!(new.iter().all(|&byte| byte == 1));
+        assert!(is_filled(&new, 1));
         // SAFETY: `fill` wrote all bytes above.
         let filled = unsafe { uninit.assume_init() };
         thawed.extend_from_slice(&[0; 3]).unwrap();
         let buffers = [(new.freeze(), 1), (filled, 1), (thawed.freeze(), 0)];
         for (buffer, byte) in &buffers {
             assert_eq!(buffer.birth(), Birth::Sole, "no other process has it");
-            assert!(buffer.read().unwrap().iter().all(|other| other == byte));
+            assert!(is_filled(&buffer.read().unwrap(), *byte));
         }
         assert_eq!(status_of_child(|| buffers.iter().all(|(buffer, _)| buffer.read().is_err())), 0);
         for (buffer, _) in buffers {

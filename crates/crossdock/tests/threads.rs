@@ -12,7 +12,7 @@ use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::memory::MapOptions;
 use crossdock::{Array, Casting, DArray};
-use crossdock_testkit::{rounds, status_of_child};
+use crossdock_testkit::{rounds, scattered, status_of_child};
 
 /// The number of threads belongs to the process, so one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -50,16 +50,8 @@ fn every_second(axis: usize, rank: usize) -> Vec<AxisSlice> {
     axes
 }
 
-/// Every number is different, as far as its type permits.
 fn numbers(shape: [usize; 3]) -> DArray {
-    let mut next = 0_u32;
-    DArray::from(
-        Array::<f32, 3>::from_fn(shape, |_| {
-            next = next.wrapping_add(2_654_435_761);
-            (next >> 8) as f32
-        })
-        .unwrap(),
-    )
+    Array::from_vec(scattered(shape.iter().product()), shape).unwrap().into()
 }
 
 /// Views of many layouts: whole, transposed, reversed, with gaps, with few long rows, repeated.
