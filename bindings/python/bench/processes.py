@@ -290,12 +290,17 @@ def send():
 
 def parts_of_a_send(connection, filled, whole):
     """What `connection.send` does: it pickles the array, and writes the pickle into the pipe, which wakes the receiver."""
+    from crossdock._processes import _reduce
+
     texts = []
 
-    def pickled():
+    def pickled_by(reduce):
+        reduction.register(crossdock.Array, reduce)
         start = time.perf_counter()
         texts.append(reduction.ForkingPickler.dumps(crossdock.asarray(filled)))
-        return (time.perf_counter() - start) * 1e6
+        elapsed = (time.perf_counter() - start) * 1e6
+        reduction.register(crossdock.Array, _reduce)
+        return elapsed
 
     def sent():
         """Another text of the same length: each pickle can be read once."""
@@ -305,8 +310,14 @@ def parts_of_a_send(connection, filled, whole):
         assert connection.recv() == "read"
         return elapsed
 
-    own = "its pickle"
-    cases = {own: pickled, "a pipe's write of as many bytes, the limit": sent, "until it is read": whole}
+    own, given = "its pickle", _reduce(crossdock.asarray(filled))
+    cases = {
+        "until it is read": whole,
+        own: lambda: pickled_by(_reduce),
+        "until it is read, again": whole,
+        "a pickle that is known before, the library's limit": lambda: pickled_by(lambda array: given),
+        "a pipe's write of as many bytes, the limit": sent,
+    }
     yield lines("send 1 GiB that NumPy filled, in parts", "us", own, in_rounds(301, cases), [Reach(15)])
 
 

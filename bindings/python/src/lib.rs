@@ -140,7 +140,7 @@ mod _crossdock {
     #[pymodule_export]
     use super::shareable::{_note_shareable, _set_numpy_handler};
     #[pymodule_export]
-    use super::shared::{_lend, _map, shared};
+    use super::shared::{_lend, _map, _offer, _take, shared};
     #[pymodule_export]
     use super::table::{_rebuild_column, _rebuild_table, _reduce_shared, Column, Table, column, table};
     #[pymodule_export]

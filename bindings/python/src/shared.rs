@@ -1,24 +1,24 @@
 //! Arrays in shared memory, and the descriptors by which other processes map them. The
 //! `multiprocessing` part is in `python/crossdock/_processes.py`.
 
-use std::os::fd::{BorrowedFd, IntoRawFd};
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 
 use crossdock::DArray;
 use crossdock::array::Casting;
-use crossdock::bindings::shm::{self, Description};
+use crossdock::bindings::shm::{self, Description, TICKET_NBYTES, Ticket};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Backing, Place};
 use crossdock::view::{Reason, Request};
-use pyo3::exceptions::{PyBufferError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyConnectionError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyInt, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyInt, PyList, PyTuple};
 
 use crate::detach::detached;
 use crate::dtype::read_dtype;
-use crate::errors::{Raise, refused};
+use crate::errors::{self, Raise, refused};
 use crate::object::{downcast, wrap};
 use crate::parameters::{self, truth_of};
 use crate::shape::extents;
@@ -172,7 +172,37 @@ fn zeros(dtype: DType, shape: &[usize], order: Order) -> crossdock::Result<DArra
 /// memory; None for other memory.
 #[pyfunction]
 pub(crate) fn _lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>> {
-    let own = downcast(array).ok_or_else(|| PyTypeError::new_err("_lend() takes a crossdock.Array"))?;
+    Ok(lend(array)?.map(|(fd, text)| (fd.into_raw_fd(), text)))
+}
+
+/// The arguments of `_take` in the process that unpickles the array; None for other memory than
+/// shared memory.
+#[pyfunction]
+pub(crate) fn _offer<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<(String, Bound<'py, PyBytes>)>> {
+    let Some((fd, text)) = lend(array)? else { return Ok(None) };
+    Ok(Some((text, PyBytes::new(array.py(), &shm::offer(fd).raise()?))))
+}
+
+/// The array of the arguments that `_offer` returned, in this or another process. Once.
+#[pyfunction]
+pub(crate) fn _take<'py>(py: Python<'py>, text: &str, ticket: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let ticket: &Ticket = ticket.try_into().map_err(|_| {
+        PyValueError::new_err(format!(
+            "the ticket of an array has {} bytes, not {TICKET_NBYTES}",
+            ticket.len()
+        ))
+    })?;
+    let fd = py.detach(|| shm::take(ticket)).map_err(|error| {
+        let error = errors::text(&error);
+        PyConnectionError::new_err(format!(
+            "an array in shared memory was not received from its sender: {error}"
+        ))
+    })?;
+    map(py, fd, text)
+}
+
+fn lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(OwnedFd, String)>> {
+    let own = downcast(array).ok_or_else(|| PyTypeError::new_err("a crossdock.Array was expected"))?;
     if own.array.place() != Place::CPU {
         return shared_device::lend(&own.array);
     }
@@ -187,7 +217,7 @@ pub(crate) fn _lend(array: &Bound<'_, PyAny>) -> PyResult<Option<(i32, String)>>
         Err(refusal) => return Err(refused(&refusal)),
     };
     let text = lent.description().to_text().raise()?;
-    Ok(Some((lent.fd().try_clone_to_owned()?.into_raw_fd(), text)))
+    Ok(Some((lent.into_fd(), text)))
 }
 
 /// An array on the shared memory of a descriptor, which remains the caller's.
@@ -199,6 +229,10 @@ pub(crate) fn _map<'py>(py: Python<'py>, descriptor: i32, text: &str) -> PyResul
     // SAFETY: `descriptor` is not negative (checked above) and is only used for `dup`, which fails
     // with an error if the number is not open.
     let fd = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;
+    map(py, fd, text)
+}
+
+fn map<'py>(py: Python<'py>, fd: OwnedFd, text: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Some(array) = shared_device::map(&fd, text) {
         return wrap(py, array.raise()?);
     }

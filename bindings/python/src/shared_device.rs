@@ -1,6 +1,6 @@
 //! Arrays in memory of a CUDA device that other processes map, and the descriptors of that memory.
 
-use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use crossdock::array::Casting;
@@ -99,7 +99,7 @@ const SEPARATOR: &str = "; ";
 
 /// A descriptor of the memory, which belongs to the caller, and a text that describes both; `None`
 /// for memory that has none.
-pub(crate) fn lend(array: &DArray) -> PyResult<Option<(i32, String)>> {
+pub(crate) fn lend(array: &DArray) -> PyResult<Option<(OwnedFd, String)>> {
     let Ok((buffer, offset)) = array.buffer() else { return Ok(None) };
     if !cuda::has_descriptor(&buffer) {
         return Ok(None);
@@ -109,7 +109,7 @@ pub(crate) fn lend(array: &DArray) -> PyResult<Option<(i32, String)>> {
         .raise()?;
     let export = cuda::export_descriptor(&buffer).map_err(|error| errors::refusal(&error))?;
     let fd = export.fd().try_clone_to_owned()?;
-    Ok(Some((fd.into_raw_fd(), format!("{}{SEPARATOR}{text}", export.range()))))
+    Ok(Some((fd, format!("{}{SEPARATOR}{text}", export.range()))))
 }
 
 /// The array that another process described by [`lend`]; `None` for another text.

@@ -8,7 +8,8 @@ import pickle
 import subprocess
 import sys
 import textwrap
-from multiprocessing import reduction, resource_sharer
+import time
+from multiprocessing import reduction
 
 import numpy as np
 import pytest
@@ -20,9 +21,17 @@ METHODS = ["fork", "spawn", "forkserver"]
 
 
 def descriptors():
-    """How many this process has, once the thread that sends them to others has closed its own."""
-    resource_sharer.stop()
-    return len(os.listdir("/proc/self/fd"))
+    """How many of memory this process has, once the thread that sends them to others has closed its own."""
+
+    def count():
+        links = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
+        return sum(os.path.islink(link) and "memfd:" in os.readlink(link) for link in links)
+
+    counts = []
+    while len(counts) < 3 or len(set(counts[-3:])) > 1:
+        counts.append(count())
+        time.sleep(0.002)
+    return counts[-1]
 
 
 @pytest.fixture(scope="module", params=METHODS)
@@ -170,6 +179,31 @@ def test_a_sender_that_has_ended_is_named():
     process.join()
     with pytest.raises(ConnectionError, match="ended"):
         queue.get()
+
+
+def test_a_message_is_received_once():
+    text = reduction.ForkingPickler.dumps(crossdock.shared(3))
+    assert pickle.loads(text).tolist() == [0, 0, 0]
+    with pytest.raises(ConnectionError, match="another process has taken"):
+        pickle.loads(text)
+    with pytest.raises(ValueError, match="39"):
+        crossdock._crossdock._take("", bytes(39))
+
+
+def test_a_forked_child_sends_arrays_of_its_own_and_keeps_nothing_of_its_parents_messages():
+    ours, message = crossdock.shared(2), reduction.ForkingPickler.dumps(crossdock.shared((1 << 20,)))
+
+    def has_memory_of_the_message():
+        links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+        return any(os.path.islink(link) and os.stat(link).st_size == 8 << 20 for link in links)
+
+    assert has_memory_of_the_message()
+    if (child := os.fork()) == 0:
+        own = pickle.loads(reduction.ForkingPickler.dumps(ours))
+        own[1] = 2 - has_memory_of_the_message()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0 and ours[1] == 2
+    assert pickle.loads(message).shape == (1 << 20,)
 
 
 def test_memory_outlives_the_process_that_made_it():

@@ -114,8 +114,9 @@ pub mod channel {
     pub use crate::exchange::protocol::channel::tap::{ChannelState, Tap, TappedMessage};
 }
 
-/// Shared memory, and frames for transports that carry only bytes.
+/// Shared memory, and frames and tickets for transports that carry only bytes.
 pub mod shm {
     pub use crate::exchange::protocol::shm::frame::Frame;
+    pub use crate::exchange::protocol::shm::offer::{TICKET_NBYTES, Ticket, offer, take};
     pub use crate::exchange::protocol::shm::*;
 }

@@ -9,35 +9,33 @@ from multiprocessing import reduction, util
 from multiprocessing.context import get_spawning_popen
 from typing import Any
 
-from ._crossdock import Array, Column, Table, _lend, _map, _reduce_shared
+from ._crossdock import Array, Column, Table, _lend, _map, _offer, _reduce_shared, _take
 
 
 def _reduce(array: Array) -> tuple[Any, ...]:
+    child = get_spawning_popen()
+    if child is None:
+        offered = _offer(array)
+        return array.__reduce_ex__(4) if offered is None else (_received, offered)
     lent = _lend(array)
     if lent is None:
         return array.__reduce_ex__(4)
     descriptor, text = lent
-    child = get_spawning_popen()
     try:
-        # A new process inherits it by its number. Every other process requests the duplicate that
-        # is made here from a thread of this process.
         handle = reduction.DupFd(descriptor)
     finally:
-        if child is None:
-            os.close(descriptor)
-        else:
-            util.Finalize(child, os.close, (descriptor,))
-    return _attach, (text, handle)
+        util.Finalize(child, os.close, (descriptor,))
+    return _inherited, (text, handle)
 
 
-def _attach(text: str, handle: Any) -> Array:
-    try:
-        descriptor = handle.detach()
-    except (OSError, EOFError) as error:
-        raise ConnectionError(
-            "the process that sent an array in shared memory does not hand its descriptor over: "
-            "it has ended, or another process has received the array"
-        ) from error
+def _received(text: str, ticket: bytes) -> Array:
+    """Takes the descriptor from the process that pickled the array."""
+    return _take(text, ticket)
+
+
+def _inherited(text: str, handle: Any) -> Array:
+    """A new process has the descriptor under a number, which is closed once the array is mapped."""
+    descriptor = handle.detach()
     try:
         return _map(descriptor, text)
     finally:

@@ -34,6 +34,40 @@ pub(in crate::exchange) struct ReceivedDescriptors {
     pub(in crate::exchange) lacks_bytes: bool,
 }
 
+/// The process at the other end of a socket, as it was when the connection was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::exchange) struct Peer {
+    /// Its number, 0 if it is in a namespace that this process cannot see.
+    pub(in crate::exchange) pid: u32,
+    pub(in crate::exchange) user: u32,
+}
+
+/// The process at the other end.
+pub(in crate::exchange) fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut nbytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: `found` has room for the `nbytes` bytes of a `ucred`, which the call writes.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &raw mut nbytes,
+        )
+    };
+    match status {
+        0 => Ok(Peer { pid: u32::try_from(found.pid).unwrap_or(0), user: found.uid }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The user of this process.
+pub(in crate::exchange) fn user() -> u32 {
+    // SAFETY: `geteuid` takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Sends bytes, with at most [`MOST_DESCRIPTORS`] descriptors attached to the first of them, and
 /// returns the number of bytes sent. A closed peer is an error and raises no `SIGPIPE`.
 pub(in crate::exchange) fn send(

@@ -4,33 +4,20 @@
 //! A message arrives whole or not at all, so no peer can leave half of one behind.
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::exchange::ancillary;
+pub(super) use crate::exchange::ancillary::Peer;
+pub(super) use crate::exchange::ancillary::user;
 
 /// The most bytes of a message.
 pub(super) const MOST_NBYTES: usize = 1 << 12;
 
 /// The connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 128;
-
-/// The user of this process.
-pub(super) fn user() -> u32 {
-    // SAFETY: `geteuid` takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
-}
-
-/// The process at the other end, as it was when the connection was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Peer {
-    /// Its number, 0 if it is in a namespace that this process cannot see.
-    pub(super) pid: u32,
-    pub(super) user: u32,
-}
 
 /// A socket that sends and receives messages, or listens.
 #[derive(Debug)]
@@ -128,21 +115,7 @@ impl Socket {
 
     /// The process at the other end.
     pub(super) fn peer(&self) -> io::Result<Peer> {
-        let mut found = MaybeUninit::<libc::ucred>::zeroed();
-        let mut nbytes = size_of::<libc::ucred>() as libc::socklen_t;
-        // SAFETY: `found` has room for the `nbytes` bytes of a `ucred`, which the call writes.
-        check(unsafe {
-            libc::getsockopt(
-                self.0.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_PEERCRED,
-                found.as_mut_ptr().cast(),
-                &raw mut nbytes,
-            )
-        })?;
-        // SAFETY: `ucred` consists of integers, and was zeroed before the call.
-        let found = unsafe { found.assume_init() };
-        Ok(Peer { pid: u32::try_from(found.pid).unwrap_or(0), user: found.uid })
+        ancillary::peer(self.0.as_fd())
     }
 
     fn set_patience(&self, patience: Duration) -> io::Result<()> {

@@ -32,6 +32,12 @@ impl Exported {
         self.fd.as_fd()
     }
 
+    /// The descriptor, which the caller owns. Ends the lease.
+    #[doc(hidden)]
+    pub fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
     /// The array behind the descriptor.
     pub fn description(&self) -> &Description {
         &self.description

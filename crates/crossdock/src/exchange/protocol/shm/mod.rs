@@ -86,6 +86,7 @@ mod export;
 pub(crate) mod frame;
 mod import;
 mod message;
+pub(crate) mod offer;
 mod options;
 mod socket;
 mod text;
