@@ -96,6 +96,17 @@ pub fn seed() -> u64 {
     seed
 }
 
+/// Whether each of `bytes` is `byte`. The C library compares them, in an instrumented build too,
+/// where a loop takes a hundred times as long.
+pub fn is_filled(bytes: &[u8], byte: u8) -> bool {
+    bytes.first().is_none_or(|&first| first == byte && bytes[1..] == bytes[..bytes.len() - 1])
+}
+
+/// `count` numbers without a fraction, from 0 to 2²⁴: neighbours differ, and few are equal.
+pub fn scattered(count: usize) -> Vec<f32> {
+    (1..=count as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -120,15 +131,4 @@ mod tests {
         }
         assert!(count > 10, "{count}");
     }
-}
-
-/// Whether each of `bytes` is `byte`. The C library compares them, in an instrumented build too,
-/// where a loop takes a hundred times as long.
-pub fn is_filled(bytes: &[u8], byte: u8) -> bool {
-    bytes.first().is_none_or(|&first| first == byte && bytes[1..] == bytes[..bytes.len() - 1])
-}
-
-/// `count` numbers without a fraction, from 0 to 2²⁴: neighbours differ, and few are equal.
-pub fn scattered(count: usize) -> Vec<f32> {
-    (1..=count as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 8) as f32).collect()
 }
