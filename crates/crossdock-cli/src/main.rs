@@ -22,6 +22,7 @@ mod glob;
 mod hold;
 mod inspect;
 mod lend;
+mod man;
 mod open;
 mod out;
 mod progress;
@@ -67,8 +68,8 @@ Examples:
   crossdock hold model.safetensors --name m
   crossdock tap camera
 
-Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if a mapped file
-shrank. `lend` and `connect` exit with the status of their command,
+Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if a mapped file \
+shrank. `lend` and `connect` exit with the status of their command, \
 `diff` with 0, 1 or 2 as diff does.";
 
 /// Share arrays between programs, libraries and languages without copying them.
@@ -113,6 +114,8 @@ enum Command {
     Drop(hold::drop::Args),
     Tap(tap::Args),
     Completions(complete::Args),
+    #[command(hide = true)]
+    Man(man::Args),
     /// What the scripts of `completions` call.
     #[command(hide = true)]
     Complete(complete::Words),
@@ -156,6 +159,7 @@ fn main() -> ExitCode {
         Command::Drop(args) => hold::drop::run(args),
         Command::Tap(args) => tap::run(args),
         Command::Completions(args) => complete::run(args),
+        Command::Man(args) => man::run(args, Arguments::command()),
         Command::Complete(args) => complete::complete(args, Arguments::command()),
         Command::TourChild => tour::run_child(),
     };

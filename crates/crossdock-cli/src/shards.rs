@@ -64,13 +64,14 @@ impl Index {
         Ok(Self { path: path.to_owned(), arrays: weight_map })
     }
 
-    /// The files, each once.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
+    /// The files, each once. All of them exist.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         let mut files: Vec<PathBuf> =
             self.arrays.values().map(|name| self.path.with_file_name(name)).collect();
         files.sort();
         files.dedup();
-        files
+        files.iter().try_for_each(|file| self.check(file))?;
+        Ok(files)
     }
 
     /// The name of the file of an array, if the index has the array.
@@ -88,10 +89,24 @@ impl Index {
             let (path, count) = (terminal::path(&self.path), self.arrays.len());
             return Err(Failure::new(format_args!("{path}: no array is named {name:?} among {count}{near}")));
         };
+        self.check(&self.path.with_file_name(file))?;
         let mut text: OsString = self.path.with_file_name(file).into();
         text.push(":");
         text.push(rest);
         Ok(Target::new(&text)?)
+    }
+
+    /// Refuses a file that the index names if it does not exist.
+    fn check(&self, file: &Path) -> Result<()> {
+        if !matches!(file.try_exists(), Ok(false)) {
+            return Ok(());
+        }
+        let (path, name) = (terminal::path(&self.path), file.file_name().unwrap_or_default());
+        let count = self.arrays.values().filter(|&other| OsStr::new(other) == name).count();
+        let arrays = if count == 1 { "1 array".to_owned() } else { format!("{count} arrays") };
+        Err(Failure::new(format_args!(
+            "{path}: its file {name:?} with {arrays} is missing; copy it into the folder of the index"
+        )))
     }
 
     /// The failure of a command that needs one array.
@@ -113,7 +128,7 @@ impl Archives {
         let index = Index::find(Path::new(target))?;
         let open = |target: &OsStr| Archive::open(target, options(target, raw)?);
         let files = match &index {
-            Some(index) => index.files().iter().map(|path| open(path.as_os_str())).collect::<Result<_>>()?,
+            Some(index) => index.files()?.iter().map(|path| open(path.as_os_str())).collect::<Result<_>>()?,
             None => vec![open(target)?],
         };
         Ok(Self { files, index })

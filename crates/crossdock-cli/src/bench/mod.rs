@@ -35,7 +35,7 @@ const SLOWER: usize = 16;
 
 const EXAMPLES: &str = "\
 Examples:
-  crossdock bench                    (takes a minute or two; the machine should be idle)
+  crossdock bench                    (a minute or two, on an idle machine)
   crossdock bench --quick
   crossdock bench --place cuda:0     (a device's copies and kernels)
   crossdock bench --json | jq '.works[] | [.name, .one_thread.ratio]'";

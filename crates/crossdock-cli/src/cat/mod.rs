@@ -18,10 +18,10 @@ use crate::{closed, out, status};
 const EXAMPLES: &str = "\
 Examples:
   crossdock cat a.npy | head
-  crossdock cat 'photo.npy[::2, ::2, 0]'            (a line for each row)
-  crossdock cat trades.npy --csv > trades.csv       (a line for each record, below the names)
+  crossdock cat 'photo.npy[::2, ::2, 0]'       (a line for each row)
+  crossdock cat trades.npy --csv > trades.csv  (a line for each record)
   crossdock cat trades.npz:prices | sort -g | tail -1
-  crossdock cat photo.npy --bytes | sha256sum       (the elements alone, row-major)
+  crossdock cat photo.npy --bytes | sha256sum  (the elements alone)
   crossdock cat scan.raw --raw 'dtype=uint16; shape=480,640'";
 
 /// Write the elements of an array to standard output.

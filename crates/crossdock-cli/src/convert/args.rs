@@ -18,17 +18,17 @@ const EXAMPLES: &str = "\
 Examples:
   crossdock convert photo.png photo.npy
   crossdock convert 'photo.npy[::2, ::2]' small.jpg --quality 80
-  crossdock convert trades.npz trades.safetensors            (all arrays)
+  crossdock convert trades.npz trades.safetensors    (all arrays)
   crossdock convert trades.npz:prices prices.npy --dtype float32
   crossdock convert mask.npy mask.png --dtype uint8 --round rint
   crossdock convert volume.npy volume.raw --order F
-  crossdock convert a.npy b.npy both.npz                     (several files)
-  crossdock convert m.safetensors small.safetensors --dtype bfloat16 --only 'layers.*'
+  crossdock convert a.npy b.npy both.npz             (several files)
+  crossdock convert m.safetensors n.safetensors --dtype bfloat16 --only '*.w'
   crossdock convert photo.npy - --to png | display
-  crossdock convert scan.raw scan.npy --raw 'dtype=uint16; shape=480,640; offset=512'
+  crossdock convert scan.raw scan.npy --raw 'dtype=uint16; shape=480,640'
 
-Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if FILE shrank
-meanwhile, 128 + n if signal n ended it. OUT appears when all of it is on disk; after a failure or a
+Exit status: 0 on success, 1 on failure or refusal, 2 for wrong arguments, 74 if FILE shrank \
+meanwhile, 128 + n if signal n ended it. OUT appears when all of it is on disk; after a failure or a \
 signal, no part of it is left.";
 
 /// Options may stand between the files, so the parser has one list of FILEs and OUT.

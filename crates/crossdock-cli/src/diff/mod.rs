@@ -25,12 +25,12 @@ use crate::{out, progress, status, terminal};
 const EXAMPLES: &str = "\
 Examples:
   crossdock diff before.npy after.npy
-  crossdock diff before.npz after.npz                    (all arrays, by name)
+  crossdock diff before.npz after.npz            (all arrays, by name)
   crossdock diff model.safetensors:w model.gguf:w --rtol 1e-2
-  crossdock diff 'before.npy[::2]' after.npy -q          (only whether they differ)
+  crossdock diff 'before.npy[::2]' after.npy -q  (only whether they differ)
   crossdock diff before.npz after.npz --json | jq .only_in_b
 
-Exit status: 0 if all is the same, 1 if something differs, 2 if an array could not be compared or
+Exit status: 0 if all is the same, 1 if something differs, 2 if an array could not be compared or \
 for wrong arguments, 74 if a mapped file shrank meanwhile.";
 
 /// Compare the arrays of two files.

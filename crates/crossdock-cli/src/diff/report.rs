@@ -101,7 +101,9 @@ fn field_text(text: &mut String, field: &FieldDiff) -> Result<()> {
     let len = field.arrays[0].len();
     let percent = 100.0 * tally.differing as f64 / len as f64;
     pair(text, "elements", &format!("{} of {len} differ ({percent:.2} %)", tally.differing));
-    pair(text, "first", &field.at(first)?.text());
+    let place = field.at(first)?;
+    let hint = if place.is_nan() { " (NaN differs from NaN without --equal-nan)" } else { "" };
+    pair(text, "first", &format!("{}{hint}", place.text()));
     if let Some((distance, at)) = tally.greatest {
         pair(text, "max abs error", &format!("{distance} at {}", field.at(at)?.text()));
     }
@@ -148,6 +150,11 @@ impl Place<'_> {
             }
         });
         format!("{:?}: {}, {}", self.index, shown[0], shown[1])
+    }
+
+    fn is_nan(&self) -> bool {
+        let is_nan = |value: &Option<Value>| matches!(value, Some(Value::Float(number)) if number.is_nan());
+        self.elements.iter().all(|(value, _)| is_nan(value))
     }
 
     fn json(&self) -> Json {

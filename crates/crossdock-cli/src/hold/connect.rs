@@ -19,10 +19,10 @@ Examples:
 
 In worker.py:
   import crossdock
-  weights = crossdock.connect()        # what CROSSDOCK_SET names: m@3, if that is the newest
+  weights = crossdock.connect()  # what CROSSDOCK_SET names: the newest, m@3
   w = weights[\"layers.0.w\"]
 
-Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the name is not held, 126 if COMMAND is not
+Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the name is not held, 126 if COMMAND is not \
 executable, 127 if it does not exist.";
 
 /// Run a command that reads a set which another process holds.

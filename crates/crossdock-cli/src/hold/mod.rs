@@ -31,19 +31,17 @@ use crate::{out, progress, status, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
-  crossdock hold model.safetensors --name m        (holds m@1 until it is stopped)
-  crossdock hold shards/ --name m                  (all files of a folder, as one set)
-  crossdock hold model.safetensors --map           (readers map the file: no second copy in memory)
-  crossdock hold new.safetensors --name m --replace
-                                                   (m@2, and takes over from the running command)
-  crossdock hold --name m                          (nothing yet: other processes publish m; after a
-                                                   kill, finds m in the processes that read it)
+  crossdock hold model.safetensors --name m  (holds m@1 until it is stopped)
+  crossdock hold shards/ --name m            (all files of a folder, as a set)
+  crossdock hold model.safetensors --map     (readers map the file itself)
+  crossdock hold new.safetensors --name m --replace     (m@2: takes m over)
+  crossdock hold --name m                    (what other processes publish as m)
   crossdock connect m -- python3 worker.py
   crossdock who m
   crossdock ls
   crossdock drop m
 
-Exit status: 0 when it is stopped (INT, TERM or HUP), when the name is dropped, or when another
+Exit status: 0 when it is stopped (INT, TERM or HUP), when the name is dropped, or when another \
 command takes over; 1 if FILE could not be loaded, or another process holds the name.";
 
 /// Hold the arrays of a file for other processes of this user, in memory that stays constant.

@@ -278,6 +278,7 @@ impl Listing {
         };
         let mut table = table();
         table.set_header(["name", "dtype", "shape", "bytes", "where"]);
+        let shown = |label: &str| if label.is_empty() { "\"\"".to_owned() } else { shown(label) };
         for branch in branches.iter().take(MOST) {
             match branch {
                 Branch::Leaf { label, depth, row } => table.add_row([

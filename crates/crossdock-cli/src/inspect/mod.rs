@@ -35,15 +35,15 @@ use crate::{out, progress, status, terminal};
 const EXAMPLES: &str = "\
 Examples:
   crossdock inspect photo.npy
-  crossdock inspect 'photo.npy[::2, ..., 0]'       (every second row, the first channel)
-  crossdock inspect trades.npy --stats             (range, mean, quartiles and histogram of each field)
-  crossdock inspect trades.npy --values=20         (the first 20 records, as a table)
+  crossdock inspect 'photo.npy[::2, ..., 0]'   (every second row)
+  crossdock inspect trades.npy --stats         (of each field)
+  crossdock inspect trades.npy --values=20     (the first 20 records)
   crossdock inspect trades.npy --protocols
-  crossdock inspect model.safetensors --filter 'model.layers.3.*' --sort bytes
-  crossdock inspect checkpoint/                    (all files of a folder; the shards of a model as one)
-  crossdock inspect trades.npz --verify            (all arrays, compared with their checksums)
-  crossdock inspect 'trades.npz:prices[::10]'      (every tenth of one array of several)
-  crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640; order=F; offset=512'
+  crossdock inspect model.safetensors --filter '*.layers.3.*' --sort bytes
+  crossdock inspect checkpoint/                (a folder, or a model in shards)
+  crossdock inspect trades.npz --verify        (compares checksums)
+  crossdock inspect 'trades.npz:prices[::10]'  (one array of several)
+  crossdock inspect scan.raw --raw 'dtype=uint16; shape=480,640'
   crossdock inspect trades.npy --stats --json | jq .statistics";
 
 /// The version of the JSON of several files; `docs/command.md` describes it.
@@ -239,7 +239,7 @@ fn answer(args: &Args, target: &OsStr) -> Result<(Answer, bool), Failure> {
     }
     if let Some(index) = Index::find(Path::new(target))? {
         let open = |path: &PathBuf| Archive::open(path.as_os_str(), args.options());
-        let archives = index.files().iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let archives = index.files()?.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let is_whole = !args.verify || archives.iter().all(|archive| !is_damaged(archive));
         return Ok((list(args, Listing::of_shards(&index, &archives))?, is_whole));
     }

@@ -115,6 +115,9 @@ fn table(text: &mut String, told: &[&Statistics], glyphs: SketchGlyphs) {
 
 fn spelt(value: &Option<Value>, one: &Statistics) -> String {
     match value {
+        Some(Value::DateTime { .. } | Value::TimeDelta { .. }) => value
+            .as_ref()
+            .map_or(String::new(), |value| without_zeros(&value.display(&one.dtype).to_string())),
         Some(Value::Float(number)) if one.dtype.itemsize() > 4 => short_or_exact(*number),
         Some(value) => value.display(&one.dtype).to_string(),
         None => "-".to_owned(),
@@ -129,8 +132,23 @@ fn short_or_exact(number: f64) -> String {
 
 fn quantile_text(found: &Distribution, quantile: f64, one: &Statistics) -> String {
     match one.dtype.as_scalar().map(|scalar| scalar.kind()) {
-        Some(kind) if counts_time(kind) => found.time(kind, quantile, &one.dtype),
+        Some(kind) if counts_time(kind) => {
+            let (low, high) = found.range;
+            // Six digits of the range: more would be those of the interpolation.
+            let step = 10f64.powf(((high - low) / 1e6).log10().floor()).max(1.0);
+            without_zeros(&found.time(kind, (quantile / step).round() * step, &one.dtype))
+        }
         _ => short(quantile),
+    }
+}
+
+/// A date without the zeros that end its fraction of a second.
+fn without_zeros(text: &str) -> String {
+    match text.split_once('.') {
+        Some((_, digits)) if digits.bytes().all(|digit| digit.is_ascii_digit()) => {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => text.to_owned(),
     }
 }
 
@@ -154,6 +172,13 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_have_the_digits_that_mean_something() {
+        assert_eq!(without_zeros("2020-01-01T18:00:00.000000000"), "2020-01-01T18:00:00");
+        assert_eq!(without_zeros("2020-01-01T18:00:00.500000010"), "2020-01-01T18:00:00.50000001");
+        assert_eq!(without_zeros("2020-01-01"), "2020-01-01");
+    }
 
     #[test]
     fn means_are_shown_with_some_six_digits() {

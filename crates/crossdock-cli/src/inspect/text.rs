@@ -171,9 +171,17 @@ fn consumers(text: &mut String, rows: &[ConsumerRow]) {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     for row in rows {
         let style = if row.outcome == Outcome::InPlace.name() { YES } else { NO };
-        let line =
-            format!("  {:<width$}  {style}{:<8}{style:#}  {}", row.name, row.outcome, shown(&row.reason));
-        let _ = writeln!(text, "{}", line.trim_end());
+        let _ = write!(text, "  {:<width$}  {style}{}{style:#}", row.name, row.outcome);
+        if !row.reason.is_empty() {
+            let _ = write!(
+                text,
+                "{:pad$}{}",
+                "",
+                shown(&row.reason),
+                pad = 10usize.saturating_sub(row.outcome.len())
+            );
+        }
+        text.push('\n');
     }
 }
 

@@ -29,25 +29,28 @@ use crate::{out, progress, status, terminal};
 const EXAMPLES: &str = concat!(
     "Examples:\n",
     "  crossdock lend photo.npy -- python3 report.py\n",
-    "  crossdock lend 'photo.npy[::2, ..., 0]' -- ./histogram     (every second row, the first channel)\n",
-    "  crossdock lend 'trades.npy:.price' -- ruby average.rb      (one field of an array of records)\n",
+    "  crossdock lend 'photo.npy[::2, ..., 0]' -- ./histogram    (every second row)\n",
+    "  crossdock lend 'trades.npy:.price' -- ruby average.rb     (a field of records)\n",
     "  crossdock lend a.npy --dtype float32 --copy if-needed -- ./solver\n",
-    "  crossdock lend -a x=a.npy -a y=b.npz:w -- python3 both.py  (several arrays)\n",
+    "  crossdock lend -a x=a.npy -a y=b.npz:w -- python3 both.py (several arrays)\n",
     "  crossdock lend scan.raw --raw 'dtype=uint16; shape=480,640' -- ./histogram\n",
     "\n",
     "The environment of COMMAND\n",
-    "  CROSSDOCK_ARRAY    JSON: fd, dtype, itemsize, shape, strides, offset, nbytes, span, writable,\n",
-    "                     order (C, F or null), and the dtype in other notations (null if there is none):\n",
-    "                     typestr (NumPy), descr (for numpy.dtype), struct (Python's module),\n",
-    "                     io_buffer (Ruby's IO::Buffer); strides, offset and span are in bytes\n",
+    "  CROSSDOCK_ARRAY    JSON: fd, dtype, itemsize, shape, strides, offset, nbytes,\n",
+    "                     span, writable, order (C, F or null), and the dtype in\n",
+    "                     other notations (null if there is none): typestr (NumPy),\n",
+    "                     descr (for numpy.dtype), struct (Python's module),\n",
+    "                     io_buffer (Ruby's IO::Buffer); strides, offset and span\n",
+    "                     are in bytes\n",
     "  CROSSDOCK_FD       the descriptor to map\n",
     "  CROSSDOCK_OFFSET   the byte offset of element [0, 0, …] in it\n",
     "  CROSSDOCK_END      the byte offset after the last byte of the array in it\n",
     "  CROSSDOCK_NBYTES   the bytes of all elements, without gaps\n",
     "  CROSSDOCK_SHAPE    the lengths of the axes, separated by spaces\n",
-    "  CROSSDOCK_STRIDES  the bytes from one element to the next along each axis, separated by spaces\n",
-    "  CROSSDOCK_ARRAYS   with -a, instead of all these: JSON of such objects, by name\n",
-    "Three lines of COMMAND read the array in place\n",
+    "  CROSSDOCK_STRIDES  the bytes from one element to the next along each axis\n",
+    "  CROSSDOCK_ARRAYS   with -a, instead of these: JSON of such objects by name\n",
+    "\n",
+    "A few lines of COMMAND read the array in place\n",
     "\nNumPy (any view; `x` is the array)\n\n",
     include_str!("snippets/numpy.py"),
     "\nPython (row-major arrays; `x` is a memoryview)\n\n",
@@ -56,12 +59,12 @@ const EXAMPLES: &str = concat!(
     include_str!("snippets/python_strided.py"),
     "\nRuby, from 3.1 on (any view; `x.(i, j)` is an element)\n\n",
     include_str!("snippets/ruby.rb"),
-    "\nC, with <stdlib.h> and <sys/mman.h> (any view; `x` is the address of element [0, 0, …])\n\n",
+    "\nC, with <stdlib.h> and <sys/mman.h> (any view; `x` is its first address)\n\n",
     include_str!("snippets/c.c"),
     "\nWith --write, map it with ACCESS_WRITE, without READONLY, or with PROT_WRITE.\n",
     "\n",
-    "Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the array could not be lent, 126 if\n",
-    "COMMAND is not executable, 127 if it does not exist, 74 if FILE shrank meanwhile.",
+    "Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the array could not be lent, ",
+    "126 if COMMAND is not executable, 127 if it does not exist, 74 if FILE shrank meanwhile.",
 );
 
 /// Lend an array to a command, in place.
@@ -272,9 +275,10 @@ fn nbytes_to_copy(view: &DArray, request: &Request) -> usize {
 fn refused(opened: &Opened, refusal: &Refusal) -> Failure {
     let path = terminal::path(&opened.path);
     match refusal.would_copy() {
-        Some(_) => {
-            Failure::new(format_args!("{path}: not lent: {}, which --copy if-needed permits", refusal.fact()))
-        }
+        Some(nbytes) => Failure::new(format_args!(
+            "{path}: not lent: {}; --copy if-needed permits a copy of {nbytes} bytes",
+            refusal.reason().fact()
+        )),
         None => Failure::new(format_args!("{path}: not lent: {}", refusal.in_words(words))),
     }
 }

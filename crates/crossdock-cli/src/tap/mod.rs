@@ -25,15 +25,16 @@ use crate::{out, progress};
 
 const EXAMPLES: &str = "\
 Examples:
-  crossdock tap                                    (lists the channels)
+  crossdock tap                   (lists the channels)
   crossdock tap camera
   crossdock tap camera --count 1 --values
-  crossdock tap 4711                               (the channel with this id in the list)
+  crossdock tap 4711              (the channel with this id in the list)
   crossdock tap camera --json | jq .shape
 
-A channel has the name that its maker gave it: crossdock.Channel(4, 1 << 20, name=\"camera\").
+A channel has the name that its maker gave it, as in Python: \
+crossdock.Channel(4, 1 << 20, name=\"camera\").
 
-Exit status: 0 when it is stopped (INT, TERM or HUP), after N messages, or when the channel is
+Exit status: 0 when it is stopped (INT, TERM or HUP), after N messages, or when the channel is \
 closed or no process has it any more; 1 if there is no such channel.";
 
 /// How often the channel is looked at.

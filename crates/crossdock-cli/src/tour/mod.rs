@@ -36,10 +36,10 @@ pub(crate) use crate::tour::process::{CHILD, run_child};
 
 const EXAMPLES: &str = "\
 Examples:
-  crossdock tour                                (a photograph that is part of the program)
+  crossdock tour                                (a photograph in the program)
   crossdock tour trades.npy
   crossdock tour 'trades.npy[::2].price'        (every second record, one field)
-  crossdock tour --place cuda:0                 (the same on a device, through the protocols for devices)
+  crossdock tour --place cuda:0                 (the same on a device)
   crossdock tour --json | jq '.handovers[].ns'";
 
 /// Export one array to every built-in consumer, and show that nothing was copied.

@@ -260,7 +260,8 @@ fn the_help_and_the_page_show_the_lines_that_were_run() {
         include_str!("../../src/lend/snippets/ruby.rb"),
         include_str!("../../src/lend/snippets/c.c"),
     ] {
-        assert_eq!(lines.lines().count(), 3, "{lines}");
+        // A terminal of 80 columns does not break them.
+        assert!(lines.lines().count() <= 5 && lines.lines().all(|line| line.len() <= 80), "{lines}");
         assert!(help.contains(lines), "{lines}");
         assert!(page.contains(lines), "{lines}");
     }

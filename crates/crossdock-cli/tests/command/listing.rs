@@ -145,7 +145,10 @@ fn a_checkpoint_in_several_files_is_one() {
     assert!(said.contains("array \"a\" is in \"a-00001.safetensors\", which has none"), "{said}");
     let missing = json!({ "weight_map": { "a": "missing.safetensors" } }).to_string();
     std::fs::write(&index, missing).unwrap();
-    assert!(refusal(&run(["inspect", text(&index)]), 1).contains("no such file"));
+    for arguments in [&["inspect", text(&index)][..], &["convert", text(&index), text(&one), "--force"]] {
+        let said = refusal(&run(arguments), 1);
+        assert!(said.contains("its file \"missing.safetensors\" with 1 array is missing; copy it"), "{said}");
+    }
 }
 
 #[test]

@@ -22,7 +22,43 @@ const TYPED: &[&[&str]] = &[
     &["inspect", "phoot.npy"],
     &["inspect", "model.safetensors:model.layers.2.w"],
     &["--quiet", "inspect", "trades.npy:.prize"],
+    &["inspect", "dates.npy", "--stats", "--values"],
+    &["inspect", "words.npy", "--values"],
+    &["inspect", "photo.npy", "--protocols"],
+    &["inspect", "model.safetensors:norm", "--json"],
+    &["inspect", "damaged.npy"],
+    &["inspect", "scan.raw"],
+    &["inspect", "scan.raw", "--raw", "dtype=>u2; shape=4,-3"],
+    &["inspect", "scan.raw", "--raw", "dtype=>u2; shape=4,3", "--values"],
+    &["inspect", "twice.npz"],
+    &["inspect", "checkpoint"],
+    &["cat", "trades.npy"],
+    &["cat", "trades.npy", "--csv"],
+    &["cat", "words.npy", "--csv"],
+    &["cat", "photo.npy[:2, :3, 0]"],
+    &["cat", "photo.npy", "--bytes"],
+    &["diff", "trades.npy", "trades.npy"],
+    &["diff", "photo.npy[:, :4]", "photo.npy[:, 4:]"],
+    &["diff", "model.safetensors", "trades.npy"],
+    &["diff", "photo.npy", "dates.npy"],
+    &["convert", "trades.npy:.price", "price.npy", "--dtype", "int8"],
+    &["convert", "photo.npy", "photo.npz", "--order", "F", "--quality", "5"],
+    &["convert", "model.safetensors", "model.npy"],
+    &["convert", "photo.npy", "photo.tga"],
+    &["convert", "photo.npy", "trades.npy"],
+    &["lend", "photo.npy", "--", "sh", "-c", "echo $CROSSDOCK_SHAPE"],
+    &["lend", "photo.npy[0, ::-1]", "--order", "F", "--", "true"],
+    &["lend", "photo.npy", "--", "./nothing"],
+    &["lend", "--help"],
+    &["inspect", "--help"],
+    &["convert", "-h"],
+    &["help"],
+    &["inspekt", "photo.npy"],
+    &["ls", "--bogus"],
 ];
+
+/// Runs that fill the screen: their text is longer than a screen on purpose.
+const LONG: &[&str] = &["--protocols", "--help", "-h", "help", "--json", "--bytes"];
 
 /// A photograph of 8 x 6 pixels, two records, and a model of three layers.
 fn files(folder: &Folder) {
@@ -34,10 +70,34 @@ fn files(folder: &Folder) {
         records.extend(count.to_le_bytes());
     }
     folder.file("trades.npy", npy("[('price', '<f8'), ('count', '<i4')]", false, "(3,)", &records));
+    let days: Vec<u8> =
+        [0i64, 1_000_000_000, 86_400_000_000_000, i64::MIN].iter().flat_map(|n| n.to_le_bytes()).collect();
+    folder.file("dates.npy", npy("'<M8[ns]'", false, "(4,)", &days));
+    let words = "\u{1b}[31mred  \"no\", she"
+        .chars()
+        .chain(['\0'; 5])
+        .take(20)
+        .flat_map(|letter| u32::from(letter).to_le_bytes());
+    folder.file("words.npy", npy("'<U10'", false, "(2,)", &words.collect::<Vec<_>>()));
+    folder.file("damaged.npy", npy("'<f4'", false, "(1000,)", &[0; 64]));
+    folder.file("scan.raw", (0..24).collect::<Vec<u8>>());
     let weight = |rows: usize| DArray::from(Array::from_vec(vec![1f32; rows * 2], [rows, 2]).unwrap());
     let layer = |layer| ["q", "k"].map(|part| (format!("model.layers.{layer}.{part}"), weight(2)));
     let arrays = (0..3).flat_map(layer).chain([("norm".to_owned(), weight(1))]);
     SaveOptions::new().save_all(folder.path("model.safetensors"), &arrays.collect::<Vec<_>>()).unwrap();
+    SaveOptions::new().save_all(folder.path("twice.npz"), &[("a", weight(1)), ("b", weight(2))]).unwrap();
+    // The second array gets the name of the first one, in the member and in the list of the archive.
+    let mut bytes = std::fs::read(folder.path("twice.npz")).unwrap();
+    for at in 0..bytes.len() - 5 {
+        if &bytes[at..at + 5] == b"b.npy" {
+            bytes[at] = b'a';
+        }
+    }
+    folder.file("twice.npz", bytes);
+    std::fs::create_dir(folder.path("checkpoint")).unwrap();
+    let index = r#"{"weight_map": {"norm": "m-1.safetensors", "q": "m-2.safetensors"}}"#;
+    folder.file("checkpoint/m.safetensors.index.json", index);
+    SaveOptions::new().save_all(folder.path("checkpoint/m-1.safetensors"), &[("norm", weight(1))]).unwrap();
 }
 
 /// The screen, with escapes that can be read.
@@ -50,12 +110,18 @@ fn session(folder: &Folder, (rows, columns): (u16, u16), environment: &[(&str, &
         let (shown, status) = on_terminal_of(&mut command, Some((rows, columns)));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "$ crossdock {}", arguments.join(" "));
+        // The time that a conversion took.
+        let shown = match shown.rsplit_once(" s\r\n").and_then(|(text, _)| text.rsplit_once(", ")) {
+            Some((text, _)) if arguments[0] == "convert" => format!("{text}, … s\r\n"),
+            _ => shown,
+        };
         text += &shown.replace("\r\n", "\n").replace('\u{1b}', "^[");
         let _ = writeln!(text, "[{}]\n", status.code().unwrap());
+        let is_long = arguments.iter().any(|word| LONG.contains(word));
         let facts = shown.lines().take_while(|line| !line.contains("picture")).count();
-        assert!(facts <= 24 || arguments.len() > 3, "{} lines:\n{shown}", shown.lines().count());
+        assert!(facts <= 24 || arguments.len() > 3 || is_long, "{} lines:\n{shown}", shown.lines().count());
         // A picture never scrolls the facts away.
-        if arguments.len() == 2 {
+        if arguments.len() == 2 && !is_long {
             assert!(shown.lines().count() < usize::from(rows), "{shown}");
         }
     }
@@ -84,8 +150,66 @@ fn a_small_terminal_without_colours() {
 }
 
 #[test]
+fn a_small_terminal_with_colours() {
+    compare("24x80-colour", (24, 80), &[("TERM", "xterm-256color")]);
+}
+
+#[test]
+fn a_large_terminal_without_colours() {
+    compare("50x200-plain", (50, 200), &[("TERM", "xterm-256color"), ("NO_COLOR", "1")]);
+}
+
+#[test]
 fn a_large_terminal_with_colours() {
     compare("50x200", (50, 200), &[("TERM", "xterm-256color")]);
+}
+
+#[test]
+fn examples_and_tables_of_the_help_fit_80_columns() {
+    for command in
+        ["", "inspect", "lend", "cat", "convert", "diff", "tour", "bench", "hold", "connect", "tap"]
+    {
+        let arguments = [command, "--help"].into_iter().filter(|word| !word.is_empty());
+        let [narrow, wide] = [80, 120].map(|columns| {
+            let mut command = crossdock(arguments.clone());
+            let (shown, _) = on_terminal_of(command.env("NO_COLOR", "1"), Some((24, columns)));
+            let (_, examples) = shown.split_once("Examples:").unwrap_or_else(|| panic!("{shown}"));
+            // Paragraphs are broken, but no example, table or program.
+            let lines = examples.lines().filter(|line| line.starts_with("  "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        });
+        assert_eq!(narrow, wide, "{command}");
+    }
+}
+
+#[test]
+fn man_pages_show_every_subcommand_and_option() {
+    let folder = Folder::new("man");
+    let told = crossdock(["man", folder.path("man1").to_str().unwrap()]).output().unwrap();
+    assert!(told.status.success() && told.stdout.is_empty() && told.stderr.is_empty(), "{told:?}");
+    let page = |name: &str| std::fs::read_to_string(folder.path(&format!("man1/{name}.1"))).unwrap();
+    let whole = page("crossdock");
+    assert!(whole.starts_with(".ie") && whole.contains(".SH SUBCOMMANDS") && whole.contains("Exit status"));
+    for command in ["inspect", "lend", "cat", "convert", "diff", "tour", "bench", "hold", "connect", "tap"] {
+        assert!(whole.contains(&format!("crossdock\\-{command}(1)")), "{command}");
+        let help = crossdock([command, "--help"]).output().unwrap();
+        let options = String::from_utf8(help.stdout).unwrap();
+        let options = options.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2);
+        let (text, mut found) = (page(&format!("crossdock-{command}")).replace("\\-", "-"), 0);
+        for option in options.filter(|word| word[2..].chars().all(|letter| letter.is_ascii_lowercase())) {
+            assert!(text.contains(option), "{command} {option}");
+            found += 1;
+        }
+        assert!(found > 3, "{command}");
+    }
+    let formatted =
+        std::process::Command::new("man").arg("-l").arg(folder.path("man1/crossdock-lend.1")).output();
+    match formatted {
+        Ok(output) if output.status.success() => {
+            assert!(String::from_utf8_lossy(&output.stdout).contains("ast.literal_eval(a[\"descr\"])"));
+        }
+        _ => crossdock_testkit::not_run("man, which shows pages"),
+    }
 }
 
 #[test]

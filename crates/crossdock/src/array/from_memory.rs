@@ -118,7 +118,7 @@ impl DArray {
     /// let padded = Layout::new(&[4, 3], &[24, 4], 4)?;
     /// let array = DArray::from_buffer(memory.clone(), DType::F32, padded.clone(), 16)?;
     /// let refused = DArray::from_buffer(memory, DType::F32, padded, 17).unwrap_err();
-    /// assert_eq!(refused.to_string(), "the array covers bytes 17..101, but the memory has bytes 0..100");
+    /// assert_eq!(refused.to_string(), "the array covers bytes 17..101, but the memory has 100 bytes");
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     ///

@@ -98,7 +98,10 @@ impl Layout {
         if named > rank || (named < rank && !open) {
             return Err(Error::new(
                 Kind::Shape,
-                format!("the slice has {named} axes, but the array has rank {rank}"),
+                format!(
+                    "the slice has {named} {}, but the array has rank {rank}",
+                    if named == 1 { "axis" } else { "axes" }
+                ),
             ));
         }
         Ok((rank - dropped + added, rank - named))

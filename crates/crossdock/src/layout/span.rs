@@ -95,7 +95,7 @@ impl Span {
         let (first, end) = (offset as i128 + self.low as i128, offset as i128 + self.high as i128);
         Error::new(
             Kind::Bounds,
-            format!("the array covers bytes {first}..{end}, but the memory has bytes 0..{window_nbytes}"),
+            format!("the array covers bytes {first}..{end}, but the memory has {window_nbytes} bytes"),
         )
     }
 

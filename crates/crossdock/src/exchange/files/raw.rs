@@ -219,8 +219,11 @@ fn numbers<T: FromStr>(text: &str, refused: &impl Fn(String) -> Error) -> Result
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
         .map(|part| {
-            part.parse()
-                .map_err(|_| refused(format!("{} in {} is not a whole number", short(part), short(text))))
+            part.parse().map_err(|_| {
+                let within = if part == text { String::new() } else { format!(" in {}", short(text)) };
+                let why = if part.parse::<i128>().is_ok() { "out of range" } else { "not a whole number" };
+                refused(format!("{}{within} is {why}", short(part)))
+            })
         })
         .collect()
 }

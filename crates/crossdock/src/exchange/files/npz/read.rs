@@ -271,7 +271,11 @@ fn list(buffer: &Buffer) -> Result<Listed> {
         let name = String::from_utf8_lossy(&bytes).into_owned();
         let within = |error: Error| error.within(format_args!("array {}", short(&name)));
         if !names.insert(bytes.clone()) {
-            return Err(malformed(format!("the archive has two arrays named {}", short(&name))));
+            return Err(malformed(format!(
+                "the archive has two arrays named {}, of which NumPy reads only the last; save each under \
+                its own name",
+                short(&name)
+            )));
         }
         let checked = check_name(&bytes).and_then(|()| check(&record));
         let is_deflated = match checked {
