@@ -17,6 +17,7 @@ mod memory;
 mod picture;
 mod runs;
 mod shared;
+mod tables;
 mod threads;
 mod tour;
 mod views;
@@ -55,7 +56,7 @@ struct Measure {
     run: fn(&Measure, Option<&Arrow>) -> Result<Table>,
 }
 
-const GROUPS: [&str; 7] = ["hand-over", "c", "memory", "shareable", "arrays", "threads", "kernels"];
+const GROUPS: [&str; 8] = ["hand-over", "c", "memory", "shareable", "arrays", "tables", "threads", "kernels"];
 
 /// All tables, in the order in which they are measured.
 fn measures() -> impl Iterator<Item = Measure> {
@@ -66,6 +67,7 @@ fn measures() -> impl Iterator<Item = Measure> {
         c_interface::MEASURES,
         memory::MEASURES,
         arrays::MEASURES,
+        tables::MEASURES,
         shared::MEASURES,
     ];
     tables.into_iter().flatten().copied().chain(kernels::measures())

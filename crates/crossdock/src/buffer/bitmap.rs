@@ -3,10 +3,11 @@
 use std::ops::RangeBounds;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::buffer::bits::BitRun;
 use crate::buffer::window::resolve;
-use crate::buffer::{Buffer, ReadOrPinLease};
+use crate::buffer::{BitmapBuilder, Buffer, ReadOrPinLease, UninitBuffer};
 use crate::error::{Error, Kind, Result};
-use crate::memory::Birth;
+use crate::memory::{Birth, LeaseKind, count_copied};
 
 /// The count of a bitmap that was not counted, or whose bits may change.
 const UNKNOWN: usize = usize::MAX;
@@ -91,13 +92,7 @@ impl Bitmap {
     ///
     /// `is_bounds`; `is_conflict` while a Write lease is held; `is_place` on a device.
     pub fn get(&self, index: usize) -> Result<bool> {
-        if index >= self.len {
-            let text = format!("bit {index} is out of bounds for {} bits", self.len);
-            return Err(Error::new(Kind::Bounds, text));
-        }
-        let (bit, mut byte) = (self.start + index, [0]);
-        ReadOrPinLease::at(&self.buffer)?.copy_out(bit / 8, &mut byte)?;
-        Ok(byte[0] >> (bit % 8) & 1 != 0)
+        self.read()?.get(index)
     }
 
     /// The number of false bits: the nulls, if the bits are validity. O(n / 8) under a Read or Pin
@@ -112,7 +107,7 @@ impl Bitmap {
             return Ok(known);
         }
         let mut ones = 0;
-        self.for_each_byte(|byte, _| ones += byte.count_ones() as usize)?;
+        self.for_each_run(|run| ones += run.count_ones())?;
         let zeros = self.len - ones;
         if self.buffer.birth() == Birth::Constant {
             self.zeros.store(zeros, Ordering::Relaxed);
@@ -120,42 +115,121 @@ impl Bitmap {
         Ok(zeros)
     }
 
-    /// Passes on the bits eight at a time, aligned to the first bit; bits after the last are 0.
-    /// The second argument is the number of valid bits in the byte.
-    pub(crate) fn for_each_byte(&self, mut each: impl FnMut(u8, usize)) -> Result<()> {
-        if self.len == 0 {
-            return Ok(());
-        }
-        let lease = ReadOrPinLease::at(&self.buffer)?;
-        let (first, shift) = (self.start / 8, self.start % 8);
-        let (end, mut room) = ((self.start + self.len).div_ceil(8), [0; CHUNK + 1]);
-        let mut done = 0;
-        while done < self.len {
-            let at = first + done / 8;
-            // One byte more than the chunk has, since a shifted byte needs two.
-            let bytes = lease.bytes(at..end.min(at + CHUNK + 1), &mut room)?;
-            let chunk = (self.len - done).min(8 * CHUNK);
-            for k in 0..chunk.div_ceil(8) {
-                let next = bytes.get(k + 1).copied().unwrap_or_default();
-                let byte = (u16::from_le_bytes([bytes[k], next]) >> shift) as u8;
-                let count = (chunk - 8 * k).min(8);
-                each(byte & (0xFF >> (8 - count)), count);
+    /// Passes on the bits in order, in one run if no party can write them, otherwise copied in
+    /// parts. Each but the last has a multiple of 8 bits.
+    fn for_each_run(&self, mut each: impl FnMut(BitRun<'_>)) -> Result<()> {
+        match ReadOrPinLease::at(&self.buffer)? {
+            ReadOrPinLease::Constant(guard) => each(BitRun::new(&guard, self.start, self.len)),
+            lease @ ReadOrPinLease::Changing(_) => {
+                let (first, shift, mut room) = (self.start / 8, self.start % 8, [0; CHUNK + 1]);
+                for done in (0..self.len).step_by(8 * CHUNK) {
+                    let len = (self.len - done).min(8 * CHUNK);
+                    let at = first + done / 8;
+                    let bytes = lease.bytes(at..at + (shift + len).div_ceil(8), &mut room)?;
+                    each(BitRun::new(bytes, shift, len));
+                }
             }
-            done += chunk;
         }
         Ok(())
     }
 
-    /// The bits as booleans. Copies a bit for each, which is not counted: it is for inspection.
+    /// Appends the bits.
+    pub(crate) fn append_to(&self, bits: &mut BitmapBuilder) -> Result<()> {
+        bits.reserve(self.len)?;
+        let mut result = Ok(());
+        self.for_each_run(|run| {
+            if result.is_ok() {
+                result = bits.append_run(run);
+            }
+        })?;
+        result
+    }
+
+    /// Passes on the index of each false bit, in order.
+    pub(crate) fn for_each_false(&self, mut each: impl FnMut(usize)) -> Result<()> {
+        let mut done = 0;
+        self.for_each_run(|run| {
+            for index in 0..run.len().div_ceil(8) {
+                let byte = run.byte(index);
+                let mut zeros = !byte & 0xFF >> 8usize.saturating_sub(run.len() - 8 * index);
+                while zeros != 0 {
+                    each(done + 8 * index + zeros.trailing_zeros() as usize);
+                    zeros &= zeros - 1;
+                }
+            }
+            done += run.len();
+        })
+    }
+
+    /// A byte of 0 or 1 for each bit, in new memory. O(n); the copy is not counted.
+    pub(crate) fn to_bytes(&self) -> Result<Buffer> {
+        let mut bytes = UninitBuffer::new(self.len)?;
+        let mut rest = bytes.as_uninit_mut();
+        self.for_each_run(|run| {
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(run.len());
+            run.expand(part);
+            rest = after;
+        })?;
+        // SAFETY: the runs have `self.len` bits together, and each wrote a byte for each.
+        Ok(unsafe { bytes.assume_init() })
+    }
+
+    /// The bits that are true in both, in new memory. Copies, and counts, a bit for each, under a
+    /// Read or Pin lease of either.
+    ///
+    /// ```
+    /// use crossdock::buffer::{Bitmap, Buffer};
+    ///
+    /// let one = Bitmap::new(Buffer::from_static(&[0b0110_1100])?, 2, 6)?;
+    /// let other = Bitmap::new(Buffer::from_static(&[0b0001_1001])?, 0, 6)?;
+    /// assert_eq!(one.and(&other)?.count_false()?, 3);
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `is_shape` for another number of bits; `is_out_of_memory`; as [`Bitmap::count_false`].
+    #[doc(hidden)]
+    pub fn and(&self, other: &Self) -> Result<Self> {
+        if self.len != other.len {
+            let text = format!("{} bits cannot be combined with {}", self.len, other.len);
+            return Err(Error::new(Kind::Shape, text));
+        }
+        let nbytes = self.len.div_ceil(8);
+        let mut bits = UninitBuffer::new(nbytes)?;
+        let (one, other) = (ReadOrPinLease::at(&self.buffer)?, (ReadOrPinLease::at(&other.buffer)?, other));
+        let (mut room, mut other_room) = ([0; CHUNK + 1], [0; CHUNK + 1]);
+        // In one part if no party can write either, otherwise copied in parts.
+        let is_constant = one.kind() == LeaseKind::Read && other.0.kind() == LeaseKind::Read;
+        let part = if is_constant { nbytes.max(1) } else { CHUNK };
+        for (done, out) in (0..self.len).step_by(8 * part).zip(bits.as_uninit_mut().chunks_mut(part)) {
+            let len = (self.len - done).min(8 * part);
+            let one = run_of(self, &one, done, len, &mut room)?;
+            let other = run_of(other.1, &other.0, done, len, &mut other_room)?;
+            one.copy_to(Some(other), out);
+        }
+        count_copied(nbytes);
+        // SAFETY: the parts have `nbytes` bytes together, and each was written.
+        Self::new(unsafe { bits.assume_init() }, 0, self.len)
+    }
+
+    /// The bits for many reads under one lease.
+    ///
+    /// # Errors
+    ///
+    /// `is_conflict` while a Write lease is held; `is_place` on a device.
+    pub(crate) fn read(&self) -> Result<BitmapRead> {
+        Ok(BitmapRead { lease: ReadOrPinLease::at(&self.buffer)?, start: self.start, len: self.len })
+    }
+
+    /// The bits as booleans. Copies a byte for each, which is not counted: it is for inspection.
     ///
     /// # Errors
     ///
     /// As [`Bitmap::count_false`].
     #[doc(hidden)]
     pub fn to_vec(&self) -> Result<Vec<bool>> {
-        let mut bits = Vec::with_capacity(self.len);
-        self.for_each_byte(|byte, count| bits.extend((0..count).map(|k| byte >> k & 1 != 0)))?;
-        Ok(bits)
+        Ok(self.to_bytes()?.read()?.iter().map(|&byte| byte != 0).collect())
     }
 
     /// A part of the bits. O(1).
@@ -179,6 +253,51 @@ impl Bitmap {
     }
 }
 
+/// Some bits of a bitmap under its lease: in place, or copied to `room`.
+fn run_of<'a>(
+    bitmap: &Bitmap,
+    lease: &'a ReadOrPinLease,
+    done: usize,
+    len: usize,
+    room: &'a mut [u8],
+) -> Result<BitRun<'a>> {
+    let start = bitmap.start + done;
+    let bytes = lease.bytes(start / 8..(start + len).div_ceil(8), room)?;
+    Ok(BitRun::new(bytes, start % 8, len))
+}
+
+/// The bits of a bitmap, under a Read or Pin lease.
+pub(crate) struct BitmapRead {
+    lease: ReadOrPinLease,
+    start: usize,
+    len: usize,
+}
+
+impl BitmapRead {
+    /// One bit. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Result<bool> {
+        if index >= self.len {
+            return Err(beyond(index, self.len));
+        }
+        let bit = self.start + index;
+        let byte = match &self.lease {
+            ReadOrPinLease::Constant(guard) => guard[bit / 8],
+            ReadOrPinLease::Changing(guard) => guard.load(bit / 8)?,
+        };
+        Ok(byte >> (bit % 8) & 1 != 0)
+    }
+}
+
+#[cold]
+fn beyond(index: usize, len: usize) -> Error {
+    Error::new(Kind::Bounds, format!("bit {index} is out of bounds for {len} bits"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +316,19 @@ mod tests {
             let bits = whole.slice(start..start + len).unwrap();
             let wanted: Vec<bool> = (start..start + len).map(bit).collect();
             assert_eq!(bits.to_vec().unwrap(), wanted);
+            let mut zeros = Vec::new();
+            bits.for_each_false(|index| zeros.push(index)).unwrap();
+            assert!(zeros.into_iter().eq((0..len).filter(|&i| !wanted[i])));
+            let mask = whole.slice(..len).unwrap();
+            let both = mask.and(&bits).unwrap().to_vec().unwrap();
+            assert!(both.into_iter().eq((0..len).map(|i| wanted[i] && bit(i))));
+            let shared = whole.buffer().share().unwrap(); // then each is read racily
+            let racy = mask.and(&bits).unwrap().to_vec().unwrap();
+            assert!(racy.into_iter().eq((0..len).map(|i| wanted[i] && bit(i))));
+            assert_eq!(bits.to_vec().unwrap(), wanted);
+            assert_eq!(bits.count_false().unwrap(), wanted.iter().filter(|&&bit| !bit).count());
+            drop(shared);
+            assert!(len == 8 * nbytes || mask.and(&whole).unwrap_err().is_shape());
             assert_eq!(bits.count_false().unwrap(), wanted.iter().filter(|&&bit| !bit).count());
             assert!(wanted.iter().enumerate().all(|(i, &bit)| bits.get(i).unwrap() == bit));
             assert!(bits.get(len).unwrap_err().is_bounds());

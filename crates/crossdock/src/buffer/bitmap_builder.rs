@@ -1,6 +1,9 @@
 //! Appends bits to a buffer.
 
+use std::mem::MaybeUninit;
+
 use crate::buffer::Buffer;
+use crate::buffer::bits::{self, BitRun};
 use crate::buffer::mutable::MutableBuffer;
 use crate::error::{Error, Result};
 
@@ -31,9 +34,6 @@ pub struct BitmapBuilder {
     len: usize,
     ones: usize,
 }
-
-/// How many bits are packed at a time.
-const WORD: usize = u64::BITS as usize;
 
 impl BitmapBuilder {
     /// An empty builder over the default pool.
@@ -135,19 +135,14 @@ impl BitmapBuilder {
         let rest = count - first;
         let whole = rest / 8;
         let byte = if value { 0xFF } else { 0 };
-        self.bytes.spare_capacity_mut()[..whole].fill(std::mem::MaybeUninit::new(byte));
-        // SAFETY: the slice above proves that the capacity has room for `whole` more bytes, and
-        // `fill` initialised them.
-        unsafe { self.bytes.set_nbytes(self.bytes.nbytes() + whole) };
-        self.len += 8 * whole;
-        self.ones += if value { 8 * whole } else { 0 };
+        self.append_bytes(whole, |room| room.fill(MaybeUninit::new(byte)));
         for _ in 0..rest % 8 {
             self.append(value)?;
         }
         Ok(())
     }
 
-    /// Appends bits from a slice, packed 64 at a time. Errors as [`BitmapBuilder::reserve`].
+    /// Appends bits from a slice, packed many at a time. Errors as [`BitmapBuilder::reserve`].
     pub fn append_slice(&mut self, values: &[bool]) -> Result<()> {
         self.reserve(values.len())?;
         let first = values.len().min(self.len.wrapping_neg() % 8);
@@ -155,36 +150,43 @@ impl BitmapBuilder {
         for &value in first {
             self.append(value)?;
         }
-        let mut words = rest.chunks_exact(WORD);
-        for word in &mut words {
-            let packed = pack(word);
-            self.bytes.push(packed.to_le_bytes())?;
-            self.len += WORD;
-            self.ones += packed.count_ones() as usize;
-        }
-        for &value in words.remainder() {
+        let (whole, last) = rest.split_at(rest.len() / 8 * 8);
+        self.append_bytes(whole.len() / 8, |room| bits::pack(whole, room));
+        for &value in last {
             self.append(value)?;
         }
         Ok(())
+    }
+
+    /// Appends bits of bytes, 64 at a time. Errors as [`BitmapBuilder::reserve`].
+    pub(super) fn append_run(&mut self, run: BitRun<'_>) -> Result<()> {
+        self.reserve(run.len())?;
+        let first = run.len().min(self.len.wrapping_neg() % 8);
+        for index in 0..first {
+            self.append(run.get(index))?;
+        }
+        let rest = run.skip(first);
+        // Bits of the last byte from the end of the run on are 0 (BitmapBuilder 2).
+        self.append_bytes(rest.len().div_ceil(8), |room| rest.copy_to(None, room));
+        self.len -= rest.len().wrapping_neg() % 8;
+        Ok(())
+    }
+
+    /// Appends whole bytes, for which there is room and which `write` writes all.
+    fn append_bytes(&mut self, count: usize, write: impl FnOnce(&mut [MaybeUninit<u8>])) {
+        write(&mut self.bytes.spare_capacity_mut()[..count]);
+        let old = self.bytes.nbytes();
+        // SAFETY: the slice above proves that the capacity has room for `count` more bytes, and
+        // `write` initialised them.
+        unsafe { self.bytes.set_nbytes(old + count) };
+        self.len += 8 * count;
+        self.ones += BitRun::new(&self.bytes[old..], 0, 8 * count).count_ones();
     }
 
     /// The bits and their number. O(1); the capacity stays (see [`MutableBuffer::shrink_to_fit`]).
     pub fn finish(self) -> (Buffer, usize) {
         (self.bytes.freeze(), self.len)
     }
-}
-
-/// Packs a word's bits, the first one lowest.
-#[inline]
-fn pack(values: &[bool]) -> u64 {
-    // Gathers eight bytes of 0 or 1 in the highest byte: the summand 2^(56 - 7k) moves byte k,
-    // which is bit 8k, to bit 56 + k, and no two products meet.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let bytes = values.chunks_exact(8).map(|eight| {
-        let eight = eight.iter().rev().fold(0u64, |word, &value| word << 8 | u64::from(value));
-        eight.wrapping_mul(GATHER) >> 56
-    });
-    bytes.rev().fold(0, |word, byte| word << 8 | byte)
 }
 
 #[cfg(test)]
@@ -221,7 +223,7 @@ mod tests {
                         let values: Vec<bool> = (0..random.usize(..300)).map(|_| random.bool()).collect();
                         builder.append_slice(&values).unwrap();
                         bits.extend(&values);
-                        words += usize::from(values.len() >= 2 * WORD);
+                        words += usize::from(values.len() >= 128);
                     }
                 }
                 assert_eq!((builder.len(), builder.is_empty()), (bits.len(), bits.is_empty()));

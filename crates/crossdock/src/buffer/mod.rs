@@ -15,6 +15,7 @@ mod adopt;
 mod allocation;
 mod bitmap;
 mod bitmap_builder;
+mod bits;
 mod borrowed;
 #[expect(clippy::module_inception, reason = "a file is named after the type that it defines")]
 mod buffer;
@@ -32,6 +33,7 @@ mod vector;
 mod window;
 
 pub use bitmap::Bitmap;
+pub(crate) use bitmap::BitmapRead;
 pub use bitmap_builder::BitmapBuilder;
 pub use borrowed::{BufferView, BufferViewMut};
 pub use buffer::Buffer;

@@ -7,6 +7,7 @@ use crate::table::checks::Checks;
 use crate::table::column::{Column, ColumnParts};
 use crate::table::column_type::{ColumnType, OffsetWidth, Storage, UnionMode};
 use crate::table::concat_bytes::{NewIntegers, concat_bytes, concat_views};
+use crate::table::full::Validity;
 use crate::table::integers::{IntegerKind, Integers};
 use crate::table::shape::{kind_of, times};
 
@@ -73,25 +74,12 @@ fn validity(columns: &[Column]) -> Result<Option<Buffer>> {
     let mut bits = BitmapBuilder::new()?;
     for column in columns {
         match column.validity() {
-            Some(validity) => append_bits(&mut bits, validity)?,
+            Some(validity) => validity.append_to(&mut bits)?,
             None => bits.append_n(column.len(), true)?,
         }
     }
     count_copied(bits.len().div_ceil(8));
     Ok(Some(bits.finish().0))
-}
-
-fn append_bits(bits: &mut BitmapBuilder, source: &Bitmap) -> Result<()> {
-    bits.reserve(source.len())?;
-    let mut result = Ok(());
-    source.for_each_byte(|byte, count| {
-        for k in 0..count {
-            if result.is_ok() {
-                result = bits.append(byte >> k & 1 != 0);
-            }
-        }
-    })?;
-    result
 }
 
 /// The children at `k`, each narrowed to the elements that `range` returns for its parent.
@@ -114,7 +102,7 @@ fn fill(columns: &[Column], mut parts: ColumnParts) -> Result<ColumnParts> {
             let mut bits = BitmapBuilder::with_capacity(parts.len)?;
             for column in columns {
                 let source = Bitmap::new(column.buffers()[0].try_clone()?, column.offset(), column.len())?;
-                append_bits(&mut bits, &source)?;
+                source.append_to(&mut bits)?;
             }
             count_copied(parts.len.div_ceil(8));
             parts.buffers = vec![bits.finish().0];
@@ -183,8 +171,9 @@ fn fixed(columns: &[Column], nbytes: usize, parts: &mut ColumnParts) -> Result<(
     let mut base = 0;
     for (column, values) in columns.iter().zip(&dictionaries) {
         let (start, end) = (column.offset(), column.offset() + column.len());
+        let validity = Validity::of(column)?;
         Integers::at(&column.buffers()[0], kind_of(column))?.for_each(start..end, |at, index| {
-            let is_valid = column.validity().map_or(Ok(true), |validity| validity.get(at - start))?;
+            let is_valid = validity.is_valid(at - start)?;
             indices.push(if is_valid { index.saturating_add(base) } else { 0 })
         })?;
         base += values.len() as i64;
@@ -212,8 +201,9 @@ fn list_views(columns: &[Column], width: OffsetWidth, parts: &mut ColumnParts) -
     for column in columns {
         let of = Integers::at(&column.buffers()[1], width)?;
         let (start, end) = (column.offset(), column.offset() + column.len());
+        let validity = Validity::of(column)?;
         Integers::at(&column.buffers()[0], width)?.for_each(start..end, |at, offset| {
-            let is_valid = column.validity().map_or(Ok(true), |validity| validity.get(at - start))?;
+            let is_valid = validity.is_valid(at - start)?;
             offsets.push(if is_valid { offset.saturating_add(base) } else { 0 })?;
             sizes.push(if is_valid { of.get(at)? } else { 0 })
         })?;

@@ -7,6 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::count_copied;
 use crate::table::column::Column;
 use crate::table::column_type::OffsetWidth;
+use crate::table::full::Validity;
 use crate::table::integers::{IntegerKind, Integers};
 use crate::table::shape::VIEW;
 use crate::table::text::{BytesView, TextBytes};
@@ -106,11 +107,9 @@ pub(crate) fn concat_views(columns: &[Column], len: usize) -> Result<Vec<Buffer>
     let mut views = MutableBuffer::with_capacity(len.saturating_mul(VIEW))?;
     let (mut data, mut full) = (MutableBuffer::new()?, Vec::new());
     for column in columns {
-        let (bytes, mut room) = (TextBytes::of(column)?, Vec::new());
+        let (bytes, validity, mut room) = (TextBytes::of(column)?, Validity::of(column)?, Vec::new());
         for index in 0..column.len() {
-            let is_null =
-                column.validity().map_or(Ok(false), |validity| validity.get(index).map(|bit| !bit))?;
-            if is_null {
+            if !validity.is_valid(index)? {
                 views.extend_from_slice(&[0u8; VIEW])?;
                 continue;
             }

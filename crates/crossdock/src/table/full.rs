@@ -1,6 +1,8 @@
 //! The rules that every element of a column obeys.
 
-use crate::buffer::{Bitmap, ReadOrPinLease};
+use std::ops::Range;
+
+use crate::buffer::{Bitmap, BitmapRead, ReadOrPinLease};
 use crate::error::{Error, Kind, Result};
 use crate::table::checks::Checks;
 use crate::table::column::Column;
@@ -8,6 +10,7 @@ use crate::table::column_type::{ColumnType, OffsetWidth, Storage, UnionMode};
 use crate::table::integers::{IntegerKind, Integers};
 use crate::table::shape::{VIEW, kind_of, malformed};
 use crate::table::text::{BytesView, TextBytes};
+use crate::table::utf8::{TEXT_BLOCK, is_text, not_text};
 
 /// Compares each element with the rules of the type, in the column, its children and dictionary.
 ///
@@ -39,22 +42,38 @@ pub(crate) fn check(column: &Column) -> Result<()> {
 }
 
 /// Whether elements are valid, as an answer for one index at a time.
-struct Validity<'a>(Option<&'a Bitmap>);
+pub(super) struct Validity(Option<BitmapRead>);
 
-impl Validity<'_> {
-    fn is_valid(&self, index: usize) -> Result<bool> {
-        self.0.map_or(Ok(true), |bits| bits.get(index))
+impl Validity {
+    pub(super) fn of(column: &Column) -> Result<Self> {
+        Ok(Self(column.validity().map(Bitmap::read).transpose()?))
+    }
+
+    #[inline]
+    pub(super) fn is_valid(&self, index: usize) -> Result<bool> {
+        match &self.0 {
+            None => Ok(true),
+            Some(bits) => bits.get(index),
+        }
     }
 }
 
 /// Offsets that neither decrease nor exceed `extent`.
 fn check_offsets(column: &Column, width: OffsetWidth, extent: usize) -> Result<()> {
-    let (start, len) = (column.offset(), column.len());
-    if len == 0 {
+    if column.is_empty() {
         return Ok(());
     }
+    let range = column.offset()..column.offset() + column.len() + 1;
+    let offsets = Integers::at(&column.buffers()[0], width)?;
+    match offsets.in_memory(range.clone()) {
+        Some(all) if all.increase_within(extent) => Ok(()),
+        _ => check_each_offset(&offsets, range, extent),
+    }
+}
+
+fn check_each_offset(offsets: &Integers, range: Range<usize>, extent: usize) -> Result<()> {
     let mut before = 0;
-    Integers::at(&column.buffers()[0], width)?.for_each(start..start + len + 1, |index, offset| {
+    offsets.for_each(range, |index, offset| {
         if offset < before {
             return Err(malformed(format!("offset {offset} at index {index} is less than {before}")));
         }
@@ -66,33 +85,31 @@ fn check_offsets(column: &Column, width: OffsetWidth, extent: usize) -> Result<(
     })
 }
 
-fn check_bytes(column: &Column, width: OffsetWidth, is_text: bool) -> Result<()> {
-    check_offsets(column, width, column.buffers()[1].nbytes())?;
-    if is_text { check_text(column) } else { Ok(()) }
-}
-
-/// UTF-8 wherever an element is valid.
-fn check_text(column: &Column) -> Result<()> {
-    let (bytes, validity) = (TextBytes::of(column)?, Validity(column.validity()));
+/// Offsets, and UTF-8 wherever an element of text is valid: blocks of elements at once and, where
+/// that fails, one by one.
+fn check_bytes(column: &Column, width: OffsetWidth, expects_text: bool) -> Result<()> {
+    let (bytes, validity) = (TextBytes::of(column)?, Validity::of(column)?);
+    let (offsets, extent) = (Integers::at(&column.buffers()[0], width)?, column.buffers()[1].nbytes());
     let mut room = Vec::new();
-    for index in 0..column.len() {
-        let bytes = bytes.get(index, &mut room)?;
-        if let Err(error) = std::str::from_utf8(bytes)
-            && validity.is_valid(index)?
-        {
-            let at = error.valid_up_to();
-            return Err(Error::caused(
-                Kind::Malformed,
-                format!("byte {at} of element {index} is not valid UTF-8"),
-                error,
-            ));
+    for start in (0..column.len()).step_by(TEXT_BLOCK) {
+        let block = start..column.len().min(start + TEXT_BLOCK);
+        if bytes.is_block_correct(block.clone(), expects_text) {
+            continue;
+        }
+        let first = column.offset() + start;
+        check_each_offset(&offsets, first..first + block.len() + 1, extent)?;
+        for index in block.filter(|_| expects_text) {
+            let bytes = bytes.get(index, &mut room)?;
+            if !is_text(bytes) && validity.is_valid(index)? {
+                return Err(not_text(bytes, index));
+            }
         }
     }
     Ok(())
 }
 
-fn check_views(column: &Column, is_text: bool) -> Result<()> {
-    let (bytes, validity) = (TextBytes::of(column)?, Validity(column.validity()));
+fn check_views(column: &Column, expects_text: bool) -> Result<()> {
+    let (bytes, validity) = (TextBytes::of(column)?, Validity::of(column)?);
     let mut room = Vec::new();
     for index in 0..column.len() {
         if !validity.is_valid(index)? {
@@ -105,13 +122,8 @@ fn check_views(column: &Column, is_text: bool) -> Result<()> {
         {
             return Err(malformed(format!("the prefix in view {index} is not that of its bytes")));
         }
-        if is_text && let Err(error) = std::str::from_utf8(text) {
-            let at = error.valid_up_to();
-            return Err(Error::caused(
-                Kind::Malformed,
-                format!("byte {at} of element {index} is not valid UTF-8"),
-                error,
-            ));
+        if expects_text && !is_text(text) {
+            return Err(not_text(text, index));
         }
     }
     debug_assert_eq!(VIEW, 16);
@@ -139,7 +151,7 @@ fn check_indices(column: &Column) -> Result<()> {
     else {
         return Ok(());
     };
-    let (start, validity) = (column.offset(), Validity(column.validity()));
+    let (start, validity) = (column.offset(), Validity::of(column)?);
     Integers::at(&column.buffers()[0], kind)?.for_each(start..start + column.len(), |at, index| {
         let is_within = usize::try_from(index).is_ok_and(|index| index < values.len());
         if is_within || !validity.is_valid(at - start)? {

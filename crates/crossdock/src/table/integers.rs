@@ -8,9 +8,10 @@ use crate::buffer::{Buffer, ReadOrPinLease};
 use crate::element::{DType, ScalarKind};
 use crate::error::{Error, Kind, Result};
 use crate::table::column_type::OffsetWidth;
+use crate::table::constant_offsets::ConstantOffsets;
 
-/// How many bytes are loaded at a time from memory that may change.
-const CHUNK: usize = 4096;
+/// How many integers are loaded at a time.
+const BLOCK: usize = 512;
 
 /// The size of an integer in bytes, and whether it has a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,24 @@ impl IntegerKind {
             (_, false) => put(&u64::try_from(value).ok()?.to_ne_bytes()),
         }
         Some(bytes)
+    }
+
+    /// The values of as many bytes. One loop for each kind, so that none decides for each element.
+    fn values(self, bytes: &[u8], values: &mut [i64]) {
+        match (self.nbytes, self.signed) {
+            (4, true) => {
+                let (bytes, _) = bytes.as_chunks::<4>();
+                values.iter_mut().zip(bytes).for_each(|(value, x)| *value = i32::from_ne_bytes(*x).into());
+            }
+            (8, true) => {
+                let (bytes, _) = bytes.as_chunks::<8>();
+                values.iter_mut().zip(bytes).for_each(|(value, x)| *value = i64::from_ne_bytes(*x));
+            }
+            (nbytes, _) => {
+                let bytes = bytes.chunks_exact(nbytes);
+                values.iter_mut().zip(bytes).for_each(|(value, x)| *value = self.value(x));
+            }
+        }
     }
 
     /// The value of as many bytes; the greatest one instead of those beyond it.
@@ -128,18 +147,39 @@ impl Integers {
         range: Range<usize>,
         mut each: impl FnMut(usize, i64) -> Result<()>,
     ) -> Result<()> {
-        if range.end > self.len {
-            return Err(beyond(range.end - 1, self.len));
-        }
-        let (mut room, nbytes) = ([0; CHUNK], self.kind.nbytes);
-        let mut start = range.start;
-        while start < range.end {
-            let end = range.end.min(start + CHUNK / nbytes);
-            let bytes = self.lease.bytes(start * nbytes..end * nbytes, &mut room)?;
-            for (k, bytes) in bytes.chunks_exact(nbytes).enumerate() {
-                each(start + k, self.kind.value(bytes))?;
+        let mut room = [0; BLOCK];
+        for start in range.clone().step_by(BLOCK) {
+            let block = &mut room[..BLOCK.min(range.end - start)];
+            self.load(start, block)?;
+            for (k, &value) in block.iter().enumerate() {
+                each(start + k, value)?;
             }
-            start = end;
+        }
+        Ok(())
+    }
+
+    /// Offsets, in place; `None` beyond the buffer, and where another party may write them.
+    pub(crate) fn in_memory(&self, range: Range<usize>) -> Option<ConstantOffsets<'_>> {
+        let ReadOrPinLease::Constant(guard) = &self.lease else { return None };
+        let width = if self.kind.nbytes == 4 { OffsetWidth::I32 } else { OffsetWidth::I64 };
+        let bytes = guard.get(range.start * self.kind.nbytes..range.end * self.kind.nbytes)?;
+        Some(ConstantOffsets::new(bytes, width))
+    }
+
+    /// Loads as many integers as `values` has, from an index on.
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds`.
+    pub(crate) fn load(&self, start: usize, values: &mut [i64]) -> Result<()> {
+        let end = start.saturating_add(values.len());
+        if end > self.len {
+            return Err(beyond(end - 1, self.len));
+        }
+        let (mut room, nbytes) = ([0; 8 * BLOCK], self.kind.nbytes);
+        for (start, values) in (start..end).step_by(BLOCK).zip(values.chunks_mut(BLOCK)) {
+            let range = start * nbytes..(start + values.len()) * nbytes;
+            self.kind.values(self.lease.bytes(range, &mut room)?, values);
         }
         Ok(())
     }

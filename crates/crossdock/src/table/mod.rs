@@ -32,20 +32,24 @@
 //! | `lease.rs` | one lease of all the memory of columns |
 //! | `reader.rs` | sequences of batches |
 //! | `value.rs`, `text_read.rs` | elements by value, text in place |
-//! | `nulls.rs`, `records.rs` | masks of nulls, batches of records |
+//! | `nulls.rs`, `fill.rs` | masks of nulls, values in their place |
+//! | `records.rs` | batches of records |
 //! | `display.rs`, `grid.rs` | columns and batches as text |
 //! | `concat.rs`, `concat_bytes.rs` | columns copied to new memory |
 //! | `checks.rs`, `shape.rs`, `full.rs` | the two levels of checks |
-//! | `integers.rs`, `text.rs` | offsets, indices and bytes, loaded and checked one by one |
+//! | `integers.rs`, `text.rs` | offsets, indices and bytes, checked when they are used |
+//! | `constant_offsets.rs`, `utf8.rs` | offsets and text, checked many at a time |
 
 mod checks;
 mod column;
 mod column_type;
 mod concat;
 mod concat_bytes;
+mod constant_offsets;
 mod display;
 mod extension;
 mod field;
+mod fill;
 mod from_array;
 mod full;
 pub(crate) mod grid;
@@ -60,6 +64,7 @@ mod schema;
 mod shape;
 mod text;
 mod text_read;
+mod utf8;
 mod value;
 
 pub use checks::Checks;

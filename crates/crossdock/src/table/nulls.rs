@@ -1,21 +1,19 @@
-//! Nulls as arrays: masks of them, and values in their place.
+//! Nulls as arrays: masks of them, and arrays without any.
 
 use crate::array::DArray;
 use crate::buffer::{Bitmap, Buffer};
-use crate::element::{DType, Value};
+use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
-use crate::table::checks::Checks;
-use crate::table::column::{Column, ColumnParts};
+use crate::table::column::Column;
 use crate::table::column_type::ColumnType;
 
-/// Booleans as an array in new memory, which counts as copied.
-fn as_bytes(bits: Vec<bool>) -> Result<DArray> {
-    count_copied(bits.len());
-    let layout = Layout::contiguous(&[bits.len()], 1, Order::RowMajor)?;
-    let bytes: Vec<u8> = bits.into_iter().map(u8::from).collect();
-    DArray::from_buffer(Buffer::from_vec(bytes)?, DType::BOOL, layout, 0)
+/// Bytes in new memory, which count as copied, as an array of booleans.
+fn as_booleans(bytes: Buffer) -> Result<DArray> {
+    count_copied(bytes.nbytes());
+    let layout = Layout::contiguous(&[bytes.nbytes()], 1, Order::RowMajor)?;
+    DArray::from_buffer(bytes, DType::BOOL, layout, 0)
 }
 
 impl Column {
@@ -42,11 +40,11 @@ impl Column {
     /// `is_out_of_memory`; `is_conflict` while a Write lease is held; `is_place` on a device.
     pub fn mask(&self) -> Result<DArray> {
         let valid = *self.column_type() != ColumnType::Null;
-        let bits = match self.validity() {
-            Some(validity) => validity.to_vec()?,
-            None => vec![valid; self.len()],
+        let bytes = match self.validity() {
+            Some(validity) => validity.to_bytes()?,
+            None => Buffer::from_vec(vec![u8::from(valid); self.len()])?,
         };
-        as_bytes(bits)
+        as_booleans(bytes)
     }
 
     /// The elements of a column of booleans, which are bits, as a byte for each: those of nulls
@@ -62,7 +60,7 @@ impl Column {
             return Err(Error::new(Kind::DType, format!("elements of type {ty} are no booleans")));
         }
         let bits = Bitmap::new(self.buffers()[0].try_clone()?, self.offset(), self.len())?;
-        as_bytes(bits.to_vec()?)
+        as_booleans(bits.to_bytes()?)
     }
 
     /// [`Column::array`], if it means what the column does: no element is null, in lists of a fixed
@@ -98,29 +96,5 @@ impl Column {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The elements with a value in place of each null, in new memory. Copies, and counts, the
-    /// elements. Decimals and dates take the value of their [`ColumnType::dtype`].
-    ///
-    /// # Errors
-    ///
-    /// `is_unsupported` for types without a fixed width, and dictionaries; `is_value` or `is_dtype`
-    /// if the value does not fit the type; as [`Column::mask`].
-    pub fn fill_nulls(&self, value: &Value) -> Result<Self> {
-        if self.dictionary().is_some() {
-            let text =
-                format!("nulls of type {} cannot be filled; decode the column first", self.column_type());
-            return Err(Error::unsupported(text));
-        }
-        let filled = self.array()?.to_order(Order::RowMajor)?;
-        if let Some(validity) = self.validity() {
-            for (index, _) in validity.to_vec()?.into_iter().enumerate().filter(|(_, is_valid)| !is_valid) {
-                filled.set(&[index], value)?;
-            }
-        }
-        let parts =
-            ColumnParts { len: self.len(), buffers: vec![filled.buffer()?.0], ..ColumnParts::default() };
-        Self::new(self.column_type().clone(), parts, Checks::Shape)
     }
 }

@@ -6,11 +6,12 @@ use crate::buffer::ReadOrPinLease;
 use crate::error::{Error, Kind, Result};
 use crate::table::column::Column;
 use crate::table::column_type::Storage;
+use crate::table::constant_offsets::ConstantOffsets;
 use crate::table::integers::Integers;
 use crate::table::shape::VIEW;
 
 /// The longest value that a view itself holds, in bytes.
-const INLINE: usize = 12;
+pub(crate) const INLINE: usize = 12;
 
 /// A view of bytes, loaded once.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +110,16 @@ impl TextBytes {
             ReadOrPinLease::Constant(guard) => Some(&guard[range]),
             ReadOrPinLease::Changing(_) => None,
         })
+    }
+
+    /// The offsets of some elements and all bytes, in place; `None` for views, indices beyond the
+    /// column, and memory that another party may write.
+    pub(crate) fn in_memory(&self, elements: Range<usize>) -> Option<(ConstantOffsets<'_>, &[u8])> {
+        let (Index::Offsets(offsets), ReadOrPinLease::Constant(bytes)) = (&self.index, &self.data[0]) else {
+            return None;
+        };
+        let range = self.first + elements.start..self.first + elements.end + 1;
+        offsets.in_memory(range).filter(|_| elements.end <= self.len).map(|offsets| (offsets, &**bytes))
     }
 
     fn bytes<'a>(&'a self, buffer: usize, range: Range<usize>, room: &'a mut Vec<u8>) -> Result<&'a [u8]> {

@@ -1,13 +1,18 @@
 //! Text and bytes of a column, in place, under a Read lease.
 
 use std::fmt;
+use std::ops::Range;
+use std::slice;
 
 use crate::error::Result;
 use crate::memory::LeaseKind;
 use crate::table::column::Column;
+use crate::table::column_type::Storage;
+use crate::table::constant_offsets::ConstantOffsets;
+use crate::table::full::Validity;
 use crate::table::lease::TableLease;
-use crate::table::shape::malformed;
 use crate::table::text::TextBytes;
+use crate::table::utf8::{TEXT_BLOCK, not_text};
 
 /// The text or bytes of a column, in place, under a Read lease of all its memory.
 ///
@@ -21,9 +26,15 @@ use crate::table::text::TextBytes;
 /// assert_eq!((text.get(0)?, text.get(1)?), (Some("hello"), Some("€")));
 /// # Ok::<(), crossdock::Error>(())
 /// ```
+///
+/// # Invariants
+///
+/// 1. If `is_checked`, each valid element is UTF-8, for as long as the lease is held.
 pub struct TextRead {
     column: Column,
     bytes: TextBytes,
+    validity: Validity,
+    is_checked: bool,
     _lease: TableLease,
 }
 
@@ -39,7 +50,12 @@ impl Column {
     pub fn text(&self) -> Result<TextRead> {
         let lease = self.lease(LeaseKind::Read)?;
         // The lease above excludes writers, so those of `TextBytes` are Read leases, too.
-        Ok(TextRead { bytes: TextBytes::of(self)?, column: self.clone(), _lease: lease })
+        let bytes = TextBytes::of(self)?;
+        let is_text = matches!(self.column_type().storage(), Storage::Bytes(_, true) | Storage::Views(true));
+        // TextRead 1: by Column 3 the elements met `Checks::Full`, in memory that is constant.
+        let is_checked = is_text && self.is_checked();
+        let validity = Validity::of(self)?;
+        Ok(TextRead { bytes, validity, is_checked, column: self.clone(), _lease: lease })
     }
 }
 
@@ -54,16 +70,20 @@ impl TextRead {
         self.column.is_empty()
     }
 
-    /// One element as text; `None` if it is null. O(bytes): it checks them.
+    /// One element as text; `None` if it is null. O(bytes): it checks them; O(1) after a
+    /// [`check`](Column::check) with [`Checks::Full`](crate::table::Checks::Full) in constant
+    /// memory.
     ///
     /// # Errors
     ///
     /// `is_malformed` if it is not UTF-8; as [`TextRead::bytes`].
     pub fn get(&self, index: usize) -> Result<Option<&str>> {
         let Some(bytes) = self.bytes(index)? else { return Ok(None) };
-        std::str::from_utf8(bytes).map(Some).map_err(|error| {
-            malformed(format!("byte {} of element {index} is not valid UTF-8", error.valid_up_to()))
-        })
+        if self.is_checked {
+            // SAFETY: TextRead 1: the element is valid, since its bytes were returned, and UTF-8.
+            return Ok(Some(unsafe { std::str::from_utf8_unchecked(bytes) }));
+        }
+        simdutf8::basic::from_utf8(bytes).map(Some).map_err(|_| not_text(bytes, index))
     }
 
     /// One element as bytes; `None` if it is null. O(1).
@@ -72,17 +92,108 @@ impl TextRead {
     ///
     /// `is_bounds` for an index beyond the column, and an offset or view beyond its buffer.
     pub fn bytes(&self, index: usize) -> Result<Option<&[u8]>> {
-        match self.column.validity() {
-            Some(validity) if !validity.get(index)? => Ok(None),
-            _ => self.bytes.in_place(index),
+        if index < self.len() && !self.validity.is_valid(index)? {
+            return Ok(None);
         }
+        self.bytes.in_place(index)
     }
 
-    /// The elements as text. As [`TextRead::get`] for each.
+    /// The elements as text. As [`TextRead::get`] for each; offsets and bytes are checked many at a
+    /// time.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<Option<&str>>> {
-        (0..self.len()).map(|index| self.get(index))
+        TextIter {
+            text: self,
+            left: 0..self.len(),
+            single: 0..0,
+            block_end: 0,
+            narrow: [].iter(),
+            wide: [].iter(),
+            start: 0,
+            bytes: &[],
+        }
     }
 }
+
+/// The elements of a column of text, in order.
+///
+/// # Invariants
+///
+/// 1. `narrow` or `wide` are the ends of the elements before `block_end`, which obey the rules of
+///    offsets, and of which the valid ones are UTF-8 in `bytes`. The first begins at `start`.
+struct TextIter<'a> {
+    text: &'a TextRead,
+    /// The elements that are in no block so far.
+    left: Range<usize>,
+    /// The elements of a block that was incorrect: each is checked for itself.
+    single: Range<usize>,
+    block_end: usize,
+    narrow: slice::Iter<'a, [u8; 4]>,
+    wide: slice::Iter<'a, [u8; 8]>,
+    start: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> TextIter<'a> {
+    /// The first element of the next block, which is checked at once.
+    #[cold]
+    fn next_block(&mut self) -> Option<Result<Option<&'a str>>> {
+        if let Some(index) = self.single.next() {
+            return Some(self.text.get(index));
+        }
+        let (read, start) = (self.text, self.left.start);
+        let most = if read.is_checked { read.len() } else { start + TEXT_BLOCK };
+        let block = start..most.min(self.left.end);
+        if block.is_empty() {
+            return None;
+        }
+        self.left.start = block.end;
+        let is_correct = read.bytes.is_block_correct(block.clone(), !read.is_checked);
+        match read.bytes.in_memory(block.clone()).filter(|_| is_correct) {
+            Some((offsets, bytes)) => {
+                // TextIter 1: compared above; text by TextRead 1, if not above.
+                (self.start, _) = offsets.ends()?;
+                match offsets {
+                    ConstantOffsets::Narrow(all) => self.narrow = all[1..].iter(),
+                    ConstantOffsets::Wide(all) => self.wide = all[1..].iter(),
+                }
+                (self.bytes, self.block_end) = (bytes, block.end);
+            }
+            None => self.single = block,
+        }
+        self.next()
+    }
+}
+
+impl<'a> Iterator for TextIter<'a> {
+    type Item = Result<Option<&'a str>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let end = match (self.narrow.next(), self.wide.next()) {
+            (Some(&end), _) => i32::from_ne_bytes(end) as usize,
+            (None, Some(&end)) => i64::from_ne_bytes(end) as usize,
+            (None, None) => return self.next_block(),
+        };
+        let index = self.block_end - self.narrow.len() - self.wide.len() - 1;
+        let start = std::mem::replace(&mut self.start, end);
+        match self.text.validity.is_valid(index) {
+            Ok(true) => {}
+            Ok(false) => return Some(Ok(None)),
+            Err(error) => return Some(Err(error)),
+        }
+        let Some(bytes) = self.bytes.get(start..end) else { return Some(self.text.get(index)) };
+        // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and, under
+        // the Read lease of `text`, stay so.
+        Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(bytes) })))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.left.len() + self.single.len() + self.narrow.len() + self.wide.len();
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for TextIter<'_> {}
 
 impl fmt::Debug for TextRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,6 +5,7 @@
 mod c_header;
 mod columns;
 mod columns_hostile;
+mod columns_text;
 mod columns_theirs;
 mod export;
 mod header;
