@@ -15,8 +15,8 @@ const GEM: &str = "bindings/ruby";
 const MANIFEST: &str = "bindings/ruby/ext/crossdock/Cargo.toml";
 /// Test programs that access the gem's memory in every way and start no other program.
 const UNDER_VALGRIND: &[&str] = &[
-    "adapters", "arrow", "bugs", "dlpack", "elements", "fiddle", "index", "pointers", "strings", "view",
-    "views",
+    "adapters", "arrow", "bugs", "dlpack", "elements", "fiddle", "index", "pointers", "strings", "tables",
+    "view", "views",
 ];
 /// Tests in these that only take longer under valgrind: the plain run covers them.
 const LEFT_OUT: &[&str] = &["exit", "compaction", "every_number", "ranges_take", "ranks", "ractors"];

@@ -108,7 +108,7 @@ fn command(words: &str) -> bool {
 fn the_table_of_names_is_true() {
     let (listing, stub) = (Listing::read(), read("bindings/python/python/crossdock/__init__.pyi"));
     let header = read("crates/crossdock-capi/include/crossdock.h");
-    let signatures: String = ["crossdock", "exchange", "adapters"]
+    let signatures: String = ["crossdock", "exchange", "adapters", "tables"]
         .map(|file| read(&format!("bindings/ruby/sig/{file}.rbs")))
         .concat();
     let words: BTreeSet<&str> = header.split(|c: char| !c.is_alphanumeric() && c != '_').collect();

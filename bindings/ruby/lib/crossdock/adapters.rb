@@ -180,6 +180,8 @@ module Crossdock
     #   pixels = Crossdock.view(image)
     #   pixels[0, 0]
     def view(object, writable: false, copy: false)
+      # The reasons of a column are those of its array.
+      object = object.array if Column === object
       adapter = Adapters.find(object) unless Adapters.exporter?(object)
       return Adapters.adapt(adapter, object, writable, copy) if adapter
 

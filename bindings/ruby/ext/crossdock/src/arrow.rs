@@ -35,7 +35,7 @@ use crate::value::name;
 ///    its address moves it with Ruby's lock held.
 #[derive(TypedData)]
 #[magnus(class = "Crossdock::ArrowColumn", free_immediately, size)]
-struct Column {
+pub(crate) struct Column {
     // Boxed, so that the addresses stay valid while the object is alive.
     schema: Box<UnsafeCell<ArrowSchema>>,
     array: Box<UnsafeCell<ArrowArray>>,
@@ -59,6 +59,16 @@ unsafe impl Send for Column {}
 impl Column {
     fn new(schema: ArrowSchema, array: ArrowArray, copied_nbytes: usize) -> Self {
         Self { schema: Box::new(schema.into()), array: Box::new(array.into()), copied_nbytes, kept: None }
+    }
+
+    /// Structs that the library exported.
+    pub(crate) fn exported(
+        (schema, array): (ArrowSchema, ArrowArray),
+        kept: Option<Arc<ReportedMemory>>,
+    ) -> Self {
+        let mut column = Self::new(schema, array, 0);
+        column.kept = kept;
+        column
     }
 
     /// Releases the structs that no consumer moved out.
@@ -89,7 +99,7 @@ impl Drop for Column {
 }
 
 /// What `ArrowSchema` and `ArrowArray` have in common.
-trait Struct: Sized + 'static {
+pub(crate) trait Struct: Sized + 'static {
     /// # Safety
     ///
     /// `this` points to an allocation of this struct.
@@ -190,7 +200,7 @@ unsafe extern "C" fn release_lent_on<S: Struct>(this: *mut S) {
 ///
 /// 1. `theirs` is not null and points to a struct as `arrow::take_over` requires it.
 /// 2. Its `release` may be called on any Ruby thread that holds the lock, while `owner` is alive.
-unsafe fn moved<S: Struct>(theirs: *mut S, owner: VALUE) -> Option<S> {
+pub(crate) unsafe fn moved<S: Struct>(theirs: *mut S, owner: VALUE) -> Option<S> {
     // SAFETY: clause 1 of `# Safety`: `theirs` points to a valid struct, so the address of its
     // field is in bounds.
     let function = unsafe { S::release_of(theirs) };
@@ -249,7 +259,12 @@ fn wrap(ruby: &Ruby, schema: usize, array: usize, owner: Value) -> Result<Column
 ///
 /// 1. Each address is 0, or that of a struct as clause 1 of `moved` requires it.
 /// 2. Clause 2 of `moved` holds for both.
-unsafe fn both(ruby: &Ruby, schema: usize, array: usize, owner: VALUE) -> Result<(ArrowSchema, ArrowArray)> {
+pub(crate) unsafe fn both(
+    ruby: &Ruby,
+    schema: usize,
+    array: usize,
+    owner: VALUE,
+) -> Result<(ArrowSchema, ArrowArray)> {
     if schema == 0 || array == 0 {
         return Err(Failure::argument(ruby, "address 0 is no struct of Arrow's"));
     }

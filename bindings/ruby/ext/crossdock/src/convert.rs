@@ -1,5 +1,6 @@
 //! Bulk conversion of array elements to Ruby objects.
 
+use crossdock::DArray;
 use crossdock::element::{DType, ScalarKind, Value as Element};
 use crossdock::view::Request;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
@@ -16,7 +17,11 @@ const BATCH: usize = 256;
 
 /// The elements in nested Arrays, one level for each axis; for an array without axes, the element.
 fn to_a(ruby: &Ruby, this: Wrapped) -> Result<Value> {
-    let array = this.array()?;
+    nested(ruby, &this.array()?)
+}
+
+/// As `to_a`, of an array that no Ruby object has.
+pub(crate) fn nested(ruby: &Ruby, array: &DArray) -> Result<Value> {
     if array.rank() == 0 {
         return to_ruby(ruby, &array.get(&[])?);
     }

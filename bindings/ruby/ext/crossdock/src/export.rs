@@ -10,7 +10,7 @@ use core::mem::{MaybeUninit, offset_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use crossdock::bindings::memory_view::{self, Flags, View};
+use crossdock::bindings::memory_view::{self, CachedExport, Flags, View};
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{RClass, Ruby};
 use rb_sys::{VALUE, rb_memory_view_entry_t, rb_memory_view_register, rb_memory_view_t};
@@ -50,33 +50,50 @@ unsafe extern "C" fn get(obj: VALUE, view: *mut rb_memory_view_t, flags: c_int) 
             memory_view::keep_refusal("the array was released".into());
             return false;
         };
-        let flags = Flags::from_bits(flags);
-        if flags.contains(Flags::WRITABLE) && handle::is_frozen(obj) {
+        let is_frozen = handle::is_frozen(obj);
+        if Flags::from_bits(flags).contains(Flags::WRITABLE) && is_frozen {
             memory_view::keep_refusal("the Crossdock::Array is frozen, and WRITABLE was asked for".into());
             return false;
         }
-        // SAFETY: Ruby passes the consumer's writable struct, whose layout equals that of `View`
-        // (asserted above), and which need not be initialised.
-        let view = unsafe { &mut *view.cast::<MaybeUninit<View>>() };
-        let lent = if handle::is_frozen(obj) {
-            // Several Ractors may have the object.
-            export.lend(view, flags)
-        } else {
-            // SAFETY: the object is not frozen, so only one Ractor has it, and the threads of a
-            // Ractor run one at a time.
-            unsafe { export.lend_alone(view, flags) }
-        };
-        let Ok(view) = lent else { return false };
-        // Ruby pins this object, and uses the last field itself.
-        view.obj = ptr::without_provenance_mut(obj as usize);
-        view.private_data = view.reserved;
-        true
+        // SAFETY: clause 1 of `lend`: Ruby passes the consumer's writable struct. Clause 2: an
+        // object that is not frozen belongs to one Ractor, whose threads run one at a time.
+        unsafe { lend(export, obj, view, flags, !is_frozen) }
     }))
     .unwrap_or(false)
 }
 
+/// Fills in a view of an export that belongs to an object.
+///
+/// # Safety
+///
+/// 1. `view` points to a writable struct, which need not be initialised.
+/// 2. If `is_alone`, no other thread uses the export during the call.
+pub(crate) unsafe fn lend(
+    export: &CachedExport,
+    obj: VALUE,
+    view: *mut rb_memory_view_t,
+    flags: c_int,
+    is_alone: bool,
+) -> bool {
+    let flags = Flags::from_bits(flags);
+    // SAFETY: clause 1 of `# Safety`: a writable struct, whose layout equals that of `View`
+    // (asserted above).
+    let view = unsafe { &mut *view.cast::<MaybeUninit<View>>() };
+    let lent = if is_alone {
+        // SAFETY: clause 2 of `# Safety`: no other thread uses the export.
+        unsafe { export.lend_alone(view, flags) }
+    } else {
+        export.lend(view, flags)
+    };
+    let Ok(view) = lent else { return false };
+    // Ruby pins this object, and uses the last field itself.
+    view.obj = ptr::without_provenance_mut(obj as usize);
+    view.private_data = view.reserved;
+    true
+}
+
 /// Releases a view by its name alone, since the object may be gone.
-unsafe extern "C" fn release(_: VALUE, view: *mut rb_memory_view_t) -> bool {
+pub(crate) unsafe extern "C" fn release(_: VALUE, view: *mut rb_memory_view_t) -> bool {
     catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: Ruby passes the consumer's struct, which `get` filled in, so the address of the
         // field is in bounds.

@@ -7,6 +7,7 @@
 //!                                                          pressure ── memory reported to the collector
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
 //!   dlpack, arrow ── lent to, and borrowed from, others   adapters, numo ── what adapters in Ruby cannot do there
+//!   tables ── columns of any type, and tables of them
 //!   nested, string, value, exact ── elements in           index, select, convert, query ── elements out
 //! ```
 //!
@@ -45,6 +46,7 @@ mod select;
 mod sets;
 mod shm;
 mod string;
+mod tables;
 mod typed;
 mod value;
 mod views;
@@ -84,6 +86,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     api::init(module)?;
     dlpack::init(ruby, module, class)?;
     arrow::init(ruby, module, class)?;
+    tables::init(ruby, module)?;
     adapters::init(ruby, module)?;
     numo::init(module)?;
     import::init(ruby, module)?;

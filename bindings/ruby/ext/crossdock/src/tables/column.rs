@@ -1,0 +1,296 @@
+//! The class `Crossdock::Column`.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use crossdock::bindings::memory_view::CachedExport;
+use crossdock::bindings::table::displayed;
+use crossdock::table::{Column, ColumnType, Field};
+use magnus::{
+    DataTypeFunctions, RArray, RModule, Ruby, TryConvert, TypedData, Value, function, method, prelude::*,
+};
+
+use crate::error::{Failure, Result};
+use crate::handle::Wrapped;
+use crate::pressure::{ReportedMemory, again, told};
+use crate::tables::{lent_column, new_column, parts, reported, values};
+use crate::value;
+
+/// How many elements of a column are displayed.
+const ELEMENTS: usize = 10;
+
+/// `Crossdock::Column`: the chunks of a column, one for each batch of its table.
+#[derive(TypedData)]
+#[magnus(class = "Crossdock::Column", free_immediately, size)]
+pub(super) struct RubyColumn {
+    field: Field,
+    /// Columns of the field's type.
+    chunks: Vec<Column>,
+    len: usize,
+    kept: Option<Arc<ReportedMemory>>,
+    /// Made by the first request for a view.
+    export: OnceLock<Option<CachedExport>>,
+}
+
+impl DataTypeFunctions for RubyColumn {
+    fn size(&self) -> usize {
+        size_of::<Self>() + told(self.kept.as_ref(), self.data())
+    }
+}
+
+impl Drop for RubyColumn {
+    fn drop(&mut self) {
+        if let Some(kept) = &self.kept {
+            kept.leave(self.data());
+        }
+    }
+}
+
+impl RubyColumn {
+    /// A column whose memory the collector knows.
+    pub(super) fn sharing(field: Field, chunks: Vec<Column>, kept: Option<Arc<ReportedMemory>>) -> Self {
+        let len = chunks.iter().map(Column::len).sum();
+        Self { field, chunks, len, kept, export: OnceLock::new() }
+    }
+
+    /// A column of new memory, or of another producer's.
+    pub(super) fn new(field: Field, chunks: Vec<Column>) -> Result<Self> {
+        let kept = reported(&chunks)?;
+        Ok(Self::sharing(field, chunks, kept))
+    }
+
+    pub(super) fn of(column: Column) -> Result<Self> {
+        let field = Field::new("", column.column_type().clone())?;
+        Self::new(field, vec![column])
+    }
+
+    /// A number that distinguishes this object from others.
+    fn data(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    pub(super) fn field(&self) -> &Field {
+        &self.field
+    }
+
+    pub(super) fn chunks(&self) -> &[Column] {
+        &self.chunks
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn kept(&self) -> Option<Arc<ReportedMemory>> {
+        self.kept.clone()
+    }
+
+    /// The chunk of an element, and the element's index in it.
+    fn chunk_of(&self, mut index: usize) -> Option<(&Column, usize)> {
+        for chunk in &self.chunks {
+            if index < chunk.len() {
+                return Some((chunk, index));
+            }
+            index -= chunk.len();
+        }
+        None
+    }
+
+    fn slice(&self, range: Range<usize>) -> Result<Self> {
+        let chunks = parts(range, self.chunks.iter().map(Column::len)).into_iter();
+        let chunks = chunks.map(|(index, range)| self.chunks[index].slice(range));
+        Ok(Self::sharing(self.field.clone(), chunks.collect::<crossdock::Result<_>>()?, self.kept()))
+    }
+
+    /// The part of a range that lies in one chunk.
+    pub(super) fn in_one_chunk(&self, range: &Range<usize>) -> Option<crossdock::Result<Column>> {
+        let part = parts(range.clone(), self.chunks.iter().map(Column::len)).into_iter().next();
+        part.map(|(index, range)| self.chunks[index].slice(range))
+    }
+
+    /// The only chunk.
+    pub(super) fn only(&self, ruby: &Ruby) -> Result<&Column> {
+        match &self.chunks[..] {
+            [only] => Ok(only),
+            chunks => {
+                let text = format!(
+                    "the column has {} chunks, which lie apart; `compact` joins them by a copy, and `chunks` gives each",
+                    chunks.len()
+                );
+                Err(Failure::refused(ruby, text))
+            }
+        }
+    }
+
+    /// The elements as a Ruby Array.
+    pub(super) fn values(&self, ruby: &Ruby) -> Result<RArray> {
+        let [first, rest @ ..] = &self.chunks[..] else { return Ok(ruby.ary_new()) };
+        let all = values::elements(ruby, first)?;
+        for chunk in rest {
+            all.concat(values::elements(ruby, chunk)?)?;
+        }
+        Ok(all)
+    }
+
+    /// The text of an element, on one line: an error in place of one that cannot be read.
+    pub(super) fn shown(&self, ruby: &Ruby, index: usize, how: &str) -> String {
+        let Some((chunk, index)) = self.chunk_of(index) else { return String::new() };
+        let shown = values::element(ruby, chunk, index).and_then(|value| {
+            let how = if value.is_nil() { "inspect" } else { how };
+            Ok(value.funcall::<_, _, String>(how, ())?)
+        });
+        match shown {
+            Ok(text) => text,
+            Err(failure) => format!("<{}>", magnus::error::IntoError::into_error(failure, ruby)),
+        }
+    }
+
+    /// The export of the elements for MemoryViews.
+    pub(super) fn export(&self) -> std::result::Result<&CachedExport, String> {
+        let of = |column: &Column| Ok(CachedExport::new(column.complete_array()?));
+        match &self.chunks[..] {
+            [only] => match self.export.get_or_init(|| of(only).ok()) {
+                Some(export) => Ok(export),
+                None => {
+                    Err(of(only).err().map_or_else(String::new, |error: crossdock::Error| error.to_string()))
+                }
+            },
+            chunks => Err(format!("the column has {} chunks, which lie apart", chunks.len())),
+        }
+    }
+}
+
+// ===== methods
+
+fn name(this: &RubyColumn) -> &str {
+    this.field.name()
+}
+
+fn ty(this: &RubyColumn) -> String {
+    this.field.column_type().to_string()
+}
+
+fn is_nullable(this: &RubyColumn) -> bool {
+    this.field.is_nullable()
+}
+
+fn null_count(_: &Ruby, this: &RubyColumn) -> Result<usize> {
+    Ok(this.chunks.iter().map(Column::null_count).sum::<crossdock::Result<_>>()?)
+}
+
+fn array(ruby: &Ruby, this: &RubyColumn) -> Result<Wrapped> {
+    let column = this.only(ruby)?;
+    let mut array = column.complete_array().map_err(|error| match error.is_value() {
+        true => Failure::refused(
+            ruby,
+            format!("{error}; `fill_nulls` gives them a value, and `mask` says which they are"),
+        ),
+        false if error.is_unsupported() => Failure::of_type(ruby, format!("{error}; `to_a` has the values")),
+        false => error.into(),
+    })?;
+    if this.field.extension().is_some() {
+        array = this.field.array_of(column)?;
+    }
+    Wrapped::sharing(ruby, array, this.kept())
+}
+
+fn mask(ruby: &Ruby, this: &RubyColumn) -> Result<Wrapped> {
+    let column = this.only(ruby)?;
+    Wrapped::new(ruby, again(ruby, || Ok(column.mask()?))?)
+}
+
+fn fill_nulls(ruby: &Ruby, this: &RubyColumn, object: Value) -> Result<RubyColumn> {
+    let ty = this.field.column_type();
+    let (ColumnType::Fixed(_), Some(dtype)) = (ty, ty.dtype()) else {
+        let text = format!("nulls of type {ty} cannot be filled; those of numbers can");
+        return Err(Failure::of_type(ruby, text));
+    };
+    let value = value::from_ruby(ruby, object, &dtype)?;
+    let chunks = this.chunks.iter().map(|chunk| chunk.fill_nulls(&value));
+    RubyColumn::new(this.field.clone(), chunks.collect::<crossdock::Result<_>>()?)
+}
+
+fn compact(_: &Ruby, this: &RubyColumn) -> Result<RubyColumn> {
+    let chunks = match &this.chunks[..] {
+        [] => vec![],
+        [only] => vec![only.compact()?],
+        several => vec![Column::concat(several)?],
+    };
+    RubyColumn::new(this.field.clone(), chunks)
+}
+
+fn chunks(ruby: &Ruby, this: &RubyColumn) -> Result<RArray> {
+    let all = ruby.ary_new();
+    for chunk in &this.chunks {
+        all.push(RubyColumn::sharing(this.field.clone(), vec![chunk.clone()], this.kept()))?;
+    }
+    Ok(all)
+}
+
+fn size(this: &RubyColumn) -> usize {
+    this.len
+}
+
+/// The element at an index, which Ruby code has checked.
+fn at(ruby: &Ruby, this: &RubyColumn, index: usize) -> Result<Value> {
+    match this.chunk_of(index) {
+        Some((chunk, index)) => values::element(ruby, chunk, index),
+        None => Ok(ruby.qnil().as_value()),
+    }
+}
+
+/// Elements from a start on, which Ruby code has checked.
+fn part(_: &Ruby, this: &RubyColumn, start: usize, len: usize) -> Result<RubyColumn> {
+    let end = start.saturating_add(len).min(this.len);
+    this.slice(start.min(end)..end)
+}
+
+fn to_a(ruby: &Ruby, this: &RubyColumn) -> Result<RArray> {
+    this.values(ruby)
+}
+
+fn named(_: &Ruby, this: &RubyColumn, name: String) -> RubyColumn {
+    RubyColumn::sharing(this.field.clone().with_name(name), this.chunks.clone(), this.kept())
+}
+
+fn to_s(ruby: &Ruby, this: &RubyColumn) -> String {
+    let shown = displayed(this.len, ELEMENTS).into_iter().map(|index| match index {
+        Some(index) => this.shown(ruby, index, "inspect"),
+        None => "...".to_owned(),
+    });
+    format!("[{}]", shown.collect::<Vec<_>>().join(", "))
+}
+
+/// A column of the objects in an Array, or of a `Crossdock::Array`.
+fn of_object(ruby: &Ruby, object: Value) -> Result<RubyColumn> {
+    if let Some(own) = Wrapped::of(object) {
+        let column = new_column::with_days(ruby, Column::from_array(own.array()?)?)?;
+        let field = Field::new("", column.column_type().clone())?;
+        return Ok(RubyColumn::sharing(field, vec![column], own.kept()));
+    }
+    RubyColumn::of(new_column::of_values(ruby, RArray::try_convert(object)?)?)
+}
+
+pub(super) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {
+    let class = module.define_class("Column", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    // Looked up once, here: later, several Ractors may need it at the same time.
+    let _class = RubyColumn::class(ruby);
+    class.define_method("name", method!(name, 0))?;
+    class.define_method("type", method!(ty, 0))?;
+    class.define_method("nullable?", method!(is_nullable, 0))?;
+    class.define_method("null_count", method!(null_count, 0))?;
+    class.define_method("array", method!(array, 0))?;
+    class.define_method("mask", method!(mask, 0))?;
+    class.define_method("fill_nulls", method!(fill_nulls, 1))?;
+    class.define_method("compact", method!(compact, 0))?;
+    class.define_method("chunks", method!(chunks, 0))?;
+    class.define_method("size", method!(size, 0))?;
+    class.define_method("to_a", method!(to_a, 0))?;
+    class.define_method("to_s", method!(to_s, 0))?;
+    class.define_private_method("at", method!(at, 1))?;
+    class.define_private_method("part", method!(part, 2))?;
+    class.define_private_method("named", method!(named, 1))?;
+    class.define_singleton_method("of_object", function!(of_object, 1))?;
+    lent_column::init(class)
+}

@@ -1,0 +1,274 @@
+//! The class `Crossdock::Table`.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crossdock::bindings::table::grid;
+use crossdock::layout::{AxisSlice, Order};
+use crossdock::table::{Field, RecordBatch, Schema};
+use crossdock::{Casting, DArray};
+use magnus::{DataTypeFunctions, RArray, RModule, Ruby, TryConvert, TypedData, function, method, prelude::*};
+
+use crate::error::{Failure, Result};
+use crate::handle::Wrapped;
+use crate::pressure::{ReportedMemory, again, told};
+use crate::tables::column::RubyColumn;
+use crate::tables::{parts, reported};
+
+/// How many characters a cell has at most.
+const WIDTH: usize = 40;
+
+/// `Crossdock::Table`: named columns of equal length, in batches.
+#[derive(TypedData)]
+#[magnus(class = "Crossdock::Table", free_immediately, size)]
+pub(super) struct RubyTable {
+    schema: Schema,
+    /// Batches of this schema.
+    batches: Vec<RecordBatch>,
+    len: usize,
+    kept: Option<Arc<ReportedMemory>>,
+}
+
+impl DataTypeFunctions for RubyTable {
+    fn size(&self) -> usize {
+        size_of::<Self>() + told(self.kept.as_ref(), std::ptr::from_ref(self).addr())
+    }
+}
+
+impl Drop for RubyTable {
+    fn drop(&mut self) {
+        if let Some(kept) = &self.kept {
+            kept.leave(std::ptr::from_ref(self).addr());
+        }
+    }
+}
+
+impl RubyTable {
+    fn sharing(
+        schema: Schema,
+        batches: Vec<RecordBatch>,
+        len: usize,
+        kept: Option<Arc<ReportedMemory>>,
+    ) -> Self {
+        Self { schema, batches, len, kept }
+    }
+
+    /// A table of new memory, or of another producer's.
+    pub(super) fn new(schema: Schema, batches: Vec<RecordBatch>) -> Result<Self> {
+        let mut columns = Vec::new();
+        for batch in &batches {
+            for column in batch.columns() {
+                columns.push(column?);
+            }
+        }
+        let kept = reported(&columns)?;
+        let len = batches.iter().map(RecordBatch::len).sum();
+        Ok(Self::sharing(schema, batches, len, kept))
+    }
+
+    pub(super) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    pub(super) fn batches(&self) -> &[RecordBatch] {
+        &self.batches
+    }
+
+    pub(super) fn kept(&self) -> Option<Arc<ReportedMemory>> {
+        self.kept.clone()
+    }
+
+    /// The column at an index, which is in bounds.
+    fn column(&self, index: usize) -> Result<RubyColumn> {
+        let field = &self.schema.fields()[index];
+        let chunks = self.batches.iter().map(|batch| batch.column(index));
+        Ok(RubyColumn::sharing(field.clone(), chunks.collect::<crossdock::Result<_>>()?, self.kept()))
+    }
+}
+
+// ===== methods
+
+fn names(ruby: &Ruby, this: &RubyTable) -> Result<RArray> {
+    let names = ruby.ary_new();
+    for field in this.schema.fields() {
+        names.push(field.name())?;
+    }
+    Ok(names)
+}
+
+fn size(this: &RubyTable) -> usize {
+    this.len
+}
+
+fn column(ruby: &Ruby, this: &RubyTable, index: usize) -> Result<RubyColumn> {
+    if index >= this.schema.fields().len() {
+        let text = format!("column {index} is out of bounds for {} columns", this.schema.fields().len());
+        return Err(Failure::index(ruby, text));
+    }
+    this.column(index)
+}
+
+/// The columns at these indices, in place.
+fn columns(_: &Ruby, this: &RubyTable, indices: Vec<usize>) -> Result<RubyTable> {
+    let fields = indices.iter().filter_map(|&index| this.schema.fields().get(index).cloned());
+    let schema = Schema::new(fields).with_metadata(this.schema.metadata().clone());
+    let batches = this.batches.iter().map(|batch| batch.select(&indices));
+    let batches = batches.collect::<crossdock::Result<_>>()?;
+    Ok(RubyTable::sharing(schema, batches, this.len, this.kept()))
+}
+
+/// The same columns under other names, in place.
+fn renamed(_: &Ruby, this: &RubyTable, names: Vec<String>) -> Result<RubyTable> {
+    let fields = this.schema.fields().iter().zip(&names);
+    let fields = fields.map(|(field, name)| field.clone().with_name(name));
+    let schema = Schema::new(fields).with_metadata(this.schema.metadata().clone());
+    let batches = this.batches.iter().map(|batch| batch.rename(&names));
+    let batches = batches.collect::<crossdock::Result<_>>()?;
+    Ok(RubyTable::sharing(schema, batches, this.len, this.kept()))
+}
+
+/// Rows from a start on, which Ruby code has checked.
+fn rows(_: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RubyTable> {
+    let end = start.saturating_add(len).min(this.len);
+    let start = start.min(end);
+    let batches = parts(start..end, this.batches.iter().map(RecordBatch::len)).into_iter();
+    let batches = batches.map(|(index, range)| this.batches[index].slice(range));
+    let batches = batches.collect::<crossdock::Result<_>>()?;
+    Ok(RubyTable::sharing(this.schema.clone(), batches, end - start, this.kept()))
+}
+
+fn batches(ruby: &Ruby, this: &RubyTable) -> Result<RArray> {
+    let all = ruby.ary_new();
+    for batch in &this.batches {
+        all.push(RubyTable::sharing(this.schema.clone(), vec![batch.clone()], batch.len(), this.kept()))?;
+    }
+    Ok(all)
+}
+
+fn to_records(ruby: &Ruby, this: &RubyTable) -> Result<Wrapped> {
+    let of = |batch: &RecordBatch| {
+        again(ruby, || {
+            batch.to_records().map_err(|error| match error.is_value() {
+                true => Failure::refused(ruby, error.to_string()),
+                false if error.is_unsupported() => Failure::of_type(ruby, error.to_string()),
+                false => error.into(),
+            })
+        })
+    };
+    let records = match &this.batches[..] {
+        [] => return Err(Failure::ours(ruby, "a table without batches has no records")),
+        [only] => of(only)?,
+        several => {
+            let parts: Vec<DArray> = several.iter().map(of).collect::<Result<_>>()?;
+            let all = DArray::zeros(parts[0].dtype().clone(), &[this.len], Order::RowMajor)?;
+            let mut start = 0;
+            for part in &parts {
+                let stop = start + part.len().cast_signed();
+                let rows = AxisSlice::Range { start: Some(start), stop: Some(stop), step: 1 };
+                all.slice([rows])?.assign(part, Casting::Checked)?;
+                start = stop;
+            }
+            all
+        }
+    };
+    Wrapped::new(ruby, records)
+}
+
+fn to_s(ruby: &Ruby, this: &RubyTable) -> Result<String> {
+    let fields = this.schema.fields();
+    let name = |index: usize| cut(fields[index].name());
+    let cells = |index: usize, rows: &[Option<usize>]| {
+        let column = this.column(index)?;
+        let cell = |row: &Option<usize>| match row {
+            Some(row) => cut(&column.shown(ruby, *row, "to_s")),
+            None => "...".to_owned(),
+        };
+        Ok(rows.iter().map(cell).collect())
+    };
+    grid((this.len, fields.len()), name, cells)
+}
+
+/// At most [`WIDTH`] characters, on one line.
+fn cut(text: &str) -> String {
+    let mut short: String = text.escape_debug().take(WIDTH + 1).collect();
+    if short.chars().count() > WIDTH {
+        short = short.chars().take(WIDTH - 3).chain("...".chars()).collect();
+    }
+    short
+}
+
+// ===== creation
+
+/// A table of columns under their names.
+fn of_columns(ruby: &Ruby, names: Vec<String>, columns: RArray) -> Result<RubyTable> {
+    let (mut fields, mut all): (Vec<Field>, Vec<RubyColumn>) = (Vec::new(), Vec::new());
+    for (index, name) in names.into_iter().enumerate() {
+        let column = <&RubyColumn>::try_convert(columns.entry(index as isize)?)?;
+        let (len, first) = (column.len(), all.first().map_or(column.len(), RubyColumn::len));
+        if len != first {
+            let text = format!(
+                "column {name:?} has {len} elements, but the columns before it have {first} elements"
+            );
+            return Err(Failure::argument(ruby, text));
+        }
+        fields.push(column.field().clone().with_name(&name));
+        all.push(RubyColumn::sharing(column.field().clone(), column.chunks().to_vec(), column.kept()));
+    }
+    let schema = Schema::new(fields);
+    let batch = |range: Range<usize>| {
+        let columns = all.iter().filter_map(|column| column.in_one_chunk(&range));
+        RecordBatch::new(schema.clone(), columns.collect::<crossdock::Result<Vec<_>>>()?, range.len())
+    };
+    let batches = ranges(&all).into_iter().map(batch).collect::<crossdock::Result<_>>()?;
+    RubyTable::new(schema.clone(), batches)
+}
+
+/// The longest ranges of rows that lie in one chunk of each column: none if a column has no chunk.
+fn ranges(columns: &[RubyColumn]) -> Vec<Range<usize>> {
+    if columns.iter().any(|column| column.chunks().is_empty()) {
+        return Vec::new();
+    }
+    let mut ends = BTreeSet::new();
+    for column in columns {
+        let mut end = 0;
+        ends.extend(column.chunks().iter().map(|chunk| {
+            end += chunk.len();
+            end
+        }));
+    }
+    let mut start = 0;
+    let mut all: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
+    if all.len() > 1 {
+        all.retain(|range| !range.is_empty());
+    }
+    if all.is_empty() {
+        all.push(0..0);
+    }
+    all
+}
+
+/// An array of records as a table, by a copy.
+fn of_records(ruby: &Ruby, records: Wrapped) -> Result<RubyTable> {
+    let array = records.array()?;
+    let batch = again(ruby, || Ok(RecordBatch::from_records(&array)?))?;
+    RubyTable::new(batch.schema().clone(), vec![batch])
+}
+
+pub(super) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {
+    let class = module.define_class("Table", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    // Looked up once, here: later, several Ractors may need it at the same time.
+    let _class = RubyTable::class(ruby);
+    class.define_method("names", method!(names, 0))?;
+    class.define_method("size", method!(size, 0))?;
+    class.define_method("batches", method!(batches, 0))?;
+    class.define_method("to_records", method!(to_records, 0))?;
+    class.define_method("to_s", method!(to_s, 0))?;
+    class.define_private_method("column_at", method!(column, 1))?;
+    class.define_private_method("columns_at", method!(columns, 1))?;
+    class.define_private_method("renamed", method!(renamed, 1))?;
+    class.define_private_method("rows", method!(rows, 2))?;
+    class.define_singleton_method("of_columns", function!(of_columns, 2))?;
+    class.define_singleton_method("of_records", function!(of_records, 1))
+}

@@ -1,0 +1,281 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require "bigdecimal"
+require "date"
+require "fiddle"
+require "open3"
+require "rbconfig"
+
+# Columns and tables: of Ruby's values, of arrays, and by Arrow's C stream.
+class TestTables < Test::Unit::TestCase
+  include Helper
+
+  # A stream of Arrow's whose functions are written in Ruby: tables of one batch each, or an
+  # exception, or a number of the system.
+  class Stream
+    # Functions may be called late, and belong to it.
+    ALL = []
+
+    attr_reader :calls
+
+    def initialize(schema, *answers, message: nil)
+      @calls, @kept = [], []
+      functions = [
+        function(2) { |_, out| fill(out, schema.to_arrow_c_array, :schema, 72, 56) },
+        function(2) { |_, out| following(answers, out) },
+        function(1) { |_| message ? pointer("#{message}\0").to_i : 0 },
+        function(1, Fiddle::TYPE_VOID) { |stream| Fiddle::Pointer.new(stream)[24, 8] = "\0" * 8 }
+      ]
+      @stream = pointer([*functions, 0].pack("Q5"))
+      ALL << self
+    end
+
+    def to_arrow_c_stream
+      @stream
+    end
+
+    private
+
+    def following(answers, out)
+      case answer = answers.shift
+      when nil then Fiddle::Pointer.new(out)[0, 80] = "\0" * 80
+      when Integer then return answer
+      when Exception then raise answer
+      else fill(out, answer.to_arrow_c_array, :array, 80, 64)
+      end
+      0
+    end
+
+    # Moves a struct: its bytes, and the mark.
+    def fill(out, column, which, nbytes, release)
+      source = Fiddle::Pointer.new(column.public_send(which))
+      Fiddle::Pointer.new(out)[0, nbytes] = source[0, nbytes]
+      source[release, 8] = "\0" * 8
+      0
+    end
+
+    def function(count, result = Fiddle::TYPE_VOIDP, &body)
+      calls = @calls
+      closure = Class.new(Fiddle::Closure) do
+        define_method(:call) do |*arguments|
+          calls << count
+          body.call(*arguments)
+        end
+      end
+      @kept << closure.new(result == Fiddle::TYPE_VOID ? result : Fiddle::TYPE_LONG, [Fiddle::TYPE_VOIDP] * count)
+      @kept.last.to_i
+    end
+
+    def pointer(bytes)
+      @kept << Fiddle::Pointer.malloc(bytes.bytesize, Fiddle::RUBY_FREE)
+      @kept.last[0, bytes.bytesize] = bytes
+      @kept.last
+    end
+  end
+
+  PRICES = [0.25, 0.5, 0.125].freeze
+
+  def parts(prices = Crossdock::Array.new(PRICES))
+    Crossdock.table("name" => ["bolt", nil, "wäsher"], price: prices)
+  end
+
+  def test_values_of_ruby_come_back
+    moment = Time.at(1_700_000_000, 123_456_789, :nsec).utc
+    {
+      "string" => ["bolt", nil, "", "wäsher"],
+      "binary" => ["a\xff".b, nil, "\0".b],
+      "bool" => [true, nil, false] * 7,
+      "int64" => [1, nil, -(2**63)],
+      "uint64" => [2**64 - 1, nil],
+      "float64" => [0.5, nil, -0.0],
+      "date32[day]" => [Date.new(2024, 2, 29), nil, Date.new(1, 1, 1, Date::GREGORIAN), Date.new(1969, 12, 31)],
+      "timestamp[ns, tz=UTC]" => [moment, nil, Time.at(-1, 1, :nsec).utc],
+      "null" => [nil, nil]
+    }.each do |type, values|
+      column = Crossdock.column(values)
+      assert_equal [type, values, values.count(nil), values.size], [column.type, column.to_a, column.null_count, column.size]
+      assert_equal values[1..], column[1..].to_a
+      assert_equal values, values.each_index.map { |index| column[index] }
+      assert_equal values, column.each.to_a
+      assert_equal values[-1], column[-1]
+      assert_equal values, Crossdock::Column.from_arrow(column).to_a
+    end
+    assert_equal "0001-01-01", Crossdock.column([Date.new(1, 1, 1, Date::GREGORIAN)])[0].to_s
+    assert_equal ["null", []], [Crossdock.column([]).type, Crossdock.column([]).to_a]
+    [[1, "a"], ["a", 1], [true, 1], [Date.new(2024, 1, 1), 5], [Time.now, 5], [[1], [2]], [Object.new]].each do |mixed|
+      assert_match(/element \d of the column is an instance of/, message_of(TypeError) { Crossdock.column(mixed) }, mixed.inspect)
+    end
+    assert_raise(EncodingError) { Crossdock.column(["\xff"]) }
+  end
+
+  def test_columns_of_arrays_are_in_place
+    prices = Crossdock::Array.new(PRICES)
+    table = parts(prices)
+    assert_equal prices.address, table["price"].array.address
+    assert_equal prices.address + 8, table[1..]["price"].array.address
+    assert_equal prices.address + 16, table["price"][2, 1].array.address
+    before = Crossdock.copied_bytes
+    table[0..1][%w[price name]].rename("name" => :who).to_arrow_c_stream.release
+    assert_equal before, Crossdock.copied_bytes
+    days = Crossdock::Array.new([0, nil, 19_000], dtype: "<M8[D]")
+    assert_equal [Date.new(1970, 1, 1), nil, Date.new(2022, 1, 8)], Crossdock.column(days).to_a
+    bytes = Fiddle::Pointer["abc"]
+    assert_equal [97, 98, 99], Crossdock.column(bytes).to_a
+    assert_match(/one axis/, message_of(ArgumentError) { Crossdock.column(Crossdock::Array[[1], [2]]) })
+  end
+
+  def test_a_table_has_columns_rows_and_parts
+    table = parts
+    assert_equal [%w[name price], [3, 2], [%w[name string], %w[price float64]]], [table.names, table.shape, table.schema]
+    assert_equal [3, 3, true, false], [table.size, table.length, table.key?(:price), table.key?("colour")]
+    assert_equal({ "name" => nil, "price" => 0.5 }, table[1])
+    assert_equal({ "name" => "wäsher", "price" => 0.125 }, table[-1])
+    assert_equal({ "name" => ["bolt", nil, "wäsher"], "price" => PRICES }, table.to_h)
+    assert_equal PRICES, table.map { |row| row["price"] }
+    assert_equal 3, table.each_row.size
+    assert_equal ["wäsher"], table.select { |row| row["price"] < 0.2 }.map { |row| row["name"] }
+    assert_equal [[0.5, 0.125], [0.25], [], [0.125]], [table[1..], table[0, 1], table[3..], table[-1..]].map { |part| part["price"].to_a }
+    assert_equal %w[price], table[[:price]].names
+    assert_equal [%w[who price], "bolt"], table.rename(name: :who).then { |renamed| [renamed.names, renamed["who"][0]] }
+    [[3, /index 3.*3 rows/], [-4, /-4/], [4.., /4\.\..*3 rows/]].each { |index, why| assert_match(why, message_of(IndexError) { table[index] }) }
+    assert_match(/"colour" among \["name", "price"\]/, message_of(KeyError) { table["colour"] })
+    assert_raise(KeyError) { table.rename("colour" => "x") }
+    twice = table.rename("price" => "name")
+    assert_match(/2 columns are called "name"/, message_of(KeyError) { twice["name"] })
+    [:to_h, :to_a].each { |method| assert_match(/2 columns/, message_of(Crossdock::Error) { twice.public_send(method) }) }
+    assert_match(/"b" has 2 elements/, message_of(ArgumentError) { Crossdock.table("a" => [1], "b" => [1, 2]) })
+    assert_match(/no table/, message_of(TypeError) { Crossdock.table(5) })
+    assert_same table, Crossdock.table(table)
+    long = Crossdock.table("n" => Crossdock::Array.new((0...3000).to_a))
+    assert_equal (0...3000).to_a, long.map { |row| row["n"] }
+  end
+
+  def test_they_are_text_to_people
+    assert_equal "Crossdock::Table [3, 2]\n     name  price\n0    bolt   0.25\n1     nil    0.5\n2  wäsher  0.125\n\n[3 rows x 2 columns]", parts.inspect
+    assert_equal "Crossdock::Column \"name\" string 3\n[\"bolt\", nil, \"wäsher\"]", parts["name"].inspect
+    assert_equal "[0, 1, 2, 3, 4, ..., 95, 96, 97, 98, 99]", Crossdock.column((0..99).to_a).to_s
+    assert_match(/^\.\.\. +\.\.\.$/, Crossdock.table("n" => (0..99).to_a).to_s)
+    assert_raise(TypeError) { Marshal.dump(parts) }
+  end
+
+  def test_nulls_are_filled_and_masked
+    column = Crossdock.column([1, nil, 3])
+    assert_match(/1 of 3 elements are null.*fill_nulls/, message_of(Crossdock::Refusal) { column.array })
+    assert_equal [[1, 9, 3], [true, false, true], [1, nil, 3]], [column.fill_nulls(9).array.to_a, column.mask.to_a, column.to_a]
+    assert_match(/string.*to_a/, message_of(TypeError) { parts["name"].array })
+    assert_raise(TypeError) { parts["name"].fill_nulls("") }
+    assert_raise(RangeError) { column.fill_nulls(2**64) }
+  end
+
+  def test_columns_are_memory_views
+    prices = Crossdock::Array.new(PRICES)
+    column = parts(prices)["price"]
+    view = Fiddle::MemoryView.new(column)
+    assert_equal ["d", [3], 0.5, prices.to_binary], [view.format, view.shape, view[1], view.to_s]
+    view.release
+    assert_equal prices.address, Crossdock.view(column).address
+    [Crossdock.column([1, nil]), parts["name"]].each do |other|
+      assert_raise(ArgumentError) { Fiddle::MemoryView.new(other) }
+      assert_match(/null|fixed width/, message_of(Crossdock::Refusal, TypeError) { Crossdock.view(other) })
+    end
+    views = 300.times.map { |number| Fiddle::MemoryView.new(Crossdock.column(Crossdock::Array[number, number])) }
+    GC.start
+    assert_equal((0...300).to_a, views.map { |one| one[0] })
+  end
+
+  def test_records_are_tables_and_back
+    records = Crossdock::Array.new([{ price: 1.5, size: 3 }, { price: 2.5, size: 4 }], dtype: { price: :float32, size: :uint8 })
+    table = Crossdock.table(records)
+    assert_equal({ "price" => [1.5, 2.5], "size" => [3, 4] }, table.to_h)
+    assert_equal [records.dtype, records.to_a], table.to_records.then { |back| [back.dtype, back.to_a] }
+    assert_match(/"n" are null/, message_of(Crossdock::Refusal) { Crossdock.table("n" => [1, nil]).to_records })
+    assert_raise(TypeError) { Crossdock.table("s" => %w[a]).to_records }
+  end
+
+  def test_a_stream_lends_the_memory_until_it_is_released
+    prices = Crossdock::Array.new(PRICES)
+    table = parts(prices)
+    stream = table.to_arrow_c_stream
+    prices[0] = 7.0
+    back = Crossdock::Table.from_arrow(stream.address)
+    assert_predicate stream, :released?
+    assert_equal [prices.address, 7.0], [back["price"].array.address, back["price"][0]]
+    assert_match(/read leases?/, message_of(Crossdock::Refusal) { prices[0] = 1.0 })
+    assert_match(/taken once/, message_of(Crossdock::Error) { Crossdock::Table.from_arrow(stream) })
+    stream.release
+    assert_equal "#<Crossdock::ArrowStream released>", stream.inspect
+    assert_raise(ArgumentError) { Crossdock::Table.from_arrow(0) }
+    assert_raise(TypeError) { Crossdock::Table.from_arrow(Object.new) }
+
+    structs = table.to_arrow_c_array
+    assert_equal table.to_h, Crossdock::Table.from_arrow(structs.schema, structs.array).to_h
+    assert_equal table.to_h, Crossdock::Table.from_arrow(table.to_arrow_c_array).to_h
+    assert_equal PRICES.drop(1), Crossdock::Column.from_arrow(table["price"].to_arrow_c_array).to_a.drop(1)
+    assert_match(/struct/, message_of(Crossdock::Error) { Crossdock::Table.from_arrow(table["price"].to_arrow_c_array) })
+
+    shared = Crossdock::Array.new(PRICES).to_shared_memory
+    assert_raise(Crossdock::Refusal) { Crossdock.table("p" => shared).to_arrow_c_stream }
+    assert_equal PRICES, Crossdock::Column.from_arrow(Crossdock.column(shared).compact).to_a
+  end
+
+  def test_batches_of_a_stream_in_ruby_are_chunks
+    first, second = parts[0..0], parts[1..]
+    stream = Stream.new(first, first, second)
+    table = Crossdock.table(stream)
+    assert_equal [3, [1, 2], parts.to_h], [table.size, table.batches.map(&:size), table.to_h]
+    assert_equal [0.5, PRICES, [0.5]], [table["price"][1], table["price"].to_a, table["price"][1, 1].to_a]
+    assert_equal [1, 2], table["price"].chunks.map(&:size)
+    assert_match(/2 chunks/, message_of(Crossdock::Refusal) { table["price"].array })
+    assert_match(/2 batches/, message_of(Crossdock::Refusal) { table.to_arrow_c_array })
+    assert_equal PRICES, table["price"].compact.array.to_a
+    assert_equal [0.5, 0.125], table[1..]["price"].array.to_a
+    both = Crossdock.table("a" => table["price"], "b" => Crossdock::Array[1, 2, 3])
+    assert_equal [[1, 2], [1, 2, 3]], [both.batches.map(&:size), both["b"].to_a]
+    assert_equal 3, both.to_records.size
+    assert_equal table.to_h, Crossdock::Table.from_arrow(table).to_h
+    empty = Crossdock.table(Stream.new(first))
+    assert_equal [0, [], %w[name price], []], [empty.size, empty.batches, empty.names, empty["price"].to_a]
+  end
+
+  def test_a_stream_that_fails_is_an_error_with_its_message
+    first = parts
+    assert_match(/the tape broke/, assert_raise_kind_of(IOError, SystemCallError) { Crossdock.table(Stream.new(first, first, 5, message: "the tape broke")) }.message)
+    assert_match(/of the producer's own/, assert_raise_kind_of(StandardError) { Crossdock.table(Stream.new(first, first, ArgumentError.new("of the producer's own"))) }.message)
+    stream = Stream.new(first, Crossdock.table("other" => ["x"]))
+    assert_raise_kind_of(StandardError) { Crossdock.table(stream) }
+    # Released in the end: the last call has one argument, the struct.
+    assert_equal 1, stream.calls.last
+  end
+
+  def test_exports_are_released_by_the_collector
+    prices = Crossdock::Array.new(PRICES)
+    50.times { parts(prices).to_arrow_c_stream }
+    50.times { Crossdock::Table.from_arrow(parts(prices)) }
+    20.times do
+      GC.start
+      # What a collection has queued is released by the next array.
+      Crossdock::Array.new([0])
+      break if writable?(prices)
+    end
+    assert writable?(prices)
+  end
+
+  def writable?(array)
+    array[0] = 1
+    true
+  rescue Crossdock::Refusal
+    false
+  end
+
+  # In a process of its own, which loads Python's library.
+  def test_tables_of_pyarrow_are_taken_and_given_in_place
+    python = ENV.fetch("CROSSDOCK_PYTHON", "python3")
+    program = File.join(__dir__, "tables", "pyarrow.rb")
+    output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I#{File.expand_path("../lib", __dir__)}", program, python)
+    flunk(output) if status.exitstatus == 77 && ENV["CROSSDOCK_REQUIRE_COUNTERPARTS"]
+    omit(output) if [77, 78].include?(status.exitstatus)
+    assert_predicate status, :success?, output
+    assert_match(/\A\d+ columns both ways\n\z/, output)
+  end
+end
