@@ -266,3 +266,19 @@ def test_memory_of_a_device_is_described_and_not_read():
     assert crossdock.copied_bytes() == before and not page.images
     assert page.inside["pre"] == repr(there) and OPENCL in page.inside["p"] and 'to_device("cpu")' in page.inside["p"]
     assert offsets(page)
+
+
+def test_notebooks_show_tables_and_columns():
+    pa = pytest.importorskip("pyarrow")
+    table = crossdock.table({"<name>": ["<b>&", None, "x" * 60], "n": [1, 2, 3], "pair": pa.array([{"a": [1]}, None, {"a": None}])})
+    page = Page(table)
+    text = " ".join(page.texts)
+    assert "<name>" in text and "<b>&" in text and "string" in text and "3 rows × 3 columns" in text
+    assert "x" * 41 not in text and "<b>" not in page.source and page.source.count("<tr>") == 4
+    assert page.source.count("opacity") == 2
+    wide = crossdock.table({str(k): list(range(1000)) for k in range(200)})
+    assert len(Page(wide).source) < 12_000 and "999" in Page(wide).texts and "…" in Page(wide).texts
+    assert "3 elements" in " ".join(Page(table["n"]).texts)
+    assert Page(crossdock.table({})).texts[-1].startswith("0 rows")
+    broken = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, 1], "i4")), pa.py_buffer(b"\xff"))
+    assert "UTF-8" in " ".join(Page(crossdock.column(broken)).texts)

@@ -1,5 +1,6 @@
 """Every importer with every exporter, for every class of layout, in one run, whose results are in `docs/evidence/matrix.md`."""
 
+import importlib
 import os
 import pathlib
 import re
@@ -10,12 +11,15 @@ import crossdock
 from handing.counterparts import need
 
 np = need("numpy")
+pa = need("pyarrow")
 for library in [
     "_testbuffer",
     "pyarrow",
     "nanoarrow",
     "arro3.core",
     "polars",
+    "pandas",
+    "duckdb",
     "PIL",
     "cv2",
     "nanobind",
@@ -150,6 +154,78 @@ def same_memory():
     return TWICE.lstrip("\n").format(operations=", ".join(OPERATIONS)) + "\n" + "\n".join(lines)
 
 
+TABLES = """
+Tables: `crossdock.table` imports what each library exports of a column of each type, and each library imports a `crossdock.Table`. **in
+place** means that every buffer of the column lies where the producer has it; **copies** that the library makes buffers of its own in
+one of the two steps.
+"""
+
+#: Columns as PyArrow has them: text, nulls, nested types.
+TYPES = {
+    "int64": lambda: pa.array([1, 2, 3]),
+    "nulls": lambda: pa.array([1.5, None, 2.5]),
+    "bool": lambda: pa.array([True, None, False] * 100),
+    "date32": lambda: pa.array([1, None, 3], pa.int32()).view(pa.date32()),
+    "timestamp, UTC": lambda: pa.array([1, None, 3], pa.timestamp("us", tz="UTC")),
+    "decimal128": lambda: pa.array(["1.50", None, "2.50"]).cast(pa.decimal128(20, 2)),
+    "string": lambda: pa.array(["a", None, "more than twelve bytes"]),
+    "large_string": lambda: pa.array(["a", None, "more than twelve bytes"], pa.large_string()),
+    "string_view": lambda: pa.array(["a", None, "more than twelve bytes"], pa.string_view()),
+    "list": lambda: pa.array([[1, 2], None, [3]]),
+    "struct": lambda: pa.array([{"x": 1, "y": "a"}, None, {"x": 3, "y": None}]),
+    "map": lambda: pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+    "dictionary": lambda: pa.array(["a", None, "a"]).dictionary_encode(),
+    "run-end encoded": lambda: pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", None])),
+    "union": lambda: pa.UnionArray.from_dense(pa.array([0, 1, 0], pa.int8()), pa.array([0, 0, 1], pa.int32()), [pa.array([1, 2]), pa.array(["a"])]),
+}
+
+
+def duckdb_table(table):
+    import duckdb
+
+    return duckdb.from_arrow(table)
+
+
+#: Libraries with tables: what each makes of an object with `__arrow_c_stream__`.
+LIBRARIES = {
+    "pyarrow.table": lambda obj: pa.table(obj),
+    "polars.DataFrame": lambda obj: importlib.import_module("polars").DataFrame(obj),
+    "pandas.DataFrame": lambda obj: importlib.import_module("pandas").DataFrame.from_arrow(obj),
+    "duckdb": duckdb_table,
+    "nanoarrow.ArrayStream": lambda obj: importlib.import_module("nanoarrow").ArrayStream(obj),
+    "arro3.core.Table": lambda obj: importlib.import_module("arro3.core").Table.from_arrow(obj),
+}
+
+
+def places(column):
+    """The addresses of all buffers of more than the one offset of a column without elements."""
+    found = {buffer.address for chunk in column.chunks for buffer in chunk.buffers() if buffer is not None and buffer.size > 8}
+    parts = [chunk.dictionary for chunk in column.chunks if isinstance(chunk, pa.DictionaryArray)]
+    return found.union(*(places(pa.chunked_array([part])) for part in parts))
+
+
+def through(library, column):
+    """PyArrow's column that went to a library, from there to Crossdock, and back."""
+    source = pa.table({"x": column})
+    try:
+        theirs = LIBRARIES[library](crossdock.table(source))
+        back = pa.table(crossdock.table(theirs))
+    except BaseException as error:
+        # A panic of Polars is no `Exception`.
+        if isinstance(error, KeyboardInterrupt | SystemExit | AssertionError):
+            raise
+        return "refuses", f"{library}: {error}".split("\n")[0]
+    values = back["x"].to_pylist()
+    assert values == source["x"].to_pylist() or library == "pandas.DataFrame" and len(values) == len(column), (library, column.type)
+    return ("in place", "") if places(back["x"]) <= places(source["x"]) else ("copies", f"{library} has a format of its own")
+
+
+def tables():
+    """Each type of column, through each library and back."""
+    rows = {kind: {library: through(library, make()) for library in LIBRARIES} for kind, make in TYPES.items()}
+    return TABLES.lstrip("\n") + "\n" + table("type", rows, list(LIBRARIES))
+
+
 def section():
     imports = {
         name: {kind: bring(importer, make())[1] for kind, make in CLASSES.items()}
@@ -179,6 +255,7 @@ def section():
         "From each to each, of row-major data:\n\n" + table("from \\ to", ways, list(EXPORTERS)),
         f"Of {len(counted)} ways from each to each, {numbers}.\n",
         same_memory(),
+        tables(),
     ])  # fmt: skip
 
 

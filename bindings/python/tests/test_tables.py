@@ -2,6 +2,10 @@
 
 import datetime
 import gc
+import os
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import crossdock
+from handing.counterparts import need
 
 UTC = datetime.timezone.utc
 MOMENTS = [datetime.datetime(2024, 2, 29, 12, 30, tzinfo=UTC), None, datetime.datetime(1969, 12, 31, tzinfo=UTC)]
@@ -109,8 +114,29 @@ def test_columns_of_arrays_make_a_table_in_place():
         crossdock.table(3)
 
 
-def test_a_table_goes_from_polars_to_duckdb_to_pandas_to_pyarrow():
-    duckdb = pytest.importorskip("duckdb")
+#: Opens a file of Arrow's IPC format in another process, and prints where the buffers lie.
+READER = """
+import sys
+
+import pyarrow as pa
+
+import crossdock
+from test_tables import buffers
+
+theirs = pa.ipc.open_file(pa.memory_map(sys.argv[1])).read_all()
+taken = pa.table(crossdock.table(theirs))
+with open("/proc/self/maps") as maps:
+    spans = [line.split()[0].split("-") for line in maps if line.rstrip().endswith(sys.argv[1])]
+for name in taken.column_names:
+    assert buffers(taken[name]) == buffers(theirs[name]), name
+    inside = [any(int(low, 16) <= at < int(high, 16) for low, high in spans) for at in buffers(taken[name])]
+    print(name, taken[name].to_pylist(), "in the file" if all(inside) else "elsewhere")
+print(crossdock.copied_bytes())
+"""
+
+
+def test_a_table_goes_from_polars_to_duckdb_to_pandas_to_a_file_to_pyarrow(tmp_path):
+    duckdb = need("duckdb")
     theirs = pl.DataFrame(rows())
     before = crossdock.copied_bytes()
     # Polars makes the dictionary, and the bits of structs, for each export; the others are in place.
@@ -120,18 +146,79 @@ def test_a_table_goes_from_polars_to_duckdb_to_pandas_to_pyarrow():
         assert buffers(exported[name]) == buffers(taken[name]), name
     assert pl.DataFrame(first).equals(theirs)
     # DuckDB copies what it reads and returns, since its vectors have a format of their own.
-    second = crossdock.table(duckdb.sql("select * from first order by count"))
-    assert second.shape == first.shape
+    relation = duckdb.sql("select * from first order by count").to_arrow_table()
+    second = crossdock.table(relation)
+    taken = pa.table(second)
+    for name in relation.column_names:
+        # A bitmap without nulls is left out.
+        assert buffers(taken[name]) <= buffers(relation[name]), name
     # pandas keeps text in place, and copies numbers into blocks of NumPy.
     frame = pd.DataFrame.from_arrow(second)
     assert frame["count"].tolist() == [1, 2, 3] and frame["name"][2] == LONG
     third = crossdock.table(frame)
     last = pa.table(third)
-    assert buffers(last["name"]) & buffers(pa.table(second)["name"])
+    assert buffers(last["name"]) & buffers(taken["name"])
     assert buffers(last["name"]) == buffers(pa.chunked_array(frame["name"].array._pa_array))
     assert last["when"].to_pylist() == MOMENTS and last["kind"].to_pylist() == ["a", None, "a"]
     assert last["list"].to_pylist() == [[1, 2], None, []] and last["pair"].to_pylist() == rows()["pair"].to_pylist()
+    path = tmp_path / "table.arrow"
+    with pa.ipc.new_file(path, last.schema) as file:
+        file.write_table(pa.table(third))
     assert crossdock.copied_bytes() == before
+    # In the other process, every column lies in the mapped file.
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(pathlib.Path(__file__).parent), *sys.path])}
+    run = subprocess.run([sys.executable, "-c", READER, path], capture_output=True, text=True, env=environment)
+    lines = run.stdout.splitlines()
+    assert run.returncode == 0 and lines.pop() == "0", run.stderr
+    assert lines[2] == f"name {['one', None, LONG]} in the file"
+    assert len(lines) == 10 and all(line.endswith("in the file") for line in lines), lines
+
+
+def test_duckdb_finds_tables_by_the_name_of_a_variable():
+    duckdb = need("duckdb")
+    ours = crossdock.table(rows())
+    assert duckdb.sql("select sum(count) from ours where name is not null").fetchall() == [(4,)]
+    # Any number of times, also twice in one query.
+    twice = duckdb.sql("select a.name from ours a join ours b on a.count = b.count order by a.count")
+    assert crossdock.table(twice).to_dict() == {"name": ["one", None, LONG]}
+    connection = duckdb.connect()
+    connection.register("registered", ours[1:])
+    assert connection.execute("select count(*) from registered").fetchone() == (2,)
+    with pytest.raises(TypeError, match=r"DuckDBPyConnection.*its .*\(\) gives a table"):
+        crossdock.table(connection.execute("select 1"))
+    kinds = duckdb.sql("select {'a': 1} s, [1, null] l, map{'k': 1} m, 'a'::enum('a', 'b') e, interval 3 day i, null n")
+    assert crossdock.table(kinds).to_dict() == {"s": [{"a": 1}], "l": [[1, None]], "m": [[("k", 1)]], "e": ["a"], "i": [(0, 3, 0)], "n": [None]}
+
+
+def test_queries_of_polars_name_the_call_that_runs_them():
+    with pytest.raises(TypeError, match=r"LazyFrame.*its collect\(\) gives a table"):
+        crossdock.table(pl.LazyFrame({"a": [1]}))
+
+
+def test_small_libraries_take_and_give_tables_in_place():
+    arro3, nanoarrow = need("arro3.core"), need("nanoarrow")
+    theirs = rows()
+    ours, before = crossdock.table(theirs), crossdock.copied_bytes()
+    for there in (arro3.Table.from_arrow(ours), nanoarrow.ArrayStream(ours)):
+        taken = pa.table(crossdock.table(there))
+        assert taken.equals(theirs)
+        for name in theirs.column_names:
+            assert buffers(taken[name]) == buffers(theirs[name]), name
+    for there in (arro3.Array.from_arrow(ours["name"]), nanoarrow.Array(ours["name"])):
+        back = pa.array(crossdock.column(there))
+        assert buffers(back) == buffers(theirs["name"]) and back.to_pylist() == ["one", None, LONG]
+    assert crossdock.copied_bytes() == before
+
+
+def test_xarray_and_ibis_take_columns_and_tables():
+    xarray = need("xarray")
+    numbers = crossdock.column(crossdock.array([1.5, 2.5]))
+    assert xarray.DataArray(numbers).values.ctypes.data == numbers.array().ptr
+    data = xarray.Dataset({"x": ("row", crossdock.column([1, 2])), "name": ("row", crossdock.column(["a", "b"]))})
+    assert crossdock.table(data.to_dataframe().reset_index()).to_dict() == {"row": [0, 1], "x": [1, 2], "name": ["a", "b"]}
+    ibis = pytest.importorskip("ibis")
+    query = ibis.memtable(crossdock.table({"n": [1, 2, 3], "name": ["a", None, "c"]})).filter(ibis._.n > 1)
+    assert crossdock.table(query).to_dict() == {"n": [2, 3], "name": [None, "c"]}
 
 
 def test_a_failing_stream_gives_its_message_and_leaks_nothing():
@@ -478,7 +565,7 @@ def test_structs_with_a_repeated_name_are_no_dicts():
     assert crossdock.column(pa.array([[("a", 1)]], same)).to_list() == [[("a", 1)]]
     parts = [pa.array([{"p": 1, "q": 2}]), pa.array(["a"])]
     union = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), parts[:1], ["u"])
-    assert crossdock.column(union).to_list() == [(1, 2)]
+    assert crossdock.column(union).to_list() == [{"p": 1, "q": 2}]
 
 
 def test_columns_in_chunks_are_given_in_place():

@@ -66,7 +66,7 @@ fn tuple(numbers: &[isize]) -> String {
 }
 
 /// Escapes the special characters of HTML.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -17,7 +17,7 @@ use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::pickle::{Pickled, REBUILD_COLUMN};
-use crate::table::{as_numpy, comparison, display, export, memory, values};
+use crate::table::{as_numpy, comparison, display, export, html, memory, values};
 use crate::{convert, parameters, words};
 
 /// How many elements an iteration converts at a time.
@@ -376,6 +376,12 @@ impl Column {
         });
         let name = if self.name().is_empty() { String::new() } else { format!("{:?}, ", self.name()) };
         format!("Column({name}{}, {} elements)\n{shown}", self.field.column_type(), self.len)
+    }
+
+    /// HTML for notebooks: the first and last elements. It reads only those.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let below = format!("Column, {} elements", self.len);
+        html::table(py, (self.len, 1), |_| Ok(self.clone()), &below)
     }
 
     /// A pickle has the buffers out of band with protocol 5. It copies elements that are less than

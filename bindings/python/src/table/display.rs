@@ -9,7 +9,7 @@ const ELEMENTS: usize = 10;
 const WIDTH: usize = 40;
 
 /// At most [`WIDTH`] characters, on one line.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     let mut short: String = text.escape_debug().take(WIDTH + 1).collect();
     if short.chars().count() > WIDTH {
         short = short.chars().take(WIDTH - 3).chain("...".chars()).collect();

@@ -75,9 +75,21 @@ pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
         let batch = batch.map_err(|error| errors::refusal(&error))?;
         return Ok(Table::new(batch.schema().clone(), vec![batch]));
     }
+    Err(not_a_table(obj)?)
+}
+
+/// Why an object is no table, with the method of its own that gives one: of a query, for example.
+#[cold]
+fn not_a_table(obj: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     let name = obj.get_type().qualname()?;
-    Err(PyTypeError::new_err(format!(
-        "{name} has neither __arrow_c_stream__ nor __arrow_c_array__, and is no dict of columns"
+    let mut remedy = String::new();
+    for method in ["collect", "to_arrow_table", "fetch_arrow_table", "to_arrow"] {
+        if remedy.is_empty() && obj.hasattr(method)? {
+            remedy = format!("; its {method}() gives a table");
+        }
+    }
+    Ok(PyTypeError::new_err(format!(
+        "{name} has neither __arrow_c_stream__ nor __arrow_c_array__, and is no dict of columns{remedy}"
     )))
 }
 

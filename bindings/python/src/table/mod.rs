@@ -6,7 +6,8 @@
 //! | `table_object.rs`, `column_object.rs` | the two classes |
 //! | `new_column.rs` | columns of Python's values |
 //! | `as_numpy.rs`, `comparison.rs` | columns as NumPy's arrays; `==`, which is refused |
-//! | `values.rs`, `display.rs` | elements as Python values; tables and columns as text |
+//! | `values.rs` | elements as Python values |
+//! | `display.rs`, `html.rs` | tables and columns as text, and in notebooks |
 //! | `memory.rs` | copies, and the promise that memory is constant |
 //! | `pickle.rs` | pickles, and sealed memory for `multiprocessing` |
 //! | `ipc.rs` | tables in Arrow IPC files |
@@ -17,6 +18,7 @@ mod column_object;
 mod comparison;
 mod display;
 mod export;
+mod html;
 mod import;
 mod ipc;
 mod memory;

@@ -16,7 +16,7 @@ use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::column_object::{Column, part, range_of};
 use crate::table::pickle::{Pickled, REBUILD_TABLE};
-use crate::table::{comparison, display, export, memory, values};
+use crate::table::{comparison, display, export, html, memory, values};
 
 /// Named columns of equal length, in batches, on the memory of their producers.
 ///
@@ -388,6 +388,13 @@ impl Table {
             "a table is no NumPy array: `to_records()` gives an array of records, np.asarray(t['name']) a column, and \
              pandas.DataFrame.from_arrow(t) a frame",
         ))
+    }
+
+    /// HTML for notebooks: the first and last rows and columns, with their types. It reads only those.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let (rows, columns) = self.shape();
+        let below = format!("{rows} rows × {columns} columns");
+        html::table(py, self.shape(), |index| self.column_at(index), &below)
     }
 
     /// A pickle has the buffers out of band with protocol 5. It copies elements that are less than

@@ -15,14 +15,54 @@ const DAY_IN_MILLISECONDS: i64 = 86_400_000;
 
 /// One element.
 pub(super) fn element<'py>(py: Python<'py>, column: &Column, index: usize) -> PyResult<Bound<'py, PyAny>> {
-    to_python(py, column.column_type(), column.value(index).raise()?)
+    // Behind unions, only the column that has the value knows its type.
+    let Some((column, index)) = column.resolved(index).raise()? else {
+        return Ok(py.None().into_bound(py));
+    };
+    let ty = column.column_type();
+    if let ColumnType::Struct(fields) = ty {
+        let all = PyDict::new(py);
+        for (field, child) in fields.iter().zip(column.children()) {
+            let name = field.name();
+            if all.contains(name)? {
+                let text = format!(
+                    "a struct with several fields {name:?} is no dict; rename them before the import"
+                );
+                return Err(PyValueError::new_err(text));
+            }
+            all.set_item(name, element(py, child, column.offset() + index)?)?;
+        }
+        return Ok(all.into_any());
+    }
+    match column.value(index).raise()? {
+        ColumnValue::Null => Ok(py.None().into_bound(py)),
+        ColumnValue::Decimal(text) => {
+            py.import(intern!(py, "decimal"))?.getattr(intern!(py, "Decimal"))?.call1((text,))
+        }
+        ColumnValue::List(column) => Ok(elements(py, &column)?.into_any()),
+        ColumnValue::Map(entries) => {
+            let pair = |index: usize| {
+                let parts = entries.children().iter().map(|part| element(py, part, entries.offset() + index));
+                PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
+            };
+            let pairs = (0..entries.len()).map(pair).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(py, pairs)?.into_any())
+        }
+        ColumnValue::Element(value) => of_element(py, ty, &value),
+        other => Err(PyValueError::new_err(format!("{other:?} has no value in Python"))),
+    }
 }
 
 /// All elements.
 pub(super) fn elements<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyList>> {
     let ty = column.column_type();
-    if matches!(ty, ColumnType::Fixed(dtype) if dtype.as_scalar().is_some()) {
-        let all = nested::write(py, &column.array().raise()?)?.cast_into::<PyList>()?;
+    let array = match ty {
+        ColumnType::Fixed(dtype) if dtype.as_scalar().is_some() => Some(column.array().raise()?),
+        ColumnType::Boolean => Some(column.truth_values().raise()?),
+        _ => None,
+    };
+    if let Some(array) = array {
+        let all = nested::write(py, &array)?.cast_into::<PyList>()?;
         if let Some(validity) = column.validity() {
             let nulls = validity.to_vec().raise()?.into_iter().enumerate().filter(|(_, is_valid)| !is_valid);
             for (index, _) in nulls {
@@ -44,62 +84,8 @@ pub(super) fn elements<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<
         };
         return PyList::new(py, (0..column.len()).map(one).collect::<PyResult<Vec<_>>>()?);
     }
-    let all = column.values().map(|value| to_python(py, ty, value.raise()?));
+    let all = (0..column.len()).map(|index| element(py, column, index));
     PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)
-}
-
-fn to_python<'py>(py: Python<'py>, ty: &ColumnType, value: ColumnValue) -> PyResult<Bound<'py, PyAny>> {
-    match value {
-        ColumnValue::Null => Ok(py.None().into_bound(py)),
-        ColumnValue::Decimal(text) => {
-            py.import(intern!(py, "decimal"))?.getattr(intern!(py, "Decimal"))?.call1((text,))
-        }
-        ColumnValue::List(column) => Ok(elements(py, &column)?.into_any()),
-        ColumnValue::Map(entries) => {
-            let ty = entries.column_type();
-            let pair = |entry: crossdock::Result<ColumnValue>| match entry.raise()? {
-                ColumnValue::Struct(values) => {
-                    let values = ty.fields().zip(values);
-                    let values = values.map(|(field, value)| to_python(py, field.column_type(), value));
-                    Ok(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any())
-                }
-                other => to_python(py, ty, other),
-            };
-            let pairs = entries.values().map(pair).collect::<PyResult<Vec<_>>>()?;
-            Ok(PyList::new(py, pairs)?.into_any())
-        }
-        ColumnValue::Struct(values) => {
-            // Otherwise a struct in a union.
-            let ColumnType::Struct(fields) = meant(ty) else {
-                let values = values.into_iter().map(|value| to_python(py, &ColumnType::Null, value));
-                return Ok(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any());
-            };
-            let all = PyDict::new(py);
-            for (field, value) in fields.iter().zip(values) {
-                if all.contains(field.name())? {
-                    let name = field.name();
-                    let text = format!(
-                        "a struct with several fields {name:?} is no dict; rename them before the import"
-                    );
-                    return Err(PyValueError::new_err(text));
-                }
-                all.set_item(field.name(), to_python(py, field.column_type(), value)?)?;
-            }
-            Ok(all.into_any())
-        }
-        ColumnValue::Element(value) => of_element(py, meant(ty), &value),
-        other => Err(PyValueError::new_err(format!("{other:?} has no value in Python"))),
-    }
-}
-
-/// The type that the elements of dictionaries and runs have.
-fn meant(ty: &ColumnType) -> &ColumnType {
-    match ty {
-        ColumnType::Dictionary { values, .. } | ColumnType::RunEndEncoded { values, .. } => {
-            meant(values.column_type())
-        }
-        other => other,
-    }
 }
 
 fn of_element<'py>(py: Python<'py>, ty: &ColumnType, value: &Value) -> PyResult<Bound<'py, PyAny>> {

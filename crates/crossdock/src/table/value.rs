@@ -88,6 +88,36 @@ impl Column {
         (0..self.len()).map(|index| self.value(index))
     }
 
+    /// The column that has the value of an element, and the index there: behind dictionaries, runs
+    /// and unions. `None` for nulls. O(1); O(log runs) for runs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Column::value`].
+    #[doc(hidden)]
+    pub fn resolved(&self, index: usize) -> Result<Option<(&Self, usize)>> {
+        if index >= self.len() {
+            let text = format!("element {index} is out of bounds for a column of {} elements", self.len());
+            return Err(Error::new(Kind::Bounds, text));
+        }
+        if let Some(validity) = self.validity()
+            && !validity.get(index)?
+        {
+            return Ok(None);
+        }
+        let at = self.offset() + index;
+        match (self.column_type().storage(), self.dictionary()) {
+            (Storage::Null, _) => Ok(None),
+            (Storage::RunEnds, _) => self.children()[1].resolved(self.run_of(at)?),
+            (Storage::Union(mode), _) => {
+                let (child, element) = self.member_of(mode, at)?;
+                self.children()[child].resolved(element)
+            }
+            (_, Some(values)) => values.resolved(self.entry_of(index)?),
+            _ => Ok(Some((self, index))),
+        }
+    }
+
     fn valid_value(&self, index: usize) -> Result<ColumnValue> {
         let (at, children, buffers) = (self.offset() + index, self.children(), self.buffers());
         let ty = self.column_type();
@@ -138,11 +168,7 @@ impl Column {
     /// An element of a fixed width, or the value of a dictionary.
     fn fixed_value(&self, index: usize) -> Result<ColumnValue> {
         if let Some(values) = self.dictionary() {
-            let entry = Integers::at(&self.buffers()[0], kind_of(self))?.get(self.offset() + index)?;
-            let entry = usize::try_from(entry).map_err(|_| {
-                Error::new(Kind::Bounds, format!("index {entry} of element {index} is negative"))
-            })?;
-            return values.value(entry);
+            return values.value(self.entry_of(index)?);
         }
         let element = self.array()?.get(&[index])?;
         let count = element.as_i64().unwrap_or_default();
@@ -158,6 +184,13 @@ impl Column {
             }
             _ => element,
         }))
+    }
+
+    /// The index that an element has in the dictionary.
+    fn entry_of(&self, index: usize) -> Result<usize> {
+        let entry = Integers::at(&self.buffers()[0], kind_of(self))?.get(self.offset() + index)?;
+        usize::try_from(entry)
+            .map_err(|_| Error::new(Kind::Bounds, format!("index {entry} of element {index} is negative")))
     }
 
     /// The run of an element, counted as the column's offset does.

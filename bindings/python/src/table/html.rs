@@ -1,0 +1,64 @@
+//! `_repr_html_`: tables and columns as tables of a notebook. Only the displayed elements are read.
+
+use std::fmt::Write as _;
+
+use crossdock::bindings::table::displayed;
+use pyo3::prelude::*;
+
+use crate::html::escaped;
+use crate::table::column_object::Column;
+use crate::table::{display, values};
+
+/// How many rows and columns are displayed.
+const ROWS: usize = 10;
+const COLUMNS: usize = 20;
+
+/// Columns with their names and types, and a line below.
+pub(super) fn table(
+    py: Python<'_>,
+    (rows, columns): (usize, usize),
+    column: impl Fn(usize) -> PyResult<Column>,
+    below: &str,
+) -> PyResult<String> {
+    let (shown_rows, shown_columns) = (displayed(rows, ROWS), displayed(columns, COLUMNS));
+    let taken = shown_columns.into_iter().map(|index| index.map(&column).transpose());
+    let taken = taken.collect::<PyResult<Vec<Option<Column>>>>()?;
+    let mut html = String::from("<div class=\"crossdock-table\"><table><thead><tr><th></th>");
+    // Writing to a `String` does not fail, here and below.
+    for column in &taken {
+        let _ = match column {
+            Some(column) => write!(
+                html,
+                "<th>{}<br/><small>{}</small></th>",
+                escaped(&display::cut(column.field().name())),
+                escaped(&display::cut(&column.field().column_type().to_string()))
+            ),
+            None => write!(html, "<th>…</th>"),
+        };
+    }
+    html += "</tr></thead><tbody>";
+    for row in shown_rows {
+        let _ = match row {
+            Some(row) => write!(html, "<tr><th>{row}</th>"),
+            None => write!(html, "<tr><th>…</th>"),
+        };
+        for column in &taken {
+            let _ = match (row, column) {
+                (Some(row), Some(column)) => write!(html, "<td>{}</td>", cell(py, column, row)),
+                _ => write!(html, "<td>…</td>"),
+            };
+        }
+        html += "</tr>";
+    }
+    let _ = write!(html, "</tbody></table><p>{}</p></div>", escaped(below));
+    Ok(html)
+}
+
+/// An element; a null in grey, which tells it from the text `None`.
+fn cell(py: Python<'_>, column: &Column, row: usize) -> String {
+    let Some((chunk, index)) = column.chunk_of(row) else { return String::new() };
+    if matches!(chunk.resolved(index), Ok(None)) {
+        return "<span style=\"opacity:.5\">None</span>".to_owned();
+    }
+    escaped(&display::cut(&values::shown(py, chunk, index, false)))
+}
