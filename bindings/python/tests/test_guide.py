@@ -21,7 +21,7 @@ def run(program):
 
 
 @pytest.mark.parametrize(
-    "name", ["01_open", "02_lend", "03_slices", "04_leases", "05_copies", "06_processes", "10_files"]
+    "name", ["01_open", "02_lend", "03_slices", "04_leases", "05_copies", "06_processes", "10_files", "11_tables"]
 )
 def test_a_chapter_shows_its_program_and_what_it_prints(name):
     program = GUIDE / f"programs/{name}.py"
@@ -68,6 +68,10 @@ def test_the_chapter_on_lending_shows_how_refusals_read(capsys, monkeypatch):
 
 def test_the_chapter_on_slices_shows_what_its_example_prints(capsys):
     check("03-slices.md", capsys, skip=1)
+
+
+def test_the_chapter_on_tables_shows_what_its_examples_print(capsys):
+    check("11-tables.md", capsys, skip=1)
 
 
 def test_the_chapter_on_slices_draws_views_as_they_are():

@@ -10,7 +10,11 @@ const WIDTH: usize = 40;
 
 /// At most [`WIDTH`] characters, on one line.
 pub(super) fn cut(text: &str) -> String {
-    let mut short: String = text.escape_debug().take(WIDTH + 1).collect();
+    let escaped = |letter: char| match letter.is_control() {
+        true => letter.escape_debug().collect(),
+        false => letter.to_string(),
+    };
+    let mut short: String = text.chars().take(WIDTH + 1).map(escaped).collect();
     if short.chars().count() > WIDTH {
         short = short.chars().take(WIDTH - 3).chain("...".chars()).collect();
     }
