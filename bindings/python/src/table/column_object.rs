@@ -75,14 +75,8 @@ impl Column {
     }
 
     /// The chunk of an element, and the element's index in it.
-    pub(super) fn chunk_of(&self, mut index: usize) -> Option<(&table::Column, usize)> {
-        for chunk in &self.chunks {
-            if index < chunk.len() {
-                return Some((chunk, index));
-            }
-            index -= chunk.len();
-        }
-        None
+    pub(super) fn chunk_of(&self, index: usize) -> Option<(&table::Column, usize)> {
+        memory::chunk_of(&self.chunks, index)
     }
 
     fn element<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
@@ -381,7 +375,7 @@ impl Column {
     /// HTML for notebooks: the first and last elements. It reads only those.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let below = format!("Column, {} elements", self.len);
-        html::table(py, (self.len, 1), |_| Ok(self.clone()), &below)
+        html::table(py, (self.len, 1), |_| Ok((self.field.clone(), self.chunks.clone())), &below)
     }
 
     /// A pickle has the buffers out of band with protocol 5. It copies elements that are less than

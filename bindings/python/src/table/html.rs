@@ -3,35 +3,35 @@
 use std::fmt::Write as _;
 
 use crossdock::bindings::table::displayed;
+use crossdock::table::{Column, Field};
 use pyo3::prelude::*;
 
 use crate::html::escaped;
-use crate::table::column_object::Column;
-use crate::table::{display, values};
+use crate::table::{display, memory, values};
 
 /// How many rows and columns are displayed.
 const ROWS: usize = 10;
 const COLUMNS: usize = 20;
 
-/// Columns with their names and types, and a line below.
+/// Columns with their names and types, and a line below. `column` gives a field and its chunks.
 pub(super) fn table(
     py: Python<'_>,
     (rows, columns): (usize, usize),
-    column: impl Fn(usize) -> PyResult<Column>,
+    column: impl Fn(usize) -> PyResult<(Field, Vec<Column>)>,
     below: &str,
 ) -> PyResult<String> {
     let (shown_rows, shown_columns) = (displayed(rows, ROWS), displayed(columns, COLUMNS));
     let taken = shown_columns.into_iter().map(|index| index.map(&column).transpose());
-    let taken = taken.collect::<PyResult<Vec<Option<Column>>>>()?;
+    let taken = taken.collect::<PyResult<Vec<Option<_>>>>()?;
     let mut html = String::from("<div class=\"crossdock-table\"><table><thead><tr><th></th>");
     // Writing to a `String` does not fail, here and below.
     for column in &taken {
         let _ = match column {
-            Some(column) => write!(
+            Some((field, _)) => write!(
                 html,
                 "<th>{}<br/><small>{}</small></th>",
-                escaped(&display::cut(column.field().name())),
-                escaped(&display::cut(&column.field().column_type().to_string()))
+                escaped(&display::cut(field.name())),
+                escaped(&display::cut(&field.column_type().to_string()))
             ),
             None => write!(html, "<th>…</th>"),
         };
@@ -44,7 +44,7 @@ pub(super) fn table(
         };
         for column in &taken {
             let _ = match (row, column) {
-                (Some(row), Some(column)) => write!(html, "<td>{}</td>", cell(py, column, row)),
+                (Some(row), Some((_, chunks))) => write!(html, "<td>{}</td>", cell(py, chunks, row)),
                 _ => write!(html, "<td>…</td>"),
             };
         }
@@ -55,8 +55,8 @@ pub(super) fn table(
 }
 
 /// An element; a null in grey, which tells it from the text `None`.
-fn cell(py: Python<'_>, column: &Column, row: usize) -> String {
-    let Some((chunk, index)) = column.chunk_of(row) else { return String::new() };
+fn cell(py: Python<'_>, chunks: &[Column], row: usize) -> String {
+    let Some((chunk, index)) = memory::chunk_of(chunks, row) else { return String::new() };
     if matches!(chunk.resolved(index), Ok(None)) {
         return "<span style=\"opacity:.5\">None</span>".to_owned();
     }

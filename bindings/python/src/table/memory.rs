@@ -1,9 +1,21 @@
-//! The memory of columns: copies of it, and the promise that it is constant.
+//! The chunks and the memory of columns: where an element is, copies, and the promise that memory
+//! is constant.
 
 use std::collections::HashMap;
 
 use crossdock::buffer::Buffer;
 use crossdock::table::{Checks, Column, ColumnParts, RecordBatch, Schema};
+
+/// The chunk of an element, and the element's index in it.
+pub(super) fn chunk_of(chunks: &[Column], mut index: usize) -> Option<(&Column, usize)> {
+    for chunk in chunks {
+        if index < chunk.len() {
+            return Some((chunk, index));
+        }
+        index -= chunk.len();
+    }
+    None
+}
 
 /// The same column, with the caller's promise that no party writes its memory any more.
 ///

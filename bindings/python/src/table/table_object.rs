@@ -394,7 +394,9 @@ impl Table {
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let (rows, columns) = self.shape();
         let below = format!("{rows} rows × {columns} columns");
-        html::table(py, self.shape(), |index| self.column_at(index), &below)
+        let column =
+            |index| self.column_at(index).map(|column| (column.field().clone(), column.chunks().to_vec()));
+        html::table(py, self.shape(), column, &below)
     }
 
     /// A pickle has the buffers out of band with protocol 5. It copies elements that are less than
