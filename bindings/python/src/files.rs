@@ -3,11 +3,12 @@
 //! Reasons: `DESIGN.md`, "An archive is always a mapping".
 
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crossdock::DArray;
 use crossdock::bindings::files::{Selected, Target};
+use crossdock::exchange::files::arrow_ipc::IpcCompression;
 use crossdock::exchange::files::{self, Contents, Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use pyo3::IntoPyObjectExt as _;
@@ -218,18 +219,21 @@ fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     Ok(format!("/proc/self/fd/{}", method.call0()?.extract::<i32>()?).into())
 }
 
-/// Writes an array, or several by name, to a new file, which replaces an old one in one step.
+/// Writes an array, several by name, or a table to a new file, which replaces an old one in one
+/// step.
 ///
 /// Parameters
 /// ----------
 /// path : str or os.PathLike
 ///     The new file. Its ending decides the format: ``.npy``, ``.npz``, ``.safetensors``, ``.png``,
-///     ``.jpg``, or ``.raw`` for the elements alone.
+///     ``.jpg``, ``.raw`` for the elements alone; ``.arrow`` and ``.feather`` for Arrow IPC files of
+///     tables, ``.arrows`` for streams of them, in which dictionaries may change.
 /// obj : object or dict
 ///     An array, or an object that :func:`array` accepts; for an archive, a dictionary of names and
-///     arrays.
-/// compress : bool, default False
-///     Whether the arrays of an ``.npz`` file are compressed. Such arrays cannot be mapped.
+///     arrays; for an Arrow IPC file, an object that :func:`table` accepts.
+/// compress : bool, 'lz4' or 'zstd', default False
+///     Whether the arrays of an ``.npz`` file, or the buffers of an Arrow IPC file are compressed,
+///     the latter by LZ4 unless it is named. Such arrays and tables cannot be mapped.
 /// metadata : dict, optional
 ///     Texts for a ``.safetensors`` file, by name.
 ///
@@ -249,15 +253,25 @@ fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
 /// ...     crossdock.open(path).tolist()
 /// [[1, 2], [3, 4]]
 #[pyfunction]
-#[pyo3(signature = (path, obj, /, *, compress=false, metadata=None))]
+#[pyo3(signature = (path, obj, /, *, compress=Compress::No, metadata=None),
+    text_signature = "(path, obj, /, *, compress=False, metadata=None)")]
 pub(crate) fn save(
     py: Python<'_>,
     path: PathBuf,
     obj: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = truth_of::compress)] compress: bool,
+    #[pyo3(from_py_with = compress_of)] compress: Compress,
     metadata: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
-    let mut options = SaveOptions::new().deflated(compress);
+    if Format::named(&path) == Some(Format::Arrow) && metadata.is_none() {
+        return table::to_file(&path, obj, compress.of_table());
+    }
+    if obj.is_instance_of::<table::Table>() {
+        return Err(PyTypeError::new_err(format!(
+            "{} does not hold a table; .arrow, .feather and .arrows files do, and `to_records()` gives an array of records",
+            path.display()
+        )));
+    }
+    let mut options = SaveOptions::new().deflated(compress.of_archive(&path)?);
     for (key, text) in metadata.into_iter().flat_map(|metadata| metadata.iter()) {
         options = options.metadata(key.extract::<String>()?, text.extract::<String>()?);
     }
@@ -287,6 +301,48 @@ pub(crate) fn save(
         true => detached(py, &first, |_| options.save_all(&path, &arrays)).map_err(failed),
         false => detached(py, &first, |array| options.save(&path, array)).map_err(failed),
     }
+}
+
+/// The argument `compress` of [`save`].
+#[derive(Clone, Copy)]
+pub(crate) enum Compress {
+    No,
+    Yes,
+    By(IpcCompression),
+}
+
+impl Compress {
+    fn of_table(self) -> Option<IpcCompression> {
+        match self {
+            Self::No => None,
+            Self::Yes => Some(IpcCompression::Lz4),
+            Self::By(compression) => Some(compression),
+        }
+    }
+
+    fn of_archive(self, path: &Path) -> PyResult<bool> {
+        match self {
+            Self::No => Ok(false),
+            Self::Yes => Ok(true),
+            Self::By(_) => Err(PyTypeError::new_err(format!(
+                "{} is not compressed by LZ4 or Zstandard, as .arrow files are: compress is True or False",
+                path.display()
+            ))),
+        }
+    }
+}
+
+fn compress_of(object: &Bound<'_, PyAny>) -> PyResult<Compress> {
+    match object.extract::<String>().as_deref() {
+        Ok("lz4") => return Ok(Compress::By(IpcCompression::Lz4)),
+        Ok("zstd") => return Ok(Compress::By(IpcCompression::Zstd)),
+        Ok(_) => {
+            let text = format!("compress must be True, False, 'lz4' or 'zstd', not {}", shown(object));
+            return Err(PyValueError::new_err(text));
+        }
+        Err(_) => {}
+    }
+    Ok(if truth_of::compress(object)? { Compress::Yes } else { Compress::No })
 }
 
 /// The array of an object, or of nested lists.

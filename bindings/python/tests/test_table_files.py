@@ -212,3 +212,88 @@ def test_bad_files_are_refused_with_the_reason(tmp_path):
             table.to_dict(), repr(table)
         except (ValueError, TypeError, BufferError, OSError, IndexError, OverflowError, UnicodeDecodeError, MemoryError):
             pass
+
+
+@pytest.mark.parametrize("ending", ["arrow", "arrows"])
+@pytest.mark.parametrize("compress", [False, True, "lz4", "zstd"])
+def test_pyarrow_reads_what_is_written(tmp_path, ending, compress):
+    path = tmp_path / f"ours.{ending}"
+    made = pa.Table.from_batches(batches())
+    crossdock.save(path, made, compress=compress)
+    with pa.memory_map(str(path)) as file:
+        theirs = (pa.ipc.open_stream if ending == "arrows" else pa.ipc.open_file)(file).read_all()
+        same(theirs, made)
+        assert [len(chunk) for chunk in theirs["int8"].chunks] == [23, 0, 10]
+    same(pa.table(crossdock.open(path, frozen=True)), made)
+
+
+@pytest.mark.parametrize("start", [1, 3, 8, 11])
+def test_slices_are_written_without_the_rest(tmp_path, start):
+    path = tmp_path / "slice.arrow"
+    count = 120
+    whole = pa.record_batch(columns(0, count))
+    for length in [0, 1, 9, count - start]:
+        part = pa.Table.from_batches([whole.slice(start, length)])
+        crossdock.save(path, part)
+        same(pa.ipc.open_file(path).read_all(), part)
+        same(pa.table(crossdock.open(path, frozen=True)), part)
+    # Slices of what is mapped, too.
+    crossdock.save(path, whole)
+    crossdock.save(tmp_path / "again.arrow", crossdock.open(path)[start : start + 9])
+    same(pa.ipc.open_file(tmp_path / "again.arrow").read_all(), pa.Table.from_batches([whole.slice(start, 9)]))
+
+
+def test_a_slice_takes_few_bytes(tmp_path):
+    path = tmp_path / "slice.arrow"
+    for name, column in columns(0, 120).items():
+        whole = pa.table({name: pa.concat_arrays([column] * 40)})
+        crossdock.save(path, whole)
+        size = path.stat().st_size
+        crossdock.save(path, whole.slice(2411, 5))
+        least = 0 if name == "null" else 64 if name in ("bool", "runs", "dictionary") else 1000
+        assert path.stat().st_size <= size - least, name
+
+
+def test_buffers_are_aligned_in_the_file(tmp_path):
+    path = tmp_path / "aligned.arrow"
+    crossdock.save(path, pa.Table.from_batches(batches()))
+    with pa.memory_map(str(path)) as file:
+        theirs = pa.ipc.open_file(file).read_all()
+        for column in theirs.columns:
+            for buffer in column.chunk(0).buffers():
+                assert buffer is None or buffer.address % 64 == 0
+
+
+def test_a_dictionary_grows_in_a_file_and_changes_in_a_stream(tmp_path):
+    def kinds(indices, values):
+        return pa.record_batch({"kind": pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), values)})
+
+    grows = [kinds([0, 1, None], ["a", "b"]), kinds([2, 0], ["a", "b", "c"]), kinds([1], ["a", "b"])]
+    path = tmp_path / "kinds.arrow"
+    crossdock.save(path, pa.Table.from_batches(grows))
+    wanted = ["a", "b", None, "c", "a", "b"]
+    assert pa.ipc.open_file(path).read_all()["kind"].to_pylist() == wanted
+    assert crossdock.open(path)["kind"].to_list() == wanted
+    changes = pa.Table.from_batches([*grows, kinds([0], ["x"])])
+    with pytest.raises(TypeError, match=r"write a stream \(.arrows\)"):
+        crossdock.save(path, changes)
+    assert crossdock.open(path)["kind"].to_list() == wanted
+    crossdock.save(tmp_path / "kinds.arrows", changes)
+    assert pa.ipc.open_stream(tmp_path / "kinds.arrows").read_all()["kind"].to_pylist() == [*wanted, "x"]
+    assert crossdock.open(tmp_path / "kinds.arrows")["kind"].to_list() == [*wanted, "x"]
+
+
+def test_polars_and_pandas_read_what_is_written(tmp_path):
+    frame = pl.DataFrame({"x": [1, None, 3], "name": ["a", LONG, None], "kind": pl.Series(["u", "v", "u"], dtype=pl.Categorical)})
+    for compress in [False, "lz4", "zstd"]:
+        crossdock.save(tmp_path / "x.arrow", frame, compress=compress)
+        assert pl.read_ipc(tmp_path / "x.arrow").equals(frame)
+    theirs = pd.DataFrame({"x": [1.5, 2.5], "name": ["a", None]})
+    crossdock.save(tmp_path / "x.feather", theirs)
+    pd.testing.assert_frame_equal(pd.read_feather(tmp_path / "x.feather"), theirs)
+    crossdock.save(tmp_path / "y.arrow", {"a": crossdock.arange(3), "b": ["x", None, "z"]})
+    assert pl.read_ipc(tmp_path / "y.arrow").to_dict(as_series=False) == {"a": [0, 1, 2], "b": ["x", None, "z"]}
+    with pytest.raises(TypeError, match="to_records"):
+        crossdock.save(tmp_path / "x.npy", crossdock.table(theirs))
+    with pytest.raises(TypeError, match="compress is True or False"):
+        crossdock.save(tmp_path / "x.npz", {"a": [1]}, compress="lz4")

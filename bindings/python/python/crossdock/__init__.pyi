@@ -593,7 +593,7 @@ def save(
     obj: Any,
     /,
     *,
-    compress: bool = False,
+    compress: bool | Literal["lz4", "zstd"] = False,
     metadata: dict[str, str] | None = None,
 ) -> None: ...
 def from_address(

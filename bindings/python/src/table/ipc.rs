@@ -1,11 +1,15 @@
 //! Tables in Arrow IPC files.
 
-use crossdock::exchange::files::arrow_ipc::IpcFile;
+use std::path::Path;
+
+use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcFile, IpcOptions};
+use crossdock::table::{RecordBatch, RecordBatchReader, Schema};
 use pyo3::prelude::*;
 
 use crate::errors::Raise;
-use crate::shared;
+use crate::table::import::table;
 use crate::table::table_object::Table;
+use crate::{file_errors, shared};
 
 /// The batches of a file as a table, in place unless they are compressed.
 pub(crate) fn of_file(py: Python<'_>, file: &IpcFile) -> PyResult<Table> {
@@ -14,4 +18,35 @@ pub(crate) fn of_file(py: Python<'_>, file: &IpcFile) -> PyResult<Table> {
     let batches =
         py.detach(|| (0..file.len()).map(|index| file.batch(index)).collect::<crossdock::Result<_>>());
     Ok(Table::new(file.schema().clone(), batches.raise()?))
+}
+
+/// Saves a table, or an object that [`table`] accepts.
+pub(crate) fn to_file(
+    path: &Path,
+    obj: &Bound<'_, PyAny>,
+    compression: Option<IpcCompression>,
+) -> PyResult<()> {
+    let py = obj.py();
+    let table = table(obj)?;
+    let (schema, batches) = table.parts();
+    let mut reader = TableBatches { schema, batches: batches.iter() };
+    let options = compression.into_iter().fold(IpcOptions::new(), IpcOptions::compression);
+    let saved = py.detach(|| options.save(path, &mut reader));
+    saved.map_err(|error| file_errors::file(py, &error, path))
+}
+
+/// The batches of a table, one after the other.
+struct TableBatches<'a> {
+    schema: &'a Schema,
+    batches: std::slice::Iter<'a, RecordBatch>,
+}
+
+impl RecordBatchReader for TableBatches<'_> {
+    fn schema(&self) -> &Schema {
+        self.schema
+    }
+
+    fn next_batch(&mut self) -> crossdock::Result<Option<RecordBatch>> {
+        Ok(self.batches.next().cloned())
+    }
 }

@@ -91,6 +91,11 @@ impl Table {
         self.places.get_or_init(map).get(name).copied()
     }
 
+    /// The schema, and the batches of it.
+    pub(super) fn parts(&self) -> (&Schema, &[RecordBatch]) {
+        (&self.schema, &self.batches)
+    }
+
     fn names(&self) -> impl Iterator<Item = &str> {
         self.schema.fields().iter().map(Field::name)
     }

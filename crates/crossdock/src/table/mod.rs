@@ -71,13 +71,21 @@ pub use checks::Checks;
 pub use column::{Column, ColumnParts};
 pub(crate) use column_type::Storage;
 pub use column_type::{ColumnType, IntervalUnit, OffsetWidth, UnionMode};
+#[cfg(feature = "arrow-ipc")]
+pub(crate) use concat_bytes::NewIntegers;
 pub use field::Field;
 pub(crate) use field::MAX_COLUMNS;
+#[cfg(feature = "arrow-ipc")]
+pub(crate) use integers::{IntegerKind, Integers};
 pub use lease::TableLease;
 pub use metadata::Metadata;
+#[cfg(feature = "arrow-ipc")]
+pub(crate) use metadata::{EXTENSION_METADATA, EXTENSION_NAME};
 pub use reader::{Batches, RecordBatchReader};
 pub use record_batch::RecordBatch;
 pub use schema::Schema;
 pub(crate) use shape::VIEW;
+#[cfg(feature = "arrow-ipc")]
+pub(crate) use shape::kind_of;
 pub use text_read::TextRead;
 pub use value::ColumnValue;

@@ -85,7 +85,7 @@
 )]
 #![cfg_attr(
     feature = "arrow-ipc",
-    doc = "| [`arrow_ipc`]: a table in Arrow's IPC format (`.arrow`, `.feather`, `.arrows`) | `arrow-ipc` | mapped, nothing copied; compressed buffers are decoded once | – |"
+    doc = "| [`arrow_ipc`]: a table in Arrow's IPC format (`.arrow`, `.feather`, `.arrows`) | `arrow-ipc` | mapped, nothing copied; compressed buffers are decoded once | by [`IpcOptions`](arrow_ipc::IpcOptions), aligned |"
 )]
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!

@@ -2,12 +2,14 @@
 
 use std::io::Read;
 
-use lz4_flex::frame::FrameDecoder;
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use ruzstd::decoding::StreamingDecoder;
+use ruzstd::encoding::{CompressionLevel, compress};
 
 use crate::buffer::{Buffer, MutableBuffer};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::files::arrow_ipc::flatbuffer::{Table, malformed, unsupported};
+use crate::exchange::files::arrow_ipc::new_flatbuffer::{NewTable, NewValue};
 use crate::exchange::files::pinned_reader::{PinnedReader, decode_error};
 use crate::memory::count_copied;
 
@@ -103,4 +105,43 @@ fn fill(codec: IpcCompression, mut decoder: impl Read, nbytes: usize, packed: us
 #[cold]
 fn damaged(codec: IpcCompression, error: std::io::Error) -> Error {
     decode_error(error, |text| format!("a buffer compressed by {codec:?} is damaged: {text}"))
+}
+
+/// The table that declares a compression.
+pub(super) fn table(codec: IpcCompression) -> NewTable {
+    NewTable::default().with(0, NewValue::U8(codec as u8)).with(1, NewValue::U8(0))
+}
+
+/// A buffer with its length before it, compressed, or stored if that takes fewer bytes.
+///
+/// # Errors
+///
+/// As [`Buffer::pin`]; `is_out_of_memory`; `is_fault` if a guarded file shrank.
+pub(super) fn encode(codec: IpcCompression, buffer: &Buffer) -> Result<Buffer> {
+    let nbytes = buffer.nbytes();
+    if nbytes == 0 {
+        return buffer.try_clone();
+    }
+    let mut bytes = (nbytes as i64).to_le_bytes().to_vec();
+    let mut source = PinnedReader::new(buffer)?;
+    match codec {
+        IpcCompression::Lz4 => {
+            let mut frame = FrameEncoder::new(&mut bytes);
+            let encoded = std::io::copy(&mut source, &mut frame);
+            encoded.map_err(|error| damaged(codec, error))?;
+            frame.finish().map_err(|error| damaged(codec, error.into()))?;
+        }
+        IpcCompression::Zstd => {
+            let mut plain = Vec::with_capacity(nbytes);
+            source.read_to_end(&mut plain).map_err(|error| damaged(codec, error))?;
+            compress(&plain[..], &mut bytes, CompressionLevel::Fastest);
+        }
+    }
+    if bytes.len() >= LENGTH + nbytes {
+        bytes.clear();
+        bytes.extend(STORED.to_le_bytes());
+        let mut source = PinnedReader::new(buffer)?;
+        source.read_to_end(&mut bytes).map_err(|error| damaged(codec, error))?;
+    }
+    Buffer::from_vec(bytes)
 }

@@ -16,6 +16,7 @@ use crate::exchange::files::arrow_ipc::message::{
 use crate::exchange::files::arrow_ipc::schema_read::IpcSchema;
 use crate::exchange::files::format::Format;
 use crate::exchange::files::options::OpenOptions;
+use crate::exchange::files::readahead::PageByPage;
 use crate::exchange::files::{first_bytes, magic, shown, source};
 use crate::memory::fork::get_or_make;
 use crate::table::{Column, RecordBatch, RecordBatchReader, Schema};
@@ -30,6 +31,22 @@ const BLOCK: usize = 24;
 ///
 /// Opening reads the schema and where each batch is; a batch's own metadata are read when it is
 /// requested. Its buffers are in place, unless they are compressed. Cloning is O(1).
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::buffer::Buffer;
+/// use crossdock::exchange::files::arrow_ipc::{IpcFile, IpcOptions};
+/// use crossdock::table::{Batches, Column, RecordBatch};
+///
+/// let price = Column::from_array(Array::from_vec(vec![1.5f64, 2.5], [2])?)?;
+/// let batch = RecordBatch::from_columns([("price", price)])?;
+/// let mut bytes = Vec::new();
+/// IpcOptions::new().write_file(&mut bytes, &mut Batches::from_iter([batch.clone(), batch]))?;
+/// let file = IpcFile::from_buffer(Buffer::from_vec(bytes)?)?;
+/// assert_eq!((file.len(), file.schema().to_string().as_str()), (2, "price: float64"));
+/// assert_eq!(file.batch(1)?.column(0)?.array()?.to_string(), "[1.5 2.5]");
+/// # Ok::<(), crossdock::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct IpcFile {
     parts: Arc<FileParts>,
@@ -72,6 +89,25 @@ impl OpenOptions {
     ///
     /// Each names the path. `is_io` if the system does not open, map or read the file;
     /// `is_unsupported` for a directory, a pipe or a device; as [`IpcFile::from_buffer`].
+    ///
+    /// ```
+    /// use crossdock::Array;
+    /// use crossdock::exchange::files::OpenOptions;
+    /// use crossdock::exchange::files::arrow_ipc::IpcOptions;
+    /// use crossdock::memory::copied_bytes;
+    /// use crossdock::table::{Batches, Column, RecordBatch};
+    /// # let path = std::env::temp_dir().join(format!("crossdock-table-{}.arrow", std::process::id()));
+    ///
+    /// let price = Column::from_array(Array::from_vec(vec![1.5f64, 2.5], [2])?)?;
+    /// let batch = RecordBatch::from_columns([("price", price)])?;
+    /// IpcOptions::new().save(&path, &mut Batches::from_iter([batch]))?;
+    /// let before = copied_bytes();
+    /// let file = OpenOptions::new().open_table(&path)?;
+    /// let price = file.batch(0)?.column_named("price")?; // in place
+    /// assert_eq!((price.value(1)?.to_string(), copied_bytes()), ("2.5".into(), before));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open_table(&self, path: impl AsRef<Path>) -> Result<IpcFile> {
         let path = path.as_ref();
         let opened = self.load_table(path).and_then(|(buffer, format)| match format {
@@ -128,7 +164,9 @@ impl IpcFile {
     }
 
     fn read(buffer: Buffer, permissions: Permissions) -> Result<Self> {
+        let pages = PageByPage::begin(&buffer);
         let opened = Self::read_parts(&buffer, permissions);
+        pages.into_iter().for_each(PageByPage::end);
         // If a guarded file shrank meanwhile, its bytes were read as zeros, and the fault is the
         // reason.
         buffer.fault().map_or(opened, Err)

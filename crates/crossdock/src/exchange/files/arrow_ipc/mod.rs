@@ -11,6 +11,8 @@
 //! | those in a buffer | [`IpcFile::from_buffer`] | in place; batches by number |
 //! | a stream of any `Read` | [`IpcStream`] | one batch after the other, copied |
 //!
+//! [`IpcOptions`] writes both from any [`RecordBatchReader`](crate::table::RecordBatchReader).
+//!
 //! Buffers that are not compressed stay where they are. Every type of column is supported, in
 //! versions 4 and 5 of the metadata. Refused are:
 //!
@@ -26,14 +28,20 @@
 
 mod codec;
 mod columns_read;
+mod columns_write;
 mod dictionaries;
 pub(super) mod entries;
 mod file;
 mod flatbuffer;
 mod message;
+mod new_flatbuffer;
+mod outgoing_dictionaries;
 mod schema_read;
+mod schema_write;
 mod stream;
+mod write;
 
 pub use codec::IpcCompression;
 pub use file::IpcFile;
 pub use stream::IpcStream;
+pub use write::IpcOptions;

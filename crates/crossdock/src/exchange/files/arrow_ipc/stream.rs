@@ -20,6 +20,21 @@ const FIRST: usize = 1 << 20;
 
 /// The batches of an Arrow IPC stream of any reader: a pipe, a socket, bytes. Each is read to
 /// memory of the default pool, which counts as copied.
+///
+/// ```
+/// use crossdock::Array;
+/// use crossdock::exchange::files::arrow_ipc::{IpcOptions, IpcStream};
+/// use crossdock::table::{Batches, Column, RecordBatch, RecordBatchReader};
+///
+/// let price = Column::from_array(Array::from_vec(vec![1.5f64, 2.5], [2])?)?;
+/// let batch = RecordBatch::from_columns([("price", price)])?;
+/// let mut bytes = Vec::new();
+/// IpcOptions::new().write_stream(&mut bytes, &mut Batches::from_iter([batch]))?;
+/// let mut stream = IpcStream::new(&bytes[..])?;
+/// assert_eq!(stream.next_batch()?.map(|batch| batch.len()), Some(2));
+/// assert!(stream.next_batch()?.is_none());
+/// # Ok::<(), crossdock::Error>(())
+/// ```
 pub struct IpcStream<R> {
     /// `None` after the end, and after an error.
     source: Option<R>,
