@@ -1,6 +1,6 @@
 //! The columns of a batch, written: each buffer as it is, or without what a slice leaves out.
 
-use crate::buffer::{Bitmap, Buffer, MutableBuffer};
+use crate::buffer::{Bitmap, BitmapBuilder, Buffer};
 use crate::error::Result;
 use crate::exchange::files::arrow_ipc::new_flatbuffer::{NewTable, NewValue};
 use crate::exchange::files::arrow_ipc::schema_read::IpcField;
@@ -68,11 +68,6 @@ impl OutgoingColumns {
         Ok(true)
     }
 
-    fn new_buffer(&mut self, bytes: MutableBuffer) {
-        count_copied(bytes.nbytes());
-        self.buffers.push(bytes.freeze());
-    }
-
     /// Elements of some bytes each.
     fn elements(&mut self, buffer: &Buffer, start: usize, len: usize, nbytes: usize) -> Result<()> {
         self.buffers.push(buffer.slice(start * nbytes..(start + len) * nbytes)?);
@@ -85,15 +80,10 @@ impl OutgoingColumns {
             self.buffers.push(bits.buffer().slice(start / 8..(start + len).div_ceil(8))?);
             return Ok(());
         }
-        let mut bytes = MutableBuffer::with_capacity(len.div_ceil(8))?;
-        let mut pushed = Ok(());
-        bits.for_each_byte(|byte, _| {
-            if pushed.is_ok() {
-                pushed = bytes.push(byte);
-            }
-        })?;
-        pushed?;
-        self.new_buffer(bytes);
+        let mut copy = BitmapBuilder::with_capacity(len)?;
+        bits.append_to(&mut copy)?;
+        count_copied(len.div_ceil(8));
+        self.buffers.push(copy.finish().0);
         Ok(())
     }
 

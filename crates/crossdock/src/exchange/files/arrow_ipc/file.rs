@@ -104,7 +104,7 @@ impl OpenOptions {
     /// let before = copied_bytes();
     /// let file = OpenOptions::new().open_table(&path)?;
     /// let price = file.batch(0)?.column_named("price")?; // in place
-    /// assert_eq!((price.value(1)?.to_string(), copied_bytes()), ("2.5".into(), before));
+    /// assert_eq!((price.array()?.get(&[1])?.as_f64(), copied_bytes()), (Some(2.5), before));
     /// # std::fs::remove_file(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
