@@ -219,8 +219,7 @@ fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     Ok(format!("/proc/self/fd/{}", method.call0()?.extract::<i32>()?).into())
 }
 
-/// Writes an array, several by name, or a table to a new file, which replaces an old one in one
-/// step.
+/// Writes an array, several by name, or a table to a file, which replaces an old one in one step.
 ///
 /// Parameters
 /// ----------
@@ -336,13 +335,16 @@ fn compress_of(object: &Bound<'_, PyAny>) -> PyResult<Compress> {
     match object.extract::<String>().as_deref() {
         Ok("lz4") => return Ok(Compress::By(IpcCompression::Lz4)),
         Ok("zstd") => return Ok(Compress::By(IpcCompression::Zstd)),
-        Ok(_) => {
-            let text = format!("compress must be True, False, 'lz4' or 'zstd', not {}", shown(object));
-            return Err(PyValueError::new_err(text));
-        }
-        Err(_) => {}
+        _ => {}
     }
-    Ok(if truth_of::compress(object)? { Compress::Yes } else { Compress::No })
+    match truth_of::compress(object) {
+        Ok(true) => Ok(Compress::Yes),
+        Ok(false) => Ok(Compress::No),
+        Err(error) => {
+            let text = format!("{}; for an Arrow IPC file, also 'lz4' or 'zstd'", error.value(object.py()));
+            Err(PyTypeError::new_err(text))
+        }
+    }
 }
 
 /// The array of an object, or of nested lists.
