@@ -7,6 +7,7 @@ mod columns;
 mod columns_hostile;
 mod columns_text;
 mod columns_theirs;
+mod columns_writer;
 mod export;
 mod header;
 mod import;
