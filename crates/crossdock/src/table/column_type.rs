@@ -279,6 +279,7 @@ impl ColumnType {
             Self::Struct(_) => Storage::Struct,
             Self::RunEndEncoded { .. } => Storage::RunEnds,
             Self::Union { mode, .. } => Storage::Union(*mode),
+            Self::Fixed(dtype) | Self::Dictionary { index: dtype, .. } => Storage::Fixed(dtype.itemsize()),
             // Types with a fixed width: `check` refused those without a dtype.
             _ => Storage::Fixed(self.dtype().map_or(0, |dtype| dtype.itemsize())),
         }
@@ -286,7 +287,7 @@ impl ColumnType {
 
     /// Whether columns of this type have a validity bitmap.
     pub(crate) fn has_validity(&self) -> bool {
-        !matches!(self.storage(), Storage::Null | Storage::RunEnds | Storage::Union(_))
+        !matches!(self, Self::Null | Self::RunEndEncoded { .. } | Self::Union { .. })
     }
 
     /// Checks the rules that the enum itself does not express, for this level.

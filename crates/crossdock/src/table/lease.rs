@@ -1,7 +1,5 @@
 //! One lease of all the memory of columns.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
 
 use crate::buffer::{Bitmap, Buffer};
@@ -39,17 +37,29 @@ impl TableLease {
         columns: impl IntoIterator<Item = (&'a str, &'a Column)>,
         kind: LeaseKind,
     ) -> Result<Self> {
-        let mut found = HashMap::new();
+        // Sorting is cheaper than a map: there are two buffers for each column, seldom shared.
+        let mut buffers: Vec<(&str, &Buffer)> = Vec::new();
         for (name, column) in columns {
-            let mut take = |buffer: &Buffer| {
-                if let Entry::Vacant(entry) = found.entry(std::ptr::from_ref(buffer.header())) {
-                    entry.insert(lease(buffer.handle(), buffer.is_readonly(), kind)?);
-                }
-                Ok(())
-            };
-            visit(column, &mut take).map_err(|error: Error| error.within(format_args!("column {name:?}")))?;
+            visit(column, &mut |buffer| buffers.push((name, buffer)));
         }
-        Ok(Self { kind, leases: found.into_values().collect() })
+        let address = |buffer: &Buffer| std::ptr::from_ref(buffer.header()).addr();
+        let in_order = buffers.windows(2).all(|pair| address(pair[0].1) < address(pair[1].1));
+        if !in_order {
+            let mut order: Vec<(usize, usize)> = Vec::with_capacity(buffers.len());
+            order.extend(buffers.iter().enumerate().map(|(k, (_, buffer))| (address(buffer), k)));
+            order.sort_unstable();
+            order.dedup_by_key(|(address, _)| *address);
+            if order.len() < buffers.len() {
+                // The first of each, in the order of the columns.
+                order.sort_unstable_by_key(|&(_, k)| k);
+                buffers = order.into_iter().map(|(_, k)| buffers[k]).collect();
+            }
+        }
+        let take = |(name, buffer): (&str, &Buffer)| {
+            let lease = lease(buffer.handle(), buffer.is_readonly(), kind);
+            lease.map_err(|error: Error| error.within(format_args!("column {name:?}")))
+        };
+        Ok(Self { kind, leases: buffers.into_iter().map(take).collect::<Result<_>>()? })
     }
 
     /// The kind of the leases.
@@ -70,12 +80,10 @@ impl TableLease {
 }
 
 /// Passes on each buffer of a column, its children and its dictionary.
-pub(crate) fn visit(column: &Column, each: &mut impl FnMut(&Buffer) -> Result<()>) -> Result<()> {
+pub(crate) fn visit<'a>(column: &'a Column, each: &mut impl FnMut(&'a Buffer)) {
     let own = column.buffers().iter().chain(column.validity().map(Bitmap::buffer));
-    for buffer in own {
-        each(buffer)?;
-    }
-    column.children().iter().chain(column.dictionary()).try_for_each(|child| visit(child, each))
+    own.for_each(&mut *each);
+    column.children().iter().chain(column.dictionary()).for_each(|child| visit(child, each));
 }
 
 impl Column {

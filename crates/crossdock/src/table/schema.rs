@@ -29,6 +29,16 @@ impl Schema {
         Self { fields: fields.into_iter().collect(), metadata: Metadata::default() }
     }
 
+    /// These fields, shared, without metadata. O(1).
+    pub(crate) fn of_shared(fields: Arc<[Field]>) -> Self {
+        Self { fields, metadata: Metadata::default() }
+    }
+
+    /// The fields, shared. O(1).
+    pub(crate) fn shared(&self) -> Arc<[Field]> {
+        self.fields.clone()
+    }
+
     /// The same fields with these metadata.
     pub fn with_metadata(mut self, metadata: Metadata) -> Self {
         self.metadata = metadata;

@@ -1,11 +1,11 @@
 //! The C structs of exported columns, and the functions that release them.
 
-use core::ffi::c_void;
-use std::ffi::CString;
+use core::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema, NULLABLE};
 use crate::exchange::protocol::arrow::column::{ArrayColumn, Body};
 use crate::exchange::protocol::arrow::event::SyncEvent;
@@ -16,12 +16,50 @@ use crate::table::TableLease;
 /// A schema to export, with everything that its struct will refer to.
 #[derive(Default)]
 pub(super) struct NewSchema {
-    pub(super) format: CString,
-    pub(super) name: CString,
+    pub(super) text: SchemaText,
     pub(super) metadata: Option<Box<[u8]>>,
     pub(super) flags: i64,
     pub(super) children: Vec<NewSchema>,
     pub(super) dictionary: Option<Box<NewSchema>>,
+}
+
+/// The format and the name of a schema, each ended by NUL, in one allocation.
+///
+/// # Invariants
+///
+/// 1. There is a NUL before byte `name`, and one at the end; before a body is made, the default is
+///    replaced.
+#[derive(Default)]
+pub(super) struct SchemaText {
+    bytes: Box<[u8]>,
+    name: usize,
+}
+
+impl SchemaText {
+    /// # Errors
+    ///
+    /// `is_unsupported` for text with a NUL.
+    pub(super) fn new(format: &str, name: &str) -> Result<Self> {
+        if let Some(text) = [format, name].into_iter().find(|text| text.contains('\0')) {
+            let text = format!("the name {text:?} contains a NUL, which ends text in C; rename the column");
+            return Err(Error::new(Kind::Unsupported, text));
+        }
+        Ok(Self::of(format.as_bytes(), name.as_bytes()))
+    }
+
+    /// Text without a NUL.
+    fn of(format: &[u8], name: &[u8]) -> Self {
+        // SchemaText 1: the two NULs.
+        Self { bytes: [format, b"\0", name, b"\0"].concat().into(), name: format.len() + 1 }
+    }
+
+    fn format(&self) -> *const c_char {
+        self.bytes.as_ptr().cast()
+    }
+
+    fn name(&self) -> *const c_char {
+        self.bytes[self.name..].as_ptr().cast()
+    }
 }
 
 /// A column to export, with everything that its struct will refer to.
@@ -61,16 +99,14 @@ pub(super) struct ColumnOwners {
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_schema`], wherever that
 ///    struct is moved.
-/// 2. Each of `children`, and `dictionary`, is a box that only [`release_schema`] of the parent
-///    frees. The struct in it is released, or moved elsewhere, by the consumer or by the release of
-///    the parent.
+/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer or
+///    by [`release_schema`] of the parent.
 struct SchemaBody {
     // Owned here for the pointers to them in the struct.
-    _format: CString,
-    _name: CString,
+    _text: SchemaText,
     _metadata: Option<Box<[u8]>>,
-    children: Box<[*mut ArrowSchema]>,
-    dictionary: Option<*mut ArrowSchema>,
+    children: ChildStructs<ArrowSchema>,
+    dictionary: ChildStructs<ArrowSchema>,
 }
 
 /// The `private_data` of an exported column: what it refers to.
@@ -79,14 +115,52 @@ struct SchemaBody {
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_array`], wherever that
 ///    struct is moved.
-/// 2. Each of `children`, and `dictionary`, is a box that only [`release_array`] of the parent
-///    frees. The struct in it is released, or moved elsewhere, by the consumer or by the release of
-///    the parent.
+/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer or
+///    by [`release_array`] of the parent.
 struct ArrayBody {
     buffers: Box<[*const c_void]>,
-    children: Box<[*mut ArrowArray]>,
-    dictionary: Option<*mut ArrowArray>,
+    children: ChildStructs<ArrowArray>,
+    dictionary: ChildStructs<ArrowArray>,
     _keep: ColumnOwners,
+}
+
+/// The structs below another one, in one allocation, and the pointers to them that C requires.
+///
+/// # Invariants
+///
+/// 1. `structs` comes from a box, which only the drop frees. The consumer has pointers into it until
+///    the parent is released.
+/// 2. `pointers` are those of its elements.
+struct ChildStructs<S> {
+    structs: *mut [S],
+    pointers: Box<[*mut S]>,
+}
+
+impl<S> ChildStructs<S> {
+    fn new(structs: impl Iterator<Item = S>) -> Self {
+        let structs: *mut [S] = Box::into_raw(structs.collect());
+        let first = structs.cast::<S>();
+        // ChildStructs 2: as many pointers as elements.
+        Self { structs, pointers: (0..structs.len()).map(|k| first.wrapping_add(k)).collect() }
+    }
+
+    /// The pointers, for the C struct; null if there are none.
+    fn as_ptr(&mut self) -> *mut *mut S {
+        if self.pointers.is_empty() { ptr::null_mut() } else { self.pointers.as_mut_ptr() }
+    }
+
+    /// The pointer to the only one; null if there is none.
+    fn only(&self) -> *mut S {
+        self.pointers.first().copied().unwrap_or(ptr::null_mut())
+    }
+}
+
+impl<S> Drop for ChildStructs<S> {
+    fn drop(&mut self) {
+        // SAFETY: ChildStructs 1: a box that only this drop frees; it has no destructor that reads
+        // what the structs refer to.
+        drop(unsafe { Box::from_raw(self.structs) });
+    }
 }
 
 /// A column as a pair of C structs, each of which owns what it refers to.
@@ -110,7 +184,8 @@ fn parts(column: ArrayColumn, flags: i64) -> (NewSchema, NewArray) {
     };
     let (schemas, arrays) = children.into_iter().unzip();
     let metadata = extension.as_ref().map(Extension::encode);
-    let schema = NewSchema { format, name, metadata, flags, children: schemas, dictionary: None };
+    let text = SchemaText::of(format.as_bytes(), name.as_bytes());
+    let schema = NewSchema { text, metadata, flags, children: schemas, dictionary: None };
     let null_count = Some(nulls.as_ref().map_or(0, |nulls| nulls.count));
     let bits = nulls.map(|nulls| nulls.bits);
     let keep = ColumnOwners { lease, bits, event, ..ColumnOwners::default() };
@@ -120,19 +195,19 @@ fn parts(column: ArrayColumn, flags: i64) -> (NewSchema, NewArray) {
 impl NewSchema {
     /// The struct, which owns the parts.
     pub(super) fn into_struct(self) -> ArrowSchema {
-        let Self { format, name, metadata, flags, children, dictionary } = self;
+        let Self { text, metadata, flags, children, dictionary } = self;
         let schema = ArrowSchema {
-            format: format.as_ptr(),
-            name: name.as_ptr(),
+            format: text.format(),
+            name: text.name(),
             metadata: metadata.as_ref().map_or(ptr::null(), |bytes| bytes.as_ptr().cast()),
             flags,
             n_children: children.len() as i64,
             release: Some(release_schema),
             ..ArrowSchema::empty()
         };
-        let children = children.into_iter().map(|child| boxed(child.into_struct())).collect();
-        let dictionary = dictionary.map(|values| boxed(values.into_struct()));
-        let body = SchemaBody { _format: format, _name: name, _metadata: metadata, children, dictionary };
+        let children = ChildStructs::new(children.into_iter().map(Self::into_struct));
+        let dictionary = ChildStructs::new(dictionary.into_iter().map(|values| values.into_struct()));
+        let body = SchemaBody { _text: text, _metadata: metadata, children, dictionary };
         with_schema_body(schema, body)
     }
 }
@@ -151,16 +226,12 @@ impl NewArray {
         };
         let body = ArrayBody {
             buffers: self.buffers.into(),
-            children: self.children.into_iter().map(|child| boxed(child.into_struct())).collect(),
-            dictionary: self.dictionary.map(|values| boxed(values.into_struct())),
+            children: ChildStructs::new(self.children.into_iter().map(Self::into_struct)),
+            dictionary: ChildStructs::new(self.dictionary.into_iter().map(|values| values.into_struct())),
             _keep: self.keep,
         };
         with_array_body(array, body)
     }
-}
-
-fn boxed<T>(value: T) -> *mut T {
-    Box::into_raw(Box::new(value))
 }
 
 /// Takes the pointers into a body once it is in its final place.
@@ -169,8 +240,8 @@ fn with_schema_body(mut schema: ArrowSchema, body: SchemaBody) -> ArrowSchema {
     // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
     // exists.
     let SchemaBody { children, dictionary, .. } = unsafe { &mut *body };
-    schema.dictionary = dictionary.unwrap_or(ptr::null_mut());
-    schema.children = if children.is_empty() { ptr::null_mut() } else { children.as_mut_ptr() };
+    schema.dictionary = dictionary.only();
+    schema.children = children.as_ptr();
     schema.private_data = body.cast();
     schema
 }
@@ -181,9 +252,9 @@ fn with_array_body(mut array: ArrowArray, body: ArrayBody) -> ArrowArray {
     // SAFETY: `body` comes from `Box::into_raw` one line above, and no other reference to it
     // exists.
     let ArrayBody { buffers, children, dictionary, .. } = unsafe { &mut *body };
-    array.dictionary = dictionary.unwrap_or(ptr::null_mut());
+    array.dictionary = dictionary.only();
     array.buffers = buffers.as_mut_ptr();
-    array.children = if children.is_empty() { ptr::null_mut() } else { children.as_mut_ptr() };
+    array.children = children.as_ptr();
     array.private_data = body.cast();
     array
 }
@@ -206,14 +277,14 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
     // so `private_data` is its own box.
     let body = unsafe { Box::from_raw(schema.private_data.cast::<SchemaBody>()) };
     schema.private_data = ptr::null_mut();
-    for &child in body.children.iter().chain(&body.dictionary) {
-        // SAFETY: SchemaBody 2: the child is a box that only this release of its parent frees, and
-        // its parent is released once.
-        let mut child = unsafe { Box::from_raw(child) };
+    for &child in body.children.pointers.iter().chain(&body.dictionary.pointers) {
+        // SAFETY: ChildStructs 1 and 2: the struct lives until `body` is dropped, and the consumer
+        // uses it no longer, since it releases the parent.
+        let child = unsafe { &mut *child };
         if let Some(release) = child.release {
             // SAFETY: SchemaBody 2: `release` is set, so the struct was neither moved away nor
             // released, and it is released with its parent.
-            unsafe { release(&mut *child) };
+            unsafe { release(child) };
         }
     }
 }
@@ -237,14 +308,14 @@ unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     // so `private_data` is its own box.
     let body = unsafe { Box::from_raw(array.private_data.cast::<ArrayBody>()) };
     array.private_data = ptr::null_mut();
-    for &child in body.children.iter().chain(&body.dictionary) {
-        // SAFETY: ArrayBody 2: the child is a box that only this release of its parent frees, and
-        // its parent is released once.
-        let mut child = unsafe { Box::from_raw(child) };
+    for &child in body.children.pointers.iter().chain(&body.dictionary.pointers) {
+        // SAFETY: ChildStructs 1 and 2: the struct lives until `body` is dropped, and the consumer
+        // uses it no longer, since it releases the parent.
+        let child = unsafe { &mut *child };
         if let Some(release) = child.release {
             // SAFETY: ArrayBody 2: `release` is set, so the struct was neither moved away nor
             // released, and it is released with its parent.
-            unsafe { release(&mut *child) };
+            unsafe { release(child) };
         }
     }
 }

@@ -105,7 +105,8 @@ pub(super) fn new_batch(batch: &RecordBatch) -> Result<NewArray> {
 fn new_array(column: &Column, leases: &Arc<TableLease>) -> NewArray {
     let ty = column.column_type();
     let address = |buffer: &Buffer| buffer.as_ptr().cast::<c_void>();
-    let mut buffers = Vec::with_capacity(column.buffers().len() + 2);
+    let more = usize::from(ty.has_validity()) + usize::from(matches!(ty.storage(), Storage::Views(_)));
+    let mut buffers = Vec::with_capacity(column.buffers().len() + more);
     if ty.has_validity() {
         buffers.push(column.validity().map_or(ptr::null(), |bits| address(bits.buffer())));
     }

@@ -274,7 +274,7 @@ impl TableImport<'_> {
         if pointers.len() != wanted {
             return Err(malformed(format!("it has {} children, but {ty} requires {wanted}", pointers.len())));
         }
-        let (mut below, mut dictionary) = (Vec::new(), None);
+        let (mut below, mut dictionary) = (Vec::with_capacity(pointers.len()), None);
         let pointers = if is_dictionary { &[array.dictionary][..] } else { pointers };
         for (k, (field, &child)) in ty.fields().zip(pointers).enumerate() {
             // SAFETY: clause 2 of `# Safety`: a pointer to a child is null, or points to a struct

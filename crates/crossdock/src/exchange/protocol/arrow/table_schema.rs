@@ -1,12 +1,10 @@
 //! Schemas of tables: fields as C structs, in both directions.
 
-use std::ffi::CString;
-
 use crate::element::dialect::arrow::BOOL8;
 use crate::element::{DType, MAX_DEPTH};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowSchema, DICTIONARY_ORDERED, MAP_KEYS_SORTED, NULLABLE};
-use crate::exchange::protocol::arrow::c_structs::NewSchema;
+use crate::exchange::protocol::arrow::c_structs::{NewSchema, SchemaText};
 use crate::exchange::protocol::arrow::column_format::{parse, print};
 use crate::exchange::protocol::arrow::field::{children, malformed, text, unsupported};
 use crate::exchange::protocol::arrow::foreign::ForeignStruct;
@@ -78,7 +76,7 @@ impl TableSchemaReader {
         // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so `children` points to
         // `n_children` pointers, unchanged during the call.
         let pointers = unsafe { children(schema.n_children, schema.children, "schema", MAX_COLUMNS) }?;
-        let mut below = Vec::new();
+        let mut below = Vec::with_capacity(pointers.len());
         for (k, &child) in pointers.iter().enumerate() {
             // SAFETY: clause 2 of `field`: a pointer to a child is null or points to a schema.
             let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());
@@ -144,8 +142,7 @@ pub(super) fn new_schema(field: &Field) -> Result<NewSchema> {
         _ => (ty.fields().map(new_schema).collect::<Result<_>>()?, None),
     };
     Ok(NewSchema {
-        format: c_string(&print(ty).map_err(named)?)?,
-        name: c_string(field.name())?,
+        text: SchemaText::new(&print(ty).map_err(named)?, field.name()).map_err(named)?,
         metadata: encode(&with_extension(field)).map_err(named)?,
         flags: flags(field),
         children,
@@ -173,7 +170,7 @@ pub fn export_schema(schema: &Schema) -> Result<ArrowSchema> {
 
 /// A schema as the field of a struct.
 pub(super) fn as_struct(schema: &Schema) -> Result<Field> {
-    let field = Field::new("", ColumnType::Struct(schema.fields().into()))?;
+    let field = Field::new("", ColumnType::Struct(schema.shared()))?;
     Ok(field.with_nullable(false).with_metadata(schema.metadata().clone()))
 }
 
@@ -181,7 +178,7 @@ pub(super) fn as_struct(schema: &Schema) -> Result<Field> {
 pub(super) fn schema_of(field: &Field) -> Result<Schema> {
     match field.column_type() {
         ColumnType::Struct(fields) => {
-            Ok(Schema::new(fields.iter().cloned()).with_metadata(field.metadata().clone()))
+            Ok(Schema::of_shared(fields.clone()).with_metadata(field.metadata().clone()))
         }
         ty => Err(unsupported(format!("a batch is a struct of columns, and this column is of type {ty}"))),
     }
@@ -195,13 +192,4 @@ fn with_extension(field: &Field) -> Metadata {
     }
     let pairs = [(EXTENSION_NAME.as_bytes(), BOOL8.as_bytes()), (EXTENSION_METADATA.as_bytes(), &[])];
     Metadata::new(pairs.into_iter().chain(field.metadata().iter()))
-}
-
-fn c_string(text: &str) -> Result<CString> {
-    CString::new(text).map_err(|_| {
-        Error::new(
-            Kind::Unsupported,
-            format!("the name {text:?} contains a NUL, which ends text in C; rename the column"),
-        )
-    })
 }
