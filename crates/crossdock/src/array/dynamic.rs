@@ -61,6 +61,7 @@ impl DArray {
         &self.raw
     }
 
+    #[inline]
     pub(crate) fn into_handle(self) -> Handle {
         self.raw.into_handle()
     }

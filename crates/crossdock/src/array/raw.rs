@@ -131,6 +131,7 @@ impl RawArray {
         self.handle.device().is_none_or(|attached| attached.is_addressed)
     }
 
+    #[inline]
     pub(crate) fn into_handle(self) -> Handle {
         self.handle
     }

@@ -152,6 +152,15 @@ pub(crate) fn prefetch(src: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(src.cast()) };
 }
 
+/// Like [`prefetch`], for a line that will be written: no other CPU keeps it. CPUs without the
+/// instruction ignore it.
+#[inline]
+pub(crate) fn prefetch_to_write(dst: *const u8) {
+    // SAFETY: the instruction, which CPUs without it treat as none, never faults and changes no
+    // state that a program observes.
+    unsafe { std::arch::asm!("prefetchw [{}]", in(reg) dst, options(nostack, preserves_flags, readonly)) };
+}
+
 /// Orders the streamed stores before it with every later store.
 #[inline]
 pub(crate) fn fence() {

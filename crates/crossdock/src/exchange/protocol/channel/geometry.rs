@@ -122,6 +122,11 @@ impl Geometry {
         self.slot_nbytes
     }
 
+    /// The slot after another one.
+    pub(super) fn after(&self, index: usize) -> usize {
+        if index + 1 < self.slots { index + 1 } else { 0 }
+    }
+
     /// Where the record of a slot begins, which must exist.
     pub(super) fn slot(&self, index: usize) -> usize {
         assert!(index < self.slots, "slot {index} of {}", self.slots);

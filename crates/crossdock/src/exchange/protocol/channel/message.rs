@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::geometry::SLOT_HEAD_WORDS;
-use crate::layout::{Layout, MAX_RANK};
+use crate::layout::{Layout, MAX_RANK, Order};
 
 /// The number of a slot whose elements are not those of its last message, for taps.
 pub(super) const NO_MESSAGE: u64 = u64::MAX;
@@ -38,6 +38,30 @@ pub(super) struct Message {
 
 /// Up to this rank, shape and strides are read into few bytes.
 const FEW: usize = 8;
+
+/// [`Layout::contiguous`] in its place, without a move: for few axes of lengths other than 0. `None`
+/// in all other cases; the layout is then some valid one.
+pub(super) fn contiguous_to(
+    shape: &[usize],
+    itemsize: usize,
+    order: Order,
+    layout: &mut Layout,
+) -> Option<()> {
+    let rank = shape.len();
+    let (mut lens, mut strides) = ([0; FEW], [0; FEW]);
+    let (lens, strides) = (lens.get_mut(..rank)?, &mut strides[..rank]);
+    let mut stride = itemsize;
+    for step in 0..rank {
+        let axis = match order {
+            Order::RowMajor => rank - 1 - step,
+            Order::ColumnMajor => step,
+        };
+        // What does not fit is negative, or refused because of the number of bytes.
+        (lens[axis], strides[axis]) = (shape[axis] as isize, stride as isize);
+        stride = stride.saturating_mul(shape[axis]);
+    }
+    Layout::new_to(lens, strides, itemsize, layout)
+}
 
 impl Message {
     /// Reads the message of a slot, each word once.
@@ -97,5 +121,25 @@ impl Message {
             *layout = Layout::new(&shape, strides, itemsize)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_contiguous_layout_in_place_is_the_usual_one_or_left_to_the_usual_function() {
+        let shapes: [&[usize]; 7] =
+            [&[], &[3], &[2, 1, 4], &[usize::MAX, 2], &[1 << 62, 4], &[2, 0, 3], &[1; FEW + 1]];
+        for (shape, itemsize) in shapes.into_iter().flat_map(|shape| [(shape, 0), (shape, 8)]) {
+            for order in [Order::RowMajor, Order::ColumnMajor] {
+                let mut layout = Layout::contiguous(&[], 1, order).unwrap();
+                let usual = Layout::contiguous(shape, itemsize, order).ok();
+                let usual = usual.filter(|_| !shape.contains(&0) && shape.len() <= FEW);
+                let made = contiguous_to(shape, itemsize, order, &mut layout).map(|()| layout);
+                assert_eq!(made, usual, "{shape:?} of {itemsize} bytes");
+            }
+        }
     }
 }

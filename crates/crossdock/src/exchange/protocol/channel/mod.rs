@@ -79,6 +79,7 @@
 //!
 //! Reasons: `DESIGN.md`, "A channel is slots in one sealed memory".
 
+mod ahead;
 mod bell;
 #[expect(clippy::module_inception, reason = "the file is named after the type it defines")]
 mod channel;

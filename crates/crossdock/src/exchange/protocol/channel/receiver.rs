@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::array::{ArrayBuilder, DArray};
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
+use crate::exchange::protocol::channel::ahead;
 use crate::exchange::protocol::channel::bell::LONGEST_SLEEP;
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::dtypes::DTypes;
@@ -211,6 +212,7 @@ impl Receiver {
     /// before.
     fn look<'a>(&mut self, count: u32, place: &'a mut MaybeUninit<DArray>) -> Result<Option<&'a mut DArray>> {
         self.member.check_here()?;
+        ahead::receive(&self.member.control, &self.member.data, self.next);
         for _ in 0..ATTEMPTS {
             let control = &*self.member.control;
             let Some(found) = self.likely().or_else(|| self.search()) else {
@@ -307,7 +309,7 @@ impl Receiver {
         };
         self.expected = self.expected.max(number.saturating_add(1));
         self.is_settled = is_settled;
-        self.next = if slot + 1 == geometry.slots() { 0 } else { slot + 1 };
+        self.next = geometry.after(slot);
         let owner = ViewOwner { member: Arc::clone(&self.member), slot, claimed };
         let region = region(&self.member, slot, geometry.slot_nbytes());
         // SAFETY: clause 1 of `adopt`: the region lies in a slot of the map `member.data`, which

@@ -9,6 +9,7 @@ use crate::array::{ArrayBuilder, Casting, DArray};
 use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Rejected, Result};
+use crate::exchange::protocol::channel::ahead;
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::dtypes::DTypes;
 use crate::exchange::protocol::channel::member::{ChannelEnd, Membership, sweep_slot};
@@ -123,7 +124,10 @@ impl Sender {
     ) -> Result<usize> {
         self.member.check_here()?;
         let mut array = ArrayBuilder::new(place);
-        *array.layout() = Layout::contiguous(shape, dtype.itemsize(), order)?;
+        let itemsize = dtype.itemsize();
+        if message::contiguous_to(shape, itemsize, order, array.layout()).is_none() {
+            *array.layout() = Layout::contiguous(shape, itemsize, order)?;
+        }
         let nbytes = array.layout().nbytes();
         let most = self.member.control.geometry().slot_nbytes();
         if nbytes > most {
@@ -174,7 +178,7 @@ impl Sender {
             if state.is_free()
                 && let Some(loaned) = slot::take(word, state, self.member.index)
             {
-                self.next = if index + 1 == slots { 0 } else { index + 1 };
+                self.next = control.geometry().after(index);
                 return Ok(Some((index, loaned)));
             }
         }
@@ -369,6 +373,7 @@ impl LoanOwner {
         if freed {
             control.freed().ring_sleepers();
         }
+        ahead::send(control, &self.member.data, control.geometry().after(self.slot));
         Ok(())
     }
 }

@@ -33,7 +33,7 @@
 //! A process that breaks the protocol can write any word. So every loop here ends after
 //! [`ATTEMPTS`] rounds, and nothing that a word says is used as an index or an address.
 
-use crate::memory::sync::{AtomicU64, Ordering};
+use crate::memory::sync::{AtomicU64, Ordering, fence};
 
 /// The most receivers and the most senders that a channel can have at a time.
 pub(crate) const MOST_MEMBERS: usize = 20;
@@ -145,7 +145,11 @@ fn steps(word: &AtomicU64, next: impl Fn(SlotState) -> Option<SlotState>) -> Opt
 pub(crate) fn take(word: &AtomicU64, from: SlotState, sender: usize) -> Option<SlotState> {
     let may = from.is_free() || from.kind() == SENT && from.held() == 0;
     let to = SlotState::new(LOANED, from.tag() + 1, sender as u64, 0);
-    may.then(|| step(word, from, to).ok()).flatten()
+    let taken = may.then(|| step(word, from, to).ok()).flatten();
+    // For taps, which hold nothing: one that sees a byte or word that is written from now on also
+    // sees that the slot is on loan.
+    fence(Ordering::Release);
+    taken
 }
 
 /// Sends the loaned slot to the receivers of `wanted`; without any, it becomes free. `None` if the
@@ -405,6 +409,23 @@ mod model {
             send(&slot, 0, 2, ANY);
             join([receiving]);
             is_usable(&slot);
+        });
+    }
+
+    #[test]
+    fn a_tap_sees_a_message_whole_or_not_at_all_beside_the_next_one() {
+        loom::model(|| {
+            let slot = slot();
+            assert!(send(&slot, 0, 1, 1));
+            let sending = beside(&slot, |slot| _ = send(slot, 0, 2, 1));
+            let state = glance(&slot.word);
+            fence(Ordering::Acquire);
+            let number = slot.number.load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
+            if glance(&slot.word).has_elements_of(state) {
+                assert_eq!(number, state.tag(), "the first message has tag 1, the second 2");
+            }
+            join([sending]);
         });
     }
 
