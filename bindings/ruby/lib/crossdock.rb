@@ -49,30 +49,33 @@ require_relative "crossdock/exchange"
 module Crossdock
   class << self
     # The only array of a file: `.npy`, `.npz`, `.safetensors`, `.gguf`, PNG, JPEG, TIFF or NIfTI,
-    # identified by the first bytes. It is mapped if the file stores plain elements.
+    # identified by the first bytes; or the table of an Arrow IPC file (`.arrow`, `.feather`,
+    # `.arrows`). It is mapped if the file stores plain elements.
     #
     # @param path [String, Pathname]
     # @param writable [Boolean] whether the array, and with it the file, may be written
     # @param guarded [Boolean] whether a file that shrinks while it is mapped causes an error rather
     #   than the end of the process
-    # @yield [Array] the array, whose memory is released after the block, unless another object uses
-    #   it
-    # @return [Array] without a block
-    def open(path, writable: false, guarded: false)
-      array = open_file(File.path(path), writable, guarded)
-      return array unless block_given?
+    # @param constant [Boolean] your promise that no process writes or truncates the mapped file, with
+    #   which Arrow's libraries take its arrays and tables in place
+    # @yield [Array, Table] the array, whose memory is released after the block, unless another object
+    #   uses it; or the table, whose memory the collector releases
+    # @return [Array, Table] without a block
+    def open(path, writable: false, guarded: false, constant: false)
+      opened = open_file(File.path(path), writable, guarded, constant)
+      return opened unless block_given?
 
       begin
-        yield array
+        yield opened
       ensure
-        array.release
+        opened.release if Array === opened
       end
     end
 
     # All arrays of a file, by name.
     # @return [Hash{String => Array}]
-    def open_all(path, writable: false, guarded: false)
-      open_all_in(File.path(path), writable, guarded)
+    def open_all(path, writable: false, guarded: false, constant: false)
+      open_all_in(File.path(path), writable, guarded, constant)
     end
 
     # The folder with the headers `crossdock.h` and `crossdock/ruby.h`, for an `extconf.rb`.

@@ -164,7 +164,11 @@ class TestTables < Test::Unit::TestCase
     assert_match(/1 of 3 elements are null.*fill_nulls/, message_of(Crossdock::Refusal) { column.array })
     assert_equal [[1, 9, 3], [true, false, true], [1, nil, 3]], [column.fill_nulls(9).array.to_a, column.mask.to_a, column.to_a]
     assert_match(/string.*to_a/, message_of(TypeError) { parts["name"].array })
-    assert_raise(TypeError) { parts["name"].fill_nulls("") }
+    assert_equal ["bolt", "-", "wäsher"], parts["name"].fill_nulls("-").to_a
+    assert_equal [true, true, false], Crossdock.column([true, nil, false]).fill_nulls(true).to_a
+    assert_equal ["\xff".b, "".b], Crossdock.column(["\xff".b, nil]).fill_nulls("").to_a
+    assert_match(/string cannot be filled with an instance of Integer/, message_of(TypeError) { parts["name"].fill_nulls(5) })
+    assert_raise(TypeError) { Crossdock.column([Date.new(2024, 1, 1), nil]).fill_nulls(5) }
     assert_raise(RangeError) { column.fill_nulls(2**64) }
   end
 

@@ -977,6 +977,15 @@ XD_API XD_MUST_USE char *xd_batch_to_text(const xd_batch_t *batch, xd_error_t **
  * outlive the reader. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *stream, int32_t checks, xd_error_t **error);
 
+#define XD_FILE_MAPPED 1   /* another process may write it: text is read by value, and exports need xd_column_compact */
+#define XD_FILE_CONSTANT 2 /* mapped; you promise that no process writes or truncates it meanwhile */
+#define XD_FILE_COPIED 3   /* read into new memory, which is counted */
+
+/* The batches of an Arrow IPC file or of a stream in one (.arrow, .feather, .arrows), each in place
+ * when it is read; compressed buffers are decoded. Nothing but the schema and the places of batches
+ * is read at first. Otherwise as xd_array_open. */
+XD_API XD_MUST_USE xd_reader_t *xd_reader_open(const char *path, int32_t access, xd_error_t **error);
+
 /* Exports the remaining batches as a stream, which the consumer must release, on any thread. The
  * reader must be freed as before, and has no more batches: XD_ERROR_CLOSED. On failure neither
  * changes. */

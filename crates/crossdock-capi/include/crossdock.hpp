@@ -771,6 +771,10 @@ class reader {
       list.push_back(batch.get());
     return reader(detail::call(xd_reader_from_batches, list.size(), static_cast<const xd_batch_t *const *>(list.data())));
   }
+  /* Of an Arrow IPC file. */
+  static reader open(const std::string &path, std::int32_t access = XD_FILE_MAPPED) {
+    return reader(detail::call(xd_reader_open, detail::text(path), access));
+  }
   /* Consumes the struct. */
   static reader from_arrow(ArrowArrayStream *stream, std::int32_t checks = XD_CHECKS_SHAPE) {
     return reader(detail::call(xd_reader_from_arrow, stream, checks));

@@ -33,7 +33,9 @@ static T must(arrow::Result<T> result) {
 // Three rows: names with a null, colours from a dictionary, numbers.
 static std::shared_ptr<arrow::RecordBatch> parts() {
   arrow::StringBuilder names;
-  must(names.AppendValues({"bolt", "", "washer"}, (const uint8_t[]){1, 0, 1}));
+  must(names.Append("bolt"));
+  must(names.AppendNull());
+  must(names.Append("washer"));
   arrow::StringDictionary32Builder colours;
   for (const char *colour : {"red", "blue", "red"})
     must(colours.Append(colour));

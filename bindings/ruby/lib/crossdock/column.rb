@@ -70,7 +70,7 @@ module Crossdock
     #   @return [Array]
     # @!method fill_nulls(value)
     #   The elements with a value in place of each null. Copies.
-    #   @param value [Numeric]
+    #   @param value [Numeric, Boolean, String] of the kind of the elements
     #   @return [Column]
     # @!method compact
     #   The elements in new memory and in one chunk. Copies.

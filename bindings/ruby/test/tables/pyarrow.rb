@@ -9,6 +9,7 @@ require "crossdock"
 require "date"
 require "fiddle"
 require "open3"
+require "tmpdir"
 
 QUESTION = <<~PYTHON
   import os, sys, sysconfig
@@ -156,4 +157,40 @@ python(<<~PYTHON)
       {'name': None, 'on': None, 'at': None, 'ok': True},
   ], back.to_pylist()
 PYTHON
+# From files: mapped, and compressed.
+Dir.mktmpdir do |folder|
+  plain, packed = File.join(folder, "parts.arrow"), File.join(folder, "packed.feather")
+  python(<<~PYTHON)
+    import pyarrow.ipc as ipc
+    for path, compression in (#{plain.inspect}, None), (#{packed.inspect}, 'zstd'):
+        with ipc.new_file(path, three.schema, options=ipc.IpcWriteOptions(compression=compression)) as file:
+            file.write_table(three)
+  PYTHON
+  [plain, packed].each do |path|
+    opened = Crossdock.open(path)
+    ALL.each { |name, values| check values + values.drop(1), opened[name].to_a }
+  end
+  before = Crossdock.copied_bytes
+  mapped = Crossdock.open(plain, constant: true)
+  exported = mapped.to_arrow_c_stream
+  python("back = pa.RecordBatchReader._import_from_c(#{exported.address}).read_all()\nassert back.equals(three)\n")
+  check mapped.batches.first["double"].array.address, number("back['double'].chunk(0).buffers()[1].address")
+  check before, Crossdock.copied_bytes
+  python("del back")
+  begin
+    Crossdock.open(plain).to_arrow_c_stream
+    abort "a file that others may write was lent as constant"
+  rescue Crossdock::Refusal => error
+    error.message.include?("text") or abort error.message
+  end
+  check [3, ALL.size], [Crossdock.open(plain) { |table| table.batches.first.size }, mapped.names.size]
+  damaged = File.join(folder, "damaged.arrow")
+  File.write(damaged, "ARROW1\0\0 and no more")
+  begin
+    Crossdock.open(damaged)
+    abort "damage was not seen"
+  rescue StandardError => error
+    error.message.include?("damaged.arrow") or abort error.message
+  end
+end
 puts "#{ALL.size} columns both ways"

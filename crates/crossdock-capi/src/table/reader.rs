@@ -1,13 +1,15 @@
 //! Readers: sequences of batches, one at a time.
 
+use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
+use crossdock::exchange::files::OpenOptions;
 use crossdock::table::{Batches, Checks, RecordBatch, RecordBatchReader, Schema};
 
 use crate::error::{Failure, Result, XD_ERROR_CLOSED, XD_ERROR_CONFLICT, XD_ERROR_DTYPE};
-use crate::foreign::{given, items};
+use crate::foreign::{given, items, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::table::checks_of;
@@ -76,6 +78,47 @@ pub unsafe extern "C" fn xd_reader_from_arrow(
         // An invalid argument fails after the struct was moved, as every other error does.
         wanted?;
         XdReader::hand_over(Box::new(imported?))
+    })
+}
+
+/// `XD_FILE_MAPPED` of the header.
+pub const XD_FILE_MAPPED: i32 = 1;
+/// `XD_FILE_CONSTANT` of the header.
+pub const XD_FILE_CONSTANT: i32 = 2;
+/// `XD_FILE_COPIED` of the header.
+pub const XD_FILE_COPIED: i32 = 3;
+
+/// The batches of an Arrow IPC file.
+///
+/// # Safety
+///
+/// 1. `path` is null or a C string that nothing writes during the call.
+/// 2. If `access` is `XD_FILE_CONSTANT`, no process writes or truncates the file while a batch, or a
+///    part of one, is in use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_reader_open(
+    path: *const c_char,
+    access: i32,
+    error: ErrorOut<'_>,
+) -> Handle<XdReader> {
+    fallible(error, || {
+        // SAFETY: clause 1 of `# Safety`: `path` is null or a C string; the result is used during
+        // this call only, while nothing writes it.
+        let path = unsafe { text(path, "path") }?;
+        let options = match access {
+            XD_FILE_MAPPED => OpenOptions::new(),
+            // SAFETY: clause 2 of `# Safety`: no process writes or truncates the file while it is
+            // mapped.
+            XD_FILE_CONSTANT => unsafe { OpenOptions::new().assume_constant() },
+            XD_FILE_COPIED => OpenOptions::new().mapped(false),
+            other => {
+                return Err(Failure::argument(format!(
+                    "the argument `access` is {other}; it must be {XD_FILE_MAPPED} (mapped), \
+                    {XD_FILE_CONSTANT} (constant) or {XD_FILE_COPIED} (copied)"
+                )));
+            }
+        };
+        XdReader::hand_over(Box::new(options.open_table(path)?.reader()))
     })
 }
 

@@ -127,6 +127,27 @@ fn examples_with_arrow_run() {
 }
 
 #[test]
+fn a_program_in_c_reads_the_arrow_files_of_pyarrow() {
+    let folder = scratch("arrow-files");
+    fs::create_dir_all(&folder).expect("a folder of our own");
+    let script = format!(
+        "import os, pyarrow as pa, pyarrow.ipc as ipc
+table = pa.table({{'name': ['bolt', None, 'washer'], 'count': pa.array([7, 8, 9], pa.int32())}})
+for name, compression in ('plain', None), ('packed', 'lz4'):
+    with ipc.new_file(os.path.join({folder:?}, name + '.arrow'), table.schema, options=ipc.IpcWriteOptions(compression=compression)) as file:
+        file.write_table(table)
+        file.write_table(table.slice(1))"
+    );
+    if told_by_python(&script).is_none() {
+        return;
+    }
+    let source = Path::new(PACKAGE).join("tests/c/arrow_files/arrow_files.c");
+    if let Some(mut command) = program(C11, &source, &[]) {
+        succeeded(command.arg(folder));
+    }
+}
+
+#[test]
 fn views_are_mdspans_of_the_compiler_or_of_another_library() {
     let source = Path::new(PACKAGE).join("tests/c/mdspan/mdspan.cc");
     if let Some(mut command) = program(CXX23, &source, &[]) {

@@ -18,25 +18,33 @@ use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::again;
 use crate::query::portable_dtype;
+use crate::tables;
 use crate::value::name;
 
 /// The formats that [`open`] reads, by file name extension.
 const WRITTEN: &str = ".npy, .npz, .safetensors, .png, .jpg or .jpeg";
 
-fn open(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<Wrapped> {
+fn open(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool, constant: bool) -> Result<Value> {
     let target = Target::new(path.as_os_str())?;
     let path = target.path();
-    let contents = contents(ruby, path, writable, guarded)?;
+    let options = options(writable, guarded, constant);
+    if target.rest().is_empty()
+        && let Some(table) = tables::opened(ruby, &options, path)?
+    {
+        return Ok(table);
+    }
+    let contents = contents(ruby, path, &options)?;
     let opened = || match target.select(&contents)? {
         Selected::One(entry, view) => entry.open()?.at(&view),
         Selected::All => contents.single()?.open(),
     };
-    Wrapped::new(ruby, again(ruby, || opened().map_err(|error| Failure::of_file(ruby, &error, path)))?)
+    let array = again(ruby, || opened().map_err(|error| Failure::of_file(ruby, &error, path)))?;
+    Ok(Wrapped::new(ruby, array)?.as_value())
 }
 
 /// The contents of a file, after a warning if its elements differ from the values that they mean.
-fn contents(ruby: &Ruby, path: &Path, writable: bool, guarded: bool) -> Result<Contents> {
-    let contents = again(ruby, || Ok(options(writable, guarded).open_all(path)?))?;
+fn contents(ruby: &Ruby, path: &Path, options: &OpenOptions) -> Result<Contents> {
+    let contents = again(ruby, || Ok(options.open_all(path)?))?;
     for note in contents.notes() {
         let text = format!("{}: {note}", path.display());
         ruby.module_kernel().funcall::<_, _, Value>("warn", (text,))?;
@@ -44,8 +52,8 @@ fn contents(ruby: &Ruby, path: &Path, writable: bool, guarded: bool) -> Result<C
     Ok(contents)
 }
 
-fn open_all(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result<RHash> {
-    let contents = contents(ruby, &path, writable, guarded)?;
+fn open_all(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool, constant: bool) -> Result<RHash> {
+    let contents = contents(ruby, &path, &options(writable, guarded, constant))?;
     // The Hash would silently lack these arrays.
     if let Some((name, _)) = contents.refused().next() {
         contents.get(name)?;
@@ -57,8 +65,14 @@ fn open_all(ruby: &Ruby, path: PathBuf, writable: bool, guarded: bool) -> Result
     Ok(arrays)
 }
 
-fn options(writable: bool, guarded: bool) -> OpenOptions {
-    OpenOptions::new().writable(writable).guarded(guarded)
+fn options(writable: bool, guarded: bool, constant: bool) -> OpenOptions {
+    let options = OpenOptions::new().writable(writable).guarded(guarded);
+    if !constant {
+        return options;
+    }
+    // SAFETY: the Ruby caller's promise, by `constant: true`: no process writes or truncates the
+    // file while it is mapped.
+    unsafe { options.assume_constant() }
 }
 
 /// Writes a file of the given format, or of the format that the path's extension names.
@@ -272,8 +286,8 @@ fn from_npy(ruby: &Ruby, class: RClass, bytes: RString) -> Result<Wrapped> {
 }
 
 pub(crate) fn init(module: RModule, class: RClass) -> std::result::Result<(), magnus::Error> {
-    module.define_singleton_method("open_file", function!(open, 3))?;
-    module.define_singleton_method("open_all_in", function!(open_all, 3))?;
+    module.define_singleton_method("open_file", function!(open, 4))?;
+    module.define_singleton_method("open_all_in", function!(open_all, 4))?;
     class.define_private_method("save_as", method!(save, 2))?;
     class.define_private_method("to_npy", method!(to_npy, 0))?;
     class.define_private_method("portable", method!(portable, 0))?;

@@ -5,9 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use crossdock::bindings::memory_view::CachedExport;
 use crossdock::bindings::table::displayed;
+use crossdock::element::{DType, Value as Element};
 use crossdock::table::{Column, ColumnType, Field};
 use magnus::{
-    DataTypeFunctions, RArray, RModule, Ruby, TryConvert, TypedData, Value, function, method, prelude::*,
+    DataTypeFunctions, RArray, RModule, RString, Ruby, TryConvert, TypedData, Value, function, method,
+    prelude::*,
 };
 
 use crate::error::{Failure, Result};
@@ -201,11 +203,23 @@ fn mask(ruby: &Ruby, this: &RubyColumn) -> Result<Wrapped> {
 
 fn fill_nulls(ruby: &Ruby, this: &RubyColumn, object: Value) -> Result<RubyColumn> {
     let ty = this.field.column_type();
-    let (ColumnType::Fixed(_), Some(dtype)) = (ty, ty.dtype()) else {
-        let text = format!("nulls of type {ty} cannot be filled; those of numbers can");
-        return Err(Failure::of_type(ruby, text));
+    let string = RString::from_value(object);
+    let value = match (ty, ty.dtype(), string) {
+        (ColumnType::Fixed(dtype), ..) => value::from_ruby(ruby, object, dtype)?,
+        (ColumnType::Boolean, ..) => value::from_ruby(ruby, object, &DType::BOOL)?,
+        (_, None, Some(string)) if ty.is_utf8() => Element::Text(value::characters(ruby, string)?),
+        (ColumnType::Binary(_) | ColumnType::BinaryView, _, Some(string)) => {
+            // SAFETY: `string` is alive, and the bytes are copied before Ruby runs again.
+            Element::Bytes(unsafe { string.as_slice() }.to_vec())
+        }
+        _ => {
+            let text = format!(
+                "nulls of type {ty} cannot be filled with {}; those of numbers, truth values and text can, with their kind",
+                value::describe(object)
+            );
+            return Err(Failure::of_type(ruby, text));
+        }
     };
-    let value = value::from_ruby(ruby, object, &dtype)?;
     let chunks = this.chunks.iter().map(|chunk| chunk.fill_nulls(&value));
     RubyColumn::new(this.field.clone(), chunks.collect::<crossdock::Result<_>>()?)
 }

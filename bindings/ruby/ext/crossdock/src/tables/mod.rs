@@ -17,14 +17,35 @@ mod values;
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use crossdock::buffer::{Bitmap, Buffer};
+use crossdock::exchange::files::OpenOptions;
 use crossdock::table::Column;
-use magnus::{RModule, Ruby};
+use magnus::{IntoValue, RModule, Ruby, Value};
 
-use crate::error::Result;
-use crate::pressure::ReportedMemory;
+use crate::blocking::without_lock;
+use crate::error::{Failure, Result};
+use crate::pressure::{ReportedMemory, again};
+use crate::tables::table::RubyTable;
+
+/// The table of an Arrow IPC file, with its batches in place unless they are compressed; `None` for
+/// a file of another format.
+pub(crate) fn opened(ruby: &Ruby, options: &OpenOptions, path: &Path) -> Result<Option<Value>> {
+    // Compressed batches take long to decode.
+    let read = || {
+        without_lock(|| {
+            let Some(file) = options.try_open_table(path)? else { return Ok(None) };
+            let batches = (0..file.len()).map(|index| file.batch(index));
+            let batches = batches.collect::<crossdock::Result<Vec<_>>>();
+            batches.map(|batches| Some((file.schema().clone(), batches)))
+        })?
+        .map_err(|error: crossdock::Error| Failure::of_file(ruby, &error, path))
+    };
+    let Some((schema, batches)) = again(ruby, read)? else { return Ok(None) };
+    Ok(Some(RubyTable::new(schema, batches)?.into_value_with(ruby)))
+}
 
 /// Which ranges of which chunks a range of all of them covers: at least one, so that an empty part
 /// keeps its type.

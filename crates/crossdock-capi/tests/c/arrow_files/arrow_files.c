@@ -1,0 +1,90 @@
+/* Arrow IPC files of another library, in the folder that the argument names: "plain.arrow" and the compressed
+ * "packed.arrow", each with a batch of three rows and one of the last two of them. */
+
+#include "../check.h"
+
+static char path[4096];
+
+static const char *in(const char *folder, const char *name)
+{
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static void check_rows(xd_batch_t *batch, const char *const *names, const int *counts, size_t rows)
+{
+  xd_column_t *name = xd_batch_column_named(batch, "name", &error), *count = xd_batch_column_named(batch, "count", &error);
+  xd_array_t *numbers = xd_column_array(count, NULL, &error);
+  CHECK(xd_batch_len(batch) == rows && numbers != NULL);
+  for (size_t row = 0; row < rows; row++) {
+    xd_value value;
+    ssize_t index = (ssize_t)row;
+    CHECK(xd_column_get(name, row, &value, &error) && (value.kind == XD_VALUE_NIL) == (names[row] == NULL));
+    CHECK(names[row] == NULL || strcmp(value.as.bytes, names[row]) == 0);
+    xd_value_free(&value);
+    CHECK(xd_array_get(numbers, &index, &value, &error) && value.as.i == counts[row]);
+  }
+  xd_array_free(numbers);
+  xd_column_free(count);
+  xd_column_free(name);
+}
+
+static void all(const char *file, int32_t access)
+{
+  static const char *const names[] = {"bolt", NULL, "washer"};
+  static const int counts[] = {7, 8, 9};
+  xd_reader_t *reader = xd_reader_open(file, access, &error);
+  CHECK(reader != NULL);
+  xd_schema_t *schema = xd_reader_schema(reader, &error);
+  CHECK(xd_schema_len(schema) == 2 && strcmp(xd_schema_format(schema, 1), "i") == 0);
+  xd_schema_free(schema);
+  xd_batch_t *first = xd_reader_next(reader, &error), *second = xd_reader_next(reader, &error);
+  CHECK(second != NULL && xd_reader_next(reader, &error) == NULL && error == NULL);
+  xd_reader_free(reader);
+  check_rows(first, names, counts, 3);
+  check_rows(second, names + 1, counts + 1, 2);
+  xd_batch_free(first);
+  xd_batch_free(second);
+}
+
+/* A file that other processes may write has no lease of constant bytes, unless the caller vouches for it. */
+static void promises(const char *file)
+{
+  for (int32_t access = XD_FILE_MAPPED; access <= XD_FILE_CONSTANT; access++) {
+    const uint64_t copied = xd_copied_bytes();
+    xd_reader_t *reader = xd_reader_open(file, access, &error);
+    xd_batch_t *batch = xd_reader_next(reader, &error);
+    xd_column_t *column = xd_batch_column(batch, 0, &error);
+    xd_text_t *text = xd_column_text(column, &error);
+    CHECK((text == NULL) == (access == XD_FILE_MAPPED));
+    if (text == NULL)
+      CHECK_ERROR(XD_ERROR_CONFLICT, "");
+    CHECK(xd_copied_bytes() == copied);
+    xd_text_free(text);
+    xd_column_t *compact = xd_column_compact(column, &error);
+    text = xd_column_text(compact, &error);
+    const char *data;
+    size_t len;
+    CHECK(xd_text_get(text, 2, &data, &len, &error) && len == 6 && memcmp(data, "washer", 6) == 0);
+    xd_text_free(text);
+    xd_column_free(compact);
+    xd_column_free(column);
+    xd_batch_free(batch);
+    xd_reader_free(reader);
+  }
+}
+
+int main(int count, char **arguments)
+{
+  CHECK(count == 2);
+  for (int32_t access = XD_FILE_MAPPED; access <= XD_FILE_COPIED; access++) {
+    all(in(arguments[1], "plain.arrow"), access);
+    all(in(arguments[1], "packed.arrow"), access);
+  }
+  promises(in(arguments[1], "plain.arrow"));
+  CHECK(xd_reader_open(in(arguments[1], "plain.arrow"), 9, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`access` is 9");
+  CHECK(xd_reader_open(in(arguments[1], "none.arrow"), XD_FILE_MAPPED, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_IO, "none.arrow");
+  return 0;
+}
