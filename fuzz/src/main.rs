@@ -44,6 +44,7 @@ targets! {
     dialects
     dlpack_import
     dtype_text
+    fits
     gguf
     hold_manifest
     hold_message
@@ -56,6 +57,7 @@ targets! {
     pack
     pep3118
     png
+    pnm
     raw_description
     safetensors
     safetensors_header

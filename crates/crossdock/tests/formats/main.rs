@@ -3,6 +3,7 @@
 
 mod common;
 mod doors;
+mod flat;
 #[cfg(feature = "gguf")]
 mod gguf;
 #[cfg(any(feature = "png", feature = "jpeg"))]

@@ -19,7 +19,7 @@ const REPEATED: &[(&str, &str, usize, &str)] = &[
     (LIBRARY, "Exported", 3, "the result of `export`, of Arrow, DLPack and shared memory"),
     (LIBRARY, "Field", 2, "a name with its type, of a record and of a table"),
     (LIBRARY, "Sealed", 4, "the usual supertrait of a sealed trait, in a private module beside it"),
-    ("crates/crossdock-cli/src", "Args", 14, "the arguments of each subcommand, in its module"),
+    ("crates/crossdock-cli/src", "Args", 15, "the arguments of each subcommand, in its module"),
 ];
 
 /// The types that a source defines outside of functions, implementations, macros and tests.

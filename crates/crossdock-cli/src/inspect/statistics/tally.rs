@@ -53,6 +53,14 @@ impl Tally {
     /// Adds packed bytes, by the widest instructions that the CPU has.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         #[cfg(target_arch = "x86_64")]
+        if std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: the CPU has these parts of AVX-512, by the check above.
+            return unsafe { self.add_avx512(bytes) };
+        }
+        #[cfg(target_arch = "x86_64")]
         if std::is_x86_feature_detected!("avx2") {
             // SAFETY: the CPU has AVX2, by the check above.
             return unsafe { self.add_avx2(bytes) };
@@ -63,6 +71,12 @@ impl Tally {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn add_avx2(&mut self, bytes: &[u8]) {
+        self.add_any(bytes);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
+    fn add_avx512(&mut self, bytes: &[u8]) {
         self.add_any(bytes);
     }
 

@@ -51,19 +51,10 @@ impl Contents {
         }
     }
 
-    #[cfg(any(
-        feature = "npz",
-        feature = "safetensors",
-        feature = "png",
-        feature = "jpeg",
-        feature = "gguf",
-        feature = "arrow-ipc"
-    ))]
     pub(super) fn new(format: Format, entries: Vec<Entry>, metadata: Vec<(String, String)>) -> Self {
         Self { format, entries, refused: Vec::new(), metadata, ignored: Vec::new(), notes: Vec::new() }
     }
 
-    #[cfg(any(feature = "npz", feature = "safetensors", feature = "gguf", feature = "arrow-ipc"))]
     pub(super) fn with_refused(self, refused: Vec<(String, Error)>) -> Self {
         Self { refused, ..self }
     }
@@ -74,7 +65,6 @@ impl Contents {
     }
 
     /// Adds a text for people, which tells how the elements differ from the values that they mean.
-    #[cfg(any(feature = "nifti", feature = "tiff"))]
     pub(super) fn with_note(mut self, note: String) -> Self {
         self.notes.push(note);
         self

@@ -11,6 +11,10 @@ use crate::exchange::files::pinned_reader::PinnedReader;
 pub(super) struct Fields {
     bytes: PinnedReader,
     nbytes: u64,
+    #[cfg_attr(
+        not(any(feature = "gguf", feature = "nifti", feature = "tiff")),
+        expect(dead_code, reason = "other headers are letters")
+    )]
     order: ByteOrder,
     at: u64,
     /// The end of what the system was asked to read.
@@ -45,7 +49,6 @@ impl Fields {
     }
 
     /// The byte at which the next field begins.
-    #[cfg(any(feature = "gguf", feature = "tiff"))]
     pub(super) fn at(&self) -> u64 {
         self.at
     }
@@ -86,7 +89,6 @@ impl Fields {
     }
 
     /// As many of the next bytes, as they are in the file.
-    #[cfg(any(feature = "gguf", feature = "tiff"))]
     pub(super) fn bytes(&mut self, nbytes: usize, what: &str) -> Result<Vec<u8>> {
         let start = self.at;
         self.skip(nbytes as u64, what)?;
@@ -96,6 +98,7 @@ impl Fields {
     }
 
     /// The next bytes, with the least significant one first.
+    #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
     fn little<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let mut bytes = self.array(what)?;
         if self.order == ByteOrder::Big {
@@ -109,6 +112,7 @@ impl Fields {
         self.little(what).map(u16::from_le_bytes)
     }
 
+    #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
     pub(super) fn u32(&mut self, what: &str) -> Result<u32> {
         self.little(what).map(u32::from_le_bytes)
     }
@@ -139,7 +143,7 @@ impl Fields {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "gguf", feature = "nifti", feature = "tiff")))]
 mod tests {
     use super::*;
 

@@ -26,6 +26,10 @@ pub enum Format {
     Gguf,
     /// A volume of medical imaging (feature `nifti`); opened, and not written.
     Nifti,
+    /// An image as plain pixels, PGM or PPM; opened, and not written.
+    Pnm,
+    /// Images and tables of astronomy under names; opened, and not written.
+    Fits,
     /// A table in Arrow's IPC format, as a file or a stream (feature `arrow-ipc`).
     Arrow,
     /// Elements and nothing else: the caller describes them.
@@ -54,7 +58,7 @@ macro_rules! row {
     };
 }
 
-const ROWS: [FormatRow; 10] = [
+const ROWS: [FormatRow; 12] = [
     row!(Npy, ".npy", &["npy"]),
     row!(Npz, ".npz", &["npz"], "npz"),
     row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
@@ -63,6 +67,8 @@ const ROWS: [FormatRow; 10] = [
     row!(Tiff, "TIFF", &["tif", "tiff"], "tiff"),
     row!(Gguf, "GGUF", &["gguf"], "gguf"),
     row!(Nifti, "NIfTI", &["nii"], "nifti"),
+    row!(Pnm, "PGM or PPM", &["pgm", "ppm", "pnm"]),
+    row!(Fits, "FITS", &["fits", "fit", "fts"]),
     row!(Arrow, "Arrow IPC", &["arrow", "feather", "arrows"], "arrow-ipc"),
     row!(Raw, "raw", &["raw", "bin"]),
 ];
@@ -70,7 +76,7 @@ const ROWS: [FormatRow; 10] = [
 impl Format {
     /// All of them.
     #[cfg(test)]
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Npy,
         Self::Npz,
         Self::Safetensors,
@@ -79,6 +85,8 @@ impl Format {
         Self::Tiff,
         Self::Gguf,
         Self::Nifti,
+        Self::Pnm,
+        Self::Fits,
         Self::Arrow,
         Self::Raw,
     ];
@@ -101,13 +109,13 @@ impl Format {
 
     /// Whether one file holds several arrays, each under a name.
     pub fn has_names(self) -> bool {
-        matches!(self, Self::Npz | Self::Safetensors | Self::Gguf | Self::Arrow)
+        matches!(self, Self::Npz | Self::Safetensors | Self::Gguf | Self::Fits | Self::Arrow)
     }
 
     /// Whether the format is written: other formats can only be opened.
     #[doc(hidden)]
     pub fn is_written(self) -> bool {
-        !matches!(self, Self::Tiff | Self::Gguf | Self::Nifti | Self::Arrow)
+        !matches!(self, Self::Tiff | Self::Gguf | Self::Nifti | Self::Pnm | Self::Fits | Self::Arrow)
     }
 
     /// Fails if the format can be opened, but not written.

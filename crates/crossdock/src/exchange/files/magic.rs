@@ -8,7 +8,7 @@ use crate::exchange::files::format::Format;
 pub(super) const NBYTES: usize = 348;
 
 /// First bytes of the supported formats. (`.safetensors` and NIfTI files and streams of Arrow have no fixed ones.)
-const OURS: [(&[u8], Format); 11] = [
+const OURS: [(&[u8], Format); 14] = [
     (b"\x93NUMPY", Format::Npy),
     (b"PK\x03\x04", Format::Npz),
     // An empty archive.
@@ -21,6 +21,9 @@ const OURS: [(&[u8], Format); 11] = [
     (b"MM\0+", Format::Tiff),
     (b"GGUF", Format::Gguf),
     (b"ARROW1", Format::Arrow),
+    (b"P5", Format::Pnm),
+    (b"P6", Format::Pnm),
+    (b"SIMPLE  =", Format::Fits),
 ];
 
 /// The longest header that the format allows.
@@ -66,14 +69,13 @@ fn is_nifti(start: &[u8]) -> bool {
 /// The first bytes of another format, after the byte at which they are; its name, and what to do.
 struct Other(usize, &'static [u8], &'static str, Option<Advice>);
 
-const OTHERS: [Other; 42] = [
+const OTHERS: [Other; 39] = [
     Other(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", Some(Advice::OpenHdf5)),
     Other(0, b"MATLAB 7.3", "a MATLAB file of version 7.3, which is HDF5", Some(Advice::OpenHdf5)),
     Other(0, b"CDF\x01", "a netCDF file", Some(Advice::OpenNetCdf)),
     Other(0, b"CDF\x02", "a netCDF file", Some(Advice::OpenNetCdf)),
     Other(0, b"CDF\x05", "a netCDF file", Some(Advice::OpenNetCdf)),
     Other(0, b"MATLAB 5.0", "a MATLAB file", Some(Advice::OpenMatlab)),
-    Other(0, b"SIMPLE  =", "a FITS file", Some(Advice::OpenFits)),
     Other(0, b"FEA1", "a Feather file of version 1", Some(Advice::OpenColumns)),
     Other(0, b"PAR1", "a Parquet file", Some(Advice::OpenColumns)),
     Other(0, b"ORC", "an ORC file", Some(Advice::OpenColumns)),
@@ -89,8 +91,6 @@ const OTHERS: [Other; 42] = [
     Other(0, b"qoif", "a QOI image, whose pixels are compressed", Some(Advice::OpenImage)),
     Other(0, b"\x76\x2f\x31\x01", "an OpenEXR image", Some(Advice::OpenImage)),
     Other(0, b"BM", "a BMP image", Some(Advice::OpenImage)),
-    Other(0, b"P5", "a PGM image", Some(Advice::OpenImage)),
-    Other(0, b"P6", "a PPM image", Some(Advice::OpenImage)),
     Other(128, b"DICM", "a DICOM file", Some(Advice::OpenImage)),
     Other(0, b"%PDF-", "a PDF document", None),
     Other(0, b"SQLite format 3\0", "an SQLite database", None),

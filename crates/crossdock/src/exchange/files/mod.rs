@@ -87,6 +87,8 @@
     feature = "arrow-ipc",
     doc = "| [`arrow_ipc`]: a table in Arrow's IPC format (`.arrow`, `.feather`, `.arrows`) | `arrow-ipc` | mapped, nothing copied; compressed buffers are decoded once | by [`IpcOptions`](arrow_ipc::IpcOptions), aligned |"
 )]
+//! | FITS: images and tables under names | | mapped, nothing copied; the elements as they are stored | – |
+//! | PGM, PPM: an image | | mapped, nothing copied | – |
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
 //! The first bytes of a file decide its format, never its name. A mapped array is aliased memory,
@@ -97,8 +99,8 @@
 pub mod arrow_ipc;
 mod contents;
 pub(crate) mod elements;
-#[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
 mod fields;
+mod fits;
 mod format;
 #[cfg(feature = "gguf")]
 mod gguf;
@@ -116,21 +118,12 @@ pub mod npz;
 mod open;
 mod options;
 pub(crate) mod outgoing;
-#[cfg(any(
-    feature = "npz",
-    feature = "safetensors",
-    feature = "png",
-    feature = "jpeg",
-    feature = "tiff",
-    feature = "gguf",
-    feature = "nifti",
-    feature = "arrow-ipc"
-))]
 mod pinned_reader;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod pixels;
 #[cfg(feature = "png")]
 pub mod png;
+mod pnm;
 pub mod raw;
 mod readahead;
 #[cfg(feature = "safetensors")]

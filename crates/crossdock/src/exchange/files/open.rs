@@ -176,6 +176,8 @@ impl OpenOptions {
             Format::Gguf => crate::exchange::files::gguf::read(buffer),
             #[cfg(feature = "nifti")]
             Format::Nifti => crate::exchange::files::nifti::read(buffer),
+            Format::Pnm => crate::exchange::files::pnm::read(buffer),
+            Format::Fits => crate::exchange::files::fits::read(buffer),
             #[cfg(feature = "arrow-ipc")]
             Format::Arrow => crate::exchange::files::arrow_ipc::entries::contents(&self.table(buffer)?),
             // No bytes are recognised as a raw file, and `raw` was handled above.
@@ -194,7 +196,7 @@ fn told(start: &[u8]) -> Result<Format> {
     format.ok_or_else(|| {
         let found = magic::describe(start);
         let text = format!(
-            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, TIFF, GGUF, NIfTI, Arrow IPC): {}",
+            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, TIFF, GGUF, NIfTI, PGM, PPM, FITS, Arrow IPC): {}",
             found.fact()
         );
         Error::new(Kind::Unsupported, text).advising(found.advice())

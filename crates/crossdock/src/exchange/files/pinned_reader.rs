@@ -13,7 +13,6 @@ use crate::buffer::{Buffer, PinGuard};
 ))]
 use crate::error::system_text;
 use crate::error::{Error, Kind, Result};
-#[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
 use crate::exchange::files::readahead;
 
 /// The bytes of a buffer, with a position. Each read loads the current bytes, and fails if a
@@ -41,7 +40,6 @@ impl PinnedReader {
     }
 
     /// Has the system read bytes that are about to be loaded.
-    #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
     pub(super) fn fetch(&self, offset: u64, nbytes: u64) {
         let number = |number| usize::try_from(number).unwrap_or(usize::MAX);
         readahead::fetch(&self.buffer, number(offset), number(nbytes));

@@ -1,0 +1,14 @@
+//! Arbitrary bytes as a PGM or PPM image: an error, or an array in place, in the bytes of the file.
+
+use crossdock::buffer::Buffer;
+use crossdock::exchange::files::{Format, OpenOptions};
+use crossdock_fuzz::mapped;
+
+fuzz_target!(|bytes: &[u8]| {
+    let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");
+    let range = buffer.as_ptr().addr()..buffer.as_ptr().addr() + buffer.nbytes();
+    match OpenOptions::new().format(Format::Pnm).read(buffer) {
+        Ok(contents) => mapped(&contents, range),
+        Err(error) => assert!(error.is_malformed() || error.is_unsupported(), "{error:?}"),
+    }
+});
