@@ -40,6 +40,21 @@ fn connect_to((address, nbytes): &(libc::sockaddr_un, u32)) -> i32 {
     if failed == 0 { fd } else { -1 }
 }
 
+/// A connection without the library, if the system takes one more at once.
+pub(crate) fn try_raw(name: &Label) -> Option<OwnedFd> {
+    // SAFETY: `socket` takes integers only.
+    let fd = unsafe {
+        libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
+    };
+    assert!(fd >= 0);
+    // SAFETY: `socket` opened the descriptor, and nothing else owns it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let (address, nbytes) = address(&socket(name));
+    // SAFETY: `address` is a `sockaddr_un` of `nbytes` bytes.
+    let failed = unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), nbytes) };
+    (failed == 0).then_some(fd)
+}
+
 pub(crate) fn raw(name: &Label) -> UnixStream {
     let fd = connect_to(&address(&socket(name)));
     assert!(fd >= 0);

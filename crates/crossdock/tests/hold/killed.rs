@@ -10,12 +10,13 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
+use crossdock::bindings::hold::set_patience;
 use crossdock::exchange::protocol::hold::{self, Label, Limits, Set, SetHolder};
 use crossdock_testkit::{Coverage, rounds, seed};
 use fastrand::Rng;
 
 use crate::common::{HANGS, Program, ROLE, Running, holders_of_memory, sample, socket, unique, until};
-use crate::hostile::{CONNECT, message, raw};
+use crate::hostile::{CONNECT, message, raw, try_raw};
 
 const LEN: usize = 1000;
 
@@ -32,6 +33,7 @@ fn role() {
         "write" => write_on(&name),
         "fault" => fault(&name),
         "touch" => touch(&name),
+        "ask" => ask(&name),
         _ => panic!("{role}"),
     }
 }
@@ -99,6 +101,58 @@ fn touch(name: &Label) -> ! {
     loop {
         std::thread::sleep(HANGS);
     }
+}
+
+/// Asks a holder that is stopped for everything, with little patience.
+fn ask(name: &Label) {
+    set_patience(Duration::from_millis(100));
+    type Request = fn(&Label) -> crossdock::Result<()>;
+    let requests: [(&str, Request); 5] = [
+        ("connect", |name| hold::connect(name).map(drop)),
+        ("publish", |name| hold::publish(name).map(drop)),
+        ("who", |name| hold::who(name).map(drop)),
+        ("take over", |name| SetHolder::new(Limits::new())?.take_over(name)),
+        ("list", |name| {
+            let listed = hold::list()?.into_iter().find(|listed| listed.name == *name);
+            listed.expect("the socket is there").versions.map(drop)
+        }),
+    ];
+    for (what, request) in requests {
+        let error = request(name).expect_err(what);
+        assert!(
+            error.is_io() && error.to_string().contains("did not answer within 100ms"),
+            "{what}: {error}"
+        );
+        assert!(error.to_string().contains("kill -CONT"), "{what}: {error}");
+    }
+    assert!(SetHolder::new(Limits::new()).unwrap().claim(name).unwrap_err().is_conflict());
+    // So many connections wait that the system takes no more.
+    let waiting: Vec<_> = std::iter::from_fn(|| try_raw(name)).take(1000).collect();
+    assert!(waiting.len() < 1000);
+    let error = hold::connect(name).unwrap_err();
+    assert!(error.is_io() && error.to_string().contains("did not accept a connection"), "{error}");
+    println!("asked for all");
+}
+
+#[test]
+fn a_stopped_holder_keeps_no_client_waiting_and_serves_on_when_it_is_continued() {
+    let name = unique();
+    let mut holder = Program::start("hold", &name);
+    assert!(holder.says("holds"));
+    let set = hold::connect(&name).unwrap();
+    let signal = |signal| {
+        // SAFETY: `kill` takes integers; the process is a child that was not waited for.
+        assert_eq!(unsafe { libc::kill(holder.child.id() as i32, signal) }, 0);
+    };
+    signal(libc::SIGSTOP);
+    check(&set);
+    let mut client = Program::start("ask", &name);
+    let has_asked = client.says("asked for all");
+    signal(libc::SIGCONT);
+    assert!(has_asked, "a request was not refused");
+    client.kill();
+    until("the holder serves again", || hold::connect(&name).is_ok());
+    assert_eq!(hold::connect(&name).unwrap().label(), set.label());
 }
 
 /// Tries every way to write a set that it reads.

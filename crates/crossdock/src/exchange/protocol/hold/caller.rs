@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::{Error, Kind, Result, system_text};
@@ -10,8 +11,17 @@ use crate::exchange::protocol::hold::label::Label;
 use crate::exchange::protocol::hold::message::{HoldRequest, Reply, failure};
 use crate::exchange::protocol::hold::socket::{Socket, user};
 
-/// How long a holder may take for one reply.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a holder may take to accept a connection, and for one reply, in milliseconds.
+static PATIENCE_MS: AtomicU64 = AtomicU64::new(10_000);
+
+/// Sets how long this process waits for holders from now on, in place of ten seconds.
+pub fn set_patience(patience: Duration) {
+    PATIENCE_MS.store(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
+fn patience() -> Duration {
+    Duration::from_millis(PATIENCE_MS.load(Ordering::Relaxed))
+}
 
 /// The most rows of a list that are read.
 pub(super) const MOST_ROWS: u64 = 1 << 16;
@@ -39,13 +49,21 @@ impl Caller {
             let text = format!("the holder of {} could not be reached: {}", name.name(), system_text(&error));
             Unreachable::Failed(Error::caused(Kind::Io, text, error))
         };
-        let path = folder.socket(name);
-        let socket = Socket::connect(&path, PATIENCE).map_err(|error| match error.kind() {
+        let (path, patience) = (folder.socket(name), patience());
+        let socket = Socket::connect(&path, patience).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Unreachable::Missing,
             ErrorKind::ConnectionRefused => match folder::check_is_socket(&path) {
                 Ok(()) => Unreachable::Dead,
                 Err(error) => Unreachable::Failed(error),
             },
+            ErrorKind::WouldBlock => {
+                let text = format!(
+                    "the holder of {} did not accept a connection within {patience:?}; if it is stopped, continue or \
+                    end it",
+                    name.name()
+                );
+                Unreachable::Failed(Error::caused(Kind::Io, text, error))
+            }
             _ => failed(error),
         })?;
         let peer = socket.peer().map_err(failed)?;
@@ -88,9 +106,10 @@ impl Caller {
             ErrorKind::WouldBlock => {
                 let pid = self.socket.peer().map_or(0, |peer| peer.pid);
                 format!(
-                    "the holder of {}, process {pid}, did not answer within {PATIENCE:?}; if it is stopped, continue it \
+                    "the holder of {}, process {pid}, did not answer within {:?}; if it is stopped, continue it \
                     (kill -CONT {pid}) or end it",
-                    self.name.name()
+                    self.name.name(),
+                    patience()
                 )
             }
             _ => format!("the holder of {} ended: {}", self.name.name(), system_text(&error)),

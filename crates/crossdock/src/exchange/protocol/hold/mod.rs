@@ -48,7 +48,7 @@
 //! manifest when it opens the array. `docs/hold.md` has the messages.
 
 mod builder;
-mod caller;
+pub(crate) mod caller;
 mod client;
 mod folder;
 mod holder;
