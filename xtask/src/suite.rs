@@ -62,7 +62,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite { name: "doctest", tier: Tier::Full, what: "the examples in the documentation run", needs: &[CC, CXX], peers: &[], beside: false, minutes: 10, run: checks::doctests },
     Suite { name: "valgrind", tier: Tier::Full, what: "no invalid access, nothing lost (valgrind)", needs: &[CC, CXX, VALGRIND], peers: &[POCL], beside: false, minutes: 15, run: checks::valgrind },
     Suite { name: "c", tier: Tier::Full, what: "the C interface as installed, plain, under valgrind and AddressSanitizer", needs: &[CC, CXX, PKG_CONFIG, CMAKE, VALGRIND], peers: &[VENV, RUBY, RUBY_HEADERS], beside: false, minutes: 15, run: border::c },
-    Suite { name: "builds", tier: Tier::Full, what: "every feature builds without the others, and none", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: checks::builds },
+    Suite { name: "builds", tier: Tier::Full, what: "every feature builds without the others", needs: &[CC, CXX], peers: &[], beside: false, minutes: 20, run: checks::builds },
     Suite { name: "ptx", tier: Tier::Full, what: "the kernels for CUDA are those of their source, and are assembled for cards of every generation (ptxas)", needs: &[PTX_VENV], peers: &[], beside: false, minutes: 8, run: ptx::check },
     Suite { name: "python", tier: Tier::Full, what: "the command beside CPython and NumPy", needs: &[CC, CXX, VENV], peers: &[], beside: false, minutes: 15, run: checks::python },
     Suite { name: "sanitizer", tier: Tier::Full, what: "addresses and leaks (AddressSanitizer)", needs: &[CC, CXX], peers: &[POCL], beside: true, minutes: 25, run: checks::sanitizer },
