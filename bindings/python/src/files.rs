@@ -225,8 +225,8 @@ fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
 /// ----------
 /// path : str or os.PathLike
 ///     The new file. Its ending decides the format: ``.npy``, ``.npz``, ``.safetensors``, ``.png``,
-///     ``.jpg``, ``.raw`` for the elements alone; ``.arrow`` and ``.feather`` for Arrow IPC files of
-///     tables, ``.arrows`` for streams of them, in which dictionaries may change.
+///     ``.jpg``, ``.raw`` for the elements alone; ``.arrow`` and ``.feather`` for Arrow IPC files
+///     of tables, ``.arrows`` for streams of them, in which dictionaries may change.
 /// obj : object or dict
 ///     An array, or an object that :func:`array` accepts; for an archive, a dictionary of names and
 ///     arrays; for an Arrow IPC file, an object that :func:`table` accepts.

@@ -291,11 +291,11 @@ impl Table {
 
     /// The same table, in place, with your promise that its memory stays constant.
     ///
-    /// Consumers of Arrow rely on that: without the promise, they get no memory that other parties may
-    /// write, such as NumPy's.
+    /// Consumers of Arrow rely on that: without the promise, they get no memory that other parties
+    /// may write, such as NumPy's.
     ///
-    /// The promise covers all of the memory, for as long as there is an array, a column or an export
-    /// of it. If any party writes it nevertheless, the behaviour is undefined. :meth:`Array.frozen`
+    /// The promise covers all of the memory, for as long as there is an array, a column or an
+    /// export of it. If any party writes it nevertheless, the behaviour is undefined. :meth:`Array.frozen`
     /// has more.
     ///
     /// Returns
@@ -395,7 +395,8 @@ impl Table {
         ))
     }
 
-    /// HTML for notebooks: the first and last rows and columns, with their types. It reads only those.
+    /// HTML for notebooks: the first and last rows and columns, with their types. It reads only
+    /// those.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let (rows, columns) = self.shape();
         let below = format!("{rows} rows × {columns} columns");

@@ -1,5 +1,5 @@
-//! `Crossdock::Column` as a producer of Ruby's MemoryView: elements of a fixed width, without nulls,
-//! in place and read-only where their memory is.
+//! `Crossdock::Column` as a producer of Ruby's MemoryView: elements of a fixed width, without
+//! nulls, in place and read-only where their memory is.
 
 use core::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
-//! Arrow's C stream interface for Ruby: `Crossdock::ArrowStream`, which holds a struct at an address
-//! from which a consumer moves it, and the import of streams of other producers, whose functions may
-//! be written in Ruby.
+//! Arrow's C stream interface for Ruby: `Crossdock::ArrowStream`, which holds a struct at an
+//! address from which a consumer moves it, and the import of streams of other producers, whose
+//! functions may be written in Ruby.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
