@@ -219,9 +219,9 @@ pub(crate) fn clippy(run: &mut Run<'_>) -> Result<()> {
     run.cargo("clippy --package crossdock --lib --no-default-features -- -D warnings")
 }
 
-/// Every feature builds; the lints build none. Of any two features that are not heavy, one build has the first
-/// without the second; in the long run each builds alone, heavy ones too. All share the target
-/// folder, where the lints have left what crates need.
+/// Every feature builds; the lints build none. Of any two features that are not heavy, one build
+/// has the first without the second; in the long run each builds alone, heavy ones too. All share
+/// the target folder, where the lints have left what crates need.
 pub(crate) fn builds(run: &mut Run<'_>) -> Result<()> {
     let workspace = Workspace::of(run)?;
     let features = workspace.library_features()?;

@@ -41,8 +41,8 @@ enum Held {
     Table(TableLease),
 }
 
-// SAFETY: the guards, `MemoryView` and `TableLease` are `Send`, and `data` points into memory that `held` keeps
-// alive on any thread.
+// SAFETY: the guards, `MemoryView` and `TableLease` are `Send`, and `data` points into memory that
+// `held` keeps alive on any thread.
 unsafe impl Send for Lease {}
 // SAFETY: `&Lease` returns only the address, a size and the kind; nothing reads or writes through
 // `data` in Rust.

@@ -139,9 +139,9 @@ impl Column {
     /// BufferError
     ///     If elements are null, in lists of a fixed size too, or if the column has several chunks.
     /// TypeError
-    ///     If the elements have no fixed width of whole bytes, or are decimals, whose scale no array
-    ///     expresses: :meth:`to_list` has their values, and PyArrow casts decimals. ``np.asarray(x)``
-    ///     has booleans of a bit each as bytes, by a copy.
+    ///     If the elements have no fixed width of whole bytes, or are decimals, whose scale no
+    ///     array expresses: :meth:`to_list` has their values, and PyArrow casts decimals.
+    ///     ``np.asarray(x)`` has booleans of a bit each as bytes, by a copy.
     ///
     /// Examples
     /// --------
@@ -217,9 +217,9 @@ impl Column {
 
     /// The elements as Python values.
     ///
-    /// Nulls are None, structs are dicts, and maps are lists of pairs. Nanoseconds that are no whole
-    /// number of microseconds, which Python's ``datetime`` lacks, are ``numpy.datetime64`` (of
-    /// moments with a time zone, in UTC) or ``numpy.timedelta64``.
+    /// Nulls are None, structs are dicts, and maps are lists of pairs. Nanoseconds that are no
+    /// whole number of microseconds, which Python's ``datetime`` lacks, are ``numpy.datetime64``
+    /// (of moments with a time zone, in UTC) or ``numpy.timedelta64``.
     ///
     /// Returns
     /// -------
@@ -258,12 +258,12 @@ impl Column {
 
     /// The same column, in place, with your promise that its memory stays constant.
     ///
-    /// Consumers of Arrow rely on that: without the promise, they get no memory that other parties may
-    /// write, such as NumPy's.
+    /// Consumers of Arrow rely on that: without the promise, they get no memory that other parties
+    /// may write, such as NumPy's.
     ///
-    /// The promise covers all of the memory, for as long as there is an array, a column or an export
-    /// of it. If any party writes it nevertheless, the behaviour is undefined. :meth:`Array.frozen`
-    /// has more.
+    /// The promise covers all of the memory, for as long as there is an array, a column or an
+    /// export of it. If any party writes it nevertheless, the behaviour is undefined.
+    /// :meth:`Array.frozen` has more.
     ///
     /// Returns
     /// -------
@@ -347,11 +347,11 @@ impl Column {
         comparison::compared(this.as_any(), other, how, remedy)
     }
 
-    /// A NumPy array on the same memory, unless there are several chunks, another dtype or a copy is
-    /// requested, or NumPy has the elements in another form: dates of 32 bits and times with nulls
-    /// as ``datetime64``, booleans as bytes, dictionaries decoded, and text, lists and the like as
-    /// Python's values, with None. Those are copies, and ``copy=False`` raises ValueError. Raises
-    /// TypeError for nulls among numbers, unless ``dtype=object`` is requested.
+    /// A NumPy array on the same memory, unless there are several chunks, another dtype or a copy
+    /// is requested, or NumPy has the elements in another form: dates of 32 bits and times with
+    /// nulls as ``datetime64``, booleans as bytes, dictionaries decoded, and text, lists and the
+    /// like as Python's values, with None. Those are copies, and ``copy=False`` raises ValueError.
+    /// Raises TypeError for nulls among numbers, unless ``dtype=object`` is requested.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         &self,

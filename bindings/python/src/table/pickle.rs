@@ -35,8 +35,8 @@ const LEAST_SHARED: usize = 1 << 16;
 pub(super) struct Pickled {
     schema: Vec<u8>,
     /// The number of groups (batches, or chunks), then the length of each and its columns: length,
-    /// offset, 1 if there is a bitmap, the number of buffers, and the index of each of them; children
-    /// and dictionary follow.
+    /// offset, 1 if there is a bitmap, the number of buffers, and the index of each of them;
+    /// children and dictionary follow.
     numbers: Vec<u64>,
     /// Each buffer once.
     buffers: Vec<Buffer>,

@@ -295,8 +295,8 @@ impl Table {
     /// may write, such as NumPy's.
     ///
     /// The promise covers all of the memory, for as long as there is an array, a column or an
-    /// export of it. If any party writes it nevertheless, the behaviour is undefined. :meth:`Array.frozen`
-    /// has more.
+    /// export of it. If any party writes it nevertheless, the behaviour is undefined.
+    /// :meth:`Array.frozen` has more.
     ///
     /// Returns
     /// -------

@@ -93,8 +93,8 @@ pub const XD_FILE_COPIED: i32 = 3;
 /// # Safety
 ///
 /// 1. `path` is null or a C string that nothing writes during the call.
-/// 2. If `access` is `XD_FILE_CONSTANT`, no process writes or truncates the file while a batch, or a
-///    part of one, is in use.
+/// 2. If `access` is `XD_FILE_CONSTANT`, no process writes or truncates the file while a batch, or
+///    a part of one, is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn xd_reader_open(
     path: *const c_char,

@@ -86,7 +86,8 @@ fn files(folder: &Folder) {
     let arrays = (0..3).flat_map(layer).chain([("norm".to_owned(), weight(1))]);
     SaveOptions::new().save_all(folder.path("model.safetensors"), &arrays.collect::<Vec<_>>()).unwrap();
     SaveOptions::new().save_all(folder.path("twice.npz"), &[("a", weight(1)), ("b", weight(2))]).unwrap();
-    // The second array gets the name of the first one, in the member and in the list of the archive.
+    // The second array gets the name of the first one, in the member and in the list of the
+    // archive.
     let mut bytes = std::fs::read(folder.path("twice.npz")).unwrap();
     for at in 0..bytes.len() - 5 {
         if &bytes[at..at + 5] == b"b.npy" {

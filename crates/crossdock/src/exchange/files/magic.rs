@@ -7,7 +7,8 @@ use crate::exchange::files::format::Format;
 /// magic.
 pub(super) const NBYTES: usize = 348;
 
-/// First bytes of the supported formats. (`.safetensors` and NIfTI files and streams of Arrow have no fixed ones.)
+/// First bytes of the supported formats. (`.safetensors` and NIfTI files and streams of Arrow have
+/// no fixed ones.)
 const OURS: [(&[u8], Format); 14] = [
     (b"\x93NUMPY", Format::Npy),
     (b"PK\x03\x04", Format::Npz),

@@ -90,9 +90,9 @@ impl IpcOptions {
     ///
     /// # Errors
     ///
-    /// `is_unsupported` for types that Arrow does not have, and for a dictionary that changes, which
-    /// only streams can; `is_bounds` and `is_malformed` for offsets, views and run ends that break
-    /// the rules; `is_overflow` for metadata beyond 31 bits; `is_io` if the writer fails;
+    /// `is_unsupported` for types that Arrow does not have, and for a dictionary that changes,
+    /// which only streams can; `is_bounds` and `is_malformed` for offsets, views and run ends that
+    /// break the rules; `is_overflow` for metadata beyond 31 bits; `is_io` if the writer fails;
     /// `is_conflict` while another party holds Write; `is_place` on a device; those of the reader.
     pub fn write_file(&self, writer: impl Write, reader: &mut dyn RecordBatchReader) -> Result<()> {
         self.write(writer, reader, true)

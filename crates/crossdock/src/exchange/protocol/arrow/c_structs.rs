@@ -99,8 +99,8 @@ pub(super) struct ColumnOwners {
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_schema`], wherever that
 ///    struct is moved.
-/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer or
-///    by [`release_schema`] of the parent.
+/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer
+///    or by [`release_schema`] of the parent.
 struct SchemaBody {
     // Owned here for the pointers to them in the struct.
     _text: SchemaText,
@@ -115,8 +115,8 @@ struct SchemaBody {
 ///
 /// 1. It is a box, owned by the one struct whose `release` is [`release_array`], wherever that
 ///    struct is moved.
-/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer or
-///    by [`release_array`] of the parent.
+/// 2. Each struct of `children` and `dictionary` is released, or moved elsewhere, by the consumer
+///    or by [`release_array`] of the parent.
 struct ArrayBody {
     buffers: Box<[*const c_void]>,
     children: ChildStructs<ArrowArray>,
@@ -128,8 +128,8 @@ struct ArrayBody {
 ///
 /// # Invariants
 ///
-/// 1. `structs` comes from a box, which only the drop frees. The consumer has pointers into it until
-///    the parent is released.
+/// 1. `structs` comes from a box, which only the drop frees. The consumer has pointers into it
+///    until the parent is released.
 /// 2. `pointers` are those of its elements.
 struct ChildStructs<S> {
     structs: *mut [S],

@@ -39,8 +39,8 @@ pub(super) struct Message {
 /// Up to this rank, shape and strides are read into few bytes.
 const FEW: usize = 8;
 
-/// [`Layout::contiguous`] in its place, without a move: for few axes of lengths other than 0. `None`
-/// in all other cases; the layout is then some valid one.
+/// [`Layout::contiguous`] in its place, without a move: for few axes of lengths other than 0.
+/// `None` in all other cases; the layout is then some valid one.
 pub(super) fn contiguous_to(
     shape: &[usize],
     itemsize: usize,

@@ -8,9 +8,9 @@
 //! It reads a slot as a reader of a sequence lock: the word, everything else, and the word again.
 //! If the tag is the same and the slot was not on loan, it belongs together (slot.rs, invariant 1).
 //! An acquire fence follows the first read of the word, and another one precedes the second. A
-//! sender has a release fence between taking the slot and its first write (`slot::take`): a tap that
-//! read any of what it wrote finds the slot on loan, or with another tag. The elements themselves
-//! are accessed as `memory::racy` does, so a mixture of old and new ones is discarded.
+//! sender has a release fence between taking the slot and its first write (`slot::take`): a tap
+//! that read any of what it wrote finds the slot on loan, or with another tag. The elements
+//! themselves are accessed as `memory::racy` does, so a mixture of old and new ones is discarded.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{Ordering, fence};
