@@ -44,7 +44,9 @@ pub(crate) fn words(advice: Advice) -> &'static str {
             "load it in Python, if its source is trusted, and save its arrays as .npy or .npz"
         }
         Advice::OpenTable => "read it in Python with NumPy or pandas, and save the array as .npy",
-        Advice::OpenTiff => "convert it first to an uncompressed TIFF whose channels are interleaved, as libtiff's `tiffcp` can",
+        Advice::OpenTiff => {
+            "convert it first to an uncompressed TIFF whose channels are interleaved, as libtiff's `tiffcp` can"
+        }
         Advice::OpenAsFile => "convert the file with `crossdock convert`",
         Advice::InsertAxis | Advice::InsertAxisOrWhole => "insert an axis with the view newaxis",
         Advice::MapToWrite => "map it, or write to the copy",
