@@ -5,7 +5,9 @@ require "bigdecimal"
 require "date"
 require "fiddle"
 require "open3"
+require "pathname"
 require "rbconfig"
+require "tmpdir"
 
 # Columns and tables: of Ruby's values, of arrays, and by Arrow's C stream.
 class TestTables < Test::Unit::TestCase
@@ -250,6 +252,29 @@ class TestTables < Test::Unit::TestCase
     assert_raise_kind_of(StandardError) { Crossdock.table(stream) }
     # Released in the end: the last call has one argument, the struct.
     assert_equal 1, stream.calls.last
+  end
+
+  def test_a_table_is_saved_and_opened_in_place
+    Dir.mktmpdir do |folder|
+      table = parts
+      [["t.arrow", false], ["t.feather", :zstd], ["t.arrows", true]].each do |name, compress|
+        path = File.join(folder, name)
+        assert_same table, table.save(path, compress: compress)
+        opened = Crossdock.open(path)
+        assert_equal [table.to_h, table.schema], [opened.to_h, opened.schema]
+        assert_equal table.to_h, (Crossdock.open(path) { |one| one.to_h })
+      end
+      path = Pathname(folder) / "t.arrow"
+      mapped = Crossdock.open(path, constant: true)
+      before = Crossdock.copied_bytes
+      back = Crossdock::Table.from_arrow(mapped)
+      assert_equal mapped["price"].array.address, back["price"].array.address
+      assert_equal before, Crossdock.copied_bytes
+      assert_raise(Crossdock::Refusal) { Crossdock.open(path).to_arrow_c_stream }
+      assert_match(/"brotli"/, message_of(ArgumentError) { table.save(path, compress: :brotli) })
+      assert_match(/no such folder.*x\.arrow/m, message_of(Errno::ENOENT) { table.save(File.join(folder, "no such folder", "x.arrow")) })
+      assert_equal table.to_h, Crossdock.open(path).to_h
+    end
   end
 
   def test_exports_are_released_by_the_collector

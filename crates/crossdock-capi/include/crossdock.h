@@ -986,6 +986,14 @@ XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *st
  * is read at first. Otherwise as xd_array_open. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_open(const char *path, int32_t access, xd_error_t **error);
 
+#define XD_COMPRESSION_NONE 0 /* so that the file can be opened in place */
+#define XD_COMPRESSION_LZ4 1
+#define XD_COMPRESSION_ZSTD 2
+
+/* Writes the remaining batches, one at a time, to an Arrow IPC file, or to a stream in a file if its
+ * name ends in .arrows. The file appears, or is replaced, when all of it is on disk. */
+XD_API bool xd_reader_save(const xd_reader_t *reader, const char *path, int32_t compression, xd_error_t **error);
+
 /* Exports the remaining batches as a stream, which the consumer must release, on any thread. The
  * reader must be freed as before, and has no more batches: XD_ERROR_CLOSED. On failure neither
  * changes. */

@@ -779,6 +779,10 @@ class reader {
   static reader from_arrow(ArrowArrayStream *stream, std::int32_t checks = XD_CHECKS_SHAPE) {
     return reader(detail::call(xd_reader_from_arrow, stream, checks));
   }
+  /* Writes the remaining batches to an Arrow IPC file. */
+  void save(const std::string &path, std::int32_t compression = XD_COMPRESSION_NONE) const {
+    detail::call(xd_reader_save, handle_.get(), detail::text(path), compression);
+  }
   /* Fills in the struct, which the consumer releases. The reader has no more batches. */
   void to_arrow(ArrowArrayStream *stream) const { detail::call(xd_reader_to_arrow, handle_.get(), stream); }
 

@@ -160,6 +160,18 @@ module Crossdock
       ArrowStream.__send__(:structs_of, self)
     end
 
+    # Writes an Arrow IPC file, or a stream in a file for the extension `.arrows`. An existing file is
+    # replaced when all is written.
+    #
+    # @param path [String, Pathname]
+    # @param compress [Boolean, Symbol] `:lz4`, which `true` is too, or `:zstd`; files that are not
+    #   compressed can be opened in place
+    # @return [self]
+    def save(path, compress: false)
+      save_to(File.path(path), compress)
+      self
+    end
+
     # @return [String]
     def inspect
       "#{self.class} #{shape}\n#{self}"

@@ -184,6 +184,9 @@ Dir.mktmpdir do |folder|
     error.message.include?("text") or abort error.message
   end
   check [3, ALL.size], [Crossdock.open(plain) { |table| table.batches.first.size }, mapped.names.size]
+  saved = File.join(folder, "saved.arrow")
+  table.save(saved, compress: :lz4)
+  python("assert ipc.open_file(#{saved.inspect}).read_all().equals(three)")
   damaged = File.join(folder, "damaged.arrow")
   File.write(damaged, "ARROW1\0\0 and no more")
   begin

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
 use crossdock::exchange::files::OpenOptions;
+use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
 use crossdock::table::{Batches, Checks, RecordBatch, RecordBatchReader, Schema};
 
 use crate::error::{Failure, Result, XD_ERROR_CLOSED, XD_ERROR_CONFLICT, XD_ERROR_DTYPE};
@@ -119,6 +120,49 @@ pub unsafe extern "C" fn xd_reader_open(
             }
         };
         XdReader::hand_over(Box::new(options.open_table(path)?.reader()))
+    })
+}
+
+/// `XD_COMPRESSION_NONE` of the header.
+pub const XD_COMPRESSION_NONE: i32 = 0;
+/// `XD_COMPRESSION_LZ4` of the header.
+pub const XD_COMPRESSION_LZ4: i32 = 1;
+/// `XD_COMPRESSION_ZSTD` of the header.
+pub const XD_COMPRESSION_ZSTD: i32 = 2;
+
+/// Writes the remaining batches to an Arrow IPC file.
+///
+/// # Safety
+///
+/// `path` is null or a C string that nothing writes during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_reader_save(
+    reader: Option<&XdReader>,
+    path: *const c_char,
+    compression: i32,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let reader = given(reader, "reader")?;
+        // SAFETY: `# Safety`: `path` is null or a C string; the result is used during this call
+        // only, while nothing writes it.
+        let path = unsafe { text(path, "path") }?;
+        let options = match compression {
+            XD_COMPRESSION_NONE => IpcOptions::new(),
+            XD_COMPRESSION_LZ4 => IpcOptions::new().compression(IpcCompression::Lz4),
+            XD_COMPRESSION_ZSTD => IpcOptions::new().compression(IpcCompression::Zstd),
+            other => {
+                return Err(Failure::argument(format!(
+                    "the argument `compression` is {other}; it must be {XD_COMPRESSION_NONE} (none), \
+                    {XD_COMPRESSION_LZ4} (LZ4) or {XD_COMPRESSION_ZSTD} (Zstandard)"
+                )));
+            }
+        };
+        let mut source = reader.take()?;
+        let saved = options.save(path, &mut *source);
+        reader.replace(State::Idle(source));
+        saved?;
+        Ok(true)
     })
 }
 

@@ -99,7 +99,8 @@ fn numbers() -> Vec<(&'static str, i128)> {
         array::convert: XD_CASTING_CHECKED XD_CASTING_SATURATING;
         channel: XD_DELIVERY_EACH XD_DELIVERY_ONE XD_DELIVERY_LATEST;
         table: XD_CHECKS_SHAPE XD_CHECKS_FULL;
-        table::reader: XD_FILE_MAPPED XD_FILE_CONSTANT XD_FILE_COPIED;
+        table::reader: XD_FILE_MAPPED XD_FILE_CONSTANT XD_FILE_COPIED XD_COMPRESSION_NONE
+            XD_COMPRESSION_LZ4 XD_COMPRESSION_ZSTD;
         export: XD_EXPORT_IN_PLACE XD_EXPORT_COPY_IF_NEEDED XD_EXPORT_COPY XD_EXPORT_TRUST_READONLY XD_EXPORT_WHOLE;
     };
     names.extend(flags.map(|(name, flags)| (name, flags.bits().into())));

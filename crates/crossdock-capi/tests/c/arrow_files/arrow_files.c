@@ -74,6 +74,18 @@ static void promises(const char *file)
   }
 }
 
+/* A copy of a file by this library has the same batches. */
+static void saved(const char *folder, const char *name, int32_t compression)
+{
+  xd_reader_t *reader = xd_reader_open(in(folder, "plain.arrow"), XD_FILE_MAPPED, &error);
+  CHECK(xd_reader_save(reader, in(folder, name), compression, &error));
+  CHECK(xd_reader_next(reader, &error) == NULL && error == NULL);
+  CHECK(!xd_reader_save(reader, in(folder, name), 9, &error));
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`compression` is 9");
+  xd_reader_free(reader);
+  all(in(folder, name), XD_FILE_MAPPED);
+}
+
 int main(int count, char **arguments)
 {
   CHECK(count == 2);
@@ -81,6 +93,9 @@ int main(int count, char **arguments)
     all(in(arguments[1], "plain.arrow"), access);
     all(in(arguments[1], "packed.arrow"), access);
   }
+  saved(arguments[1], "saved.arrow", XD_COMPRESSION_NONE);
+  saved(arguments[1], "saved.feather", XD_COMPRESSION_ZSTD);
+  saved(arguments[1], "saved.arrows", XD_COMPRESSION_LZ4);
   promises(in(arguments[1], "plain.arrow"));
   CHECK(xd_reader_open(in(arguments[1], "plain.arrow"), 9, &error) == NULL);
   CHECK_ERROR(XD_ERROR_ARGUMENT, "`access` is 9");

@@ -96,7 +96,7 @@ fn give_back(this: &Stream) {
 }
 
 /// The batches of a table, from the first on.
-struct OwnBatches {
+pub(super) struct OwnBatches {
     schema: Schema,
     batches: vec::IntoIter<RecordBatch>,
 }
@@ -111,6 +111,12 @@ impl RecordBatchReader for OwnBatches {
     }
 }
 
+impl OwnBatches {
+    pub(super) fn of(table: &RubyTable) -> Self {
+        Self { schema: table.schema().clone(), batches: table.batches().to_vec().into_iter() }
+    }
+}
+
 /// All batches of a table as a stream.
 fn of_table(_: &Ruby, this: &RubyTable) -> Result<Stream> {
     keep::give_back();
@@ -118,8 +124,8 @@ fn of_table(_: &Ruby, this: &RubyTable) -> Result<Stream> {
     for batch in this.batches() {
         drop(arrow::export_batch(batch)?);
     }
-    let reader = OwnBatches { schema: this.schema().clone(), batches: this.batches().to_vec().into_iter() };
-    Ok(Stream::new(arrow::export_stream(Box::new(reader)), this.kept()))
+    let stream = arrow::export_stream(Box::new(OwnBatches::of(this)));
+    Ok(Stream::new(stream, this.kept()))
 }
 
 /// All chunks of a column as a stream.

@@ -2,19 +2,26 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossdock::bindings::table::grid;
+use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::table::{Field, RecordBatch, Schema};
 use crossdock::{Casting, DArray};
-use magnus::{DataTypeFunctions, RArray, RModule, Ruby, TryConvert, TypedData, function, method, prelude::*};
+use magnus::{
+    DataTypeFunctions, RArray, RModule, Ruby, TryConvert, TypedData, Value, function, method, prelude::*,
+};
 
+use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again, told};
 use crate::tables::column::RubyColumn;
+use crate::tables::stream::OwnBatches;
 use crate::tables::{parts, reported};
+use crate::value::name;
 
 /// How many characters a cell has at most.
 const WIDTH: usize = 40;
@@ -89,7 +96,7 @@ impl RubyTable {
 
 // ===== methods
 
-fn names(ruby: &Ruby, this: &RubyTable) -> Result<RArray> {
+fn column_names(ruby: &Ruby, this: &RubyTable) -> Result<RArray> {
     let names = ruby.ary_new();
     for field in this.schema.fields() {
         names.push(field.name())?;
@@ -198,6 +205,26 @@ fn cut(text: &str) -> String {
     short
 }
 
+/// Writes the table to an Arrow IPC file.
+fn save_to(ruby: &Ruby, this: &RubyTable, path: PathBuf, compress: Value) -> Result<()> {
+    let compression = match compress {
+        no if !no.to_bool() => None,
+        yes if yes.is_kind_of(ruby.class_true_class()) => Some(IpcCompression::Lz4),
+        by => match name(ruby, by)?.as_str() {
+            "lz4" => Some(IpcCompression::Lz4),
+            "zstd" => Some(IpcCompression::Zstd),
+            other => {
+                let text = format!("compress: {other:?} is none: give :lz4, :zstd, true or false");
+                return Err(Failure::argument(ruby, text));
+            }
+        },
+    };
+    let options = compression.into_iter().fold(IpcOptions::new(), IpcOptions::compression);
+    let mut reader = OwnBatches::of(this);
+    let saved = without_lock(|| options.save(&path, &mut reader))?;
+    saved.map_err(|error| Failure::of_file(ruby, &error, &path))
+}
+
 // ===== creation
 
 /// A table of columns under their names.
@@ -260,11 +287,12 @@ pub(super) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     class.undef_default_alloc_func();
     // Looked up once, here: later, several Ractors may need it at the same time.
     let _class = RubyTable::class(ruby);
-    class.define_method("names", method!(names, 0))?;
+    class.define_method("names", method!(column_names, 0))?;
     class.define_method("size", method!(size, 0))?;
     class.define_method("batches", method!(batches, 0))?;
     class.define_method("to_records", method!(to_records, 0))?;
     class.define_method("to_s", method!(to_s, 0))?;
+    class.define_private_method("save_to", method!(save_to, 2))?;
     class.define_private_method("column_at", method!(column, 1))?;
     class.define_private_method("columns_at", method!(columns, 1))?;
     class.define_private_method("renamed", method!(renamed, 1))?;
