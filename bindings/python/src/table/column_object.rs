@@ -189,8 +189,8 @@ impl Column {
     ///
     /// Parameters
     /// ----------
-    /// value : number, datetime or timedelta
-    ///     For elements of a fixed width.
+    /// value : bool, number, str, bytes, datetime or timedelta
+    ///     One that an element can have.
     ///
     /// Returns
     /// -------

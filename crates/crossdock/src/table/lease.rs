@@ -55,11 +55,12 @@ impl TableLease {
                 buffers = order.into_iter().map(|(_, k)| buffers[k]).collect();
             }
         }
-        let take = |(name, buffer): (&str, &Buffer)| {
+        let mut leases = Vec::with_capacity(buffers.len());
+        for (name, buffer) in buffers {
             let lease = lease(buffer.handle(), buffer.is_readonly(), kind);
-            lease.map_err(|error: Error| error.within(format_args!("column {name:?}")))
-        };
-        Ok(Self { kind, leases: buffers.into_iter().map(take).collect::<Result<_>>()? })
+            leases.push(lease.map_err(|error: Error| error.within(format_args!("column {name:?}")))?);
+        }
+        Ok(Self { kind, leases })
     }
 
     /// The kind of the leases.

@@ -33,7 +33,7 @@
 //! | `reader.rs` | sequences of batches |
 //! | `value.rs`, `text_read.rs` | elements by value, text in place |
 //! | `nulls.rs`, `fill.rs` | masks of nulls, values in their place |
-//! | `records.rs` | batches of records |
+//! | `records.rs`, `matrix.rs` | batches of records, batches as arrays of two axes |
 //! | `display.rs`, `grid.rs` | columns and batches as text |
 //! | `concat.rs`, `concat_bytes.rs` | columns copied to new memory |
 //! | `checks.rs`, `shape.rs`, `full.rs` | the two levels of checks |
@@ -55,6 +55,7 @@ mod full;
 pub(crate) mod grid;
 mod integers;
 mod lease;
+mod matrix;
 mod metadata;
 mod nulls;
 mod reader;

@@ -6,7 +6,7 @@ use crate::error::{Error, Kind};
 use crate::table::text::TextBytes;
 
 /// How many elements are checked at once.
-pub(crate) const TEXT_BLOCK: usize = 1024;
+pub(crate) const TEXT_BLOCK: usize = 4096;
 
 /// Whether the bytes are UTF-8.
 #[inline]

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use crossdock::Array;
 use crossdock::bindings::arrow;
 use crossdock::buffer::{Bitmap, Buffer};
 use crossdock::element::{DType, NAT, TimeUnit, Value};
 use crossdock::memory::copied_bytes_here;
-use crossdock::table::{Checks, Column, ColumnParts, ColumnType, ColumnValue, Field, OffsetWidth};
+use crossdock::table::{
+    Checks, Column, ColumnParts, ColumnType, ColumnValue, Field, OffsetWidth, RecordBatch,
+};
+use crossdock::{Array, s};
 use crossdock_testkit::{cases, seed};
 use fastrand::Rng;
 
@@ -327,4 +329,50 @@ fn bitmaps_of_different_lengths_are_not_combined_and_masks_are_counted_copies() 
     let copied = copied_bytes_here();
     assert_eq!(bitmap(9).and(&bitmap(9)).unwrap().len(), 9);
     assert_eq!(copied_bytes_here() - copied, 2);
+}
+
+#[test]
+fn a_batch_of_one_type_is_an_array_in_place_where_its_columns_lie_so() {
+    let values: Vec<i32> = (0..12).collect();
+    let array = Array::from_vec(values, [3, 4]).unwrap().permute([1, 0]).unwrap(); // columns are contiguous
+    let column = |k: usize| Column::from_array(array.slice(s![.., k]).unwrap()).unwrap();
+    let batch = |order: &[usize]| {
+        RecordBatch::from_columns(order.iter().map(|k| (format!("{k}"), column(*k)))).unwrap()
+    };
+    let copied = copied_bytes_here();
+    let equals = |batch: &RecordBatch, rows: std::ops::Range<usize>, order: &[usize]| {
+        let both = batch.slice(rows.clone()).unwrap().to_array().unwrap();
+        assert_eq!(both.shape(), [rows.len(), order.len()]);
+        for row in rows.clone() {
+            for (k, &column) in order.iter().enumerate() {
+                let value = both.get(&[row - rows.start, k]).unwrap();
+                assert_eq!(value, Value::Int((4 * column + row) as i64));
+            }
+        }
+        both
+    };
+    let all = equals(&batch(&[0, 1, 2]), 0..4, &[0, 1, 2]);
+    assert_eq!(all.as_ptr(), array.as_ptr().cast());
+    let part = equals(&batch(&[2, 1, 0]), 1..4, &[2, 1, 0]); // from the end, and not from the first row on
+    assert_eq!((part.as_ptr(), part.strides()), (array.as_ptr().wrapping_add(9).cast(), &[4, -16][..]));
+    equals(&batch(&[1]), 0..4, &[1]);
+    assert_eq!(copied_bytes_here(), copied);
+    equals(&batch(&[0, 2, 1]), 0..4, &[0, 2, 1]);
+    assert_eq!(copied_bytes_here() - copied, 48);
+    let apart = [("a", numbers(&[1, 2])), ("b", numbers(&[3, 4]))];
+    let both = RecordBatch::from_columns(apart).unwrap().to_array().unwrap();
+    assert_eq!(both.to_string(), "[[1 3]\n [2 4]]");
+    let empty = batch(&[0, 1]).slice(4..).unwrap().to_array().unwrap();
+    assert_eq!(empty.shape(), [0, 2]);
+
+    let text = by_offsets(&[Some(b"a".to_vec()), None], OffsetWidth::I32, ColumnType::utf8());
+    let with = |name: &'static str, column: Column| {
+        RecordBatch::from_columns([("a", numbers(&[1, 2])), (name, column)]).unwrap().to_array().unwrap_err()
+    };
+    let floats = Column::from_array(Array::from_vec(vec![1.5f64, 2.5], [2]).unwrap()).unwrap();
+    let error = with("b", floats);
+    assert!(error.is_dtype() && error.to_string().contains("\"b\" has dtype float64"), "{error}");
+    assert!(with("text", text).is_unsupported());
+    let none = RecordBatch::new(Default::default(), [], 2).unwrap();
+    assert!(none.to_array().unwrap_err().is_shape());
 }

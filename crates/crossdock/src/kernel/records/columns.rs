@@ -8,6 +8,9 @@ use crate::kernel::records::convert;
 use crate::kernel::records::gaps::Gaps;
 use crate::layout::Layout;
 
+/// The size of a block: larger than others, since each column plans its copy for each block.
+const COLUMNS_NBYTES: usize = 4 * BLOCK_NBYTES;
+
 /// One array that is copied to another.
 pub(crate) struct ColumnCopy<'a> {
     pub(crate) src: *const u8,
@@ -67,7 +70,7 @@ pub(crate) unsafe fn copy_columns(
         return Ok(());
     }
     let Some(loops) = ArrayLoops::new(shape, &arrays) else { return Ok(()) };
-    loops.blocks(BLOCK_NBYTES / record_nbytes.max(1)).try_each(|block| {
+    loops.blocks(COLUMNS_NBYTES / record_nbytes.max(1)).try_each(|block| {
         for (number, column) in columns.iter().enumerate() {
             let whole = |array: usize, layout: &Layout| {
                 let inner =

@@ -91,12 +91,16 @@ pub(super) fn new_batch(batch: &RecordBatch) -> Result<NewArray> {
     let leases = batch.lease(LeaseKind::Read)?;
     leases.mark_exported(Protocols::ARROW);
     let leases = Arc::new(leases);
-    let children = batch.columns().map(|column| Ok(new_array(&column?, &leases)));
+    // With room for all: a fallible `collect` does not know their number, and moves them as it grows.
+    let mut children = Vec::with_capacity(batch.schema().fields().len());
+    for column in batch.columns() {
+        children.push(new_array(&column?, &leases));
+    }
     Ok(NewArray {
         len: batch.len(),
         null_count: Some(0),
         buffers: vec![ptr::null()],
-        children: children.collect::<Result<_>>()?,
+        children,
         ..NewArray::default()
     })
 }

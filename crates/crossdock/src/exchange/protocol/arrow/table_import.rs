@@ -94,8 +94,11 @@ pub(super) fn batch_of(field: &Field, column: &Column) -> Result<RecordBatch> {
         ));
     }
     let (start, len) = (column.offset(), column.len());
-    let columns = column.children().iter().map(|child| child.slice(start..start + len));
-    RecordBatch::new(schema, columns.collect::<Result<Vec<_>>>()?, len)
+    let mut columns = Vec::with_capacity(column.children().len());
+    for child in column.children() {
+        columns.push(child.slice(start..start + len)?);
+    }
+    RecordBatch::new(schema, columns, len)
 }
 
 /// A column of a known type.

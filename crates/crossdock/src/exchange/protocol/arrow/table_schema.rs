@@ -137,10 +137,15 @@ pub fn export_field(field: &Field) -> Result<ArrowSchema> {
 pub(super) fn new_schema(field: &Field) -> Result<NewSchema> {
     let ty = field.column_type();
     let named = |error: Error| error.within(format_args!("column {:?}", field.name()));
-    let (children, dictionary) = match ty {
-        ColumnType::Dictionary { values, .. } => (vec![], Some(Box::new(new_schema(values)?))),
-        _ => (ty.fields().map(new_schema).collect::<Result<_>>()?, None),
-    };
+    let (mut children, mut dictionary) = (Vec::new(), None);
+    if let ColumnType::Dictionary { values, .. } = ty {
+        dictionary = Some(Box::new(new_schema(values)?));
+    } else {
+        children.reserve_exact(ty.fields().count());
+        for field in ty.fields() {
+            children.push(new_schema(field)?);
+        }
+    }
     Ok(NewSchema {
         text: SchemaText::new(&print(ty).map_err(named)?, field.name()).map_err(named)?,
         metadata: encode(&with_extension(field)).map_err(named)?,
