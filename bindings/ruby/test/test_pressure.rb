@@ -203,12 +203,15 @@ class TestPressure < Test::Unit::TestCase
 
   def test_a_limit_of_descriptors_is_met_by_a_collection_and_another_attempt
     ["Crossdock.open(file)", "Crossdock.open_all(file)", "one.to_shared_memory", "one.share_memory(copy: true)", "one.save(file)",
+     "Crossdock.open(table)", "Crossdock.table(n: one).save(table)",
      "Crossdock::SharedMemory.import(shared.fileno, shared.description)", "shared.send_to(ours); Crossdock::SharedMemory.receive(theirs)"].each do |make|
       output = run_program(<<~RUBY)
         limit(:NOFILE, 128)
         one = Crossdock::Array[1, 2, 3]
         file = File.join(Dir.mktmpdir, "x.npy")
         one.save(file)
+        table = File.join(File.dirname(file), "x.arrow")
+        Crossdock.table(n: one).save(table)
         shared = one.to_shared_memory.share_memory
         ours, theirs = UNIXSocket.pair
         700.times { #{make} }

@@ -274,6 +274,8 @@ class TestTables < Test::Unit::TestCase
       assert_match(/"brotli"/, message_of(ArgumentError) { table.save(path, compress: :brotli) })
       assert_match(/no such folder.*x\.arrow/m, message_of(Errno::ENOENT) { table.save(File.join(folder, "no such folder", "x.arrow")) })
       assert_equal table.to_h, Crossdock.open(path).to_h
+      missing = File.join(folder, "missing.arrow")
+      assert_equal 1, message_of(Errno::ENOENT) { Crossdock.open(missing) }.scan("missing.arrow").size
     end
   end
 

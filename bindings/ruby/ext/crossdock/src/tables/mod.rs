@@ -35,13 +35,14 @@ use crate::tables::table::RubyTable;
 pub(crate) fn opened(ruby: &Ruby, options: &OpenOptions, path: &Path) -> Result<Option<Value>> {
     // Compressed batches take long to decode.
     let read = || {
-        without_lock(|| {
+        let read = without_lock(|| {
             let Some(file) = options.try_open_table(path)? else { return Ok(None) };
             let batches = (0..file.len()).map(|index| file.batch(index));
             let batches = batches.collect::<crossdock::Result<Vec<_>>>();
             batches.map(|batches| Some((file.schema().clone(), batches)))
-        })?
-        .map_err(|error: crossdock::Error| Failure::of_file(ruby, &error, path))
+        })?;
+        // Each error names the path.
+        read.map_err(|error: crossdock::Error| Failure::from(error))
     };
     let Some((schema, batches)) = again(ruby, read)? else { return Ok(None) };
     Ok(Some(RubyTable::new(schema, batches)?.into_value_with(ruby)))

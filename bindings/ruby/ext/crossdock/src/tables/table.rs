@@ -220,9 +220,10 @@ fn save_to(ruby: &Ruby, this: &RubyTable, path: PathBuf, compress: Value) -> Res
         },
     };
     let options = compression.into_iter().fold(IpcOptions::new(), IpcOptions::compression);
-    let mut reader = OwnBatches::of(this);
-    let saved = without_lock(|| options.save(&path, &mut reader))?;
-    saved.map_err(|error| Failure::of_file(ruby, &error, &path))
+    again(ruby, || {
+        let mut reader = OwnBatches::of(this);
+        Ok(without_lock(|| options.save(&path, &mut reader))??)
+    })
 }
 
 // ===== creation
