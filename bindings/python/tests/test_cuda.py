@@ -558,3 +558,28 @@ def test_other_memory_of_a_device_is_not_pickled_and_the_error_says_which_is():
             pickle.dumps(array)
     with pytest.raises(BufferError, match=r"crossdock\.shared"):
         multiprocessing.reduction.ForkingPickler.dumps(four())
+
+
+def test_columns_and_tables_of_numbers_go_by_arrows_interface_of_devices():
+    numbers = crossdock.array([1.5, 2.5, 3.5], device="cuda:0")
+    table = crossdock.table({"x": numbers, "n": crossdock.array([1, 2, 3], device="cuda:0")})
+    before = crossdock.copied_bytes()
+    for name in ("__arrow_c_device_array__", "__arrow_c_device_stream__"):
+        holder = type("Holder", (), {name: lambda self, name=name: getattr(table, name)()})()
+        taken = crossdock.table(holder)
+        x = taken["x"].array()
+        assert (x.device, x.ptr, taken.shape) == ("cuda:0", numbers.ptr, (3, 2))
+        assert x.to_device("cpu").tolist() == [1.5, 2.5, 3.5]
+    # Each to_device("cpu") and each tolist().
+    assert crossdock.copied_bytes() - before == 4 * 24
+    column = table["x"]
+    holder = type("Holder", (), {"__arrow_c_device_array__": lambda self: column.__arrow_c_device_array__()})()
+    assert crossdock.column(holder)[1:].array().ptr == numbers.ptr + 8
+    for refused in (table.__arrow_c_array__, column.__arrow_c_array__, column.__arrow_c_stream__):
+        with pytest.raises(BufferError, match="cuda:0"):
+            refused()
+    mixed = crossdock.table({"x": numbers, "y": crossdock.array([1, 2, 3])})
+    with pytest.raises(BufferError, match="cpu.*cuda:0|cuda:0.*cpu"):
+        mixed.__arrow_c_device_array__()
+    with pytest.raises(BufferError, match="cuda:0"):
+        pickle.dumps(column)

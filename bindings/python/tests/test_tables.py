@@ -697,3 +697,54 @@ def test_columns_in_several_chunks_make_batches():
 def test_integers_of_polars_own_format_name_the_cast():
     with pytest.raises(BufferError, match="_pli128.*Polars.*cast the column"):
         crossdock.column(pl.Series([1], dtype=pl.Int128))
+
+
+class OnDevice:
+    """An object that has the methods of devices alone, those of another object."""
+
+    def __init__(self, source, *names):
+        for name in names:
+            setattr(self, name, getattr(source, name))
+
+
+def test_tables_and_columns_go_by_the_interface_of_devices():
+    theirs = rows()
+    gc.collect()
+    ours, before = crossdock.table(theirs), (crossdock.copied_bytes(), pa.total_allocated_bytes())
+    batch = theirs.to_batches()[0]
+    sources = [
+        OnDevice(ours, "__arrow_c_device_array__"),
+        OnDevice(ours, "__arrow_c_device_stream__"),
+        OnDevice(batch, "__arrow_c_device_array__"),
+    ]
+    for source in sources:
+        again = crossdock.table(source)
+        taken = pa.table(again)
+        assert taken.equals(theirs)
+        for name in theirs.column_names:
+            assert buffers(taken[name]) == buffers(theirs[name]), name
+    assert pa.record_batch(OnDevice(ours, "__arrow_c_device_array__")).equals(batch)
+    for column in (ours["name"], theirs["name"].chunk(0)):
+        assert crossdock.column(OnDevice(column, "__arrow_c_device_array__")).to_list() == ["one", None, LONG]
+    parts = crossdock.column(pa.chunked_array([["a"], [], ["b", None]]))
+    assert not hasattr(parts, "__arrow_c_device_array__")
+    assert len(crossdock.column(OnDevice(parts, "__arrow_c_device_stream__")).chunks()) == 3
+    unused = ours.__arrow_c_device_stream__(), ours.__arrow_c_device_array__(), parts.__arrow_c_device_stream__()
+    with pytest.raises(NotImplementedError, match="__arrow_c_device_stream__.*colour"):
+        ours.__arrow_c_device_stream__(colour="red")
+    with pytest.raises(BufferError, match='column "x"'):
+        crossdock.table({"x": np.arange(3)}).__arrow_c_device_stream__()
+    del sources, source, again, taken, unused, column, parts
+    gc.collect()
+    assert crossdock.copied_bytes() == before[0] and pa.total_allocated_bytes() <= before[1] + 64
+
+
+def test_a_device_method_that_refuses_gives_way_to_that_of_the_cpu():
+    class Refusing(OnDevice):
+        def __arrow_c_device_stream__(self, **kwargs):
+            raise NotImplementedError("later")
+
+    refusing = Refusing(crossdock.table(rows()), "__arrow_c_stream__")
+    assert crossdock.table(refusing).to_dict() == rows().to_pydict()
+    with pytest.raises(BufferError, match="later"):
+        crossdock.table(Refusing(None))

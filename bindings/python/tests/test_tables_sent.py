@@ -197,7 +197,8 @@ def test_processes_receive_tables_in_sealed_memory():
         for _ in range(5):
             pool.apply(shared_at, (ours,))
         gc.collect()
-        assert len(os.listdir("/proc/self/fd")) <= descriptors
+        # The thread that hands out descriptors may still hold the last one.
+        assert len(os.listdir("/proc/self/fd")) <= descriptors + 1
 
 
 def test_dask_sends_tables_out_of_band():

@@ -68,10 +68,17 @@ pub mod array_interface {
 
 /// Arrow, with its streams and the `requested_schema` of a capsule.
 pub mod arrow {
-    pub use crate::exchange::protocol::arrow::column_stream::{export_chunks, import_chunks};
+    pub use crate::exchange::protocol::arrow::column_stream::{
+        export_chunks, export_device_chunks, import_chunks, import_device_chunks,
+    };
     pub use crate::exchange::protocol::arrow::requested::requested;
     pub use crate::exchange::protocol::arrow::schema_bytes::{field_from_bytes, field_to_bytes};
     pub use crate::exchange::protocol::arrow::stream::ArrowStream;
+    pub use crate::exchange::protocol::arrow::stream_abi::ArrowDeviceArrayStream;
+    pub use crate::exchange::protocol::arrow::table_device::{
+        export_device_batch, export_device_column, import_device_batch, import_device_column,
+    };
+    pub use crate::exchange::protocol::arrow::table_stream::{export_device_stream, import_device_stream};
     pub use crate::exchange::protocol::arrow::*;
 }
 

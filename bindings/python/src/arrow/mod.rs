@@ -5,8 +5,8 @@ pub(crate) mod import;
 
 use std::ffi::CStr;
 
-use crossdock::bindings::arrow::ArrowArrayStream;
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crossdock::bindings::arrow::{ArrowArrayStream, ArrowDeviceArrayStream};
 
 pub(crate) use export::{ArrowColumn, array, device_array, schema};
 pub(crate) use import::{Elements, Failure, Wanted, copied, is_offered, is_read_once, lend, take};
@@ -36,6 +36,7 @@ boxed! {
     c"arrow_array" ArrowArray, std::convert::identity::<&mut Self>;
     c"arrow_array_stream" ArrowArrayStream, std::convert::identity::<&mut Self>;
     c"arrow_device_array" ArrowDeviceArray, device_column;
+    c"arrow_device_array_stream" ArrowDeviceArrayStream, std::convert::identity::<&mut Self>;
 }
 
 fn device_column(it: &mut ArrowDeviceArray) -> &mut ArrowArray {

@@ -422,6 +422,29 @@ impl Column {
     ) -> PyResult<Bound<'py, PyAny>> {
         export::chunks(py, &self.field, &self.chunks, requested_schema)
     }
+
+    #[pyo3(signature = (requested_schema=None, **kwargs))]
+    fn _arrow_c_device_array<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export::refuse_unknown("__arrow_c_device_array__", kwargs)?;
+        export::device_column(py, &self.field, self.only()?, requested_schema)
+    }
+
+    /// The chunks as a stream of a device's memory, in a capsule.
+    #[pyo3(signature = (requested_schema=None, **kwargs))]
+    fn __arrow_c_device_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export::refuse_unknown("__arrow_c_device_stream__", kwargs)?;
+        export::device_chunks(py, &self.field, &self.chunks, requested_schema)
+    }
 }
 
 /// The range of a slice with steps of one.

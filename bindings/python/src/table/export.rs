@@ -1,15 +1,15 @@
 //! Tables and columns in capsules, in place.
 
 use crossdock::Result;
-use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
-use crossdock::bindings::arrow::{self, Exported};
-use crossdock::memory::LeaseKind;
+use crossdock::bindings::arrow::abi::ArrowSchema;
+use crossdock::bindings::arrow::{self, Exported, ExportedStruct};
+use crossdock::memory::{DeviceKind, LeaseKind, Place};
 use crossdock::table::{self, Field, RecordBatch, RecordBatchReader, Schema};
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyNotImplementedError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::capsule::{boxed, unboxed};
+use crate::capsule::{Boxed, boxed, unboxed};
 use crate::errors;
 
 /// A stream of all batches.
@@ -19,13 +19,41 @@ pub(super) fn stream<'py>(
     batches: &[RecordBatch],
     requested: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    check_requested(schema, requested)?;
-    // Refused here rather than in the stream, whose consumers name a number of the system.
-    schema_of(schema)?;
     let refused = batches.iter().find_map(|batch| batch.lease(LeaseKind::Read).err());
     refused.map_or(Ok(()), |error| Err(errors::refusal(&error)))?;
-    let reader = OwnBatches { schema: schema.clone(), batches: batches.to_vec(), next: 0 };
-    boxed(py, arrow::export_stream(Box::new(reader)))
+    boxed(py, arrow::export_stream(reader(schema, batches, requested)?))
+}
+
+/// A stream of all batches, each in the memory of a device of the first one's kind.
+pub(super) fn device_stream<'py>(
+    py: Python<'py>,
+    schema: &Schema,
+    batches: &[RecordBatch],
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let refused = batches.iter().find_map(|batch| arrow::export_device_batch(batch).err());
+    refused.map_or(Ok(()), |error| Err(errors::refusal(&error)))?;
+    let columns = batches.iter().flat_map(RecordBatch::columns);
+    let kind = kind_of(columns.filter_map(crossdock::Result::ok));
+    boxed(py, arrow::export_device_stream(reader(schema, batches, requested)?, kind))
+}
+
+/// The batches. What can be refused is refused before there is a stream, whose consumers name a
+/// number of the system alone.
+fn reader(
+    schema: &Schema,
+    batches: &[RecordBatch],
+    requested: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Box<OwnBatches>> {
+    check_requested(schema, requested)?;
+    schema_of(schema)?;
+    Ok(Box::new(OwnBatches { schema: schema.clone(), batches: batches.to_vec(), next: 0 }))
+}
+
+/// The kind of device of the first column that is not on the CPU.
+fn kind_of(mut columns: impl Iterator<Item = table::Column>) -> DeviceKind {
+    let other = columns.find(|column| column.place() != Place::CPU);
+    other.map_or(DeviceKind::CPU, |column| column.place().kind())
 }
 
 /// The type of a batch, a struct.
@@ -45,6 +73,27 @@ pub(super) fn batch<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     check_requested(batch.schema(), requested)?;
     both(py, arrow::export_batch(batch))
+}
+
+/// One batch in the memory of its device.
+pub(super) fn device_batch<'py>(
+    py: Python<'py>,
+    batch: &RecordBatch,
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    check_requested(batch.schema(), requested)?;
+    both(py, arrow::export_device_batch(batch))
+}
+
+/// One column in the memory of its device, as [`column`].
+pub(super) fn device_column<'py>(
+    py: Python<'py>,
+    field: &Field,
+    column: &table::Column,
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    requested_field(requested)?;
+    both(py, arrow::export_device_column(field, column))
 }
 
 /// The type of a column.
@@ -78,7 +127,37 @@ pub(super) fn chunks<'py>(
     boxed(py, arrow::export_chunks(field.clone(), chunks.to_vec()))
 }
 
-fn both(py: Python<'_>, exported: Result<Exported<ArrowArray>>) -> PyResult<Bound<'_, PyAny>> {
+/// A stream of the chunks of a column, each in the memory of a device of the first one's kind.
+pub(super) fn device_chunks<'py>(
+    py: Python<'py>,
+    field: &Field,
+    chunks: &[table::Column],
+    requested: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    requested_field(requested)?;
+    for chunk in chunks {
+        drop(arrow::export_device_column(field, chunk).map_err(|error| errors::refusal(&error))?);
+    }
+    let kind = kind_of(chunks.iter().cloned());
+    boxed(py, arrow::export_device_chunks(field.clone(), chunks.to_vec(), kind))
+}
+
+/// Refuses arguments of future versions of the interface that are set.
+pub(super) fn refuse_unknown(method: &str, others: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    for (name, value) in others.into_iter().flatten() {
+        if !value.is_none() {
+            return Err(PyNotImplementedError::new_err(format!(
+                "{method}() does not know the argument {name}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn both<A: ExportedStruct + Boxed>(
+    py: Python<'_>,
+    exported: Result<Exported<A>>,
+) -> PyResult<Bound<'_, PyAny>> {
     let (schema, array) = exported.map_err(|error| errors::refusal(&error))?.into_raw();
     Ok(PyTuple::new(py, [boxed(py, schema)?, boxed(py, array)?])?.into_any())
 }

@@ -16,8 +16,8 @@ use crate::capsule::unboxed;
 use crate::errors::{self, Raise};
 use crate::object::downcast;
 use crate::table::column_object::Column;
-use crate::table::new_column;
 use crate::table::table_object::Table;
+use crate::table::{import_device, new_column};
 use crate::{protocols, shared};
 
 /// A table on the memory of another object, in place.
@@ -26,7 +26,7 @@ use crate::{protocols, shared};
 /// ----------
 /// obj : object
 ///     A table of another library, that has ``__arrow_c_stream__``, or ``__arrow_c_array__`` of a
-///     struct: of pyarrow, Polars, pandas, DuckDB or nanoarrow. Or a dict of columns: names, each
+///     struct, or their siblings for devices: of pyarrow, Polars, pandas, DuckDB or nanoarrow. Or a dict of columns: names, each
 ///     with a :class:`Column`, an array, or an object that :func:`column` accepts.
 ///
 /// Returns
@@ -59,6 +59,11 @@ pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     }
     if let Ok(columns) = obj.cast::<PyDict>() {
         return of_columns(columns);
+    }
+    // For memory of a device, the other methods can only refuse, or copy silently.
+    let on_device = import_device::table(obj)?;
+    if let Some((schema, batches)) = on_device {
+        return Ok(Table::new(schema, batches));
     }
     if obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
         return match of_stream(obj) {
@@ -123,6 +128,9 @@ pub(crate) fn column(obj: &Bound<'_, PyAny>) -> PyResult<Column> {
     }
     if let Some(own) = downcast(obj) {
         return of_column(new_column::with_days(Elements::from_array(own.array.clone()).raise()?)?);
+    }
+    if let Some((field, chunks)) = import_device::column(obj)? {
+        return Ok(Column::new(field, chunks));
     }
     if let Some(method) = obj.getattr_opt(intern!(py, "__arrow_c_array__"))? {
         let given = method.call0().map_err(|error| errors::producer(py, "__arrow_c_array__()", error))?;

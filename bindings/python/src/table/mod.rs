@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `import.rs` | tables and columns on the memory of other objects |
+//! | `import.rs`, `import_device.rs` | tables and columns on the memory of other objects |
 //! | `table_object.rs`, `column_object.rs` | the two classes |
 //! | `new_column.rs` | columns of Python's values |
 //! | `as_numpy.rs`, `comparison.rs` | columns as NumPy's arrays; `==`, which is refused |
@@ -20,6 +20,7 @@ mod display;
 mod export;
 mod html;
 mod import;
+mod import_device;
 mod ipc;
 mod memory;
 mod new_column;
@@ -37,13 +38,15 @@ pub(crate) use pickle::{_rebuild_column, _rebuild_table, _reduce_shared};
 pub(crate) use table_object::Table;
 
 /// An attribute that the class does not have. Tables with one batch and columns with one chunk have
-/// `__arrow_c_array__`; others do not, since some consumers prefer it to a stream wherever they
-/// find it.
+/// `__arrow_c_array__` and `__arrow_c_device_array__`; others do not, since some consumers prefer
+/// them to a stream wherever they find them.
 ///
 /// Reasons: `DESIGN.md`, "A table in Python is a stream of batches".
 fn attribute<'py>(object: &Bound<'py, PyAny>, name: &str, parts: usize) -> PyResult<Bound<'py, PyAny>> {
-    if name == "__arrow_c_array__" && parts == 1 {
-        return object.getattr("_arrow_c_array");
+    match name {
+        "__arrow_c_array__" if parts == 1 => return object.getattr("_arrow_c_array"),
+        "__arrow_c_device_array__" if parts == 1 => return object.getattr("_arrow_c_device_array"),
+        _ => {}
     }
     let class = object.get_type().qualname()?;
     let error = PyAttributeError::new_err(format!("'{class}' object has no attribute '{name}'"));

@@ -24,7 +24,7 @@ use crate::table::{comparison, display, export, html, memory, values};
 /// times: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, ``pandas.DataFrame.from_arrow(t)``. DuckDB
 /// finds it by the name of the variable.
 ///
-/// It has ``__arrow_c_array__`` only if it has exactly one batch.
+/// It has ``__arrow_c_array__`` and ``__arrow_c_device_array__`` only if it has exactly one batch.
 ///
 /// ``t['price']`` is a :class:`Column`, ``t[['price', 'name']]`` a table of some columns,
 /// ``t[2:5]`` a table of some rows, all in place. Iteration gives the batches, each as a table.
@@ -66,6 +66,17 @@ impl Table {
             |batch: &RecordBatch| Ok((batch.len(), batch.columns().collect::<crossdock::Result<_>>()?));
         let groups = self.batches.iter().map(group).collect::<crossdock::Result<_>>().raise()?;
         Pickled::new(&field, groups)
+    }
+
+    /// The only batch.
+    fn only(&self) -> PyResult<&RecordBatch> {
+        match &self.batches[..] {
+            [only] => Ok(only),
+            batches => Err(PyValueError::new_err(format!(
+                "the table has {} batches; iterate over it, and export each",
+                batches.len()
+            ))),
+        }
     }
 
     /// The table with each column of each batch replaced.
@@ -432,13 +443,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match &self.batches[..] {
-            [only] => export::batch(py, only, requested_schema),
-            batches => Err(PyValueError::new_err(format!(
-                "the table has {} batches; iterate over it, and export each",
-                batches.len()
-            ))),
-        }
+        export::batch(py, self.only()?, requested_schema)
     }
 
     /// The type of the batches, a struct, in a capsule.
@@ -455,5 +460,28 @@ impl Table {
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         export::stream(py, &self.schema, &self.batches, requested_schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None, **kwargs))]
+    fn _arrow_c_device_array<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export::refuse_unknown("__arrow_c_device_array__", kwargs)?;
+        export::device_batch(py, self.only()?, requested_schema)
+    }
+
+    /// The batches as a stream of a device's memory, in a capsule.
+    #[pyo3(signature = (requested_schema=None, **kwargs))]
+    fn __arrow_c_device_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        export::refuse_unknown("__arrow_c_device_stream__", kwargs)?;
+        export::device_stream(py, &self.schema, &self.batches, requested_schema)
     }
 }

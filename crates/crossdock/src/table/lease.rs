@@ -37,6 +37,25 @@ impl TableLease {
         columns: impl IntoIterator<Item = (&'a str, &'a Column)>,
         kind: LeaseKind,
     ) -> Result<Self> {
+        Self::taken(columns, kind, |buffer| lease(buffer.handle(), buffer.is_readonly(), kind))
+    }
+
+    /// As [`TableLease::of`] for Read leases, also of memory that the CPU cannot access, after work
+    /// in flight.
+    pub(crate) fn on_any_device<'a>(
+        columns: impl IntoIterator<Item = (&'a str, &'a Column)>,
+    ) -> Result<Self> {
+        Self::taken(columns, LeaseKind::Read, |buffer| {
+            buffer.handle().await_work(LeaseKind::Read)?;
+            Ok(buffer.handle().lease(LeaseKind::Read)?)
+        })
+    }
+
+    fn taken<'a>(
+        columns: impl IntoIterator<Item = (&'a str, &'a Column)>,
+        kind: LeaseKind,
+        one: impl Fn(&Buffer) -> Result<Lease>,
+    ) -> Result<Self> {
         // Sorting is cheaper than a map: there are two buffers for each column, seldom shared.
         let mut buffers: Vec<(&str, &Buffer)> = Vec::new();
         for (name, column) in columns {
@@ -57,7 +76,7 @@ impl TableLease {
         }
         let mut leases = Vec::with_capacity(buffers.len());
         for (name, buffer) in buffers {
-            let lease = lease(buffer.handle(), buffer.is_readonly(), kind);
+            let lease = one(buffer);
             leases.push(lease.map_err(|error: Error| error.within(format_args!("column {name:?}")))?);
         }
         Ok(Self { kind, leases })

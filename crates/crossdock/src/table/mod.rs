@@ -79,6 +79,7 @@ pub(crate) use field::MAX_COLUMNS;
 #[cfg(feature = "arrow-ipc")]
 pub(crate) use integers::{IntegerKind, Integers};
 pub use lease::TableLease;
+pub(crate) use lease::visit;
 pub use metadata::Metadata;
 #[cfg(feature = "arrow-ipc")]
 pub(crate) use metadata::{EXTENSION_METADATA, EXTENSION_NAME};

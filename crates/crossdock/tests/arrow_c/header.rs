@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crossdock::bindings::arrow::ArrowArrayStream;
 use crossdock::bindings::arrow::abi::{
     ArrowArray, ArrowDeviceArray, ArrowSchema, DICTIONARY_ORDERED, MAP_KEYS_SORTED, NULLABLE,
 };
+use crossdock::bindings::arrow::{ArrowArrayStream, ArrowDeviceArrayStream};
 use crossdock::memory::DeviceKind;
 
 use crate::c_header::{Header, structs};
@@ -18,6 +18,7 @@ fn our_structs_and_numbers_are_the_installed_headers() {
             length, null_count, offset, n_buffers, n_children, buffers, children, dictionary, release, private_data
         }
         ArrowArrayStream { get_schema, get_next, get_last_error, release, private_data }
+        ArrowDeviceArrayStream { device_type, get_schema, get_next, get_last_error, release, private_data }
         ArrowDeviceArray { array, device_id, device_type, sync_event, reserved }
     };
     for (name, number) in [

@@ -109,14 +109,21 @@ pub fn export_device(
 ) -> Result<Exported<ArrowDeviceArray>, Refusal> {
     source.lend(|array| {
         export_array(array, options, check_addressed, |array, place, sync_event| ArrowDeviceArray {
-            array,
-            // The CPU has no number.
-            device_id: if place == Place::CPU { -1 } else { place.ordinal().into() },
-            device_type: place.kind().0,
             sync_event,
-            ..ArrowDeviceArray::empty()
+            ..on_place(array, place)
         })
     })
+}
+
+/// A column in memory of this place, without an event.
+pub(super) fn on_place(array: ArrowArray, place: Place) -> ArrowDeviceArray {
+    ArrowDeviceArray {
+        array,
+        // The CPU has no number.
+        device_id: if place == Place::CPU { -1 } else { place.ordinal().into() },
+        device_type: place.kind().0,
+        ..ArrowDeviceArray::empty()
+    }
 }
 
 fn export_array<A: ExportedStruct>(
@@ -290,6 +297,14 @@ impl Exported<ArrowArray> {
         // Exported 1: `into_struct` creates both structs.
         let (schema, array) = (schema.into_struct(), array.into_struct());
         Self { schema, array, copied: Copied::NOTHING }
+    }
+}
+
+impl Exported<ArrowDeviceArray> {
+    /// Both structs of a table's column on a device.
+    pub(super) fn of_device_column(schema: NewSchema, array: ArrowDeviceArray) -> Self {
+        // Exported 1: `into_struct` creates both structs.
+        Self { schema: schema.into_struct(), array, copied: Copied::NOTHING }
     }
 }
 

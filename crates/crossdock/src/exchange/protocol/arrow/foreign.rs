@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
 use crate::exchange::protocol::arrow::field::malformed;
-use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
+use crate::exchange::protocol::arrow::stream_abi::{ArrowArrayStream, ArrowDeviceArrayStream};
 
 /// One of the structs that producers export.
 pub(super) trait ReleasableStruct: Sized {
@@ -29,6 +29,14 @@ impl ReleasableStruct for ArrowArray {
 }
 
 impl ReleasableStruct for ArrowArrayStream {
+    const NAME: &str = "stream";
+
+    fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
+        &mut self.release
+    }
+}
+
+impl ReleasableStruct for ArrowDeviceArrayStream {
     const NAME: &str = "stream";
 
     fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {

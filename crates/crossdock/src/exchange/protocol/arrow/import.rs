@@ -127,7 +127,7 @@ pub unsafe fn take_over_device(schema: *mut ArrowSchema, array: *mut ArrowDevice
 }
 
 /// The place of a column whose buffers are addresses.
-fn place(array: &ArrowDeviceArray) -> Result<Place> {
+pub(super) fn place(array: &ArrowDeviceArray) -> Result<Place> {
     let place = match DeviceKind(array.device_type) {
         DeviceKind::CPU => Place::CPU,
         kind => {

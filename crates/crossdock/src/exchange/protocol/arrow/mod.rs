@@ -97,10 +97,11 @@ pub(crate) mod requested;
 pub(crate) mod schema_bytes;
 pub(crate) mod stream;
 pub(crate) mod stream_abi;
+pub(crate) mod table_device;
 mod table_export;
 mod table_import;
 mod table_schema;
-mod table_stream;
+pub(crate) mod table_stream;
 mod validity;
 
 pub use export::{ExportOptions, Exported, ExportedStruct, export, export_device};

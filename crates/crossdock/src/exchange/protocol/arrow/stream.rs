@@ -1,16 +1,16 @@
 //! Streams of columns: imports by Arrow's C Stream interface.
 
-use core::ffi::{CStr, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use crate::error::{Error, Kind, Result};
-use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::field::{ArrowField, malformed};
-use crate::exchange::protocol::arrow::foreign::ForeignStruct;
+use crate::exchange::protocol::arrow::foreign::{ForeignStruct, ReleasableStruct};
 use crate::exchange::protocol::arrow::import::{Imported, read, within};
-use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
+use crate::exchange::protocol::arrow::stream_abi::{ArrowArrayStream, ArrowDeviceArrayStream};
 use crate::memory::Place;
 
 /// A sequence of columns of one type from a producer.
@@ -83,11 +83,47 @@ impl ArrowStream {
     }
 }
 
+/// A function that fills in a struct for a stream.
+type Fill<S, T> = Option<unsafe extern "C" fn(*mut S, *mut T) -> c_int>;
+/// The function that gives the text of the last error.
+type LastError<S> = Option<unsafe extern "C" fn(*mut S) -> *const c_char>;
+
+/// A struct of a stream: [`ArrowArrayStream`] or [`ArrowDeviceArrayStream`].
+pub(super) trait StreamStruct: ReleasableStruct {
+    /// What the stream fills in.
+    type Array;
+
+    fn get_schema(&self) -> Fill<Self, ArrowSchema>;
+    fn get_next(&self) -> Fill<Self, Self::Array>;
+    fn get_last_error(&self) -> LastError<Self>;
+}
+
+macro_rules! stream_struct {
+    ($($name:ident: $array:ident),*) => {
+        $(impl StreamStruct for $name {
+            type Array = $array;
+
+            fn get_schema(&self) -> Fill<Self, ArrowSchema> {
+                self.get_schema
+            }
+
+            fn get_next(&self) -> Fill<Self, $array> {
+                self.get_next
+            }
+
+            fn get_last_error(&self) -> LastError<Self> {
+                self.get_last_error
+            }
+        })*
+    };
+}
+stream_struct!(ArrowArrayStream: ArrowArray, ArrowDeviceArrayStream: ArrowDeviceArray);
+
 /// Requests the schema of a stream.
-pub(super) fn schema_struct(
-    foreign: &mut ForeignStruct<ArrowArrayStream>,
+pub(super) fn schema_struct<S: StreamStruct>(
+    foreign: &mut ForeignStruct<S>,
 ) -> Result<ForeignStruct<ArrowSchema>> {
-    let get_schema = foreign.get().get_schema.ok_or_else(|| malformed("it has no get_schema"))?;
+    let get_schema = foreign.get().get_schema().ok_or_else(|| malformed("it has no get_schema"))?;
     let mut schema = ArrowSchema::empty();
     // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released; `schema`
     // is empty, as the interface requires, and outlives the call.
@@ -102,18 +138,23 @@ pub(super) fn schema_struct(
 pub(super) fn next_array(
     foreign: &mut ForeignStruct<ArrowArrayStream>,
 ) -> Result<Option<ForeignStruct<ArrowArray>>> {
-    let get_next = foreign.get().get_next.ok_or_else(|| malformed("it has no get_next"))?;
     let mut array = ArrowArray::empty();
-    // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released; `array`
-    // is empty, as the interface requires, and outlives the call.
-    let code = unsafe { get_next(foreign.get_mut(), &mut array) };
-    check(foreign, code, "get_next")?;
+    fill_next(foreign, &mut array)?;
     if array.release.is_none() {
         return Ok(None);
     }
     // SAFETY: `get_next` filled in `array` without an error, so it meets ForeignStruct 1 (clause 2
     // of `ArrowStream::take_over`); no other party has this variable.
     unsafe { ForeignStruct::moved_from(&mut array) }.map(Some)
+}
+
+/// Requests the next struct of a stream. `array` is empty; after the last it still is.
+pub(super) fn fill_next<S: StreamStruct>(foreign: &mut ForeignStruct<S>, array: &mut S::Array) -> Result<()> {
+    let get_next = foreign.get().get_next().ok_or_else(|| malformed("it has no get_next"))?;
+    // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released; the
+    // caller passes an empty struct, as the interface requires, which outlives the call.
+    let code = unsafe { get_next(foreign.get_mut(), array) };
+    check(foreign, code, "get_next")
 }
 
 impl Iterator for ArrowStream {
@@ -125,11 +166,11 @@ impl Iterator for ArrowStream {
 }
 
 /// The result of a call, with the producer's message if there is one.
-fn check(stream: &mut ForeignStruct<ArrowArrayStream>, code: c_int, function: &str) -> Result<()> {
+fn check<S: StreamStruct>(stream: &mut ForeignStruct<S>, code: c_int, function: &str) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
-    let said = match stream.get().get_last_error {
+    let said = match stream.get().get_last_error() {
         // SAFETY: ForeignStruct 1: the function belongs to this stream, which is not released, and
         // its last call failed (`code` is not 0).
         Some(get_last_error) => unsafe { get_last_error(stream.get_mut()) },

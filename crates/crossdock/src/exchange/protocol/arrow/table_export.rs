@@ -46,17 +46,20 @@ static NO_OFFSETS: i64 = 0;
 /// ```
 pub fn export_column(field: &Field, column: &Column) -> Result<Exported<ArrowArray>> {
     let schema = new_schema(field).map_err(exporting)?;
-    Ok(Exported::of_column(schema, new_column(field, column)?))
+    Ok(Exported::of_column(schema, new_column(field, column, false)?))
 }
 
-/// The parts of an exported column.
-pub(super) fn new_column(field: &Field, column: &Column) -> Result<NewArray> {
+/// The parts of an exported column, of any device if `on_device`.
+pub(super) fn new_column(field: &Field, column: &Column, on_device: bool) -> Result<NewArray> {
     if field.column_type() != column.column_type() {
         let (wanted, found) = (field.column_type(), column.column_type());
         let text = format!("column {:?} is of type {found}, but its field requires {wanted}", field.name());
         return Err(Error::new(Kind::DType, text));
     }
-    let leases = TableLease::of([(field.name(), column)], LeaseKind::Read).map_err(exporting)?;
+    let named = [(field.name(), column)];
+    let leases =
+        if on_device { TableLease::on_any_device(named) } else { TableLease::of(named, LeaseKind::Read) };
+    let leases = leases.map_err(exporting)?;
     leases.mark_exported(Protocols::ARROW);
     Ok(new_array(column, &Arc::new(leases)))
 }
@@ -83,12 +86,15 @@ pub(super) fn new_column(field: &Field, column: &Column) -> Result<NewArray> {
 /// ```
 pub fn export_batch(batch: &RecordBatch) -> Result<Exported<ArrowArray>> {
     let schema = as_struct(batch.schema()).and_then(|field| new_schema(&field)).map_err(exporting)?;
-    Ok(Exported::of_column(schema, new_batch(batch).map_err(exporting)?))
+    Ok(Exported::of_column(schema, new_batch(batch, false).map_err(exporting)?))
 }
 
-/// The parts of an exported batch.
-pub(super) fn new_batch(batch: &RecordBatch) -> Result<NewArray> {
-    let leases = batch.lease(LeaseKind::Read)?;
+/// The parts of an exported batch, of any device if `on_device`.
+pub(super) fn new_batch(batch: &RecordBatch, on_device: bool) -> Result<NewArray> {
+    let leases = match on_device {
+        true => TableLease::on_any_device(batch.named_columns())?,
+        false => batch.lease(LeaseKind::Read)?,
+    };
     leases.mark_exported(Protocols::ARROW);
     let leases = Arc::new(leases);
     // With room for all: a fallible `collect` does not know their number, and moves them as it grows.
@@ -145,6 +151,6 @@ fn new_array(column: &Column, leases: &Arc<TableLease>) -> NewArray {
 }
 
 #[cold]
-fn exporting(error: Error) -> Error {
+pub(super) fn exporting(error: Error) -> Error {
     error.within("exporting an Arrow column")
 }

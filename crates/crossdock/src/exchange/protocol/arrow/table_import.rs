@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crate::exchange::protocol::arrow::field::{children, malformed};
+use crate::exchange::protocol::arrow::field::{children, malformed, unsupported};
 use crate::exchange::protocol::arrow::foreign::ForeignStruct;
 use crate::exchange::protocol::arrow::import::within;
 use crate::exchange::protocol::arrow::leaf_column::length;
@@ -103,8 +103,18 @@ pub(super) fn batch_of(field: &Field, column: &Column) -> Result<RecordBatch> {
 
 /// A column of a known type.
 pub(super) fn column_of(field: &Field, array: ForeignStruct<ArrowArray>, checks: Checks) -> Result<Column> {
+    column_on(field, array, Place::CPU, checks)
+}
+
+/// A column of a known type, whose buffers are memory of this place.
+pub(super) fn column_on(
+    field: &Field,
+    array: ForeignStruct<ArrowArray>,
+    place: Place,
+    checks: Checks,
+) -> Result<Column> {
     let keep = Arc::new(array);
-    let import = TableImport { keep: &keep };
+    let import = TableImport { keep: &keep, place };
     // SAFETY: ForeignStruct 1: `keep` holds the column unreleased, and it follows the specification
     // (clauses 1 and 2 of `TableImport::column`).
     let column = unsafe { import.column(field.column_type(), keep.get()) }?;
@@ -115,6 +125,7 @@ pub(super) fn column_of(field: &Field, array: ForeignStruct<ArrowArray>, checks:
 /// Imports a column and those below it, which one struct keeps alive.
 struct TableImport<'a> {
     keep: &'a Arc<ForeignStruct<ArrowArray>>,
+    place: Place,
 }
 
 impl TableImport<'_> {
@@ -196,6 +207,13 @@ impl TableImport<'_> {
     /// length and offset together.
     unsafe fn buffers(&self, ty: &ColumnType, pointers: &[*const c_void], end: usize) -> Result<Vec<Buffer>> {
         let sized = |index: usize, nbytes: usize| self.buffer(pointers[index], nbytes);
+        if !self.place.is_host() && matches!(ty.storage(), Storage::Bytes(..) | Storage::Views(_)) && end > 0
+        {
+            return Err(unsupported(format!(
+                "the CPU cannot read on {} how many bytes elements of type {ty} have; copy the column to the CPU",
+                self.place
+            )));
+        }
         Ok(match ty.storage() {
             Storage::Null | Storage::FixedList(_) | Storage::Struct | Storage::RunEnds => vec![],
             Storage::Bits => vec![sized(0, end.div_ceil(8))?],
@@ -250,10 +268,10 @@ impl TableImport<'_> {
         }
         let keep = self.keep.clone();
         // SAFETY: the interface (ForeignStruct 1): the buffers of a column that was not released
-        // have the sizes that its type, length, offset and offsets require, on the host,
-        // initialised and constant until the release, which `keep` puts off.
+        // have the sizes that its type, length, offset and offsets require, in memory of
+        // `self.place`, initialised and constant until the release, which `keep` puts off.
         let buffer = unsafe {
-            Buffer::from_foreign(pointer, nbytes, Place::CPU, Birth::Constant, move || drop(keep))
+            Buffer::from_foreign(pointer, nbytes, self.place, Birth::Constant, move || drop(keep))
         }?;
         buffer.handle().header().mark_promised();
         Ok(buffer)

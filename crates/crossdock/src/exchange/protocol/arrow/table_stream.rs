@@ -7,24 +7,35 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::error::{Error, Result};
-use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowSchema};
-use crate::exchange::protocol::arrow::foreign::ForeignStruct;
-use crate::exchange::protocol::arrow::stream::{next_array, schema_struct, streaming};
-use crate::exchange::protocol::arrow::stream_abi::ArrowArrayStream;
+use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
+use crate::exchange::protocol::arrow::c_structs::NewArray;
+use crate::exchange::protocol::arrow::export::on_place;
+use crate::exchange::protocol::arrow::field::unsupported;
+use crate::exchange::protocol::arrow::foreign::{ForeignStruct, ReleasableStruct};
+use crate::exchange::protocol::arrow::stream::{fill_next, next_array, schema_struct, streaming};
+use crate::exchange::protocol::arrow::stream_abi::{ArrowArrayStream, ArrowDeviceArrayStream};
+use crate::exchange::protocol::arrow::table_device::{DeviceColumn, place_of};
 use crate::exchange::protocol::arrow::table_export::new_batch;
 use crate::exchange::protocol::arrow::table_import::{batch_of, column_of};
 use crate::exchange::protocol::arrow::table_schema::{export_schema, read_field, schema_of};
+use crate::memory::{DeviceKind, Place};
 use crate::table::{Checks, Field, RecordBatch, RecordBatchReader, Schema};
 
 /// Batches of a producer's stream, each imported in place when it is requested.
 ///
 /// Batches may outlive the stream, which is released when this is dropped.
 pub struct ImportedBatches {
-    foreign: ForeignStruct<ArrowArrayStream>,
+    foreign: ForeignBatches,
     field: Field,
     schema: Schema,
     checks: Checks,
     is_over: bool,
+}
+
+/// The producer's stream.
+enum ForeignBatches {
+    Host(ForeignStruct<ArrowArrayStream>),
+    Device(ForeignStruct<ArrowDeviceArrayStream>),
 }
 
 /// Imports a stream of batches, and requests their schema. The struct is moved: the source is
@@ -50,15 +61,62 @@ pub unsafe fn import_stream(stream: *mut ArrowArrayStream, checks: Checks) -> Re
     let imported = foreign.and_then(|mut foreign| {
         let field = read_field(&schema_struct(&mut foreign)?)?;
         let schema = schema_of(&field)?;
+        Ok(ImportedBatches { foreign: ForeignBatches::Host(foreign), field, schema, checks, is_over: false })
+    });
+    imported.map_err(streaming)
+}
+
+/// As [`import_stream`], by the C Device interface: batches in memory of any device that has
+/// addresses.
+///
+/// # Errors
+///
+/// As [`import_stream`] and [`take_over_device`](super::take_over_device).
+///
+/// # Safety
+///
+/// The clauses of [`import_stream`], where columns meet those of
+/// [`take_over_device`](super::take_over_device).
+pub unsafe fn import_device_stream(
+    stream: *mut ArrowDeviceArrayStream,
+    checks: Checks,
+) -> Result<ImportedBatches> {
+    // SAFETY: clauses 1 to 3 of `import_stream`: `stream` is null, or points to a struct that was
+    // released or meets ForeignStruct 1.
+    let foreign = unsafe { ForeignStruct::moved_from(stream) };
+    let imported = foreign.and_then(|mut foreign| {
+        let field = read_field(&schema_struct(&mut foreign)?)?;
+        let (schema, foreign) = (schema_of(&field)?, ForeignBatches::Device(foreign));
         Ok(ImportedBatches { foreign, field, schema, checks, is_over: false })
     });
     imported.map_err(streaming)
 }
 
+/// Requests the next column of a stream of a device; `None` after the last.
+pub(super) fn next_device_column(
+    foreign: &mut ForeignStruct<ArrowDeviceArrayStream>,
+) -> Result<Option<DeviceColumn>> {
+    let mut array = ArrowDeviceArray::empty();
+    fill_next(foreign, &mut array)?;
+    if array.array.release.is_none() {
+        return Ok(None);
+    }
+    // SAFETY: `get_next` filled in `array` without an error, so it meets the clauses of
+    // `take_over_device` (those of `import_device_stream`); no other party has this variable.
+    unsafe { DeviceColumn::moved_from(&mut array) }.map(Some)
+}
+
 impl ImportedBatches {
     fn request(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(array) = next_array(&mut self.foreign)? else { return Ok(None) };
-        let column = column_of(&self.field, array, self.checks)?;
+        let column = match &mut self.foreign {
+            ForeignBatches::Host(foreign) => {
+                next_array(foreign)?.map(|array| column_of(&self.field, array, self.checks))
+            }
+            ForeignBatches::Device(foreign) => {
+                next_device_column(foreign)?.map(|array| array.import(&self.field, self.checks))
+            }
+        };
+        let Some(column) = column.transpose()? else { return Ok(None) };
         batch_of(&self.field, &column).map(Some)
     }
 }
@@ -88,8 +146,8 @@ impl fmt::Debug for ImportedBatches {
 pub(super) trait StreamSource: Send {
     fn schema(&self) -> Result<ArrowSchema>;
 
-    /// The next array; an empty struct after the last.
-    fn next(&mut self) -> Result<ArrowArray>;
+    /// The next array and, if it is wanted, its place; `None` after the last.
+    fn next(&mut self, on_device: bool) -> Result<Option<(NewArray, Place)>>;
 }
 
 impl StreamSource for Box<dyn RecordBatchReader + Send> {
@@ -97,11 +155,15 @@ impl StreamSource for Box<dyn RecordBatchReader + Send> {
         export_schema((**self).schema())
     }
 
-    fn next(&mut self) -> Result<ArrowArray> {
+    fn next(&mut self, on_device: bool) -> Result<Option<(NewArray, Place)>> {
         match self.next_batch()? {
-            Some(batch) if batch.schema() == (**self).schema() => Ok(new_batch(&batch)?.into_struct()),
+            Some(batch) if batch.schema() == (**self).schema() => {
+                let columns = batch.named_columns().map(|(_, column)| column);
+                let place = if on_device { place_of(columns)? } else { Place::CPU };
+                Ok(Some((new_batch(&batch, on_device)?, place)))
+            }
             Some(_) => Err(Error::malformed("a batch of the reader has another schema than the reader")),
-            None => Ok(ArrowArray::empty()),
+            None => Ok(None),
         }
     }
 }
@@ -114,6 +176,8 @@ impl StreamSource for Box<dyn RecordBatchReader + Send> {
 ///    struct is moved.
 struct StreamBody {
     source: Box<dyn StreamSource>,
+    /// The kind of device of all arrays.
+    kind: DeviceKind,
     /// The reason why the last call failed.
     error: Option<CString>,
 }
@@ -147,15 +211,56 @@ pub fn export_stream(reader: Box<dyn RecordBatchReader + Send>) -> ArrowArrayStr
     export_source(Box::new(reader))
 }
 
+/// As [`export_stream`], by the C Device interface: batches in memory of this kind of device.
+pub fn export_device_stream(
+    reader: Box<dyn RecordBatchReader + Send>,
+    kind: DeviceKind,
+) -> ArrowDeviceArrayStream {
+    export_device_source(Box::new(reader), kind)
+}
+
 /// As [`export_stream`], of any arrays.
 pub(super) fn export_source(source: Box<dyn StreamSource>) -> ArrowArrayStream {
-    let body = Box::new(StreamBody { source, error: None });
+    let body = Box::new(StreamBody { source, kind: DeviceKind::CPU, error: None });
     ArrowArrayStream {
         get_schema: Some(get_schema),
         get_next: Some(get_next),
         get_last_error: Some(get_last_error),
         release: Some(release_stream),
         private_data: Box::into_raw(body).cast::<c_void>(),
+    }
+}
+
+/// As [`export_device_stream`], of any arrays.
+pub(super) fn export_device_source(
+    source: Box<dyn StreamSource>,
+    kind: DeviceKind,
+) -> ArrowDeviceArrayStream {
+    let body = Box::new(StreamBody { source, kind, error: None });
+    ArrowDeviceArrayStream {
+        device_type: kind.0,
+        get_schema: Some(get_schema),
+        get_next: Some(get_next_on_device),
+        get_last_error: Some(get_last_error),
+        release: Some(release_stream),
+        private_data: Box::into_raw(body).cast::<c_void>(),
+    }
+}
+
+/// A struct of a stream that [`export_source`] or [`export_device_source`] makes.
+trait ExportedStream: ReleasableStruct {
+    fn body(&mut self) -> &mut *mut c_void;
+}
+
+impl ExportedStream for ArrowArrayStream {
+    fn body(&mut self) -> &mut *mut c_void {
+        &mut self.private_data
+    }
+}
+
+impl ExportedStream for ArrowDeviceArrayStream {
+    fn body(&mut self) -> &mut *mut c_void {
+        &mut self.private_data
     }
 }
 
@@ -167,18 +272,22 @@ const EINVAL: c_int = 22;
 ///
 /// # Safety
 ///
-/// 1. `stream` is null, or points to a struct of [`export_source`], moved or not.
+/// 1. `stream` is null, or points to a struct of [`export_source`] or
+///    [`export_device_source`], moved or not.
 /// 2. No other code uses the struct during the call.
-unsafe fn with_body(stream: *mut ArrowArrayStream, run: impl FnOnce(&mut StreamBody) -> Result<()>) -> c_int {
+unsafe fn with_body<S: ExportedStream>(
+    stream: *mut S,
+    run: impl FnOnce(&mut StreamBody) -> Result<()>,
+) -> c_int {
     // SAFETY: clauses 1 and 2 of `# Safety`: `stream` is null or points to a struct that no other
     // code uses during the call.
     let Some(stream) = (unsafe { stream.as_mut() }) else { return EINVAL };
-    if stream.release.is_none() {
+    if stream.release().is_none() {
         return EINVAL;
     }
     // SAFETY: StreamBody 1: the struct was not released (checked above), so `private_data` is its
     // own box, which no other code uses (clause 2 of `# Safety`).
-    let body = unsafe { &mut *stream.private_data.cast::<StreamBody>() };
+    let body = unsafe { &mut *stream.body().cast::<StreamBody>() };
     body.error = None;
     let (code, text) = match catch_unwind(AssertUnwindSafe(|| run(body))) {
         Ok(Ok(())) => return 0,
@@ -193,7 +302,7 @@ unsafe fn with_body(stream: *mut ArrowArrayStream, run: impl FnOnce(&mut StreamB
 ///
 /// 1. `stream` meets the clauses of [`with_body`].
 /// 2. `schema` is null, or points to an empty struct that no other code uses during the call.
-unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, schema: *mut ArrowSchema) -> c_int {
+unsafe extern "C" fn get_schema<S: ExportedStream>(stream: *mut S, schema: *mut ArrowSchema) -> c_int {
     let run = |body: &mut StreamBody| {
         let exported = body.source.schema()?;
         // SAFETY: clause 2 of `# Safety`: `schema` points to memory for a struct, of any content.
@@ -213,7 +322,8 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, schema: *mut Arro
 /// 2. `array` is null, or points to an empty struct that no other code uses during the call.
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, array: *mut ArrowArray) -> c_int {
     let run = |body: &mut StreamBody| {
-        let next = body.source.next()?;
+        let next = body.source.next(false)?;
+        let next = next.map_or_else(ArrowArray::empty, |(array, _)| array.into_struct());
         // SAFETY: clause 2 of `# Safety`: `array` points to memory for a struct, of any content.
         unsafe { array.write(next) };
         Ok(())
@@ -228,16 +338,44 @@ unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, array: *mut ArrowAr
 /// # Safety
 ///
 /// 1. `stream` meets the clauses of [`with_body`].
-unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_char {
+/// 2. `array` is null, or points to an empty struct that no other code uses during the call.
+unsafe extern "C" fn get_next_on_device(
+    stream: *mut ArrowDeviceArrayStream,
+    array: *mut ArrowDeviceArray,
+) -> c_int {
+    let run = |body: &mut StreamBody| {
+        let next = match body.source.next(true)? {
+            Some((array, place)) if place.kind() == body.kind => on_place(array.into_struct(), place),
+            Some((_, place)) => {
+                let text = format!("a batch is on {place}, in a stream of memory of kind {}", body.kind);
+                return Err(unsupported(text));
+            }
+            None => ArrowDeviceArray::empty(),
+        };
+        // SAFETY: clause 2 of `# Safety`: `array` points to memory for a struct, of any content.
+        unsafe { array.write(next) };
+        Ok(())
+    };
+    if array.is_null() {
+        return EINVAL;
+    }
+    // SAFETY: clause 1 of `# Safety`: `stream` meets the clauses of `with_body`.
+    unsafe { with_body(stream, run) }
+}
+
+/// # Safety
+///
+/// 1. `stream` meets the clauses of [`with_body`].
+unsafe extern "C" fn get_last_error<S: ExportedStream>(stream: *mut S) -> *const c_char {
     // SAFETY: clause 1 of `# Safety`: `stream` is null or points to a struct that no other code
     // uses during the call.
-    let Some(stream) = (unsafe { stream.as_ref() }) else { return ptr::null() };
-    if stream.release.is_none() {
+    let Some(stream) = (unsafe { stream.as_mut() }) else { return ptr::null() };
+    if stream.release().is_none() {
         return ptr::null();
     }
     // SAFETY: StreamBody 1: the struct was not released (checked above), so `private_data` is its
     // own box, which no other code uses (clause 2 of `with_body`).
-    let body = unsafe { &*stream.private_data.cast::<StreamBody>() };
+    let body = unsafe { &*stream.body().cast::<StreamBody>() };
     body.error.as_ref().map_or(ptr::null(), |text| text.as_ptr())
 }
 
@@ -246,16 +384,16 @@ unsafe extern "C" fn get_last_error(stream: *mut ArrowArrayStream) -> *const c_c
 /// # Safety
 ///
 /// 1. `stream` meets the clauses of [`with_body`].
-unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
+unsafe extern "C" fn release_stream<S: ExportedStream>(stream: *mut S) {
     // SAFETY: clause 1 of `# Safety`: `stream` is null or points to a struct that no other code
     // uses during the call.
     let Some(stream) = (unsafe { stream.as_mut() }) else { return };
-    if stream.release.take().is_none() {
+    if stream.release().take().is_none() {
         return;
     }
     // SAFETY: StreamBody 1: the struct was not released before (`release` was set, checked above),
     // so `private_data` is its own box.
-    let body = unsafe { Box::from_raw(stream.private_data.cast::<StreamBody>()) };
-    stream.private_data = ptr::null_mut();
+    let body = unsafe { Box::from_raw(stream.body().cast::<StreamBody>()) };
+    *stream.body() = ptr::null_mut();
     let _ = catch_unwind(AssertUnwindSafe(|| drop(body)));
 }
