@@ -150,6 +150,23 @@ def test_narrow_floats_of_a_set_are_those_of_ml_dtypes_in_place(folder, hold, op
     assert np.array_equal(np.asarray(held["tied"]).astype(np.float32), values)
 
 
+def test_fields_of_records_in_a_set_are_those_of_ml_dtypes_in_place(hold):
+    ml_dtypes = required("ml_dtypes")
+    dtype = np.dtype([("scale", ml_dtypes.bfloat16), ("key", "i4"), ("w", ml_dtypes.float8_e4m3fn, (2,))])
+    records = np.zeros(3, dtype)
+    records["scale"], records["key"], records["w"] = [0.5, 1.5, -2], [1, 2, 3], [[1, 2], [3, 4], [0.5, 0.25]]
+    hold("-", "--name", "m")
+    assert crossdock.publish("m", {"r": records}) == "m@1"
+    held = crossdock.connect("m")["r"]
+    assert str(held.dtype) == "{scale: bfloat16 @0, key: int32 @2, w: (2,)float8_e4m3fn @6; 8}"
+    before = crossdock.copied_bytes()
+    for name, offset in (("scale", 0), ("key", 2), ("w", 6)):
+        seen = np.asarray(held[name])
+        assert seen.dtype == records[name].dtype and seen.tolist() == records[name].tolist()
+        assert seen.ctypes.data == held.ptr + offset and not seen.flags.writeable
+    assert crossdock.copied_bytes() == before
+
+
 @pytest.mark.parametrize("options", [[], ["--map"]], ids=["loaded", "mapped"])
 def test_narrow_floats_of_a_set_are_tensors_of_torch_in_place(folder, hold, options):
     torch = pytest.importorskip("torch", reason="torch is not installed: it is larger than all other counterparts together")

@@ -3,42 +3,8 @@
 use std::str::FromStr;
 
 use crate::element::dialect::typestr;
-use crate::element::{ByteOrder, DType, Scalar, ScalarKind};
+use crate::element::{ByteOrder, DType};
 use crate::error::{Error, Kind, Result, short};
-
-/// The kinds with their own name, by which they are displayed.
-const NAMED: [ScalarKind; 30] = [
-    ScalarKind::Bool,
-    ScalarKind::Int8,
-    ScalarKind::Int16,
-    ScalarKind::Int32,
-    ScalarKind::Int64,
-    ScalarKind::UInt8,
-    ScalarKind::UInt16,
-    ScalarKind::UInt32,
-    ScalarKind::UInt64,
-    ScalarKind::Float16,
-    ScalarKind::Float32,
-    ScalarKind::Float64,
-    ScalarKind::BFloat16,
-    ScalarKind::LongDouble,
-    ScalarKind::Float8E3M4,
-    ScalarKind::Float8E4M3,
-    ScalarKind::Float8E4M3B11Fnuz,
-    ScalarKind::Float8E4M3Fn,
-    ScalarKind::Float8E4M3Fnuz,
-    ScalarKind::Float8E5M2,
-    ScalarKind::Float8E5M2Fnuz,
-    ScalarKind::Float8E8M0Fnu,
-    ScalarKind::Float6E2M3Fn,
-    ScalarKind::Float6E3M2Fn,
-    ScalarKind::Float4E2M1Fn,
-    ScalarKind::Complex32,
-    ScalarKind::Complex64,
-    ScalarKind::Complex128,
-    ScalarKind::ComplexLongDouble,
-    ScalarKind::Pointer,
-];
 
 impl FromStr for DType {
     type Err = Error;
@@ -63,8 +29,8 @@ impl FromStr for DType {
             Some('=' | '|') => (ByteOrder::NATIVE, &text[1..]),
             _ => (ByteOrder::NATIVE, text),
         };
-        if let Some(kind) = NAMED.iter().find(|kind| kind.name() == Some(name)) {
-            return Ok(Scalar::new(*kind, order)?.into());
+        if let Some(dtype) = typestr::named(text) {
+            return dtype;
         }
         for (word, letter) in [("datetime64", 'M'), ("timedelta64", 'm')] {
             if let Some(unit) = name.strip_prefix(word) {
@@ -88,7 +54,7 @@ impl FromStr for DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::{TimeBase, TimeUnit};
+    use crate::element::{ScalarKind, TimeBase, TimeUnit};
 
     #[test]
     fn every_name_that_is_displayed_is_read_in_both_byte_orders() {
@@ -101,7 +67,7 @@ mod tests {
             ScalarKind::DateTime(TimeUnit::DAY),
             ScalarKind::TimeDelta(TimeUnit::NANOSECOND),
         ];
-        for kind in NAMED.into_iter().chain(more) {
+        for kind in typestr::NAMED.into_iter().chain(more) {
             for order in [ByteOrder::Little, ByteOrder::Big] {
                 let dtype = DType::scalar(kind, order).unwrap();
                 assert_eq!(dtype.to_string().parse::<DType>().unwrap(), dtype, "{dtype}");

@@ -14,6 +14,10 @@ mod read;
 mod scalar;
 mod write;
 
+#[cfg(test)]
+pub(crate) use scalar::NAMED;
+pub(crate) use scalar::named;
+
 use crate::element::dialect::literal::{self, Literal};
 use crate::element::{DType, DTypeKind};
 use crate::error::Result;
@@ -96,7 +100,7 @@ pub fn parse(text: &str) -> Result<DType> {
 pub fn print(dtype: &DType) -> Result<String> {
     match dtype.kind() {
         DTypeKind::Scalar(scalar) => scalar::print(scalar),
-        _ => write::TypestrPrinter { dictionaries: true }.dtype(dtype),
+        _ => write::TypestrPrinter { dictionaries: true, names: false }.dtype(dtype),
     }
 }
 
@@ -108,7 +112,20 @@ pub fn print(dtype: &DType) -> Result<String> {
 /// `is_unsupported`, naming the part that NumPy cannot spell, or that a list cannot express: fields
 /// that overlap or are not in the order of their offsets.
 pub fn print_descr(dtype: &DType) -> Result<String> {
-    write::TypestrPrinter { dictionaries: false }.dtype(dtype)
+    write::TypestrPrinter { dictionaries: false, names: false }.dtype(dtype)
+}
+
+/// Writes a dtype so that `DType`'s `from_str` makes the same one of it: the name of a scalar,
+/// otherwise a literal in which parts that NumPy cannot spell, such as `bfloat16`, have their names.
+///
+/// # Errors
+///
+/// `is_unsupported`, naming the part: elements of 2 GiB or more, for example.
+pub(crate) fn print_for_crossdock(dtype: &DType) -> Result<String> {
+    match dtype.kind() {
+        DTypeKind::Scalar(scalar) => Ok(scalar.to_string()),
+        _ => write::TypestrPrinter { dictionaries: true, names: true }.dtype(dtype),
+    }
 }
 
 /// The dtype of a literal. See [`parse`].
@@ -161,6 +178,18 @@ mod tests {
             assert_eq!(print(&dtype).unwrap(), text);
             assert_eq!(parse(&print_descr(&dtype).unwrap()).unwrap(), dtype, "{text}");
         }
+    }
+
+    #[test]
+    fn records_of_parts_that_numpy_cannot_spell_have_their_names() {
+        let pair = DType::subarray(&[2], little(ScalarKind::Float8E4M3Fn)).unwrap();
+        let dtype = packed(&[("scale", big(ScalarKind::BFloat16)), ("key", DType::I8), ("w", pair)]);
+        assert!(print(&dtype).unwrap_err().to_string().contains("scale"));
+        let text = print_for_crossdock(&dtype).unwrap();
+        assert_eq!(text, "[('scale', '>bfloat16'), ('key', '|i1'), ('w', 'float8_e4m3fn', (2,))]");
+        assert_eq!(text.parse::<DType>().unwrap(), dtype);
+        let spread = DType::record([Field::new("x", 3, DType::BF16)], 8).unwrap();
+        assert_eq!(print_for_crossdock(&spread).unwrap().parse::<DType>().unwrap(), spread);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) fn read(literal: &Literal, depth: usize) -> Result<DType> {
         ));
     }
     match literal {
-        Literal::Str(text) => scalar::parse(text),
+        Literal::Str(text) => scalar::named(text).unwrap_or_else(|| scalar::parse(text)),
         Literal::List(fields) => read_list(fields, depth),
         Literal::Dict(pairs) => read_dict(pairs, depth),
         Literal::Tuple(pair) => match pair.as_slice() {

@@ -4,6 +4,52 @@ use crate::element::dialect::typestr::error::{malformed, shorten};
 use crate::element::{ByteOrder, DType, Scalar, ScalarKind, TimeBase, TimeUnit};
 use crate::error::{Error, Kind, Result};
 
+/// The kinds with their own name, by which they are displayed.
+pub(crate) const NAMED: [ScalarKind; 30] = [
+    ScalarKind::Bool,
+    ScalarKind::Int8,
+    ScalarKind::Int16,
+    ScalarKind::Int32,
+    ScalarKind::Int64,
+    ScalarKind::UInt8,
+    ScalarKind::UInt16,
+    ScalarKind::UInt32,
+    ScalarKind::UInt64,
+    ScalarKind::Float16,
+    ScalarKind::Float32,
+    ScalarKind::Float64,
+    ScalarKind::BFloat16,
+    ScalarKind::LongDouble,
+    ScalarKind::Float8E3M4,
+    ScalarKind::Float8E4M3,
+    ScalarKind::Float8E4M3B11Fnuz,
+    ScalarKind::Float8E4M3Fn,
+    ScalarKind::Float8E4M3Fnuz,
+    ScalarKind::Float8E5M2,
+    ScalarKind::Float8E5M2Fnuz,
+    ScalarKind::Float8E8M0Fnu,
+    ScalarKind::Float6E2M3Fn,
+    ScalarKind::Float6E3M2Fn,
+    ScalarKind::Float4E2M1Fn,
+    ScalarKind::Complex32,
+    ScalarKind::Complex64,
+    ScalarKind::Complex128,
+    ScalarKind::ComplexLongDouble,
+    ScalarKind::Pointer,
+];
+
+/// The scalar that a text such as `bfloat16` or `>int16` names, if it names one.
+pub(crate) fn named(text: &str) -> Option<Result<DType>> {
+    let (order, name) = match text.chars().next() {
+        Some('<') => (ByteOrder::Little, &text[1..]),
+        Some('>') => (ByteOrder::Big, &text[1..]),
+        Some('=' | '|') => (ByteOrder::NATIVE, &text[1..]),
+        _ => (ByteOrder::NATIVE, text),
+    };
+    let kind = NAMED.iter().find(|kind| kind.name() == Some(name))?;
+    Some(DType::scalar(*kind, order))
+}
+
 pub(super) fn parse(text: &str) -> Result<DType> {
     let bad = |why: &str| malformed(format!("the type string {:?} {why}", shorten(text)));
     let (order, rest) = match text.chars().next() {

@@ -12,6 +12,8 @@ const MAX_SIZE: usize = i32::MAX as usize;
 pub(super) struct TypestrPrinter {
     /// Whether a record that a list cannot describe may be written as a dictionary.
     pub(super) dictionaries: bool,
+    /// Whether a scalar that NumPy cannot spell has its own name.
+    pub(super) names: bool,
 }
 
 impl TypestrPrinter {
@@ -24,7 +26,13 @@ impl TypestrPrinter {
             ));
         }
         match dtype.kind() {
-            DTypeKind::Scalar(scalar) => Ok(literal::quote(&scalar::print(scalar)?)),
+            DTypeKind::Scalar(scalar) => match scalar::print(scalar) {
+                Err(_) if self.names && scalar.kind().name().is_some() => {
+                    let order = scalar.byte_order().map_or("".into(), |order| order.symbol().to_string());
+                    Ok(literal::quote(&format!("{order}{}", scalar.kind())))
+                }
+                printed => Ok(literal::quote(&printed?)),
+            },
             DTypeKind::SubArray(subarray) => {
                 let (base, shape) = self.subarray(subarray)?;
                 Ok(format!("({base}, {shape})"))

@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{Ordering, fence};
 
+use crate::element::DType;
 use crate::element::dialect::typestr;
-use crate::element::{DType, DTypeKind};
 use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::channel::control::ControlMap;
 use crate::exchange::protocol::channel::geometry::{MOST_TYPE_NBYTES, MOST_TYPES};
@@ -33,7 +33,7 @@ impl DTypes {
         if let Some((number, _)) = self.known.iter().rev().find(|(_, known)| known == dtype) {
             return Ok(*number);
         }
-        let text = spelt(dtype)?;
+        let text = typestr::print_for_crossdock(dtype)?;
         if text.len() > MOST_TYPE_NBYTES {
             let text = format!(
                 "the text of the dtype has {} bytes; a channel has room for {MOST_TYPE_NBYTES}",
@@ -60,13 +60,6 @@ impl DTypes {
         let dtype: DType = text.parse()?;
         self.known.push((number, dtype.clone()));
         Ok(dtype)
-    }
-}
-
-fn spelt(dtype: &DType) -> Result<String> {
-    match dtype.kind() {
-        DTypeKind::Scalar(scalar) => Ok(scalar.to_string()),
-        _ => typestr::print(dtype),
     }
 }
 

@@ -60,7 +60,6 @@ mod message;
 pub(crate) mod parts;
 mod set;
 mod socket;
-mod spelling;
 
 pub use builder::{DraftSet, SealedSet, SetBuilder};
 pub use client::{HeldSet, ListedName, Publisher, Role, User, connect, drop_set, list, publish, who};

@@ -34,8 +34,8 @@ impl Description {
     ///
     /// # Errors
     ///
-    /// `is_unsupported`, naming the part, if the dtype has no text: a record with a `bfloat16`
-    /// field.
+    /// `is_unsupported`, naming the part, if the dtype has no text: a record of 2 GiB or more, for
+    /// example.
     pub fn to_text(&self) -> Result<String> {
         self.spelt(|scalar| scalar.to_string())
     }
@@ -69,7 +69,7 @@ impl Description {
         let access = if self.is_writable() { "write" } else { "read" };
         let dtype = match self.dtype().kind() {
             DTypeKind::Scalar(kind) => scalar(kind),
-            _ => typestr::print(self.dtype())?,
+            _ => typestr::print_for_crossdock(self.dtype())?,
         };
         let (shape, strides) = (join(self.layout().shape()), join(self.layout().strides()));
         Ok(format!(
@@ -185,9 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn a_dtype_without_a_spelling_is_an_error_that_names_the_part() {
-        let record = DType::packed_record([("x", DType::BF16)]).unwrap();
-        let error = Description::new(record, &[], &[], 0, false).unwrap().to_text().unwrap_err();
-        assert!(error.is_unsupported() && error.to_string().contains("\"x\""), "{error}");
+    fn records_of_any_scalars_have_a_text_unless_they_are_too_large() {
+        let described = |dtype: &DType| Description::new(dtype.clone(), &[], &[], 0, false).unwrap();
+        let record = DType::packed_record([("x", DType::BF16), ("y", DType::I32)]).unwrap();
+        for text in [described(&record).to_text().unwrap(), described(&record).to_portable_text().unwrap()] {
+            assert_eq!(*text.parse::<Description>().unwrap().dtype(), record, "{text}");
+        }
+        let half = DType::bytes(1 << 30).unwrap();
+        let large = DType::packed_record([("x", half.clone()), ("y", half)]).unwrap();
+        let error = described(&large).to_text().unwrap_err();
+        assert!(error.is_unsupported() && error.to_string().contains("2147483648"), "{error}");
     }
 }

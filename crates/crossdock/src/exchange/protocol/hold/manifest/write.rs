@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use crate::element::DType;
+use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::manifest::{
     ENTRIES, HASH_END, HEAD_NBYTES, Head, ListedRegion, MOST_DTYPES, MOST_NBYTES, MOST_REGIONS, Sum, TEXTS,
     first_slot,
 };
-use crate::exchange::protocol::hold::spelling;
 use crate::layout::Layout;
 
 /// One array of a set.
@@ -67,7 +67,7 @@ impl ManifestContents<'_> {
         let (mut dtypes, mut known) = (Vec::new(), HashMap::new());
         let (mut entries, mut numbers) = (Vec::new(), Vec::new());
         for array in self.arrays {
-            let spelled = spelling::print(&array.dtype)
+            let spelled = typestr::print_for_crossdock(&array.dtype)
                 .map_err(|error| error.within(format_args!("array {}", short(&array.name))))?;
             let dtype = *known.entry(spelled).or_insert_with_key(|spelled| {
                 dtypes.extend(texts.add(spelled));
