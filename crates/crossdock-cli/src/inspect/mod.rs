@@ -2,6 +2,7 @@
 //!
 //! Only headers are read, unless an option asks for elements.
 
+mod columns;
 mod files;
 mod listing;
 mod picture;
@@ -242,6 +243,11 @@ fn answer(args: &Args, target: &OsStr) -> Result<(Answer, bool), Failure> {
         let archives = index.files()?.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let is_whole = !args.verify || archives.iter().all(|archive| !is_damaged(archive));
         return Ok((list(args, Listing::of_shards(&index, &archives))?, is_whole));
+    }
+    if args.targets.len() == 1
+        && let Some(answer) = columns::answer(args, target)?
+    {
+        return Ok((answer, true));
     }
     let archive = Archive::open(target, OpenOptions::new())?;
     // Of several files, a line for each says enough, unless an option asks for more.

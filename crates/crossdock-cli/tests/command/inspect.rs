@@ -289,3 +289,43 @@ fn a_file_that_shrinks_while_it_is_read_is_named_and_nothing_is_printed() {
     let said = refusal(&child.wait_with_output().unwrap(), 74);
     assert!(said.contains(path.to_str().unwrap()) && said.contains("shrank"), "{said}");
 }
+
+#[test]
+fn a_table_is_told_by_columns() {
+    use crossdock::Array;
+    use crossdock::buffer::Buffer;
+    use crossdock::exchange::files::arrow_ipc::IpcOptions;
+    use crossdock::table::{Batches, Checks, Column, ColumnParts, ColumnType, RecordBatch};
+
+    let folder = Folder::new("inspect-table");
+    let path = folder.path("trades.arrow");
+    let buffers =
+        vec![Buffer::from_vec(vec![0i32, 3, 3, 6]).unwrap(), Buffer::from_static(b"onetwo").unwrap()];
+    let validity = Some(Buffer::from_static(&[0b101u8]).unwrap());
+    let parts = ColumnParts { len: 3, buffers, validity, ..ColumnParts::default() };
+    let name = Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap();
+    let price = Column::from_array(Array::from_vec(vec![2.5f64, -1.0, f64::NAN], [3]).unwrap()).unwrap();
+    let batch = RecordBatch::from_columns([("price", price), ("name", name)]).unwrap();
+    IpcOptions::new().save(&path, &mut Batches::from_iter([batch.clone(), batch])).unwrap();
+    let file = path.to_str().unwrap();
+
+    let text = inspect(file, &["--stats", "--values=4"]);
+    for line in [
+        "Arrow IPC file, 6 rows of 2 columns in 2 batches",
+        "  price   float64      0  -1.0  2.5",
+        "  name    string       2  one   two",
+        "  1   -1.0  null",
+        "  3    2.5   one",
+    ] {
+        assert!(text.lines().any(|found| found.contains(line)), "{line:?} is missing in\n{text}");
+    }
+    let json = as_json(file, &["--values=1"]);
+    assert_eq!((&json["schema"], &json["rows"]), (&json!("crossdock.table/1"), &json!(6)));
+    assert_eq!(json["columns"][1], json!({ "name": "name", "type": "string", "nulls": 2 }));
+    assert_eq!(json["values"], json!([["2.5", "one"]]));
+    // Columns of fixed width without nulls are arrays, joined from both batches.
+    let array = as_json(&format!("{file}:price"), &["--values=2"]);
+    assert_eq!((&array["shape"], &array["values"]), (&json!([6]), &json!([2.5, -1.0])));
+    let refused = refusal(&run(["inspect", &format!("{file}:name")]), 1);
+    assert!(refused.contains("no array"), "{refused}");
+}

@@ -179,7 +179,7 @@ impl OpenOptions {
             Format::Pnm => crate::exchange::files::pnm::read(buffer),
             Format::Fits => crate::exchange::files::fits::read(buffer),
             #[cfg(feature = "arrow-ipc")]
-            Format::Arrow => crate::exchange::files::arrow_ipc::entries::contents(&self.table(buffer)?),
+            Format::Arrow => crate::exchange::files::arrow_ipc::entries::contents(&self.read_table(buffer)?),
             // No bytes are recognised as a raw file, and `raw` was handled above.
             _ => Err(Error::new(
                 Kind::Unsupported,

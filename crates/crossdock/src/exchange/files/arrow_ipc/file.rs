@@ -19,7 +19,7 @@ use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::readahead::PageByPage;
 use crate::exchange::files::{first_bytes, magic, shown, source};
 use crate::memory::fork::get_or_make;
-use crate::table::{Column, RecordBatch, RecordBatchReader, Schema};
+use crate::table::{Column, ColumnType, RecordBatch, RecordBatchReader, Schema};
 
 /// The first and the last bytes of a file.
 pub(super) const MAGIC: &[u8; 6] = b"ARROW1";
@@ -116,7 +116,7 @@ impl OpenOptions {
                     format!("it is a {format} file, which holds arrays and no table; open it as arrays");
                 Err(Error::new(Kind::Unsupported, text))
             }
-            _ => self.table(buffer),
+            _ => self.read_table(buffer),
         });
         opened.map_err(|error| error.within(shown(path)))
     }
@@ -130,7 +130,7 @@ impl OpenOptions {
     pub fn try_open_table(&self, path: impl AsRef<Path>) -> Result<Option<IpcFile>> {
         let path = path.as_ref();
         let opened = self.load_table(path).and_then(|(buffer, format)| match format {
-            Some(Format::Arrow) => self.table(buffer).map(Some),
+            Some(Format::Arrow) => self.read_table(buffer).map(Some),
             _ => Ok(None),
         });
         opened.map_err(|error| error.within(shown(path)))
@@ -139,11 +139,21 @@ impl OpenOptions {
     fn load_table(&self, path: &Path) -> Result<(Buffer, Option<Format>)> {
         self.check()?;
         let buffer = self.load(source::open(path, self.writes_file())?)?;
-        let format = magic::format(&first_bytes(&buffer)?);
+        let pages = PageByPage::begin(&buffer);
+        let start = first_bytes(&buffer);
+        pages.into_iter().for_each(PageByPage::end);
+        let format = magic::format(&start?);
         Ok((buffer, format))
     }
 
-    pub(in crate::exchange::files) fn table(&self, buffer: Buffer) -> Result<IpcFile> {
+    /// The batches in the bytes of a file, as [`OpenOptions::open_table`]. The buffer already is
+    /// mapped, guarded and constant, or not: those options have no effect.
+    ///
+    /// # Errors
+    ///
+    /// As [`IpcFile::from_buffer`].
+    #[doc(hidden)]
+    pub fn read_table(&self, buffer: Buffer) -> Result<IpcFile> {
         let permissions = Permissions { limit: self.limit, may_copy: !self.is_mapped() };
         IpcFile::read(buffer, permissions)
     }
@@ -160,7 +170,7 @@ impl IpcFile {
     /// [`Field::new`](crate::table::Field::new); `is_conflict` while another party holds Write;
     /// `is_place` on a device.
     pub fn from_buffer(buffer: Buffer) -> Result<Self> {
-        OpenOptions::new().table(buffer)
+        OpenOptions::new().read_table(buffer)
     }
 
     fn read(buffer: Buffer, permissions: Permissions) -> Result<Self> {
@@ -243,6 +253,29 @@ impl IpcFile {
         let Some(block) = self.parts.batches.get(index) else { return Ok(false) };
         let metadata = self.parts.metadata(block)?;
         Ok(codec::of_batch(IpcMessage::read(&metadata)?.expecting(RECORDS)?.header)?.is_some())
+    }
+
+    /// The number of nulls of each column of a batch, as its metadata announce it.
+    ///
+    /// # Errors
+    ///
+    /// As [`IpcFile::batch`].
+    #[doc(hidden)]
+    pub fn null_counts(&self, index: usize) -> Result<Vec<usize>> {
+        let Some(block) = self.parts.batches.get(index) else { return Ok(vec![]) };
+        let metadata = self.parts.metadata(block)?;
+        let batch = IpcMessage::read(&metadata)?.expecting(RECORDS)?.header;
+        let mut nodes = batch.vector(1, 16)?.elements::<16>();
+        let counts = self.parts.schema.columns.iter().map(|column| {
+            let node = nodes.next().ok_or_else(|| malformed("a batch has fewer columns than its schema"))?;
+            // Those of its parts follow.
+            for _ in 1..column.parts() {
+                nodes.next();
+            }
+            let nulls = if column.ty == ColumnType::Null { number(node, 0) } else { number(node, 8) };
+            usize::try_from(nulls).map_err(|_| malformed(format!("it has {nulls} nulls")))
+        });
+        counts.collect()
     }
 
     /// The number of rows of all batches. Reads the metadata of each. O(batches).

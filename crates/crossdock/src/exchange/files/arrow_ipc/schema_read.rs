@@ -30,6 +30,13 @@ pub(super) struct IpcField {
     pub(super) below: Arc<[IpcField]>,
 }
 
+impl IpcField {
+    /// The number of fields in it that a batch has columns of, itself included.
+    pub(super) fn parts(&self) -> usize {
+        1 + self.below.iter().map(Self::parts).sum::<usize>()
+    }
+}
+
 impl IpcSchema {
     /// The schema in a table of a message or a footer of `nbytes` bytes.
     pub(super) fn read(table: Table<'_>, nbytes: usize) -> Result<Self> {
