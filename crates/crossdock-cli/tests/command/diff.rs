@@ -152,3 +152,17 @@ fn trouble_has_a_status_of_its_own() {
     }
     refusal(&diff(&[good]), 2);
 }
+
+/// Pairs of random files: what `diff` finds, and what `convert --verify` writes. By hand:
+/// `CROSSDOCK_CASES=5000`.
+#[test]
+fn diff_and_convert_agree_with_numpy_on_random_pairs() {
+    let Some(python) = crate::common::python_with_numpy() else { return };
+    let folder = Folder::new("diff-random");
+    let program = include_str!("pairs.py");
+    let mut command = std::process::Command::new(python);
+    command.args(["-c", program, env!("CARGO_BIN_EXE_crossdock")]).current_dir(folder.path(""));
+    let count = crossdock_testkit::rounds(12).max(crossdock_testkit::cases(12).min(5000));
+    command.args([count.to_string(), crossdock_testkit::seed().to_string()]);
+    crate::common::answer(&command.output().unwrap());
+}

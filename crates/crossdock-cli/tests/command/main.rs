@@ -12,6 +12,7 @@ mod hold;
 mod inspect;
 mod lend;
 mod listing;
+mod mutants;
 mod saving;
 mod sessions;
 mod streaming;
