@@ -103,6 +103,7 @@ impl TextRead {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<Option<&str>>> {
         TextIter {
             text: self,
+            has_nulls: self.column.validity().is_some(),
             left: 0..self.len(),
             single: 0..0,
             block_end: 0,
@@ -122,6 +123,7 @@ impl TextRead {
 ///    offsets, and of which the valid ones are UTF-8 in `bytes`. The first begins at `start`.
 struct TextIter<'a> {
     text: &'a TextRead,
+    has_nulls: bool,
     /// The elements that are in no block so far.
     left: Range<usize>,
     /// The elements of a block that was incorrect: each is checked for itself.
@@ -134,11 +136,59 @@ struct TextIter<'a> {
 }
 
 impl<'a> TextIter<'a> {
+    /// The element that ends at byte `end`. Its index is not computed unless it is needed, and the
+    /// result is made in its final form: taken out of another one, it would go through memory.
+    #[inline(always)]
+    fn element(&mut self, end: usize) -> Option<Result<Option<&'a str>>> {
+        let start = std::mem::replace(&mut self.start, end);
+        if self.has_nulls {
+            return self.nullable(start, end);
+        }
+        match self.bytes.get(start..end) {
+            // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and,
+            // under the Read lease of `text`, stay so.
+            Some(bytes) => Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(bytes) }))),
+            None => self.one(self.index()),
+        }
+    }
+
+    #[inline]
+    fn nullable(&self, start: usize, end: usize) -> Option<Result<Option<&'a str>>> {
+        match (self.text.validity.is_valid(self.index()), self.bytes.get(start..end)) {
+            (Ok(false), _) => Some(Ok(None)),
+            // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and,
+            // under the Read lease of `text`, stay so.
+            (Ok(true), Some(bytes)) => Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(bytes) }))),
+            _ => self.one(self.index()),
+        }
+    }
+
+    /// One element, checked for itself.
+    #[cold]
+    #[inline(never)]
+    fn one(&self, index: usize) -> Option<Result<Option<&'a str>>> {
+        Some(self.text.get(index))
+    }
+
+    /// The index of the element whose end was taken last.
+    fn index(&self) -> usize {
+        self.block_end - self.narrow.len() - self.wide.len() - 1
+    }
+
+    /// An element with a wide offset, or the first one of the next block.
+    #[inline(never)]
+    fn next_other(&mut self) -> Option<Result<Option<&'a str>>> {
+        match self.wide.next() {
+            Some(&end) => self.element(i64::from_ne_bytes(end) as usize),
+            None => self.next_block(),
+        }
+    }
+
     /// The first element of the next block, which is checked at once.
     #[cold]
     fn next_block(&mut self) -> Option<Result<Option<&'a str>>> {
         if let Some(index) = self.single.next() {
-            return Some(self.text.get(index));
+            return self.one(index);
         }
         let (read, start) = (self.text, self.left.start);
         let most = if read.is_checked { read.len() } else { start + TEXT_BLOCK };
@@ -169,22 +219,10 @@ impl<'a> Iterator for TextIter<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let end = match (self.narrow.next(), self.wide.next()) {
-            (Some(&end), _) => i32::from_ne_bytes(end) as usize,
-            (None, Some(&end)) => i64::from_ne_bytes(end) as usize,
-            (None, None) => return self.next_block(),
-        };
-        let index = self.block_end - self.narrow.len() - self.wide.len() - 1;
-        let start = std::mem::replace(&mut self.start, end);
-        match self.text.validity.is_valid(index) {
-            Ok(true) => {}
-            Ok(false) => return Some(Ok(None)),
-            Err(error) => return Some(Err(error)),
+        match self.narrow.next() {
+            Some(&end) => self.element(i32::from_ne_bytes(end) as usize),
+            None => self.next_other(),
         }
-        let Some(bytes) = self.bytes.get(start..end) else { return Some(self.text.get(index)) };
-        // SAFETY: TextIter 1: these are the bytes of a valid element, which are UTF-8 and, under
-        // the Read lease of `text`, stay so.
-        Some(Ok(Some(unsafe { std::str::from_utf8_unchecked(bytes) })))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
