@@ -45,7 +45,9 @@ def check_diff(a, b):
     equal_nan = bool(pick(True, False))
     done = crossdock("diff", "a.npy", "b.npy", "--json", *tolerances, *(["--equal-nan"] * equal_nan))
     with np.errstate(all="ignore"):
-        distance = np.abs(exact(a) - exact(b)) if a.dtype.kind != "b" else (a != b).astype(object)
+        distance = np.abs(exact(a) - exact(b)) if a.dtype.kind != "b" else a != b
+        # Without axes, objects become plain numbers.
+        distance = np.asarray(distance, dtype="f8" if a.dtype.kind == "f" else object)
         limit = options.get("--atol", 0.0) + options.get("--rtol", 0.0) * np.abs(exact(b) if b.dtype.kind != "b" else b.astype(int))
         near = np.asarray(distance <= limit, dtype=bool) if options and a.dtype.kind != "b" else np.zeros(a.shape, bool)
         same = np.asarray(a == b) | near
