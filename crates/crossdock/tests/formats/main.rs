@@ -1,6 +1,8 @@
 //! Array files in every format: what is written is read back equal, mapped if possible, and a bad
 //! file gives one clear error. Formats behind features are tested if these are on.
 
+#[cfg(feature = "arrow-ipc")]
+mod arrow_ipc;
 mod common;
 mod doors;
 mod flat;

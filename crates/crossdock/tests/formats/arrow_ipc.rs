@@ -1,0 +1,125 @@
+//! Arrow IPC files and streams of any bytes: batches, or one clear error.
+
+use std::sync::Arc;
+
+use crossdock::buffer::Buffer;
+use crossdock::exchange::files::OpenOptions;
+use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcFile, IpcOptions, IpcStream};
+use crossdock::table::{
+    Batches, Checks, Column, ColumnParts, ColumnType, Field, RecordBatch, RecordBatchReader,
+};
+use crossdock::{Array, Result};
+
+/// The limit of decoded bytes.
+const LIMIT: u64 = 1 << 16;
+
+fn text() -> Column {
+    let buffers = vec![
+        Buffer::from_vec(vec![0i32, 3, 3, 6, 11]).unwrap(),
+        Buffer::from_static(b"onetwothree").unwrap(),
+    ];
+    let validity = Some(Buffer::from_static(&[0b1101u8]).unwrap());
+    let parts = ColumnParts { len: 4, buffers, validity, ..ColumnParts::default() };
+    Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap()
+}
+
+fn batch() -> RecordBatch {
+    let numbers = |count: i32| {
+        Column::from_array(Array::from_vec((0..count).collect::<Vec<i32>>(), [count as usize]).unwrap())
+            .unwrap()
+    };
+    let field = |column: &Column| Arc::new(Field::new("item", column.column_type().clone()).unwrap());
+    let (indices, values) = (numbers(4), text());
+    let ty = ColumnType::Dictionary {
+        index: indices.array().unwrap().dtype().clone(),
+        values: Arc::new(Field::new("", ColumnType::utf8()).unwrap()), // files have no name for it
+        ordered: false,
+    };
+    let parts = ColumnParts {
+        len: 4,
+        buffers: indices.buffers().to_vec(),
+        dictionary: Some(values),
+        ..ColumnParts::default()
+    };
+    let kinds = Column::new(ty, parts, Checks::Full).unwrap();
+    let offsets = Buffer::from_vec(vec![0i32, 2, 2, 5, 7]).unwrap();
+    let items = text().slice(..).unwrap();
+    let items = Column::concat(&[items.clone(), items]).unwrap();
+    let ty = ColumnType::list(Field::clone(&field(&items)));
+    let parts =
+        ColumnParts { len: 4, buffers: vec![offsets], children: vec![items], ..ColumnParts::default() };
+    let lists = Column::new(ty, parts, Checks::Full).unwrap();
+    RecordBatch::from_columns([("n", numbers(4)), ("text", text()), ("kind", kinds), ("list", lists)])
+        .unwrap()
+}
+
+fn written(options: &IpcOptions, is_file: bool) -> Vec<u8> {
+    let (mut bytes, batch) = (Vec::new(), batch());
+    let mut reader = Batches::from_iter([batch.slice(1..).unwrap(), batch]);
+    match is_file {
+        true => options.write_file(&mut bytes, &mut reader).unwrap(),
+        false => options.write_stream(&mut bytes, &mut reader).unwrap(),
+    }
+    bytes
+}
+
+fn everything(file: &IpcFile) -> Result<()> {
+    file.rows()?;
+    for index in 0..file.len() {
+        for column in file.batch(index)?.columns() {
+            let column = column?;
+            // A column of nulls alone may claim any length.
+            let is_whole = column.values().take(100).all(|value| value.is_ok());
+            let _ = column.to_string();
+            assert!(is_whole || column.check(Checks::Full).is_err(), "{column:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_written_is_read_as_a_file_and_as_a_stream() {
+    let all = [IpcOptions::new(), IpcOptions::new().compression(IpcCompression::Lz4)];
+    for options in all.iter().chain([&IpcOptions::new().compression(IpcCompression::Zstd)]) {
+        for is_file in [false, true] {
+            let bytes = written(options, is_file);
+            let file = IpcFile::from_buffer(Buffer::from_vec(bytes.clone()).unwrap()).unwrap();
+            everything(&file).unwrap();
+            assert_eq!((file.len(), file.rows().unwrap()), (2, 7));
+            let wanted = batch();
+            assert_eq!(file.schema(), wanted.schema());
+            assert_eq!(file.batch(1).unwrap().to_string(), wanted.to_string());
+            assert_eq!(file.batch(0).unwrap().to_string(), wanted.slice(1..).unwrap().to_string());
+            if !is_file {
+                let mut stream = IpcStream::new(&bytes[..]).unwrap();
+                let read = [(); 3].map(|()| stream.next_batch().unwrap().map(|batch| batch.len()));
+                assert_eq!(read, [Some(3), Some(4), None]);
+            }
+        }
+    }
+}
+
+#[test]
+fn changed_bytes_are_batches_or_an_error() {
+    let mut random = fastrand::Rng::with_seed(7);
+    for k in 0..1500 {
+        let options = IpcOptions::new();
+        let options = if k % 3 == 0 { options.compression(IpcCompression::Lz4) } else { options };
+        let mut bytes = written(&options, k % 2 == 0);
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(..bytes.len());
+            let any = random.u8(..);
+            bytes[at] = random.choice([0, 1, 8, 0x7f, 0x80, 0xff, any]).unwrap();
+        }
+        if random.u8(..) == 0 {
+            bytes.truncate(random.usize(1..bytes.len()));
+        }
+        if let Ok(stream) = IpcStream::new(&bytes[..]) {
+            let mut stream = stream.with_limit(LIMIT);
+            while let Ok(Some(_)) = stream.next_batch() {}
+        }
+        let buffer = Buffer::from_vec(bytes).unwrap();
+        let read = OpenOptions::new().limit(LIMIT).read_table(buffer).and_then(|file| everything(&file));
+        assert!(read.map_or_else(|error| !error.to_string().is_empty(), |()| true));
+    }
+}
