@@ -97,7 +97,8 @@ pub(super) fn new_batch(batch: &RecordBatch, on_device: bool) -> Result<NewArray
     };
     leases.mark_exported(Protocols::ARROW);
     let leases = Arc::new(leases);
-    // With room for all: a fallible `collect` does not know their number, and moves them as it grows.
+    // With room for all: a fallible `collect` does not know their number, and moves them as it
+    // grows.
     let mut children = Vec::with_capacity(batch.schema().fields().len());
     for column in batch.columns() {
         children.push(new_array(&column?, &leases));
