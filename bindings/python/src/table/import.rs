@@ -26,8 +26,9 @@ use crate::{protocols, shared};
 /// ----------
 /// obj : object
 ///     A table of another library, that has ``__arrow_c_stream__``, or ``__arrow_c_array__`` of a
-///     struct, or their siblings for devices: of pyarrow, Polars, pandas, DuckDB or nanoarrow. Or a dict of columns: names, each
-///     with a :class:`Column`, an array, or an object that :func:`column` accepts.
+///     struct, or their siblings for devices: of pyarrow, Polars, pandas, DuckDB or nanoarrow. Or a
+///     dict of columns: names, each with a :class:`Column`, an array, or an object that
+///     :func:`column` accepts.
 ///
 /// Returns
 /// -------

@@ -15,7 +15,8 @@ use magnus::{
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again, told};
-use crate::tables::{lent_column, new_column, parts, reported, values};
+use crate::tables::chunks::{parts, reported};
+use crate::tables::{lent_column, new_column, values};
 use crate::value;
 
 /// How many elements of a column are displayed.

@@ -18,9 +18,9 @@ use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again, told};
+use crate::tables::chunks::{parts, reported};
 use crate::tables::column::RubyColumn;
 use crate::tables::stream::OwnBatches;
-use crate::tables::{parts, reported};
 use crate::value::name;
 
 /// How many characters a cell has at most.

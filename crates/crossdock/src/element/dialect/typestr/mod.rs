@@ -116,7 +116,8 @@ pub fn print_descr(dtype: &DType) -> Result<String> {
 }
 
 /// Writes a dtype so that `DType`'s `from_str` makes the same one of it: the name of a scalar,
-/// otherwise a literal in which parts that NumPy cannot spell, such as `bfloat16`, have their names.
+/// otherwise a literal in which parts that NumPy cannot spell, such as `bfloat16`, have their
+/// names.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! Columns and batches by Arrow's C Device interface, in both directions: in memory of the CPU as by
-//! the C Data interface, in that of other devices if they have addresses and the CPU need not read
-//! the buffers to know their sizes.
+//! Columns and batches by Arrow's C Device interface, in both directions: in memory of the CPU as
+//! by the C Data interface, in that of other devices if they have addresses and the CPU need not
+//! read the buffers to know their sizes.
 
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ impl DeviceColumn {
         // ForeignStruct 1, and no other party uses it.
         let array = unsafe { ForeignStruct::moved_from(&mut theirs.array) }?;
         let place = place(theirs)?;
-        // SAFETY: clause 2 of `# Safety`: `sync_event` is null or points to an event's handle of the
-        // driver of `place`; the event lives, since `array` holds the column unreleased.
+        // SAFETY: clause 2 of `# Safety`: `sync_event` is null or points to an event's handle of
+        // the driver of `place`; the event lives, since `array` holds the column unreleased.
         let event = unsafe { event::taken_over(theirs, place) }?;
         Ok(Self { array, place, event })
     }
