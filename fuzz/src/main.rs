@@ -38,6 +38,7 @@ targets! {
     arrow_columns
     arrow_device
     arrow_format
+    arrow_ipc
     arrow_stream
     buffer_import
     channel
