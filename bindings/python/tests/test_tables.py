@@ -748,3 +748,94 @@ def test_a_device_method_that_refuses_gives_way_to_that_of_the_cpu():
     assert crossdock.table(refusing).to_dict() == rows().to_pydict()
     with pytest.raises(BufferError, match="later"):
         crossdock.table(Refusing(None))
+
+
+def test_a_dictionary_is_no_record_and_its_nulls_are_nulls():
+    text = crossdock.table(pd.DataFrame({"c": pd.Categorical(["20", "10"])}))
+    with pytest.raises(TypeError, match='column "c": .* indices, .* decode the column'):
+        text.to_records()
+    holed = crossdock.column(pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([5, None])))
+    with pytest.raises(BufferError, match="1 of 3 elements are null"):
+        holed.array()
+    assert holed[:1].array().tolist() == [0]
+    pairs = pa.FixedSizeListArray.from_arrays(pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([5, 6])), 2)
+    with pytest.raises(TypeError, match="decode the column"):
+        crossdock.table({"c": pairs}).to_records()
+
+
+def columns_with_hidden_nulls():
+    index, hidden = pa.array([1, 0, None], pa.int32()), pa.array([5, None])
+    kinds = pa.array([0, 1, 0], pa.int8())
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3], pa.int32()), hidden)
+    return {
+        "dictionary": pa.DictionaryArray.from_arrays(index, hidden),
+        "runs": runs,
+        "part of runs": runs[1:],
+        "sparse union": pa.UnionArray.from_sparse(kinds, [pa.array([1, 2, None]), pa.array(["a", None, "b"])]),
+        "dense union": pa.UnionArray.from_dense(kinds, pa.array([0, 0, 1], pa.int32()), [hidden, pa.array(["a"])]),
+        "union of dictionaries": pa.UnionArray.from_sparse(
+            kinds, [pa.DictionaryArray.from_arrays(index, hidden), pa.array([None, "a", None])]
+        ),
+        "none hidden": pa.DictionaryArray.from_arrays(index, pa.array([5, 6])),
+    }
+
+
+@pytest.mark.parametrize("name", columns_with_hidden_nulls())
+def test_the_mask_is_false_wherever_the_list_has_none(name):
+    theirs = columns_with_hidden_nulls()[name]
+    ours = crossdock.column(theirs)
+    assert ours.to_list() == theirs.to_pylist()
+    assert ours.mask().tolist() == [value is not None for value in theirs.to_pylist()]
+    assert ours.null_count == theirs.null_count
+
+
+def lists_of_no_rows():
+    lists = pa.ListArray.from_arrays(pa.array([2], pa.int32()), pa.array([1, 2, 3]))
+    beyond = pa.Array.from_buffers(lists.type, 0, lists.buffers()[:2], children=[pa.array([], pa.int64())])
+    entries = pa.array([], pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.int64())]))
+    text = pa.Array.from_buffers(pa.string(), 0, [None, pa.array([2], pa.int32()).buffers()[1], pa.py_buffer(b"ab")])
+    return {
+        "list": lists,
+        "beyond": beyond,
+        "text": text,
+        "map": pa.Array.from_buffers(
+            pa.map_(pa.string(), pa.int64()), 0, [None, pa.array([7], pa.int32()).buffers()[1]], children=[entries]
+        ),
+        "struct": pa.StructArray.from_arrays([beyond, text], ["a", "b"]),
+        "union": pa.UnionArray.from_sparse(pa.array([], pa.int8()), [beyond, text]),
+    }
+
+
+@pytest.mark.parametrize("name", lists_of_no_rows())
+def test_without_rows_no_offset_is_followed(name, tmp_path):
+    theirs = lists_of_no_rows()[name]
+    ours = crossdock.table({"x": theirs})
+    assert ours.to_dict() == {"x": []} and ours.copy().to_dict() == {"x": []}
+    assert pa.table(ours)["x"].to_pylist() == []
+    with pa.ipc.new_file(str(tmp_path / "theirs.arrow"), pa.schema([("x", theirs.type)])) as writer:
+        writer.write_batch(pa.record_batch({"x": theirs}))
+    assert crossdock.open(tmp_path / "theirs.arrow").to_dict() == {"x": []}
+    crossdock.save(tmp_path / "ours.arrow", ours)
+    assert pa.ipc.open_file(str(tmp_path / "ours.arrow")).read_all().num_rows == 0
+
+
+def test_a_numpy_view_of_a_column_is_read_only_and_leaves_it_to_be_exported():
+    table = crossdock.table({"x": [1, 2, 3]})
+    before = crossdock.copied_bytes()
+    view = np.asarray(table["x"])
+    assert not view.flags.writeable and pa.table(table)["x"].to_pylist() == [1, 2, 3]
+    assert crossdock.copied_bytes() == before
+    assert np.array(table["x"]).flags.writeable
+
+
+@pytest.mark.parametrize("axes", [None, [1, 0]])
+def test_a_column_of_tensors_is_an_array_of_their_shape(axes):
+    kind = pa.fixed_shape_tensor(pa.int32(), [2, 3], permutation=axes)
+    storage = pa.array([[1, 2, 3, 4, 5, 6]] * 2, pa.list_(pa.int32(), 6))
+    theirs = pa.ExtensionArray.from_storage(kind, storage)
+    ours, before = crossdock.column(theirs), crossdock.copied_bytes()
+    array = ours.array()
+    assert crossdock.copied_bytes() == before and array.ptr == storage.values.buffers()[1].address
+    assert array.shape == (2, 2, 3) if axes is None else array.shape == (2, 3, 2)
+    assert np.array_equal(np.asarray(ours), theirs.to_numpy_ndarray())
+    assert array.tolist() == theirs.to_numpy_ndarray().tolist() == crossdock.asarray(theirs).tolist()

@@ -47,7 +47,7 @@ pub(super) fn array<'py>(
         )));
     }
     if let Some(dtype) = dtype.filter(|_| nulls == 0) {
-        return in_place(py, ty, chunks, &dtype, wanted, copy);
+        return in_place(py, field, chunks, &dtype, wanted, copy);
     }
     copies(
         "elements of NumPy's",
@@ -73,15 +73,17 @@ fn is_of_objects(py: Python<'_>, wanted: Option<&Bound<'_, PyAny>>) -> PyResult<
 /// Elements that NumPy has: in place, unless there are several chunks.
 fn in_place<'py>(
     py: Python<'py>,
-    ty: &ColumnType,
+    field: &Field,
     chunks: &[Column],
     dtype: &DType,
     wanted: Option<Bound<'py, PyAny>>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let arrays: Vec<DArray> = chunks.iter().map(Column::array).collect::<crossdock::Result<_>>().raise()?;
+    let arrays = chunks.iter().map(|chunk| field.array_of(chunk));
+    let arrays: Vec<DArray> = arrays.collect::<crossdock::Result<_>>().raise()?;
     match &arrays[..] {
-        [only] => numpy::converted(numpy::view(py, only)?, wanted, copy),
+        // Read-only: a view that may write would keep the column from being exported.
+        [only] => numpy::converted(numpy::view(py, &only.clone().into_readonly())?, wanted, copy),
         [] => {
             let none = DArray::zeros(dtype.clone(), &[0], Order::RowMajor).raise()?;
             numpy::converted(numpy::view(py, &none)?, wanted, copy)
@@ -93,9 +95,11 @@ fn in_place<'py>(
         ))),
         several => match joined(py, several)? {
             Some(all) => numpy::converted(numpy::view(py, &all)?, wanted, None),
-            None => {
-                Err(PyTypeError::new_err(format!("{} chunks of {ty} do not make one array", several.len())))
-            }
+            None => Err(PyTypeError::new_err(format!(
+                "{} chunks of {} do not make one array",
+                several.len(),
+                field.column_type()
+            ))),
         },
     }
 }

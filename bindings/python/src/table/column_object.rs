@@ -119,7 +119,10 @@ impl Column {
         self.field.column_type().to_string()
     }
 
-    /// How many elements are null.
+    /// How many elements are null by the column's own bitmap, as Arrow counts them.
+    ///
+    /// Values of dictionaries, of runs and of unions may be null nevertheless: :meth:`mask` has
+    /// those too.
     #[getter]
     fn null_count(&self) -> PyResult<usize> {
         self.chunks.iter().map(table::Column::null_count).sum::<crossdock::Result<_>>().raise()
@@ -128,7 +131,7 @@ impl Column {
     /// The elements as an array, in place.
     ///
     /// Dates of 32 bits and times are integers, a dictionary gives its indices, and moments with a
-    /// time zone are in UTC, without their zone.
+    /// time zone are in UTC, without their zone. Tensors of a fixed shape have their axes.
     ///
     /// Returns
     /// -------
@@ -137,7 +140,8 @@ impl Column {
     /// Raises
     /// ------
     /// BufferError
-    ///     If elements are null, in lists of a fixed size too, or if the column has several chunks.
+    ///     If elements are null, in lists of a fixed size and values of dictionaries too, or if the
+    ///     column has several chunks.
     /// TypeError
     ///     If the elements have no fixed width of whole bytes, or are decimals, whose scale no
     ///     array expresses: :meth:`to_list` has their values, and PyArrow casts decimals.
@@ -149,7 +153,8 @@ impl Column {
     /// >>> crossdock.column(crossdock.array([1.5, 2.5])).array().tolist()
     /// [1.5, 2.5]
     fn array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let array = self.only()?.complete_array().map_err(|error| match error.is_value() {
+        let column = self.only()?;
+        let array = column.complete_array().map_err(|error| match error.is_value() {
             true => PyBufferError::new_err(format!("{error}; {}", words::OF_NULLS)),
             false if error.is_unsupported() => {
                 let also = match self.field.column_type() {
@@ -160,10 +165,17 @@ impl Column {
             }
             false => errors::exception(&error),
         })?;
+        let array = match self.field.extension() {
+            Some(_) => self.field.array_of(column).raise()?,
+            None => array,
+        };
         wrap(py, array)
     }
 
     /// A boolean for each element: true where it is valid, false where it is null. Copies.
+    ///
+    /// It is false wherever :meth:`to_list` has None, values of dictionaries, of runs and of unions
+    /// included.
     ///
     /// Returns
     /// -------

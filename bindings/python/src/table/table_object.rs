@@ -355,7 +355,7 @@ impl Table {
     /// BufferError
     ///     If elements are null, in lists of a fixed size too.
     /// TypeError
-    ///     If a column has elements without a fixed width, or decimals.
+    ///     If a column has elements without a fixed width, decimals, or a dictionary.
     ///
     /// Examples
     /// --------

@@ -29,12 +29,12 @@ impl RecordBatch {
     ///
     /// `is_dtype` for columns of different dtypes; `is_shape` for no columns, and columns with
     /// further axes; `is_value` if elements are null; `is_unsupported` for columns without a fixed
-    /// width, and decimals; `is_out_of_memory`; `is_conflict` while a Write lease is held.
+    /// width, decimals and dictionaries; `is_out_of_memory`; `is_conflict` while a Write lease is held.
     #[doc(hidden)]
     pub fn to_array(&self) -> Result<DArray> {
         let mut columns = Vec::with_capacity(self.schema().fields().len());
         for (field, column) in self.schema().fields().iter().zip(self.columns()) {
-            let array = column?.complete_array();
+            let array = column?.value_array();
             columns.push(array.map_err(|error| error.within(format_args!("column {:?}", field.name())))?);
         }
         let Some(first) = columns.first() else {

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 use crate::table::column::Column;
-use crate::table::column_type::ColumnType;
+use crate::table::column_type::{ColumnType, Storage};
 
 /// Bytes in new memory, which count as copied, as an array of booleans.
 fn as_booleans(bytes: Buffer) -> Result<DArray> {
@@ -17,8 +17,9 @@ fn as_booleans(bytes: Buffer) -> Result<DArray> {
 }
 
 impl Column {
-    /// A boolean for each element: true where it is valid, false where it is null. In new memory:
-    /// copies, and counts, a byte for each.
+    /// A boolean for each element: true where it is valid, false where it is null, which behind
+    /// dictionaries, runs and unions it also is if the value is. In new memory: copies, and counts,
+    /// a byte for each.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;
@@ -37,14 +38,33 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_conflict` while a Write lease is held; `is_place` on a device.
+    /// `is_out_of_memory`; `is_conflict` while a Write lease is held; `is_place` on a device; as
+    /// [`Column::value`] where values may be null.
     pub fn mask(&self) -> Result<DArray> {
-        let valid = *self.column_type() != ColumnType::Null;
         let bytes = match self.validity() {
+            _ if self.may_refer_to_nulls()? => {
+                let is_valid = |index| Ok(u8::from(self.resolved(index)?.is_some()));
+                Buffer::from_vec((0..self.len()).map(is_valid).collect::<Result<Vec<u8>>>()?)?
+            }
             Some(validity) => validity.to_bytes()?,
-            None => Buffer::from_vec(vec![u8::from(valid); self.len()])?,
+            None => Buffer::from_vec(vec![u8::from(*self.column_type() != ColumnType::Null); self.len()])?,
         };
         as_booleans(bytes)
+    }
+
+    /// Whether elements are values of a dictionary, of runs or of a union some of which are null.
+    fn may_refer_to_nulls(&self) -> Result<bool> {
+        let values = match self.column_type().storage() {
+            Storage::RunEnds => &self.children()[1..],
+            Storage::Union(_) => self.children(),
+            _ => self.dictionary().map_or(&[][..], std::slice::from_ref),
+        };
+        for values in values {
+            if values.null_count()? > 0 || values.may_refer_to_nulls()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The elements of a column of booleans, which are bits, as a byte for each: those of nulls
@@ -64,7 +84,9 @@ impl Column {
     }
 
     /// [`Column::array`], if it means what the column does: no element is null, in lists of a fixed
-    /// size neither, and none is a decimal. O(n / 8) for the nulls, as [`Column::null_count`].
+    /// size and values of dictionaries neither, and none is a decimal. A dictionary gives its
+    /// indices. O(n / 8) for the nulls, as [`Column::null_count`]; O(n) if values of a dictionary
+    /// are null.
     ///
     /// # Errors
     ///
@@ -77,9 +99,35 @@ impl Column {
         Ok(array)
     }
 
+    /// [`Column::complete_array`], if the elements are no indices of a dictionary, which have no
+    /// meaning without it.
+    ///
+    /// # Errors
+    ///
+    /// `is_unsupported` for dictionaries; as [`Column::complete_array`].
+    pub(super) fn value_array(&self) -> Result<DArray> {
+        fn has_dictionary(column: &Column) -> bool {
+            column.dictionary().is_some() || column.children().iter().any(has_dictionary)
+        }
+        if has_dictionary(self) {
+            let ty = self.column_type();
+            return Err(Error::unsupported(format!(
+                "elements of type {ty} are indices, which mean nothing without their dictionary; decode the \
+                 column before the import"
+            )));
+        }
+        self.complete_array()
+    }
+
     /// `place` says where the elements are in the outermost column.
     fn check_complete(&self, place: &str) -> Result<()> {
-        let (nulls, len, ty) = (self.null_count()?, self.len(), self.column_type());
+        let (mut nulls, len, ty) = (self.null_count()?, self.len(), self.column_type());
+        if self.may_refer_to_nulls()? {
+            nulls = 0;
+            for index in 0..len {
+                nulls += usize::from(self.resolved(index)?.is_none());
+            }
+        }
         if nulls > 0 {
             let text = format!("{nulls} of {len} elements{place} are null, which no array expresses");
             return Err(Error::new(Kind::Value, text));

@@ -47,9 +47,9 @@ impl RecordBatch {
     /// # Errors
     ///
     /// `is_value` if elements are null, with their number: [`Column::fill_nulls`] first;
-    /// `is_unsupported` for columns without a fixed width, and decimals, whose scale a record would
-    /// lose; as [`DArray::from_columns`]: names that
-    /// are empty or repeated, no columns.
+    /// `is_unsupported` for columns without a fixed width, decimals, whose scale a record would
+    /// lose, and dictionaries; as [`DArray::from_columns`]: names that are empty or repeated, no
+    /// columns.
     pub fn to_records(&self) -> Result<DArray> {
         let mut arrays = Vec::new();
         for (field, column) in self.schema().fields().iter().zip(self.columns()) {
@@ -60,7 +60,7 @@ impl RecordBatch {
                 return Err(Error::new(Kind::Value, text));
             }
             let array =
-                column.complete_array().map_err(|error| error.within(format_args!("column {name:?}")))?;
+                column.value_array().map_err(|error| error.within(format_args!("column {name:?}")))?;
             arrays.push((name, array));
         }
         let named: Vec<(&str, &DArray)> = arrays.iter().map(|(name, array)| (*name, array)).collect();

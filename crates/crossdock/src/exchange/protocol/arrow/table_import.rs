@@ -226,6 +226,8 @@ impl TableImport<'_> {
             Storage::Bytes(width, _) => {
                 let offsets = self.offsets(pointers[0], end, width.nbytes())?;
                 let last = match offsets.nbytes() {
+                    // Without elements no offset is followed.
+                    _ if end == 0 => 0,
                     0 => 0,
                     nbytes => last_offset(&offsets.read()?[nbytes - width.nbytes()..])?,
                 };
