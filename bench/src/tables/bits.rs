@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use arrow_buffer::BooleanBuffer;
-use crossdock::buffer::{Bitmap, BitmapBuilder, Buffer, UninitBuffer};
+use crossdock::buffer::{Bitmap, BitmapBuilder, Buffer};
 use crossdock::element::DType;
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType};
 
@@ -84,12 +84,7 @@ pub(super) fn to_mask(_: &Measure, _: Option<&Arrow>) -> Result<Table> {
         len: COUNT,
         offset: START,
         validity: Some(Buffer::from_vec(bytes())?),
-        buffers: vec![UninitBuffer::new(COUNT + START).and_then(|buffer| {
-            let mut buffer = buffer;
-            buffer.as_uninit_mut().fill(std::mem::MaybeUninit::new(0));
-            // SAFETY: every byte was written above.
-            Ok(unsafe { buffer.assume_init() })
-        })?],
+        buffers: vec![Buffer::from_vec(vec![0u8; COUNT + START])?],
         ..ColumnParts::default()
     };
     let column = Column::new(ColumnType::Fixed(DType::U8), parts, Checks::Shape)?;

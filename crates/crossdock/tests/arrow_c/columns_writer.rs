@@ -78,7 +78,7 @@ fn columns(memory: &Buffer, bytes: &mut Vec<u8>) -> Vec<(&'static str, ColumnTyp
     let offsets = arena.integers((0..=rows).map(|row| 2 * row));
     let ty = ColumnType::List { item: item(), offsets: OffsetWidth::I32 };
     add(&arena, "lists", ty, &[offsets], vec![numbers(2 * ROWS)], None);
-    let offsets = arena.integers((0..rows).map(|row| row));
+    let offsets = arena.integers(0..rows);
     let sizes = arena.integers((0..rows).map(|row| row % 3));
     let ty = ColumnType::ListView { item: item(), offsets: OffsetWidth::I32 };
     add(&arena, "list views", ty, &[offsets, sizes], vec![numbers(2 * ROWS)], None);
@@ -94,7 +94,7 @@ fn columns(memory: &Buffer, bytes: &mut Vec<u8>) -> Vec<(&'static str, ColumnTyp
         mode: UnionMode::Dense,
     };
     add(&arena, "union", ty, &[ids, offsets], vec![numbers(ROWS), numbers(ROWS)], None);
-    let ends = arena.integers((1..=rows).map(|row| row));
+    let ends = arena.integers(1..=rows);
     let ends =
         ColumnParts { len: ROWS, buffers: vec![memory.slice(ends).unwrap()], ..ColumnParts::default() };
     let ends = Column::new(ColumnType::Fixed(DType::I32), ends, Checks::Shape).unwrap();
