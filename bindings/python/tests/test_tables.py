@@ -839,3 +839,51 @@ def test_a_column_of_tensors_is_an_array_of_their_shape(axes):
     assert array.shape == (2, 2, 3) if axes is None else array.shape == (2, 3, 2)
     assert np.array_equal(np.asarray(ours), theirs.to_numpy_ndarray())
     assert array.tolist() == theirs.to_numpy_ndarray().tolist() == crossdock.asarray(theirs).tolist()
+
+
+def test_values_that_stand_for_none_are_null():
+    assert crossdock.column([pd.Timestamp("2020"), pd.NaT]).to_list() == [datetime.datetime(2020, 1, 1), None]
+    assert crossdock.column([pd.NaT, pd.Timedelta("1s")]).to_list() == [None, datetime.timedelta(seconds=1)]
+    days = crossdock.column([np.datetime64("2020-01-01"), np.datetime64("NaT"), np.datetime64("NaT", "D")])
+    assert (days.type, days.to_list()) == ("date32[day]", [datetime.date(2020, 1, 1), None, None])
+    for values, kind in [([1, pd.NA], "int64"), ([pd.NA, "a"], "string"), ([True, pd.NA], "bool"), ([pd.NA], "null")]:
+        column = crossdock.column(values)
+        assert column.type == kind and column.to_list() == [None if value is pd.NA else value for value in values]
+        assert column.null_count == 1
+
+
+@pytest.mark.parametrize("values", [[2**62 + 1, None, 0.5], [0.1, -(10**17) - 1], [np.int64(2**53 + 1), 0.5], [1j, 2**60]])
+def test_integers_that_floats_do_not_have_are_refused_among_floats(values):
+    with pytest.raises(ValueError, match=r"is among floats, .* 2\*\*53"):
+        crossdock.column(values)
+    assert crossdock.column([2**53, None, 0.5]).to_list() == [2.0**53, None, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("count", "kind", "wanted"),
+    [
+        (2**60, pa.timestamp("us"), np.datetime64(2**60, "us")),
+        (2**60, pa.timestamp("s", "Europe/Berlin"), np.datetime64(2**60, "s")),
+        (253402300799 * 10**6, pa.timestamp("us", "Europe/Berlin"), np.datetime64(253402300799 * 10**6, "us")),
+        (-62135596800, pa.timestamp("s", "-05:00"), np.datetime64(-62135596800, "s")),
+        (2**30, pa.date32(), np.datetime64(2**30, "D")),
+        (86_400_000 * 2**34, pa.date64(), np.datetime64(2**34, "D")),
+        (2**60, pa.duration("s"), np.timedelta64(2**60, "s")),
+    ],
+)
+def test_times_out_of_the_range_of_python_are_those_of_numpy(count, kind, wanted):
+    far, none, near = crossdock.column(pa.array([count, None, 0], kind)).to_list()
+    assert type(far) is type(wanted) and (far, far.dtype) == (wanted, wanted.dtype)
+    assert none is None and near == pa.array([0], kind).to_pylist()[0]
+
+
+def test_a_table_says_by_what_columns_are_selected_and_renamed():
+    table = crossdock.table({"x": [1]})
+    for wrong in [lambda: table[[0, 1]], lambda: table.select([0]), lambda: table.select(0)]:
+        with pytest.raises(TypeError, match="by a list of names, such as .* but 0 is no"):
+            wrong()
+    for wrong in ["y", {0: "y"}, {"x": 0}, [1]]:
+        with pytest.raises(TypeError, match="a dict of new names by the old ones, .* or a list with a name for each"):
+            table.rename(wrong)
+    with pytest.raises(ValueError, match="strides .16.; copy them first"):
+        crossdock.column(np.arange(10)[::2])

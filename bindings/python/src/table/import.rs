@@ -106,7 +106,7 @@ fn not_a_table(obj: &Bound<'_, PyAny>) -> PyResult<PyErr> {
 /// obj : object
 ///     A column of another library, with ``__arrow_c_array__`` or ``__arrow_c_stream__``; an array
 ///     or an object that :func:`asarray` accepts, with one axis; or a list, whose values are
-///     copied: text, bytes, numbers or dates. Dates and durations that are NaT are null. Days of
+///     copied: text, bytes, numbers or dates. None, ``pandas.NA`` and NaT are null. Days of
 ///     NumPy (``datetime64[D]``) have 64 bits, and are copied to the 32 bits of Arrow's.
 ///
 /// Returns

@@ -5,51 +5,92 @@ use crossdock::buffer::Buffer;
 use crossdock::element::{DType, TimeUnit, Value};
 use crossdock::layout::Order;
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType, OffsetWidth};
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::Raise;
 use crate::nested;
 
-/// A column of a list's values: text, bytes, days, or what an array has, some of them None.
+/// A column of a list's values: text, bytes, days, or what an array has, some of them null.
 pub(super) fn of_values(object: &Bound<'_, PyAny>) -> PyResult<Column> {
     let items = object.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let len = items.len();
-    let is_valid: Vec<bool> = items.iter().map(|item| !item.is_none()).collect();
+    let is_valid = items.iter().map(|item| Ok(!is_null(item)?)).collect::<PyResult<Vec<bool>>>()?;
     let validity = match is_valid.contains(&false) {
         true => Some(bits(&is_valid)?),
         false => None,
     };
-    let Some(first) = items.iter().find(|item| !item.is_none()) else {
+    let Some(first) = items.iter().zip(&is_valid).find_map(|(item, is_valid)| is_valid.then_some(item))
+    else {
         // An empty list has no type either.
         let parts = ColumnParts { len, ..ColumnParts::default() };
         return Column::new(ColumnType::Null, parts, Checks::Shape).raise();
     };
     let is_text = first.is_instance_of::<PyString>();
     if is_text || first.is_instance_of::<PyBytes>() {
-        let (ty, buffers) = text(&items, is_text)?;
+        let (ty, buffers) = text(&items, &is_valid, is_text)?;
         let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
         return Column::new(ty, parts, Checks::Shape).raise();
     }
-    let filled = items.iter().map(|item| if item.is_none() { first } else { item });
-    let array = nested::read(PyList::new(object.py(), filled)?.as_any(), None)?;
+    let filled = items.iter().zip(&is_valid).map(|(item, &is_valid)| if is_valid { item } else { first });
+    let filled: Vec<_> = filled.collect();
+    let array = nested::read(PyList::new(object.py(), &filled)?.as_any(), None)?;
+    if matches!(array.dtype(), dtype if *dtype == DType::F64 || *dtype == DType::C128) {
+        filled.iter().try_for_each(|item| check_float(item))?;
+    }
     let column = with_days(Column::from_array(array).raise()?)?;
     // Dates that are not a time are null too.
     let validity = match column.validity() {
         Some(times) => {
-            let both: Vec<_> = times.to_vec().raise()?.into_iter().zip(is_valid).collect();
-            Some(bits(&both.into_iter().map(|(one, other)| one && other).collect::<Vec<_>>())?)
+            let both = times.to_vec().raise()?.into_iter().zip(&is_valid);
+            Some(bits(&both.map(|(one, &other)| one && other).collect::<Vec<_>>())?)
         }
         None => validity,
     };
     let (mut ty, mut buffers) = (column.column_type().clone(), column.buffers().to_vec());
     if ty == ColumnType::Fixed(DType::BOOL) {
-        let values = items.iter().map(|item| Ok(!item.is_none() && item.is_truthy()?));
+        let values = items.iter().zip(&is_valid).map(|(item, &valid)| Ok(valid && item.is_truthy()?));
         (ty, buffers) = (ColumnType::Boolean, vec![bits(&values.collect::<PyResult<Vec<_>>>()?)?]);
     }
     let parts = ColumnParts { len, validity, buffers, ..ColumnParts::default() };
     Column::new(ty, parts, Checks::Shape).raise()
+}
+
+/// Whether a value stands for none: None, those of pandas, and a NaT of NumPy without a unit. One
+/// that has a unit becomes null as an element.
+fn is_null(item: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if item.is_none() {
+        return Ok(true);
+    }
+    if item.is_exact_instance_of::<PyString>()
+        || item.is_exact_instance_of::<PyInt>()
+        || item.is_exact_instance_of::<PyFloat>()
+    {
+        return Ok(false);
+    }
+    match item.get_type().name()?.to_string_lossy().as_ref() {
+        "NAType" | "NaTType" => Ok(true),
+        "datetime64" | "timedelta64" if item.ne(item)? => {
+            let typestr: String = item.getattr("dtype")?.getattr("str")?.extract()?;
+            Ok(!typestr.contains('['))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Refuses an integer beyond those that floats count one by one.
+fn check_float(item: &Bound<'_, PyAny>) -> PyResult<()> {
+    // SAFETY: `item` is a live object, and its `Bound` proves that this thread holds the GIL.
+    let is_integer = unsafe { ffi::PyIndex_Check(item.as_ptr()) } != 0;
+    if !is_integer || !item.call_method0("__abs__")?.gt(1i64 << 53)? {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "{item} is among floats, which have integers up to 2**53 = {} exactly; convert all values to float, or to int",
+        1i64 << 53
+    )))
 }
 
 /// A column whose days, if it has NumPy's, are those of Arrow: of 32 bits, by a copy, which counts.
@@ -77,11 +118,11 @@ pub(super) fn with_days(column: Column) -> PyResult<Column> {
 }
 
 /// Offsets and the bytes of text or bytes.
-fn text(items: &[Bound<'_, PyAny>], is_text: bool) -> PyResult<(ColumnType, Vec<Buffer>)> {
+fn text(items: &[Bound<'_, PyAny>], is_valid: &[bool], is_text: bool) -> PyResult<(ColumnType, Vec<Buffer>)> {
     let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
-    for item in items {
+    for (item, &is_valid) in items.iter().zip(is_valid) {
         match is_text {
-            _ if item.is_none() => {}
+            _ if !is_valid => {}
             true => bytes.extend_from_slice(item.cast::<PyString>()?.to_cow()?.as_bytes()),
             false => bytes.extend_from_slice(item.cast::<PyBytes>()?.as_bytes()),
         }

@@ -201,8 +201,25 @@ impl Table {
                 names.repr()?
             )));
         }
-        let name = |name: PyResult<Bound<'_, PyAny>>| self.index_of(&name?.cast::<PyString>()?.to_cow()?);
-        let indices: Vec<usize> = names.try_iter()?.map(name).collect::<PyResult<_>>()?;
+        let of_names = |found: &Bound<'_, PyAny>| match found.repr() {
+            Ok(shown) => PyTypeError::new_err(format!(
+                "columns are selected by a list of names, such as ['x'], but {shown} is no {}",
+                if found.is(names) { "list" } else { "name" }
+            )),
+            Err(error) => error,
+        };
+        let index = |name: PyResult<Bound<'_, PyAny>>| {
+            let name = name?;
+            match name.cast::<PyString>() {
+                Ok(name) => self.index_of(&name.to_cow()?),
+                Err(_) => Err(of_names(&name)),
+            }
+        };
+        let all = match names.try_iter() {
+            Ok(all) => all,
+            Err(_) => return Err(of_names(names)),
+        };
+        let indices: Vec<usize> = all.map(index).collect::<PyResult<_>>()?;
         self.columns_at(&indices)
     }
 
@@ -225,15 +242,23 @@ impl Table {
     /// ['a', 'weight']
     #[pyo3(signature = (names, /))]
     fn rename(&self, names: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let no_name = |found: &Bound<'_, PyAny>| match found.repr() {
+            Ok(found) => PyTypeError::new_err(format!(
+                "rename() takes a dict of new names by the old ones, such as {{'x': 'y'}}, or a list with a name for \
+                 each column, but {found} is neither, or no name in one"
+            )),
+            Err(error) => error,
+        };
         let names: Vec<String> = match names.cast::<PyDict>() {
             Ok(changes) => {
                 let mut all: Vec<String> = self.names().map(str::to_owned).collect();
                 for (old, new) in changes.iter() {
-                    all[self.index_of(&old.cast::<PyString>()?.to_cow()?)?] = new.extract()?;
+                    let from = old.cast::<PyString>().map_err(|_| no_name(&old))?;
+                    all[self.index_of(&from.to_cow()?)?] = new.extract().map_err(|_| no_name(&new))?;
                 }
                 all
             }
-            Err(_) => names.extract()?,
+            Err(_) => names.extract().map_err(|_| no_name(names))?,
         };
         let (found, wanted) = (names.len(), self.schema.fields().len());
         if found != wanted {

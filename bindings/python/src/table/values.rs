@@ -2,10 +2,10 @@
 
 use crossdock::element::{NAT, TimeBase, TimeUnit, Value};
 use crossdock::table::{Column, ColumnType, ColumnValue};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDateTime, PyDict, PyInt, PyList, PyString, PyTime, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTime, PyTuple};
 
 use crate::convert;
 use crate::errors::Raise;
@@ -90,29 +90,49 @@ pub(super) fn elements<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<
 
 fn of_element<'py>(py: Python<'py>, ty: &ColumnType, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match (ty, value) {
+        (ColumnType::Date32, Value::DateTime { count, .. }) => day(py, *count),
         (ColumnType::Date64, Value::DateTime { count, .. }) => {
-            moment::date(py, count.div_euclid(DAY_IN_MILLISECONDS), TimeUnit::one(TimeBase::Day))
+            day(py, if *count == NAT { NAT } else { count.div_euclid(DAY_IN_MILLISECONDS) })
         }
         (ColumnType::Timestamp { unit, zone }, Value::DateTime { count, .. }) => {
-            let Some((count, unit)) = in_microseconds(*count, *unit) else {
-                return of_numpy(py, "datetime64", *count);
+            let naive = match in_microseconds(*count, *unit) {
+                Some((count, unit)) => moment::date(py, count, unit)?,
+                None => return of_numpy(py, "datetime64", *count, *unit),
             };
-            let naive = moment::date(py, count, unit)?;
             match zone {
-                // A date that Python does not have comes as its count.
-                Some(zone) if naive.is_instance_of::<PyDateTime>() => in_zone(&naive, zone),
+                _ if is_count(&naive) => of_numpy(py, "datetime64", *count, *unit),
+                Some(zone) if !naive.is_none() => match in_zone(&naive, zone) {
+                    // The clocks of the zone show a year that Python does not have.
+                    Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+                        of_numpy(py, "datetime64", *count, *unit)
+                    }
+                    made => made,
+                },
                 _ => Ok(naive),
             }
         }
         (ColumnType::Duration(unit), Value::TimeDelta { count, .. }) => {
-            match in_microseconds(*count, *unit) {
-                Some((count, unit)) => moment::duration(py, count, unit),
-                None => of_numpy(py, "timedelta64", *count),
-            }
+            let made = match in_microseconds(*count, *unit) {
+                Some((count, unit)) => moment::duration(py, count, unit)?,
+                None => return of_numpy(py, "timedelta64", *count, *unit),
+            };
+            if is_count(&made) { of_numpy(py, "timedelta64", *count, *unit) } else { Ok(made) }
         }
         (ColumnType::Time(unit), Value::TimeDelta { count, .. }) => time_of_day(py, *count, *unit),
         _ => convert::to_python(py, value),
     }
+}
+
+/// A day, counted from 1970-01-01.
+fn day(py: Python<'_>, count: i64) -> PyResult<Bound<'_, PyAny>> {
+    let unit = TimeUnit::one(TimeBase::Day);
+    let made = moment::date(py, count, unit)?;
+    if is_count(&made) { of_numpy(py, "datetime64", count, unit) } else { Ok(made) }
+}
+
+/// Whether a time came as its count, since Python's classes do not have it.
+fn is_count(made: &Bound<'_, PyAny>) -> bool {
+    made.is_instance_of::<PyInt>()
 }
 
 /// Nanoseconds as microseconds, which are the smallest unit of Python's datetime. `None` if they
@@ -125,15 +145,15 @@ fn in_microseconds(count: i64, unit: TimeUnit) -> Option<(i64, TimeUnit)> {
     (count % 1000 == 0).then_some((count / 1000, TimeUnit::MICROSECOND))
 }
 
-/// Nanoseconds as a scalar of NumPy: of moments, in UTC.
-fn of_numpy<'py>(py: Python<'py>, class: &str, count: i64) -> PyResult<Bound<'py, PyAny>> {
+/// A time that Python's classes do not have, as a scalar of NumPy: of moments, in UTC.
+fn of_numpy<'py>(py: Python<'py>, class: &str, count: i64, unit: TimeUnit) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import(intern!(py, "numpy")).map_err(|_| {
         PyValueError::new_err(format!(
-            "{count} ns are no whole number of microseconds, as Python's datetime requires; `array()` has the counts, \
-             and with NumPy installed they are numpy.{class}"
+            "{count} {unit} are no whole number of microseconds in the range of Python's datetime; `array()` has the \
+             counts, and with NumPy installed they are numpy.{class}"
         ))
     })?;
-    numpy.getattr(class)?.call1((count, intern!(py, "ns")))
+    numpy.getattr(class)?.call1((count, unit.to_string()))
 }
 
 /// A moment in UTC, as the clocks of a time zone show it.
@@ -171,7 +191,9 @@ fn offset(zone: &str) -> Option<i32> {
 }
 
 fn time_of_day(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
-    let Some((count, unit)) = in_microseconds(count, unit) else { return of_numpy(py, "timedelta64", count) };
+    let Some((count, unit)) = in_microseconds(count, unit) else {
+        return of_numpy(py, "timedelta64", count, unit);
+    };
     let step = match unit.base() {
         TimeBase::Second => 1_000_000,
         TimeBase::Millisecond => 1_000,

@@ -30,7 +30,7 @@ impl Column {
         };
         if !array.is_contiguous(Order::RowMajor) {
             let text = format!(
-                "a column's elements are contiguous, but elements of {} bytes have strides {:?}",
+                "a column's elements are contiguous, but elements of {} bytes have strides {:?}; copy them first",
                 array.dtype().itemsize(),
                 array.strides()
             );
