@@ -1,7 +1,10 @@
 """Tables in Arrow IPC files: PyArrow, Polars and pandas write and read what we read and write."""
 
+import copy
 import datetime
 import decimal
+import os
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -297,3 +300,95 @@ def test_polars_and_pandas_read_what_is_written(tmp_path):
         crossdock.save(tmp_path / "x.npy", crossdock.table(theirs))
     with pytest.raises(TypeError, match="compress is True or False"):
         crossdock.save(tmp_path / "x.npz", {"a": [1]}, compress="lz4")
+
+
+def filled(column):
+    for value in [0, True, "x", b"x", b"xyz", DAY, datetime.timedelta(0)]:
+        try:
+            return column.fill_nulls(value)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError
+
+
+READS = {
+    "copy": lambda x, _: x.copy(),
+    "deepcopy": lambda x, _: copy.deepcopy(x),
+    "copy of a slice": lambda x, _: x[3:9].copy(),
+    "to_list": lambda x, _: x.to_list(),
+    "to_dict": lambda x, _: crossdock.table({"x": x}).to_dict(),
+    "iteration": lambda x, _: list(x),
+    "element": lambda x, _: x[4],
+    "np.asarray": lambda x, _: np.asarray(x),
+    "np.array": lambda x, _: np.array(x, copy=True),
+    "objects": lambda x, _: np.asarray(x, dtype=object),
+    "comparison": lambda x, _: x == np.zeros(len(x)),
+    "null_count": lambda x, _: x.null_count,
+    "mask": lambda x, _: x.mask(),
+    "fill_nulls": lambda x, _: filled(x),
+    "np.asarray without nulls": lambda x, _: np.asarray(x[:3]),
+    "to_records": lambda x, _: crossdock.table({"x": x[:3]}).to_records(),
+    "pickle 4": lambda x, _: pickle.dumps(x, protocol=4),
+    "pickle 5": lambda x, _: pickle.dumps(x, protocol=5),
+    "save": lambda x, path: crossdock.save(path / "again.arrow", crossdock.table({"x": x})),
+    "save of a slice": lambda x, path: crossdock.save(path / "again.arrows", crossdock.table({"x": x[3:9]})),
+    "compressed": lambda x, path: crossdock.save(path / "again.arrow", crossdock.table({"x": x}), compress="lz4"),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+def test_each_read_of_a_guarded_table_that_shrank_is_an_error(tmp_path, read):
+    path = tmp_path / "guarded.arrow"
+    write(path, [pa.record_batch(columns(0, 40))])
+    table = crossdock.open(path, guarded=True)
+    # Not every operation is there for every type, and the mask of no nulls reads nothing.
+    names = []
+    for name in table.column_names:
+        has_nulls = table[name].null_count > 0 and name != "null"
+        if name == "null" or read in (READS["mask"], READS["null_count"]) and not has_nulls:
+            continue
+        try:
+            read(table[name], tmp_path)
+            names.append(name)
+        except (TypeError, ValueError, BufferError):
+            pass
+    assert len(names) > 2
+    del table
+    table = crossdock.open(path, guarded=True)
+    os.truncate(path, 4096)
+    for name in names:
+        with pytest.raises(OSError, match="the mapped file shrank"):
+            read(table[name], tmp_path)
+            pytest.fail(name)
+        assert "the mapped file shrank" in repr(table[name]), name
+    assert "the mapped file shrank" in repr(table) + table._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["string", "string_view", "bool", "dictionary"])
+def test_the_copy_of_a_long_column_that_shrinks_under_it_is_an_error(tmp_path, name):
+    path = tmp_path / "guarded.arrow"
+    write(path, [pa.record_batch({"x": pa.concat_arrays([columns(0, 40)[name]] * 1000)})])
+    table = crossdock.open(path, guarded=True)
+    assert len(table.copy()["x"].to_list()) == 40_000
+    os.truncate(path, 4096)
+    with pytest.raises(OSError, match="the mapped file shrank"):
+        table.copy()
+
+
+@pytest.mark.parametrize("copied", [lambda x, _: x.copy(), lambda x, path: crossdock.save(path, x)], ids=["copy", "save"])
+def test_a_copy_of_a_damaged_file_is_refused(tmp_path, copied):
+    path = tmp_path / "damaged.arrow"
+    kinds = pa.DictionaryArray.from_arrays(pa.array([1] * 64, pa.int32()), ["one", "two"])
+    ones = (1).to_bytes(4, "little")
+    for column, old, new, error in [
+        (kinds, ones * 64, ones + (2_000_000_000).to_bytes(4, "little") + ones * 62, IndexError),
+        (pa.array([LONG]), LONG.encode(), LONG[:-1].encode() + b"\xff", ValueError),
+        (pa.array([LONG], pa.string_view()), LONG.encode(), LONG[:-1].encode() + b"\xff", ValueError),
+    ]:
+        write(path, [pa.record_batch({"x": column})])
+        good = path.read_bytes()
+        assert good.count(old) == 1
+        copied(crossdock.open(path), tmp_path / "again.arrow")
+        path.write_bytes(good.replace(old, new))
+        with pytest.raises(error):
+            copied(crossdock.open(path), tmp_path / "again.arrow")

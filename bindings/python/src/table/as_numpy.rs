@@ -14,11 +14,22 @@ use pyo3::prelude::*;
 
 use crate::arrow::joined;
 use crate::errors::Raise;
-use crate::table::values;
+use crate::table::{memory, values};
 use crate::{numpy, words};
 
 /// The elements as a NumPy array, by the arguments of `__array__`.
 pub(super) fn array<'py>(
+    py: Python<'py>,
+    field: &Field,
+    chunks: &[Column],
+    wanted: Option<Bound<'py, PyAny>>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    memory::or_fault(chunks, array_as_read(py, field, chunks, wanted, copy))
+}
+
+/// As [`array`], of a file that shrank too.
+fn array_as_read<'py>(
     py: Python<'py>,
     field: &Field,
     chunks: &[Column],

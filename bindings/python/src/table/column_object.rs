@@ -259,13 +259,20 @@ impl Column {
     /// Column
     ///     With the same chunks. A slice has its own elements alone.
     ///
+    /// Raises
+    /// ------
+    /// ValueError, IndexError
+    ///     If elements break the rules of their type, as those of a damaged file may.
+    /// OSError
+    ///     If a guarded file shrank.
+    ///
     /// Examples
     /// --------
     /// >>> import crossdock
     /// >>> crossdock.column(['one', None, 'three'])[1:].copy().to_list()
     /// [None, 'three']
     fn copy(&self) -> PyResult<Self> {
-        let chunks = self.chunks.iter().map(table::Column::compact);
+        let chunks = self.chunks.iter().map(memory::copied);
         Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcFile, IpcOptions};
-use crossdock::table::{RecordBatch, RecordBatchReader, Schema};
+use crossdock::table::{Checks, RecordBatch, RecordBatchReader, Schema};
 use pyo3::prelude::*;
 
 use crate::errors::Raise;
@@ -35,7 +35,8 @@ pub(crate) fn to_file(
     saved.map_err(|error| file_errors::file(py, &error, path))
 }
 
-/// The batches of a table, one after the other.
+/// The batches of a table, one after the other. Each is checked: who reads the file may rely on
+/// the rules of its types.
 struct TableBatches<'a> {
     schema: &'a Schema,
     batches: std::slice::Iter<'a, RecordBatch>,
@@ -47,6 +48,11 @@ impl RecordBatchReader for TableBatches<'_> {
     }
 
     fn next_batch(&mut self) -> crossdock::Result<Option<RecordBatch>> {
-        Ok(self.batches.next().cloned())
+        let Some(batch) = self.batches.next() else { return Ok(None) };
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            let checked = column.and_then(|column| column.check(Checks::Full));
+            checked.map_err(|error| error.within(format_args!("column {:?}", field.name())))?;
+        }
+        Ok(Some(batch.clone()))
     }
 }

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 
 use crossdock::buffer::Buffer;
 use crossdock::table::{Checks, Column, ColumnParts, RecordBatch, Schema};
+use pyo3::prelude::*;
+
+use crate::errors;
 
 /// The chunk of an element, and the element's index in it.
 pub(super) fn chunk_of(chunks: &[Column], mut index: usize) -> Option<(&Column, usize)> {
@@ -15,6 +18,20 @@ pub(super) fn chunk_of(chunks: &[Column], mut index: usize) -> Option<(&Column, 
         index -= chunk.len();
     }
     None
+}
+
+/// The result of an operation that has read the elements, or the fault of their memory: a guarded
+/// file that shrank reads as zeros.
+pub(super) fn or_fault<T>(chunks: &[Column], result: PyResult<T>) -> PyResult<T> {
+    chunks.iter().find_map(Column::fault).map_or(result, |fault| Err(errors::exception(&fault)))
+}
+
+/// The elements in new memory. Other libraries rely on the rules of their types, which a damaged
+/// file may break.
+pub(super) fn copied(column: &Column) -> crossdock::Result<Column> {
+    let copy = column.compact()?;
+    copy.check(Checks::Full)?;
+    Ok(copy)
 }
 
 /// The same column, with the caller's promise that no party writes its memory any more.

@@ -97,6 +97,8 @@ impl Pickled {
         let out_of_band = PICKLE_BUFFER.import(py, "pickle", "PickleBuffer")?;
         let one = |buffer: &Buffer| {
             let bytes = bytes_in(buffer)?;
+            // The pickler reads the bytes where they lie.
+            buffer.fault().map_or(Ok(()), Err).raise()?;
             if protocol >= 5 { out_of_band.call1((wrap(py, bytes)?,)) } else { bytes_of(py, &bytes) }
         };
         let buffers = self.buffers.iter().map(one).collect::<PyResult<Vec<_>>>()?;

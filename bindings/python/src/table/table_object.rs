@@ -315,6 +315,13 @@ impl Table {
     /// Table
     ///     With the same batches. A slice has its own elements alone.
     ///
+    /// Raises
+    /// ------
+    /// ValueError, IndexError
+    ///     If elements break the rules of their type, as those of a damaged file may.
+    /// OSError
+    ///     If a guarded file shrank.
+    ///
     /// Examples
     /// --------
     /// >>> import crossdock
@@ -322,7 +329,7 @@ impl Table {
     /// >>> t.copy().to_dict()
     /// {'x': [0, 0, 0]}
     fn copy(&self) -> PyResult<Self> {
-        self.mapped(crossdock::table::Column::compact)
+        self.mapped(memory::copied)
     }
 
     /// The same table, in place, with your promise that its memory stays constant.

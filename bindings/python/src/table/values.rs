@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTime, PyTuple};
 
 use crate::convert;
 use crate::errors::Raise;
+use crate::table::memory;
 use crate::{moment, nested};
 
 const DAY_IN_MILLISECONDS: i64 = 86_400_000;
@@ -55,6 +56,11 @@ pub(super) fn element<'py>(py: Python<'py>, column: &Column, index: usize) -> Py
 
 /// All elements.
 pub(super) fn elements<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyList>> {
+    memory::or_fault(std::slice::from_ref(column), elements_as_read(py, column))
+}
+
+/// As [`elements`], of a file that shrank too.
+fn elements_as_read<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyList>> {
     let ty = column.column_type();
     let array = match ty {
         ColumnType::Fixed(dtype) if dtype.as_scalar().is_some() => Some(column.array().raise()?),

@@ -173,10 +173,16 @@ impl Drop for Watch {
     }
 }
 
+/// Whether there are guarded maps.
+#[inline]
+pub(crate) fn is_watching() -> bool {
+    WATCHED.load(Ordering::Relaxed) != 0
+}
+
 /// The fault of the guarded map that has this address, if one does. It is found by the address,
 /// because another library may lend the same memory. The caller keeps the memory alive.
 pub(crate) fn fault_at(address: NonNull<u8>) -> Option<Error> {
-    if WATCHED.load(Ordering::Relaxed) == 0 {
+    if !is_watching() {
         return None;
     }
     TABLE.iter().find(|entry| entry.covers(address.addr().get()))?.fault()

@@ -67,12 +67,13 @@ impl Column {
     ///
     /// `is_bounds` for offsets, views, indices and run ends beyond what they refer to;
     /// `is_malformed` for text that is not UTF-8, offsets and run ends that decrease, and unknown
-    /// identifiers of a union; `is_conflict` while a Write lease is held; `is_place` on a device.
+    /// identifiers of a union; `is_conflict` while a Write lease is held; `is_fault` if a guarded
+    /// file shrank; `is_place` on a device.
     pub fn check(&self, checks: Checks) -> Result<()> {
         if checks == Checks::Shape || self.is_checked() {
             return Ok(());
         }
-        full::check(self)?;
+        self.or_fault(full::check(self))?;
         if self.is_constant() {
             self.mark_checked();
         }

@@ -143,10 +143,11 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// `is_conflict` while a Write lease is held; `is_place` on a device.
+    /// `is_conflict` while a Write lease is held; `is_fault` if a guarded file shrank; `is_place`
+    /// on a device.
     pub fn null_count(&self) -> Result<usize> {
         match &self.validity {
-            Some(validity) => validity.count_false(),
+            Some(validity) => self.or_fault(validity.count_false()),
             None if self.parts.ty == ColumnType::Null => Ok(self.len),
             None => Ok(0),
         }

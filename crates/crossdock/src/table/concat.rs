@@ -30,12 +30,18 @@ impl Column {
     ///
     /// `is_dtype` for columns of different types; `is_shape` for no columns; `is_overflow` if
     /// offsets, indices or run ends exceed their width; `is_bounds` and `is_malformed` for offsets,
-    /// views and run ends that break the rules; `is_conflict` while a Write lease is held;
-    /// `is_place` on a device; `is_out_of_memory`.
+    /// views and run ends that break the rules; `is_fault` if a guarded file shrank; `is_conflict`
+    /// while a Write lease is held; `is_place` on a device; `is_out_of_memory`.
     pub fn concat(columns: &[Self]) -> Result<Self> {
         let Some((first, rest)) = columns.split_first() else {
             return Err(Error::new(Kind::Shape, "no columns cannot be joined, since they have no type"));
         };
+        let joined = Self::concat_as_read(columns, first, rest);
+        columns.iter().find_map(Self::fault).map_or(joined, Err)
+    }
+
+    /// As [`Column::concat`], of files that shrank too.
+    fn concat_as_read(columns: &[Self], first: &Self, rest: &[Self]) -> Result<Self> {
         let ty = first.column_type();
         if let Some(other) = rest.iter().find(|column| column.column_type() != ty) {
             let text = format!("columns of type {ty} and {} cannot be joined", other.column_type());

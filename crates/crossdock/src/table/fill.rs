@@ -38,6 +38,11 @@ impl Column {
     /// fixed width; `is_value` or `is_dtype` if the value does not fit the type; `is_overflow` if
     /// offsets exceed their width; as [`Column::mask`].
     pub fn fill_nulls(&self, value: &Value) -> Result<Self> {
+        self.or_fault(self.filled_as_read(value))
+    }
+
+    /// As [`Column::fill_nulls`], of a file that shrank too.
+    fn filled_as_read(&self, value: &Value) -> Result<Self> {
         let ty = self.column_type();
         if self.dictionary().is_some() {
             let text = format!("nulls of type {ty} cannot be filled; decode the column first");

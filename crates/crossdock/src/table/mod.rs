@@ -33,6 +33,7 @@
 //! | `reader.rs` | sequences of batches |
 //! | `value.rs`, `text_read.rs` | elements by value, text in place |
 //! | `nulls.rs`, `fill.rs` | masks of nulls, values in their place |
+//! | `fault.rs` | guarded files that shrank |
 //! | `records.rs`, `matrix.rs` | batches of records, batches as arrays of two axes |
 //! | `display.rs`, `grid.rs` | columns and batches as text |
 //! | `concat.rs`, `concat_bytes.rs` | columns copied to new memory |
@@ -48,6 +49,7 @@ mod concat_bytes;
 mod constant_offsets;
 mod display;
 mod extension;
+mod fault;
 mod field;
 mod fill;
 mod from_array;

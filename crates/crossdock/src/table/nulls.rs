@@ -38,15 +38,15 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_conflict` while a Write lease is held; `is_place` on a device; as
-    /// [`Column::value`] where values may be null.
+    /// `is_out_of_memory`; `is_fault` if a guarded file shrank; `is_conflict` while a Write lease is
+    /// held; `is_place` on a device; as [`Column::value`] where values may be null.
     pub fn mask(&self) -> Result<DArray> {
         let bytes = match self.validity() {
             _ if self.may_refer_to_nulls()? => {
                 let is_valid = |index| Ok(u8::from(self.resolved(index)?.is_some()));
                 Buffer::from_vec((0..self.len()).map(is_valid).collect::<Result<Vec<u8>>>()?)?
             }
-            Some(validity) => validity.to_bytes()?,
+            Some(validity) => self.or_fault(validity.to_bytes())?,
             None => Buffer::from_vec(vec![u8::from(*self.column_type() != ColumnType::Null); self.len()])?,
         };
         as_booleans(bytes)
@@ -80,7 +80,7 @@ impl Column {
             return Err(Error::new(Kind::DType, format!("elements of type {ty} are no booleans")));
         }
         let bits = Bitmap::new(self.buffers()[0].try_clone()?, self.offset(), self.len())?;
-        as_booleans(bits.to_bytes()?)
+        as_booleans(self.or_fault(bits.to_bytes())?)
     }
 
     /// [`Column::array`], if it means what the column does: no element is null, in lists of a fixed

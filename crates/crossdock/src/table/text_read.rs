@@ -46,9 +46,9 @@ impl Column {
     ///
     /// `is_unsupported` for other types; `is_conflict` while a Share or Write lease is held, or
     /// where another party may write the memory (a mapped file): use [`Column::value`], or
-    /// [`Column::compact`] first; `is_place` on a device.
+    /// [`Column::compact`] first; `is_fault` if a guarded file shrank; `is_place` on a device.
     pub fn text(&self) -> Result<TextRead> {
-        let lease = self.lease(LeaseKind::Read)?;
+        let lease = self.or_fault(self.lease(LeaseKind::Read))?;
         // The lease above excludes writers, so those of `TextBytes` are Read leases, too.
         let bytes = TextBytes::of(self)?;
         let is_text = matches!(self.column_type().storage(), Storage::Bytes(_, true) | Storage::Views(true));

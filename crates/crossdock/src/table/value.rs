@@ -71,8 +71,14 @@ impl Column {
     ///
     /// `is_bounds` for an index, or an offset, view or index in the column, beyond what it refers
     /// to; `is_malformed` for text that is not UTF-8, run ends that do not increase, and unknown
-    /// identifiers of a union; `is_conflict` while a Write lease is held; `is_place` on a device.
+    /// identifiers of a union; `is_fault` if a guarded file shrank; `is_conflict` while a Write
+    /// lease is held; `is_place` on a device.
     pub fn value(&self, index: usize) -> Result<ColumnValue> {
+        self.or_fault(self.value_as_read(index))
+    }
+
+    /// As [`Column::value`], of a file that shrank too.
+    fn value_as_read(&self, index: usize) -> Result<ColumnValue> {
         if index >= self.len() {
             let text = format!("element {index} is out of bounds for a column of {} elements", self.len());
             return Err(Error::new(Kind::Bounds, text));
@@ -96,6 +102,11 @@ impl Column {
     /// As [`Column::value`].
     #[doc(hidden)]
     pub fn resolved(&self, index: usize) -> Result<Option<(&Self, usize)>> {
+        self.or_fault(self.resolved_as_read(index))
+    }
+
+    /// As [`Column::resolved`], of a file that shrank too.
+    fn resolved_as_read(&self, index: usize) -> Result<Option<(&Self, usize)>> {
         if index >= self.len() {
             let text = format!("element {index} is out of bounds for a column of {} elements", self.len());
             return Err(Error::new(Kind::Bounds, text));
@@ -108,12 +119,12 @@ impl Column {
         let at = self.offset() + index;
         match (self.column_type().storage(), self.dictionary()) {
             (Storage::Null, _) => Ok(None),
-            (Storage::RunEnds, _) => self.children()[1].resolved(self.run_of(at)?),
+            (Storage::RunEnds, _) => self.children()[1].resolved_as_read(self.run_of(at)?),
             (Storage::Union(mode), _) => {
                 let (child, element) = self.member_of(mode, at)?;
-                self.children()[child].resolved(element)
+                self.children()[child].resolved_as_read(element)
             }
-            (_, Some(values)) => values.resolved(self.entry_of(index)?),
+            (_, Some(values)) => values.resolved_as_read(self.entry_of(index)?),
             _ => Ok(Some((self, index))),
         }
     }
@@ -154,13 +165,15 @@ impl Column {
                 let start = times(at, len)?;
                 children[0].slice(start..start + len).map(ColumnValue::List)
             }
-            Storage::Struct => {
-                children.iter().map(|child| child.value(at)).collect::<Result<_>>().map(ColumnValue::Struct)
-            }
-            Storage::RunEnds => children[1].value(self.run_of(at)?),
+            Storage::Struct => children
+                .iter()
+                .map(|child| child.value_as_read(at))
+                .collect::<Result<_>>()
+                .map(ColumnValue::Struct),
+            Storage::RunEnds => children[1].value_as_read(self.run_of(at)?),
             Storage::Union(mode) => {
                 let (child, element) = self.member_of(mode, at)?;
-                children[child].value(element)
+                children[child].value_as_read(element)
             }
         }
     }
@@ -168,7 +181,7 @@ impl Column {
     /// An element of a fixed width, or the value of a dictionary.
     fn fixed_value(&self, index: usize) -> Result<ColumnValue> {
         if let Some(values) = self.dictionary() {
-            return values.value(self.entry_of(index)?);
+            return values.value_as_read(self.entry_of(index)?);
         }
         let element = self.array()?.get(&[index])?;
         let count = element.as_i64().unwrap_or_default();

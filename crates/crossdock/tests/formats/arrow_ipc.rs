@@ -123,3 +123,45 @@ fn changed_bytes_are_batches_or_an_error() {
         assert!(read.map_or_else(|error| !error.to_string().is_empty(), |()| true));
     }
 }
+
+#[test]
+fn each_read_of_a_guarded_file_that_shrank_is_an_error() {
+    type Read = (&'static str, fn(&Column) -> Result<()>);
+    let reads: &[Read] = &[
+        ("value", |column| column.value(0).map(drop)),
+        ("values", |column| column.values().collect::<Result<Vec<_>>>().map(drop)),
+        ("resolved", |column| column.resolved(0).map(drop)),
+        ("compact", |column| column.compact().map(drop)),
+        ("concat", |column| Column::concat(&[column.slice(..1)?, column.slice(1..)?]).map(drop)),
+        ("check", |column| column.check(Checks::Full)),
+        ("null_count", |column| column.null_count().map(drop)),
+        ("mask", |column| column.mask().map(drop)),
+        ("fill_nulls", |column| column.fill_nulls(&"none".into()).map(drop)),
+        ("text", |column| column.text().map(drop)),
+        ("save", |column| {
+            let batch = RecordBatch::from_columns([("x", column.slice(1..)?)])?;
+            IpcOptions::new().write_file(Vec::new(), &mut Batches::from_iter([batch]))
+        }),
+    ];
+    let path = std::env::temp_dir().join(format!("crossdock-shrinks-{}.arrow", std::process::id()));
+    let bytes = written(&IpcOptions::new(), true);
+    std::fs::write(&path, &bytes).unwrap();
+    let file = OpenOptions::new().guarded(true).open_table(&path).unwrap();
+    let batch = file.batch(1).unwrap();
+    let (text, kinds) = (batch.column_named("text").unwrap(), batch.column_named("kind").unwrap());
+    // Text in place requires memory that no party writes, which a mapped file is not.
+    assert!(reads.iter().all(|(name, read)| read(&text).is_ok() == (*name != "text")));
+    assert!(text.fault().is_none());
+
+    let shrunk = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    shrunk.set_len(bytes.len() as u64 / 2).unwrap();
+    for (name, read) in reads {
+        let error = read(&text).unwrap_err();
+        assert!(error.is_fault(), "{name}: {error}");
+    }
+    for column in [&kinds, &batch.column_named("list").unwrap()] {
+        assert!(column.value(0).unwrap_err().is_fault() && column.to_string().contains("shrank"));
+        assert!(column.compact().unwrap_err().is_fault());
+    }
+    std::fs::remove_file(&path).unwrap();
+}

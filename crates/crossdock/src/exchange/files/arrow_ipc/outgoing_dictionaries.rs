@@ -60,5 +60,5 @@ fn is_equal(field: &IpcField, one: &Column, other: &Column) -> Result<bool> {
     let [mut first, mut second] = [OutgoingColumns::default(), OutgoingColumns::default()];
     first.add(field, one)?;
     second.add(field, other)?;
-    first.equals(&second)
+    one.or_fault(other.or_fault(first.equals(&second)))
 }

@@ -233,7 +233,7 @@ impl<W: Write> IpcWriter<W> {
     fn batch(&mut self, schema: &IpcSchema, batch: &RecordBatch) -> Result<()> {
         let mut columns = OutgoingColumns::default();
         for (field, column) in schema.columns.iter().zip(batch.columns()) {
-            let added = column.and_then(|column| columns.add(field, &column));
+            let added = column.and_then(|column| column.or_fault(columns.add(field, &column)));
             added.map_err(|error| error.within(format_args!("column {:?}", field.name)))?;
         }
         for (id, values) in std::mem::take(&mut columns.dictionaries) {
@@ -261,7 +261,7 @@ impl<W: Write> IpcWriter<W> {
             }
         };
         let mut columns = OutgoingColumns::default();
-        columns.add(field, &part)?;
+        part.or_fault(columns.add(field, &part))?;
         for (id, values) in std::mem::take(&mut columns.dictionaries) {
             self.dictionary(schema, id, &values)?;
         }
