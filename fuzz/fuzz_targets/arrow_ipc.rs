@@ -1,6 +1,6 @@
-//! Arbitrary bytes as an Arrow IPC file or stream: an error, or batches whose buffers lie within the
-//! bytes or are decoded within the limit. A reader of the same stream gives the same batches, and
-//! what is written of them is read again.
+//! Arbitrary bytes as an Arrow IPC file or stream: an error, or batches whose buffers lie within
+//! the bytes or are decoded within the limit. A reader of the same stream gives the same batches,
+//! and what is written of them is read again.
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcFile, IpcOptions, IpcStream};

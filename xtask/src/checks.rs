@@ -142,7 +142,7 @@ const MOVED_PAGES: &str = "takes pages that `mremap` moved, while other threads 
 
 /// The random cases of each test in instrumented code, which is up to fifty times as slow: a wrong
 /// access is wrong in nearly every case. The suite `test` and the long run go through all.
-const INSTRUMENTED_CASES: &str = "200";
+const INSTRUMENTED_CASES: &str = "400";
 
 /// The preemptions in an interleaving that the model checker tries, but for the long run. Two show
 /// nearly every mistake; without a limit it takes twenty times as long.

@@ -29,7 +29,8 @@ impl RecordBatch {
     ///
     /// `is_dtype` for columns of different dtypes; `is_shape` for no columns, and columns with
     /// further axes; `is_value` if elements are null; `is_unsupported` for columns without a fixed
-    /// width, decimals and dictionaries; `is_out_of_memory`; `is_conflict` while a Write lease is held.
+    /// width, decimals and dictionaries; `is_out_of_memory`; `is_conflict` while a Write lease is
+    /// held.
     #[doc(hidden)]
     pub fn to_array(&self) -> Result<DArray> {
         let mut columns = Vec::with_capacity(self.schema().fields().len());

@@ -156,14 +156,7 @@ fn arrays_arrive_as_they_were_on_the_same_pages() {
 
         let before = copied_bytes_here();
         let lent = shm::export(&array, &request).unwrap();
-        if let Err(error) = shm::send(&ours, &lent) {
-            assert!(error.is_unsupported() && dtype.as_scalar().is_none(), "{dtype}: {error}");
-            assert!(
-                dtype.to_string().contains(['f', 'c', 'p']) && error.to_string().contains("no type string")
-            );
-            coverage.note("not spelt");
-            continue;
-        }
+        shm::send(&ours, &lent).unwrap();
         let (witness, within) = array.buffer().unwrap();
         drop((lent, array));
         let got = shm::receive(&theirs).unwrap().unwrap();
@@ -205,7 +198,7 @@ fn arrays_arrive_as_they_were_on_the_same_pages() {
     ];
     coverage.assert_at_least(0.05, classes);
     coverage.assert_at_least(0.2, ["written by the receiver"]);
-    coverage.assert_at_least(0.005, ["sub-array", "not spelt", "no NumPy name", "itemsize 0"]);
+    coverage.assert_at_least(0.005, ["sub-array", "no NumPy name", "itemsize 0"]);
     coverage.assert_at_least(0.05, (0..=8).map(|rank| format!("rank {rank}")));
 }
 
