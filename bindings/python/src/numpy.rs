@@ -5,7 +5,7 @@ use crossdock::DArray;
 use crossdock::bindings::dialect::{dlpack, pep3118};
 use crossdock::bindings::explain::misread_format;
 use crossdock::element::DType;
-use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyOSError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMemoryView, PyTuple};
@@ -170,7 +170,12 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DAr
 pub(crate) fn copied(object: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {
     let py = object.py();
     let made = object.call_method0(intern!(py, "__array__"));
-    taken_of(object, &made.map_err(|error| errors::producer(py, "__array__()", error))?, lend_by_any)
+    let refused = |error: PyErr| match error.is_instance_of::<PyOSError>(py) {
+        // The memory cannot be read: a guarded file shrank.
+        true => error,
+        false => errors::producer(py, "__array__()", error),
+    };
+    taken_of(object, &made.map_err(refused)?, lend_by_any)
 }
 
 fn taken_of(object: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>, lend_by_any: Lend) -> PyResult<DArray> {

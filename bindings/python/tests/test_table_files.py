@@ -327,6 +327,7 @@ READS = {
     "mask": lambda x, _: x.mask(),
     "fill_nulls": lambda x, _: filled(x),
     "np.asarray without nulls": lambda x, _: np.asarray(x[:3]),
+    "array": lambda x, _: crossdock.array(x[:3]),
     "to_records": lambda x, _: crossdock.table({"x": x[:3]}).to_records(),
     "pickle 4": lambda x, _: pickle.dumps(x, protocol=4),
     "pickle 5": lambda x, _: pickle.dumps(x, protocol=5),
