@@ -12,7 +12,7 @@ use crossdock::exchange::files::arrow_ipc::IpcCompression;
 use crossdock::exchange::files::{self, Contents, Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
 use pyo3::IntoPyObjectExt as _;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
 
@@ -209,6 +209,14 @@ fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
         // Also for bytes.
         return object.py().import("os")?.call_method1("fsdecode", (object,))?.extract();
     };
+    let descriptor =
+        method.call0().map_err(|error| match error.is_instance_of::<PyOSError>(object.py()) {
+            true => PyTypeError::new_err(format!(
+                "{} has no file of the system to map: write it to a file, and pass the path",
+                shown(object)
+            )),
+            false => error,
+        })?;
     let at: u64 = object.call_method0("tell")?.extract()?;
     if at != 0 {
         let text = format!(
@@ -216,7 +224,7 @@ fn path_of(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
         );
         return Err(PyValueError::new_err(text));
     }
-    Ok(format!("/proc/self/fd/{}", method.call0()?.extract::<i32>()?).into())
+    Ok(format!("/proc/self/fd/{}", descriptor.extract::<i32>()?).into())
 }
 
 /// Writes an array, several by name, or a table to a file, which replaces an old one in one step.
@@ -261,12 +269,22 @@ pub(crate) fn save(
     #[pyo3(from_py_with = compress_of)] compress: Compress,
     metadata: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
-    if Format::named(&path) == Some(Format::Arrow) && metadata.is_none() {
+    if Format::named(&path) == Some(Format::Arrow) {
+        if metadata.is_some() {
+            let text = format!("{}: only a .safetensors file has metadata; leave it out", path.display());
+            return Err(PyTypeError::new_err(text));
+        }
         return table::to_file(&path, obj, compress.of_table());
     }
     if obj.is_instance_of::<table::Table>() {
         return Err(PyTypeError::new_err(format!(
             "{} does not hold a table; .arrow, .feather and .arrows files do, and `to_records()` gives an array of records",
+            path.display()
+        )));
+    }
+    if Format::named(&path).is_none() && !path.is_dir() {
+        return Err(PyTypeError::new_err(format!(
+            "{}: its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw, or .arrow for a table",
             path.display()
         )));
     }

@@ -3,6 +3,7 @@
 import copy
 import datetime
 import decimal
+import io
 import os
 import pickle
 
@@ -393,3 +394,38 @@ def test_a_copy_of_a_damaged_file_is_refused(tmp_path, copied):
         path.write_bytes(good.replace(old, new))
         with pytest.raises(error):
             copied(crossdock.open(path), tmp_path / "again.arrow")
+
+
+def test_booleans_of_numpy_are_those_of_arrow_in_a_file(tmp_path):
+    flags = np.array([True, False, True] * 5)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array([True, None] * 15), 2)
+    table = crossdock.table({"flag": flags, "lists": lists, "part": flags[::-1].copy()})[1:13]
+    crossdock.save(tmp_path / "x.arrow", table)
+    theirs = pa.ipc.open_file(str(tmp_path / "x.arrow")).read_all()
+    theirs.validate(full=True)
+    assert theirs.schema.field("flag").type == pa.bool_() and theirs.to_pydict() == table.to_dict()
+    ours = crossdock.open(tmp_path / "x.arrow")
+    assert ours.to_dict() == table.to_dict()
+    records = ours.select(["flag", "part"]).to_records()
+    assert records.dtype["flag"] == "bool" and records.tolist()[0] == (False, False)
+    kept = crossdock.table({"x": pa.array([True, None]).cast(pa.int8()).cast(pa.bool8())})
+    crossdock.save(tmp_path / "y.arrow", kept)
+    assert pa.ipc.open_file(str(tmp_path / "y.arrow")).read_all().schema.field("x").type == pa.bool8()
+    with pytest.raises(BufferError, match="1 of 2 elements of column \"x\" are null"):
+        crossdock.table({"x": [True, None]}).to_records()
+
+
+def test_what_a_file_of_a_table_is_not_is_said(tmp_path):
+    with pytest.raises(TypeError, match="only a .safetensors file has metadata; leave it out"):
+        crossdock.save(tmp_path / "x.arrow", {"x": [1]}, metadata={"a": "b"})
+    with pytest.raises(TypeError, match="its ending is not that of a format; .*, or .arrow for a table"):
+        crossdock.save(tmp_path / "x.ipc", {"x": [1]})
+    with pytest.raises(TypeError, match="has no file of the system to map: write it to a file"):
+        crossdock.open(io.BytesIO(b"ARROW1"))
+    crossdock.save(tmp_path / "x.arrow", {"x": [1]})
+    deep = pa.int8()
+    for _ in range(70):
+        deep = pa.list_(deep)
+    with pytest.raises(BufferError, match="nested more than 64 levels") as error:
+        crossdock.table({"x": pa.array([], deep)})
+    assert str(error.value).count('"item"') == 1

@@ -204,9 +204,10 @@ impl Args {
         };
         if !format.is_written() {
             return wrong(format!(
-                "{}: a {format} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg \
+                "{}: {} {format} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg \
                 or .raw",
-                terminal::path(self.out())
+                terminal::path(self.out()),
+                format.article()
             ));
         }
         if let (Some(_), Some(dtype)) = (self.round, self.dtype.as_ref().filter(|&dtype| !is_integer(dtype)))

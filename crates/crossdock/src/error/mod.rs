@@ -205,7 +205,12 @@ impl Error {
         match self.0 {
             ErrorRepr::OutOfMemory { .. } => self,
             ErrorRepr::Full(mut inner) => {
-                inner.text = ErrorText::Words(format!("{context}: {}", inner.text));
+                let (context, text) = (format!("{context}: "), inner.text.to_string());
+                // The same context many times over, as of nested lists, says no more than once.
+                inner.text = ErrorText::Words(match text.starts_with(&context) {
+                    true => text,
+                    false => context + &text,
+                });
                 Self(ErrorRepr::Full(inner))
             }
         }

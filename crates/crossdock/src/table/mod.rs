@@ -83,8 +83,6 @@ pub(crate) use integers::{IntegerKind, Integers};
 pub use lease::TableLease;
 pub(crate) use lease::visit;
 pub use metadata::Metadata;
-#[cfg(feature = "arrow-ipc")]
-pub(crate) use metadata::{EXTENSION_METADATA, EXTENSION_NAME};
 pub use reader::{Batches, RecordBatchReader};
 pub use record_batch::RecordBatch;
 pub use schema::Schema;

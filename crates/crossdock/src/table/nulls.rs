@@ -100,7 +100,7 @@ impl Column {
     }
 
     /// [`Column::complete_array`], if the elements are no indices of a dictionary, which have no
-    /// meaning without it.
+    /// meaning without it. Booleans of a bit each become bytes, by a copy, which counts.
     ///
     /// # Errors
     ///
@@ -115,6 +115,10 @@ impl Column {
                 "elements of type {ty} are indices, which mean nothing without their dictionary; decode the \
                  column before the import"
             )));
+        }
+        if *self.column_type() == ColumnType::Boolean {
+            self.check_complete("")?;
+            return self.truth_values();
         }
         self.complete_array()
     }

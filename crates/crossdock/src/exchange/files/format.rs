@@ -118,7 +118,13 @@ impl Format {
         !matches!(self, Self::Tiff | Self::Gguf | Self::Nifti | Self::Pnm | Self::Fits | Self::Arrow)
     }
 
-    /// Fails if the format can be opened, but not written.
+    /// The article before the name.
+    #[doc(hidden)]
+    pub fn article(self) -> &'static str {
+        if self == Self::Arrow { "an" } else { "a" }
+    }
+
+    /// Fails if arrays are not written in the format.
     ///
     /// # Errors
     ///
@@ -127,9 +133,13 @@ impl Format {
         if self.is_written() {
             return Ok(());
         }
-        let text = format!(
-            "a {self} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg or .raw"
-        );
+        let is_not = match self {
+            Self::Arrow => "is written from a table, not from arrays",
+            _ => "can be opened, but not written",
+        };
+        let article = self.article();
+        let text =
+            format!("{article} {self} file {is_not}; use .npy, .npz, .safetensors, .png, .jpg or .raw");
         Err(Error::new(Kind::Unsupported, text))
     }
 
@@ -142,7 +152,8 @@ impl Format {
         match self.row().missing {
             None => Ok(()),
             Some(_) => {
-                let text = format!("a {self} file, for which this program was not built");
+                let article = self.article();
+                let text = format!("{article} {self} file, for which this program was not built");
                 Err(Error::new(Kind::Unsupported, text).advising(Advice::EnableFormat))
             }
         }

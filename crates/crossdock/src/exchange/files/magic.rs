@@ -121,7 +121,7 @@ pub(super) fn describe(start: &[u8]) -> Explanation {
     match format(start) {
         None => {}
         Some(Format::Npz) => return "it is a ZIP archive (a .npz is one)".into(),
-        Some(format) => return format!("it is a {format} file").into(),
+        Some(format) => return format!("it is {} {format} file", format.article()).into(),
     }
     const MOST: usize = 8;
     let first = &start[..start.len().min(MOST)];

@@ -209,7 +209,11 @@ fn expected(format: Format, start: &[u8]) -> Result<Format> {
     match magic::format(start) {
         Some(other) if other != format => Err(Error::new(
             Kind::Unsupported,
-            format!("it is a {other} file, but a {format} file was expected"),
+            format!(
+                "it is {} {other} file, but {} {format} file was expected",
+                other.article(),
+                format.article()
+            ),
         )),
         _ => Ok(format),
     }

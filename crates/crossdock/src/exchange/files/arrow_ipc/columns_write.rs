@@ -110,6 +110,13 @@ impl OutgoingColumns {
         match storage {
             Storage::Null => {}
             Storage::Bits => self.bits(&Bitmap::new(buffers[0].try_clone()?, start, len)?)?,
+            Storage::Fixed(_) if field.is_packed => {
+                let mut bits = BitmapBuilder::with_capacity(len)?;
+                let bytes = Integers::at(&buffers[0], IntegerKind::I8)?;
+                bytes.for_each(rows, |_, byte| bits.append(byte != 0))?;
+                count_copied(len.div_ceil(8));
+                self.buffers.push(bits.finish().0);
+            }
             Storage::Fixed(nbytes) => {
                 self.elements(&buffers[0], start, len, nbytes)?;
                 if let (Some(id), Some(values)) = (field.dictionary, column.dictionary()) {

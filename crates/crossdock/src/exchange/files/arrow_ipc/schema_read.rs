@@ -28,6 +28,8 @@ pub(super) struct IpcField {
     pub(super) dictionary: Option<i64>,
     /// The children; none for a dictionary.
     pub(super) below: Arc<[IpcField]>,
+    /// Whether it is written as bits, of which memory has a byte each.
+    pub(super) is_packed: bool,
 }
 
 impl IpcField {
@@ -112,7 +114,8 @@ impl IpcSchemaReader {
                 None => DType::I32,
             };
             let values = Field::new("", ty.clone()).map_err(named)?;
-            let ipc = IpcField { name: "".into(), ty, dictionary: None, below: below.into() };
+            let ipc =
+                IpcField { name: "".into(), ty, dictionary: None, below: below.into(), is_packed: false };
             if self.dictionaries.get(&id).is_some_and(|known| *known != ipc) {
                 return Err(named(malformed(format!("dictionary {id} has values of two types"))));
             }
@@ -121,7 +124,7 @@ impl IpcSchemaReader {
             (dictionary, below) = (Some(id), vec![]);
         }
         let field = Field::new(name, ty.clone())?.with_nullable(table.bool(1)?).with_metadata(metadata);
-        let ipc = IpcField { name: name.into(), ty, dictionary, below: below.into() };
+        let ipc = IpcField { name: name.into(), ty, dictionary, below: below.into(), is_packed: false };
         Ok((field, ipc))
     }
 }

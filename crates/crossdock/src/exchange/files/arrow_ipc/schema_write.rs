@@ -2,16 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::element::dialect::arrow::BOOL8;
 use crate::element::{DType, ScalarKind, TimeUnit};
 use crate::error::{Error, Result};
 use crate::exchange::files::arrow_ipc::flatbuffer::unsupported;
 use crate::exchange::files::arrow_ipc::new_flatbuffer::{NewTable, NewValue};
 use crate::exchange::files::arrow_ipc::schema_read::{IpcField, IpcSchema};
-use crate::table::{
-    ColumnType, EXTENSION_METADATA, EXTENSION_NAME, Field, IntervalUnit, Metadata, OffsetWidth, Schema,
-    UnionMode,
-};
+use crate::table::{ColumnType, Field, IntervalUnit, Metadata, OffsetWidth, Schema, UnionMode};
 
 impl IpcSchema {
     /// A schema with a dictionary for each field that needs one.
@@ -42,10 +38,10 @@ impl IpcSchema {
         let table = NewTable::default()
             .with(0, NewValue::Bytes(field.name().into()))
             .with(1, NewValue::U8(field.is_nullable().into()))
-            .with_some(6, pairs(&with_bool8(field)));
+            .with_some(6, pairs(field.metadata()));
         let ty = field.column_type();
         // The type and the children of a dictionary are those of its values.
-        let (table, ty, below) =
+        let (table, ty, of) =
             match (ty, column.dictionary.and_then(|id| Some((id, self.dictionaries.get(&id)?)))) {
                 (ColumnType::Dictionary { index, values, ordered }, Some((id, known))) => {
                     let index =
@@ -54,12 +50,13 @@ impl IpcSchema {
                         .with(0, NewValue::I64(id))
                         .with(1, NewValue::Table(index))
                         .with(2, NewValue::U8((*ordered).into()));
-                    (table.with(4, NewValue::Table(encoding)), values.column_type(), &known.below)
+                    (table.with(4, NewValue::Table(encoding)), values.column_type(), known)
                 }
-                _ => (table, ty, &column.below),
+                _ => (table, ty, column),
             };
+        let ty = if of.is_packed { &ColumnType::Boolean } else { ty };
         let (kind, description) = description(ty)?;
-        let children = ty.fields().zip(&**below).map(|(field, column)| self.field(field, column));
+        let children = ty.fields().zip(&*of.below).map(|(field, column)| self.field(field, column));
         let children = children.collect::<Result<Vec<_>>>()?;
         Ok(table
             .with(2, NewValue::U8(kind))
@@ -77,22 +74,15 @@ fn numbered(field: &Field, dictionaries: &mut HashMap<i64, IpcField>) -> IpcFiel
             let known = numbered(values, dictionaries);
             let id = dictionaries.len() as i64;
             dictionaries.insert(id, known);
-            IpcField { name, ty: ty.clone(), dictionary: Some(id), below: [].into() }
+            IpcField { name, ty: ty.clone(), dictionary: Some(id), below: [].into(), is_packed: false }
         }
         _ => {
             let below = ty.fields().map(|field| numbered(field, dictionaries)).collect();
-            IpcField { name, ty: ty.clone(), dictionary: None, below }
+            // Other libraries show bytes of the extension type for booleans as numbers.
+            let is_packed = *ty == ColumnType::Fixed(DType::BOOL) && field.extension().is_none();
+            IpcField { name, ty: ty.clone(), dictionary: None, below, is_packed }
         }
     }
-}
-
-/// The metadata, with the extension type of booleans of a byte each.
-fn with_bool8(field: &Field) -> Metadata {
-    if *field.column_type() != ColumnType::Fixed(DType::BOOL) || field.extension().is_some() {
-        return field.metadata().clone();
-    }
-    let pairs = [(EXTENSION_NAME.as_bytes(), BOOL8.as_bytes()), (EXTENSION_METADATA.as_bytes(), &[])];
-    Metadata::new(pairs.into_iter().chain(field.metadata().iter()))
 }
 
 /// Pairs of keys and values; `None` if there are none.
