@@ -282,12 +282,6 @@ pub(crate) fn save(
             path.display()
         )));
     }
-    if Format::named(&path).is_none() && !path.is_dir() {
-        return Err(PyTypeError::new_err(format!(
-            "{}: its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw, or .arrow for a table",
-            path.display()
-        )));
-    }
     let mut options = SaveOptions::new().deflated(compress.of_archive(&path)?);
     for (key, text) in metadata.into_iter().flat_map(|metadata| metadata.iter()) {
         options = options.metadata(key.extract::<String>()?, text.extract::<String>()?);
@@ -308,6 +302,12 @@ pub(crate) fn save(
         }
     } else {
         arrays.push((String::new(), array_of(obj)?));
+    }
+    if Format::named(&path).is_none() && !path.is_dir() {
+        return Err(PyTypeError::new_err(format!(
+            "{}: its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw, or .arrow for a table",
+            path.display()
+        )));
     }
     let failed = |error| file_errors::file(py, &error, &path);
     let Some((_, first)) = arrays.first().cloned() else {
