@@ -450,7 +450,13 @@ fn a_signal_amid_a_message_changes_nothing() {
                 // SAFETY: the receiving thread waits until this thread ends, so its handle is
                 // valid.
                 assert_eq!(unsafe { libc::pthread_kill(receiver, libc::SIGUSR1) }, 0);
-                std::thread::sleep(Duration::from_micros(100));
+                // On a busy machine, the next signal could otherwise coincide with this one.
+                for _ in 0..10_000 {
+                    std::thread::sleep(Duration::from_micros(100));
+                    if CAUGHT.load(Ordering::Relaxed) > at {
+                        break;
+                    }
+                }
             }
         });
         assert_eq!(shm::receive(&ours).unwrap().unwrap().shape(), [2, 3]);
