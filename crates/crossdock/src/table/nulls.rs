@@ -38,8 +38,8 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// `is_out_of_memory`; `is_fault` if a guarded file shrank; `is_conflict` while a Write lease is
-    /// held; `is_place` on a device; as [`Column::value`] where values may be null.
+    /// `is_out_of_memory`; `is_fault` if a guarded file shrank; `is_conflict` while a Write lease
+    /// is held; `is_place` on a device; as [`Column::value`] where values may be null.
     pub fn mask(&self) -> Result<DArray> {
         let bytes = match self.validity() {
             _ if self.may_refer_to_nulls()? => {

@@ -125,8 +125,11 @@ pub fn take(ticket: &Ticket) -> Result<OwnedFd> {
     received.fds.into_iter().next().ok_or_else(|| failed(ErrorKind::UnexpectedEof.into()))
 }
 
+/// A readable name: the system lists it, and programs read that list as text.
 fn address(ticket: &[u8]) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(&ticket[..HALF])
+    let name =
+        ticket[..HALF].iter().fold("crossdock-".to_owned(), |name, byte| name + &format!("{byte:02x}"));
+    SocketAddr::from_abstract_name(name)
 }
 
 /// Whether the other end belongs to the same user, or one of both is the superuser; otherwise the
