@@ -64,6 +64,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::OpenTable => "read it with `numpy.loadtxt` or pandas, and pass the array to `asarray`",
         Advice::OpenTiff => "decode it with tifffile, and pass the array to `asarray`",
         Advice::OpenAsFile => "read the file with `open`",
+        Advice::OpenAsTable => "open the file without a name, as a table (`open(path)`)",
         Advice::ImportIndirect => "import the object that exports the buffer with `asarray`",
         Advice::InsertAxis => "insert an axis with `x[None]`",
         Advice::InsertAxisOrWhole => {

@@ -36,6 +36,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::OpenTable => "parse it, or save its arrays as .npy",
         Advice::OpenTiff => "decode it with libtiff",
         Advice::OpenAsFile => "read the file with `xd_array_open`",
+        Advice::OpenAsTable => "read the file with `xd_reader_open`",
         Advice::ImportIndirect => "import the object with `xd_array_from_object`",
         Advice::InsertAxis => "insert an axis with `xd_array_reshape`",
         Advice::InsertAxisOrWhole => {

@@ -33,6 +33,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::DescribeRaw => "describe what it holds, as `--raw` 'dtype=uint16; shape=480,640'",
         Advice::EnableFormat => "build the command with support for it",
         Advice::FillNulls | Advice::NullsBeside => "fill them, or leave them out",
+        Advice::OpenAsTable => "name another column, as in trades.arrow:price, or open the file in Python",
         Advice::OpenColumns => "read it in Python with pyarrow, and save its columns as .npy or .npz",
         Advice::OpenFits => "read it in Python with astropy, and save its arrays as .npy or .npz",
         Advice::OpenHdf5 => "read it in Python with h5py, and save its datasets as .npy or .npz",

@@ -21,7 +21,7 @@ const SECONDS: u64 = 30;
 const LONG_SECONDS: u64 = 600;
 
 /// The minimum time for a target: the larger corpora take a second to load.
-const LEAST_SECONDS: u64 = 3;
+const LEAST_SECONDS: u64 = 2;
 
 /// The suite's random choices are always the same, so that only a change of the code makes it fail.
 /// The long run chooses anew, and libFuzzer's log shows the seed.

@@ -69,6 +69,8 @@ advice! {
     FillNulls => "fill them, or leave them out",
     /// Read packed elements by the readers of this library.
     OpenAsFile => "read and write the file by `exchange::files`, which unpacks and packs them",
+    /// Open the file of a column as a table.
+    OpenAsTable => "open the file as a table (`OpenOptions::open_table`)",
     /// Open a file of columns by a library of Arrow.
     OpenColumns => "read it with the crates of Arrow, and import its columns (`exchange::protocol::arrow`)",
     /// Open a FITS file by another library.

@@ -37,6 +37,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::OpenTable => "parse it with the library csv, and pass its rows to `Crossdock::Array[]`",
         Advice::OpenTiff => "decode it with RMagick, or save it as PNG",
         Advice::OpenAsFile => "read and write the file with `Crossdock.open` and `save`",
+        Advice::OpenAsTable => "open the file without a name, as a table (`Crossdock.open`)",
         Advice::ImportIndirect => "import the object with `Crossdock.view`",
         Advice::InsertAxis => "insert an axis with the index `:new`",
         Advice::InsertAxisOrWhole => {

@@ -1,7 +1,7 @@
 //! The columns of a file as arrays under their names, for what knows arrays only.
 
 use crate::array::DArray;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Advice, Error, Kind, Result};
 use crate::exchange::files::arrow_ipc::file::IpcFile;
 use crate::exchange::files::contents::{Contents, Encoded, Entry};
 use crate::exchange::files::format::Format;
@@ -49,21 +49,18 @@ fn empty(field: &Field) -> Result<DArray> {
 fn array(field: &Field, column: &Column) -> Result<DArray> {
     let ty = field.column_type();
     if matches!(ty, ColumnType::Dictionary { .. } | ColumnType::Decimal { .. } | ColumnType::Interval(_)) {
-        let text = format!("it is a column of {ty}, whose meaning no array has; open the file as a table");
-        return Err(Error::new(Kind::Unsupported, text));
+        let text = format!("it is a column of {ty}, whose meaning no array has");
+        return Err(Error::new(Kind::Unsupported, text).advising(Advice::OpenAsTable));
     }
     let nulls = column.null_count()?;
     if nulls != 0 {
-        let text = format!(
-            "{nulls} of {} elements are null, which no array has; open the file as a table",
-            column.len()
-        );
-        return Err(Error::new(Kind::Value, text));
+        let text = format!("{nulls} of {} elements are null, which no array has", column.len());
+        return Err(Error::new(Kind::Value, text).advising(Advice::OpenAsTable));
     }
     field.array_of(column).map_err(|error| {
         if error.is_unsupported() {
-            let text = format!("it is a column of {ty}, which is no array; open the file as a table");
-            return Error::caused(Kind::Unsupported, text, error);
+            let text = format!("it is a column of {ty}, which is no array");
+            return Error::caused(Kind::Unsupported, text, error).advising(Advice::OpenAsTable);
         }
         error
     })
