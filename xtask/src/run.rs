@@ -264,10 +264,12 @@ impl Run<'_> {
     fn logged(&mut self, command: &mut Command) -> Result<(ExitStatus, String)> {
         writeln!(self.log, "$ {}", spell(command))?;
         command.env(skips::FILE, self.path.with_extension("not-run"));
-        let before = self.log.metadata()?.len();
+        let (before, worked) = (self.log.metadata()?.len(), self.work());
         let mut child = start(command.stdout(self.log.try_clone()?).stderr(self.log.try_clone()?))?;
         let status = self.wait(&mut child, &spell(command));
         let written = fs::read(&self.path)?;
+        // Below its output, of which it is no part.
+        writeln!(self.log, "# {:.1} s of work", (self.work() - worked).as_secs_f64())?;
         let written = written.get(before as usize..).unwrap_or_default();
         let text = String::from_utf8_lossy(written).into_owned();
         for line in text.lines() {
@@ -282,8 +284,6 @@ impl Run<'_> {
         let ended = ended
             .with_context(|| format!("`{name}` was stopped: it ran past the minutes that its suite has"))?;
         self.add_work(ended.work);
-        // Below its output: what is long or does much is found by these lines.
-        writeln!(&self.log, "# {:.1} s of work: {name}", ended.work.as_secs_f64())?;
         Ok(ended.status)
     }
 
