@@ -4,6 +4,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use crossdock::bindings::system_text;
@@ -109,7 +110,9 @@ fn lend(
 }
 
 fn build() -> Result<Consume> {
-    let folder = std::env::temp_dir().join(format!("crossdock-consumer-{}", std::process::id()));
+    // The folder of a process that was killed is still there, and its number returns.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let folder = std::env::temp_dir().join(format!("crossdock-consumer-{}-{now}", std::process::id()));
     let built = build_in(&folder);
     // The loaded library needs no files. If they cannot be removed, the system cleans its temporary
     // folder.
