@@ -50,9 +50,13 @@ pub mod shareable {
     pub use crate::pool::raw::{allocate, nbytes, release};
 }
 
-/// Tables as text.
+/// Columns in chunks, tables as text, days of NumPy, and zones as offsets.
 pub mod table {
-    pub use crate::table::grid::{displayed, grid};
+    pub use crate::table::chunks::{batches, chunk_of, nbytes, parts};
+    pub use crate::table::days::with_days;
+    pub use crate::table::grid::{cut, displayed, grid};
+    pub use crate::table::reader::remaining;
+    pub use crate::table::zone::offset_minutes;
 }
 
 /// The number of threads that share large work.

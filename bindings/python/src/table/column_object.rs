@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crossdock::DArray;
+use crossdock::bindings::table::{chunk_of, parts};
 use crossdock::element::DType;
 use crossdock::layout::Order;
 use crossdock::table::{self, ColumnType, Field};
@@ -60,23 +61,9 @@ impl Column {
         Pickled::new(&self.field, groups.collect())
     }
 
-    /// The part of one chunk that is this range of the elements, in place. `None` if no chunk has
-    /// all of them.
-    pub(super) fn in_one_chunk(&self, range: &Range<usize>) -> Option<crossdock::Result<table::Column>> {
-        let mut start = 0;
-        for chunk in &self.chunks {
-            let end = start + chunk.len();
-            if range.start >= start && range.end <= end {
-                return Some(chunk.slice(range.start - start..range.end - start));
-            }
-            start = end;
-        }
-        None
-    }
-
     /// The chunk of an element, and the element's index in it.
     pub(super) fn chunk_of(&self, index: usize) -> Option<(&table::Column, usize)> {
-        memory::chunk_of(&self.chunks, index)
+        chunk_of(&self.chunks, index)
     }
 
     fn element<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
@@ -89,7 +76,7 @@ impl Column {
     /// A part, in place.
     fn slice(&self, range: Range<usize>) -> PyResult<Self> {
         let lens = self.chunks.iter().map(table::Column::len);
-        let chunks = part(range, lens).map(|(index, range)| self.chunks[index].slice(range));
+        let chunks = parts(range, lens).into_iter().map(|(index, range)| self.chunks[index].slice(range));
         Ok(Self::new(self.field.clone(), chunks.collect::<crossdock::Result<_>>().raise()?))
     }
 
@@ -478,26 +465,4 @@ pub(super) fn range_of(slice: &Bound<'_, PySlice>, len: usize) -> PyResult<Range
     }
     let start = found.start.cast_unsigned();
     Ok(start..start + found.slicelength)
-}
-
-/// Which ranges of which chunks a range of all of them covers: at least one of them, so that an
-/// empty part still has a chunk.
-pub(super) fn part(
-    range: Range<usize>,
-    lens: impl Iterator<Item = usize>,
-) -> impl Iterator<Item = (usize, Range<usize>)> {
-    let mut first = 0;
-    let mut is_found = false;
-    lens.enumerate().filter_map(move |(index, len)| {
-        let (start, end) = (first, first + len);
-        first = end;
-        let is_inside = range.start < end && range.end > start;
-        let is_empty = range.is_empty() && !is_found && range.start <= end;
-        if !is_inside && !is_empty {
-            return None;
-        }
-        is_found = true;
-        let from = range.start.max(start).min(end);
-        Some((index, from - start..range.end.clamp(from, end) - start))
-    })
 }

@@ -1,25 +1,10 @@
 //! Tables and columns as text for people. Only the displayed elements are read.
 
-use crossdock::bindings::table::{displayed, grid};
+use crossdock::bindings::table::{cut, displayed, grid};
 use pyo3::prelude::*;
 
 /// How many elements of a column are displayed.
 const ELEMENTS: usize = 10;
-/// How many characters a cell has at most.
-const WIDTH: usize = 40;
-
-/// At most [`WIDTH`] characters, on one line.
-pub(super) fn cut(text: &str) -> String {
-    let escaped = |letter: char| match letter.is_control() {
-        true => letter.escape_debug().collect(),
-        false => letter.to_string(),
-    };
-    let mut short: String = text.chars().take(WIDTH + 1).map(escaped).collect();
-    if short.chars().count() > WIDTH {
-        short = short.chars().take(WIDTH - 3).chain("...".chars()).collect();
-    }
-    short
-}
 
 /// The elements between brackets.
 pub(super) fn list(len: usize, one: impl Fn(usize) -> String) -> String {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crossdock::bindings::table::displayed;
+use crossdock::bindings::table::{chunk_of, cut, displayed};
 use crossdock::table::{Column, Field};
 use pyo3::prelude::*;
 
 use crate::html::escaped;
-use crate::table::{display, memory, values};
+use crate::table::values;
 
 /// How many rows and columns are displayed.
 const ROWS: usize = 10;
@@ -30,8 +30,8 @@ pub(super) fn table(
             Some((field, _)) => write!(
                 html,
                 "<th>{}<br/><small>{}</small></th>",
-                escaped(&display::cut(field.name())),
-                escaped(&display::cut(&field.column_type().to_string()))
+                escaped(&cut(field.name())),
+                escaped(&cut(&field.column_type().to_string()))
             ),
             None => write!(html, "<th>…</th>"),
         };
@@ -56,9 +56,9 @@ pub(super) fn table(
 
 /// An element; a null in grey, which tells it from the text `None`.
 fn cell(py: Python<'_>, chunks: &[Column], row: usize) -> String {
-    let Some((chunk, index)) = memory::chunk_of(chunks, row) else { return String::new() };
+    let Some((chunk, index)) = chunk_of(chunks, row) else { return String::new() };
     if matches!(chunk.resolved(index), Ok(None)) {
         return "<span style=\"opacity:.5\">None</span>".to_owned();
     }
-    escaped(&display::cut(&values::shown(py, chunk, index, false)))
+    escaped(&cut(&values::shown(py, chunk, index, false)))
 }

@@ -1,11 +1,9 @@
 //! Tables and columns on the memory of other objects.
 
-use std::collections::BTreeSet;
-use std::ops::Range;
-
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
-use crossdock::table::{Checks, Column as Elements, Field, RecordBatch, RecordBatchReader, Schema};
+use crossdock::bindings::table::{batches, remaining};
+use crossdock::table::{Checks, Column as Elements, Field, RecordBatchReader, Schema};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -178,36 +176,9 @@ fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
         parts.push(column);
     }
     let schema = Schema::new(fields);
-    let batch = |range: Range<usize>| {
-        let columns = parts.iter().filter_map(|column| column.in_one_chunk(&range));
-        RecordBatch::new(schema.clone(), columns.collect::<crossdock::Result<Vec<_>>>()?, range.len())
-    };
-    let batches = ranges(&parts).into_iter().map(batch).collect::<crossdock::Result<_>>().raise()?;
+    let chunks: Vec<_> = parts.iter().map(Column::chunks).collect();
+    let batches = batches(&schema, &chunks).raise()?;
     Ok(Table::new(schema, batches))
-}
-
-/// The longest ranges of rows that lie in one chunk of each column: none if a column has no chunk.
-fn ranges(columns: &[Column]) -> Vec<Range<usize>> {
-    if columns.iter().any(|column| column.chunks().is_empty()) {
-        return Vec::new();
-    }
-    let mut ends = BTreeSet::new();
-    for column in columns {
-        let mut end = 0;
-        ends.extend(column.chunks().iter().map(|chunk| {
-            end += chunk.len();
-            end
-        }));
-    }
-    let mut start = 0;
-    let mut all: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
-    if all.len() > 1 {
-        all.retain(|range| !range.is_empty());
-    }
-    if all.is_empty() {
-        all.push(0..0);
-    }
-    all
 }
 
 /// All batches of a stream. The GIL is released meanwhile: the producer may compute them.
@@ -218,13 +189,7 @@ fn of_stream(object: &Bound<'_, PyAny>) -> PyResult<Table> {
     // as moved. Its content is as the protocol requires.
     let stream = unsafe { arrow::import_stream(stream, Checks::Shape) };
     let mut stream = stream.map_err(|error| errors::refusal(&error))?;
-    let read = move || {
-        let mut batches = Vec::new();
-        while let Some(batch) = stream.next_batch()? {
-            batches.push(batch);
-        }
-        crossdock::Result::Ok((stream.schema().clone(), batches))
-    };
+    let read = move || crossdock::Result::Ok((stream.schema().clone(), remaining(&mut stream)?));
     let (schema, batches) = object.py().detach(read).map_err(|error| errors::refusal(&error))?;
     Ok(Table::new(schema, batches))
 }

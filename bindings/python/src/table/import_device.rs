@@ -3,6 +3,7 @@
 
 use crossdock::bindings::arrow::abi::{ArrowDeviceArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowDeviceArrayStream};
+use crossdock::bindings::table::remaining;
 use crossdock::table::{Checks, Column, Field, RecordBatch, RecordBatchReader, Schema};
 use pyo3::exceptions::PyException;
 use pyo3::intern;
@@ -23,13 +24,7 @@ pub(super) fn table(object: &Bound<'_, PyAny>) -> PyResult<Option<(Schema, Vec<R
         // it as moved. Its content is as the protocol requires.
         let stream = unsafe { arrow::import_device_stream(stream, Checks::Shape) };
         let mut stream = stream.map_err(|error| errors::refusal(&error))?;
-        let read = move || {
-            let mut batches = Vec::new();
-            while let Some(batch) = stream.next_batch()? {
-                batches.push(batch);
-            }
-            crossdock::Result::Ok((stream.schema().clone(), batches))
-        };
+        let read = move || crossdock::Result::Ok((stream.schema().clone(), remaining(&mut stream)?));
         return py.detach(read).map(Some).map_err(|error| errors::refusal(&error));
     }
     if object.hasattr(intern!(py, "__arrow_c_stream__"))? {

@@ -1,24 +1,10 @@
-//! The chunks and the memory of columns: where an element is, copies, and the promise that memory
-//! is constant.
-
-use std::collections::HashMap;
+//! The memory of columns: copies, faults, and the promise that it is constant.
 
 use crossdock::buffer::Buffer;
 use crossdock::table::{Checks, Column, ColumnParts, RecordBatch, Schema};
 use pyo3::prelude::*;
 
 use crate::errors;
-
-/// The chunk of an element, and the element's index in it.
-pub(super) fn chunk_of(chunks: &[Column], mut index: usize) -> Option<(&Column, usize)> {
-    for chunk in chunks {
-        if index < chunk.len() {
-            return Some((chunk, index));
-        }
-        index -= chunk.len();
-    }
-    None
-}
 
 /// The result of an operation that has read the elements, or the fault of their memory: a guarded
 /// file that shrank reads as zeros.
@@ -65,14 +51,4 @@ pub(super) fn mapped(
 ) -> crossdock::Result<RecordBatch> {
     let columns = batch.columns().map(|each| column(&each?));
     RecordBatch::new(schema.clone(), columns.collect::<crossdock::Result<Vec<_>>>()?, batch.len())
-}
-
-/// Collects the sizes of all buffers by their addresses.
-pub(super) fn note_buffers(column: &Column, seen: &mut HashMap<usize, usize>) {
-    let own = column.buffers().iter().chain(column.validity().map(|bits| bits.buffer()));
-    for buffer in own {
-        let known = seen.entry(buffer.address()).or_default();
-        *known = buffer.nbytes().max(*known);
-    }
-    column.children().iter().chain(column.dictionary()).for_each(|child| note_buffers(child, seen));
 }

@@ -1,16 +1,15 @@
 //! Columns of Python's values, in new memory.
 
-use crossdock::Casting;
+use crossdock::bindings::table;
 use crossdock::buffer::Buffer;
-use crossdock::element::{DType, TimeUnit, Value};
-use crossdock::layout::Order;
+use crossdock::element::DType;
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType, OffsetWidth};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyList, PyString};
 
-use crate::errors::Raise;
+use crate::errors::{self, Raise};
 use crate::nested;
 
 /// A column of a list's values: text, bytes, days, or what an array has, some of them null.
@@ -93,28 +92,14 @@ fn check_float(item: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// A column whose days, if it has NumPy's, are those of Arrow: of 32 bits, by a copy, which counts.
+/// A column whose days, if it has NumPy's, are those of Arrow.
 pub(super) fn with_days(column: Column) -> PyResult<Column> {
-    if *column.column_type() != ColumnType::Fixed(DType::datetime(TimeUnit::DAY)) {
-        return Ok(column);
-    }
-    // The count that stands for no time has more than 32 bits.
-    let counted = match column.validity() {
-        Some(_) => column.fill_nulls(&Value::DateTime { count: 0, unit: TimeUnit::DAY }).raise()?,
-        None => column.clone(),
-    };
-    let counts = counted.array().and_then(|days| days.view_as(&DType::I64)).raise()?;
-    let days = counts.cast(&DType::I32, Order::RowMajor, Casting::Checked).map_err(|error| {
-        PyOverflowError::new_err(format!("days since 1970 exceed the 32 bits of Arrow's dates: {error}"))
-    })?;
-    let validity = column.validity().map(|bits| bits.buffer().clone());
-    let parts = ColumnParts {
-        len: column.len(),
-        validity,
-        buffers: vec![days.buffer().raise()?.0],
-        ..ColumnParts::default()
-    };
-    Column::new(ColumnType::Date32, parts, Checks::Shape).raise()
+    table::with_days(column).map_err(|error| match error.is_value() {
+        true => {
+            PyOverflowError::new_err(format!("days since 1970 exceed the 32 bits of Arrow's dates: {error}"))
+        }
+        false => errors::exception(&error),
+    })
 }
 
 /// Offsets and the bytes of text or bytes.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crossdock::bindings::similar;
+use crossdock::bindings::{similar, table};
 use crossdock::table::{ColumnType, Field, RecordBatch, Schema};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::basic::CompareOp;
@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PySlice, PyString};
 use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
-use crate::table::column_object::{Column, part, range_of};
+use crate::table::column_object::{Column, range_of};
 use crate::table::pickle::{Pickled, REBUILD_TABLE};
 use crate::table::{comparison, display, export, html, memory, values};
 
@@ -167,13 +167,9 @@ impl Table {
     /// The bytes of all buffers of the columns, each once. Slices share them, and count them whole.
     #[getter]
     fn nbytes(&self) -> PyResult<usize> {
-        let mut seen = HashMap::new();
-        for batch in &self.batches {
-            for column in batch.columns() {
-                memory::note_buffers(&column.raise()?, &mut seen);
-            }
-        }
-        Ok(seen.into_values().sum())
+        let columns = self.batches.iter().flat_map(RecordBatch::columns);
+        let columns = columns.collect::<crossdock::Result<Vec<_>>>().raise()?;
+        Ok(table::nbytes(&columns))
     }
 
     /// Some of the columns, in this order, in place.
@@ -289,7 +285,8 @@ impl Table {
         if let Ok(slice) = key.cast::<PySlice>() {
             let range = range_of(slice, self.len)?;
             let lens = self.batches.iter().map(RecordBatch::len);
-            let batches = part(range, lens).map(|(index, range)| self.batches[index].slice(range));
+            let batches =
+                table::parts(range, lens).into_iter().map(|(index, range)| self.batches[index].slice(range));
             let batches = batches.collect::<crossdock::Result<_>>().raise()?;
             return Self::new(self.schema.clone(), batches).into_bound_py_any(py);
         }

@@ -1,5 +1,6 @@
 //! Elements of columns as Python values.
 
+use crossdock::bindings::table::offset_minutes;
 use crossdock::element::{NAT, TimeBase, TimeUnit, Value};
 use crossdock::table::{Column, ColumnType, ColumnValue};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
@@ -174,7 +175,7 @@ fn in_zone<'py>(naive: &Bound<'py, PyAny>, zone: &str) -> PyResult<Bound<'py, Py
     if zone.eq_ignore_ascii_case("utc") {
         return Ok(aware);
     }
-    let zone = match offset(zone) {
+    let zone = match offset_minutes(zone) {
         Some(minutes) => {
             let seconds = (0, minutes * 60);
             timezone.call1((datetime.getattr(intern!(py, "timedelta"))?.call1(seconds)?,))?
@@ -182,18 +183,6 @@ fn in_zone<'py>(naive: &Bound<'py, PyAny>, zone: &str) -> PyResult<Bound<'py, Py
         None => py.import(intern!(py, "zoneinfo"))?.getattr(intern!(py, "ZoneInfo"))?.call1((zone,))?,
     };
     aware.call_method1(intern!(py, "astimezone"), (zone,))
-}
-
-/// The minutes of an offset: `+02:00`.
-fn offset(zone: &str) -> Option<i32> {
-    let (sign, digits) = match zone.split_at_checked(1)? {
-        ("+", digits) => (1, digits),
-        ("-", digits) => (-1, digits),
-        _ => return None,
-    };
-    let (hours, minutes) = digits.split_once(':').or_else(|| digits.split_at_checked(2))?;
-    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
-    (hours < 24 && minutes < 60).then(|| sign * i32::from(hours * 60 + minutes))
 }
 
 fn time_of_day(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {

@@ -4,6 +4,9 @@
 const ROWS: usize = 10;
 const COLUMNS: usize = 12;
 
+/// How many characters a cell has at most.
+const WIDTH: usize = 40;
+
 /// The indices that are displayed of so many, at most `most`; `None` stands for those left out.
 pub fn displayed(len: usize, most: usize) -> Vec<Option<usize>> {
     if len <= most {
@@ -11,6 +14,19 @@ pub fn displayed(len: usize, most: usize) -> Vec<Option<usize>> {
     }
     let head = (0..most / 2).map(Some);
     head.chain([None]).chain((len - most / 2..len).map(Some)).collect()
+}
+
+/// At most [`WIDTH`] characters of a cell, on one line.
+pub fn cut(text: &str) -> String {
+    let escaped = |letter: char| match letter.is_control() {
+        true => letter.escape_debug().collect(),
+        false => letter.to_string(),
+    };
+    let mut short: String = text.chars().take(WIDTH + 1).map(escaped).collect();
+    if short.chars().count() > WIDTH {
+        short = short.chars().take(WIDTH - 3).chain("...".chars()).collect();
+    }
+    short
 }
 
 /// A table of so many rows and columns. `name` gives the name of a column, and `cells` its cells in

@@ -31,6 +31,8 @@
 //! | `from_array.rs`, `extension.rs` | arrays as columns, columns as arrays |
 //! | `lease.rs` | one lease of all the memory of columns |
 //! | `reader.rs` | sequences of batches |
+//! | `chunks.rs` | columns in chunks, one for each batch |
+//! | `days.rs`, `zone.rs` | days of 64 bits, time zones as offsets |
 //! | `value.rs`, `text_read.rs` | elements by value, text in place |
 //! | `nulls.rs`, `fill.rs` | masks of nulls, values in their place |
 //! | `fault.rs` | guarded files that shrank |
@@ -42,11 +44,13 @@
 //! | `constant_offsets.rs`, `utf8.rs` | offsets and text, checked many at a time |
 
 mod checks;
+pub(crate) mod chunks;
 mod column;
 mod column_type;
 mod concat;
 mod concat_bytes;
 mod constant_offsets;
+pub(crate) mod days;
 mod display;
 mod extension;
 mod fault;
@@ -60,7 +64,7 @@ mod lease;
 mod matrix;
 mod metadata;
 mod nulls;
-mod reader;
+pub(crate) mod reader;
 mod record_batch;
 mod records;
 mod schema;
@@ -69,6 +73,7 @@ mod text;
 mod text_read;
 mod utf8;
 mod value;
+pub(crate) mod zone;
 
 pub use checks::Checks;
 pub use column::{Column, ColumnParts};

@@ -32,6 +32,19 @@ pub trait RecordBatchReader {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>>;
 }
 
+/// The remaining batches of a reader. O(batches), and whatever they cost the source.
+///
+/// # Errors
+///
+/// Those of the source.
+pub fn remaining(reader: &mut (impl RecordBatchReader + ?Sized)) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    while let Some(batch) = reader.next_batch()? {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
 /// Batches in memory as a sequence. Those of an empty list have no fields.
 #[derive(Debug, Default)]
 pub struct Batches {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crossdock::bindings::memory_view::CachedExport;
-use crossdock::bindings::table::displayed;
+use crossdock::bindings::table::{chunk_of, displayed, nbytes, parts};
 use crossdock::element::{DType, Value as Element};
 use crossdock::table::{Column, ColumnType, Field};
 use magnus::{
@@ -15,7 +15,6 @@ use magnus::{
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again, told};
-use crate::tables::chunks::{parts, reported};
 use crate::tables::{lent_column, new_column, values};
 use crate::value;
 
@@ -58,7 +57,7 @@ impl RubyColumn {
 
     /// A column of new memory, or of another producer's.
     pub(super) fn new(field: Field, chunks: Vec<Column>) -> Result<Self> {
-        let kept = reported(&chunks)?;
+        let kept = ReportedMemory::new(nbytes(&chunks))?;
         Ok(Self::sharing(field, chunks, kept))
     }
 
@@ -88,27 +87,10 @@ impl RubyColumn {
         self.kept.clone()
     }
 
-    /// The chunk of an element, and the element's index in it.
-    fn chunk_of(&self, mut index: usize) -> Option<(&Column, usize)> {
-        for chunk in &self.chunks {
-            if index < chunk.len() {
-                return Some((chunk, index));
-            }
-            index -= chunk.len();
-        }
-        None
-    }
-
     fn slice(&self, range: Range<usize>) -> Result<Self> {
         let chunks = parts(range, self.chunks.iter().map(Column::len)).into_iter();
         let chunks = chunks.map(|(index, range)| self.chunks[index].slice(range));
         Ok(Self::sharing(self.field.clone(), chunks.collect::<crossdock::Result<_>>()?, self.kept()))
-    }
-
-    /// The part of a range that lies in one chunk.
-    pub(super) fn in_one_chunk(&self, range: &Range<usize>) -> Option<crossdock::Result<Column>> {
-        let part = parts(range.clone(), self.chunks.iter().map(Column::len)).into_iter().next();
-        part.map(|(index, range)| self.chunks[index].slice(range))
     }
 
     /// The only chunk.
@@ -137,7 +119,7 @@ impl RubyColumn {
 
     /// The text of an element, on one line: an error in place of one that cannot be read.
     pub(super) fn shown(&self, ruby: &Ruby, index: usize, how: &str) -> String {
-        let Some((chunk, index)) = self.chunk_of(index) else { return String::new() };
+        let Some((chunk, index)) = chunk_of(&self.chunks, index) else { return String::new() };
         let shown = values::element(ruby, chunk, index).and_then(|value| {
             let how = if value.is_nil() { "inspect" } else { how };
             Ok(value.funcall::<_, _, String>(how, ())?)
@@ -248,7 +230,7 @@ fn size(this: &RubyColumn) -> usize {
 
 /// The element at an index, which Ruby code has checked.
 fn at(ruby: &Ruby, this: &RubyColumn, index: usize) -> Result<Value> {
-    match this.chunk_of(index) {
+    match chunk_of(this.chunks(), index) {
         Some((chunk, index)) => values::element(ruby, chunk, index),
         None => Ok(ruby.qnil().as_value()),
     }

@@ -3,13 +3,11 @@
 //! | file | contents |
 //! |---|---|
 //! | `table.rs`, `column.rs` | the two classes |
-//! | `chunks.rs` | ranges of columns in chunks, and their memory |
 //! | `values.rs` | elements of columns as Ruby objects |
 //! | `new_column.rs` | columns of Ruby objects, in new memory |
 //! | `lent_column.rs` | columns as producers of MemoryViews |
 //! | `stream.rs` | streams of Arrow, in both directions |
 
-mod chunks;
 mod column;
 mod lent_column;
 mod new_column;

@@ -1,8 +1,8 @@
 //! Columns of Ruby objects, in new memory.
 
-use crossdock::Casting;
+use crossdock::bindings::table;
 use crossdock::buffer::Buffer;
-use crossdock::element::{DType, TimeUnit, Value as Element};
+use crossdock::element::TimeUnit;
 use crossdock::layout::Order;
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType, OffsetWidth};
 use magnus::encoding::EncodingCapable;
@@ -181,27 +181,12 @@ fn moments(ruby: &Ruby, items: RArray) -> Result<Vec<i64>> {
     Ok(moments)
 }
 
-/// A column whose days, if it has NumPy's, are those of Arrow: of 32 bits, by a copy, which counts.
+/// A column whose days, if it has NumPy's, are those of Arrow.
 pub(super) fn with_days(ruby: &Ruby, column: Column) -> Result<Column> {
-    if *column.column_type() != ColumnType::Fixed(DType::datetime(TimeUnit::DAY)) {
-        return Ok(column);
-    }
-    // The count that stands for no time has more than 32 bits.
-    let counted = match column.validity() {
-        Some(_) => column.fill_nulls(&Element::DateTime { count: 0, unit: TimeUnit::DAY })?,
-        None => column.clone(),
-    };
-    let counts = counted.array()?.view_as(&DType::I64)?;
-    let days = counts.cast(&DType::I32, Order::RowMajor, Casting::Checked).map_err(|error| {
-        Failure::misfit(ruby, ruby.str_new(&error.to_string()), "the 32 bits of Arrow's dates")
-    })?;
-    let parts = ColumnParts {
-        len: column.len(),
-        validity: column.validity().map(|bits| bits.buffer().clone()),
-        buffers: vec![days.buffer()?.0],
-        ..ColumnParts::default()
-    };
-    Ok(Column::new(ColumnType::Date32, parts, Checks::Shape)?)
+    table::with_days(column).map_err(|error| match error.is_value() {
+        true => Failure::misfit(ruby, ruby.str_new(&error.to_string()), "the 32 bits of Arrow's dates"),
+        false => error.into(),
+    })
 }
 
 /// Bits in Arrow's order.

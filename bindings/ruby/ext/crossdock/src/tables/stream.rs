@@ -11,6 +11,7 @@ use std::vec;
 
 use crossdock::bindings::arrow::abi::{ArrowArray, ArrowSchema};
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
+use crossdock::bindings::table::remaining;
 use crossdock::memory::LeaseKind;
 use crossdock::table::{Checks, RecordBatch, RecordBatchReader, Schema};
 use magnus::rb_sys::protect;
@@ -298,10 +299,7 @@ fn table_of_stream(ruby: &Ruby, address: usize) -> Result<RubyTable> {
     // SAFETY: clauses 1 and 2 of `import_stream`: a local struct, whose functions move the
     // producer's structs. Clause 3: the reader is used and dropped on this thread only.
     let mut reader = unsafe { arrow::import_stream(&mut stream, Checks::Shape) }?;
-    let mut batches = Vec::new();
-    while let Some(batch) = reader.next_batch()? {
-        batches.push(batch);
-    }
+    let batches = remaining(&mut reader)?;
     RubyTable::new(reader.schema().clone(), batches)
 }
 

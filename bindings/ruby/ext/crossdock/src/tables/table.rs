@@ -1,11 +1,9 @@
 //! The class `Crossdock::Table`.
 
-use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crossdock::bindings::table::grid;
+use crossdock::bindings::table::{self, cut, grid};
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
 use crossdock::layout::{AxisSlice, Order};
 use crossdock::table::{Field, RecordBatch, Schema};
@@ -18,13 +16,9 @@ use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again, told};
-use crate::tables::chunks::{parts, reported};
 use crate::tables::column::RubyColumn;
 use crate::tables::stream::OwnBatches;
 use crate::value::name;
-
-/// How many characters a cell has at most.
-const WIDTH: usize = 40;
 
 /// `Crossdock::Table`: named columns of equal length, in batches.
 #[derive(TypedData)]
@@ -69,7 +63,7 @@ impl RubyTable {
                 columns.push(column?);
             }
         }
-        let kept = reported(&columns)?;
+        let kept = ReportedMemory::new(table::nbytes(&columns))?;
         let len = batches.iter().map(RecordBatch::len).sum();
         Ok(Self::sharing(schema, batches, len, kept))
     }
@@ -139,7 +133,7 @@ fn renamed(_: &Ruby, this: &RubyTable, names: Vec<String>) -> Result<RubyTable> 
 fn rows(_: &Ruby, this: &RubyTable, start: usize, len: usize) -> Result<RubyTable> {
     let end = start.saturating_add(len).min(this.len);
     let start = start.min(end);
-    let batches = parts(start..end, this.batches.iter().map(RecordBatch::len)).into_iter();
+    let batches = table::parts(start..end, this.batches.iter().map(RecordBatch::len)).into_iter();
     let batches = batches.map(|(index, range)| this.batches[index].slice(range));
     let batches = batches.collect::<crossdock::Result<_>>()?;
     Ok(RubyTable::sharing(this.schema.clone(), batches, end - start, this.kept()))
@@ -196,15 +190,6 @@ fn to_s(ruby: &Ruby, this: &RubyTable) -> Result<String> {
     grid((this.len, fields.len()), name, cells)
 }
 
-/// At most [`WIDTH`] characters, on one line.
-fn cut(text: &str) -> String {
-    let mut short: String = text.escape_debug().take(WIDTH + 1).collect();
-    if short.chars().count() > WIDTH {
-        short = short.chars().take(WIDTH - 3).chain("...".chars()).collect();
-    }
-    short
-}
-
 /// Writes the table to an Arrow IPC file.
 fn save_to(ruby: &Ruby, this: &RubyTable, path: PathBuf, compress: Value) -> Result<()> {
     let compression = match compress {
@@ -244,36 +229,9 @@ fn of_columns(ruby: &Ruby, names: Vec<String>, columns: RArray) -> Result<RubyTa
         all.push(RubyColumn::sharing(column.field().clone(), column.chunks().to_vec(), column.kept()));
     }
     let schema = Schema::new(fields);
-    let batch = |range: Range<usize>| {
-        let columns = all.iter().filter_map(|column| column.in_one_chunk(&range));
-        RecordBatch::new(schema.clone(), columns.collect::<crossdock::Result<Vec<_>>>()?, range.len())
-    };
-    let batches = ranges(&all).into_iter().map(batch).collect::<crossdock::Result<_>>()?;
-    RubyTable::new(schema.clone(), batches)
-}
-
-/// The longest ranges of rows that lie in one chunk of each column: none if a column has no chunk.
-fn ranges(columns: &[RubyColumn]) -> Vec<Range<usize>> {
-    if columns.iter().any(|column| column.chunks().is_empty()) {
-        return Vec::new();
-    }
-    let mut ends = BTreeSet::new();
-    for column in columns {
-        let mut end = 0;
-        ends.extend(column.chunks().iter().map(|chunk| {
-            end += chunk.len();
-            end
-        }));
-    }
-    let mut start = 0;
-    let mut all: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
-    if all.len() > 1 {
-        all.retain(|range| !range.is_empty());
-    }
-    if all.is_empty() {
-        all.push(0..0);
-    }
-    all
+    let chunks: Vec<_> = all.iter().map(RubyColumn::chunks).collect();
+    let batches = table::batches(&schema, &chunks)?;
+    RubyTable::new(schema, batches)
 }
 
 /// An array of records as a table, by a copy.

@@ -12,6 +12,7 @@
 //! | structs | `Hash` with Strings |
 //! | maps | `Array` of pairs |
 
+use crossdock::bindings::table::offset_minutes;
 use crossdock::element::{NAT, TimeBase, TimeUnit, Value as Element};
 use crossdock::table::{Column, ColumnType, ColumnValue};
 use magnus::value::ReprValue;
@@ -152,22 +153,10 @@ fn time(ruby: &Ruby, count: i64, unit: TimeUnit, zone: Option<&str>) -> Result<V
         tv_sec: count.div_euclid(per_second),
         tv_nsec: count.rem_euclid(per_second) * (1_000_000_000 / per_second),
     };
-    // An offset of less than a day, as `offset` gives, is one that Ruby has.
-    let offset = zone.and_then(offset).and_then(|seconds| Offset::from_secs(seconds).ok());
+    // Ruby has every offset of less than a day, and no rules of zones with names.
+    let offset = zone.and_then(offset_minutes).and_then(|minutes| Offset::from_secs(60 * minutes).ok());
     let offset = offset.unwrap_or_else(Offset::utc);
     Ok(ruby.time_timespec_new(moment, offset)?.as_value())
-}
-
-/// The seconds of an offset: `+02:00`. Ruby has no rules of other zones.
-fn offset(zone: &str) -> Option<i32> {
-    let (sign, digits) = match zone.split_at_checked(1)? {
-        ("+", digits) => (1, digits),
-        ("-", digits) => (-1, digits),
-        _ => return None,
-    };
-    let (hours, minutes) = digits.split_once(':').or_else(|| digits.split_at_checked(2))?;
-    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
-    (hours < 24 && minutes < 60).then(|| sign * 60 * i32::from(hours * 60 + minutes))
 }
 
 /// A constant of a library, which is loaded when it is first needed.

@@ -1,0 +1,138 @@
+//! Columns in chunks, one for each batch, as the classes of Python and Ruby have them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use crate::error::Result;
+use crate::table::column::Column;
+use crate::table::lease::visit;
+use crate::table::record_batch::RecordBatch;
+use crate::table::schema::Schema;
+
+/// The chunk of an element, and the element's index in it.
+pub fn chunk_of(chunks: &[Column], mut index: usize) -> Option<(&Column, usize)> {
+    for chunk in chunks {
+        if index < chunk.len() {
+            return Some((chunk, index));
+        }
+        index -= chunk.len();
+    }
+    None
+}
+
+/// Which ranges of which chunks a range of all of them covers: at least one, so that an empty part
+/// keeps a chunk. `lens` are the lengths of the chunks.
+pub fn parts(range: Range<usize>, lens: impl Iterator<Item = usize>) -> Vec<(usize, Range<usize>)> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (index, len) in lens.enumerate() {
+        let (first, end) = (range.start.max(start), range.end.min(start + len));
+        if first < end || (parts.is_empty() && range.is_empty() && first <= start + len) {
+            parts.push((index, first - start..first.max(end) - start));
+        }
+        start += len;
+    }
+    parts
+}
+
+/// Columns of equal length as batches, in place: as few as there can be without joining chunks, and
+/// none if a column has no chunk.
+///
+/// # Errors
+///
+/// As [`RecordBatch::new`].
+pub fn batches(schema: &Schema, columns: &[&[Column]]) -> Result<Vec<RecordBatch>> {
+    let batch = |range: Range<usize>| {
+        let part = |chunks: &&[Column]| {
+            let lens = chunks.iter().map(Column::len);
+            let part = parts(range.clone(), lens).into_iter().next();
+            part.map(|(index, range)| chunks[index].slice(range))
+        };
+        let columns = columns.iter().filter_map(part).collect::<Result<Vec<_>>>()?;
+        RecordBatch::new(schema.clone(), columns, range.len())
+    };
+    aligned(columns).into_iter().map(batch).collect()
+}
+
+/// The longest ranges of rows that lie in one chunk of each column.
+fn aligned(columns: &[&[Column]]) -> Vec<Range<usize>> {
+    if columns.iter().any(|chunks| chunks.is_empty()) {
+        return Vec::new();
+    }
+    let mut ends = BTreeSet::new();
+    for chunks in columns {
+        let mut end = 0;
+        ends.extend(chunks.iter().map(|chunk| {
+            end += chunk.len();
+            end
+        }));
+    }
+    let mut start = 0;
+    let mut all: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
+    if all.len() > 1 {
+        all.retain(|range| !range.is_empty());
+    }
+    if all.is_empty() {
+        all.push(0..0);
+    }
+    all
+}
+
+/// The bytes of all buffers of columns, each buffer once.
+pub fn nbytes<'a>(columns: impl IntoIterator<Item = &'a Column>) -> usize {
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    for column in columns {
+        visit(column, &mut |buffer| {
+            let known = seen.entry(buffer.address()).or_default();
+            *known = buffer.nbytes().max(*known);
+        });
+    }
+    seen.into_values().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Array;
+    use crate::table::field::Field;
+
+    fn column(len: usize) -> Column {
+        Column::from_array(Array::<u8, 1>::from_vec(vec![7; len], [len]).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_range_covers_parts_of_chunks_and_at_least_one() {
+        let of = |range| parts(range, [2, 0, 3].into_iter());
+        assert_eq!(of(0..5), [(0, 0..2), (2, 0..3)]);
+        assert_eq!(of(1..3), [(0, 1..2), (2, 0..1)]);
+        assert_eq!(of(2..2), [(0, 2..2)]);
+        assert_eq!(of(5..5), [(2, 3..3)]);
+        assert!(parts(0..0, std::iter::empty()).is_empty());
+    }
+
+    #[test]
+    fn an_index_is_one_of_a_chunk() {
+        let chunks = [column(2), column(0), column(3)];
+        let index = |index| chunk_of(&chunks, index).map(|(chunk, index)| (chunk.len(), index));
+        assert_eq!(
+            [0, 1, 2, 4, 5].map(index),
+            [Some((2, 0)), Some((2, 1)), Some((3, 0)), Some((3, 2)), None]
+        );
+    }
+
+    #[test]
+    fn chunks_that_end_elsewhere_are_cut_into_batches() {
+        let schema =
+            Schema::new(["x", "y"].map(|name| Field::new(name, column(0).column_type().clone()).unwrap()));
+        let (x, y) = ([column(2), column(0), column(3)], [column(1), column(4)]);
+        let lens = |columns: &[&[Column]]| {
+            batches(&schema, columns).unwrap().iter().map(RecordBatch::len).collect::<Vec<_>>()
+        };
+        assert_eq!(lens(&[&x, &y]), [1, 1, 3]);
+        assert_eq!(lens(&[&[column(0)], &[column(0)]]), [0]);
+        assert!(lens(&[&x, &[]]).is_empty());
+        let shared = column(4);
+        let half = shared.slice(..2).unwrap();
+        assert_eq!(nbytes([&shared, &half, &column(3)]), 7);
+    }
+}
