@@ -7,23 +7,41 @@ use comfy_table::{CellAlignment, Table, presets};
 
 /// A table with a header; the columns with these numbers hold numbers.
 pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]], numbers: &[usize]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = plain();
     table.set_header(header);
     for row in rows {
         table.add_row(row);
     }
-    for &number in numbers {
+    lines(&mut table, numbers.iter().copied(), "")
+}
+
+/// An empty table, to be printed without rules.
+pub(crate) fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// The lines of a [`plain`] table, each behind `indent`; the columns with these numbers hold
+/// numbers.
+pub(crate) fn lines(table: &mut Table, numbers: impl IntoIterator<Item = usize>, indent: &str) -> String {
+    for number in numbers {
         if let Some(column) = table.column_mut(number) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     let mut text = String::new();
     for line in table.lines() {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line.trim());
+        // Writing to a string cannot fail. A line begins with the padding of its first cell.
+        let _ = writeln!(text, "{indent}{}", line.trim_end().get(1..).unwrap_or_default());
     }
     text
+}
+
+/// A number of things: "1 row", "2 rows".
+pub(crate) fn counted(count: impl Into<u128>, what: &str) -> String {
+    let count = count.into();
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Where the arrays of a version lie.

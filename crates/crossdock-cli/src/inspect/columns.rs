@@ -2,10 +2,8 @@
 
 use std::cmp::Ordering;
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::path::Path;
 
-use comfy_table::{CellAlignment, Table, presets};
 use crossdock::element::Value;
 use crossdock::exchange::files::OpenOptions;
 use crossdock::exchange::files::arrow_ipc::IpcFile;
@@ -14,11 +12,14 @@ use serde_json::{Map, json};
 
 use crate::failure::{Failure, Result};
 use crate::inspect::{Answer, Args};
+use crate::table;
 use crate::terminal;
 use crate::terminal::shown;
 
 /// The version of the JSON of a table; `docs/command.md` describes it.
 const SCHEMA: &str = "crossdock.table/1";
+
+const INDENT: &str = "  ";
 
 /// The most columns of printed rows.
 const MOST_COLUMNS: usize = 50;
@@ -62,12 +63,14 @@ fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
             *sum += count as u64;
         }
     }
-    let mut columns = Vec::new();
-    for (index, (field, nulls)) in fields.iter().zip(nulls).enumerate() {
-        let extremes = if args.stats { extremes(file, index)? } else { None };
-        let ty = field.column_type().to_string();
-        columns.push(Summary { name: field.name().to_owned(), ty, nulls, extremes });
-    }
+    let extremes = if args.stats { extremes(file)? } else { vec![None; fields.len()] };
+    let columns = fields.iter().zip(nulls).zip(extremes).map(|((field, nulls), extremes)| Summary {
+        name: field.name().to_owned(),
+        ty: field.column_type().to_string(),
+        nulls,
+        extremes,
+    });
+    let columns: Vec<_> = columns.collect();
     if args.json {
         let mut all = json!({
             "schema": SCHEMA,
@@ -83,14 +86,13 @@ fn describe(args: &Args, path: &Path, file: &IpcFile) -> Result<Answer> {
         }
         return Ok(Answer::Array { json: all, text: String::new() });
     }
-    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let batches = if file.len() == 1 { "1 batch".to_owned() } else { format!("{} batches", file.len()) };
     let kind = if file.is_stream() { "stream" } else { "file" };
     let mut text = format!(
         "{}: Arrow IPC {kind}, {} of {} in {batches}, {} B\n\n",
         terminal::path(path),
-        many(rows, "row"),
-        many(columns.len(), "column"),
+        table::counted(rows as u64, "row"),
+        table::counted(columns.len() as u64, "column"),
         file.buffer().nbytes(),
     );
     text += &lines(args, &columns);
@@ -114,8 +116,7 @@ fn as_json(column: &Summary) -> serde_json::Value {
 }
 
 fn lines(args: &Args, columns: &[Summary]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = table::plain();
     let header = ["column", "type", "nulls", "min", "max"];
     table.set_header(&header[..if args.stats { 5 } else { 3 }]);
     for column in columns {
@@ -126,21 +127,7 @@ fn lines(args: &Args, columns: &[Summary]) -> String {
         }
         table.add_row(row);
     }
-    printed(&mut table, &[2])
-}
-
-fn printed(table: &mut Table, numbers: &[usize]) -> String {
-    for &number in numbers {
-        if let Some(column) = table.column_mut(number) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut text = String::new();
-    for line in table.lines() {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, " {}", line.trim_end());
-    }
-    text
+    table::lines(&mut table, [2], INDENT)
 }
 
 /// The cells of the first rows.
@@ -171,49 +158,73 @@ fn cell(column: &Column, row: usize) -> Result<String> {
 }
 
 fn first_rows(file: &IpcFile, rows: &[Vec<String>]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = table::plain();
     let names = file.schema().fields().iter().take(MOST_COLUMNS).map(|field| shown(field.name()));
     table.set_header([String::new()].into_iter().chain(names));
     for (index, row) in rows.iter().enumerate() {
         table.add_row([index.to_string()].into_iter().chain(row.iter().map(|cell| shown(cell))));
     }
-    let all: Vec<usize> = (0..=MOST_COLUMNS.min(file.schema().fields().len())).collect();
-    printed(&mut table, &all)
+    table::lines(&mut table, 0..=MOST_COLUMNS, INDENT)
 }
 
-/// The least and the greatest value of a column, as text; `None` if there are none, or if values of
-/// the type have no order. Reads all elements.
-fn extremes(file: &IpcFile, index: usize) -> Result<Option<(String, String)>> {
-    let mut found: Option<[(Value, String); 2]> = None;
+/// The least and the greatest value of each column, as text; `None` if there are none, or if values
+/// of the type have no order. Reads all elements, each batch once.
+fn extremes(file: &IpcFile) -> Result<Vec<Option<(String, String)>>> {
+    let mut all = vec![Extremes::default(); file.schema().fields().len()];
     for batch in 0..file.len() {
-        let column = file.batch(batch)?.column(index)?;
+        let batch = file.batch(batch)?;
+        for (column, extremes) in batch.columns().zip(&mut all) {
+            extremes.add(&column?)?;
+        }
+    }
+    Ok(all.into_iter().map(Extremes::text).collect())
+}
+
+#[derive(Clone, Default)]
+struct Extremes {
+    /// The least and the greatest value so far, with their texts.
+    found: Option<[(Value, String); 2]>,
+    /// Values of the type have no order.
+    has_no_order: bool,
+}
+
+impl Extremes {
+    fn add(&mut self, column: &Column) -> Result<()> {
         for row in 0..column.len() {
+            if self.has_no_order {
+                return Ok(());
+            }
             let value = match column.value(row)? {
                 ColumnValue::Null => continue,
                 ColumnValue::Element(value) => value,
-                _ => return Ok(None),
+                _ => {
+                    self.has_no_order = true;
+                    continue;
+                }
             };
             if order(&value, &value).is_none() {
-                match value {
-                    // NaN is neither.
-                    Value::Float(_) => continue,
-                    _ => return Ok(None),
-                }
+                // NaN is neither.
+                self.has_no_order |= !matches!(value, Value::Float(_));
+                continue;
             }
-            let Some([least, greatest]) = &mut found else {
-                let text = cell(&column, row)?;
-                found = Some([(value.clone(), text.clone()), (value, text)]);
+            let Some([least, greatest]) = &mut self.found else {
+                let text = cell(column, row)?;
+                self.found = Some([(value.clone(), text.clone()), (value, text)]);
                 continue;
             };
             if order(&value, &least.0) == Some(Ordering::Less) {
-                *least = (value, cell(&column, row)?);
+                *least = (value, cell(column, row)?);
             } else if order(&value, &greatest.0) == Some(Ordering::Greater) {
-                *greatest = (value, cell(&column, row)?);
+                *greatest = (value, cell(column, row)?);
             }
         }
+        Ok(())
     }
-    Ok(found.map(|[least, greatest]| (least.1, greatest.1)))
+
+    fn text(self) -> Option<(String, String)> {
+        let [least, greatest] = self.found.filter(|_| !self.has_no_order)?;
+        Some((least.1, greatest.1))
+    }
 }
 
 /// The order of two values of one type.

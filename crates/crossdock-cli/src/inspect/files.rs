@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use comfy_table::{CellAlignment, Table, presets};
 use crossdock::exchange::files::Format;
 use indicatif::BinaryBytes;
 
@@ -12,6 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::glob;
 use crate::inspect::listing::Listing;
 use crate::shards::Index;
+use crate::table;
 use crate::terminal;
 use crate::terminal::shown;
 
@@ -72,8 +72,7 @@ fn search(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 /// A line for each file, and the totals.
 pub(super) fn as_text(files: &[(String, Listing)]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = table::plain();
     table.set_header(["file", "format", "dtype", "shape", "bytes"]);
     let mut all = (0u64, 0u64);
     for (name, listing) in files {
@@ -82,17 +81,10 @@ pub(super) fn as_text(files: &[(String, Listing)]) -> String {
         let [format, dtype, shape] = listing.in_short();
         table.add_row([shown(name), format, dtype, shape, nbytes.to_string()]);
     }
-    if let Some(column) = table.column_mut(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text = String::new();
-    for line in table.lines() {
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(text, "{}", line.get(1..).unwrap_or_default().trim_end());
-    }
+    let mut text = table::lines(&mut table, [4], "");
     let size = if all.0 < 1024 { String::new() } else { format!(" ({})", BinaryBytes(all.0)) };
-    let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let (files, elements) = (many(files.len() as u64, "file"), many(all.1, "element"));
+    let (files, elements) = (table::counted(files.len() as u64, "file"), table::counted(all.1, "element"));
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "\n{files}, {elements}, {} B{size}", all.0);
     text
 }

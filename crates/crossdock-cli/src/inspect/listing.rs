@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use crossdock::bindings::similar;
 use crossdock::exchange::files::{Entry, Format};
 use indicatif::BinaryBytes;
@@ -18,6 +18,7 @@ use crate::glob;
 use crate::inspect::tree::{self, Branch};
 use crate::open::Archive;
 use crate::shards::Index;
+use crate::table;
 use crate::terminal;
 use crate::terminal::shown;
 
@@ -241,17 +242,17 @@ impl Listing {
         }
         if !self.ignored.is_empty() {
             let _ = writeln!(text, "\n{TITLE}not read{TITLE:#}");
-            let mut table = table();
+            let mut table = table::plain();
             for (name, nbytes) in self.ignored.iter().take(MOST) {
                 let what = if name.is_empty() { "after the array".to_owned() } else { shown(name) };
                 table.add_row([what, format!("{nbytes} B")]);
             }
-            put(&mut text, &table);
+            text += &table::lines(&mut table, [], "  ");
             more(&mut text, self.ignored.len());
         }
         if !self.texts.is_empty() {
             let _ = writeln!(text, "\n{TITLE}texts{TITLE:#}");
-            let mut table = table();
+            let mut table = table::plain();
             for (name, said) in self.texts.iter().take(MOST) {
                 let mut short: String = said.chars().take(60).collect();
                 if short.len() < said.len() {
@@ -259,7 +260,7 @@ impl Listing {
                 }
                 table.add_row([shown(name), shown(&short)]);
             }
-            put(&mut text, &table);
+            text += &table::lines(&mut table, [], "  ");
             more(&mut text, self.texts.len());
         }
         text
@@ -276,7 +277,7 @@ impl Listing {
             }
             false => tree::branches(&self.rows),
         };
-        let mut table = table();
+        let mut table = table::plain();
         table.set_header(["name", "dtype", "shape", "bytes", "where"]);
         let shown = |label: &str| if label.is_empty() { "\"\"".to_owned() } else { shown(label) };
         for branch in branches.iter().take(MOST) {
@@ -357,18 +358,6 @@ fn offset(entry: &Entry) -> Option<u64> {
     // O(1), since the array is in place.
     let (buffer, within) = entry.open().ok()?.buffer().ok()?;
     buffer.descriptor().map(|(_, start)| start + within as u64)
-}
-
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
-}
-
-fn put(text: &mut String, table: &Table) {
-    for line in table.lines() {
-        let _ = writeln!(text, " {}", line.trim_end());
-    }
 }
 
 fn more(text: &mut String, count: usize) {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
 use crossdock::element::Value;
 
 use crate::inspect::sketch::SketchGlyphs;
 use crate::inspect::statistics::sample::{Distribution, counts_time};
 use crate::inspect::statistics::{Found, Numbers, Statistics};
+use crate::table;
 use crate::terminal::shown;
 
 /// The most fields that are printed; `--json` prints all.
@@ -69,8 +69,7 @@ fn counts(one: &Statistics, numbers: &Numbers) -> Vec<String> {
 }
 
 fn table(text: &mut String, told: &[&Statistics], glyphs: SketchGlyphs) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = table::plain();
     table.set_header(["field", "min", "median", "max", "mean", "std", "histogram", ""]);
     for one in told.iter().take(MOST_FIELDS) {
         let name = if one.path.is_empty() { "all".to_owned() } else { shown(&one.path) };
@@ -100,14 +99,7 @@ fn table(text: &mut String, told: &[&Statistics], glyphs: SketchGlyphs) {
         };
         table.add_row([name].into_iter().chain(cells));
     }
-    for column in 1..6 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for line in table.lines() {
-        let _ = writeln!(text, " {}", line.trim_end());
-    }
+    *text += &table::lines(&mut table, 1..6, "  ");
     if told.len() > MOST_FIELDS {
         let _ = writeln!(text, "  … {} more (--json lists all)", told.len() - MOST_FIELDS);
     }

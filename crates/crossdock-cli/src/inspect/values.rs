@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
 use crossdock::DArray;
 use crossdock::element::{DType, DTypeKind, Value};
 use serde_json::{Map, json};
 
 use crate::failure::{Failure, Result};
 use crate::inspect::report;
+use crate::table;
 use crate::terminal::shown;
+
+const INDENT: &str = "  ";
 
 /// The most elements that JSON has.
 const MOST: usize = 1_000_000;
@@ -29,14 +31,9 @@ fn head(array: &DArray, rows: usize) -> Result<DArray> {
 pub(super) fn as_text(array: &DArray, rows: usize, columns: usize) -> Result<String> {
     let head = head(array, rows)?;
     let mut text = String::new();
-    let mut put = |line: &str| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {}", shown(line));
-    };
     match head.dtype().as_record() {
         Some(record) if head.rank() == 1 => {
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING);
+            let mut table = table::plain();
             let fields = || record.fields().iter().take(MOST_FIELDS);
             table.set_header(["".to_owned()].into_iter().chain(fields().map(|field| shown(field.name()))));
             for row in 0..head.len() {
@@ -47,12 +44,14 @@ pub(super) fn as_text(array: &DArray, rows: usize, columns: usize) -> Result<Str
                 }
                 table.add_row(cells);
             }
-            table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-            table.lines().for_each(|line| put(line.trim_end().get(1..).unwrap_or_default()));
+            text += &table::lines(&mut table, 0..=MOST_FIELDS, INDENT);
         }
         _ => {
             let lines = head.display().line_width(columns.saturating_sub(4).max(20)).to_string();
-            lines.lines().for_each(put);
+            for line in lines.lines() {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{INDENT}{}", shown(line));
+            }
         }
     }
     Ok(text)
