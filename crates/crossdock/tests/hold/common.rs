@@ -145,6 +145,25 @@ pub(crate) fn holders_of_memory(name: &Label) -> Vec<String> {
     names.filter(|name| name.bytes().all(|digit| digit.is_ascii_digit())).filter(|name| has(name)).collect()
 }
 
+/// Runs a test in a process that has a folder of sockets of its own: no other program lists the
+/// names there, which removes the sockets of killed holders. `name` is the path of the test.
+#[track_caller]
+pub(crate) fn in_own_folder(name: &str, test: impl FnOnce()) {
+    const ALONE: &str = "CROSSDOCK_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some_and(|alone| alone == name) {
+        return test();
+    }
+    let folder = std::env::temp_dir().join(format!("crossdock-alone-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env(ALONE, name).env("XDG_RUNTIME_DIR", &folder);
+    let output = command.output().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{}: {said}{complained}", output.status);
+}
+
 /// The path of the socket of a name.
 pub(crate) fn socket(name: &Label) -> std::path::PathBuf {
     // SAFETY: `geteuid` takes nothing and cannot fail.

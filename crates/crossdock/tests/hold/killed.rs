@@ -15,7 +15,9 @@ use crossdock::exchange::protocol::hold::{self, Label, Limits, Set, SetHolder};
 use crossdock_testkit::{Coverage, rounds, seed};
 use fastrand::Rng;
 
-use crate::common::{HANGS, Program, ROLE, Running, holders_of_memory, sample, socket, unique, until};
+use crate::common::{
+    HANGS, Program, ROLE, Running, holders_of_memory, in_own_folder, sample, socket, unique, until,
+};
 use crate::hostile::{CONNECT, message, raw, try_raw};
 
 const LEN: usize = 1000;
@@ -247,31 +249,33 @@ fn publish_in_flight(name: &Label) -> (Label, UnixStream) {
 
 #[test]
 fn a_version_in_flight_keeps_its_number_when_the_holder_is_killed() {
-    let name = unique();
-    let mut given = Vec::new();
-    let mut in_flight = Vec::new();
-    let mut first = None;
-    // Killed again and again: each successor finds nothing but the first version.
-    for _ in 0..3 {
-        let mut holder = Program::start("hold", &name);
-        assert!(holder.says("holds"));
-        let set = hold::connect(&name).unwrap();
-        assert_eq!(set.label().version(), Some(1));
-        first = Some(set);
-        let (label, client) = publish_in_flight(&name);
-        assert!(given.last() < Some(&label), "{given:?} {label}");
-        given.push(label);
-        in_flight.push(client);
-        holder.kill();
-    }
-    // Not even the first version is found.
-    drop(first);
-    let mut holder = SetHolder::new(Limits::new()).unwrap();
-    holder.claim(&name).unwrap();
-    assert_eq!(holder.labels(), []);
-    let next = holder.next(&name).unwrap();
-    assert!(given.last() < Some(&next), "{given:?} {next}");
-    drop(in_flight);
+    in_own_folder("killed::a_version_in_flight_keeps_its_number_when_the_holder_is_killed", || {
+        let name = unique();
+        let mut given = Vec::new();
+        let mut in_flight = Vec::new();
+        let mut first = None;
+        // Killed again and again: each successor finds nothing but the first version.
+        for _ in 0..3 {
+            let mut holder = Program::start("hold", &name);
+            assert!(holder.says("holds"));
+            let set = hold::connect(&name).unwrap();
+            assert_eq!(set.label().version(), Some(1));
+            first = Some(set);
+            let (label, client) = publish_in_flight(&name);
+            assert!(given.last() < Some(&label), "{given:?} {label}");
+            given.push(label);
+            in_flight.push(client);
+            holder.kill();
+        }
+        // Not even the first version is found.
+        drop(first);
+        let mut holder = SetHolder::new(Limits::new()).unwrap();
+        holder.claim(&name).unwrap();
+        assert_eq!(holder.labels(), []);
+        let next = holder.next(&name).unwrap();
+        assert!(given.last() < Some(&next), "{given:?} {next}");
+        drop(in_flight);
+    });
 }
 
 #[test]

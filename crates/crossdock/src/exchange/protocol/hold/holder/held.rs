@@ -53,7 +53,8 @@ impl HeldName {
         Self { name, listener, path, inode, versions, next: 1, reserved: 0, writer: None, successor: None }
     }
 
-    /// The number of a new version. None is given twice, even if this holder is killed.
+    /// The number of a new version. None is given twice, even if this holder is killed: see
+    /// `docs/hold.md`, "Numbers of versions", for the exceptions.
     pub(super) fn take_number(&mut self, folder: &Folder) -> Result<u64> {
         let number = self.next;
         self.reserve(folder, number)?;
