@@ -25,8 +25,10 @@ pub(super) fn read(buffer: Buffer) -> Result<Contents> {
         b"P5" => 1,
         b"P6" => 3,
         other => {
-            let text = format!("it is a Netpbm image of the kind {}", other.escape_ascii());
-            let text = format!("{text}, which is text or single bits; only P5 and P6 are supported");
+            let text = format!(
+                "it is a Netpbm image of the kind {}, which is text or single bits; only P5 and P6 are supported",
+                other.escape_ascii()
+            );
             return Err(Error::new(Kind::Unsupported, text).advising(Advice::OpenImage));
         }
     };
