@@ -177,7 +177,7 @@ fn real(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Value> {
         return Ok(Value::Float(number));
     }
     let kind = dtype.and_then(|dtype| dtype.as_scalar()).map(|scalar| scalar.kind());
-    if kind.is_some_and(is_float) {
+    if kind.is_some_and(ScalarKind::is_inexact) {
         return Ok(Value::Float(number));
     }
     if kind.is_some()
@@ -190,28 +190,6 @@ fn real(object: &Bound<'_, PyAny>, dtype: Option<&DType>) -> PyResult<Value> {
         None => format!("{object} is no float64 exactly: name a dtype (dtype='float64' rounds it)"),
         Some(dtype) => format!("{object} does not fit {dtype}"),
     }))
-}
-
-/// Whether numbers are rounded when they become elements of this kind.
-fn is_float(kind: ScalarKind) -> bool {
-    use ScalarKind::*;
-    !matches!(
-        kind,
-        Bool | Int8
-            | Int16
-            | Int32
-            | Int64
-            | UInt8
-            | UInt16
-            | UInt32
-            | UInt64
-            | Pointer
-            | Bytes(_)
-            | Text(_)
-            | Void(_)
-            | DateTime(_)
-            | TimeDelta(_)
-    )
 }
 
 fn integer(object: &Bound<'_, PyAny>) -> PyResult<Value> {

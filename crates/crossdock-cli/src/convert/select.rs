@@ -1,6 +1,6 @@
 //! Which arrays `--dtype` applies to.
 
-use crossdock::element::{DType, ScalarKind};
+use crossdock::element::DType;
 
 /// Whether a name matches a pattern, in which `*` stands for any text and `?` for one character.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
@@ -29,45 +29,12 @@ pub(super) fn matches(pattern: &str, name: &str) -> bool {
 
 /// Whether the elements are floats or complex numbers.
 pub(super) fn is_float(dtype: &DType) -> bool {
-    use ScalarKind as Kind;
-    dtype.as_scalar().is_some_and(|scalar| {
-        !matches!(
-            scalar.kind(),
-            Kind::Bool
-                | Kind::Int8
-                | Kind::Int16
-                | Kind::Int32
-                | Kind::Int64
-                | Kind::UInt8
-                | Kind::UInt16
-                | Kind::UInt32
-                | Kind::UInt64
-                | Kind::Pointer
-                | Kind::Bytes(_)
-                | Kind::Text(_)
-                | Kind::Void(_)
-                | Kind::DateTime(_)
-                | Kind::TimeDelta(_)
-        )
-    })
+    dtype.as_scalar().is_some_and(|scalar| scalar.kind().is_inexact())
 }
 
 /// Whether the elements are integers.
 pub(super) fn is_integer(dtype: &DType) -> bool {
-    use ScalarKind as Kind;
-    dtype.as_scalar().is_some_and(|scalar| {
-        matches!(
-            scalar.kind(),
-            Kind::Int8
-                | Kind::Int16
-                | Kind::Int32
-                | Kind::Int64
-                | Kind::UInt8
-                | Kind::UInt16
-                | Kind::UInt32
-                | Kind::UInt64
-        )
-    })
+    dtype.as_scalar().is_some_and(|scalar| scalar.kind().is_integer())
 }
 
 #[cfg(test)]

@@ -120,6 +120,21 @@ impl ScalarKind {
     #[doc(hidden)]
     pub const MAX_NBYTES: usize = i32::MAX as usize;
 
+    /// Whether elements are integers: of 8 to 64 bits, without a unit.
+    #[doc(hidden)]
+    pub const fn is_integer(self) -> bool {
+        use ScalarKind::*;
+        matches!(self, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64)
+    }
+
+    /// Whether elements are floats of any width, or consist of them: what NumPy calls inexact.
+    #[doc(hidden)]
+    pub const fn is_inexact(self) -> bool {
+        use ScalarKind::*;
+        !self.is_integer()
+            && !matches!(self, Bool | Pointer | Bytes(_) | Text(_) | Void(_) | DateTime(_) | TimeDelta(_))
+    }
+
     /// Width in bytes. O(1).
     pub const fn itemsize(self) -> usize {
         use ScalarKind::*;

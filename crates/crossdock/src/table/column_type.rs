@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::element::{DType, ScalarKind, TimeUnit};
+use crate::element::{DType, TimeUnit};
 use crate::error::{Error, Kind, Result};
 use crate::table::field::Field;
 
@@ -358,10 +358,7 @@ fn wrong(text: String) -> Error {
 
 /// Whether elements are integers of 8 to 64 bits in native byte order.
 fn is_integer(dtype: &DType) -> bool {
-    use ScalarKind::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-    let kind = dtype.as_scalar().map(|scalar| scalar.kind());
-    let known = matches!(kind, Some(Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64));
-    known && dtype.is_native()
+    dtype.as_scalar().is_some_and(|scalar| scalar.kind().is_integer()) && dtype.is_native()
 }
 
 /// The letters of the units that Arrow has.

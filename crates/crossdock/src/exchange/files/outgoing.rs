@@ -123,7 +123,11 @@ impl OutgoingArray {
     /// The part with the floats rounded that become integers: in new memory, or as it is.
     fn whole(&self, part: &DArray, order: Order) -> Result<DArray> {
         let kind = |dtype: &DType| dtype.as_scalar().map(|scalar| scalar.kind());
-        match (self.rounding, kind(part.dtype()).and_then(lane), kind(&self.dtype).is_some_and(is_integer)) {
+        match (
+            self.rounding,
+            kind(part.dtype()).and_then(lane),
+            kind(&self.dtype).is_some_and(ScalarKind::is_integer),
+        ) {
             (Some(rounding), Some(lane), true) => {
                 let whole = part.cast(&lane, order, Casting::Checked)?;
                 kernel::round(rounding, &mut whole.buffer()?.0.write()?, lane == DType::F64);
@@ -163,11 +167,6 @@ fn lane(kind: ScalarKind) -> Option<DType> {
         }
         _ => None,
     }
-}
-
-fn is_integer(kind: ScalarKind) -> bool {
-    use ScalarKind::*;
-    matches!(kind, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64)
 }
 
 /// The arrays as they are.
