@@ -16,7 +16,7 @@ pub fn displayed(len: usize, most: usize) -> Vec<Option<usize>> {
     head.chain([None]).chain((len - most / 2..len).map(Some)).collect()
 }
 
-/// At most [`WIDTH`] characters of a cell, on one line.
+/// The text of a cell on one line, cut to 40 characters.
 pub fn cut(text: &str) -> String {
     let escaped = |letter: char| match letter.is_control() {
         true => letter.escape_debug().collect(),
