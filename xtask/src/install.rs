@@ -84,8 +84,18 @@ impl Place<'_> {
 
     fn with_headers(mut self, door: &Door) -> Result<Self> {
         let include = door.root.join(FOLDER).join("include");
-        for name in ["crossdock.h", "crossdock.hpp", "crossdock/ruby_names.h"] {
-            self.copy(&include.join(name), &format!("include/{name}"))?;
+        for folder in ["", "crossdock/"] {
+            let entries =
+                fs::read_dir(include.join(folder)).context("the folder of headers cannot be read")?;
+            let entries = entries.collect::<std::io::Result<Vec<_>>>()?;
+            let mut headers: Vec<_> =
+                entries.iter().map(fs::DirEntry::path).filter(|path| path.is_file()).collect();
+            headers.sort();
+            for header in headers {
+                let name =
+                    header.file_name().and_then(|name| name.to_str()).context("a header has a name")?;
+                self.copy(&header, &format!("include/{folder}{name}"))?;
+            }
         }
         Ok(self)
     }

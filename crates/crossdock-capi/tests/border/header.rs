@@ -23,11 +23,14 @@ const DIALECTS: [(&str, Language); 5] =
 fn every_dialect_takes_the_header() {
     for (name, language) in DIALECTS {
         // Included twice, and alone: the header includes what it needs.
-        let text = "#include <crossdock.h>\n#include <crossdock.h>\nint main(void) { return 0; }\n";
-        let strict = ["-Wshadow", "-Wconversion"].map(str::to_owned);
-        match compiles(language, &format!("alone-{name}"), text, &strict) {
-            Some(result) => result.unwrap_or_else(|why| panic!("{name}: {why}")),
-            None => return,
+        for header in ["crossdock.h", "crossdock_producer.h"] {
+            let include = format!("#include <{header}>\n");
+            let text = format!("{include}{include}int main(void) {{ return 0; }}\n");
+            let strict = ["-Wshadow", "-Wconversion"].map(str::to_owned);
+            match compiles(language, &format!("alone-{name}"), &text, &strict) {
+                Some(result) => result.unwrap_or_else(|why| panic!("{header}, {name}: {why}")),
+                None => return,
+            }
         }
     }
 }
@@ -161,7 +164,7 @@ fn structs_and_constants_are_those_of_the_library() {
 }
 
 /// The include paths of Ruby's headers, as arguments; none where Ruby or its headers are missing.
-fn ruby() -> Option<Vec<String>> {
+pub(crate) fn ruby() -> Option<Vec<String>> {
     let script = "puts RbConfig::CONFIG.values_at('rubyhdrdir', 'rubyarchhdrdir')";
     let output = Command::new("ruby").args(["-rrbconfig", "-e", script]).output();
     let folders =

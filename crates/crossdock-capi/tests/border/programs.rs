@@ -6,10 +6,11 @@ use std::process::Command;
 
 use crossdock::element::DType;
 use crossdock::exchange::protocol::hold::{self, Label, Limits, SetBuilder, SetHolder};
-use crossdock_testkit::python;
+use crossdock_testkit::{missing, python};
 
+use crate::header::ruby;
 use crate::toolchain::{
-    C11, CXX17, CXX20, CXX23, Language, PACKAGE, linked_library, program, root, scratch, scratch_folder,
+    C11, C99, CXX17, CXX20, CXX23, Language, PACKAGE, linked_library, program, root, scratch, scratch_folder,
     succeeded,
 };
 
@@ -75,6 +76,63 @@ fn the_chapter_on_producers_shows_its_program_and_what_it_prints() {
     if let Some(mut command) = program(C11, &source, &[]) {
         let shown = format!("```c\n{text}```\n\n```text\n{}```\n", succeeded(&mut command));
         assert!(chapter.contains(&shown), "the chapter does not show\n{shown}");
+    }
+}
+
+#[test]
+fn the_producer_in_one_header_is_c99_and_clean_under_the_sanitizer_in_cxx() {
+    run(C99, &root().join("examples/c/producer.c"));
+    // Under another instrument, `examples_in_cxx_run` runs it.
+    if is_plain() {
+        let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"].map(str::to_owned);
+        if let Some(mut command) = program(CXX17, &root().join("examples/cpp/producer.cpp"), &flags) {
+            assert!(succeeded(&mut command).ends_with("in place\n"));
+        }
+    }
+}
+
+/// Whether programs run without an instrument. An interpreter loads no library that has one.
+fn is_plain() -> bool {
+    std::env::var_os("CROSSDOCK_INSTRUMENT").is_none_or(|instrument| instrument.is_empty())
+}
+
+/// An extension of an interpreter, which needs the header alone: the folder of `name.so`.
+fn extension(source: &str, name: &str, includes: &[String]) -> Option<PathBuf> {
+    let folder = scratch("producer");
+    fs::create_dir_all(&folder).expect("a folder of our own");
+    let mut compile = C11.compiler()?;
+    compile.args(["-shared", "-fPIC"]).arg("-o").arg(folder.join(format!("{name}.so")));
+    compile.arg(format!("-I{PACKAGE}/include")).args(includes);
+    // The headers of Ruby have unused parameters.
+    succeeded(compile.arg("-Wno-unused-parameter").arg(root().join("examples/producer").join(source)));
+    Some(folder)
+}
+
+#[test]
+fn the_producer_in_one_header_lends_the_pixels_of_an_extension_to_numpy() {
+    let script = "import os, sysconfig; path = sysconfig.get_path('include'); print(path * os.path.isfile(path + '/Python.h'))";
+    let Some(include) = told_by_python(script) else { return };
+    if include.trim().is_empty() {
+        return missing("Python.h");
+    }
+    let include = format!("-isystem{}", include.trim());
+    let Some(folder) = extension("image_python.c", "image", &[include]) else { return };
+    if let (true, Some(python)) = (is_plain(), python()) {
+        let script = root().join("examples/producer/image_python.py");
+        let told = succeeded(Command::new(python).arg(script).env("PYTHONPATH", folder));
+        assert!(told.starts_with("NumPy     (480, 640, 3) True\n"), "{told}");
+        assert!(told.ends_with("the pixels outlive the image: [1, 2, 3]\n"), "{told}");
+    }
+}
+
+#[test]
+fn the_producer_in_one_header_lends_the_pixels_of_an_extension_to_ruby() {
+    let Some(ruby) = ruby() else { return };
+    let Some(folder) = extension("image_ruby.c", "image_ruby", &ruby) else { return };
+    if is_plain() {
+        let script = root().join("examples/producer/image_ruby.rb");
+        let told = succeeded(Command::new("ruby").arg("-I").arg(folder).arg(script));
+        assert!(told.starts_with("Fiddle    [480, 640, 3] [1920, 3, 1] C 0\n"), "{told}");
     }
 }
 
@@ -210,7 +268,7 @@ fn numpy_takes_the_frames_of_the_readme() {
     let text = fs::read_to_string(&script).expect("the example");
     assert_eq!(fenced(&page, "python"), [&*text], "the page shows another example");
     // An interpreter without a sanitizer loads no library with one.
-    if std::env::var_os("CROSSDOCK_INSTRUMENT").is_some_and(|instrument| !instrument.is_empty()) {
+    if !is_plain() {
         return;
     }
     let (Some(python), Some(library)) = (python(), linked_library(C11, &frames, "frames.so")) else { return };
