@@ -36,7 +36,7 @@ module Stage
   def self.headers
     FileUtils.mkdir_p(File.join(HERE, "include", "crossdock"))
     FileUtils.cp(File.join(REPOSITORY, HEADERS, "crossdock.h"), File.join(HERE, "include"))
-    Dir[File.join(HERE, "ext", "crossdock", "include", "crossdock", "*.h")].each do |header|
+    Dir[File.join(REPOSITORY, HEADERS, "crossdock", "*.h"), File.join(HERE, "ext", "crossdock", "include", "crossdock", "*.h")].each do |header|
       FileUtils.cp(header, File.join(HERE, "include", "crossdock"))
     end
   end

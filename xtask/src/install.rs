@@ -46,7 +46,7 @@ struct Version {
 impl Version {
     /// The version in the header: a test compares it with the library's own.
     fn of(door: &Door) -> Result<Self> {
-        let path = door.root.join(FOLDER).join("include/crossdock.h");
+        let path = door.root.join(FOLDER).join("include/crossdock/base.h");
         let header =
             fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
         let line = header.lines().find_map(|line| line.strip_prefix("#define XD_VERSION_STRING "));

@@ -22,7 +22,15 @@ const SIGNATURES: &str = concat!(
     include_str!("../../../bindings/ruby/sig/exchange.rbs"),
     include_str!("../../../bindings/ruby/sig/adapters.rbs"),
 );
-const HEADER: &str = include_str!("../../crossdock-capi/include/crossdock.h");
+const HEADER: &str = concat!(
+    include_str!("../../crossdock-capi/include/crossdock/base.h"),
+    include_str!("../../crossdock-capi/include/crossdock/dtype.h"),
+    include_str!("../../crossdock-capi/include/crossdock/buffer.h"),
+    include_str!("../../crossdock-capi/include/crossdock/array.h"),
+    include_str!("../../crossdock-capi/include/crossdock/memory_view.h"),
+    include_str!("../../crossdock-capi/include/crossdock/exchange.h"),
+    include_str!("../../crossdock-capi/include/crossdock/table.h"),
+);
 const SURFACE: &str = include_str!("../../../docs/surface.txt");
 const COMMAND: &str = concat!(
     include_str!("../../crossdock-cli/src/convert/mod.rs"),

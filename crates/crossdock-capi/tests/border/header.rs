@@ -36,6 +36,20 @@ fn every_dialect_takes_the_header() {
 }
 
 #[test]
+fn every_chapter_is_taken_alone() {
+    for chapter in prototypes::chapters() {
+        let text = format!("#include <{chapter}>\n#include <{chapter}>\nint main(void) {{ return 0; }}\n");
+        let name = format!("chapter-{}", chapter.replace(['/', '.'], "-"));
+        for (dialect, language) in [("c99", C99), ("cxx11", CXX11)] {
+            match compiles(language, &format!("{name}-{dialect}"), &text, &[]) {
+                Some(result) => result.unwrap_or_else(|why| panic!("{chapter}, {dialect}: {why}")),
+                None => return,
+            }
+        }
+    }
+}
+
+#[test]
 fn the_header_for_cxx_is_taken_alone() {
     for (name, language) in [("cxx17", CXX17), ("cxx20", CXX20), ("cxx23", CXX23)] {
         let text = "#include <crossdock.hpp>\n#include <crossdock.hpp>\nint main() {\n\

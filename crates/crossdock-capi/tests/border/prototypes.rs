@@ -35,10 +35,19 @@ fn name_of(parameter: &str) -> &str {
     }
 }
 
-/// The text of the header without comments.
-pub(crate) fn header() -> String {
+/// The names of the chapters that the header includes: "crossdock/base.h".
+pub(crate) fn chapters() -> Vec<String> {
     let path = Path::new(PACKAGE).join("include/crossdock.h");
     let text = fs::read_to_string(path).expect("the header");
+    let names = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
+    names.map(str::to_owned).collect()
+}
+
+/// The text of all chapters without comments.
+pub(crate) fn header() -> String {
+    let chapters = chapters();
+    let texts = chapters.iter().map(|name| fs::read_to_string(Path::new(PACKAGE).join("include").join(name)));
+    let text: String = texts.map(|text| text.expect("a chapter of the header")).collect();
     let mut parts = text.split("/*");
     let mut bare = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -91,4 +100,18 @@ fn prototypes_are_read_as_they_are_written() {
     assert_eq!(adopt.pointers().collect::<Vec<_>>(), ["data", "release"]);
     assert!(read("uint32_t xd_version(void)").parameters.is_empty());
     assert!(prototypes().len() > 60);
+}
+
+#[test]
+fn every_chapter_is_included_and_listed_once() {
+    let folder = Path::new(PACKAGE).join("include/crossdock");
+    let entries = fs::read_dir(folder).expect("the folder of the chapters");
+    let files = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    // Code for Ruby's header includes it alone.
+    let mut files: Vec<_> =
+        files.filter(|name| name != "ruby_names.h").map(|name| format!("crossdock/{name}")).collect();
+    let mut chapters = chapters();
+    files.sort();
+    chapters.sort();
+    assert_eq!(files, chapters);
 }
