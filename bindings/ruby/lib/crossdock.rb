@@ -35,6 +35,8 @@ end
 require "crossdock/crossdock"
 require_relative "crossdock/transient"
 require_relative "crossdock/array"
+require_relative "crossdock/list_methods"
+require_relative "crossdock/ledger"
 require_relative "crossdock/shared_memory"
 require_relative "crossdock/held_arrays"
 require_relative "crossdock/channel"

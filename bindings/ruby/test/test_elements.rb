@@ -171,15 +171,13 @@ class TestElements < Test::Unit::TestCase
 
   def test_objects_that_are_no_elements_are_refused_with_a_way_out
     point = Struct.new(:x, :y)
-    { (1..3) => /Range.*to_a/, Set[1] => /Set.*to_a/, [1].each => /Enumerator.*to_a/, (1..3).lazy => /Lazy.*to_a/, point.new(1, 2) => /to_h/,
+    { point.new(1, 2) => /to_h/,
       Time.at(0) => /Time.*count/, Date.new(1970) => /Date.*count/, { x: 1 } => /record/ }.each do |object, text|
       assert_match(text, message_of(TypeError) { Crossdock::Array.new(object) })
       assert_match(text, message_of(TypeError) { Crossdock::Array.new([1, object]) })
       assert_match(/\Aelement \[1\]: .*#{text}/, message_of(TypeError) { Crossdock::Array.new([1, object], dtype: "datetime64[s]") })
       assert_match(text, message_of(TypeError) { Crossdock::Array.zeros(3)[true] = object })
     end
-    club = Class.new { include Enumerable }.tap { |made| made.define_method(:members) { [] } }
-    assert_match(/its to_a/, message_of(TypeError) { Crossdock::Array.new([club.new]) })
     assert_match(/to_h/, message_of(TypeError) { Crossdock::Array.new([point.new(1, 2)], dtype: { x: :int8, y: :int8 }) })
     assert_equal [{ x: 1, y: 2 }], Crossdock::Array.new([point.new(1, 2).to_h], dtype: { x: :int8, y: :int8 }).to_a
   end

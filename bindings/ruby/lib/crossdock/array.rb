@@ -5,7 +5,11 @@ module Crossdock
   #
   # Indexing, {#transpose}, {#reshape} and {#field} return views: other arrays on the same memory.
   # Methods that copy have `copy` or `to_` in their names, and `dup` and `clone` copy as everywhere
-  # in Ruby.
+  # in Ruby: both are new memory with the same elements, order, class and instance variables; `clone`
+  # also keeps singleton methods and whether the array is frozen.
+  #
+  # `each`, `map`, `each_with_index`, `first`, `select` and the other methods of Enumerable visit
+  # all elements in row-major order, and return Ruby's Arrays.
   #
   # A frozen array does not permit writes, and can be shared among Ractors. Other arrays on the same
   # memory that are not frozen can still be written.
@@ -20,9 +24,11 @@ module Crossdock
 
     class << self
       # An array with the elements of nested Arrays, or a copy of an array or of any object that
-      # {Crossdock.view} accepts.
+      # {Crossdock.view} accepts. A Range, a Set, an Enumerator or another Enumerable is a list like
+      # an Array. A list of arrays, or of objects that {Crossdock.view} accepts, becomes an array with
+      # one more axis.
       #
-      # @param nested [::Array, Numeric, String, Object] nested to the depth of the axes
+      # @param nested [::Array, Enumerable, Numeric, String, Object] nested to the depth of the axes
       # @param dtype [Symbol, String, Hash, nil] the dtype of the elements: a name (`:float32`,
       #   `:">int16"`), NumPy's spelling, or a Hash of the fields of a record. By default Integers
       #   become `:int64`, Floats (also with Integers) `:float64`, booleans `:bool`, Complex numbers
@@ -60,6 +66,36 @@ module Crossdock
         make_full(Kernel.Array(shape), value, dtype, order, shareable)
       end
 
+      # An array of ones: see {zeros}.
+      # @return [Array]
+      def ones(*shape, dtype: :float64, order: nil, shareable: false)
+        make_full(shape.flatten, 1, dtype, order, shareable)
+      end
+
+      # The numbers from `start` in steps of `step` up to, but without, `stop`.
+      # @overload arange(stop)
+      # @overload arange(start, stop, step = 1)
+      # @param dtype [Symbol, String, nil] by default `:int64` for Integers, otherwise `:float64`
+      # @return [Array]
+      # @example
+      #   Crossdock::Array.arange(2, 8, 2).to_a #=> [2, 4, 6]
+      def arange(start, stop = nil, step = 1, dtype: nil)
+        start, stop = 0, start if stop.nil?
+        make_arange(start, stop, step, dtype)
+      end
+
+      # Numbers with equal distances, from `start` to `stop`.
+      # @param count [Integer]
+      # @param endpoint [Boolean] whether `stop` is the last number
+      # @return [Array]
+      # @example
+      #   Crossdock::Array.linspace(0, 1, 5).to_a #=> [0.0, 0.25, 0.5, 0.75, 1.0]
+      def linspace(start, stop, count = 50, endpoint: true, dtype: nil)
+        raise ArgumentError, "linspace of #{count} numbers" if count.negative?
+
+        make_linspace(start, stop, count, endpoint, dtype)
+      end
+
       # The bytes of a String as an array.
       #
       # The bytes of a frozen String are used in place. Any other String is locked while the array
@@ -84,7 +120,7 @@ module Crossdock
         end
       end
 
-      private :from_nested, :make_full, :make_from_string, :own_string
+      private :from_nested, :make_arange, :make_full, :make_from_string, :make_linspace, :own_string
     end
 
     # @!method shape
@@ -159,15 +195,18 @@ module Crossdock
     # The same elements with another shape: a view if strides can express it, otherwise an error, or
     # with `copy: true` a copy.
     # @param shape [::Array<Integer>] one length may be -1 and follows from the others
+    # @param copy [Boolean, Symbol] `true` permits a copy if necessary; `:always` always copies
     # @return [Array]
     def reshape(*shape, copy: false)
+      return self.copy.reshape(*shape) if copy == :always
+
       reshape_to(shape.flatten, copy)
     end
 
     # All elements along one axis, in row-major order: see {#reshape}.
     # @return [Array]
     def flatten(copy: false)
-      reshape_to([-1], copy)
+      reshape(size, copy: copy)
     end
 
     # The array repeated along new axes and axes of length 1, as a read-only view.
@@ -187,9 +226,13 @@ module Crossdock
     # @param saturating [Boolean] whether values that do not fit are converted anyway: fractions are
     #   truncated towards zero, dates are rounded down, values out of range become the nearer end of
     #   it; otherwise they raise a RangeError
+    # @param round [Symbol, nil] how floats become Integers: `:even` (to the nearest, halves to the
+    #   even one), `:floor`, `:ceil` or `:truncate`; otherwise fractions raise a RangeError
     # @return [Array]
-    def cast(dtype, saturating: false)
-      cast_to(dtype, saturating)
+    # @example
+    #   Crossdock::Array[0.5, 1.5, 2.4].cast(:int32, round: :even).to_a #=> [0, 2, 2]
+    def cast(dtype, saturating: false, round: nil)
+      cast_to(dtype, saturating, round)
     end
 
     # A copy in memory that can be shared with other processes, also of an array in such memory.
@@ -329,7 +372,9 @@ module Crossdock
       size.zero?
     end
 
+    alias byte_size nbytes
     alias length size
     alias entries to_a
+    alias slice []
   end
 end

@@ -170,14 +170,10 @@ pub(crate) fn source(ruby: &Ruby, object: Value) -> Result<Option<DArray>> {
     if Wrapped::of(object).is_some() || is_exporter(object) {
         return array(ruby, object, false).map(Some);
     }
-    if is_element(object) {
+    if !is_source(ruby, object)? {
         return Ok(None);
     }
     let crossdock = ruby.get_inner(&CROSSDOCK);
-    let adapters: RModule = crossdock.const_get("Adapters")?;
-    if adapters.funcall::<_, _, Value>("find", (object,))?.is_nil() {
-        return Ok(None);
-    }
     let adapted: Value = crossdock.funcall("view", (object, kwargs!("copy" => true)))?;
     let source = array(ruby, adapted, false)?;
     // A temporary object that Ruby code never sees. Its borrow is released with the array, not when
@@ -188,8 +184,17 @@ pub(crate) fn source(ruby: &Ruby, object: Value) -> Result<Option<DArray>> {
     Ok(Some(source))
 }
 
+/// Whether an object shares memory, or has an adapter.
+pub(crate) fn is_source(ruby: &Ruby, object: Value) -> Result<bool> {
+    if Wrapped::of(object).is_some() || is_exporter(object) {
+        return Ok(true);
+    }
+    let adapters: RModule = ruby.get_inner(&CROSSDOCK).const_get("Adapters")?;
+    Ok(!is_plain(object) && !adapters.funcall::<_, _, Value>("find", (object,))?.is_nil())
+}
+
 /// Whether an object is a number, a String or an Array, for which no adapter is tried.
-fn is_element(object: Value) -> bool {
+pub(crate) fn is_plain(object: Value) -> bool {
     use rb_sys::ruby_value_type as Kind;
     let raw = object.as_raw();
     rb_sys::SPECIAL_CONST_P(raw)

@@ -13,6 +13,7 @@ use crate::convert::float;
 use crate::entry::entered;
 use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
+use crate::lists::is_list;
 use crate::pressure::again;
 use crate::select::slices;
 use crate::value::{from_ruby, to_ruby};
@@ -146,12 +147,12 @@ pub(crate) fn assign(ruby: &Ruby, target: &DArray, value: Value) -> Result<()> {
         return again(ruby, || Ok(target.assign(&source, Casting::Checked)?));
     }
     let is_nested = RArray::from_value(value).is_some() && target.dtype().as_subarray().is_none();
-    if is_nested {
-        let (dtype, order) = (Some(target.dtype().clone()), crossdock::layout::Order::RowMajor);
-        let source = again(ruby, || nested::array(ruby, value, dtype.clone(), order))?;
+    if !is_nested && let Some(source) = import::source(ruby, value)? {
         return again(ruby, || Ok(target.assign(&source, Casting::Checked)?));
     }
-    if let Some(source) = import::source(ruby, value)? {
+    if is_nested || (!import::is_plain(value) && is_list(ruby, value)?) {
+        let (dtype, order) = (Some(target.dtype().clone()), crossdock::layout::Order::RowMajor);
+        let source = again(ruby, || nested::array(ruby, value, dtype.clone(), order))?;
         return again(ruby, || Ok(target.assign(&source, Casting::Checked)?));
     }
     let element = from_ruby(ruby, value, target.dtype())?;

@@ -8,7 +8,8 @@
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
 //!   dlpack, arrow ── lent to, and borrowed from, others   adapters, numo ── what adapters in Ruby cannot do there
 //!   tables ── columns of any type, and tables of them
-//!   nested, string, value, exact ── elements in           index, select, convert, query ── elements out
+//!   nested, lists, stack, ranges, string, value, exact ── elements in
+//!                                                          index, select, convert, query ── elements out
 //! ```
 //!
 //! Every function that Ruby calls catches panics, and raises only after everything was dropped.
@@ -35,6 +36,8 @@ mod import;
 mod index;
 mod keep;
 mod leased;
+mod ledger;
+mod lists;
 mod make;
 mod nested;
 mod numo;
@@ -42,9 +45,11 @@ mod policy;
 mod pressure;
 mod producers;
 mod query;
+mod ranges;
 mod select;
 mod sets;
 mod shm;
+mod stack;
 mod string;
 mod tables;
 mod typed;
@@ -74,6 +79,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     query::init(ruby, class)?;
     index::init(ruby, class)?;
     make::init(ruby, class)?;
+    ranges::init(class)?;
     convert::init(class)?;
     views::init(class)?;
     string::init(class)?;
@@ -83,6 +89,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     channels::init(ruby, module)?;
     shm::init(ruby, module, class)?;
     explain::init(module)?;
+    ledger::init(module)?;
     api::init(module)?;
     dlpack::init(ruby, module, class)?;
     arrow::init(ruby, module, class)?;

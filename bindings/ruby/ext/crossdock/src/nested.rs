@@ -9,11 +9,17 @@ use magnus::{Float, Integer, RArray, RString, Ruby, Value, prelude::*};
 
 use crate::error::{Failure, Result, text};
 use crate::exact::{is_rational, is_short, nearest};
+use crate::lists::Lists;
+use crate::stack::stacked;
 use crate::value::{characters, describe, from_ruby, way_out};
 
-/// An array with the elements of nested Ruby arrays, or of one number, in the given dtype or in the
+/// An array with the elements of nested Ruby arrays or other lists, or of one number, in the given dtype or in the
 /// least one that holds all of them.
 pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Order) -> Result<DArray> {
+    let Lists { value: nested, has_arrays } = Lists::of(ruby, nested)?;
+    if has_arrays && let Some(list) = RArray::from_value(nested) {
+        return stacked(ruby, list, dtype, order);
+    }
     let shape = shape(ruby, nested)?;
     let mut census = Census::default();
     visit(ruby, nested, &shape, &mut |value| census.count(ruby, value, dtype.is_none()))?;
@@ -152,7 +158,7 @@ impl Census {
         } else if value.class().to_string() == "Complex" {
             self.complex += 1;
             self.inexact += 1;
-        } else if is_rational(value) {
+        } else if is_rational(value) || value.is_kind_of(ruby.class_numeric()) {
             self.floats += 1;
             self.inexact += 1;
         } else if self.other.is_none() {

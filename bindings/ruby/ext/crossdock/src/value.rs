@@ -229,8 +229,6 @@ pub(crate) fn way_out(ruby: &Ruby, value: Value) -> &'static str {
         "; its to_h makes a Hash of its fields"
     } else if is("Hash") {
         "; a Hash is an element of a record, whose dtype is a Hash of the fields and their dtypes"
-    } else if is("Enumerable") {
-        "; its to_a makes an Array of elements"
     } else if is("Time") || is("Date") {
         "; a date is an Integer, the count of its unit since 1970-01-01"
     } else {

@@ -1,5 +1,6 @@
 //! Views of the same memory with another shape, order or dtype, and copies of the elements.
 
+use crossdock::bindings::files::{OutgoingArray, Rounding};
 use crossdock::layout::Order;
 use crossdock::view::CopyPolicy;
 use crossdock::{Casting, DArray};
@@ -122,12 +123,39 @@ fn copy(ruby: &Ruby, this: Wrapped, wanted: Value) -> Result<Wrapped> {
     this.made(ruby, again(ruby, || Ok(array.to_order(order)?))?)
 }
 
-fn cast(ruby: &Ruby, this: Wrapped, dtype: Value, saturating: bool) -> Result<Wrapped> {
+fn cast(ruby: &Ruby, this: Wrapped, dtype: Value, saturating: bool, round: Value) -> Result<Wrapped> {
     let casting = if saturating { Casting::Saturating } else { Casting::Checked };
     let array = this.array()?;
     let order = array.order().unwrap_or(Order::RowMajor);
     let dtype = parse_dtype(ruby, dtype)?;
+    if !round.is_nil() {
+        let rounded =
+            OutgoingArray::new(array).cast(dtype, casting).rounded(rounding(ruby, round)?).order(order);
+        return this.made(ruby, again(ruby, || own(&rounded, order))?);
+    }
     this.made(ruby, again(ruby, || Ok(array.cast(&dtype, order, casting)?))?)
+}
+
+/// How fractions become integers.
+fn rounding(ruby: &Ruby, value: Value) -> Result<Rounding> {
+    match name(ruby, value)?.as_str() {
+        "even" => Ok(Rounding::Rint),
+        "floor" => Ok(Rounding::Floor),
+        "ceil" => Ok(Rounding::Ceil),
+        "truncate" => Ok(Rounding::Trunc),
+        other => {
+            let text = format!("round: {other:?} is none: give :even, :floor, :ceil or :truncate");
+            Err(Failure::argument(ruby, text))
+        }
+    }
+}
+
+/// The converted elements in new memory, also if nothing was to be converted.
+fn own(rounded: &OutgoingArray, order: Order) -> Result<DArray> {
+    if rounded.array().dtype() == rounded.dtype() {
+        return Ok(rounded.array().to_order(order)?);
+    }
+    Ok(rounded.to_array()?)
 }
 
 fn view_as(ruby: &Ruby, this: Wrapped, dtype: Value) -> Result<Wrapped> {
@@ -184,7 +212,7 @@ pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
     class.define_method("field", method!(field, 1))?;
     class.define_private_method("broadcast", method!(broadcast_to, 1))?;
     class.define_private_method("copy_to", method!(copy, 1))?;
-    class.define_private_method("cast_to", method!(cast, 2))?;
+    class.define_private_method("cast_to", method!(cast, 3))?;
     class.define_method("view_as", method!(view_as, 1))?;
     class.define_method("to_readonly", method!(to_readonly, 0))?;
     class.define_method("fill", method!(fill, 1))?;
