@@ -128,7 +128,14 @@ impl Integers {
 
     /// Adds a block with the exact sum of its squares.
     #[inline(always)]
-    fn add_narrow(&mut self, len: usize, zeros: u32, range: (i128, i128), sum: i128, squares: i128) {
+    pub(super) fn add_narrow(
+        &mut self,
+        len: usize,
+        zeros: u32,
+        range: (i128, i128),
+        sum: i128,
+        squares: i128,
+    ) {
         let count = len as u64;
         self.add_block(count, zeros.into(), range, sum);
         // Exact, until it is rounded once.
@@ -139,7 +146,7 @@ impl Integers {
     }
 
     #[inline(always)]
-    fn add_block(&mut self, count: u64, zeros: u64, (least, greatest): (i128, i128), sum: i128) {
+    pub(super) fn add_block(&mut self, count: u64, zeros: u64, (least, greatest): (i128, i128), sum: i128) {
         let (low, high) = self.range.unwrap_or((least, greatest));
         self.range = Some((low.min(least), high.max(greatest)));
         self.count += count;

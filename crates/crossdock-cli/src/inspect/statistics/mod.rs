@@ -1,18 +1,23 @@
 //! Statistics of every number in an array, in one pass over its memory, by several threads.
 //!
-//! Elements are loaded once each, a chunk at a time, since another process may write them; only the
-//! sums are kept, and an evenly spread sample for the quantiles and the histogram.
+//! Another process may write the elements. Contiguous numbers are added up where they are, if the
+//! CPU has AVX-512; others are loaded once each, a chunk at a time. Only the sums are kept, and an
+//! evenly spread sample for the quantiles and the histogram.
 
 mod floats;
 mod integers;
 mod moments;
 pub(super) mod sample;
 mod tally;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 use std::thread;
 
 use crossdock::DArray;
+use crossdock::bindings::racy;
 use crossdock::element::{ByteOrder, DType, DTypeKind, Scalar, ScalarKind, Value};
+use crossdock::layout::Order;
 use crossdock::view::Request;
 
 use crate::failure::Failure;
@@ -62,6 +67,9 @@ const MOST_THREADS: usize = 16;
 
 /// Fewer bytes than this are not worth a thread.
 const PER_THREAD: usize = 1 << 20;
+
+/// The bytes that are read in place between two ticks.
+const STRETCH: usize = 1 << 20;
 
 /// Reads the whole array. Calls `tick` with the number of bytes read, and stops at its error.
 pub(super) fn gather(
@@ -129,6 +137,15 @@ fn read(
     parts.iter_mut().for_each(|part| part.sample = Sample::new(every, place));
     let view = share.export(&Request::pin()).map_err(crossdock::Error::from)?;
     let itemsize = share.dtype().itemsize();
+    if let [part] = parts.as_mut_slice()
+        && part.nbytes == itemsize
+        && let Some(block) = part.tally.block()
+        && share.layout().is_contiguous(Order::RowMajor)
+        && !share.is_indirect()
+    {
+        read_in_place(part, share, block, tick)?;
+        return Ok(parts);
+    }
     let mut chunks = view.chunks()?;
     let mut packed = Vec::new();
     while let Some(bytes) = chunks.next_chunk() {
@@ -138,6 +155,35 @@ fn read(
         tick(bytes.len())?;
     }
     Ok(parts)
+}
+
+/// Adds contiguous numbers where they are, without a copy of them.
+fn read_in_place(
+    part: &mut ScalarPart,
+    share: &DArray,
+    block: usize,
+    tick: &impl Fn(usize) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (nbytes, width) = (share.nbytes(), part.scalar.itemsize());
+    for start in (0..nbytes).step_by(STRETCH) {
+        let stretch = STRETCH.min(nbytes - start);
+        let first = share.as_ptr().wrapping_add(start);
+        for at in (0..stretch / block).map(|number| number * block) {
+            // SAFETY: these bytes are elements of the array, which the caller holds under a Pin
+            // lease, and `Tally::block` returned this size.
+            unsafe { part.tally.add_in_place(first.wrapping_add(at)) };
+        }
+        let load = |at: usize, bytes: &mut [u8]| {
+            // SAFETY: as above; callers stay within the stretch, and `bytes` is memory of its own.
+            unsafe { racy::copy(first.wrapping_add(at), bytes.as_mut_ptr(), bytes.len()) };
+        };
+        let mut rest = vec![0; stretch % block];
+        load(stretch - rest.len(), &mut rest);
+        part.tally.add(&rest);
+        part.sample.add_by(stretch / width, part.scalar, load);
+        tick(stretch)?;
+    }
+    Ok(())
 }
 
 /// A scalar somewhere in an element.
@@ -258,7 +304,6 @@ fn pack(repeats: &[(usize, usize)], nbytes: usize, element: &[u8], packed: &mut 
 #[cfg(test)]
 mod tests {
     use crossdock::element::{Element, NAT};
-    use crossdock::layout::Order;
     use crossdock::{Array, Casting};
 
     use super::*;

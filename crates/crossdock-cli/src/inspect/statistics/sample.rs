@@ -75,14 +75,21 @@ impl Sample {
     /// Takes some of the packed elements.
     pub(super) fn add(&mut self, bytes: &[u8], scalar: Scalar) {
         let width = scalar.itemsize();
-        if width == 0 || self.every == 0 {
+        let element = |at: usize, element: &mut [u8]| element.copy_from_slice(&bytes[at..at + width]);
+        self.add_by(bytes.len().checked_div(width).unwrap_or(0), scalar, element);
+    }
+
+    /// Takes some of `count` elements, which a function reads from their offsets in bytes.
+    pub(super) fn add_by(&mut self, count: usize, scalar: Scalar, read: impl Fn(usize, &mut [u8])) {
+        if self.every == 0 {
             return;
         }
-        let count = (bytes.len() / width) as u64;
+        let count = count as u64;
         let (mut at, dtype) = (self.until, DType::from(scalar));
+        let mut element = vec![0; scalar.itemsize()];
         while at < count {
-            let start = at as usize * width;
-            if let Ok(value) = Value::read(&dtype, &bytes[start..start + width]) {
+            read(at as usize * element.len(), &mut element);
+            if let Ok(value) = Value::read(&dtype, &element) {
                 self.values.extend(number(&value).map(|number| (number, 1)));
             }
             self.choose();
@@ -104,7 +111,7 @@ impl Sample {
     /// `None` if no value is finite.
     pub(super) fn distribution(mut self, range: Option<(f64, f64)>) -> Option<Distribution> {
         self.values.retain(|(value, _)| !value.is_nan());
-        self.values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let total: u64 = self.values.iter().map(|(_, count)| count).sum();
         let finite = || self.values.iter().filter(|(value, _)| value.is_finite());
         let (low, high) = (finite().next()?.0, finite().next_back()?.0);

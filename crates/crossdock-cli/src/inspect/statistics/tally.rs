@@ -6,6 +6,8 @@ use crate::failure::Failure;
 use crate::inspect::statistics::floats::Floats;
 use crate::inspect::statistics::integers::Integers;
 use crate::inspect::statistics::sample::{Sample, counts_time};
+#[cfg(target_arch = "x86_64")]
+use crate::inspect::statistics::vectors;
 use crate::inspect::statistics::{Found, Numbers};
 
 /// The counts so far.
@@ -106,6 +108,43 @@ impl Tally {
             }
             Self::Nothing => {}
         }
+    }
+
+    /// The bytes that [`Tally::add_in_place`] adds; `None` if this CPU or this type has no
+    /// instructions for it.
+    pub(super) fn block(&self) -> Option<usize> {
+        #[cfg(target_arch = "x86_64")]
+        if vectors::is_available() {
+            return match self {
+                Self::Integers(_, kind, ByteOrder::NATIVE) if vectors::adds(*kind) => Some(vectors::BLOCK),
+                Self::Narrow(_, ByteOrder::NATIVE) | Self::Double(_, ByteOrder::NATIVE) => {
+                    Some(vectors::BLOCK)
+                }
+                _ => None,
+            };
+        }
+        None
+    }
+
+    /// Adds a block of bytes that another process may write.
+    ///
+    /// # Safety
+    ///
+    /// 1. The bytes of a block at `start` may be loaded racily.
+    /// 2. [`Tally::block`] returned its size.
+    pub(super) unsafe fn add_in_place(&mut self, start: *const u8) {
+        #[cfg(target_arch = "x86_64")]
+        match self {
+            // SAFETY: clause 1 of `# Safety`; by clause 2, the CPU has the instructions.
+            Self::Integers(tally, kind, _) => unsafe { vectors::add_integers(tally, start, *kind) },
+            // SAFETY: clause 1 of `# Safety`; by clause 2, the CPU has the instructions.
+            Self::Narrow(tally, _) => unsafe { vectors::add_floats(tally, start, 4) },
+            // SAFETY: clause 1 of `# Safety`; by clause 2, the CPU has the instructions.
+            Self::Double(tally, _) => unsafe { vectors::add_floats(tally, start, 8) },
+            _ => {}
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = start;
     }
 
     /// Adds the counts of another part of the same array.
