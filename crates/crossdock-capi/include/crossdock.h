@@ -7,11 +7,10 @@
  *
  * Rules for all functions
  *
- * Handles. xd_buffer_t, xd_dtype_t, xd_array_t, xd_set_t, xd_channel_t, xd_sender_t, xd_loan_t,
- * xd_receiver_t, xd_column_t, xd_batch_t, xd_reader_t, xd_schema_t, xd_text_t and xd_lease_t are
- * opaque. A function that returns one without `const` transfers it to the caller, who frees it
- * once, by xd_*_free or xd_lease_release. A `const` result is part of the argument: it lives as long as the argument, and
- * must not be freed. A handle keeps its memory alive: the buffer may be freed before the array, and
+ * Handles. Types whose names end in _t and that have no members are opaque, such as xd_array_t. A
+ * function that returns one without `const` transfers it to the caller, who frees it once, by
+ * xd_*_free or xd_lease_release. A `const` result is part of the argument: it lives as long as the
+ * argument, and must not be freed. A handle keeps its memory alive: the buffer may be freed before the array, and
  * the array before the lease. The last handle or lease frees the memory, on its thread.
  *
  * Errors. A function that can fail takes `xd_error_t **error` last, and returns NULL or false if it
@@ -50,10 +49,14 @@
 #include "crossdock/dtype.h"
 #include "crossdock/buffer.h"
 #include "crossdock/array.h"
+#include "crossdock/file.h"
 #include "crossdock/set.h"
 #include "crossdock/channel.h"
 #include "crossdock/memory_view.h"
 #include "crossdock/exchange.h"
 #include "crossdock/table.h"
+#include "crossdock/shared.h"
+#include "crossdock/pool.h"
+#include "crossdock/ledger.h"
 
 #endif

@@ -464,7 +464,10 @@ class array {
     detail::call(xd_array_equals, get(), other.get(), &equal);
     return equal;
   }
-  void save_npy(const std::string &path) const { detail::call(xd_array_save_npy, get(), detail::text(path)); }
+  /* The ending of the path names the format. */
+  void save(const std::string &path) const {
+    detail::call(xd_array_save, get(), detail::text(path), static_cast<const xd_save_options *>(nullptr));
+  }
 
   /* One element. */
   value get(const extents &index) const {

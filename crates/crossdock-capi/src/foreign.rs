@@ -42,6 +42,23 @@ pub(crate) unsafe fn text<'a>(ptr: *const c_char, name: &str) -> Result<&'a str>
     })
 }
 
+/// As [`text`], or nothing for null.
+///
+/// # Errors
+///
+/// `malformed` for what is not UTF-8.
+///
+/// # Safety
+///
+/// As [`text`].
+pub(crate) unsafe fn optional_text<'a>(ptr: *const c_char, name: &str) -> Result<Option<&'a str>> {
+    if ptr.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: `# Safety` is that of `text`.
+    unsafe { text(ptr, name) }.map(Some)
+}
+
 /// A list of `len` items. The pointer to an empty list may be null.
 ///
 /// # Errors

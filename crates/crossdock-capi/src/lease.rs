@@ -61,6 +61,16 @@ fn kind_of(number: i32) -> Result<LeaseKind> {
     }
 }
 
+/// A request for a view under a lease of this kind.
+pub(crate) fn request_of(kind: i32) -> Result<Request> {
+    Ok(match kind_of(kind)? {
+        LeaseKind::Read => Request::read(),
+        LeaseKind::Write => Request::write(),
+        LeaseKind::Share => Request::share(),
+        LeaseKind::Pin => Request::pin(),
+    })
+}
+
 impl Lease {
     /// All bytes of a buffer.
     pub(crate) fn of_buffer(buffer: &Buffer, kind: i32) -> Result<Self> {
@@ -75,12 +85,7 @@ impl Lease {
 
     /// All elements of an array.
     pub(crate) fn of_array(array: &DArray, kind: i32) -> Result<Self> {
-        let request = match kind_of(kind)? {
-            LeaseKind::Read => Request::read(),
-            LeaseKind::Write => Request::write(),
-            LeaseKind::Share => Request::share(),
-            LeaseKind::Pin => Request::pin(),
-        };
+        let request = request_of(kind)?;
         let view = array.export(&request.indirect().held_by(Protocols::LEASE)).map_err(|refusal| {
             match refusal.reason() {
                 // The error's kind is that of a buffer lease; its text is more specific.
@@ -139,13 +144,18 @@ pub extern "C" fn xd_lease_nbytes(lease: Option<&Lease>) -> usize {
 /// The kind of the lease.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_lease_kind(lease: Option<&Lease>) -> i32 {
-    answer(|| match lease.map(Lease::kind) {
+    answer(|| number_of(lease.map(Lease::kind)))
+}
+
+/// The number of a kind.
+pub(crate) fn number_of(kind: Option<LeaseKind>) -> i32 {
+    match kind {
         None => XD_LEASE_NONE,
         Some(LeaseKind::Read) => XD_LEASE_READ,
         Some(LeaseKind::Write) => XD_LEASE_WRITE,
         Some(LeaseKind::Share) => XD_LEASE_SHARE,
         Some(LeaseKind::Pin) => XD_LEASE_PIN,
-    })
+    }
 }
 
 /// Releases the lease. Null is fine.

@@ -21,7 +21,10 @@
 //! | [`value`] | elements as values |
 //! | [`dtype`] | what an element is |
 //! | [`buffer`], [`lease`] | bytes, and the permission to access them |
-//! | [`array`](mod@array) | arrays, their views, elements, copies and files |
+//! | [`array`](mod@array) | arrays, their views, elements and copies |
+//! | [`open`], [`save`] | arrays in files |
+//! | [`pool`], [`ledger`] | where memory comes from, and what keeps it alive |
+//! | [`shared`] | memory that other processes map, and sockets |
 //! | [`set`] | sets of arrays that another process holds |
 //! | [`channel`] | arrays as a stream between processes |
 //! | [`memory_view`], [`item`] | the original's protocol: views of objects, and their items |
@@ -43,8 +46,14 @@ pub mod guard;
 pub mod handle;
 pub mod item;
 pub mod lease;
+pub mod ledger;
 pub mod memory_view;
+mod names;
+pub mod open;
+pub mod pool;
+pub mod save;
 pub mod set;
+pub mod shared;
 pub mod table;
 pub mod value;
 pub mod version;

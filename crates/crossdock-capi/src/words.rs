@@ -53,7 +53,9 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::ReadByValueOrCopy => "read elements with `xd_array_get`, or copy it with `xd_array_copy`",
         Advice::RegisterCuda | Advice::RegisterOpenCl => "use memory of the CPU",
         Advice::RegisterProducer => "register one with `xd_memory_view_register`",
-        Advice::SetFormat => "end the name of the file in .npy",
+        Advice::SetFormat => {
+            "end the name of the file in that of a format, such as .npy, or set the `format` of `xd_save_options`"
+        }
         Advice::ShareOrCopy => "share it with `XD_LEASE_SHARE`, or copy it with `xd_array_copy`",
         Advice::SharePinOrCopy => {
             "share it with `XD_LEASE_SHARE`, pin it with `XD_LEASE_PIN`, or copy it with `xd_array_copy`"

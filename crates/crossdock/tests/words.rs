@@ -27,9 +27,11 @@ const HEADER: &str = concat!(
     include_str!("../../crossdock-capi/include/crossdock/dtype.h"),
     include_str!("../../crossdock-capi/include/crossdock/buffer.h"),
     include_str!("../../crossdock-capi/include/crossdock/array.h"),
+    include_str!("../../crossdock-capi/include/crossdock/file.h"),
     include_str!("../../crossdock-capi/include/crossdock/memory_view.h"),
     include_str!("../../crossdock-capi/include/crossdock/exchange.h"),
     include_str!("../../crossdock-capi/include/crossdock/table.h"),
+    include_str!("../../crossdock-capi/include/crossdock/shared.h"),
 );
 const SURFACE: &str = include_str!("../../../docs/surface.txt");
 const COMMAND: &str = concat!(

@@ -29,16 +29,6 @@ XD_API XD_MUST_USE xd_array_t *xd_array_from_buffer(const xd_buffer_t *buffer, c
                                                     const ssize_t *shape, const ssize_t *strides, size_t offset,
                                                     xd_error_t **error);
 
-/* The only array of a .npy, .gguf, TIFF or NIfTI file, mapped and read-only, with its elements as
- * they are stored. The file must not be truncated while the array lives: access to missing bytes
- * ends the process. To replace a file, rename a new one over it. The path may be followed by the
- * name of one of several arrays and by a view: "a.npz:name[::2].field". */
-XD_API XD_MUST_USE xd_array_t *xd_array_open(const char *path, xd_error_t **error);
-
-/* Writes an array to a .npy file. The file appears, or is replaced, when all of it is on disk.
- * Pipes and devices are written through, and a pipe waits for its reader. */
-XD_API bool xd_array_save_npy(const xd_array_t *array, const char *path, xd_error_t **error);
-
 /* Another handle. O(1). */
 XD_API XD_MUST_USE xd_array_t *xd_array_clone(const xd_array_t *array, xd_error_t **error);
 /* A read-only handle on the same elements; so is each handle made from it. */

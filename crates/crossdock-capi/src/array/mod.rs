@@ -2,7 +2,6 @@
 
 pub mod convert;
 pub mod element;
-pub mod file;
 pub mod make;
 pub mod query;
 pub mod view;

@@ -9,8 +9,14 @@ use crossdock::bindings::dialect::pack::Component;
 use crossdock::bindings::memory_view::{Class, Entry, Flags, ItemDesc, View};
 use crossdock_capi::array::view::XdSlice;
 use crossdock_capi::dtype::XdField;
+use crossdock_capi::ledger::XdAllocation;
+use crossdock_capi::open::XdOpenOptions;
+use crossdock_capi::pool::{XdAllocator, XdStatistics};
+use crossdock_capi::save::XdSaveOptions;
 use crossdock_capi::value::XdValue;
-use crossdock_capi::{array, buffer, channel, dtype, error, export, lease, table, value};
+use crossdock_capi::{
+    array, buffer, channel, dtype, error, export, lease, ledger, open, pool, save, table, value,
+};
 use crossdock_testkit::missing;
 
 use crate::prototypes;
@@ -115,6 +121,11 @@ fn numbers() -> Vec<(&'static str, i128)> {
         array::view: XD_SLICE_RANGE XD_SLICE_INDEX XD_SLICE_NEW_AXIS XD_SLICE_REST;
         array::convert: XD_CASTING_CHECKED XD_CASTING_SATURATING;
         channel: XD_DELIVERY_EACH XD_DELIVERY_ONE XD_DELIVERY_LATEST;
+        open: XD_OPENING_WRITABLE XD_OPENING_GUARDED XD_OPENING_COPIED XD_OPENING_VERIFIED XD_OPENING_CONSTANT;
+        pool: XD_ALLOC_RESERVE XD_ALLOC_HUGE XD_ALLOC_POPULATE;
+        ledger: XD_BACKING_OTHER XD_BACKING_HEAP XD_BACKING_STATIC XD_BACKING_FILE XD_BACKING_SHARED XD_BACKING_FOREIGN
+            XD_BACKING_DEVICE;
+        save: XD_SAVING_NEW XD_SAVING_DEFLATED;
         table: XD_CHECKS_SHAPE XD_CHECKS_FULL;
         table::reader: XD_FILE_MAPPED XD_FILE_CONSTANT XD_FILE_COPIED XD_COMPRESSION_NONE
             XD_COMPRESSION_LZ4 XD_COMPRESSION_ZSTD;
@@ -130,6 +141,26 @@ fn assertions() -> String {
         "xd_value" = XdValue { "kind" = head, "as" = payload }
         "xd_field" = XdField { "name" = name, "name_len" = name_len, "offset" = offset, "dtype" = dtype }
         "xd_slice" = XdSlice { "kind" = kind, "reserved" = reserved, "start" = start, "stop" = stop, "step" = step }
+        "xd_open_options" = XdOpenOptions {
+            "flags" = flags, "reserved" = reserved, "limit_nbytes" = limit_nbytes, "format" = format, "raw" = raw
+        }
+        "xd_save_options" = XdSaveOptions {
+            "flags" = flags, "order" = order, "quality" = quality, "reserved" = reserved, "format" = format,
+            "text_count" = text_count, "keys" = keys, "texts" = texts
+        }
+        "xd_statistics" = XdStatistics {
+            "live_nbytes" = live_nbytes, "live_count" = live_count, "peak_nbytes" = peak_nbytes,
+            "total_nbytes" = total_nbytes, "allocations" = allocations, "growths" = growths,
+            "cached_nbytes" = cached_nbytes, "limit_nbytes" = limit_nbytes
+        }
+        "xd_allocator" = XdAllocator {
+            "allocate" = allocate, "free" = free, "release" = release, "context" = context
+        }
+        "xd_allocation" = XdAllocation {
+            "address" = address, "nbytes" = nbytes, "device_kind" = device_kind, "device_ordinal" = device_ordinal,
+            "backing" = backing, "birth" = birth, "age_ms" = age_ms, "handles" = handles, "lease_kind" = lease_kind,
+            "reserved" = reserved, "leases" = leases, "pins" = pins, "holder_count" = holder_count
+        }
         "xd_class" = Class { "name" = name, "super" = super_ }
         "xd_memory_view_item_component_t" = Component {
             "format" = format, "native_size_p" = native_size, "little_endian_p" = little_endian, "offset" = offset,

@@ -262,7 +262,7 @@ static void files(const char *folder)
   CHECK(snprintf(path, sizeof path, "%s/arrays.npy", folder) < (int)sizeof path);
   ssize_t shape[] = {3, 2};
   xd_array_t *array = ramp(2, shape);
-  CHECK(xd_array_save_npy(array, path, &error));
+  CHECK(xd_array_save(array, path, NULL, &error));
   xd_array_t *back = xd_array_open(path, &error);
   CHECK(back != NULL && xd_array_is_readonly(back) && at(back, 2, 1) == 5);
   xd_array_free(back);

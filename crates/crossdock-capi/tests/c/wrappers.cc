@@ -64,7 +64,7 @@ static void texts() {
   CHECK(kind_of([] { (void)xd::array::open("a.npy\0.old"s); }) == XD_ERROR_ARGUMENT);
   CHECK(kind_of([&] { (void)array.at("0\0, 99"s); }) == XD_ERROR_ARGUMENT);
   CHECK(kind_of([&] { (void)array.field("a\0b"s); }) == XD_ERROR_ARGUMENT);
-  CHECK(kind_of([&] { array.save_npy("a\0.npy"s); }) == XD_ERROR_ARGUMENT);
+  CHECK(kind_of([&] { array.save("a\0.npy"s); }) == XD_ERROR_ARGUMENT);
 }
 
 static void arrays() {
