@@ -202,7 +202,7 @@ pub(crate) fn options(target: &OsStr, raw: Option<&Description>) -> Result<OpenO
 
 /// Splits a target. `-` is standard input, which can be mapped if it is a file; of a checkpoint in
 /// several files, the one that has the array.
-fn split(target: &OsStr) -> Result<Target, Failure> {
+pub(crate) fn split(target: &OsStr) -> Result<Target, Failure> {
     if target.is_empty() {
         return Err(Failure::new("the name of the file is empty"));
     }

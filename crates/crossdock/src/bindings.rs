@@ -32,6 +32,8 @@ pub mod explain {
 /// A file that appears once it is complete, the header of `.npy` files, and the texts that name an
 /// array in a file.
 pub mod files {
+    #[cfg(feature = "arrow-ipc")]
+    pub use crate::exchange::files::arrow_ipc::outgoing_rows::OutgoingRows;
     pub use crate::exchange::files::elements::release_pages;
     pub use crate::exchange::files::new_file::NewFile;
     pub use crate::exchange::files::npy::header::NpyHeader;

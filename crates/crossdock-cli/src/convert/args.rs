@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use crossdock::bindings::files::Rounding;
 use crossdock::element::DType;
 use crossdock::exchange::files::Format;
+use crossdock::exchange::files::arrow_ipc::IpcCompression;
 use crossdock::exchange::files::raw::Description;
 
 use crate::convert::select::is_integer;
@@ -20,6 +21,10 @@ Examples:
   crossdock convert 'photo.npy[::2, ::2]' small.jpg --quality 80
   crossdock convert trades.npz trades.safetensors    (all arrays)
   crossdock convert trades.npz:prices prices.npy --dtype float32
+  crossdock convert trades.arrow trades.npz          (an array for each column)
+  crossdock convert trades.npy trades.arrow          (a column for each field)
+  crossdock convert trades.arrow:.price price.npy
+  crossdock convert trades.arrows trades.arrow --compress zstd
   crossdock convert mask.npy mask.png --dtype uint8 --round rint
   crossdock convert volume.npy volume.raw --order F
   crossdock convert a.npy b.npy both.npz             (several files)
@@ -38,6 +43,9 @@ const USAGE: &str = "crossdock convert [OPTIONS] <FILE[:NAME][VIEW]>... <OUT>";
 ///
 /// Arrays are converted in parts as they are written, so that an array of any size takes the memory
 /// of --memory, and some for the command itself. Images and compressed arrays are an exception.
+/// Tables are converted a batch at a time: between Arrow IPC files and streams as they are, to .npy
+/// as records, and to .npz as an array for each column. Arrays of one length become the columns of
+/// a table, and the fields of records, too.
 ///
 /// FILE is mapped if its format permits it, and the arrays of an .npz file are compared with their
 /// checksums. The parts of FILE that OUT cannot hold (texts, names, other files of an archive) are
@@ -48,13 +56,13 @@ const USAGE: &str = "crossdock convert [OPTIONS] <FILE[:NAME][VIEW]>... <OUT>";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
-    /// after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is standard input, a
-    /// file and not a pipe; --at selects a view of it. Arrays of several files need distinct names;
-    /// an array without a name has that of its file.
+    /// A file (.npy, .npz, .arrow, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an
+    /// array in it after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is standard
+    /// input, a file and not a pipe; --at selects a view of it. Arrays of several files need
+    /// distinct names; an array without a name has that of its file.
     ///
-    /// The last one is OUT, the file to write. Its ending selects the format: npy, npz,
-    /// safetensors, png, jpg, raw. A pipe or a device is written directly; `-` is standard output.
+    /// The last one is OUT, the file to write. Its ending selects the format: npy, npz, arrow,
+    /// arrows (a stream), safetensors, png, jpg, raw. A pipe or a device is written directly; `-` is standard output.
     #[arg(value_names = ["FILE[:NAME][VIEW]", "OUT"], required = true, num_args = 1..)]
     files: Vec<OsString>,
     /// The view to write, as in Python: '::2, ..., .field'.
@@ -89,8 +97,8 @@ pub(crate) struct Args {
     /// the defaults.
     #[arg(long, value_name = "DESCRIPTION")]
     pub(super) raw: Option<Description>,
-    /// The memory for elements that are put into another order: 256M, 1G, … (at least 1M). More is
-    /// faster if the array is much larger.
+    /// The memory for elements that are put into another order, and for a batch of a new table:
+    /// 256M, 1G, … (at least 1M). More is faster if the array is much larger.
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory)]
     pub(super) memory: usize,
     /// Read OUT back before it gets its name, and compare it with FILE. Not for JPEG images and
@@ -100,14 +108,17 @@ pub(crate) struct Args {
     /// Deflate the arrays of an .npz file. Deflated arrays cannot be opened in place.
     #[arg(long)]
     pub(super) deflate: bool,
+    /// Compress the columns of an Arrow IPC file. Compressed columns cannot be opened in place.
+    #[arg(long, value_enum, value_name = "CODEC")]
+    pub(super) compress: Option<Codec>,
     /// The quality of a JPEG image, from 1 to 100.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(super) quality: Option<u8>,
     /// Replace OUT if it exists. Its mode and owner stay; a file that you may not write is refused.
     #[arg(short, long)]
     pub(super) force: bool,
-    /// Skip the arrays of FILE that cannot be opened, such as those of Python objects, with a note
-    /// for each.
+    /// Skip the arrays of FILE that cannot be opened, such as those of Python objects, and the
+    /// columns of a table that are no arrays, with a note for each.
     #[arg(long)]
     pub(super) skip_refused: bool,
 }
@@ -132,6 +143,21 @@ impl From<Round> for Rounding {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Codec {
+    Lz4,
+    Zstd,
+}
+
+impl From<Codec> for IpcCompression {
+    fn from(codec: Codec) -> Self {
+        match codec {
+            Codec::Lz4 => Self::Lz4,
+            Codec::Zstd => Self::Zstd,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum To {
     Npy,
     Npz,
@@ -139,6 +165,10 @@ enum To {
     Png,
     Jpeg,
     Raw,
+    /// An Arrow IPC file.
+    Arrow,
+    /// An Arrow IPC stream.
+    Arrows,
 }
 
 impl From<To> for Format {
@@ -150,6 +180,7 @@ impl From<To> for Format {
             To::Png => Self::Png,
             To::Jpeg => Self::Jpeg,
             To::Raw => Self::Raw,
+            To::Arrow | To::Arrows => Self::Arrow,
         }
     }
 }
@@ -181,6 +212,22 @@ impl Args {
         self.files.last().map_or(Path::new(""), Path::new)
     }
 
+    /// Whether a table is written as a stream.
+    pub(super) fn is_stream(&self) -> bool {
+        let ending = self.out().extension().is_some_and(|ending| ending.eq_ignore_ascii_case("arrows"));
+        self.to.map_or(ending, |to| to == To::Arrows)
+    }
+
+    /// The first option that changes elements, if there is one.
+    pub(super) fn changes(&self) -> Option<&'static str> {
+        let all = [
+            ("--at", self.at.is_some()),
+            ("--dtype", self.dtype.is_some()),
+            ("--order", self.order.is_some()),
+        ];
+        all.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
     /// The format to write, if the arguments are consistent.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let wrong = |text: String| Err(Failure::new(text).with_status(crate::status::USAGE));
@@ -197,15 +244,15 @@ impl Args {
                 return wrong(format!("{out}: it is a directory, not a file; name a file in it"));
             }
             return wrong(format!(
-                "{}: its ending is not that of a format; use .npy, .npz, .safetensors, .png, .jpg or .raw, \
-                or give --to FORMAT",
+                "{}: its ending is not that of a format; use .npy, .npz, .arrow, .safetensors, .png, .jpg or \
+                .raw, or give --to FORMAT",
                 terminal::path(self.out())
             ));
         };
-        if !format.is_written() {
+        if !format.is_written() && format != Format::Arrow {
             return wrong(format!(
-                "{}: {} {format} file can be opened, but not written; use .npy, .npz, .safetensors, .png, .jpg \
-                or .raw",
+                "{}: {} {format} file can be opened, but not written; use .npy, .npz, .arrow, .safetensors, \
+                .png, .jpg or .raw",
                 terminal::path(self.out()),
                 format.article()
             ));
@@ -215,7 +262,14 @@ impl Args {
             return wrong(format!("--round is for integers, but --dtype is {dtype}; leave it out"));
         }
         if self.order == Some(Letter::F) && !matches!(format, Format::Npy | Format::Npz | Format::Raw) {
-            return wrong(format!("a {format} file stores its elements in rows; leave --order F out"));
+            let article = format.article();
+            return wrong(format!(
+                "{article} {format} file stores its elements in rows; leave --order F out"
+            ));
+        }
+        if self.compress.is_some() && format != Format::Arrow {
+            let text = format!("--compress is for Arrow IPC files, but the output is {format}; leave it out");
+            return wrong(text);
         }
         if self.deflate && format != Format::Npz {
             return wrong(format!("--deflate is for npz files, but the output is {format}; leave it out"));

@@ -1,9 +1,10 @@
 //! The arrays to write, after conversion.
 
+use std::io::Write;
 use std::path::Path;
 
 use crossdock::Casting;
-use crossdock::bindings::files::{OutgoingArray, Selected};
+use crossdock::bindings::files::{NewFile, OutgoingArray, Selected};
 use crossdock::exchange::files::raw::Description;
 use crossdock::exchange::files::{Format, OpenOptions, SaveOptions};
 use crossdock::layout::Order;
@@ -11,6 +12,8 @@ use indicatif::ProgressBar;
 
 use crate::convert::args::Args;
 use crate::convert::select::{is_float, is_integer, matches};
+use crate::convert::target::Output;
+use crate::convert::verify;
 use crate::failure::{Failure, Result};
 use crate::open::{Archive, Opened};
 use crate::shards::Archives;
@@ -133,7 +136,7 @@ impl Plan {
     }
 
     /// The failure of an element that does not fit the dtype.
-    pub(super) fn refused(&self, error: &crossdock::Error) -> Failure {
+    fn unfit(&self, error: &crossdock::Error) -> Failure {
         let more = self.remedy;
         let text = error.in_words(words).to_string();
         match &self.opened[..] {
@@ -155,13 +158,8 @@ impl Plan {
         is_any.then(|| format!("not cast: {}", counted("array", self.kept.len(), names)))
     }
 
-    /// Whether the output is to be compared with the input.
-    pub(super) fn is_verified(&self) -> bool {
-        self.is_verified
-    }
-
     /// How the complete output is opened again.
-    pub(super) fn reading(&self) -> OpenOptions {
+    fn reading(&self) -> OpenOptions {
         let options = OpenOptions::new().format(self.format);
         self.description().map_or(options.clone(), |description| options.raw(description))
     }
@@ -171,7 +169,7 @@ impl Plan {
     }
 
     /// The format with the given options. (The arguments were checked for consistency before.)
-    pub(super) fn options(&self) -> SaveOptions {
+    fn options(&self) -> SaveOptions {
         let mut options = SaveOptions::new().format(self.format).deflated(self.deflate);
         if self.format == Format::Raw {
             options = options.order(self.order);
@@ -208,10 +206,23 @@ impl Plan {
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.opened.iter().map(|opened| opened.path.as_path())
     }
+}
 
-    /// Checks that the source files did not shrink.
-    pub(super) fn check(&self) -> Result<()> {
+impl Output for Plan {
+    fn write(&self, writer: &mut dyn Write) -> crossdock::Result<()> {
+        self.options().write_outgoing(writer, self.arrays())
+    }
+
+    fn check(&self) -> Result<()> {
         self.opened.iter().try_for_each(Opened::check)
+    }
+
+    fn refused(&self, error: &crossdock::Error) -> Option<Failure> {
+        error.is_value().then(|| self.unfit(error))
+    }
+
+    fn verify(&self, file: &NewFile) -> Result<()> {
+        if self.is_verified { verify::compare(file, self.reading(), self.arrays()) } else { Ok(()) }
     }
 }
 

@@ -9,11 +9,25 @@ use std::path::Path;
 use crossdock::bindings::files::NewFile;
 use indicatif::ProgressBar;
 
-use crate::convert::plan::Plan;
-use crate::convert::{cleanup, verify};
+use crate::convert::cleanup;
 use crate::failure::{Failure, Result};
 use crate::words::words;
 use crate::{closed, out, terminal};
+
+/// What is written to the output.
+pub(super) trait Output {
+    /// Writes the whole file.
+    fn write(&self, writer: &mut dyn Write) -> crossdock::Result<()>;
+
+    /// Checks that the source files did not shrink.
+    fn check(&self) -> Result<()>;
+
+    /// The failure of elements of a source; `None` for any other error.
+    fn refused(&self, error: &crossdock::Error) -> Option<Failure>;
+
+    /// Compares the complete file with the sources, if the user requested it.
+    fn verify(&self, file: &NewFile) -> Result<()>;
+}
 
 /// The output, under the name that the user gave.
 pub(super) struct Target<'a> {
@@ -66,27 +80,25 @@ impl<'a> Target<'a> {
         matches!((through, stdout), (Some(Ok(through)), Ok(stdout)) if same(&through, &stdout))
     }
 
-    /// Writes the whole output, and returns the number of bytes.
-    pub(super) fn write(mut self, plan: &Plan, bar: &ProgressBar) -> Result<u64> {
+    /// Writes the whole output, and returns the number of bytes. They move the bar, if one is
+    /// given.
+    pub(super) fn write(mut self, output: &dyn Output, bar: Option<&ProgressBar>) -> Result<u64> {
         let is_stdout = self.is_stdout();
-        let bar = plan.is_image().then_some(bar);
         let mut counted = Counted { file: &mut self.file, bar, nbytes: 0, has_no_reader: false };
-        let written = plan.options().write_outgoing(&mut counted, plan.arrays());
+        let written = output.write(&mut counted);
         let Counted { nbytes, has_no_reader, .. } = counted;
         // If the source shrank, that is the cause of any other error.
-        plan.check()?;
+        output.check()?;
         if has_no_reader && is_stdout {
             // A reader of standard output that stops early, such as `head`, is not a failure.
             return Ok(nbytes);
         }
         let failed = |error: crossdock::Error| named(self.path, &error);
-        written.map_err(|error| if error.is_value() { plan.refused(&error) } else { failed(error) })?;
+        written.map_err(|error| output.refused(&error).unwrap_or_else(|| failed(error)))?;
         self.file.sync().map_err(failed)?;
-        if plan.is_verified() {
-            let compared = verify::compare(&self.file, plan.reading(), plan.arrays());
-            plan.check()?;
-            compared.map_err(|failure| failure.within(terminal::path(self.path)))?;
-        }
+        let compared = output.verify(&self.file);
+        output.check()?;
+        compared.map_err(|failure| failure.within(terminal::path(self.path)))?;
         let _hold = cleanup::DeferredSignals::new()?;
         self.file.finish().map_err(failed)?;
         Ok(nbytes)

@@ -40,6 +40,7 @@ Examples:
   crossdock inspect trades.npy --stats         (of each field)
   crossdock inspect trades.npy --values=20     (the first 20 records)
   crossdock inspect trades.npy --protocols
+  crossdock inspect trades.arrow --stats       (columns, nulls, extremes)
   crossdock inspect model.safetensors --filter '*.layers.3.*' --sort bytes
   crossdock inspect checkpoint/                (a folder, or a model in shards)
   crossdock inspect trades.npz --verify        (compares checksums)
@@ -68,8 +69,9 @@ const LEAST_ROWS: usize = 6;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an array in it
-    /// after a colon, and a view of it as in Python: 'a.npy[::2, 0]', 'a.npz:name[::2].field'.
+    /// A file (.npy, .npz, .arrow, .safetensors, .gguf, PNG, JPEG, TIFF, NIfTI), the name of an
+    /// array in it after a colon, and a view of it as in Python: 'a.npy[::2, 0]',
+    /// 'a.npz:name[::2].field'. An Arrow IPC file without a NAME is shown as a table.
     ///
     /// Also a folder, a pattern with `*`, or the index of a model in several files
     /// (*.index.json).

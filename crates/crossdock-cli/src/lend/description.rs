@@ -34,11 +34,13 @@ pub(super) struct Array<'a> {
     span: [u64; 2],
     writable: bool,
     order: Option<&'static str>,
+    /// What the bytes of a table are: a `file` or a `stream` of Arrow's IPC format.
+    table: Option<&'static str>,
 }
 
 impl<'a> Array<'a> {
-    /// The array behind the descriptor with this number.
-    pub(super) fn new(fd: i32, described: &'a Description) -> Self {
+    /// The array, or the bytes of a table, behind the descriptor with this number.
+    pub(super) fn new(fd: i32, described: &'a Description, table: Option<&'static str>) -> Self {
         let (dtype, layout, span) = (described.dtype(), described.layout(), described.span());
         let bytes = format!("|V{}", dtype.itemsize());
         let (typestr, descr) = match (dtype.kind(), typestr::print(dtype)) {
@@ -61,6 +63,7 @@ impl<'a> Array<'a> {
             span: [span.start, span.end],
             writable: described.is_writable(),
             order: layout.order().map(order_letter),
+            table,
         }
     }
 
@@ -167,7 +170,7 @@ mod tests {
     fn described(dtype: &str) -> serde_json::Value {
         let dtype: DType = dtype.parse().unwrap();
         let description = Description::new(dtype, &[2, 3], &[-100, 20], 1000, false).unwrap();
-        serde_json::to_value(Array::new(5, &description)).unwrap()
+        serde_json::to_value(Array::new(5, &description, None)).unwrap()
     }
 
     #[test]

@@ -5,23 +5,23 @@ mod description;
 mod process_lease;
 pub(crate) mod signals;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use crossdock::DArray;
 use crossdock::element::DType;
-use crossdock::exchange::files::Format;
 use crossdock::exchange::files::raw::Description;
+use crossdock::exchange::files::{Format, OpenOptions};
 use crossdock::exchange::protocol::shm::{self, Exported};
-use crossdock::layout::Order;
+use crossdock::layout::{Layout, Order};
 use crossdock::view::{CopyPolicy, Refusal, Request};
 
 pub(crate) use self::description::order_letter;
 pub(crate) use self::process_lease::ProcessLease;
 use crate::failure::Failure;
-use crate::open::{Archive, Opened, options};
+use crate::open::{Archive, Opened, options, split};
 use crate::source::Source;
 use crate::words::words;
 use crate::{out, progress, status, terminal};
@@ -33,11 +33,13 @@ const EXAMPLES: &str = concat!(
     "  crossdock lend 'trades.npy:.price' -- ruby average.rb     (a field of records)\n",
     "  crossdock lend a.npy --dtype float32 --copy if-needed -- ./solver\n",
     "  crossdock lend -a x=a.npy -a y=b.npz:w -- python3 both.py (several arrays)\n",
+    "  crossdock lend trades.arrow -- python3 report.py          (a table)\n",
     "  crossdock lend scan.raw --raw 'dtype=uint16; shape=480,640' -- ./histogram\n",
     "\n",
     "The environment of COMMAND\n",
     "  CROSSDOCK_ARRAY    JSON: fd, dtype, itemsize, shape, strides, offset, nbytes,\n",
-    "                     span, writable, order (C, F or null), and the dtype in\n",
+    "                     span, writable, order (C, F or null), table (see below),\n",
+    "                     and the dtype in\n",
     "                     other notations (null if there is none): typestr (NumPy),\n",
     "                     descr (for numpy.dtype), struct (Python's module),\n",
     "                     io_buffer (Ruby's IO::Buffer); strides, offset and span\n",
@@ -49,6 +51,8 @@ const EXAMPLES: &str = concat!(
     "  CROSSDOCK_SHAPE    the lengths of the axes, separated by spaces\n",
     "  CROSSDOCK_STRIDES  the bytes from one element to the next along each axis\n",
     "  CROSSDOCK_ARRAYS   with -a, instead of these: JSON of such objects by name\n",
+    "A table is lent as the bytes of its file; `table` is then `file` or `stream`, the\n",
+    "kind of Arrow IPC that they are, and null for an array.\n",
     "\n",
     "A few lines of COMMAND read the array in place\n",
     "\nNumPy (any view; `x` is the array)\n\n",
@@ -61,13 +65,15 @@ const EXAMPLES: &str = concat!(
     include_str!("snippets/ruby.rb"),
     "\nC, with <stdlib.h> and <sys/mman.h> (any view; `x` is its first address)\n\n",
     include_str!("snippets/c.c"),
+    "\nPyArrow (a table)\n\n",
+    include_str!("snippets/pyarrow.py"),
     "\nWith --write, map it with ACCESS_WRITE, without READONLY, or with PROT_WRITE.\n",
     "\n",
     "Exit status: that of COMMAND (128 + n if signal n ended it); 1 if the array could not be lent, ",
     "126 if COMMAND is not executable, 127 if it does not exist, 74 if FILE shrank meanwhile.",
 );
 
-/// Lend an array to a command, in place.
+/// Lend an array or a table to a command, in place.
 ///
 /// FILE is mapped and COMMAND inherits the descriptor: both see the same pages, and nothing is
 /// copied. An array that cannot be lent in place is refused, unless --copy permits a copy, which is
@@ -84,7 +90,8 @@ const EXAMPLES: &str = concat!(
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file (.npy, .npz, .safetensors, …), the name of an array in it after a colon, and a view
-    /// of it as in Python: 'a.npz:name[::2, 0].field'.
+    /// of it as in Python: 'a.npz:name[::2, 0].field'. An Arrow IPC file without a NAME is lent
+    /// as a table.
     #[arg(value_name = "FILE[:NAME][VIEW]")]
     target: Option<OsString>,
     /// Lend several arrays, each under a name: -a x=a.npy -a y=b.npz:w. COMMAND finds their
@@ -145,6 +152,13 @@ enum Copying {
     Always,
 }
 
+/// An array to lend, or the bytes of a table.
+struct Lent {
+    opened: Opened,
+    /// The kind of Arrow IPC that the bytes of a table are.
+    table: Option<&'static str>,
+}
+
 impl Args {
     /// The command, if the arguments are consistent. With `-a`, the first word is not a file.
     fn command(&self) -> Result<Vec<OsString>, Failure> {
@@ -183,17 +197,41 @@ impl Args {
         Ok(command)
     }
 
+    /// The bytes of an Arrow IPC file; `None` if the target is not one, or more than its name.
+    fn table(&self, target: &OsStr) -> Result<Option<Lent>, Failure> {
+        let target = split(target)?;
+        if !target.rest().is_empty() || self.raw.is_some() || !target.path().is_file() {
+            return Ok(None);
+        }
+        let options = OpenOptions::new().guarded(true).writable(self.writable);
+        let file = match options.try_open_table(target.path()) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(None),
+            // The reader of arrays has the better suggestions.
+            Err(error) if error.is_io() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let buffer = file.buffer().try_clone()?;
+        let layout = Layout::contiguous(&[buffer.nbytes()], 1, Order::RowMajor)?;
+        let view = DArray::from_buffer(buffer, DType::U8, layout, 0)?;
+        let path = target.path().to_owned();
+        let opened = Opened { path, name: String::new(), expr: String::new(), decoded: None, view };
+        opened.check()?;
+        Ok(Some(Lent { opened, table: Some(if file.is_stream() { "stream" } else { "file" }) }))
+    }
+
     /// Exports one array as requested.
-    fn lend(&self, opened: Opened) -> Result<(Opened, Exported), Failure> {
+    fn lend(&self, lent: Lent) -> Result<(Lent, Exported), Failure> {
+        let opened = &lent.opened;
         let request = self.request();
         let progress = progress::copying(nbytes_to_copy(&opened.view, &request));
-        let exported = shm::export(&opened.view, &request).map_err(|refusal| refused(&opened, &refusal));
+        let exported = shm::export(&opened.view, &request).map_err(|refusal| refused(opened, &refusal));
         progress.finish_and_clear();
         // If the file shrank, the copy is invalid, and so is a refusal that depends on its values.
         opened.check()?;
         let exported = exported?;
         report_copy(&exported);
-        Ok((opened, exported))
+        Ok((lent, exported))
     }
 
     fn request(&self) -> Request {
@@ -219,20 +257,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::new(text).with_status(status::USAGE));
     }
     let command = args.command()?;
-    let all: Vec<(Opened, Exported)> = match &args.target {
+    let all: Vec<(Lent, Exported)> = match &args.target {
         Some(target) if args.arrays.is_empty() => {
             let source = Source { target: target.clone(), at: args.at.clone(), raw: args.raw.clone() };
-            vec![args.lend(source.open(args.writable)?)?]
+            let table = if args.at.is_none() { args.table(target)? } else { None };
+            let lent = match table {
+                Some(table) => table,
+                None => Lent { opened: source.open(args.writable)?, table: None },
+            };
+            vec![args.lend(lent)?]
         }
         _ => {
             let open = |target: &OsString| {
+                if let Some(table) = args.table(target)? {
+                    return args.lend(table);
+                }
                 let options = options(target, args.raw.as_ref())?.writable(args.writable);
-                args.lend(Archive::open(target, options)?.one()?)
+                args.lend(Lent { opened: Archive::open(target, options)?.one()?, table: None })
             };
             args.arrays.iter().map(|(_, target)| open(target)).collect::<Result<_, Failure>>()?
         }
     };
-    let leases = all.iter().map(|(_, exported)| ProcessLease::new(exported));
+    let leases = all.iter().map(|(lent, exported)| ProcessLease::of_table(exported, lent.table));
     let leases = leases.collect::<Result<Vec<_>, Failure>>()?;
     let environment: Vec<(&str, String)> = match &leases[..] {
         [lease] if args.arrays.is_empty() => lease.environment()?.into(),
@@ -245,7 +291,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let child = child::start(&command, &environment)?;
     let ended = child::wait(child)?;
     let in_place = all.iter().filter(|(_, exported)| exported.copied_nbytes() == 0);
-    in_place.map(|(opened, _)| opened).try_for_each(Opened::check_size)?;
+    in_place.map(|(lent, _)| &lent.opened).try_for_each(Opened::check_size)?;
     Ok(ExitCode::from(child::exit_code(ended)))
 }
 

@@ -15,18 +15,24 @@ pub(crate) struct ProcessLease<'a> {
     exported: &'a Exported,
     /// A duplicate that child processes inherit; they do not inherit the exported descriptor.
     inherited: OwnedFd,
+    table: Option<&'static str>,
 }
 
 impl<'a> ProcessLease<'a> {
-    /// Duplicates the descriptor.
+    /// Duplicates the descriptor of an array.
     pub(crate) fn new(exported: &'a Exported) -> Result<Self> {
+        Self::of_table(exported, None)
+    }
+
+    /// As [`ProcessLease::new`], of a table if it has a format.
+    pub(super) fn of_table(exported: &'a Exported, table: Option<&'static str>) -> Result<Self> {
         let inherited = rustix::io::dup(exported.fd()).map_err(|error| {
             Failure::new(format_args!(
                 "the descriptor could not be duplicated: {}",
                 system_text(&error.into())
             ))
         })?;
-        Ok(Self { exported, inherited })
+        Ok(Self { exported, inherited, table })
     }
 
     /// The environment of the borrower.
@@ -35,7 +41,7 @@ impl<'a> ProcessLease<'a> {
     }
 
     fn described(&self) -> Array<'_> {
-        Array::new(self.inherited.as_raw_fd(), self.exported.description())
+        Array::new(self.inherited.as_raw_fd(), self.exported.description(), self.table)
     }
 }
 

@@ -258,6 +258,7 @@ fn the_help_and_the_page_show_the_lines_that_were_run() {
         include_str!("../../src/lend/snippets/python.py"),
         include_str!("../../src/lend/snippets/python_strided.py"),
         include_str!("../../src/lend/snippets/ruby.rb"),
+        include_str!("../../src/lend/snippets/pyarrow.py"),
         include_str!("../../src/lend/snippets/c.c"),
     ] {
         // A terminal of 80 columns does not break them.

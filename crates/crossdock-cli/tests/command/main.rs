@@ -17,5 +17,6 @@ mod saving;
 mod sessions;
 mod streaming;
 mod streams;
+mod tables;
 mod tap;
 mod terminal;

@@ -5,6 +5,7 @@
 //!   FILE[VIEW]      a view of its only array; also FILE:VIEW
 //!   FILE:NAME       one of its arrays; also FILE['NAME']
 //!   FILE:NAME[VIEW] a view of that array; also FILE:NAME:VIEW and FILE:NAME.FIELD
+//!   TABLE:.NAME     a column of a table, as a field of records; also TABLE:.NAME[VIEW]
 //! ```
 //!
 //! Names of files and of arrays may contain every character of this syntax: the longest name that
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::array::expr::is_view;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::contents::{Contents, Entry};
+use crate::exchange::files::format::Format;
 
 /// No path of the system is longer.
 const LONGEST_PATH: usize = 4096;
@@ -84,6 +86,12 @@ impl Target {
         &self.rest
     }
 
+    /// What follows the point of `TABLE:.NAME`.
+    fn column(&self, format: Format) -> Option<&str> {
+        let column = self.rest.strip_prefix('.').filter(|_| format == Format::Arrow)?;
+        column.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_').then_some(column)
+    }
+
     /// The array of the file that the text names, and the text of a view of it.
     ///
     /// # Errors
@@ -92,6 +100,11 @@ impl Target {
     /// view of a file of several arrays, and if the file has no arrays; if the array cannot be
     /// opened, the reason.
     pub fn select<'a>(&self, contents: &'a Contents) -> Result<Selected<'a>> {
+        if let Some(column) = self.column(contents.format())
+            && contents.names().all(|name| after(&self.rest, name).is_none())
+        {
+            return Self { path: self.path.clone(), rest: column.to_owned() }.select(contents);
+        }
         let entries = contents.entries();
         if self.rest.is_empty() {
             return match entries {

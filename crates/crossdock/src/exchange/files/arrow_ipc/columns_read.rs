@@ -37,7 +37,8 @@ pub(super) struct ColumnsReader<'a, N, B, V> {
     dictionaries: Dictionaries<'a>,
 }
 
-/// The number of rows of a batch, and its columns of these types.
+/// The number of rows of a batch, and its columns of these types: all of them, or only the one with
+/// this number, so that no other is decoded.
 ///
 /// # Errors
 ///
@@ -49,6 +50,7 @@ pub(super) fn columns(
     version: i16,
     body: &Buffer,
     fields: &[IpcField],
+    only: Option<usize>,
     permissions: Permissions,
     dictionaries: Dictionaries<'_>,
 ) -> Result<(usize, Vec<Column>)> {
@@ -63,7 +65,13 @@ pub(super) fn columns(
         permissions,
         dictionaries,
     };
-    let columns = fields.iter().map(|field| reader.column(field)).collect::<Result<Vec<_>>>()?;
+    let mut columns = Vec::with_capacity(if only.is_some() { 1 } else { fields.len() });
+    for (index, field) in fields.iter().enumerate() {
+        match only {
+            Some(only) if only != index => reader.skip(field)?,
+            _ => columns.push(reader.column(field)?),
+        }
+    }
     match reader.nodes.next() {
         None => Ok((len, columns)),
         Some(_) => Err(malformed("a batch has more columns than its schema")),
@@ -107,11 +115,10 @@ where
                 buffers.push(self.buffer(1)?);
             }
             Storage::Views(_) => {
-                let found = self.counts.next().map(|count| i64::from_le_bytes(*count));
-                let found = found.ok_or_else(|| malformed("its number of buffers is missing"))?;
+                let found = self.data_buffers()?;
                 buffers.push(self.buffer(ALIGNMENT)?);
                 // Each takes bytes of the metadata, or is the error that none is left.
-                for _ in 0..count(found, "buffers")? {
+                for _ in 0..found {
                     buffers.push(self.buffer(1)?);
                 }
             }
@@ -132,9 +139,40 @@ where
         Ok(ColumnParts { len, offset: 0, validity, buffers, children, dictionary })
     }
 
+    /// Passes over what describes a column.
+    fn skip(&mut self, field: &IpcField) -> Result<()> {
+        self.nodes.next().ok_or_else(|| malformed("a batch has fewer columns than its schema"))?;
+        if field.ty.has_validity() || self.is_old_union(field) {
+            self.place()?;
+        }
+        let (fixed, _) = field.ty.storage().buffer_count();
+        let further = match field.ty.storage() {
+            Storage::Views(_) => self.data_buffers()?,
+            _ => 0,
+        };
+        for _ in 0..fixed {
+            self.place()?;
+        }
+        for _ in 0..further {
+            self.place()?;
+        }
+        field.below.iter().try_for_each(|child| self.skip(child))
+    }
+
+    /// The number of buffers of bytes of a column of views.
+    fn data_buffers(&mut self) -> Result<usize> {
+        let found = self.counts.next().map(|count| i64::from_le_bytes(*count));
+        count(found.ok_or_else(|| malformed("its number of buffers is missing"))?, "buffers")
+    }
+
+    /// Whether it is a union of version 4, which has a bitmap.
+    fn is_old_union(&self, field: &IpcField) -> bool {
+        self.version == V4 && matches!(field.ty.storage(), Storage::Union(_))
+    }
+
     /// The bitmap, if there are nulls.
     fn validity(&mut self, field: &IpcField, len: usize, nulls: i64) -> Result<Option<Buffer>> {
-        let is_old_union = self.version == V4 && matches!(field.ty.storage(), Storage::Union(_));
+        let is_old_union = self.is_old_union(field);
         if !field.ty.has_validity() && !is_old_union {
             return Ok(None);
         }

@@ -53,7 +53,7 @@ impl IpcSchema {
         let data =
             message.header.table(1)?.ok_or_else(|| malformed(format!("dictionary {id} has no values")))?;
         let fields = std::slice::from_ref(values);
-        let read = columns(data, message.version, body, fields, permissions, inner);
+        let read = columns(data, message.version, body, fields, None, permissions, inner);
         let (_, mut columns) = read.map_err(|error| error.within(format_args!("dictionary {id}")))?;
         columns.pop().ok_or_else(|| malformed(format!("dictionary {id} has no values")))
     }

@@ -8,7 +8,7 @@ use crate::exchange::files::format::Format;
 use crate::table::{Column, ColumnType, Field};
 
 /// The columns of fixed width as arrays: in place if there is one batch that is not compressed,
-/// else joined. Reads the metadata of each batch.
+/// else joined; booleans of a bit each become bytes. Reads the metadata of each batch.
 pub(in crate::exchange::files) fn contents(file: &IpcFile) -> Result<Contents> {
     let rows = file.rows()?;
     let whole = match file.len() {
@@ -19,11 +19,11 @@ pub(in crate::exchange::files) fn contents(file: &IpcFile) -> Result<Contents> {
     for (index, field) in file.schema().fields().iter().enumerate() {
         let name = field.name().to_owned();
         let entry = match &whole {
-            Some(batch) => batch
+            Some(batch) if *field.column_type() != ColumnType::Boolean => batch
                 .column(index)
                 .and_then(|column| array(field, &column))
                 .map(|array| Entry::mapped(name, array)),
-            None => empty(field).map(|empty| {
+            _ => empty(field).map(|empty| {
                 let (dtype, mut shape) = (empty.dtype().clone(), empty.shape().to_vec());
                 shape[0] = rows;
                 Entry::encoded(name, dtype, shape, Joined { file: file.clone(), index })
@@ -41,12 +41,12 @@ pub(in crate::exchange::files) fn contents(file: &IpcFile) -> Result<Contents> {
 }
 
 /// An array of no elements, as those of a column.
-fn empty(field: &Field) -> Result<DArray> {
+pub(super) fn empty(field: &Field) -> Result<DArray> {
     array(field, &Column::empty(field.column_type())?)
 }
 
 /// The elements of a column, if an array says all that they are.
-fn array(field: &Field, column: &Column) -> Result<DArray> {
+pub(super) fn array(field: &Field, column: &Column) -> Result<DArray> {
     let ty = field.column_type();
     if matches!(ty, ColumnType::Dictionary { .. } | ColumnType::Decimal { .. } | ColumnType::Interval(_)) {
         let text = format!("it is a column of {ty}, whose meaning no array has");
@@ -54,8 +54,10 @@ fn array(field: &Field, column: &Column) -> Result<DArray> {
     }
     let nulls = column.null_count()?;
     if nulls != 0 {
-        let text = format!("{nulls} of {} elements are null, which no array has", column.len());
-        return Err(Error::new(Kind::Value, text).advising(Advice::OpenAsTable));
+        return Err(has_nulls(nulls, column.len()));
+    }
+    if *ty == ColumnType::Boolean {
+        return column.truth_values();
     }
     field.array_of(column).map_err(|error| {
         if error.is_unsupported() {
@@ -66,7 +68,14 @@ fn array(field: &Field, column: &Column) -> Result<DArray> {
     })
 }
 
-/// A column in several batches, or in a compressed one.
+/// The error of a column with nulls.
+#[cold]
+pub(super) fn has_nulls(nulls: usize, len: usize) -> Error {
+    let text = format!("{nulls} of {len} elements are null, which no array has");
+    Error::new(Kind::Value, text).advising(Advice::OpenAsTable)
+}
+
+/// A column in several batches, in a compressed one, or of bits.
 struct Joined {
     file: IpcFile,
     index: usize,
@@ -74,11 +83,15 @@ struct Joined {
 
 impl Encoded for Joined {
     fn what(&self) -> &'static str {
-        if self.file.len() == 1 { "a compressed column" } else { "a column in several batches" }
+        match self.file.schema().fields()[self.index].column_type() {
+            ColumnType::Boolean => "a column of bits",
+            _ if self.file.len() == 1 => "a compressed column",
+            _ => "a column in several batches",
+        }
     }
 
     fn decode(&self) -> Result<DArray> {
-        let columns = (0..self.file.len()).map(|batch| self.file.batch(batch)?.column(self.index));
+        let columns = (0..self.file.len()).map(|batch| self.file.column(batch, self.index));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let field = &self.file.schema().fields()[self.index];
         for column in &columns {

@@ -248,6 +248,20 @@ impl IpcFile {
         self.parts.buffer.fault().map_or(read, Err)
     }
 
+    /// A column of a batch, of which no other is decoded.
+    ///
+    /// # Errors
+    ///
+    /// As [`IpcFile::batch`]; `is_bounds` for a number that no column has.
+    #[doc(hidden)]
+    pub fn column(&self, batch: usize, column: usize) -> Result<Column> {
+        let read = self.parts.columns(batch, Some(column)).and_then(|(_, mut columns)| {
+            columns.pop().ok_or_else(|| Error::new(Kind::Bounds, format!("it has no column {column}")))
+        });
+        let read = read.map_err(|error| error.within(format_args!("batch {batch}")));
+        self.parts.buffer.fault().map_or(read, Err)
+    }
+
     /// Whether the buffers of a batch are compressed.
     pub(super) fn is_compressed(&self, index: usize) -> Result<bool> {
         let Some(block) = self.parts.batches.get(index) else { return Ok(false) };
@@ -340,6 +354,12 @@ impl FileParts {
     }
 
     fn batch(&self, index: usize) -> Result<RecordBatch> {
+        let (len, columns) = self.columns(index, None)?;
+        RecordBatch::new(self.schema.schema.clone(), columns, len)
+    }
+
+    /// The number of rows of a batch, and all of its columns, or only one.
+    fn columns(&self, index: usize, only: Option<usize>) -> Result<(usize, Vec<Column>)> {
         let block = self.batches.get(index).ok_or_else(|| {
             let text = format!("there are {} batches", self.batches.len());
             Error::new(Kind::Bounds, text)
@@ -349,9 +369,7 @@ impl FileParts {
         let body = self.body(block, &message)?;
         let fields = &self.schema.columns;
         let dictionary = |id: i64| self.dictionary(id, block.dictionaries);
-        let (len, columns) =
-            columns(message.header, message.version, &body, fields, self.permissions, &dictionary)?;
-        RecordBatch::new(self.schema.schema.clone(), columns, len)
+        columns(message.header, message.version, &body, fields, only, self.permissions, &dictionary)
     }
 
     /// The dictionary as the first so many messages define it.

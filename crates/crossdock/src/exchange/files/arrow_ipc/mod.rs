@@ -36,6 +36,7 @@ mod flatbuffer;
 mod message;
 mod new_flatbuffer;
 mod outgoing_dictionaries;
+pub(crate) mod outgoing_rows;
 mod schema_read;
 mod schema_write;
 mod stream;

@@ -83,8 +83,15 @@ impl<R: Read> IpcStream<R> {
                 RECORDS => {
                     let inner = |id: i64| self.known(id);
                     let fields = &self.schema.columns;
-                    let (len, columns) =
-                        columns(message.header, message.version, &body, fields, self.permissions, &inner)?;
+                    let (len, columns) = columns(
+                        message.header,
+                        message.version,
+                        &body,
+                        fields,
+                        None,
+                        self.permissions,
+                        &inner,
+                    )?;
                     return RecordBatch::new(self.schema.schema.clone(), columns, len).map(Some);
                 }
                 kind => return Err(malformed(format!("a message of the stream is {}", message::name(kind)))),

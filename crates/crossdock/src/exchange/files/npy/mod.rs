@@ -21,5 +21,7 @@ mod write;
 pub(super) use header::NpyHeader;
 pub use open::from_buffer;
 pub(super) use open::read;
+#[cfg(feature = "npz")]
+pub(super) use write::NpyMember;
 pub(super) use write::encode;
 pub use write::write;

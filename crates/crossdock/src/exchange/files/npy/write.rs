@@ -25,6 +25,20 @@ pub fn write(writer: impl Write, array: &DArray) -> Result<()> {
     encode(writer, &OutgoingArray::new(array.clone()))
 }
 
+/// What becomes an `.npy` file, alone or in an archive.
+#[cfg(feature = "npz")]
+pub(in crate::exchange::files) trait NpyMember {
+    /// Writes the file.
+    fn encode(&self, writer: &mut dyn Write) -> Result<()>;
+}
+
+#[cfg(feature = "npz")]
+impl NpyMember for OutgoingArray {
+    fn encode(&self, writer: &mut dyn Write) -> Result<()> {
+        encode(writer, self)
+    }
+}
+
 /// Like `write`, converted.
 pub(in crate::exchange::files) fn encode(mut writer: impl Write, outgoing: &OutgoingArray) -> Result<()> {
     let outgoing = &outgoing.with_plain_elements()?;

@@ -11,8 +11,8 @@ use rawzip::{CompressionMethod, Header, ZipArchiveWriter};
 use crate::array::DArray;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::files::new_file::write_error;
-use crate::exchange::files::npy;
-use crate::exchange::files::outgoing::{OutgoingArray, outgoing};
+use crate::exchange::files::npy::NpyMember;
+use crate::exchange::files::outgoing::outgoing;
 
 /// Stored members begin at a multiple of this, like the elements within an `.npy` file, so that a
 /// mapped archive has both aligned for every type.
@@ -44,7 +44,7 @@ pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Resul
 /// Like `write`; deflates the members if `deflated` is set.
 pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     writer: impl Write,
-    arrays: &[(N, OutgoingArray)],
+    arrays: &[(N, impl NpyMember)],
     is_deflated: bool,
 ) -> Result<()> {
     check_names(arrays)?;
@@ -52,7 +52,7 @@ pub(in crate::exchange::files) fn encode<N: AsRef<str>>(
     for (name, array) in arrays {
         let name = name.as_ref();
         let member = if is_deflated { deflate } else { store };
-        let written = member(&mut archive, &file_name(name), array);
+        let written = member(&mut archive, &file_name(name), array as &dyn NpyMember);
         written.map_err(|error| error.within(format_args!("array {}", short(name))))?;
     }
     archive.finish().map_err(zip_error)?.flush().map_err(write_error)
@@ -68,7 +68,7 @@ fn path(file: &str) -> EntryPath<'_> {
     if file.is_ascii() { EntryPath::verbatim(file.as_bytes()) } else { EntryPath::conformant(file) }
 }
 
-fn check_names<N: AsRef<str>>(arrays: &[(N, OutgoingArray)]) -> Result<()> {
+fn check_names<N: AsRef<str>>(arrays: &[(N, impl NpyMember)]) -> Result<()> {
     let mut seen = HashSet::new();
     for (name, _) in arrays {
         let name = name.as_ref();
@@ -94,7 +94,7 @@ fn check_names<N: AsRef<str>>(arrays: &[(N, OutgoingArray)]) -> Result<()> {
     Ok(())
 }
 
-fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &OutgoingArray) -> Result<()> {
+fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &dyn NpyMember) -> Result<()> {
     // The member's header, its name, and this one field precede the member. The field has 4 bytes,
     // the alignment, and zeros.
     let taken = archive.stream_offset() + LOCAL_HEADER + file.len() as u64 + 4 + 2;
@@ -107,13 +107,13 @@ fn store(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &Outgoin
         .map_err(zip_error)?;
     debug_assert!(entry.stream_offset().is_multiple_of(ALIGN), "at {}", entry.stream_offset());
     let mut writer = config.wrap(&mut entry);
-    npy::encode(&mut writer, array)?;
+    array.encode(&mut writer)?;
     let (_, sums) = writer.finish().map_err(zip_error)?;
     entry.finish(sums).map_err(zip_error)?;
     Ok(())
 }
 
-fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &OutgoingArray) -> Result<()> {
+fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &dyn NpyMember) -> Result<()> {
     let (mut entry, config) = archive
         .new_file(path(file))
         .compression_method(CompressionMethod::DEFLATE)
@@ -121,7 +121,7 @@ fn deflate(archive: &mut ZipArchiveWriter<impl Write>, file: &str, array: &Outgo
         .map_err(zip_error)?;
     let encoder = DeflateEncoder::new(&mut entry, flate2::Compression::default());
     let mut writer = config.wrap(encoder);
-    npy::encode(&mut writer, array)?;
+    array.encode(&mut writer)?;
     let (encoder, sums) = writer.finish().map_err(zip_error)?;
     encoder.finish().map_err(write_error)?;
     entry.finish(sums).map_err(zip_error)?;

@@ -1,0 +1,244 @@
+//! Tables: `convert` between Arrow IPC files and arrays, and `lend`.
+
+use std::path::Path;
+
+use crossdock::buffer::Buffer;
+use crossdock::element::{DType, TimeUnit, Value};
+use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
+use crossdock::exchange::files::{OpenOptions, open, open_all};
+use crossdock::table::{Batches, Checks, Column, ColumnParts, ColumnType, RecordBatch, RecordBatchReader};
+use crossdock::{Array, DArray};
+
+use crate::common::{Folder, answer, counterpart, refusal, run, stderr, stdout};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn convert(from: &str, to: &Path, options: &[&str]) -> String {
+    answer(&run([&["convert", from, text(to)], options].concat()))
+}
+
+/// Rows of numbers from `start` on.
+fn numbers(start: i32, len: i32) -> RecordBatch {
+    let of = |values: DArray| Column::from_array(values).unwrap();
+    let range = start..start + len;
+    let price = Array::from_vec(range.clone().map(|k| f64::from(k) / 2.0).collect(), [len as usize]).unwrap();
+    let count = Array::from_vec(range.clone().collect(), [len as usize]).unwrap();
+    let bits = Buffer::from_vec(range.clone().map(|_| 0b101u8).collect::<Vec<_>>()).unwrap();
+    let parts = ColumnParts { len: len as usize, buffers: vec![bits], ..ColumnParts::default() };
+    let odd = Column::new(ColumnType::Boolean, parts, Checks::Full).unwrap();
+    let days = Buffer::from_vec(range.collect()).unwrap();
+    let parts = ColumnParts { len: len as usize, buffers: vec![days], ..ColumnParts::default() };
+    let day = Column::new(ColumnType::Date32, parts, Checks::Full).unwrap();
+    let columns = [("price", of(price.into())), ("count", of(count.into())), ("odd", odd), ("day", day)];
+    RecordBatch::from_columns(columns).unwrap()
+}
+
+/// A column of text with a null, beside one of numbers.
+fn mixed() -> RecordBatch {
+    let buffers =
+        vec![Buffer::from_vec(vec![0i32, 3, 3, 6]).unwrap(), Buffer::from_static(b"onetwo").unwrap()];
+    let validity = Some(Buffer::from_static(&[0b101u8]).unwrap());
+    let parts = ColumnParts { len: 3, buffers, validity, ..ColumnParts::default() };
+    let name = Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap();
+    let price = Column::from_array(Array::from_vec(vec![2.5f64, -1.0, 0.5], [3]).unwrap()).unwrap();
+    RecordBatch::from_columns([("price", price), ("name", name)]).unwrap()
+}
+
+fn saved(folder: &Folder, name: &str, batches: &[RecordBatch], options: IpcOptions) -> String {
+    let path = folder.path(name);
+    options.save(&path, &mut Batches::from_iter(batches.iter().cloned())).unwrap();
+    text(&path).to_owned()
+}
+
+/// The rows of all batches, as text.
+fn rows(path: &Path) -> Vec<String> {
+    let file = OpenOptions::new().open_table(path).unwrap();
+    let mut reader = file.reader();
+    let mut rows = Vec::new();
+    while let Some(batch) = reader.next_batch().unwrap() {
+        for row in 0..batch.len() {
+            let cells = batch.columns().map(|column| format!("{:?}", column.unwrap().value(row).unwrap()));
+            rows.push(cells.collect::<Vec<_>>().join(" "));
+        }
+    }
+    rows
+}
+
+#[test]
+fn files_streams_and_compressed_ones_become_each_other() {
+    let folder = Folder::new("tables-ipc");
+    let batches = [mixed(), mixed(), mixed().slice(1..2).unwrap()];
+    let first = saved(&folder, "a.arrow", &batches, IpcOptions::new());
+    let expected = rows(Path::new(&first));
+    assert_eq!(expected.len(), 7);
+    let mut from = first;
+    for (name, options) in [
+        ("b.arrows", &[][..]),
+        ("c.arrow", &["--compress", "zstd"]),
+        ("d.arrows", &["--compress", "lz4", "--memory", "1M"]),
+        ("e", &["--to", "arrow", "--verify"]),
+        ("f", &["--to", "arrows", "--verify"]),
+    ] {
+        let to = folder.path(name);
+        let report = convert(&from, &to, options);
+        assert!(report.contains(": 7 rows of 2 columns, "), "{report}");
+        assert_eq!(rows(&to), expected, "{name}");
+        let is_stream = OpenOptions::new().open_table(&to).unwrap().is_stream();
+        assert_eq!(is_stream, ["b.arrows", "d.arrows", "f"].contains(&name), "{name}");
+        from = text(&to).to_owned();
+    }
+    // A column by its name, text and nulls too.
+    for name in ["name", ".name"] {
+        let to = folder.path("name.arrow");
+        convert(&format!("{from}:{name}"), &to, &["--force"]);
+        assert_eq!(
+            rows(&to),
+            ["Element(Text(\"one\"))", "Null", "Element(Text(\"two\"))"]
+                .repeat(2)
+                .iter()
+                .copied()
+                .chain(["Null"])
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn columns_become_the_arrays_of_an_archive_and_records() {
+    let folder = Folder::new("tables-arrays");
+    let batches = [numbers(0, 5), numbers(5, 0), numbers(5, 3)];
+    for (name, options) in [
+        ("a.arrow", IpcOptions::new()),
+        ("b.arrows", IpcOptions::new()),
+        ("c.arrow", IpcOptions::new().compression(IpcCompression::Lz4)),
+    ] {
+        let from = saved(&folder, name, &batches, options);
+        let (archive, records) = (folder.path("out.npz"), folder.path("out.npy"));
+        let report = convert(&from, &archive, &["--force", "--verify", "--memory", "1M"]);
+        assert!(report.contains(": 4 arrays, "), "{report}");
+        let contents = open_all(&archive).unwrap();
+        assert_eq!(contents.names().collect::<Vec<_>>(), ["price", "count", "odd", "day"]);
+        let array = |name: &str| contents.get(name).unwrap().open().unwrap();
+        assert_eq!(array("price").to_string(), "[0.  0.5 1.  1.5 2.  2.5 3.  3.5]");
+        assert_eq!(array("count").to_string(), "[0 1 2 3 4 5 6 7]");
+        assert_eq!(array("odd").to_string(), "[ True False  True False False  True False  True]");
+        assert_eq!(*array("day").dtype(), DType::datetime(TimeUnit::DAY));
+        assert_eq!(array("day").get(&[7]).unwrap(), Value::DateTime { count: 7, unit: TimeUnit::DAY });
+
+        let report = convert(&from, &records, &["--force", "--verify"]);
+        assert!(report.contains(": 8 records of 4 fields, "), "{report}");
+        let records = open(&records).unwrap();
+        assert_eq!(records.shape(), [8]);
+        for name in ["price", "count", "odd", "day"] {
+            assert!(records.at(&format!(".{name}")).unwrap().equals(&array(name)).unwrap(), "{name}");
+        }
+
+        for column in ["price", ".price"] {
+            let price = folder.path("price.npy");
+            convert(&format!("{from}:{column}"), &price, &["--force"]);
+            assert!(open(&price).unwrap().equals(&array("price")).unwrap());
+        }
+        let every_second = folder.path("second.npy");
+        convert(&format!("{from}:.count[::2]"), &every_second, &["--force"]);
+        assert_eq!(open(&every_second).unwrap().to_string(), "[0 2 4 6]");
+    }
+}
+
+#[test]
+fn arrays_and_fields_of_records_become_columns_and_come_back() {
+    let folder = Folder::new("tables-back");
+    let from = saved(&folder, "a.arrow", &[numbers(0, 300), numbers(300, 100)], IpcOptions::new());
+    let expected = rows(Path::new(&from));
+    let (archive, records) = (folder.path("a.npz"), folder.path("a.npy"));
+    convert(&from, &archive, &[]);
+    convert(&from, &records, &[]);
+    for from in [&archive, &records] {
+        let to = folder.path("back.arrow");
+        let report = convert(text(from), &to, &["--force", "--verify"]);
+        assert!(report.contains(": 400 rows of 4 columns, "), "{report}");
+        // Booleans are bytes in arrays, and bits in Arrow.
+        assert_eq!(rows(&to), expected, "{}", from.display());
+        let file = OpenOptions::new().open_table(&to).unwrap();
+        assert_eq!(file.len(), 1);
+        assert_eq!(
+            file.schema().to_string(),
+            "price: double not null\ncount: int32 not null\nodd: bool not null\nday: date32[day]"
+                .replace("double", "float64")
+        );
+    }
+    // Further axes are lists of a fixed size, which are arrays again.
+    let matrix: DArray = Array::from_vec((0..24u8).collect(), [4, 3, 2]).unwrap().into();
+    let (path, to, back) = (folder.path("m.npy"), folder.path("m.arrow"), folder.path("back.npy"));
+    crossdock::exchange::files::save(&path, &matrix).unwrap();
+    convert(text(&path), &to, &[]);
+    convert(text(&to), &back, &[]);
+    assert!(open(&back).unwrap().equals(&matrix).unwrap());
+    // Rows that must be converted come in batches of the memory.
+    let wide: DArray = Array::from_vec(vec![1.5f32; 1 << 20], [1 << 20]).unwrap().into();
+    crossdock::exchange::files::save(&path, &wide).unwrap();
+    convert(text(&path), &to, &["--force", "--memory", "2M", "--dtype", "float64"]);
+    let file = OpenOptions::new().open_table(&to).unwrap();
+    assert_eq!((file.len(), file.rows().unwrap()), (4, 1 << 20));
+}
+
+#[test]
+fn what_no_array_expresses_is_refused_or_skipped_by_name() {
+    let folder = Folder::new("tables-refused");
+    let from = saved(&folder, "mixed.arrow", &[mixed(), mixed()], IpcOptions::new());
+    let to = folder.path("out.npz");
+    let refused = |to: &Path, options: &[&str], status| {
+        refusal(&run([&["convert", &from, text(to)], options].concat()), status)
+    };
+    let said = refused(&to, &[], 1);
+    assert!(said.contains(r#"column "name""#) && said.contains("--skip-refused"), "{said}");
+    assert!(!to.exists());
+    let skipped = run(["convert", &from, text(&to), "--skip-refused"]);
+    assert!(stderr(&skipped).contains(r#"column "name": it is a column of string"#), "{}", stderr(&skipped));
+    assert!(stdout(&skipped).contains("1 array"), "{}", stdout(&skipped));
+    assert_eq!(open(&to).unwrap().to_string(), "[ 2.5 -1.   0.5  2.5 -1.   0.5]");
+
+    let said = refused(&folder.path("out.arrow"), &["--dtype", "float32"], 2);
+    assert!(said.contains("--dtype applies to arrays"), "{said}");
+    let said = refused(&folder.path("other.npz"), &["--compress", "lz4"], 2);
+    assert!(said.contains("--compress is for Arrow IPC files"), "{said}");
+    let arrays = [
+        ("a", Array::from_vec(vec![1u8, 2], [2]).unwrap().into()),
+        ("b", Array::from_vec(vec![1u8], [1]).unwrap().into()),
+    ];
+    let uneven = folder.path("uneven.npz");
+    crossdock::exchange::files::SaveOptions::new().save_all(&uneven, &arrays).unwrap();
+    let said = refusal(&run(["convert", text(&uneven), text(&folder.path("u.arrow"))]), 1);
+    assert!(said.contains(r#"array "a" has 2 rows, but "b" has 1"#), "{said}");
+}
+
+#[test]
+fn a_table_is_lent_as_the_bytes_of_its_file() {
+    let Some(python) = counterpart("CROSSDOCK_PYTHON", "python3", &["-c", "import pyarrow"]) else { return };
+    let folder = Folder::new("tables-lent");
+    let program = format!(
+        "{}print(a['table'], x.num_rows, x['name'].to_pylist())\n\
+        print(any({:?} in line for line in open('/proc/self/maps')))",
+        include_str!("../../src/lend/snippets/pyarrow.py"),
+        "a.arrow"
+    );
+    let lend = |from: &str, options: &[&str]| {
+        run([&["lend"], options, &[from, "--", python.as_str(), "-c", program.as_str()]].concat())
+    };
+    for (name, kind) in [("a.arrow", "file"), ("a.arrows", "stream")] {
+        let from = saved(&folder, name, &[mixed(), mixed()], IpcOptions::new());
+        let told = format!("{kind} 6 ['one', None, 'two', 'one', None, 'two']\n");
+        assert_eq!(answer(&lend(&from, &[])), format!("{told}True\n"));
+        let copied = lend(&from, &["--copy", "always"]);
+        assert_eq!(stdout(&copied), format!("{told}False\n"), "{}", stderr(&copied));
+    }
+    // A column is an array, and several are lent by their names.
+    let from = text(&folder.path("a.arrow")).to_owned();
+    let program = "import json, os; a = json.loads(os.environ['CROSSDOCK_ARRAYS']); \
+        print(a['t']['table'], a['t']['dtype'], a['p']['table'], a['p']['dtype'], a['p']['shape'])";
+    let (table, column) = (format!("t={from}"), format!("p={from}:.price"));
+    let both =
+        run(["lend", "--copy", "if-needed", "-a", &table, "-a", &column, "--", &python, "-c", program]);
+    assert_eq!(stdout(&both), "file uint8 None float64 [6]\n", "{}", stderr(&both));
+}
