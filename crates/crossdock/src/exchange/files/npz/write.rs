@@ -30,12 +30,12 @@ const MAX_NAME: usize = u16::MAX as usize;
 /// Writes arrays as an archive, each under its name, in this order. Members are stored, so that
 /// they can be opened in place
 /// ([`SaveOptions::deflated`](crate::exchange::files::SaveOptions::deflated) deflates them).
-/// Copies, and counts, as [`npy::write`](fn@npy::write).
+/// Copies, and counts, as [`npy::write`](fn@crate::exchange::files::npy::write).
 ///
 /// # Errors
 ///
 /// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold or that would
-/// be a path out of a folder; otherwise as [`npy::write`](fn@npy::write). Bytes written before an
+/// be a path out of a folder; otherwise as [`npy::write`](fn@crate::exchange::files::npy::write). Bytes written before an
 /// error stay written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
     encode(writer, &outgoing(arrays), false)
