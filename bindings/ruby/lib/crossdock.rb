@@ -34,6 +34,7 @@ end
 
 require "crossdock/crossdock"
 require_relative "crossdock/transient"
+require_relative "crossdock/dtype"
 require_relative "crossdock/array"
 require_relative "crossdock/list_methods"
 require_relative "crossdock/ledger"

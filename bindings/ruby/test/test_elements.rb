@@ -101,10 +101,30 @@ class TestElements < Test::Unit::TestCase
     assert_equal 0.1r.to_f, Crossdock::Array.new([0.1r])[0]
   end
 
-  def test_dates_are_counts_and_nil
+  def test_dates_are_times_in_utc_and_nil
     days = Crossdock::Array.new([0, nil, 20_000], dtype: "datetime64[D]")
-    assert_equal [:"datetime64[D]", [0, nil, 20_000]], [days.dtype, days.to_a]
+    assert_equal [:"datetime64[D]", [Time.utc(1970), nil, Time.utc(2024, 10, 4)]], [days.dtype, days.to_a]
+    assert_predicate days[0], :utc?
     assert_match(/1970-01-01.*NaT.*2024-10-04/, days.inspect)
+    days[1] = Date.new(2026, 1, 2)
+    assert_equal [Time.utc(2026, 1, 2)], days[1..1].to_a
+    { "Y" => Time.utc(2026), "M" => Time.utc(2026, 3), "W" => Time.utc(1970, 1, 8), "25m" => Time.utc(1970, 1, 1, 0, 50), "ms" => Time.at(-1, 5, :millisecond),
+      "us" => Time.at(1, 7, :usec), "ns" => Time.at(1, 9, :nsec), "ps" => Time.at(1 + 3r / 10**12), "as" => Time.at(1 + 3r / 10**18) }.each do |unit, time|
+      array = Crossdock::Array.new([time], dtype: "datetime64[#{unit}]")
+      assert_equal [time.to_r, 0], [array[0].to_r, array[0].utc_offset], unit
+    end
+    assert_equal [[5], 2**62 + 1970], [Crossdock::Array.new([5], dtype: "datetime64").to_a, Crossdock::Array.new([2**62], dtype: "datetime64[Y]")[0].year]
+  end
+
+  def test_times_are_elements_if_their_unit_has_them
+    assert_equal [:"datetime64[ns]", :"datetime64[D]", :"datetime64[ns]"],
+                 [[Time.now, nil], [Date.new(2026, 1, 2)], [Date.new(2026, 1, 2), DateTime.new(2026, 1, 2, 3)]].map { |times| Crossdock::Array.new(times).dtype }
+    moment = Time.new(2026, 1, 2, 3, 4, 5.25r, "+02:00")
+    assert_equal [moment, moment], [Crossdock::Array.new([moment])[0], Crossdock::Array.new([moment.to_datetime])[0]]
+    { "datetime64[D]" => moment, "datetime64[M]" => Date.new(2026, 1, 2), "datetime64[Y]" => Time.utc(2026, 1, 1, 1), "datetime64[7D]" => Date.new(1970, 1, 2),
+      "datetime64[as]" => Time.at(1r / 3), "datetime64" => moment, "datetime64[ns]" => Time.utc(3000) }.each do |dtype, time|
+      assert_match(/does not fit #{Regexp.escape(dtype)}/, message_of(RangeError) { Crossdock::Array.new([time], dtype: dtype) }, dtype)
+    end
   end
 
   def test_spans_are_counts_and_nil
@@ -171,15 +191,14 @@ class TestElements < Test::Unit::TestCase
 
   def test_objects_that_are_no_elements_are_refused_with_a_way_out
     point = Struct.new(:x, :y)
-    { point.new(1, 2) => /to_h/,
-      Time.at(0) => /Time.*count/, Date.new(1970) => /Date.*count/, { x: 1 } => /record/ }.each do |object, text|
-      assert_match(text, message_of(TypeError) { Crossdock::Array.new(object) })
-      assert_match(text, message_of(TypeError) { Crossdock::Array.new([1, object]) })
-      assert_match(/\Aelement \[1\]: .*#{text}/, message_of(TypeError) { Crossdock::Array.new([1, object], dtype: "datetime64[s]") })
+    { point.new(1, 2) => /record/, Time.at(0) => /Time.*datetime64/, Date.new(1970) => /Date.*datetime64/, { x: 1 } => /record/, Object.new => /Object/ }.each do |object, text|
+      assert_match(text, message_of(TypeError) { Crossdock::Array.new([1, object], dtype: :int8) })
+      assert_match(/\Aelement \[1\]: .*#{text}/, message_of(TypeError) { Crossdock::Array.new([1, object], dtype: :float32) })
       assert_match(text, message_of(TypeError) { Crossdock::Array.zeros(3)[true] = object })
+      assert_match(/by dtype: what they are/, message_of(TypeError) { Crossdock::Array.new([1, object]) })
     end
-    assert_match(/to_h/, message_of(TypeError) { Crossdock::Array.new([point.new(1, 2)], dtype: { x: :int8, y: :int8 }) })
-    assert_equal [{ x: 1, y: 2 }], Crossdock::Array.new([point.new(1, 2).to_h], dtype: { x: :int8, y: :int8 }).to_a
+    assert_match(/1 records and 1 dates/, message_of(TypeError) { Crossdock::Array.new([{ x: 1 }, Time.at(0)]) })
+    assert_match(/nil among/, message_of(TypeError) { Crossdock::Array.new([1, nil]) })
   end
 
   def test_large_integers_are_exact_or_refused

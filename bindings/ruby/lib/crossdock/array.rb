@@ -29,12 +29,15 @@ module Crossdock
       # one more axis.
       #
       # @param nested [::Array, Enumerable, Numeric, String, Object] nested to the depth of the axes
-      # @param dtype [Symbol, String, Hash, nil] the dtype of the elements: a name (`:float32`,
-      #   `:">int16"`), NumPy's spelling, or a Hash of the fields of a record. By default Integers
-      #   become `:int64`, Floats (also with Integers) `:float64`, booleans `:bool`, Complex numbers
-      #   `:complex128`, and Strings text of the greatest length. Rationals and BigDecimals are
-      #   rounded once to the dtype. Strings of any encoding become their characters in text, and
-      #   their bytes in byte types (`:S4`, `:V4`)
+      # @param dtype [Symbol, String, Hash, ::Array, Class, nil] the dtype of the elements: a name
+      #   (`:float32`, `:">int16"`), NumPy's spelling, a template of `Array#pack` (`"iqc"`), a Hash of
+      #   the fields of a record, `[dtype, lengths]` for a sub-array, or a class
+      #   ({Crossdock.record}). By default Integers become `:int64`, Floats (also with Integers),
+      #   Rationals and BigDecimals `:float64`, booleans `:bool`, Complex numbers `:complex128`,
+      #   Times `datetime64[ns]`, Dates `datetime64[D]`, Hashes, Structs and Data records, and
+      #   Strings text of the greatest length. Rationals and BigDecimals are rounded once to the
+      #   dtype. Strings of any encoding become their characters in text, and their bytes in byte
+      #   types (`:S4`, `:V4`)
       # @param order [Symbol] `:row_major` or `:column_major`
       # @return [Array]
       # @raise [RangeError] if a number does not fit the type
@@ -160,9 +163,6 @@ module Crossdock
     # @!method fill(value)
     #   Writes all elements: see {#[]=}.
     #   @return [self]
-    # @!method to_a
-    #   @return [::Array, Object] the elements in nested Arrays; for an array without axes, the
-    #     element
     # @!method to_binary
     #   @return [String] the bytes of all elements, row-major; {Array.from_string} is the inverse
     # @!method field(name)
@@ -319,13 +319,25 @@ module Crossdock
     end
     private_class_method :from_npy
 
+    # The elements in nested Arrays; for an array without axes, the element.
+    # @param as [Class, nil] a Struct or Data class for the records, which are Hashes otherwise
+    # @return [::Array, Object]
+    # @example
+    #   Point = Struct.new(:x, :y)
+    #   Crossdock::Array.new([Point.new(1, 2)]).to_a(as: Point) #=> [#<struct Point x=1, y=2>]
+    def to_a(as: nil)
+      as ? Records.nested(elements, ndim, as) : elements
+    end
+
     # Calls the block with every element, in row-major order.
+    # @param as [Class, nil] as for {#to_a}
     # @yield [Object]
     # @return [self, Enumerator] an Enumerator without a block
-    def each(&block)
-      return to_enum(:each) { size } unless block
+    def each(as: nil, &block)
+      return to_enum(:each, as: as) { size } unless block
+      return each_element(&block) unless as
 
-      each_element(&block)
+      each_element { |record| yield Records.build(record, as) }
     end
 
     # For `dup`, `clone`, and arrays sent to a Ractor: new memory with the same elements.

@@ -20,7 +20,8 @@ use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RArray, RClass, RModule, Ruby, TryConvert, Value, function, prelude::*};
 use rb_sys::VALUE;
 
-use crate::error::{Failure, Result, parse_dtype};
+use crate::dtype::parse_dtype;
+use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::import;
 use crate::keep::{self, Held, ObjectLease};

@@ -12,7 +12,8 @@ use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery, 
 use magnus::{DataTypeFunctions, IntoValue, RModule, Ruby, TypedData, Value, function, method, prelude::*};
 
 use crate::blocking::without_lock;
-use crate::error::{Failure, Result, parse_dtype};
+use crate::dtype::parse_dtype;
+use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again};
 use crate::value::name;

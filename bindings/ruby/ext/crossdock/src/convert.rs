@@ -222,7 +222,7 @@ fn to_binary(ruby: &Ruby, this: Wrapped) -> Result<RString> {
 }
 
 pub(crate) fn init(class: RClass) -> std::result::Result<(), magnus::Error> {
-    class.define_method("to_a", method!(to_a, 0))?;
+    class.define_private_method("elements", method!(to_a, 0))?;
     class.define_private_method("each_element", method!(each, 0))?;
     class.define_method("to_binary", method!(to_binary, 0))
 }

@@ -4,14 +4,11 @@ use std::error::Error as _;
 use std::path::Path;
 use std::{fmt, io};
 
-use crossdock::bindings::MAX_DEPTH;
-use crossdock::element::DType;
 use crossdock::view::{Offer, Reason, Refusal, Request};
 use magnus::error::{ErrorType, IntoError};
 use magnus::value::{Lazy, ReprValue};
-use magnus::{Error, ExceptionClass, Integer, IntoValue, RArray, RHash, RModule, Ruby, Value, prelude::*};
+use magnus::{Error, ExceptionClass, Integer, IntoValue, RModule, Ruby, Value, prelude::*};
 
-use crate::value::name;
 use crate::words::words;
 
 /// The system's error number for a lack of memory.
@@ -299,27 +296,4 @@ fn offer_as_hash(ruby: &Ruby, offer: &Offer) -> std::result::Result<Value, Error
     hash.aset(ruby.to_symbol("strides"), offer.strides.clone().into_value_with(ruby))?;
     hash.aset(ruby.to_symbol("readonly"), offer.readonly)?;
     Ok(hash.as_value())
-}
-
-/// A dtype in Ruby: a String or a Symbol with a name (`float32`), or with any of NumPy's spellings.
-/// A Hash of fields and their dtypes is a packed record.
-pub(crate) fn parse_dtype(ruby: &Ruby, value: Value) -> Result<DType> {
-    parse_nested(ruby, value, 0)
-}
-
-/// Nested records, up to a maximum depth: a Hash may contain itself.
-fn parse_nested(ruby: &Ruby, value: Value, depth: usize) -> Result<DType> {
-    if let Some(fields) = RHash::from_value(value) {
-        if depth > MAX_DEPTH {
-            return Err(Failure::argument(ruby, format!("dtype: records nested more than {MAX_DEPTH} deep")));
-        }
-        let mut parsed = Vec::new();
-        for field in fields.funcall::<_, _, RArray>("keys", ())? {
-            let dtype: Value = fields.aref(field)?;
-            parsed.push((name(ruby, field)?, parse_nested(ruby, dtype, depth + 1)?));
-        }
-        return Ok(DType::packed_record(parsed)?);
-    }
-    let text: String = value.funcall("to_s", ())?;
-    text.parse::<DType>().map_err(|error| Failure::argument(ruby, format!("dtype: {}", self::text(&error))))
 }

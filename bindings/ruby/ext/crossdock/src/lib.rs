@@ -8,7 +8,7 @@
 //!   export ── lent to Ruby's MemoryView                   import ── borrowed from it
 //!   dlpack, arrow ── lent to, and borrowed from, others   adapters, numo ── what adapters in Ruby cannot do there
 //!   tables ── columns of any type, and tables of them
-//!   nested, lists, stack, ranges, string, value, exact ── elements in
+//!   nested, lists, stack, ranges, string, value, dtype, moment, exact ── elements in
 //!                                                          index, select, convert, query ── elements out
 //! ```
 //!
@@ -25,6 +25,7 @@ mod channels;
 mod class;
 mod convert;
 mod dlpack;
+mod dtype;
 mod entry;
 mod error;
 mod exact;
@@ -39,6 +40,7 @@ mod leased;
 mod ledger;
 mod lists;
 mod make;
+mod moment;
 mod nested;
 mod numo;
 mod policy;
@@ -78,6 +80,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     keep::init()?;
     query::init(ruby, class)?;
     index::init(ruby, class)?;
+    dtype::init(module)?;
     make::init(ruby, class)?;
     ranges::init(class)?;
     convert::init(class)?;

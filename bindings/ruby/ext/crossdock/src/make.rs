@@ -9,7 +9,8 @@ use crossdock::pool::Pool;
 use crossdock::{Casting, DArray};
 use magnus::{RClass, Ruby, Value, method, prelude::*};
 
-use crate::error::{Failure, Result, parse_dtype};
+use crate::dtype::parse_dtype;
+use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::index::assign;
 use crate::pressure::again;

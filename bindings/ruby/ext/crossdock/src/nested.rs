@@ -1,20 +1,21 @@
 //! Arrays from nested Ruby arrays: one pass for shape and kind, and one for the elements.
 
 use crossdock::buffer::Buffer;
-use crossdock::element::{DType, Value as Element};
+use crossdock::element::{DType, ScalarKind, TimeUnit};
 use crossdock::layout::{Layout, MAX_RANK, Order};
 use crossdock::{Casting, DArray};
 use magnus::rb_sys::AsRawValue;
-use magnus::{Float, Integer, RArray, RString, Ruby, Value, prelude::*};
+use magnus::{Float, Integer, RArray, RHash, RString, Ruby, Value, prelude::*};
 
 use crate::error::{Failure, Result, text};
 use crate::exact::{is_rational, is_short, nearest};
 use crate::lists::Lists;
+use crate::moment::Moment;
 use crate::stack::stacked;
-use crate::value::{characters, describe, from_ruby, way_out};
+use crate::value::{characters, describe, fields_of, from_ruby, is_record, name, way_out};
 
-/// An array with the elements of nested Ruby arrays or other lists, or of one number, in the given dtype or in the
-/// least one that holds all of them.
+/// An array with the elements of nested Ruby arrays or other lists, or of one number, in the given
+/// dtype or in the least one that holds all of them.
 pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Order) -> Result<DArray> {
     let Lists { value: nested, has_arrays } = Lists::of(ruby, nested)?;
     if has_arrays && let Some(list) = RArray::from_value(nested) {
@@ -23,6 +24,11 @@ pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Ord
     let shape = shape(ruby, nested)?;
     let mut census = Census::default();
     visit(ruby, nested, &shape, &mut |value| census.count(ruby, value, dtype.is_none()))?;
+    if dtype.is_none() && census.is_of_records() {
+        let dtype = record(ruby, nested, &shape)?;
+        let array = one_by_one(ruby, nested, &shape, dtype)?;
+        return Ok(if array.is_contiguous(order) { array } else { array.to_order(order)? });
+    }
     let natural = census.natural();
     let array = match (&natural, &dtype) {
         (Ok(natural), Some(dtype))
@@ -44,12 +50,8 @@ pub(crate) fn array(ruby: &Ruby, nested: Value, dtype: Option<DType>, order: Ord
 }
 
 fn is_number(dtype: &DType) -> bool {
-    dtype.as_scalar().is_some_and(|_| {
-        let one = Element::Int(1);
-        let mut bytes = [0; 32];
-        let width = dtype.itemsize();
-        width <= bytes.len() && one.write(dtype, &mut bytes[..width]).is_ok()
-    })
+    let kind = dtype.as_scalar().map(|scalar| scalar.kind());
+    kind.is_some_and(|kind| kind == ScalarKind::Bool || kind.is_integer() || kind.is_inexact())
 }
 
 /// The lengths of the axes, from the first elements.
@@ -125,6 +127,11 @@ struct Census {
     complex: usize,
     strings: usize,
     longest: usize,
+    nils: usize,
+    times: usize,
+    dates: usize,
+    /// Hashes, Structs and Data.
+    records: usize,
     /// The first element of an unsupported kind, and how to convert it.
     other: Option<(String, &'static str)>,
 }
@@ -161,6 +168,15 @@ impl Census {
         } else if is_rational(value) || value.is_kind_of(ruby.class_numeric()) {
             self.floats += 1;
             self.inexact += 1;
+        } else if value.is_nil() {
+            self.nils += 1;
+        } else if RHash::from_value(value).is_some() || is_record(ruby, value) {
+            self.records += 1;
+        } else if let Some(moment) = Moment::of(ruby, value) {
+            match moment {
+                Moment::Time => self.times += 1,
+                Moment::Date => self.dates += 1,
+            }
         } else if self.other.is_none() {
             self.other = Some((describe(value), way_out(ruby, value)));
         }
@@ -182,6 +198,12 @@ impl Census {
         self.huge == 0 && (*natural != DType::I64 || self.beyond == 0)
     }
 
+    /// Whether all elements are Hashes, Structs or Data.
+    fn is_of_records(&self) -> bool {
+        let others = self.bools + self.integers + self.floats + self.complex + self.strings;
+        self.records > 0 && others + self.nils + self.times + self.dates == 0 && self.other.is_none()
+    }
+
     /// The dtype that holds all elements, or why there is none.
     fn natural(&self) -> std::result::Result<DType, String> {
         let numbers = self.integers + self.floats + self.complex;
@@ -189,13 +211,25 @@ impl Census {
             let way_out = if way_out.is_empty() { ": say by dtype: what they are" } else { way_out };
             return Err(format!("{other} among the elements{way_out}"));
         }
+        let moments = self.times + self.dates;
+        if self.nils > 0 && (moments == 0 || self.records > 0) {
+            return Err("nil among the elements: say by dtype: what they are".into());
+        }
+        if self.records > 0 || moments > 0 && numbers + self.bools + self.strings > 0 {
+            return Err(format!(
+                "{} records and {moments} dates among other elements: say by dtype: what they are",
+                self.records
+            ));
+        }
         if usize::from(numbers > 0) + usize::from(self.bools > 0) + usize::from(self.strings > 0) > 1 {
             return Err(format!(
                 "{numbers} numbers, {} truth values and {} Strings: say by dtype: what they are",
                 self.bools, self.strings
             ));
         }
-        Ok(if self.bools > 0 {
+        Ok(if moments > 0 {
+            DType::datetime(if self.times > 0 { TimeUnit::NANOSECOND } else { TimeUnit::DAY })
+        } else if self.bools > 0 {
             DType::BOOL
         } else if self.strings > 0 {
             DType::text(self.longest).map_err(|error| text(&error))?
@@ -209,6 +243,36 @@ impl Census {
             DType::I64
         })
     }
+}
+
+/// The record that holds all Hashes, Structs or Data, with the fields of the first: each field has
+/// the dtype of an array of its values.
+fn record(ruby: &Ruby, nested: Value, shape: &[usize]) -> Result<DType> {
+    let records = ruby.ary_new();
+    visit(ruby, nested, shape, &mut |value| {
+        match fields_of(ruby, value)? {
+            Some(fields) => records.push(fields)?,
+            None => return Err(Failure::of_type(ruby, "a record became something else meanwhile")),
+        }
+        Ok(())
+    })?;
+    let first: RHash = records.entry(0)?;
+    let mut fields = Vec::new();
+    for key in first.funcall::<_, _, RArray>("keys", ())? {
+        let values = ruby.ary_new();
+        for record in records {
+            values.push(RHash::try_convert(record)?.lookup2::<_, _, Value>(key, ruby.qnil())?)?;
+        }
+        let name = name(ruby, key)?;
+        let values = array(ruby, values.as_value(), None, Order::RowMajor)
+            .map_err(|failure| failure.within(ruby, format_args!("field {name:?}")))?;
+        let dtype = match values.shape() {
+            [_, inner @ ..] if !inner.is_empty() => DType::subarray(inner, values.dtype().clone())?,
+            _ => values.dtype().clone(),
+        };
+        fields.push((name, dtype));
+    }
+    Ok(DType::packed_record(fields)?)
 }
 
 /// Elements of one of the dtypes that a census names for numbers.

@@ -13,7 +13,8 @@ use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{RClass, RString, Ruby, TryConvert, Value, method, prelude::*};
 use rb_sys::{RSTRING_LEN, RSTRING_PTR, VALUE, rb_str_locktmp, rb_str_unlocktmp};
 
-use crate::error::{Failure, Result, parse_dtype};
+use crate::dtype::parse_dtype;
+use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::keep::{self, ObjectLease};
 use crate::make::order;

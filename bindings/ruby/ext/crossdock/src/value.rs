@@ -8,9 +8,10 @@
 //! | complex numbers | `Complex` |
 //! | fixed bytes, opaque bytes | binary `String`; input: the bytes of a `String` in any encoding |
 //! | text | UTF-8 `String`; input: a `String` in any encoding that has these characters |
-//! | dates, durations | `Integer`, the count of their unit; `nil` for NaT |
+//! | dates | `Time` in UTC, `nil` for NaT; input: `DateTime`, `Date`, and the count, too |
+//! | durations | `Integer`, the count of their unit; `nil` for NaT |
 //! | sub-arrays | `Array` |
-//! | records | `Hash` with Symbols |
+//! | records | `Hash` with Symbols; input: a `Struct` or `Data`, too |
 
 use crossdock::element::{DType, DTypeKind, NAT, ScalarKind, Value as Element};
 use magnus::error::IntoError;
@@ -25,6 +26,7 @@ use rb_sys::VALUE;
 
 use crate::error::{Failure, Result};
 use crate::exact;
+use crate::moment::{self, Moment};
 
 /// An element as a Ruby object.
 pub(crate) fn to_ruby(ruby: &Ruby, element: &Element) -> Result<Value> {
@@ -36,9 +38,8 @@ pub(crate) fn to_ruby(ruby: &Ruby, element: &Element) -> Result<Value> {
         Element::Complex { re, im } => complex(*re, *im)?,
         Element::Bytes(bytes) | Element::Void(bytes) => ruby.str_from_slice(bytes).as_value(),
         Element::Text(text) => ruby.str_new(text).as_value(),
-        Element::DateTime { count, .. } | Element::TimeDelta { count, .. } => {
-            (*count != NAT).then_some(*count).into_value_with(ruby)
-        }
+        Element::DateTime { count, unit } => moment::to_ruby(ruby, *count, *unit)?,
+        Element::TimeDelta { count, .. } => (*count != NAT).then_some(*count).into_value_with(ruby),
         Element::ComplexLongDouble(_) => {
             let (re, im) = element.as_complex().unwrap_or((f64::NAN, f64::NAN));
             complex(re, im)?
@@ -90,9 +91,10 @@ pub(crate) fn from_ruby(ruby: &Ruby, value: Value, dtype: &DType) -> Result<Elem
         DTypeKind::Scalar(scalar) => scalar_from_ruby(ruby, value, scalar.kind()),
         DTypeKind::SubArray(subarray) => items_from_ruby(ruby, value, subarray.shape(), subarray.base()),
         DTypeKind::Record(record) => {
-            let Some(hash) = RHash::from_value(value) else {
-                return Err(unfit(ruby, value, "a Hash with the fields of the record"));
+            let Some(hash) = fields_of(ruby, value)? else {
+                return Err(unfit(ruby, value, "a Hash, Struct or Data with the fields of the record"));
             };
+            let value = hash.as_value();
             let (mut given, mut twice) = (Vec::<(String, VALUE)>::new(), None);
             hash.foreach(|key: Value, field: Value| {
                 let name = name(ruby, key).map_err(|failure| failure.into_error(ruby))?;
@@ -168,7 +170,7 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
             (ScalarKind::TimeDelta(unit), Ok(count)) => Ok(Element::TimeDelta { count, unit }),
             (ScalarKind::Pointer, _) => Ok(Element::Pointer(unsigned()?)),
             (_, Ok(count)) => Ok(Element::Int(count)),
-            (_, Err(_)) if is_float(kind) => exact::real(ruby, value, kind),
+            (_, Err(_)) if kind.is_inexact() => exact::real(ruby, value, kind),
             (_, Err(_)) => Ok(Element::UInt(unsigned()?)),
         };
     }
@@ -190,7 +192,7 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
             let (re, im): (Value, Value) = value.funcall("rect", ())?;
             return exact::complex(ruby, re, im, kind);
         }
-        if is_float(kind) {
+        if kind.is_inexact() {
             return exact::real(ruby, value, kind);
         }
         let is_date =
@@ -200,16 +202,31 @@ fn scalar_from_ruby(ruby: &Ruby, value: Value, kind: ScalarKind) -> Result<Eleme
             _ => Err(Failure::misfit(ruby, value, kind)),
         };
     }
+    if let ScalarKind::DateTime(unit) = kind
+        && let Some(moment) = Moment::of(ruby, value)
+    {
+        return moment::from_ruby(ruby, value, moment, unit);
+    }
     Err(unfit(ruby, value, &kind.to_string()))
 }
 
-pub(crate) fn is_float(kind: ScalarKind) -> bool {
-    let scalar = Element::Float(0.5);
-    let mut bytes = [0; 32];
-    // Kinds into which a half-precision float fits are floats, or consist of floats.
-    DType::scalar(kind, crossdock::element::ByteOrder::NATIVE).is_ok_and(|dtype| {
-        dtype.itemsize() <= 32 && scalar.write(&dtype, &mut bytes[..dtype.itemsize()]).is_ok()
-    })
+/// The fields of a Hash, Struct or Data.
+pub(crate) fn fields_of(ruby: &Ruby, value: Value) -> Result<Option<RHash>> {
+    match RHash::from_value(value) {
+        Some(hash) => Ok(Some(hash)),
+        None if is_record(ruby, value) => Ok(Some(RHash::try_convert(value.funcall("to_h", ())?)?)),
+        None => Ok(None),
+    }
+}
+
+/// Whether an object is a Struct or a Data.
+pub(crate) fn is_record(ruby: &Ruby, value: Value) -> bool {
+    let is = |name: &str| {
+        let class: std::result::Result<Value, _> = ruby.class_object().const_get(name);
+        class.is_ok_and(|class| class.funcall("===", (value,)).unwrap_or(false))
+    };
+    // Before Ruby 3.2, `Data` was another class.
+    is("Struct") || (is("Data") && value.respond_to("members", false).unwrap_or(false))
 }
 
 fn unfit(ruby: &Ruby, value: Value, wanted: &str) -> Failure {
@@ -219,18 +236,10 @@ fn unfit(ruby: &Ruby, value: Value, wanted: &str) -> Failure {
 
 /// How to convert an unsupported object into an element or a list of them; for errors.
 pub(crate) fn way_out(ruby: &Ruby, value: Value) -> &'static str {
-    let is = |name: &str| {
-        let class: std::result::Result<Value, _> = ruby.class_object().const_get(name);
-        class.is_ok_and(|class| class.funcall("===", (value,)).unwrap_or(false))
-    };
-    // Before Ruby 3.2, `Data` was another class.
-    let has_members = || value.respond_to("members", false).unwrap_or(false);
-    if is("Struct") || (is("Data") && has_members()) {
-        "; its to_h makes a Hash of its fields"
-    } else if is("Hash") {
-        "; a Hash is an element of a record, whose dtype is a Hash of the fields and their dtypes"
-    } else if is("Time") || is("Date") {
-        "; a date is an Integer, the count of its unit since 1970-01-01"
+    if RHash::from_value(value).is_some() || is_record(ruby, value) {
+        "; it is an element of a record, whose dtype is a Hash of the fields and their dtypes"
+    } else if Moment::of(ruby, value).is_some() {
+        "; it is an element of dates, such as datetime64[s]"
     } else {
         ""
     }

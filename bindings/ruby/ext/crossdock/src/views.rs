@@ -6,7 +6,8 @@ use crossdock::view::CopyPolicy;
 use crossdock::{Casting, DArray};
 use magnus::{Integer, RArray, RClass, Ruby, Value, method, prelude::*};
 
-use crate::error::{Failure, Result, parse_dtype};
+use crate::dtype::parse_dtype;
+use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::import::source;
 use crate::index::assign;

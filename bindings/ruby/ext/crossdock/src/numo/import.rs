@@ -12,7 +12,8 @@ use rb_sys::VALUE;
 
 use super::library::{BIG_ENDIAN, COLUMN_MAJOR, NumoFunctions, NumoObject};
 use crate::adapters::{contains, lent, string_bytes};
-use crate::error::{Failure, Result, parse_dtype};
+use crate::dtype::parse_dtype;
+use crate::error::{Failure, Result};
 use crate::handle::{self, Wrapped};
 use crate::keep::{self, ObjectLease};
 

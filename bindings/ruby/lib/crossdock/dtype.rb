@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+module Crossdock
+  # Structs and Data as records.
+  # @api private
+  module Records
+    class << self
+      # Whether a class is one of Structs or of Data.
+      def class?(object)
+        object.is_a?(Class) && object.respond_to?(:members) && (object < Struct || (defined?(::Data.define) ? object < ::Data : false))
+      end
+
+      # The element of a record.
+      def build(record, as)
+        return record unless record.is_a?(Hash)
+        return as.new(**record) if as.respond_to?(:keyword_init?) && as.keyword_init?
+
+        as.new(*record.values_at(*as.members))
+      end
+
+      # The same for the records in nested Arrays.
+      def nested(elements, depth, as)
+        raise TypeError, "#{as.inspect} is no class of Structs or Data" unless class?(as)
+        return build(elements, as) if depth.zero?
+
+        elements.map { |part| nested(part, depth - 1, as) }
+      end
+    end
+  end
+  private_constant :Records
+
+  @records = Ractor.make_shareable({})
+
+  class << self
+    # A dtype in the form of {Array#dtype}, which `dtype:` accepts everywhere.
+    #
+    # @param spec [Symbol, String, Hash, ::Array, Class] a name (`:float32`), NumPy's spelling
+    #   (`"<f4"`), a template of `Array#pack` (`"iqc"`, and with C's alignment `"|iqc"`), a Hash of
+    #   fields, `[dtype, lengths]` for a sub-array, or a class ({record}). A text that is both is
+    #   NumPy's: `"i4"` is an `:int32`
+    # @param names [::Array<Symbol, String>, nil] the names of the fields, which are `f0`, `f1`, … in
+    #   a template
+    # @param align [Boolean] whether the fields of a Hash are where C aligns them
+    # @return [Symbol, String, Hash]
+    # @raise [ArgumentError] if no dtype is written like this
+    # @example
+    #   Crossdock.dtype("iqc", names: %i[id count kind])
+    #   Crossdock.dtype({ kind: :int8, point: [:float64, 3] }, align: true)
+    def dtype(spec, names: nil, align: false)
+      make_dtype(spec, names && Kernel.Array(names), align)
+    end
+
+    # Makes a Struct or Data class the name of a record: `dtype: Point`. Its objects are elements of
+    # every record with these fields; {Array#to_a} and {Array#each} return them with `as: Point`.
+    # To be called from the main Ractor.
+    #
+    # @param class_of_records [Class]
+    # @param spec [Hash, String] the dtypes of the members, or a template with one part for each
+    # @param align [Boolean] as for {dtype}
+    # @return [Symbol, String, Hash] the dtype
+    # @raise [ArgumentError] if the members are others, or the class has another record
+    # @example
+    #   Point = Struct.new(:x, :y)
+    #   Crossdock.record(Point, { x: :float64, y: :float64 })
+    #   Crossdock::Array.new([Point.new(1, 2)], dtype: Point).to_a(as: Point)
+    def record(class_of_records, spec, align: false)
+      raise TypeError, "#{class_of_records.inspect} is no class of Structs or Data" unless Records.class?(class_of_records)
+
+      members = class_of_records.members
+      found = spec.is_a?(Hash) ? dtype(spec, align: align) : dtype(spec, names: members, align: align)
+      fields = Array.zeros(0, dtype: found).fields
+      raise ArgumentError, "the members of #{class_of_records} are #{members}, and the fields #{fields}" unless fields == members
+
+      known = @records[class_of_records]
+      raise ArgumentError, "#{class_of_records} is the record #{known}" if known && known != found
+
+      @records = Ractor.make_shareable(@records.merge(class_of_records => found))
+      found
+    end
+
+    private
+
+    def dtype_of_class(class_of_records)
+      @records.fetch(class_of_records) do
+        raise ArgumentError, "dtype: #{class_of_records.inspect} is the name of no record; make it one with Crossdock.record"
+      end
+    end
+  end
+  private_class_method :make_dtype
+end
