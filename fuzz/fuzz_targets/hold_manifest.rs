@@ -1,5 +1,5 @@
-//! The manifest of a set: arbitrary bytes, over one sealed region. The result is an error, or a set
-//! whose arrays lie in the region. The region that the manifest lists is replaced by the one that
+//! The manifest of a set: arbitrary bytes, over one sealed region, in which two Arrow IPC files lie.
+//! The result is an error, or a set whose arrays and tables lie in the region. The region that the manifest lists is replaced by the one that
 //! there is, and its size by its own.
 
 use std::fs::File;
@@ -17,10 +17,21 @@ const NBYTES: usize = 5000;
 /// Sets of more names, and arrays of more elements, are not walked.
 const FEW: usize = 1 << 8;
 
-static REGION: LazyLock<OwnedFd> = LazyLock::new(|| {
-    let bytes: Vec<u8> = (0..NBYTES).map(|at| (at * 7 % 251) as u8).collect();
-    sealed(&bytes)
+/// Tables, and where they begin in the region.
+const TABLES: [(usize, &[u8]); 2] = [
+    (2048, include_bytes!("../corpus/arrow_ipc/numbers.arrow")),
+    (3968, include_bytes!("../corpus/arrow_ipc/dictionary.arrow")),
+];
+
+static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut bytes: Vec<u8> = (0..NBYTES).map(|at| (at * 7 % 251) as u8).collect();
+    for (start, table) in TABLES {
+        bytes[start..start + table.len()].copy_from_slice(table);
+    }
+    bytes
 });
+
+static REGION: LazyLock<OwnedFd> = LazyLock::new(|| sealed(&BYTES));
 
 fn sealed(bytes: &[u8]) -> OwnedFd {
     // SAFETY: the name ends in NUL, and the call opens a new descriptor.
@@ -54,13 +65,25 @@ fuzz_target!(|data: &[u8]| {
     };
     for name in set.names().take(FEW).map(|name| name.map(str::to_owned)) {
         let Ok(name) = name else { continue };
+        if let Ok(table) = set.table(&name) {
+            let range = table.buffer().address()..table.buffer().address() + table.buffer().nbytes();
+            let extent = (table.rows().expect("it was read"), table.schema().fields().len());
+            assert_eq!(set.table_shape(&name).expect("it is a table"), Some(extent));
+            for column in (0..table.len()).flat_map(|batch| table.batch(batch)).flat_map(|batch| {
+                batch.columns().flatten().collect::<Vec<_>>()
+            }) {
+                for buffer in column.buffers().iter().filter(|buffer| buffer.nbytes() > 0) {
+                    assert!(range.contains(&buffer.address()), "{column:?}");
+                }
+            }
+        }
         let Ok(array) = set.get(&name) else { continue };
         assert_eq!(array.birth(), Birth::Constant);
         let (buffer, offset) = array.buffer().expect("few handles");
         let start = buffer.descriptor().expect("of shared memory").1 as usize;
         assert!(offset <= buffer.nbytes() && start + buffer.nbytes() <= NBYTES, "{array:?}");
         let read = buffer.read().expect("it is constant");
-        assert!(read.iter().enumerate().all(|(at, &byte)| byte == ((start + at) * 7 % 251) as u8));
+        assert_eq!(*read, BYTES[start..start + read.len()]);
         if array.len() <= FEW && array.nbytes() <= FEW {
             let request = crossdock::view::Request::pin();
             let bytes = array.export(&request).expect("no writer").to_bytes().expect("few bytes");

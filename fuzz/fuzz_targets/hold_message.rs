@@ -5,7 +5,7 @@ use crossdock::bindings::hold;
 
 fuzz_target!(|bytes: &[u8]| {
     // The head, so that most inputs get as far as the fields.
-    let headed = [b"XDOCKHLD\x02\0\0\0", bytes].concat();
+    let headed = [b"XDOCKHLD\x03\0\0\0", bytes].concat();
     for bytes in [bytes, &headed] {
         match hold::rewritten(bytes) {
             // A long text is cut when it is written.

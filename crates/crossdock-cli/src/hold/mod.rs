@@ -1,4 +1,4 @@
-//! `crossdock hold`: keeps the arrays of files for other processes; and the commands that use what
+//! `crossdock hold`: keeps the arrays and tables of files for other processes; and the commands that use what
 //! is held.
 //!
 //! ```text
@@ -27,12 +27,14 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Failure, Result};
 use crate::lend::signals::is_ignored;
+use crate::table::counted;
 use crate::{out, progress, status, terminal};
 
 const EXAMPLES: &str = "\
 Examples:
   crossdock hold model.safetensors --name m  (holds m@1 until it is stopped)
   crossdock hold shards/ --name m            (all files of a folder, as a set)
+  crossdock hold trades.arrow --name t       (a table, named trades)
   crossdock hold model.safetensors --map     (readers map the file itself)
   crossdock hold new.safetensors --name m --replace     (m@2: takes m over)
   crossdock hold --name m                    (what other processes publish as m)
@@ -44,15 +46,16 @@ Examples:
 Exit status: 0 when it is stopped (INT, TERM or HUP), when the name is dropped, or when another \
 command takes over; 1 if FILE could not be loaded, or another process holds the name.";
 
-/// Hold the arrays of a file for other processes of this user, in memory that stays constant.
+/// Hold the arrays or the table of a file for other processes of this user, in memory that stays
+/// constant.
 ///
 /// FILE is loaded once. Each process that connects maps the same pages, whatever it is written in.
-/// The command runs until it is stopped, and prints a line when the arrays are ready. Processes
-/// that read them keep them after that.
+/// The command runs until it is stopped, and prints a line when the set is ready. Processes that
+/// read it keep it after that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.safetensors, .npz, .npy, .gguf, …) or a folder of them. Without it, or with `-`,
+    /// A file (.safetensors, .npz, .npy, .gguf, .arrow, …) or a folder of them. Without it, or with `-`,
     /// holds what other processes publish.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -63,7 +66,7 @@ pub(crate) struct Args {
     /// Let readers map FILE itself, without loading it: they share the pages of the file. They see
     /// what other processes write to it. If it shrinks, what it lost reads as zeros, and each copy
     /// is an error. For formats whose arrays lie in the file as in memory (.safetensors, .npy,
-    /// stored .npz).
+    /// stored .npz, .arrow without compression).
     #[arg(long, requires = "file")]
     map: bool,
     /// Publish FILE as the next version of a name that is held, and take the name over: readers
@@ -226,10 +229,19 @@ fn load(file: &Path, name: &Label, map: bool) -> Result<String> {
         bar.finish_and_clear();
     }
     publisher.commit(&set)?;
-    let many = if set.len() == 1 { "array" } else { "arrays" };
+    let parts = entries((set.len() - set.tables()) as u64, set.tables() as u64);
     let file = terminal::shown(&terminal::path(file));
     let mapped = if map { ", mapped" } else { "" };
-    Ok(format!("holding {label}: {} {many} of {file}, {}{mapped}\n", set.len(), BinaryBytes(set.nbytes())))
+    Ok(format!("holding {label}: {parts} of {file}, {}{mapped}\n", BinaryBytes(set.nbytes())))
+}
+
+/// "2 arrays", "1 table", or "2 arrays and 1 table".
+fn entries(arrays: u64, tables: u64) -> String {
+    match (arrays, tables) {
+        (_, 0) => counted(arrays, "array"),
+        (0, _) => counted(tables, "table"),
+        _ => format!("{} and {}", counted(arrays, "array"), counted(tables, "table")),
+    }
 }
 
 fn twin(stream: &UnixStream) -> Result<UnixStream> {

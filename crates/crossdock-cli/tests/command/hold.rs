@@ -6,7 +6,11 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crossdock::Array;
+use crossdock::buffer::Buffer;
+use crossdock::exchange::files::arrow_ipc::IpcOptions;
 use crossdock::exchange::protocol::channel::{Channel, ChannelOptions};
+use crossdock::table::{Batches, Checks, Column, ColumnParts, ColumnType, RecordBatch};
 use crossdock_testkit::{held, not_run};
 
 use crate::common::{Folder, answer, crossdock, data, python, refusal, stderr, stdout};
@@ -82,6 +86,14 @@ fn until_read(folder: &Folder, name: &str, readers: u64) {
     let wanted = format!("\"readers\": {readers}");
     while !answer(&run(folder, &["ls", "--json"])).contains(&wanted) {
         assert!(start.elapsed() < Duration::from_secs(20), "{name} has no {readers} readers");
+    }
+}
+
+/// Waits until a command prints a text.
+fn until_listed(folder: &Folder, arguments: &[&str], wanted: &str) {
+    let start = Instant::now();
+    while !answer(&run(folder, arguments)).contains(wanted) {
+        assert!(start.elapsed() < Duration::from_secs(20), "{arguments:?} does not list {wanted}");
     }
 }
 
@@ -288,9 +300,13 @@ fn another_user_sees_and_reaches_neither_sets_nor_channels() {
 fn wrong_files_and_names_are_refused_and_leave_nothing() {
     let folder = Folder::new("hold-wrong");
     let text = folder.file("text.npy", "hello");
+    save_table(&folder.path("cut.arrow"));
+    let cut = folder.path("cut.arrow");
+    std::fs::File::options().write(true).open(&cut).unwrap().set_len(40).unwrap();
     for (arguments, status, words) in [
         (&["hold", "missing.npy"][..], 1, "missing.npy: no such file"),
         (&["hold", text.to_str().unwrap()], 1, "text.npy"),
+        (&["hold", cut.to_str().unwrap()], 1, "cut.arrow: its 40 bytes do not end as an Arrow IPC file does"),
         (&["hold", &format!("{}[::2]", photo())], 2, "whole files; hold "),
         (&["hold", &format!("{}:w", photo())], 2, "whole files; hold "),
         (&["hold", "/"], 2, "choose one with --name"),
@@ -326,40 +342,105 @@ const READER: &str = r#"
 import mmap, os, socket, struct, sys
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as holder:
     holder.connect(os.environ["XDG_RUNTIME_DIR"] + "/crossdock/" + sys.argv[1] + ".sock")
-    holder.send(b"XDOCKHLD" + struct.pack("<IIQ", 2, 1, 0))
+    holder.send(b"XDOCKHLD" + struct.pack("<IIQ", 3, 1, 0))
     reply, fds, _, _ = socket.recv_fds(holder, 4096, 65)
     magic, protocol, kind, version, regions = struct.unpack("<8sIIQQ", reply)
-    assert (magic, protocol, kind, regions) == (b"XDOCKHLD", 2, 102, len(fds) - 1)
+    assert (magic, protocol, kind, regions) == (b"XDOCKHLD", 3, 102, len(fds) - 1)
     manifest, *memory = [mmap.mmap(fd, 0, prot=mmap.PROT_READ) for fd in fds]
     assert manifest[:8] == b"XDOCKSET" and struct.unpack_from("<QQ", manifest, 24) == (len(manifest), version)
-    counts = struct.unpack_from("<7I", manifest, 48)
+    counts = struct.unpack_from("<8I", manifest, 48)
     starts = [96]
-    for count, nbytes in zip([counts[1], counts[2], counts[3], counts[0], counts[4], counts[5]], [32, 8, 16, 32, 8, 4]):
+    for count, nbytes in zip([counts[1], counts[2], counts[3], counts[0], counts[4], counts[5]], [32, 8, 16, 40, 8, 4]):
         starts.append(starts[-1] + count * nbytes)
     regions, dtypes, metadata, entries, numbers, slots, texts = starts
     def text(at):
         first, nbytes = struct.unpack_from("<II", manifest, at)
         return manifest[texts + first : texts + first + nbytes].decode()
-    for entry in range(entries, numbers, 32):
-        dtype, rank, first, region, offset = struct.unpack_from("<IIIIQ", manifest, entry + 8)
-        shape_and_strides = struct.unpack_from(f"<{2 * rank}q", manifest, numbers + 8 * first)
+    for entry in range(entries, numbers, 40):
+        kind, dtype, rank, first, region, _, offset = struct.unpack_from("<IIIIIIQ", manifest, entry + 8)
+        own = struct.unpack_from(f"<{[2 * rank, 3][kind]}q", manifest, numbers + 8 * first)
         name = text(entry)
         slot = 0xCBF29CE484222325
         for byte in name.encode():
             slot = (slot ^ byte) * 0x100000001B3 % 2**64
         slot = (slot ^ slot >> 32) % counts[5]
-        while struct.unpack_from("<I", manifest, slots + 4 * slot)[0] != (entry - entries) // 32 + 1:
+        while struct.unpack_from("<I", manifest, slots + 4 * slot)[0] != (entry - entries) // 40 + 1:
             slot = (slot + 1) % counts[5]
-        print(version, name, text(dtypes + 8 * dtype), *shape_and_strides, memory[region][offset])
+        if kind == 0:
+            print(version, name, text(dtypes + 8 * dtype), *own, memory[region][offset])
+        else:
+            nbytes, rows, columns = own
+            table = memory[region][offset : offset + nbytes]
+            print(version, name, f"{rows} x {columns} of {counts[7]}", table[:6], table[-6:])
 "#;
 
 #[test]
 fn the_page_on_sets_says_all_that_a_reader_needs() {
     let Some(python) = python() else { return };
     let folder = Folder::new("hold-page");
-    let mut holder = Running::start(&folder, &["hold", &photo(), "--name", "p"]);
+    std::fs::copy(photo(), folder.path("rocket.npy")).unwrap();
+    save_table(&folder.path("trades.arrow"));
+    let mut holder = Running::start(&folder, &["hold", folder.path("").to_str().unwrap(), "--name", "p"]);
     holder.line();
     let mut reader = Command::new(python);
     let output = reader.args(["-c", READER, "p"]).env("XDG_RUNTIME_DIR", folder.path("")).output().unwrap();
-    assert_eq!(answer(&output), "1 rocket uint8 427 640 3 1920 3 1 17\n");
+    let array = "1 rocket uint8 427 640 3 1920 3 1 17\n";
+    assert_eq!(answer(&output), format!("{array}1 trades 3 x 2 of 1 b'ARROW1' b'ARROW1'\n"));
+}
+
+/// Saves a table of three rows, with a column of numbers and one of text.
+fn save_table(path: &Path) {
+    let price = Column::from_array(Array::from_vec(vec![1.5f64, 2.5, 4.0], [3]).unwrap()).unwrap();
+    let buffers =
+        vec![Buffer::from_vec(vec![0i32, 1, 3, 3]).unwrap(), Buffer::from_vec(b"abc".to_vec()).unwrap()];
+    let parts = ColumnParts { len: 3, buffers, ..ColumnParts::default() };
+    let name = Column::new(ColumnType::utf8(), parts, Checks::Full).unwrap();
+    let batch = RecordBatch::from_columns([("price", price), ("name", name)]).unwrap();
+    IpcOptions::new().save(path, &mut Batches::from_iter([batch])).unwrap();
+}
+
+#[test]
+fn a_table_is_held_listed_and_found_after_a_kill() {
+    let folder = Folder::new("hold-table");
+    let path = folder.path("trades.arrow");
+    save_table(&path);
+    for options in [&[][..], &["--map"]] {
+        let arguments = [&["hold", path.to_str().unwrap()][..], options].concat();
+        let mut holder = Running::start(&folder, &arguments);
+        let line = holder.line();
+        assert!(line.starts_with("holding trades@1: 1 table of ") && line.contains("trades.arrow"), "{line}");
+        let listed = answer(&run(&folder, &["ls", "trades"]));
+        assert!(listed.contains("table") && listed.contains("3 rows, 2 columns"), "{listed}");
+        let counts = answer(&run(&folder, &["ls", "--json"]));
+        assert!(counts.contains("\"arrays\": 0") && counts.contains("\"tables\": 1"), "{counts}");
+        let reader = Running::start(&folder, &["connect", "trades", "--", "sleep", "60"]);
+        // Another reader, `ls`, may still be counted.
+        let pid = format!("\"pid\": {}", reader.child.id());
+        until_listed(&folder, &["who", "trades", "--json"], &pid);
+        holder.child.kill().unwrap();
+        holder.child.wait().unwrap();
+        let mut next = Running::start(&folder, &["hold", "--name", "trades"]);
+        assert_eq!(next.line(), "holding trades@1\n");
+        let listed = answer(&run(&folder, &["ls", "trades@1", "--json"]));
+        assert!(listed.contains("\"rows\": 3") && listed.contains("\"columns\": 2"), "{listed}");
+        drop(reader);
+        assert_eq!(answer(&run(&folder, &["drop", "trades"])), "");
+        assert_eq!(next.end().0, Some(0));
+    }
+}
+
+#[test]
+fn the_arrays_of_a_set_are_listed_by_name() {
+    let folder = Folder::new("hold-ls");
+    std::fs::copy(photo(), folder.path("rocket.npy")).unwrap();
+    save_table(&folder.path("trades.feather"));
+    let mut holder = Running::start(&folder, &["hold", folder.path("").to_str().unwrap(), "--name", "both"]);
+    let line = holder.line();
+    assert!(line.starts_with("holding both@1: 1 array and 1 table of "), "{line}");
+    let listed = answer(&run(&folder, &["ls", "both"]));
+    let words: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[1], ["rocket", "uint8", "[427,", "640,", "3]"]);
+    assert_eq!(words[2], ["trades", "table", "3", "rows,", "2", "columns"]);
+    assert!(refusal(&run(&folder, &["ls", "both@2"]), 1).contains("both@1"));
+    assert!(refusal(&run(&folder, &["ls", "other"]), 1).contains("no process holds other"));
 }

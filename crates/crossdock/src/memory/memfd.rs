@@ -9,15 +9,7 @@ use crate::error::{Error, Kind};
 
 /// New shared memory of a fixed size: it is sealed against shrinking and growing.
 pub(crate) fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: `name` is a `CStr`, so it ends in NUL; the call only reads it and opens a new
-    // descriptor.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `memfd_create` returned `fd`, which is not negative, so it is open, and nothing else
-    // owns it.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let fd = growing_memory(name)?;
     // At least one byte, so that the receiver of the descriptor can map it.
     let size = libc::off_t::try_from(nbytes.max(1)).map_err(|_| io::ErrorKind::FileTooLarge)?;
     // Beyond the limit of the process, the system sends a signal that ends it.
@@ -33,6 +25,19 @@ pub(crate) fn sized_memory(nbytes: usize, name: &CStr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// New shared memory of no bytes and without seals, which grows as a file does.
+pub(crate) fn growing_memory(name: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: `name` is a `CStr`, so it ends in NUL; the call only reads it and opens a new
+    // descriptor.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `memfd_create` returned `fd`, which is not negative, so it is open, and nothing else
+    // owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// Adds seals to the memory behind a descriptor that is open for writing.
 pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
     // SAFETY: `fd` is borrowed, so it is open; `F_ADD_SEALS` takes an integer and accesses no
@@ -44,7 +49,7 @@ pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: i32) -> io::Result<()> {
 }
 
 /// Whether the process may make a file of this size (`ulimit -f`).
-fn is_within_file_limit(size: libc::off_t) -> bool {
+pub(crate) fn is_within_file_limit(size: libc::off_t) -> bool {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: `limit` is a record of the right type that lives until the call returns.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };

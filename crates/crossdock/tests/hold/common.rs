@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossdock::element::DType;
-use crossdock::exchange::protocol::hold::{Label, Limits, SealedSet, SetBuilder, SetHolder};
+use crossdock::exchange::protocol::hold::{DraftSet, Label, Limits, SealedSet, SetBuilder, SetHolder};
 
 pub(crate) const ROLE: &str = "CROSSDOCK_TEST_ROLE";
 
@@ -25,11 +25,16 @@ pub(crate) fn unique() -> Label {
 
 /// A set of one array `w` of this many `int64`, all of them the version.
 pub(crate) fn sample(label: &Label, len: usize) -> SealedSet {
+    sample_draft(label, len).seal().unwrap()
+}
+
+/// As [`sample`], before it is sealed.
+pub(crate) fn sample_draft(label: &Label, len: usize) -> DraftSet {
     let mut builder = SetBuilder::new();
     builder.array("w", DType::I64, &[len]).unwrap().alias("tied", "w").unwrap();
     let draft = builder.allocate(label).unwrap();
     draft.get("w").unwrap().fill(&(label.version().unwrap() as i64).into()).unwrap();
-    draft.seal().unwrap()
+    draft
 }
 
 /// A holder in a thread of this process. Dropping it ends the thread.

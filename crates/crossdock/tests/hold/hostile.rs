@@ -65,7 +65,7 @@ pub(crate) fn raw(name: &Label) -> UnixStream {
 }
 
 pub(crate) fn message(kind: u32, numbers: &[u64]) -> Vec<u8> {
-    let mut bytes = b"XDOCKHLD\x02\0\0\0".to_vec();
+    let mut bytes = b"XDOCKHLD\x03\0\0\0".to_vec();
     bytes.extend(kind.to_le_bytes());
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     bytes
@@ -101,7 +101,7 @@ fn reply_with_descriptors(stream: &UnixStream) -> Vec<OwnedFd> {
     numbers.take(count).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }).collect()
 }
 
-fn memfd(bytes: &[u8], seals: i32) -> OwnedFd {
+pub(crate) fn memfd(bytes: &[u8], seals: i32) -> OwnedFd {
     // SAFETY: the name ends in NUL, and the call opens a new descriptor.
     let fd = unsafe { libc::memfd_create(c"hostile".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     assert!(fd >= 0);
@@ -113,7 +113,7 @@ fn memfd(bytes: &[u8], seals: i32) -> OwnedFd {
     fd
 }
 
-const SEALED: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
+pub(crate) const SEALED: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
 
 /// The holder still serves.
 #[track_caller]
@@ -140,7 +140,7 @@ fn bytes_that_are_no_request_end_the_connection_with_a_reason() {
         (&message(COMMIT, &[0]), "but 1 are expected"),
         (&message(COMMIT, &[u64::MAX]), "are expected"),
         (&message(TOOK_OVER, &[]), "neither writer nor successor cannot finish taking the name over"),
-        (&other_version, "only 2 is supported"),
+        (&other_version, "only 3 is supported"),
         (&long, "more bytes or descriptors"),
     ] {
         let mut client = raw(&name);
@@ -167,7 +167,7 @@ fn descriptors_of_other_things_are_not_taken() {
     let open = memfd(&[0; 200], 0);
     let shrinks = memfd(&[0; 200], libc::F_SEAL_WRITE);
     let (empty, zeros) = (memfd(&[], SEALED), memfd(&[0; 200], SEALED));
-    let mut huge = b"XDOCKSET\x02\0\0\0\0\0\0\0".to_vec();
+    let mut huge = b"XDOCKSET\x03\0\0\0\0\0\0\0".to_vec();
     huge.extend([0xff; 184]);
     let huge = memfd(&huge, SEALED);
     for (fd, text) in [
@@ -200,8 +200,8 @@ fn commit_altered(name: &Label, alter: impl FnOnce(&mut Vec<u8>)) -> (u32, Strin
     commit_other(name, alter, None)
 }
 
-/// As [`commit_altered`], with another region.
-fn commit_other(
+/// As [`commit_altered`], with another last region.
+pub(crate) fn commit_other(
     name: &Label,
     alter: impl FnOnce(&mut Vec<u8>),
     region: Option<BorrowedFd<'_>>,
@@ -220,8 +220,12 @@ fn commit_other(
     bytes[32..40].copy_from_slice(&text.as_bytes()[..8]);
     alter(&mut bytes);
     let manifest = memfd(&bytes, SEALED);
-    let region = region.unwrap_or(fds[0].as_fd());
-    send_beside(&client, &message(COMMIT, &[1]), &[manifest.as_fd(), region]).unwrap();
+    let mut sent = vec![manifest.as_fd()];
+    sent.extend(fds.iter().map(AsFd::as_fd));
+    if let (Some(region), Some(last)) = (region, sent.last_mut()) {
+        *last = region;
+    }
+    send_beside(&client, &message(COMMIT, &[fds.len() as u64]), &sent).unwrap();
     reply(&client)
 }
 
@@ -234,7 +238,7 @@ fn the_holder_refuses_a_manifest_that_lies_about_its_memory() {
     };
     for (at, number, text) in [
         (0, 7, "begins with"),
-        (8, 1, "only 2 is supported"),
+        (8, 1, "only 3 is supported"),
         (24, 7, "but says 7"),
         (32, 77, "names its set"),
         (48, u32::MAX, "slots for"),
@@ -245,6 +249,7 @@ fn the_holder_refuses_a_manifest_that_lies_about_its_memory() {
         (64, u32::MAX, "too few"),
         (68, 1 << 31, "too few"),
         (68, 3, "slots for"),
+        (76, 3, "says that 3 of its 2 entries are tables"),
         (72, u32::MAX, "too few"),
         (72, 0, "cannot be the name"),
         (96, 1, "has inode"),
@@ -301,7 +306,7 @@ fn a_mapped_region_is_a_file_that_is_open_for_reading_and_has_all_bytes() {
     }
     // What an entry says is checked against the bytes that the set has of the file.
     let entry = 96 + 32 + 8;
-    assert_eq!(commit_altered(&name, put(entry + 24, 129)).0, 104);
+    assert_eq!(commit_altered(&name, put(entry + 32, 129)).0, 104);
     let set = hold::connect(&name).unwrap();
     let error = set.get(set.nth_name(0).unwrap()).unwrap_err();
     assert!(error.to_string().contains("covers bytes 129..929"), "{error}");
@@ -316,15 +321,18 @@ fn a_reader_refuses_entries_that_lie() {
     // Head, one region, one dtype, no metadata; then the entries of `w` and `tied`, their numbers
     // (a length and a stride each), and four slots.
     let entry = 96 + 32 + 8;
-    let (numbers, slots) = (entry + 64, entry + 64 + 32);
+    let (numbers, slots) = (entry + 80, entry + 80 + 32);
     for (at, number, text) in [
-        (entry + 8, 1, "dtype is 1 of 1"),
-        (entry + 12, 65, "rank is 65"),
-        (entry + 12, 3, "first number"),
-        (entry + 16, u32::MAX, "first number"),
-        (entry + 20, 1, "region is 1 of 1"),
-        (entry + 24, 1, "covers bytes 1..8001"),
-        (entry + 28, u32::MAX, "covers bytes"),
+        (entry + 8, 2, "of kind 2; 0 (an array) and 1 (a table) are supported"),
+        // Its three numbers are a length and strides.
+        (entry + 8, 1, "is a table of 8 rows and 1000 columns, not an array"),
+        (entry + 12, 1, "dtype is 1 of 1"),
+        (entry + 16, 65, "rank is 65"),
+        (entry + 16, 3, "first number"),
+        (entry + 20, u32::MAX, "first number"),
+        (entry + 24, 1, "region is 1 of 1"),
+        (entry + 32, 1, "covers bytes 1..8001"),
+        (entry + 36, u32::MAX, "covers bytes"),
         (numbers, 1001, "covers bytes 0..8008"),
         (numbers + 4, u32::MAX, ""),
         (numbers + 8, 9, "covers bytes"),

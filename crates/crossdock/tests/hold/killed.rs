@@ -11,12 +11,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use crossdock::bindings::hold::set_patience;
-use crossdock::exchange::protocol::hold::{self, Label, Limits, Set, SetHolder};
+use crossdock::exchange::protocol::hold::{self, Label, Limits, SealedSet, Set, SetHolder};
 use crossdock_testkit::{Coverage, rounds, seed};
 use fastrand::Rng;
 
 use crate::common::{
-    HANGS, Program, ROLE, Running, holders_of_memory, in_own_folder, sample, socket, unique, until,
+    HANGS, Program, ROLE, Running, holders_of_memory, in_own_folder, sample, sample_draft, socket, unique,
+    until,
 };
 use crate::hostile::{CONNECT, message, raw, try_raw};
 
@@ -45,7 +46,7 @@ fn hold_on(name: &Label) {
     holder.claim(name).unwrap();
     if holder.labels().is_empty() {
         let label = holder.next(name).unwrap();
-        holder.commit(sample(&label, LEN)).unwrap();
+        holder.commit(with_table(&label)).unwrap();
     }
     println!("holds");
     holder.run(None).unwrap();
@@ -66,6 +67,30 @@ fn check(set: &Set) {
     let bytes = array.read().unwrap();
     assert!(bytes.iter().all(|&element| element == version), "{:?} is torn", set);
     assert_eq!(bytes.len(), LEN);
+    #[cfg(feature = "arrow-ipc")]
+    if set.contains("t").unwrap() {
+        let batch = set.table("t").unwrap().batch(0).unwrap();
+        let column = batch.column(0).unwrap().array().unwrap();
+        let bytes = crossdock::Array::<i64, 1>::try_from(column).unwrap();
+        let bytes = bytes.read().unwrap();
+        assert!(bytes.len() == LEN && bytes.iter().all(|&element| element == version), "{set:?} is torn");
+    }
+}
+
+/// The sample, and a table of one column like its array.
+fn with_table(label: &Label) -> SealedSet {
+    #[cfg(not(feature = "arrow-ipc"))]
+    return sample(label, LEN);
+    #[cfg(feature = "arrow-ipc")]
+    {
+        use crossdock::table::{Batches, RecordBatch};
+        let mut draft = sample_draft(label, LEN);
+        let version = label.version().unwrap() as i64;
+        let column = crate::tables::integers((0..LEN).map(|_| version));
+        let batch = RecordBatch::from_columns([("v", column)]).unwrap();
+        draft.write_table("t", &mut Batches::from_iter([batch])).unwrap();
+        draft.seal().unwrap()
+    }
 }
 
 /// Connects again and again, and always has a set.
@@ -88,7 +113,7 @@ fn write_on(name: &Label) -> ! {
         if let Ok(publisher) = hold::publish(name) {
             let label = publisher.label().clone();
             // The holder may be gone meanwhile.
-            let _ = publisher.commit(&sample(&label, LEN));
+            let _ = publisher.commit(&with_table(&label));
         }
         std::thread::sleep(Duration::from_micros(200));
     }
@@ -239,7 +264,7 @@ fn four_readers_have_one_copy_in_memory() {
 fn publish_in_flight(name: &Label) -> (Label, UnixStream) {
     let publisher = hold::publish(name).unwrap();
     let label = publisher.label().clone();
-    publisher.commit(&sample(&label, LEN)).unwrap();
+    publisher.commit(&with_table(&label)).unwrap();
     let client = raw(name);
     (&client).write_all(&message(CONNECT, &[0])).unwrap();
     let is_reader = |user: &hold::User| user.role == hold::Role::Reader && user.label == label;

@@ -11,10 +11,10 @@ use crossdock::{Array, DArray};
 
 use crate::common::{Running, unique};
 
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("crossdock-hold-{name}-{}", std::process::id()));
         std::fs::create_dir(&path).unwrap();
         Self(path)
@@ -27,7 +27,7 @@ impl Drop for Folder {
     }
 }
 
-fn numbers(from: i32) -> DArray {
+pub(crate) fn numbers(from: i32) -> DArray {
     Array::from_vec((from..from + 12).collect(), [3, 4]).unwrap().into()
 }
 

@@ -7,3 +7,5 @@ mod killed;
 mod loaded;
 mod sets;
 mod states;
+#[cfg(feature = "arrow-ipc")]
+mod tables;

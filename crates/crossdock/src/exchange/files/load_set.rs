@@ -9,8 +9,9 @@ use crate::array::DArray;
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result, short, system_text};
 use crate::exchange::files::contents::{Contents, Entry};
+use crate::exchange::files::set_tables::{self, HeldTable};
 use crate::exchange::files::{Format, OpenOptions, shown, source};
-use crate::exchange::protocol::hold::{Label, SealedSet, SetArray};
+use crate::exchange::protocol::hold::{EntryContents, Label, SealedSet, SetEntry, TableExtent, TableMemory};
 use crate::kernel::Casting;
 use crate::layout::{Layout, Order};
 
@@ -25,8 +26,9 @@ const ALIGN: u64 = 64;
 /// the memory of the set, in which its arrays then lie in place; only those that must be decoded
 /// (deflated, packed, an image) are copied there, and counted.
 ///
-/// Arrays keep the names that the file has; an array without a name gets that of its file, without
-/// the ending. Of a folder, all files are loaded whose endings name a format that is opened. A text
+/// An Arrow IPC file is one table, which lies there as it is in the file; a compressed one is
+/// decoded. Arrays keep the names that the file has; a table, or an array without a name, gets that
+/// of its file, without the ending. Of a folder, all files are loaded whose endings name a format that is opened. A text
 /// beside the tensors of a `.safetensors` file whose key is no tensor, and whose value is one, is a
 /// second name of that tensor: so PyTorch's writers store shared weights.
 ///
@@ -76,10 +78,17 @@ pub fn load_set(
     }
     let mut regions = vec![memory];
     regions.extend(loaded.decode(label).map_err(within)?);
-    let Loaded { arrays, metadata, .. } = loaded;
+    regions.extend(loaded.decode_tables(label, regions.len()).map_err(within)?);
+    let Loaded { entries, metadata, .. } = loaded;
     // The maps of the files end here: only the regions are left.
     drop(contents);
-    SealedSet::from_regions(label, regions, &arrays, &metadata).map_err(within)
+    SealedSet::from_regions(label, regions, &entries, &metadata).map_err(within)
+}
+
+/// What a file holds.
+pub(super) enum FileContents {
+    Arrays(Contents),
+    Table(HeldTable),
 }
 
 /// A file, and its place in the memory.
@@ -163,13 +172,17 @@ impl SourceFile {
     }
 
     /// The contents of the file, over a map of its place.
-    fn open(&self, memory: &OwnedFd) -> Result<Contents> {
+    fn open(&self, memory: &OwnedFd) -> Result<FileContents> {
         let nbytes = usize::try_from(self.nbytes).unwrap_or(usize::MAX);
         let memory = memory.try_clone().map_err(|error| {
             Error::caused(Kind::Io, format!("a descriptor could not be made: {}", system_text(&error)), error)
         })?;
         let bytes = Buffer::map_shared(memory, self.start, nbytes, false)?;
-        complete(OpenOptions::new().verified(true).read(bytes)?)
+        let options = OpenOptions::new().verified(true);
+        if let Some(table) = set_tables::opened(&options, &bytes)? {
+            return Ok(FileContents::Table(table));
+        }
+        complete(options.read(bytes)?).map(FileContents::Arrays)
     }
 
     /// The name of the file without its ending.
@@ -189,32 +202,49 @@ pub(super) fn complete(contents: Contents) -> Result<Contents> {
 /// The description of a set, as far as its files are known.
 #[derive(Default)]
 pub(super) struct Loaded<'a> {
-    pub(super) arrays: Vec<SetArray>,
+    pub(super) entries: Vec<SetEntry>,
     pub(super) metadata: Vec<(String, String)>,
-    /// The arrays that must be decoded, each with its index in `arrays`.
+    /// The arrays that must be decoded, each with its index in `entries`.
     encoded: Vec<(usize, &'a Entry)>,
+    /// The tables that must be decoded, each with its index in `entries`.
+    encoded_tables: Vec<(usize, &'a HeldTable)>,
     /// The bytes of the arrays to be decoded.
     decoded_nbytes: u64,
 }
 
 impl<'a> Loaded<'a> {
-    /// Adds the arrays of a file.
-    pub(super) fn add(&mut self, source: &SourceFile, contents: &'a Contents) -> Result<()> {
-        let first = self.arrays.len();
+    /// Adds the arrays of a file, or its table.
+    pub(super) fn add(&mut self, source: &SourceFile, contents: &'a FileContents) -> Result<()> {
+        match contents {
+            FileContents::Arrays(contents) => self.add_arrays(source, contents),
+            FileContents::Table(table) => {
+                if table.encoded_because.is_some() {
+                    self.encoded_tables.push((self.entries.len(), table));
+                }
+                let contents = EntryContents::Table(table.extent);
+                let (region, offset) = (source.region, source.start);
+                self.entries.push(SetEntry { name: source.stem(), contents, region, offset });
+                Ok(())
+            }
+        }
+    }
+
+    fn add_arrays(&mut self, source: &SourceFile, contents: &'a Contents) -> Result<()> {
+        let first = self.entries.len();
         for entry in contents.entries() {
             let name = match entry.name() {
                 "" => source.stem(),
                 name => name.to_owned(),
             };
-            let array = self.describe(source, name, entry)?;
-            self.arrays.push(array);
+            let entry = self.describe(source, name, entry)?;
+            self.entries.push(entry);
         }
         for (key, text) in contents.metadata() {
-            let named = |name: &str| self.arrays[first..].iter().position(|array| array.name == name);
+            let named = |name: &str| self.entries[first..].iter().position(|entry| entry.name == name);
             match (named(key), named(text)) {
                 (None, Some(index)) if contents.format() == Format::Safetensors => {
-                    let alias = SetArray { name: key.clone(), ..self.arrays[first + index].clone() };
-                    self.arrays.push(alias);
+                    let alias = SetEntry { name: key.clone(), ..self.entries[first + index].clone() };
+                    self.entries.push(alias);
                 }
                 _ if self.metadata.iter().any(|known| known.0 == *key && known.1 == *text) => {}
                 _ => self.metadata.push((key.clone(), text.clone())),
@@ -223,21 +253,21 @@ impl<'a> Loaded<'a> {
         Ok(())
     }
 
-    fn describe(&mut self, source: &SourceFile, name: String, entry: &'a Entry) -> Result<SetArray> {
+    fn describe(&mut self, source: &SourceFile, name: String, entry: &'a Entry) -> Result<SetEntry> {
         if entry.copied_because().is_none() {
             let array = entry.open()?;
             let (buffer, within) = array.buffer()?;
             let begin = buffer.descriptor().map_or(source.start, |(_, offset)| offset);
-            let (dtype, layout) = (array.dtype().clone(), array.layout().normalized());
+            let contents = EntryContents::Array(array.dtype().clone(), array.layout().normalized());
             let (region, offset) = (source.region, begin + within as u64);
-            return Ok(SetArray { name, dtype, layout, region, offset });
+            return Ok(SetEntry { name, contents, region, offset });
         }
         let dtype = entry.dtype().clone();
         let layout = Layout::contiguous(entry.shape(), dtype.itemsize(), Order::RowMajor)?;
         let offset = self.decoded_nbytes.next_multiple_of(ALIGN);
         self.decoded_nbytes = offset + layout.nbytes() as u64;
-        self.encoded.push((self.arrays.len(), entry));
-        Ok(SetArray { name, dtype, layout, region: 1, offset })
+        self.encoded.push((self.entries.len(), entry));
+        Ok(SetEntry { name, contents: EntryContents::Array(dtype, layout), region: 1, offset })
     }
 
     /// Decodes arrays into a region of their own, one after the other.
@@ -252,10 +282,30 @@ impl<'a> Loaded<'a> {
         })?;
         let bytes = Buffer::map_shared(twin, 0, nbytes, true)?;
         for &(index, entry) in &self.encoded {
-            let SetArray { dtype, layout, offset, .. } = &self.arrays[index];
+            let SetEntry { contents, offset, .. } = &self.entries[index];
+            // Only arrays were added to `encoded`.
+            let EntryContents::Array(dtype, layout) = contents else { continue };
             DArray::from_buffer(bytes.try_clone()?, dtype.clone(), layout.clone(), *offset as usize)?
                 .assign(&entry.open()?, Casting::Checked)?;
         }
         Ok(Some(memory))
+    }
+
+    /// Writes tables without compression into the region of this number.
+    fn decode_tables(&mut self, label: &Label, region: usize) -> Result<Option<OwnedFd>> {
+        let mut memory = None;
+        for &(index, table) in &self.encoded_tables {
+            let tables = match &mut memory {
+                Some(tables) => tables,
+                none => none.insert(TableMemory::new(label, region)?),
+            };
+            let entry = &mut self.entries[index];
+            let (offset, nbytes, (rows, columns)) = tables
+                .append(|writer| set_tables::write(writer, table))
+                .map_err(|error| error.within(format_args!("table {}", short(&entry.name))))?;
+            let contents = EntryContents::Table(TableExtent { nbytes, rows, columns });
+            *entry = SetEntry { name: std::mem::take(&mut entry.name), contents, region, offset };
+        }
+        Ok(memory.map(TableMemory::into_region))
     }
 }

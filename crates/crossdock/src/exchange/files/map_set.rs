@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, short, system_text};
-use crate::exchange::files::contents::Contents;
-use crate::exchange::files::load_set::{Loaded, SourceFile, complete, sources};
+use crate::exchange::files::load_set::{FileContents, Loaded, SourceFile, complete, sources};
+use crate::exchange::files::set_tables;
 use crate::exchange::files::{OpenOptions, shown};
 use crate::exchange::protocol::hold::{Label, MOST_REGIONS, SealedSet};
 
@@ -32,8 +32,8 @@ use crate::exchange::protocol::hold::{Label, MOST_REGIONS, SealedSet};
 ///
 /// # Errors
 ///
-/// As [`load_set`](crate::exchange::files::load_set); `is_unsupported` for an array that must be
-/// decoded, and for a folder of more than 64 files; `is_fault` if a file shrinks meanwhile.
+/// As [`load_set`](crate::exchange::files::load_set); `is_unsupported` for arrays and tables that
+/// must be decoded, and for a folder of more than 64 files; `is_fault` if a file shrinks meanwhile.
 pub fn map_set(path: impl AsRef<Path>, label: &Label) -> Result<SealedSet> {
     let path = path.as_ref();
     let within = |error: Error| error.within(shown(path));
@@ -54,31 +54,42 @@ pub fn map_set(path: impl AsRef<Path>, label: &Label) -> Result<SealedSet> {
     for (source, contents) in sources.iter().zip(&contents) {
         loaded.add(source, contents).map_err(|error| error.within(shown(&source.path)))?;
     }
-    let Loaded { arrays, metadata, .. } = loaded;
+    let Loaded { entries, metadata, .. } = loaded;
     // The maps of the files end here.
     drop(contents);
     let files = sources.into_iter().map(|source| source.file).collect();
-    SealedSet::from_files(label, files, &arrays, &metadata).map_err(within)
+    SealedSet::from_files(label, files, &entries, &metadata).map_err(within)
 }
 
-/// The contents of a file, of which every array lies there as it is in memory.
-fn open(source: &SourceFile) -> Result<Contents> {
+/// The contents of a file, of which every array, or the table, lies there as it is in memory.
+fn open(source: &SourceFile) -> Result<FileContents> {
     let file: File = source.file.try_clone().map_err(|error| {
         Error::caused(Kind::Io, format!("a descriptor could not be made: {}", system_text(&error)), error)
     })?;
     let options = OpenOptions::new().guarded(true);
-    let contents = complete(options.load(file).and_then(|bytes| options.read(bytes))?)?;
+    let bytes = options.load(file)?;
+    if let Some(table) = set_tables::opened(&options, &bytes)? {
+        return match table.encoded_because {
+            Some(what) => Err(encoded(what)),
+            None => Ok(FileContents::Table(table)),
+        };
+    }
+    let contents = complete(options.read(bytes)?)?;
     for entry in contents.entries() {
         if let Some(what) = entry.copied_because() {
-            let text = format!(
-                "it is {what}, so a map of the file does not have its elements; load the file into memory instead"
-            );
-            let error = Error::new(Kind::Unsupported, text);
             return Err(match entry.name() {
-                "" => error,
-                name => error.within(format_args!("array {}", short(name))),
+                "" => encoded(what),
+                name => encoded(what).within(format_args!("array {}", short(name))),
             });
         }
     }
-    Ok(contents)
+    Ok(FileContents::Arrays(contents))
+}
+
+#[cold]
+fn encoded(what: &str) -> Error {
+    let text = format!(
+        "it is {what}, so a map of the file does not have its elements; load the file into memory instead"
+    );
+    Error::new(Kind::Unsupported, text)
 }

@@ -129,6 +129,7 @@ mod readahead;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
 mod save;
+mod set_tables;
 mod source;
 pub(crate) mod target;
 #[cfg(feature = "tiff")]

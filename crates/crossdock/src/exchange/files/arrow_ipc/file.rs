@@ -263,7 +263,7 @@ impl IpcFile {
     }
 
     /// Whether the buffers of a batch are compressed.
-    pub(super) fn is_compressed(&self, index: usize) -> Result<bool> {
+    pub(in crate::exchange::files) fn is_compressed(&self, index: usize) -> Result<bool> {
         let Some(block) = self.parts.batches.get(index) else { return Ok(false) };
         let metadata = self.parts.metadata(block)?;
         Ok(codec::of_batch(IpcMessage::read(&metadata)?.expecting(RECORDS)?.header)?.is_some())

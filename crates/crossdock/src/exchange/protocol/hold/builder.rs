@@ -10,15 +10,21 @@ use crate::buffer::Buffer;
 use crate::element::DType;
 use crate::error::{Error, Kind, Rejected, Result, short};
 use crate::exchange::protocol::hold::label::Label;
-use crate::exchange::protocol::hold::manifest::{ListedRegion, MAPPED, ManifestContents, SEALED, SetArray};
+#[cfg(feature = "arrow-ipc")]
+use crate::exchange::protocol::hold::manifest::TableExtent;
+use crate::exchange::protocol::hold::manifest::{
+    EntryContents, ListedRegion, MAPPED, ManifestContents, SEALED, SetEntry,
+};
 use crate::exchange::protocol::hold::memory::{self, Identity, SetMemory, SetRegion};
 use crate::exchange::protocol::hold::set::Set;
+use crate::exchange::protocol::hold::table_memory::TableMemory;
 use crate::layout::{Layout, Order};
 
-/// Each array begins at a multiple of this many bytes: a cache line.
-const ALIGN: u64 = 64;
+/// Each array, and each table, begins at a multiple of this many bytes: a cache line.
+pub(super) const ALIGN: u64 = 64;
 
-/// Describes the arrays of a set before they have memory.
+/// Describes the arrays of a set before they have memory. Tables are written into the
+/// [`DraftSet`].
 ///
 /// ```
 /// use crossdock::element::DType;
@@ -37,7 +43,7 @@ const ALIGN: u64 = 64;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SetBuilder {
-    arrays: Vec<SetArray>,
+    entries: Vec<SetEntry>,
     /// The index of each name.
     names: HashMap<String, usize>,
     metadata: Vec<(String, String)>,
@@ -66,7 +72,8 @@ impl SetBuilder {
             let text = format!("with {} more bytes, the set exceeds the address space", layout.nbytes());
             return Err(Error::new(Kind::Overflow, text));
         };
-        self.add(SetArray { name: name.to_owned(), dtype, layout, region: 0, offset })?;
+        let contents = EntryContents::Array(dtype, layout);
+        self.add(SetEntry { name: name.to_owned(), contents, region: 0, offset })?;
         self.nbytes = end;
         Ok(self)
     }
@@ -85,8 +92,8 @@ impl SetBuilder {
             );
             return Err(Error::new(Kind::Bounds, text));
         };
-        let array = SetArray { name: name.to_owned(), ..self.arrays[index].clone() };
-        self.add(array)?;
+        let entry = SetEntry { name: name.to_owned(), ..self.entries[index].clone() };
+        self.add(entry)?;
         Ok(self)
     }
 
@@ -96,13 +103,12 @@ impl SetBuilder {
         self
     }
 
-    fn add(&mut self, array: SetArray) -> Result<()> {
-        if self.names.contains_key(&array.name) {
-            let text = format!("the set already has an array {}; use another name", short(&array.name));
-            return Err(Error::new(Kind::Conflict, text));
+    fn add(&mut self, entry: SetEntry) -> Result<()> {
+        if self.names.contains_key(&entry.name) {
+            return Err(entry.taken());
         }
-        self.names.insert(array.name.clone(), self.arrays.len());
-        self.arrays.push(array);
+        self.names.insert(entry.name.clone(), self.entries.len());
+        self.entries.push(entry);
         Ok(())
     }
 
@@ -116,7 +122,7 @@ impl SetBuilder {
         let nbytes = usize::try_from(self.nbytes).unwrap_or(usize::MAX);
         let memory = memory::allocate(nbytes, label, "region 0")?;
         let buffer = Buffer::map_shared(memory::duplicate(&memory)?, 0, nbytes, true)?;
-        Ok(DraftSet { described: Box::new(self.clone()), label: label.clone(), memory, buffer })
+        Ok(DraftSet { described: Box::new(self.clone()), label: label.clone(), memory, buffer, tables: None })
     }
 }
 
@@ -130,7 +136,7 @@ fn check_version(label: &Label) -> Result<()> {
     }
 }
 
-/// The arrays of a set while they are written.
+/// The arrays and tables of a set while they are written.
 ///
 /// The memory is shared, but no other process has its descriptor before it is sealed.
 pub struct DraftSet {
@@ -139,6 +145,8 @@ pub struct DraftSet {
     label: Label,
     memory: OwnedFd,
     buffer: Buffer,
+    /// Region 1, if there are tables.
+    tables: Option<TableMemory>,
 }
 
 impl DraftSet {
@@ -153,8 +161,53 @@ impl DraftSet {
             let text = format!("the set {} has no array {}", self.label, short(name));
             return Err(Error::new(Kind::Bounds, text));
         };
-        let SetArray { dtype, layout, offset, .. } = &self.described.arrays[index];
-        DArray::from_buffer(self.buffer.try_clone()?, dtype.clone(), layout.clone(), *offset as usize)
+        match &self.described.entries[index] {
+            SetEntry { contents: EntryContents::Array(dtype, layout), offset, .. } => {
+                let buffer = self.buffer.try_clone()?;
+                DArray::from_buffer(buffer, dtype.clone(), layout.clone(), *offset as usize)
+            }
+            _ => {
+                let text = format!("{} of the set {} is a table, already written", short(name), self.label);
+                Err(Error::new(Kind::Bounds, text))
+            }
+        }
+    }
+
+    /// Adds a table, whose bytes `write` appends to the memory of tables. `write` returns the rows
+    /// and the columns.
+    #[cfg(feature = "arrow-ipc")]
+    pub(in crate::exchange) fn append_table(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut dyn std::io::Write) -> Result<(usize, usize)>,
+    ) -> Result<()> {
+        let mut entry = SetEntry {
+            name: name.to_owned(),
+            contents: EntryContents::Table(TableExtent::default()),
+            region: 1,
+            offset: 0,
+        };
+        if self.described.names.contains_key(name) {
+            return Err(entry.taken());
+        }
+        let tables = match &mut self.tables {
+            Some(tables) => tables,
+            none => none.insert(TableMemory::new(&self.label, 1)?),
+        };
+        let (offset, nbytes, (rows, columns)) = tables.append(write)?;
+        entry.contents = EntryContents::Table(TableExtent { nbytes, rows, columns });
+        entry.offset = offset;
+        self.described.add(entry)
+    }
+
+    /// Adds a second name of an array or a table.
+    ///
+    /// # Errors
+    ///
+    /// As [`SetBuilder::alias`].
+    #[doc(hidden)]
+    pub fn alias(&mut self, name: &str, of: &str) -> Result<()> {
+        self.described.alias(name, of).map(drop)
     }
 
     /// Seals the memory, for ever and for every process. Copies nothing.
@@ -163,19 +216,21 @@ impl DraftSet {
     ///
     /// The error returns the draft. `is_conflict` while an array of the draft is held or exported.
     pub fn seal(self) -> Result<SealedSet, Rejected<Self>> {
-        let Self { described, label, memory, buffer } = self;
+        let Self { described, label, memory, buffer, tables } = self;
         let buffer = match buffer.into_sealed() {
             Ok(buffer) => buffer,
             Err(Rejected { value: buffer, error }) => {
-                return Err(Rejected { value: Self { described, label, memory, buffer }, error });
+                return Err(Rejected { value: Self { described, label, memory, buffer, tables }, error });
             }
         };
-        let regions = memory::duplicate(&memory).map(|region| vec![region]);
+        let regions = std::iter::once(memory::duplicate(&memory))
+            .chain(tables.iter().map(TableMemory::region))
+            .collect::<Result<_>>();
         match regions.and_then(|regions| {
-            SealedSet::from_regions(&label, regions, &described.arrays, &described.metadata)
+            SealedSet::from_regions(&label, regions, &described.entries, &described.metadata)
         }) {
             Ok(set) => Ok(set),
-            Err(error) => Err(Rejected { value: Self { described, label, memory, buffer }, error }),
+            Err(error) => Err(Rejected { value: Self { described, label, memory, buffer, tables }, error }),
         }
     }
 }
@@ -183,7 +238,7 @@ impl DraftSet {
 impl fmt::Debug for DraftSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { described, label, buffer, .. } = self;
-        write!(f, "DraftSet({label}, {} arrays, {} bytes)", described.arrays.len(), buffer.nbytes())
+        write!(f, "DraftSet({label}, {} entries, {} bytes)", described.entries.len(), buffer.nbytes())
     }
 }
 
@@ -192,11 +247,11 @@ impl fmt::Debug for DraftSet {
 pub struct SealedSet(pub(super) SetMemory);
 
 impl SealedSet {
-    /// Seals the regions, in which the arrays lie, and describes them in a manifest.
+    /// Seals the regions, in which the entries lie, and describes them in a manifest.
     pub(in crate::exchange) fn from_regions(
         label: &Label,
         regions: Vec<OwnedFd>,
-        arrays: &[SetArray],
+        entries: &[SetEntry],
         metadata: &[(String, String)],
     ) -> Result<Self> {
         let mut listed = Vec::new();
@@ -208,15 +263,15 @@ impl SealedSet {
             let Identity { inode, nbytes, .. } = memory::check_sealed(region)?;
             listed.push(ListedRegion { inode, nbytes, kind: SEALED, device: 0 });
         }
-        Self::described(label, regions, listed, arrays, metadata)
+        Self::described(label, regions, listed, entries, metadata)
     }
 
-    /// Describes the arrays of files in a manifest. The files, which are open for reading only,
+    /// Describes the contents of files in a manifest. The files, which are open for reading only,
     /// stay as they are: each is a region.
     pub(in crate::exchange) fn from_files(
         label: &Label,
         files: Vec<File>,
-        arrays: &[SetArray],
+        entries: &[SetEntry],
         metadata: &[(String, String)],
     ) -> Result<Self> {
         let files: Vec<OwnedFd> = files.into_iter().map(OwnedFd::from).collect();
@@ -225,14 +280,14 @@ impl SealedSet {
             let Identity { device, inode, nbytes } = memory::check_mappable(file)?;
             listed.push(ListedRegion { inode, nbytes, kind: MAPPED, device });
         }
-        Self::described(label, files, listed, arrays, metadata)
+        Self::described(label, files, listed, entries, metadata)
     }
 
     fn described(
         label: &Label,
         regions: Vec<OwnedFd>,
         listed: Vec<ListedRegion>,
-        arrays: &[SetArray],
+        entries: &[SetEntry],
         metadata: &[(String, String)],
     ) -> Result<Self> {
         check_version(label)?;
@@ -240,7 +295,7 @@ impl SealedSet {
             name: label.name(),
             version: label.number(),
             regions: listed,
-            arrays,
+            entries,
             metadata,
         };
         let manifest = memory::manifest(&contents, label)?;
@@ -263,12 +318,18 @@ impl SealedSet {
         self.0.nbytes
     }
 
-    /// The number of arrays.
+    /// The number of names: of arrays, and of tables.
     pub fn len(&self) -> usize {
-        self.0.arrays
+        self.0.head.entries
     }
 
-    /// Whether there are no arrays.
+    /// How many of the names are tables.
+    #[doc(hidden)]
+    pub fn tables(&self) -> usize {
+        self.0.head.tables
+    }
+
+    /// Whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -168,6 +168,8 @@ pub struct HeldSet {
     pub label: Label,
     /// The number of arrays.
     pub arrays: u64,
+    /// The number of tables.
+    pub tables: u64,
     /// The number of readers.
     pub readers: u64,
     /// The time since it was published.
@@ -213,14 +215,17 @@ pub fn list() -> Result<Vec<ListedName>> {
 
 fn held_sets(name: &Label, rows: Vec<Reply>) -> Vec<HeldSet> {
     let set = |row| match row {
-        Reply::Version(VersionRow { version, arrays, readers, age_ms, nbytes, is_mapped }) => Some(HeldSet {
-            label: name.at(version),
-            arrays,
-            readers,
-            age: Duration::from_millis(age_ms),
-            nbytes,
-            is_mapped,
-        }),
+        Reply::Version(VersionRow { version, arrays, tables, readers, age_ms, nbytes, is_mapped }) => {
+            Some(HeldSet {
+                label: name.at(version),
+                arrays,
+                tables,
+                readers,
+                age: Duration::from_millis(age_ms),
+                nbytes,
+                is_mapped,
+            })
+        }
         _ => None,
     };
     rows.into_iter().filter_map(set).collect()

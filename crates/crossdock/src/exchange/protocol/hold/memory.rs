@@ -20,23 +20,33 @@ pub(super) const PREFIX: &str = "crossdock hold ";
 /// The seals of memory that no process can change.
 const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_WRITE;
 
-/// Sealed memory of the set with this label, which `what` names: the manifest, or a region.
+/// Memory of a fixed size for the set with this label, which `what` names: the manifest, or a
+/// region.
 pub(super) fn allocate(nbytes: usize, label: &Label, what: &str) -> Result<OwnedFd> {
-    let text = format!("{PREFIX}{label} {what}");
-    let name = CString::new(text).map_err(|error| {
-        Error::caused(Kind::Malformed, "the name of a set cannot contain the character NUL", error)
-    })?;
-    memfd::sized_memory(nbytes, &name)
+    memfd::sized_memory(nbytes, &file_name(label, what)?)
         .map_err(|error| failed(&format!("{nbytes} bytes of shared memory could not be allocated"), error))
 }
 
-/// Seals memory against writing, for ever.
+/// Empty memory of the set, which grows as a file does.
+pub(super) fn growing(label: &Label, what: &str) -> Result<File> {
+    memfd::growing_memory(&file_name(label, what)?)
+        .map(File::from)
+        .map_err(|error| failed("shared memory could not be allocated", error))
+}
+
+fn file_name(label: &Label, what: &str) -> Result<CString> {
+    CString::new(format!("{PREFIX}{label} {what}")).map_err(|error| {
+        Error::caused(Kind::Malformed, "the name of a set cannot contain the character NUL", error)
+    })
+}
+
+/// Seals memory against writing and changes of its size, for ever.
 ///
 /// # Errors
 ///
 /// `is_conflict` while a writable map of it exists.
 pub(super) fn seal(memory: &OwnedFd) -> Result<()> {
-    memfd::add_seals(memory.as_fd(), libc::F_SEAL_WRITE | libc::F_SEAL_SEAL).map_err(|error| {
+    memfd::add_seals(memory.as_fd(), SEALS | libc::F_SEAL_SEAL).map_err(|error| {
         match error.raw_os_error() {
             Some(libc::EBUSY) => Error::caused(
                 Kind::Conflict,
@@ -250,7 +260,6 @@ pub(super) struct SetMemory {
     pub(super) manifest: OwnedFd,
     pub(super) regions: Vec<SetRegion>,
     pub(super) label: Label,
-    pub(super) arrays: usize,
     /// The bytes of the manifest and of all regions.
     pub(super) nbytes: u64,
     pub(super) head: Head,
@@ -278,8 +287,7 @@ impl SetMemory {
         let regions = regions
             .map(|(index, (fd, listed))| SetRegion::check(fd, listed, index, &label))
             .collect::<Result<_>>()?;
-        let arrays = head.arrays;
-        Ok(Self { manifest, regions, label, arrays, nbytes, head })
+        Ok(Self { manifest, regions, label, nbytes, head })
     }
 
     /// The same memory with descriptors that are open for reading only.
@@ -331,7 +339,7 @@ pub(super) fn read_head(manifest: &OwnedFd) -> Result<ManifestHead> {
     Ok(ManifestHead { head, label, regions: Manifest::regions_of(&section) })
 }
 
-fn failed(what: &str, error: std::io::Error) -> Error {
+pub(super) fn failed(what: &str, error: std::io::Error) -> Error {
     let text = format!("{what}: {}", system_text(&error));
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => {

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::exchange::protocol::hold::socket::MOST_NBYTES;
 
 const MAGIC: [u8; 8] = *b"XDOCKHLD";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HEAD_NBYTES: usize = 16;
 
 /// The most bytes of a text: a message of one text and some numbers fits.
@@ -74,6 +74,7 @@ pub(super) struct ClientRow {
 pub(super) struct VersionRow {
     pub(super) version: u64,
     pub(super) arrays: u64,
+    pub(super) tables: u64,
     pub(super) readers: u64,
     pub(super) age_ms: u64,
     pub(super) nbytes: u64,
@@ -246,9 +247,10 @@ impl Reply {
                 let numbers = [*pid, *role, *version, *age_ms, *nbytes, u64::from(*is_mapped)];
                 MessageWriter::new(105).text(numbers, program)
             }
-            Self::Version(VersionRow { version, arrays, readers, age_ms, nbytes, is_mapped }) => {
+            Self::Version(VersionRow { version, arrays, tables, readers, age_ms, nbytes, is_mapped }) => {
                 let is_mapped = u64::from(*is_mapped);
-                MessageWriter::new(106).numbers([*version, *arrays, *readers, *age_ms, *nbytes, is_mapped])
+                let numbers = [*version, *arrays, *tables, *readers, *age_ms, *nbytes, is_mapped];
+                MessageWriter::new(106).numbers(numbers)
             }
             Self::End { rows } => MessageWriter::new(107).numbers([*rows]),
             Self::HandedSet { version, regions, age_ms, publisher } => {
@@ -283,6 +285,7 @@ impl Reply {
             106 => Self::Version(VersionRow {
                 version: reader.number()?,
                 arrays: reader.number()?,
+                tables: reader.number()?,
                 readers: reader.number()?,
                 age_ms: reader.number()?,
                 nbytes: reader.number()?,
@@ -375,7 +378,15 @@ mod tests {
                 is_mapped: true,
                 program: String::new(),
             }),
-            Reply::Version(VersionRow { version, arrays: 9, readers: 8, age_ms, nbytes, is_mapped: false }),
+            Reply::Version(VersionRow {
+                version,
+                arrays: 9,
+                tables: 1,
+                readers: 8,
+                age_ms,
+                nbytes,
+                is_mapped: false,
+            }),
             Reply::End { rows: 1 },
             Reply::HandedSet { version, regions: 0, age_ms, publisher: 7 },
             Reply::HandedClient { role, version, age_ms },

@@ -1,4 +1,4 @@
-//! Sets of arrays that one process holds for others: loaded once, mapped by each reader, and there
+//! Sets of arrays and tables that one process holds for others: loaded once, mapped by each reader, and there
 //! until the last of them ends.
 //!
 //! ```text
@@ -60,11 +60,13 @@ mod message;
 pub(crate) mod parts;
 mod set;
 mod socket;
+mod table_memory;
 
 pub use builder::{DraftSet, SealedSet, SetBuilder};
 pub use client::{HeldSet, ListedName, Publisher, Role, User, connect, drop_set, list, publish, who};
 pub use holder::SetHolder;
 pub use label::Label;
 pub use limits::Limits;
-pub(in crate::exchange) use manifest::{MOST_REGIONS, SetArray};
+pub(in crate::exchange) use manifest::{EntryContents, MOST_REGIONS, SetEntry, TableExtent};
 pub use set::Set;
+pub(in crate::exchange) use table_memory::TableMemory;

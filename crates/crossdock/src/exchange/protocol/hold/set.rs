@@ -10,17 +10,19 @@ use crate::buffer::{Buffer, ReadGuard};
 use crate::element::DType;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::label::Label;
-use crate::exchange::protocol::hold::manifest::{FoundArray, Head, Manifest};
+#[cfg(feature = "arrow-ipc")]
+use crate::exchange::protocol::hold::manifest::TableExtent;
+use crate::exchange::protocol::hold::manifest::{FoundArray, FoundEntry, FoundTable, Head, Manifest};
 use crate::exchange::protocol::hold::memory::{self, SetRegion};
 use crate::layout::Layout;
 use crate::memory::fork::get_or_make;
 
-/// A set of arrays. Those in sealed memory are constant, so Read and Pin leases of them can be
-/// taken. Those in mapped files ([`Set::is_mapped`]) are aliased, as those of an opened file. All
-/// arrays share one map for each region.
+/// A set of arrays and tables. Those in sealed memory are constant, so Read and Pin leases of them
+/// can be taken. Those in mapped files ([`Set::is_mapped`]) are aliased, as those of an opened file.
+/// All of them share one map for each region.
 ///
 /// From a holder, a set is also a lease: the holder keeps the version while this set, or an array
-/// of it, lives.
+/// or a column of it, lives.
 pub struct Set {
     label: Label,
     head: Head,
@@ -78,12 +80,18 @@ impl Set {
         &self.label
     }
 
-    /// The number of names.
+    /// The number of names: of arrays, and of tables.
     pub fn len(&self) -> usize {
-        self.head.arrays
+        self.head.entries
     }
 
-    /// Whether there are no arrays.
+    /// How many of the names are tables, as the writer said.
+    #[doc(hidden)]
+    pub fn tables(&self) -> usize {
+        self.head.tables
+    }
+
+    /// Whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -93,17 +101,17 @@ impl Set {
         self.nbytes
     }
 
-    /// Whether the arrays lie in mapped files, which processes may write and shorten. Then they are
+    /// Whether arrays or tables lie in mapped files, which processes may write and shorten. Then they are
     /// aliased: Share and Pin leases can be taken, Read leases cannot. A guard watches the files:
     /// what a file lost reads as zeros, and [`Buffer::fault`] and each copy report it.
     pub fn is_mapped(&self) -> bool {
         self.is_mapped
     }
 
-    /// The names, in the order in which the writer added the arrays.
+    /// The names, in the order in which the writer added them.
     pub fn names(&self) -> impl ExactSizeIterator<Item = Result<&str>> {
         let manifest = self.manifest();
-        (0..self.len()).map(move |index| manifest.array_name(index))
+        (0..self.len()).map(move |index| manifest.entry_name(index))
     }
 
     /// The name with this number. O(1).
@@ -113,10 +121,10 @@ impl Set {
     /// `is_bounds`; `is_malformed`.
     #[doc(hidden)]
     pub fn nth_name(&self, index: usize) -> Result<&str> {
-        self.manifest().array_name(index)
+        self.manifest().entry_name(index)
     }
 
-    /// The texts beside the arrays, each under a key.
+    /// The texts beside the entries, each under a key.
     ///
     /// # Errors
     ///
@@ -125,7 +133,7 @@ impl Set {
         self.manifest().metadata().collect()
     }
 
-    /// Whether there is an array of this name.
+    /// Whether there is an array or a table of this name.
     ///
     /// # Errors
     ///
@@ -138,18 +146,76 @@ impl Set {
     ///
     /// # Errors
     ///
-    /// `is_bounds` if the set has no array of this name; `is_malformed` and others for an entry
-    /// that contradicts itself or the memory: nothing in the manifest is trusted.
+    /// `is_bounds` if the set has no array of this name; `is_unsupported` if it is a table, which
+    /// `Set::table` opens; `is_malformed` and others for an entry that contradicts itself or the
+    /// memory: nothing in the manifest is trusted.
     pub fn get(&self, name: &str) -> Result<DArray> {
-        let manifest = self.manifest();
-        let Some(index) = manifest.find(name)? else { return Err(self.missing(name)) };
-        let found = manifest.array(index)?;
+        let found = match self.found(name)? {
+            FoundEntry::Array(found) => found,
+            FoundEntry::Table(FoundTable { extent, .. }) => {
+                let text = format!(
+                    "{} of {} is a table of {} rows and {} columns, not an array; open it as a table",
+                    short(name),
+                    self.label,
+                    extent.rows,
+                    extent.columns
+                );
+                return Err(Error::new(Kind::Unsupported, text));
+            }
+        };
         let FoundArray { dtype, shape, strides, region, offset, .. } = &found;
         let opened = self.dtype(*dtype).and_then(|dtype| {
             let layout = Layout::new(shape, strides, dtype.itemsize())?;
             DArray::from_buffer(self.regions[*region].try_clone()?, dtype.clone(), layout, *offset)
         });
         opened.map_err(|error| error.within(format_args!("array {} of {}", short(name), self.label)))
+    }
+
+    /// The rows and columns of a table, as its writer says; `None` for an array. O(1).
+    ///
+    /// # Errors
+    ///
+    /// `is_bounds` if the set has no entry of this name; `is_malformed`, `is_unsupported`.
+    pub fn table_shape(&self, name: &str) -> Result<Option<(usize, usize)>> {
+        Ok(match self.found(name)? {
+            FoundEntry::Array(_) => None,
+            FoundEntry::Table(FoundTable { extent, .. }) => Some((extent.rows, extent.columns)),
+        })
+    }
+
+    /// What the manifest says of a table, and the memory that it names, which is checked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Set::get`]; `is_unsupported` for an array.
+    #[cfg(feature = "arrow-ipc")]
+    pub(in crate::exchange) fn table_bytes(&self, name: &str) -> Result<(TableExtent, Buffer)> {
+        let FoundEntry::Table(FoundTable { extent, region, offset }) = self.found(name)? else {
+            let text = format!("{} of {} is an array, not a table", short(name), self.label);
+            return Err(Error::new(Kind::Unsupported, text));
+        };
+        let region = &self.regions[region];
+        match offset.checked_add(extent.nbytes).filter(|&end| end <= region.nbytes()) {
+            Some(end) => Ok((extent, region.slice(offset..end)?)),
+            None => Err(Error::new(
+                Kind::Bounds,
+                format!(
+                    "table {} of {} has {} bytes at byte {offset}, beyond the {} bytes of its region",
+                    short(name),
+                    self.label,
+                    extent.nbytes,
+                    region.nbytes()
+                ),
+            )),
+        }
+    }
+
+    fn found(&self, name: &str) -> Result<FoundEntry> {
+        let manifest = self.manifest();
+        match manifest.find(name)? {
+            Some(index) => manifest.found(index),
+            None => Err(self.missing(name)),
+        }
     }
 
     fn dtype(&self, index: usize) -> Result<&DType> {
@@ -168,7 +234,8 @@ impl Set {
             0 => String::new(),
             more => format!(", … ({more} more)"),
         };
-        let text = format!("{} has no array {}; it has {}{more}", self.label, short(name), names.join(", "));
+        let what = if self.head.tables == 0 { "array" } else { "array or table" };
+        let text = format!("{} has no {what} {}; it has {}{more}", self.label, short(name), names.join(", "));
         Error::new(Kind::Bounds, text)
     }
 }
@@ -176,6 +243,6 @@ impl Set {
 impl fmt::Debug for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { label, regions, nbytes, .. } = self;
-        write!(f, "Set({label}, {} arrays, {} regions, {nbytes} bytes)", self.len(), regions.len())
+        write!(f, "Set({label}, {} entries, {} regions, {nbytes} bytes)", self.len(), regions.len())
     }
 }

@@ -20,6 +20,7 @@ pub(super) struct HeldVersion {
     /// The manifest and the regions.
     pub(super) memory: Vec<Arc<OwnedFd>>,
     pub(super) arrays: usize,
+    pub(super) tables: usize,
     pub(super) nbytes: u64,
     /// Whether the arrays lie in mapped files.
     pub(super) is_mapped: bool,
@@ -111,7 +112,8 @@ impl HeldName {
     /// `is_conflict` if another set has its number, or it is not newer than all others;
     /// `is_malformed` for another name.
     pub(super) fn insert(&mut self, set: SetMemory, publisher: u64) -> Result<()> {
-        let SetMemory { ref label, arrays, nbytes, .. } = set;
+        let SetMemory { ref label, head, nbytes, .. } = set;
+        let (arrays, tables) = (head.entries - head.tables, head.tables);
         let number = label.number();
         if label.name() != self.name.name() {
             let text = format!("the manifest names its set {label}, but the name is {}", self.name);
@@ -131,7 +133,16 @@ impl HeldName {
         let is_mapped = set.is_mapped();
         let memory = set.into_descriptors().into_iter().map(Arc::new).collect();
         let since = Instant::now();
-        self.versions.push(HeldVersion { number, memory, arrays, nbytes, is_mapped, publisher, since });
+        self.versions.push(HeldVersion {
+            number,
+            memory,
+            arrays,
+            tables,
+            nbytes,
+            is_mapped,
+            publisher,
+            since,
+        });
         self.continue_at(number.saturating_add(1));
         Ok(())
     }

@@ -197,6 +197,7 @@ fn versions(holder: &SetHolder, number: u64) -> Vec<Reply> {
         Reply::Version(VersionRow {
             version: version.number,
             arrays: version.arrays as u64,
+            tables: version.tables as u64,
             readers: readers as u64,
             age_ms: millis(version.since),
             nbytes: version.nbytes,

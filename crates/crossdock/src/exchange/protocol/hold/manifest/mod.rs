@@ -1,5 +1,5 @@
-//! The manifest of a set: which arrays there are, and where their elements lie. It is sealed memory
-//! that each reader maps once; opening an array looks its name up in a table of hashes there.
+//! The manifest of a set: which arrays and tables there are, and where their bytes lie. It is sealed
+//! memory that each reader maps once; opening an entry looks its name up in a table of hashes there.
 //!
 //! | section | contents |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | regions | inode, size, kind and device of each region |
 //! | dtypes | a text for each dtype, as a [`Description`] of shared memory spells it |
 //! | metadata | two texts for each |
-//! | entries | name, dtype, rank, first of the numbers, region, offset of element 0 |
-//! | numbers | shape and strides of each array, 8 bytes each |
+//! | entries | name, kind, dtype, rank, first of the numbers, region, offset of element 0 |
+//! | numbers | shape and strides of each array; bytes, rows and columns of each table; 8 bytes each |
 //! | slots | a table of hashes with open addressing: the number of an entry plus 1, or 0 |
 //! | texts | all texts, UTF-8 |
 //!
@@ -25,11 +25,11 @@ use std::ops::Range;
 
 use crate::error::{Error, Kind, Result};
 
-pub(super) use read::{FoundArray, Manifest, check_hash};
+pub(super) use read::{FoundArray, FoundEntry, FoundTable, Manifest, check_hash};
 pub(super) use write::ManifestContents;
-pub(in crate::exchange) use write::SetArray;
+pub(in crate::exchange) use write::{EntryContents, SetEntry, TableExtent};
 
-/// The most bytes of a manifest: some million arrays.
+/// The most bytes of a manifest: some million entries.
 pub(super) const MOST_NBYTES: usize = 1 << 28;
 /// The most regions of a set: they are sent beside the manifest in one message.
 pub(in crate::exchange) const MOST_REGIONS: usize = 64;
@@ -41,11 +41,11 @@ pub(super) const HEAD_NBYTES: usize = 96;
 pub(super) const HASH_END: usize = 24;
 
 const MAGIC: [u8; 8] = *b"XDOCKSET";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 const REGION_NBYTES: usize = 32;
 const TEXT_NBYTES: usize = 8;
-const ENTRY_NBYTES: usize = 32;
+const ENTRY_NBYTES: usize = 40;
 const NUMBER_NBYTES: usize = 8;
 const SLOT_NBYTES: usize = 4;
 
@@ -60,6 +60,13 @@ pub(super) struct ListedRegion {
     pub(super) device: u64,
 }
 
+/// The kind of an entry that is an array.
+const ARRAY: u32 = 0;
+/// The kind of an entry that is a table: an Arrow IPC file, or a stream.
+const TABLE: u32 = 1;
+/// How many numbers a table has: bytes, rows and columns.
+const TABLE_NUMBERS: usize = 3;
+
 /// The kind of a region of sealed memory.
 pub(super) const SEALED: u64 = 0;
 /// The kind of a region that is a file, which processes may write and shorten.
@@ -72,15 +79,18 @@ pub(super) struct Head {
     pub(super) hash: u64,
     /// The version of the set.
     pub(super) version: u64,
-    pub(super) arrays: usize,
+    /// All arrays and tables.
+    pub(super) entries: usize,
     pub(super) regions: usize,
     dtypes: usize,
     metadata: usize,
     numbers: usize,
-    /// A power of two above the number of arrays, or 0.
+    /// A power of two above the number of entries, or 0.
     slots: usize,
     /// The name of the set: the first of the texts.
     name_nbytes: usize,
+    /// How many of the entries are tables, as the writer says.
+    pub(super) tables: usize,
 }
 
 impl Head {
@@ -90,7 +100,7 @@ impl Head {
             self.regions.checked_mul(REGION_NBYTES),
             self.dtypes.checked_mul(TEXT_NBYTES),
             self.metadata.checked_mul(2 * TEXT_NBYTES),
-            self.arrays.checked_mul(ENTRY_NBYTES),
+            self.entries.checked_mul(ENTRY_NBYTES),
             self.numbers.checked_mul(NUMBER_NBYTES),
             self.slots.checked_mul(SLOT_NBYTES),
         ]
@@ -119,19 +129,20 @@ impl Head {
                 format!("the set has version {} of the format; only {VERSION} is supported", u32_at(head, 8));
             return Err(Error::new(Kind::Unsupported, text));
         }
-        let counts: [usize; 7] = std::array::from_fn(|index| u32_at(head, 48 + 4 * index) as usize);
-        let [arrays, regions, dtypes, metadata, numbers, slots, name_nbytes] = counts;
+        let counts: [usize; 8] = std::array::from_fn(|index| u32_at(head, 48 + 4 * index) as usize);
+        let [entries, regions, dtypes, metadata, numbers, slots, name_nbytes, tables] = counts;
         let read = Self {
             nbytes: usize::try_from(u64_at(head, 24)).unwrap_or(usize::MAX),
             hash: u64_at(head, 16),
             version: u64_at(head, 32),
-            arrays,
+            entries,
             regions,
             dtypes,
             metadata,
             numbers,
             slots,
             name_nbytes,
+            tables,
         };
         // The memory has one byte at least, so a manifest never has fewer bytes than its memory.
         if read.nbytes != nbytes || nbytes > MOST_NBYTES {
@@ -145,14 +156,17 @@ impl Head {
                 "has {regions} regions and {dtypes} dtypes; at most {MOST_REGIONS} and {MOST_DTYPES} are permitted"
             )));
         }
-        let is_table = slots.is_power_of_two() && slots > arrays || slots == 0 && arrays == 0;
+        let is_table = slots.is_power_of_two() && slots > entries || slots == 0 && entries == 0;
         if !is_table {
-            return Err(malformed(format!("has a table of {slots} slots for {arrays} arrays")));
+            return Err(malformed(format!("has a table of {slots} slots for {entries} entries")));
+        }
+        if tables > entries {
+            return Err(malformed(format!("says that {tables} of its {entries} entries are tables")));
         }
         let end = read.start(6).and_then(|texts| texts.checked_add(name_nbytes));
         if end.is_none_or(|end| end > nbytes) {
             return Err(malformed(format!(
-                "has {nbytes} bytes, too few for {arrays} arrays and {numbers} numbers"
+                "has {nbytes} bytes, too few for {entries} entries and {numbers} numbers"
             )));
         }
         Ok(read)
@@ -180,13 +194,14 @@ impl Head {
             head[16 + 8 * index..][..8].copy_from_slice(&number.to_le_bytes());
         }
         let counts = [
-            self.arrays,
+            self.entries,
             self.regions,
             self.dtypes,
             self.metadata,
             self.numbers,
             self.slots,
             self.name_nbytes,
+            self.tables,
         ];
         for (index, count) in counts.into_iter().enumerate() {
             head[48 + 4 * index..][..4].copy_from_slice(&(count as u32).to_le_bytes());

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::manifest::{
-    DTYPES, ENTRIES, ENTRY_NBYTES, Head, ListedRegion, METADATA, NUMBER_NBYTES, NUMBERS, REGION_NBYTES,
-    SLOT_NBYTES, SLOTS, Sum, TEXT_NBYTES, TEXTS, first_slot, u32_at, u64_at,
+    ARRAY, DTYPES, ENTRIES, ENTRY_NBYTES, Head, ListedRegion, METADATA, NUMBER_NBYTES, NUMBERS,
+    REGION_NBYTES, SLOT_NBYTES, SLOTS, Sum, TABLE, TABLE_NUMBERS, TEXT_NBYTES, TEXTS, TableExtent,
+    first_slot, u32_at, u64_at,
 };
 use crate::layout::MAX_RANK;
 
@@ -14,6 +15,24 @@ use crate::layout::MAX_RANK;
 pub(in crate::exchange::protocol::hold) struct Manifest<'a> {
     pub(in crate::exchange::protocol::hold) head: Head,
     bytes: &'a [u8],
+}
+
+/// What a manifest says of one entry.
+#[derive(Debug)]
+pub(in crate::exchange::protocol::hold) enum FoundEntry {
+    Array(FoundArray),
+    Table(FoundTable),
+}
+
+/// What a manifest says of one table. Whether its bytes lie in the region is not checked yet.
+#[derive(Debug)]
+pub(in crate::exchange::protocol::hold) struct FoundTable {
+    pub(in crate::exchange::protocol::hold) extent: TableExtent,
+    /// The number of its region, which the manifest has.
+    #[cfg_attr(not(feature = "arrow-ipc"), expect(dead_code, reason = "tables are read with the feature"))]
+    pub(in crate::exchange::protocol::hold) region: usize,
+    #[cfg_attr(not(feature = "arrow-ipc"), expect(dead_code, reason = "tables are read with the feature"))]
+    pub(in crate::exchange::protocol::hold) offset: usize,
 }
 
 /// What a manifest says of one array. Whether the elements lie in the region is not checked yet.
@@ -70,7 +89,7 @@ impl<'a> Manifest<'a> {
         })
     }
 
-    /// The number of the array with this name. O(1): the names that share its hash.
+    /// The number of the entry with this name. O(1): the names that share its hash.
     ///
     /// # Errors
     ///
@@ -85,8 +104,9 @@ impl<'a> Manifest<'a> {
         for _ in 0..slots {
             match u32_at(table, slot * SLOT_NBYTES) as usize {
                 0 => return Ok(None),
-                number if number > self.head.arrays => {
-                    let text = format!("names array {number} of {} in its table of hashes", self.head.arrays);
+                number if number > self.head.entries => {
+                    let text =
+                        format!("names entry {number} of {} in its table of hashes", self.head.entries);
                     return Err(malformed(text));
                 }
                 number if self.name_bytes(number - 1)? == name.as_bytes() => return Ok(Some(number - 1)),
@@ -96,31 +116,40 @@ impl<'a> Manifest<'a> {
         Ok(None)
     }
 
-    /// The array with this number.
+    /// The entry with this number.
     ///
     /// # Errors
     ///
-    /// `is_malformed` if its name, its dtype, its rank, its numbers or its region do not exist.
-    pub(in crate::exchange::protocol::hold) fn array(&self, index: usize) -> Result<FoundArray> {
-        let name = self.array_name(index)?;
+    /// `is_malformed` if its name, its dtype, its rank, its numbers or its region do not exist;
+    /// `is_unsupported` if it is neither an array nor a table.
+    pub(in crate::exchange::protocol::hold) fn found(&self, index: usize) -> Result<FoundEntry> {
+        let name = self.entry_name(index)?;
         let entry = self.entry(index)?;
-        let [dtype, rank, first, region] = [8, 12, 16, 20].map(|at| u32_at(entry, at) as usize);
+        let kind = u32_at(entry, 8);
+        let [dtype, rank, first, region] = [12, 16, 20, 24].map(|at| u32_at(entry, at) as usize);
         let wrong = |what: &str, number: usize, most: usize| {
-            malformed(format!("says of array {} that its {what} is {number} of {most}", short(name)))
+            malformed(format!("says of entry {} that its {what} is {number} of {most}", short(name)))
         };
-        if dtype >= self.head.dtypes {
-            return Err(wrong("dtype", dtype, self.head.dtypes));
-        }
         if region >= self.head.regions {
             return Err(wrong("region", region, self.head.regions));
         }
-        if rank > MAX_RANK {
-            return Err(wrong("rank", rank, MAX_RANK));
-        }
+        let count = match kind {
+            ARRAY if dtype >= self.head.dtypes => return Err(wrong("dtype", dtype, self.head.dtypes)),
+            ARRAY if rank > MAX_RANK => return Err(wrong("rank", rank, MAX_RANK)),
+            ARRAY => 2 * rank,
+            TABLE => TABLE_NUMBERS,
+            other => {
+                let text = format!(
+                    "entry {} of the set is of kind {other}; {ARRAY} (an array) and {TABLE} (a table) are supported",
+                    short(name)
+                );
+                return Err(Error::new(Kind::Unsupported, text));
+            }
+        };
         let section = self.section(NUMBERS);
         let Some(numbers) = section
             .get(first.saturating_mul(NUMBER_NBYTES)..)
-            .and_then(|rest| rest.get(..2 * rank * NUMBER_NBYTES))
+            .and_then(|rest| rest.get(..count * NUMBER_NBYTES))
         else {
             return Err(wrong("first number", first, self.head.numbers));
         };
@@ -128,21 +157,27 @@ impl<'a> Manifest<'a> {
         let narrow = |number: u64| {
             usize::try_from(number).map_err(|_| malformed(format!("says {number} where a length should be")))
         };
-        Ok(FoundArray {
+        let offset = narrow(u64_at(entry, 32))?;
+        if kind == TABLE {
+            let [nbytes, rows, columns] = [word(0), word(1), word(2)].map(narrow);
+            let extent = TableExtent { nbytes: nbytes?, rows: rows?, columns: columns? };
+            return Ok(FoundEntry::Table(FoundTable { extent, region, offset }));
+        }
+        Ok(FoundEntry::Array(FoundArray {
             dtype,
             shape: (0..rank).map(|axis| narrow(word(axis))).collect::<Result<_>>()?,
             strides: (rank..2 * rank).map(|axis| word(axis) as i64 as isize).collect(),
             region,
-            offset: narrow(u64_at(entry, 24))?,
-        })
+            offset,
+        }))
     }
 
-    /// The name of the array with this number.
+    /// The name of the entry with this number.
     ///
     /// # Errors
     ///
-    /// `is_malformed` if it is not UTF-8; `is_bounds` if there is no such array.
-    pub(in crate::exchange::protocol::hold) fn array_name(&self, index: usize) -> Result<&'a str> {
+    /// `is_malformed` if it is not UTF-8; `is_bounds` if there is no such entry.
+    pub(in crate::exchange::protocol::hold) fn entry_name(&self, index: usize) -> Result<&'a str> {
         utf8(self.name_bytes(index)?)
     }
 
@@ -152,8 +187,8 @@ impl<'a> Manifest<'a> {
     }
 
     fn entry(&self, index: usize) -> Result<&'a [u8]> {
-        if index >= self.head.arrays {
-            let text = format!("array {index} was requested, but the set has {}", self.head.arrays);
+        if index >= self.head.entries {
+            let text = format!("entry {index} was requested, but the set has {}", self.head.entries);
             return Err(Error::new(Kind::Bounds, text));
         }
         Ok(&self.section(ENTRIES)[index * ENTRY_NBYTES..][..ENTRY_NBYTES])

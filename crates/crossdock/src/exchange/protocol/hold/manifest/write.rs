@@ -6,20 +6,44 @@ use crate::element::DType;
 use crate::element::dialect::typestr;
 use crate::error::{Error, Kind, Result, short};
 use crate::exchange::protocol::hold::manifest::{
-    ENTRIES, HASH_END, HEAD_NBYTES, Head, ListedRegion, MOST_DTYPES, MOST_NBYTES, MOST_REGIONS, Sum, TEXTS,
-    first_slot,
+    ARRAY, ENTRIES, HASH_END, HEAD_NBYTES, Head, ListedRegion, MOST_DTYPES, MOST_NBYTES, MOST_REGIONS, Sum,
+    TABLE, TEXTS, first_slot,
 };
 use crate::layout::Layout;
 
-/// One array of a set.
+/// One array or table of a set.
 #[derive(Clone, Debug)]
-pub(crate) struct SetArray {
+pub(crate) struct SetEntry {
     pub(crate) name: String,
-    pub(crate) dtype: DType,
-    pub(crate) layout: Layout,
-    /// The region that has the elements, and the byte where element 0 begins.
+    pub(crate) contents: EntryContents,
+    /// The region that has the bytes, and the byte where element 0, or the table, begins.
     pub(crate) region: usize,
     pub(crate) offset: u64,
+}
+
+/// What an entry of a set is.
+#[derive(Clone, Debug)]
+pub(crate) enum EntryContents {
+    Array(DType, Layout),
+    /// An Arrow IPC file, or a stream.
+    Table(TableExtent),
+}
+
+/// How large a table is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TableExtent {
+    pub(crate) nbytes: usize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+}
+
+impl SetEntry {
+    /// The error for a name that the set has.
+    #[cold]
+    pub(in crate::exchange::protocol::hold) fn taken(&self) -> Error {
+        let text = format!("the set already has an entry {}; use another name", short(&self.name));
+        Error::new(Kind::Conflict, text)
+    }
 }
 
 /// What a manifest says.
@@ -29,7 +53,7 @@ pub(in crate::exchange::protocol::hold) struct ManifestContents<'a> {
     pub(in crate::exchange::protocol::hold) name: &'a str,
     pub(in crate::exchange::protocol::hold) version: u64,
     pub(in crate::exchange::protocol::hold) regions: Vec<ListedRegion>,
-    pub(in crate::exchange::protocol::hold) arrays: &'a [SetArray],
+    pub(in crate::exchange::protocol::hold) entries: &'a [SetEntry],
     pub(in crate::exchange::protocol::hold) metadata: &'a [(String, String)],
 }
 
@@ -52,8 +76,8 @@ impl ManifestContents<'_> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` if two arrays have the same name; `is_unsupported` for a dtype without a text,
-    /// and for more arrays, regions or dtypes than a manifest can list.
+    /// `is_conflict` if two entries have the same name; `is_unsupported` for a dtype without a text,
+    /// and for more entries, regions or dtypes than a manifest can list.
     pub(in crate::exchange::protocol::hold) fn to_bytes(&self) -> Result<Vec<u8>> {
         let most = |count: usize, most: usize, what: &str| match count > most {
             true => Err(Error::new(
@@ -66,22 +90,32 @@ impl ManifestContents<'_> {
         texts.add(self.name);
         let (mut dtypes, mut known) = (Vec::new(), HashMap::new());
         let (mut entries, mut numbers) = (Vec::new(), Vec::new());
-        for array in self.arrays {
-            let spelled = typestr::print_for_crossdock(&array.dtype)
-                .map_err(|error| error.within(format_args!("array {}", short(&array.name))))?;
-            let dtype = *known.entry(spelled).or_insert_with_key(|spelled| {
-                dtypes.extend(texts.add(spelled));
-                (dtypes.len() / 8 - 1) as u32
-            });
-            entries.extend(texts.add(&array.name));
-            entries.extend(dtype.to_le_bytes());
-            entries.extend((array.layout.rank() as u32).to_le_bytes());
-            entries.extend(((numbers.len() / 8) as u32).to_le_bytes());
-            entries.extend((array.region as u32).to_le_bytes());
-            entries.extend(array.offset.to_le_bytes());
-            numbers.extend(array.layout.shape().iter().flat_map(|&len| (len as u64).to_le_bytes()));
-            numbers.extend(array.layout.strides().iter().flat_map(|&step| (step as i64).to_le_bytes()));
+        for entry in self.entries {
+            let first = (numbers.len() / 8) as u32;
+            let (kind, dtype, rank) = match &entry.contents {
+                EntryContents::Array(dtype, layout) => {
+                    let spelled = typestr::print_for_crossdock(dtype)
+                        .map_err(|error| error.within(format_args!("array {}", short(&entry.name))))?;
+                    let dtype = *known.entry(spelled).or_insert_with_key(|spelled| {
+                        dtypes.extend(texts.add(spelled));
+                        (dtypes.len() / 8 - 1) as u32
+                    });
+                    numbers.extend(layout.shape().iter().flat_map(|&len| (len as u64).to_le_bytes()));
+                    numbers.extend(layout.strides().iter().flat_map(|&step| (step as i64).to_le_bytes()));
+                    (ARRAY, dtype, layout.rank() as u32)
+                }
+                EntryContents::Table(TableExtent { nbytes, rows, columns }) => {
+                    let all = [nbytes, rows, columns];
+                    numbers.extend(all.into_iter().flat_map(|&number| (number as u64).to_le_bytes()));
+                    (TABLE, 0, 0)
+                }
+            };
+            entries.extend(texts.add(&entry.name));
+            let words = [kind, dtype, rank, first, entry.region as u32, 0];
+            entries.extend(words.into_iter().flat_map(u32::to_le_bytes));
+            entries.extend(entry.offset.to_le_bytes());
         }
+        let is_table = |entry: &&SetEntry| matches!(entry.contents, EntryContents::Table(_));
         let mut metadata = Vec::new();
         for (key, text) in self.metadata {
             metadata.extend(texts.add(key));
@@ -107,13 +141,14 @@ impl ManifestContents<'_> {
             nbytes,
             hash: 0,
             version: self.version,
-            arrays: self.arrays.len(),
+            entries: self.entries.len(),
             regions: self.regions.len(),
             dtypes: dtypes.len() / 8,
             metadata: self.metadata.len(),
             numbers: numbers.len() / 8,
             slots: slots.len() / 4,
             name_nbytes: self.name.len(),
+            tables: self.entries.iter().filter(is_table).count(),
         };
         debug_assert_eq!(head.section(TEXTS).start, nbytes - texts.0.len());
         debug_assert_eq!(head.section(ENTRIES).len(), entries.len());
@@ -128,18 +163,16 @@ impl ManifestContents<'_> {
 
     /// The table of hashes, at most half full.
     fn slots(&self) -> Result<Vec<u8>> {
-        let count = match self.arrays.len() {
+        let count = match self.entries.len() {
             0 => 0,
-            arrays => (2 * arrays).next_power_of_two(),
+            entries => (2 * entries).next_power_of_two(),
         };
         let mut slots = vec![0u32; count];
-        for (index, array) in self.arrays.iter().enumerate() {
-            let mut slot = first_slot(array.name.as_bytes(), count);
+        for (index, entry) in self.entries.iter().enumerate() {
+            let mut slot = first_slot(entry.name.as_bytes(), count);
             while slots[slot] != 0 {
-                if self.arrays[slots[slot] as usize - 1].name == array.name {
-                    let text =
-                        format!("the set already has an array {}; use another name", short(&array.name));
-                    return Err(Error::new(Kind::Conflict, text));
+                if self.entries[slots[slot] as usize - 1].name == entry.name {
+                    return Err(entry.taken());
                 }
                 slot = (slot + 1) & (count - 1);
             }
