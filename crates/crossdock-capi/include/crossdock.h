@@ -58,5 +58,6 @@
 #include "crossdock/shared.h"
 #include "crossdock/pool.h"
 #include "crossdock/ledger.h"
+#include "crossdock/device.h"
 
 #endif

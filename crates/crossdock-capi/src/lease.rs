@@ -8,7 +8,7 @@ use crossdock::memory::{LeaseKind, Protocols};
 use crossdock::table::TableLease;
 use crossdock::view::{MemoryView, Reason, Request};
 
-use crate::error::{Failure, Result, kind_of as kind_of_error};
+use crate::error::{Failure, Result, XD_ERROR_PLACE, kind_of as kind_of_error};
 use crate::guard::answer;
 use crate::handle::Handle;
 use crate::words::words;
@@ -92,6 +92,7 @@ impl Lease {
                 Reason::Lease(error) => {
                     Failure::of_kind(kind_of_error(error), refusal.in_words(words).to_string())
                 }
+                Reason::Place(_) => Failure::of_kind(XD_ERROR_PLACE, refusal.in_words(words).to_string()),
                 _ => refusal.into(),
             }
         })?;

@@ -25,6 +25,7 @@
 //! | [`open`], [`save`] | arrays in files |
 //! | [`pool`], [`ledger`] | where memory comes from, and what keeps it alive |
 //! | [`shared`] | memory that other processes map, and sockets |
+//! | [`device`], [`stream`], [`own_device`] | memory on devices, queues of work, devices of the caller |
 //! | [`set`] | sets of arrays that another process holds |
 //! | [`channel`] | arrays as a stream between processes |
 //! | [`memory_view`], [`item`] | the original's protocol: views of objects, and their items |
@@ -37,6 +38,7 @@ pub mod array;
 pub mod arrow;
 pub mod buffer;
 pub mod channel;
+pub mod device;
 pub mod dlpack;
 pub mod dtype;
 pub mod error;
@@ -50,10 +52,12 @@ pub mod ledger;
 pub mod memory_view;
 mod names;
 pub mod open;
+pub mod own_device;
 pub mod pool;
 pub mod save;
 pub mod set;
 pub mod shared;
+pub mod stream;
 pub mod table;
 pub mod value;
 pub mod version;

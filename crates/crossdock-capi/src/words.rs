@@ -5,8 +5,10 @@ use crossdock::bindings::Advice;
 /// C's words for each advice, which follow the fact and a semicolon.
 pub(crate) fn words(advice: Advice) -> &'static str {
     match advice {
-        Advice::AwaitWork => "wait for it",
-        Advice::CastOnCpu => "copy it to the CPU, and cast it there with `xd_array_cast`",
+        Advice::AwaitWork => "wait for it with `xd_array_wait`",
+        Advice::CastOnCpu => {
+            "copy it to the CPU with `xd_array_to_device`, and cast it there with `xd_array_cast`"
+        }
         Advice::CastOrPickChannels => "cast it with `xd_array_cast`, or pick channels with `xd_array_at`",
         Advice::ConvertByteOrder => {
             "cast it with `xd_array_cast` to the dtype from `xd_dtype_with_byte_order`"
@@ -14,12 +16,14 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::ConvertElements => "convert the elements",
         Advice::Copy | Advice::RequestAnyStride => "copy it with `xd_array_copy`",
         Advice::CopyElements => "copy the elements from a lease of `xd_array_lease`",
-        Advice::CopyThere => "copy it there",
-        Advice::CopyToCpu => "copy it to the CPU",
-        Advice::CopyToCpuOrExportDevice => "copy it to the CPU, or export it with `xd_array_to_arrow_device`",
-        Advice::CopyToShared => "copy it into shared memory",
+        Advice::CopyThere => "copy it there with `xd_array_to_device`",
+        Advice::CopyToCpu => "copy it to the CPU with `xd_array_to_device`",
+        Advice::CopyToCpuOrExportDevice => {
+            "copy it to the CPU with `xd_array_to_device`, or export it with `xd_array_to_arrow_device`"
+        }
+        Advice::CopyToShared => "copy it into shared memory with `xd_array_to_shared`",
         Advice::CopyToWrite => "copy it with `xd_array_copy` to write it",
-        Advice::CreateOnCpu => "create it on the CPU, and copy it there",
+        Advice::CreateOnCpu => "create it on the CPU, and copy it there with `xd_array_to_device`",
         Advice::Decompress => "decompress it first",
         Advice::Dequantize => "dequantize it by a library of GGML, or use a file of unquantized weights",
         Advice::DescribeRaw => "read its bytes, and describe them with `xd_array_from_buffer`",
@@ -42,7 +46,7 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::InsertAxisOrWhole => {
             "insert an axis with `xd_array_reshape`, or export it with `XD_EXPORT_WHOLE`"
         }
-        Advice::MapToWrite => "map it, or write to the copy",
+        Advice::MapToWrite => "map it without `XD_OPENING_COPIED`, or write to the copy",
         Advice::NullsBeside => {
             "fill them, leave them out, or import the truth values beside them by the argument `validity` of `xd_array_from_arrow`"
         }
@@ -51,7 +55,8 @@ pub(crate) fn words(advice: Advice) -> &'static str {
         Advice::RaiseOpenLimit => "save it in smaller parts",
         Advice::RaiseReceiveLimit => "send it in parts",
         Advice::ReadByValueOrCopy => "read elements with `xd_array_get`, or copy it with `xd_array_copy`",
-        Advice::RegisterCuda | Advice::RegisterOpenCl => "use memory of the CPU",
+        Advice::RegisterCuda => "register its driver with `xd_device_register_cuda`",
+        Advice::RegisterOpenCl => "register its driver with `xd_device_register_opencl`",
         Advice::RegisterProducer => "register one with `xd_memory_view_register`",
         Advice::SetFormat => {
             "end the name of the file in that of a format, such as .npy, or set the `format` of `xd_save_options`"

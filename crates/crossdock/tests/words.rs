@@ -32,6 +32,7 @@ const HEADER: &str = concat!(
     include_str!("../../crossdock-capi/include/crossdock/exchange.h"),
     include_str!("../../crossdock-capi/include/crossdock/table.h"),
     include_str!("../../crossdock-capi/include/crossdock/shared.h"),
+    include_str!("../../crossdock-capi/include/crossdock/device.h"),
 );
 const SURFACE: &str = include_str!("../../../docs/surface.txt");
 const COMMAND: &str = concat!(

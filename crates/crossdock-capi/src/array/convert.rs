@@ -17,7 +17,7 @@ pub const XD_CASTING_CHECKED: i32 = 0;
 /// `XD_CASTING_SATURATING` of the header.
 pub const XD_CASTING_SATURATING: i32 = 1;
 
-fn casting_of(number: i32) -> Result<Casting> {
+pub(crate) fn casting_of(number: i32) -> Result<Casting> {
     match number {
         XD_CASTING_CHECKED => Ok(Casting::Checked),
         XD_CASTING_SATURATING => Ok(Casting::Saturating),

@@ -8,14 +8,16 @@ use std::process::Command;
 use crossdock::bindings::dialect::pack::Component;
 use crossdock::bindings::memory_view::{Class, Entry, Flags, ItemDesc, View};
 use crossdock_capi::array::view::XdSlice;
+use crossdock_capi::device::XdUsage;
 use crossdock_capi::dtype::XdField;
 use crossdock_capi::ledger::XdAllocation;
 use crossdock_capi::open::XdOpenOptions;
+use crossdock_capi::own_device::{XdDeviceCopy, XdDeviceDriver};
 use crossdock_capi::pool::{XdAllocator, XdStatistics};
 use crossdock_capi::save::XdSaveOptions;
 use crossdock_capi::value::XdValue;
 use crossdock_capi::{
-    array, buffer, channel, dtype, error, export, lease, ledger, open, pool, save, table, value,
+    array, buffer, channel, device, dtype, error, export, lease, ledger, open, pool, save, table, value,
 };
 use crossdock_testkit::missing;
 
@@ -125,6 +127,8 @@ fn numbers() -> Vec<(&'static str, i128)> {
         pool: XD_ALLOC_RESERVE XD_ALLOC_HUGE XD_ALLOC_POPULATE;
         ledger: XD_BACKING_OTHER XD_BACKING_HEAP XD_BACKING_STATIC XD_BACKING_FILE XD_BACKING_SHARED XD_BACKING_FOREIGN
             XD_BACKING_DEVICE;
+        device: XD_DEVICE_CPU XD_DEVICE_CUDA XD_DEVICE_CUDA_HOST XD_DEVICE_OPENCL XD_DEVICE_VULKAN XD_DEVICE_METAL
+            XD_DEVICE_ROCM XD_DEVICE_ROCM_HOST XD_DEVICE_EXT_DEV XD_DEVICE_CUDA_MANAGED XD_DEVICE_ONEAPI;
         save: XD_SAVING_NEW XD_SAVING_DEFLATED;
         table: XD_CHECKS_SHAPE XD_CHECKS_FULL;
         table::reader: XD_FILE_MAPPED XD_FILE_CONSTANT XD_FILE_COPIED XD_COMPRESSION_NONE
@@ -160,6 +164,17 @@ fn assertions() -> String {
             "address" = address, "nbytes" = nbytes, "device_kind" = device_kind, "device_ordinal" = device_ordinal,
             "backing" = backing, "birth" = birth, "age_ms" = age_ms, "handles" = handles, "lease_kind" = lease_kind,
             "reserved" = reserved, "leases" = leases, "pins" = pins, "holder_count" = holder_count
+        }
+        "xd_usage" = XdUsage {
+            "live_nbytes" = live_nbytes, "live_count" = live_count, "peak_nbytes" = peak_nbytes
+        }
+        "xd_device_copy" = XdDeviceCopy {
+            "to" = to, "to_offset" = to_offset, "from" = from, "from_offset" = from_offset, "nbytes" = nbytes,
+            "to_host" = to_host, "from_host" = from_host
+        }
+        "xd_device_driver" = XdDeviceDriver {
+            "kind" = kind, "count" = count, "limit_nbytes" = limit_nbytes, "name" = name, "allocate" = allocate,
+            "free" = free, "copy" = copy, "release" = release, "context" = context
         }
         "xd_class" = Class { "name" = name, "super" = super_ }
         "xd_memory_view_item_component_t" = Component {

@@ -14,8 +14,8 @@ fn nothing(prototype: &Prototype) -> Option<&'static str> {
         "xd_value" => Some("result.kind == XD_VALUE_NIL"),
         // A function without pointer parameters may succeed.
         _ if prototype.pointers().next().is_none() => Some("true"),
-        // Its name is optional.
-        _ if prototype.name == "xd_buffer_shared" => Some("result != NULL"),
+        // The name of the one and the list of the other are optional.
+        _ if ["xd_buffer_shared", "xd_device_kinds"].contains(&&*prototype.name) => Some("result != 0"),
         // Messages are never null.
         _ if prototype.name == "xd_error_message" => Some("result != NULL"),
         // Without a format, items are bytes.

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crossdock::element::DType;
 use crossdock::exchange::protocol::hold::{self, Label, Limits, SetBuilder, SetHolder};
+use crossdock_mock_cuda::Mock;
 use crossdock_testkit::{missing, python};
 
 use crate::header::ruby;
@@ -18,7 +19,8 @@ use crate::toolchain::{
 #[track_caller]
 pub(crate) fn run(language: Language, source: &Path) {
     if let Some(mut command) = program(language, source, &[]) {
-        succeeded(command.arg(scratch_folder()));
+        // A driver of CUDA without a GPU.
+        succeeded(command.arg(scratch_folder()).env("CROSSDOCK_CUDA_DRIVER", Mock::path()));
     }
 }
 
