@@ -81,6 +81,7 @@ pub(crate) const RAKE: Need = Need::Program { name: "rake", packages: "rake" };
 pub(crate) const LIBCLANG: Need = Need::Library { name: "libclang", packages: "libclang-dev" };
 pub(crate) const NARRAY: Need = Need::RubyLibrary { name: "narray", packages: "ruby-narray" };
 pub(crate) const FFI: Need = Need::RubyLibrary { name: "ffi", packages: "ruby-ffi" };
+pub(crate) const GSL: Need = Need::RubyLibrary { name: "gsl", packages: "ruby-gsl" };
 pub(crate) const RMAGICK: Need = Need::RubyLibrary { name: "rmagick", packages: "ruby-rmagick" };
 pub(crate) const PYTHON_TESTS: Need =
     Need::PythonModule { name: "test.test_buffer", packages: "libpython3-testsuite" };

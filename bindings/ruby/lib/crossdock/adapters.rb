@@ -1,11 +1,14 @@
 # frozen_string_literal: true
 
+require_relative "adapters/ffi_memory"
+require_relative "adapters/gsl"
 require_relative "adapters/io_buffer"
 require_relative "adapters/matrix"
 require_relative "adapters/narray"
 require_relative "adapters/numo"
 require_relative "adapters/red_arrow"
 require_relative "adapters/rmagick"
+require_relative "adapters/vips"
 
 module Crossdock
   # A request to an adapter, besides the object.
@@ -56,6 +59,13 @@ module Crossdock
     # By the names of the classes.
     BUILT_IN = Ractor.make_shareable(
       {
+        "FFI::MemoryPointer" => FFIMemory,
+        "GSL::Matrix" => GSL,
+        "GSL::Matrix::Complex" => GSL,
+        "GSL::Matrix::Int" => GSL,
+        "GSL::Vector" => GSL,
+        "GSL::Vector::Complex" => GSL,
+        "GSL::Vector::Int" => GSL,
         "IO::Buffer" => IOBuffer,
         "Matrix" => Matrix,
         "Vector" => Matrix,
@@ -63,7 +73,8 @@ module Crossdock
         "Magick::Image" => RMagick,
         "Numo::NArray" => Numo,
         "Arrow::Array" => RedArrow,
-        "Arrow::Buffer" => RedArrow
+        "Arrow::Buffer" => RedArrow,
+        "Vips::Image" => Vips
       }
     )
 
@@ -158,7 +169,7 @@ module Crossdock
         answer
       end
 
-      private :adopt, :count_copied, :io_buffer_sources, :lend_numo, :lend_to_numo, :lock_io_buffer, :numo_foreign?, :numo_known?, :numo_obstacle, :numo_view?, :numo_writable?, :read_narray
+      private :adopt, :count_copied, :give_back, :io_buffer_sources, :lend_numo, :lend_to_numo, :lock_io_buffer, :numo_foreign?, :numo_known?, :numo_obstacle, :numo_view?, :numo_writable?, :read_gsl, :read_narray
     end
   end
 
@@ -255,8 +266,7 @@ module Crossdock
     # @param constant [Boolean] your promise that no code writes the memory, with which Arrow can
     #   import it
     # @param owner [Object] the owner of the memory: it is kept alive while the array or a view of
-    #   it exists. An `FFI::MemoryPointer` is address and owner; its `free` would free the memory
-    #   all the same
+    #   it exists. (An `FFI::MemoryPointer` has an adapter, which also keeps it from being freed.)
     # @yield once, after the memory was last used: on a Ruby thread, outside of a collection; never
     #   at the end of the process
     # @return [Array]

@@ -38,6 +38,20 @@ module Crossdock
       Adapters::RMagick.export(self, map)
     end
 
+    # A `Vips::Image` of ruby-vips on the elements, zero-copy: libvips reads them whenever it computes
+    # pixels that depend on them. The axes are rows, columns, and bands if there are three.
+    #
+    # @param copy [Boolean, Symbol] `true` permits a copy if the elements are not row-major without
+    #   gaps, `:always` always copies
+    # @return [Vips::Image]
+    # @raise [ArgumentError] if the shape or the dtype is that of no image
+    # @raise [LoadError] if there is no ruby-vips
+    # @example
+    #   Crossdock.open("photo.npy").to_vips.resize(0.5).write_to_file("photo.webp")
+    def to_vips(copy: false)
+      Adapters::Vips.export(self, copy)
+    end
+
     # The address of the first element, for functions in C. Functions of Fiddle call this method for
     # an array among their arguments.
     #

@@ -2,7 +2,7 @@
 //!
 //! `adopt` creates an array on memory at an address, which an object keeps alive. `io_buffer` locks
 //! an `IO::Buffer` while its bytes are lent. `narray` reads the struct of an NArray object, in the
-//! layout of that library's header.
+//! layout of that library's header, `gsl` those of GSL's vectors and matrices.
 //!
 //! Reasons: `DESIGN.md`, "Ruby adapters are found by class, after MemoryView".
 
@@ -296,14 +296,9 @@ struct Data {
     data: *mut c_void,
 }
 
-/// More axes than any program uses.
-const MOST_AXES: c_int = 64;
-
-/// The address, type number and shape of an NArray object. Ruby code has queried its rank and
-/// number of elements, so that a library of the same name with another struct is detected.
-fn narray(ruby: &Ruby, object: Value, rank: c_int, total: c_int) -> Result<(usize, c_int, Vec<c_int>)> {
+/// The pointer of an object around untyped data; `None` for any other object.
+fn untyped_data(object: Value) -> Option<*mut c_void> {
     let raw = object.as_raw();
-    let other = || Failure::ours(ruby, format!("a {} that is not laid out as narray.h says", object.class()));
     // SAFETY: `object` is live, and `RB_BUILTIN_TYPE` only runs if it is on the heap (checked
     // first).
     let is_data = !rb_sys::SPECIAL_CONST_P(raw)
@@ -313,12 +308,20 @@ fn narray(ruby: &Ruby, object: Value, rank: c_int, total: c_int) -> Result<(usiz
         // SAFETY: the object has the type T_DATA (checked just before), which this function
         // requires.
         && !unsafe { rb_sys::RTYPEDDATA_P(raw) };
-    if !is_data {
-        return Err(other());
-    }
     let data = raw as *const Data;
     // SAFETY: `is_data` says that it is an untyped T_DATA object, whose layout is `Data`.
-    let data = unsafe { (*data).data }.cast::<NArray>();
+    is_data.then(|| unsafe { (*data).data })
+}
+
+/// More axes than any program uses.
+const MOST_AXES: c_int = 64;
+
+/// The address, type number and shape of an NArray object. Ruby code has queried its rank and
+/// number of elements, so that a library of the same name with another struct is detected.
+fn narray(ruby: &Ruby, object: Value, rank: c_int, total: c_int) -> Result<(usize, c_int, Vec<c_int>)> {
+    let other = || Failure::ours(ruby, format!("a {} that is not laid out as narray.h says", object.class()));
+    let Some(data) = untyped_data(object) else { return Err(other()) };
+    let data = data.cast::<NArray>();
     // SAFETY: the Ruby caller passes objects of the class NArray only, whose data is null or a
     // `struct NARRAY`. The comparison below detects another layout.
     let Some(array) = (unsafe { data.as_ref() }) else { return Err(other()) };
@@ -333,6 +336,56 @@ fn narray(ruby: &Ruby, object: Value, rank: c_int, total: c_int) -> Result<(usiz
         _ => unsafe { std::slice::from_raw_parts(array.shape, rank as usize) }.to_vec(),
     };
     Ok((array.bytes.expose_provenance(), array.kind, shape))
+}
+
+// ===== GSL
+
+/// `gsl_vector`, `gsl_vector_int` and `gsl_vector_complex` of `gsl_vector.h`.
+#[repr(C)]
+struct GslVector {
+    size: usize,
+    stride: usize,
+    data: *mut c_void,
+    block: *mut c_void,
+    owner: c_int,
+}
+
+/// `gsl_matrix`, `gsl_matrix_int` and `gsl_matrix_complex` of `gsl_matrix.h`.
+#[repr(C)]
+struct GslMatrix {
+    size1: usize,
+    size2: usize,
+    tda: usize,
+    data: *mut c_void,
+    block: *mut c_void,
+    owner: c_int,
+}
+
+/// The address and the strides, in elements, of a vector or matrix of GSL; nil instead of the address
+/// if the object does not own the elements. Ruby code has queried its shape, so that a library of the
+/// same name with another struct is detected.
+fn gsl(ruby: &Ruby, object: Value, shape: Vec<usize>) -> Result<(Option<usize>, Vec<usize>)> {
+    let other =
+        || Failure::ours(ruby, format!("a {} that is not laid out as GSL's headers say", object.class()));
+    let data = untyped_data(object).filter(|data| !data.is_null()).ok_or_else(other)?;
+    let (found, strides, data, owner) = match shape[..] {
+        [_] => {
+            // SAFETY: the Ruby caller passes objects of the class GSL::Vector only with one length;
+            // their data is a `gsl_vector`. The comparison below detects another layout.
+            let vector = unsafe { &*data.cast::<GslVector>() };
+            (vec![vector.size], vec![vector.stride], vector.data, vector.owner)
+        }
+        _ => {
+            // SAFETY: the Ruby caller passes objects of the class GSL::Matrix only with two lengths;
+            // their data is a `gsl_matrix`. The comparison below detects another layout.
+            let matrix = unsafe { &*data.cast::<GslMatrix>() };
+            (vec![matrix.size1, matrix.size2], vec![matrix.tda, 1], matrix.data, matrix.owner)
+        }
+    };
+    if found != shape || data.is_null() {
+        return Err(other());
+    }
+    Ok(((owner == 1).then(|| data.expose_provenance()), strides))
 }
 
 /// Whether an object can be borrowed from without an adapter.
@@ -365,7 +418,9 @@ pub(crate) fn init(_: &Ruby, module: RModule) -> std::result::Result<(), magnus:
     adapters.define_singleton_method("lock_io_buffer", function!(io_buffer, 3))?;
     adapters.define_singleton_method("io_buffer_sources", function!(io_buffer_sources, 1))?;
     adapters.define_singleton_method("read_narray", function!(narray, 3))?;
+    adapters.define_singleton_method("read_gsl", function!(gsl, 2))?;
     adapters.define_singleton_method("exporter?", function!(is_exporter, 1))?;
     adapters.define_singleton_method("count_copied", function!(count_copied, 1))?;
+    adapters.define_singleton_method("give_back", function!(keep::give_back, 0))?;
     adapters.define_singleton_method("class_of", function!(class_of, 1))
 }
