@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use crossdock::buffer::Buffer;
 use crossdock::memory::{Birth, Place};
 
+use crate::backing::{XD_BACKING_OTHER, backing_of, number_of_birth};
 use crate::error::{Failure, Result};
 use crate::foreign::{given, items};
 use crate::guard::{ErrorOut, answer, fallible};
@@ -175,4 +176,22 @@ pub extern "C" fn xd_buffer_address(buffer: Option<&Buffer>) -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_buffer_lease(buffer: Option<&Buffer>, kind: i32, error: ErrorOut<'_>) -> Handle<Lease> {
     fallible(error, || hand_over(Lease::of_buffer(given(buffer, "buffer")?, kind)?))
+}
+
+/// The kind of memory; `XD_BACKING_OTHER` for null.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_buffer_backing(buffer: Option<&Buffer>) -> i32 {
+    answer(|| buffer.map_or(XD_BACKING_OTHER, |buffer| backing_of(buffer.backing())))
+}
+
+/// Which other parties may access the memory; 0 for null.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_buffer_birth(buffer: Option<&Buffer>) -> i32 {
+    answer(|| buffer.map_or(0, |buffer| number_of_birth(buffer.birth())))
+}
+
+/// The bytes that the handle keeps alive.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_buffer_retained_nbytes(buffer: Option<&Buffer>) -> usize {
+    answer(|| buffer.map_or(0, Buffer::retained_nbytes))
 }

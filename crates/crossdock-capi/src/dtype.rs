@@ -177,19 +177,20 @@ pub extern "C" fn xd_dtype_with_byte_order(
     order: c_char,
     error: ErrorOut<'_>,
 ) -> Handle<DType> {
-    fallible(error, || {
-        let dtype = given(dtype, "dtype")?;
-        let order = match order as u8 {
-            b'<' => ByteOrder::Little,
-            b'>' => ByteOrder::Big,
-            b'=' => ByteOrder::NATIVE,
-            other => {
-                let text = format!("the argument `order` is byte {other}; it must be '<', '>' or '='");
-                return Err(crate::error::Failure::argument(text));
-            }
-        };
-        hand_over(dtype.with_byte_order(order))
-    })
+    fallible(error, || hand_over(given(dtype, "dtype")?.with_byte_order(byte_order_of(order)?)))
+}
+
+/// The byte order that a letter of NumPy means.
+pub(crate) fn byte_order_of(order: c_char) -> Result<ByteOrder> {
+    match order as u8 {
+        b'<' => Ok(ByteOrder::Little),
+        b'>' => Ok(ByteOrder::Big),
+        b'=' => Ok(ByteOrder::NATIVE),
+        other => {
+            let text = format!("the argument `order` is byte {other}; it must be '<', '>' or '='");
+            Err(crate::error::Failure::argument(text))
+        }
+    }
 }
 
 /// Another handle.

@@ -4,42 +4,13 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use crossdock::ledger::{self, Entry};
-use crossdock::memory::{Backing, Birth};
 
-use crate::buffer::{XD_BIRTH_ALIASED, XD_BIRTH_CONSTANT, XD_BIRTH_SOLE};
+use crate::backing::{backing_of, number_of_birth};
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS};
 use crate::foreign::{emptied, given, string};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::{XD_LEASE_NONE, number_of};
-
-macro_rules! backings {
-    ($($name:ident = $number:literal, $backing:ident;)*) => {
-        $(
-            #[doc = concat!("`", stringify!($name), "` of the header.")]
-            pub const $name: i32 = $number;
-        )*
-
-        /// The number of a kind of memory.
-        pub(crate) fn backing_of(backing: Backing) -> i32 {
-            match backing {
-                $(Backing::$backing => $name,)*
-                _ => XD_BACKING_OTHER,
-            }
-        }
-    };
-}
-
-backings! {
-    XD_BACKING_HEAP = 1, Heap;
-    XD_BACKING_STATIC = 2, Static;
-    XD_BACKING_FILE = 3, File;
-    XD_BACKING_SHARED = 4, Shared;
-    XD_BACKING_FOREIGN = 5, Foreign;
-    XD_BACKING_DEVICE = 6, Device;
-}
-/// `XD_BACKING_OTHER` of the header.
-pub const XD_BACKING_OTHER: i32 = 0;
 
 /// `xd_ledger_t`: the live allocations of one moment.
 pub struct Ledger(Vec<Entry>);
@@ -76,14 +47,6 @@ pub struct XdAllocation {
     pub holder_count: usize,
 }
 
-fn birth_of(birth: Birth) -> i32 {
-    match birth {
-        Birth::Sole => XD_BIRTH_SOLE,
-        Birth::Constant => XD_BIRTH_CONSTANT,
-        _ => XD_BIRTH_ALIASED,
-    }
-}
-
 impl From<&Entry> for XdAllocation {
     fn from(of: &Entry) -> Self {
         let milliseconds = |age: std::time::Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
@@ -95,7 +58,7 @@ impl From<&Entry> for XdAllocation {
             device_kind: of.place.kind().0,
             device_ordinal: of.place.ordinal(),
             backing: backing_of(of.backing),
-            birth: birth_of(of.birth),
+            birth: number_of_birth(of.birth),
             age_ms: of.age.map_or(-1, milliseconds),
             handles: of.handles,
             lease_kind,

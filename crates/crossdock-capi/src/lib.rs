@@ -20,7 +20,7 @@
 //! | [`error`] | errors as values |
 //! | [`value`] | elements as values |
 //! | [`dtype`] | what an element is |
-//! | [`buffer`], [`lease`] | bytes, and the permission to access them |
+//! | [`buffer`], [`backing`], [`lease`] | bytes, and the permission to access them |
 //! | [`array`](mod@array) | arrays, their views, elements and copies |
 //! | [`open`], [`save`] | arrays in files |
 //! | [`pool`], [`ledger`] | where memory comes from, and what keeps it alive |
@@ -36,6 +36,7 @@
 
 pub mod array;
 pub mod arrow;
+pub mod backing;
 pub mod buffer;
 pub mod channel;
 pub mod device;

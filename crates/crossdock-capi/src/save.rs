@@ -89,7 +89,7 @@ unsafe fn options_of(given: Option<&XdSaveOptions>) -> Result<SaveOptions> {
 /// During the call, nothing writes what the pointers lead to: `names` is null or a list of `count`
 /// pointers, each null or to a C string; `arrays` is null or a list of `count` handles, each null
 /// or an array.
-unsafe fn named<'a>(
+pub(crate) unsafe fn named<'a>(
     count: usize,
     names: *const *const c_char,
     arrays: *const Option<&XdArray>,

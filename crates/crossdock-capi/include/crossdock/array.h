@@ -23,6 +23,15 @@ typedef struct xd_array xd_array_t;
 XD_API XD_MUST_USE xd_array_t *xd_array_zeros(const xd_dtype_t *dtype, size_t ndim, const ssize_t *shape, int32_t order,
                                               xd_error_t **error);
 
+/* A new array whose elements all have one value, converted and checked as by xd_array_fill. */
+XD_API XD_MUST_USE xd_array_t *xd_array_full(const xd_dtype_t *dtype, size_t ndim, const ssize_t *shape,
+                                             const xd_value *value, int32_t order, xd_error_t **error);
+
+/* Arrays of one shape as the fields of an array of records, under `count` names. Copies, which is
+ * counted. xd_array_field is the way back, in place. */
+XD_API XD_MUST_USE xd_array_t *xd_array_from_columns(size_t count, const char *const *names, const xd_array_t *const *arrays,
+                                                     xd_error_t **error);
+
 /* A zero-copy array on a buffer, whose element 0 is `offset` bytes into it. If `strides` is
  * NULL, it is row-major. A layout that exceeds the buffer at either end is XD_ERROR_BOUNDS. */
 XD_API XD_MUST_USE xd_array_t *xd_array_from_buffer(const xd_buffer_t *buffer, const xd_dtype_t *dtype, size_t ndim,
@@ -48,6 +57,13 @@ XD_API bool xd_array_is_indirect(const xd_array_t *array);
 /* Whether the elements are contiguous in that order. Axes of length 1 do not matter, and empty
  * arrays are contiguous. */
 XD_API bool xd_array_is_contiguous(const xd_array_t *array, int32_t order);
+/* The kind of memory, and the access that other parties have to it: XD_BACKING_* and XD_BIRTH_*; 0 for
+ * NULL. */
+XD_API int32_t xd_array_backing(const xd_array_t *array);
+XD_API int32_t xd_array_birth(const xd_array_t *array);
+/* True, or false with XD_ERROR_FAULT if the mapped file behind the elements shrank, and its map is
+ * guarded. */
+XD_API bool xd_array_is_whole(const xd_array_t *array, xd_error_t **error);
 /* The address of element 0. It gives no permission to access it. */
 XD_API uintptr_t xd_array_address(const xd_array_t *array);
 
@@ -110,6 +126,32 @@ XD_API XD_MUST_USE xd_array_t *xd_array_permute(const xd_array_t *array, size_t 
  * copy. */
 XD_API XD_MUST_USE xd_array_t *xd_array_reshape(const xd_array_t *array, size_t ndim, const ssize_t *shape, xd_error_t **error);
 
+/* The same in either order. `flags` is XD_EXPORT_IN_PLACE, XD_EXPORT_COPY_IF_NEEDED or
+ * XD_EXPORT_COPY of exchange.h: whether the elements are copied if no strides describe the shape. */
+XD_API XD_MUST_USE xd_array_t *xd_array_reshape_with(const xd_array_t *array, size_t ndim, const ssize_t *shape,
+                                                     int32_t order, uint32_t flags, xd_error_t **error);
+
+/* One axis, in row-major order: XD_ERROR_LAYOUT if that needs a copy. */
+XD_API XD_MUST_USE xd_array_t *xd_array_flatten(const xd_array_t *array, xd_error_t **error);
+
+/* Two axes swapped, an axis moved, a new axis of length 1, one index of an axis without the axis, no
+ * axes of length 1, and an axis backwards. An axis that does not exist is XD_ERROR_BOUNDS. */
+XD_API XD_MUST_USE xd_array_t *xd_array_swap_axes(const xd_array_t *array, size_t a, size_t b, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_move_axis(const xd_array_t *array, size_t from, size_t to, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_insert_axis(const xd_array_t *array, size_t axis, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_drop_axis(const xd_array_t *array, size_t axis, size_t index, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_squeeze(const xd_array_t *array, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_reverse(const xd_array_t *array, size_t axis, xd_error_t **error);
+
+/* The elements at equal indices of two axes, `offset` above the diagonal, as the last axis. */
+XD_API XD_MUST_USE xd_array_t *xd_array_diagonal(const xd_array_t *array, size_t first, size_t second, ssize_t offset,
+                                                 xd_error_t **error);
+
+/* All windows of a shape, which overlap and are read-only, and the array divided into blocks, whose
+ * lengths must divide those of its axes: as `ndim` further axes, the last ones. */
+XD_API XD_MUST_USE xd_array_t *xd_array_windows(const xd_array_t *array, size_t ndim, const ssize_t *window, xd_error_t **error);
+XD_API XD_MUST_USE xd_array_t *xd_array_blocks(const xd_array_t *array, size_t ndim, const ssize_t *block, xd_error_t **error);
+
 /* The elements repeated along new leading axes and axes of length 1, as in NumPy. */
 XD_API XD_MUST_USE xd_array_t *xd_array_broadcast_to(const xd_array_t *array, size_t ndim, const ssize_t *shape,
                                                      xd_error_t **error);
@@ -151,6 +193,19 @@ XD_API bool xd_array_assign(const xd_array_t *array, const xd_array_t *source, i
 /* Sets *equal to whether both have the same shape and equal elements. Returns false if their
  * dtypes cannot be compared. */
 XD_API bool xd_array_equals(const xd_array_t *array, const xd_array_t *other, bool *equal, xd_error_t **error);
+
+/* The same values with all numbers in one byte order: '<', '>' or '='. In place if they have it. */
+XD_API XD_MUST_USE xd_array_t *xd_array_to_byte_order(const xd_array_t *array, char order, xd_error_t **error);
+
+/* Sets *close to whether both have the same shape, and |a - b| <= atol + rtol * |b| for all elements;
+ * NaN equals NaN if `equal_nan` is true. */
+XD_API bool xd_array_all_close(const xd_array_t *array, const xd_array_t *other, double rtol, double atol, bool equal_nan,
+                               bool *close, xd_error_t **error);
+
+/* Sets *differ to whether elements of two arrays of one shape differ. If they do, and `index` is not
+ * NULL, it receives the index of the first that does, a number for each axis. */
+XD_API bool xd_array_first_difference(const xd_array_t *array, const xd_array_t *other, ssize_t *index, bool *differ,
+                                      xd_error_t **error);
 
 /* The bytes of elements copied since the program began, by all threads and by the calling one. */
 XD_API uint64_t xd_copied_bytes(void);

@@ -44,6 +44,21 @@ XD_API XD_MUST_USE xd_buffer_t *xd_buffer_readonly(const xd_buffer_t *buffer, xd
 XD_API XD_MUST_USE xd_buffer_t *xd_buffer_clone(const xd_buffer_t *buffer, xd_error_t **error);
 XD_API void xd_buffer_free(xd_buffer_t *buffer);
 
+#define XD_BACKING_OTHER 0
+#define XD_BACKING_HEAP 1    /* private memory of this process */
+#define XD_BACKING_STATIC 2  /* lives as long as the program */
+#define XD_BACKING_FILE 3    /* a mapped file */
+#define XD_BACKING_SHARED 4  /* shared with other processes */
+#define XD_BACKING_FOREIGN 5 /* another library's */
+#define XD_BACKING_DEVICE 6  /* a device's */
+
+/* The kind of memory, and the access that other parties have to it: XD_BACKING_* and XD_BIRTH_*; 0 for
+ * NULL. */
+XD_API int32_t xd_buffer_backing(const xd_buffer_t *buffer);
+XD_API int32_t xd_buffer_birth(const xd_buffer_t *buffer);
+/* The bytes that the handle keeps alive: of the whole memory of which it is a part. */
+XD_API size_t xd_buffer_retained_nbytes(const xd_buffer_t *buffer);
+
 XD_API size_t xd_buffer_nbytes(const xd_buffer_t *buffer);
 XD_API bool xd_buffer_is_readonly(const xd_buffer_t *buffer);
 /* The address of the first byte. It gives no permission to access it. */

@@ -28,14 +28,6 @@ XD_API XD_MUST_USE char *xd_ledger_to_text(xd_error_t **error);
 /* The list at one moment, by address. */
 typedef struct xd_ledger xd_ledger_t;
 
-#define XD_BACKING_OTHER 0
-#define XD_BACKING_HEAP 1    /* private memory of this process */
-#define XD_BACKING_STATIC 2  /* lives as long as the program */
-#define XD_BACKING_FILE 3    /* a mapped file */
-#define XD_BACKING_SHARED 4  /* shared with other processes */
-#define XD_BACKING_FOREIGN 5 /* another library's */
-#define XD_BACKING_DEVICE 6  /* a device's */
-
 typedef struct xd_allocation {
   uintptr_t address; /* of the first byte, on its device */
   size_t nbytes;

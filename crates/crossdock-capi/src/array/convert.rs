@@ -1,11 +1,13 @@
 //! Copies, conversions and comparisons: all elements at once.
 
+use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use crossdock::Casting;
 use crossdock::element::DType;
 
 use crate::array::{XdArray, array_of, hand_over_array, order_of};
+use crate::dtype::byte_order_of;
 use crate::error::{Failure, Result};
 use crate::foreign::{emptied, given};
 use crate::guard::{ErrorOut, fallible};
@@ -96,6 +98,66 @@ pub extern "C" fn xd_array_equals(
         let equal = emptied(equal, false);
         let (array, other) = (array_of(array, "array")?, array_of(other, "other")?);
         *given(equal, "equal")? = array.equals(other)?;
+        Ok(true)
+    })
+}
+
+/// The same values with all numbers in one byte order.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_to_byte_order(
+    array: Option<&XdArray>,
+    order: c_char,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || hand_over_array(array_of(array, "array")?.to_byte_order(byte_order_of(order)?)?))
+}
+
+/// Whether two arrays have the same shape and elements that are close.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_all_close(
+    array: Option<&XdArray>,
+    other: Option<&XdArray>,
+    rtol: f64,
+    atol: f64,
+    equal_nan: bool,
+    close: Option<&mut MaybeUninit<bool>>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let close = emptied(close, false);
+        let (array, other) = (array_of(array, "array")?, array_of(other, "other")?);
+        *given(close, "close")? = array.all_close(other, rtol, atol, equal_nan)?;
+        Ok(true)
+    })
+}
+
+/// The index of the first element that differs.
+///
+/// # Safety
+///
+/// `index` is null, or points to as many numbers as the array has axes, which only this call
+/// accesses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_first_difference(
+    array: Option<&XdArray>,
+    other: Option<&XdArray>,
+    index: *mut isize,
+    differ: Option<&mut MaybeUninit<bool>>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let differ = emptied(differ, false);
+        let (array, other) = (array_of(array, "array")?, array_of(other, "other")?);
+        let differ = given(differ, "differ")?;
+        if let Some(found) = array.first_difference(other)? {
+            *differ = true;
+            if !index.is_null() {
+                for (axis, &at) in found.iter().enumerate() {
+                    // SAFETY: `# Safety`: the list has a number for each axis.
+                    unsafe { index.wrapping_add(axis).write(at.cast_signed()) };
+                }
+            }
+        }
         Ok(true)
     })
 }

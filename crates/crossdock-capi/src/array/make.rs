@@ -1,5 +1,7 @@
 //! Arrays over new memory, and over existing buffers.
 
+use std::ffi::c_char;
+
 use crossdock::DArray;
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
@@ -9,6 +11,8 @@ use crate::array::{XdArray, hand_over_array, order_of};
 use crate::foreign::{given, items, lengths};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::Handle;
+use crate::save::named;
+use crate::value::{XdValue, to_element};
 
 /// New elements, all zero.
 ///
@@ -29,6 +33,54 @@ pub unsafe extern "C" fn xd_array_zeros(
         // during the call.
         let shape = unsafe { lengths(shape, ndim, "shape") }?;
         hand_over_array(DArray::zeros(dtype.clone(), shape.as_slice(), order_of(order)?)?)
+    })
+}
+
+/// New elements, all of one value.
+///
+/// # Safety
+///
+/// 1. `shape` is null or points to `ndim` numbers that nothing writes during the call.
+/// 2. The payload of `value` is what its kind says, and so are its items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_full(
+    dtype: Option<&DType>,
+    ndim: usize,
+    shape: *const isize,
+    value: Option<&XdValue>,
+    order: i32,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || {
+        let (dtype, value) = (given(dtype, "dtype")?, given(value, "value")?);
+        // SAFETY: clause 1: null, or `ndim` numbers that nothing writes during the call.
+        let shape = unsafe { lengths(shape, ndim, "shape") }?;
+        // SAFETY: clause 2 is the contract of `to_element`.
+        let value = unsafe { to_element(value, dtype) }?;
+        hand_over_array(DArray::full(dtype.clone(), shape.as_slice(), value, order_of(order)?)?)
+    })
+}
+
+/// Arrays of one shape as the fields of records, copied.
+///
+/// # Safety
+///
+/// During the call, nothing writes what the pointers lead to: `names` is null or a list of `count`
+/// pointers, each null or to a C string; `arrays` is null or a list of `count` handles, each null
+/// or an array.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_array_from_columns(
+    count: usize,
+    names: *const *const c_char,
+    arrays: *const Option<&XdArray>,
+    error: ErrorOut<'_>,
+) -> Handle<XdArray> {
+    fallible(error, || {
+        given(std::ptr::NonNull::new(names.cast_mut()), "names")?;
+        // SAFETY: `# Safety` is that of `named`.
+        let columns = unsafe { named(count, names, arrays) }?;
+        let columns: Vec<_> = columns.iter().map(|(name, array)| (*name, array)).collect();
+        hand_over_array(DArray::from_columns(&columns)?)
     })
 }
 

@@ -1,5 +1,6 @@
 //! Arrays of any dtype and rank: memory, dtype and layout behind one handle.
 
+pub mod axes;
 pub mod convert;
 pub mod element;
 pub mod make;

@@ -9,6 +9,7 @@ use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 
 use crate::array::{XdArray, array_of, order_of};
+use crate::backing::{XD_BACKING_OTHER, backing_of, number_of_birth};
 use crate::foreign::{emptied, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
@@ -130,5 +131,26 @@ pub unsafe extern "C" fn xd_array_explain(
             false => Some(unsafe { text(library, "library") }?),
         };
         string(explain::text(array, library))
+    })
+}
+
+/// The kind of memory; `XD_BACKING_OTHER` for null.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_backing(array: Option<&XdArray>) -> i32 {
+    answer(|| array.map_or(XD_BACKING_OTHER, |array| backing_of(array.array().backing())))
+}
+
+/// Which other parties may access the memory; 0 for null.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_birth(array: Option<&XdArray>) -> i32 {
+    answer(|| array.map_or(0, |array| number_of_birth(array.array().birth())))
+}
+
+/// Whether no mapped file behind the elements has shrunk.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_array_is_whole(array: Option<&XdArray>, error: ErrorOut<'_>) -> bool {
+    fallible(error, || match array_of(array, "array")?.fault() {
+        Some(fault) => Err(fault.into()),
+        None => Ok(true),
     })
 }

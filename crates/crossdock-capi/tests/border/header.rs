@@ -17,7 +17,7 @@ use crossdock_capi::pool::{XdAllocator, XdStatistics};
 use crossdock_capi::save::XdSaveOptions;
 use crossdock_capi::value::XdValue;
 use crossdock_capi::{
-    array, buffer, channel, device, dtype, error, export, lease, ledger, open, pool, save, table, value,
+    array, backing, buffer, channel, device, dtype, error, export, lease, open, pool, save, table, value,
 };
 use crossdock_testkit::missing;
 
@@ -125,7 +125,7 @@ fn numbers() -> Vec<(&'static str, i128)> {
         channel: XD_DELIVERY_EACH XD_DELIVERY_ONE XD_DELIVERY_LATEST;
         open: XD_OPENING_WRITABLE XD_OPENING_GUARDED XD_OPENING_COPIED XD_OPENING_VERIFIED XD_OPENING_CONSTANT;
         pool: XD_ALLOC_RESERVE XD_ALLOC_HUGE XD_ALLOC_POPULATE;
-        ledger: XD_BACKING_OTHER XD_BACKING_HEAP XD_BACKING_STATIC XD_BACKING_FILE XD_BACKING_SHARED XD_BACKING_FOREIGN
+        backing: XD_BACKING_OTHER XD_BACKING_HEAP XD_BACKING_STATIC XD_BACKING_FILE XD_BACKING_SHARED XD_BACKING_FOREIGN
             XD_BACKING_DEVICE;
         device: XD_DEVICE_CPU XD_DEVICE_CUDA XD_DEVICE_CUDA_HOST XD_DEVICE_OPENCL XD_DEVICE_VULKAN XD_DEVICE_METAL
             XD_DEVICE_ROCM XD_DEVICE_ROCM_HOST XD_DEVICE_EXT_DEV XD_DEVICE_CUDA_MANAGED XD_DEVICE_ONEAPI;

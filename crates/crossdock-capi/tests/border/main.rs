@@ -5,6 +5,7 @@
 //! compiler's address sanitizer.
 
 mod bugs;
+mod coverage;
 mod header;
 mod hostile;
 mod loaded;
