@@ -4,6 +4,7 @@
 //! `CROSSDOCK_INSTRUMENT` runs them under an instrument: `valgrind`, or `address` for the
 //! compiler's address sanitizer.
 
+mod abi;
 mod bugs;
 mod coverage;
 mod header;
