@@ -33,12 +33,13 @@ use crate::{errors, file_errors, nested, parameters, protocols, table};
 /// Parameters
 /// ----------
 /// path : str, os.PathLike or file
-///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, PNG, JPEG, TIFF, NIfTI or Arrow IPC file
-///     (``.arrow``, ``.feather``, ``.arrows``); with ``dtype``, any file. The name of an array and
-///     a view may follow, which are then returned: ``'two.npz:a'``, ``'photo.npy[::2, ..., 0]'``,
-///     ``'two.npz:a[1:].field'``. The longest name of an existing file wins.
+///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, ``.pt``, ``.mat``, PNG, JPEG, TIFF, NIfTI,
+///     FITS or Arrow IPC file (``.arrow``, ``.feather``, ``.arrows``); with ``dtype``, any file.
+///     The name of an array and a view may follow, which are then returned: ``'two.npz:a'``,
+///     ``'photo.npy[::2, ..., 0]'``, ``'two.npz:a[1:].field'``. The longest name of an existing
+///     file wins.
 /// name : str, optional
-///     The name of one array of an archive (``.npz``, ``.safetensors``, ``.gguf``), or of a column
+///     The name of one array of an archive (such as ``.npz`` or ``.safetensors``), or of a column
 ///     of an Arrow IPC file, which is then returned as an array.
 /// mode : {'r', 'r+', 'c'}
 ///     ``'r'`` maps, or decodes, and the array is read-only. ``'r+'`` maps for writing: writes
@@ -378,7 +379,7 @@ pub(crate) fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
 
 /// The arrays of a file by name, as :func:`open` returns them for an archive.
 ///
-/// Archives are ``.npz``, ``.safetensors`` and ``.gguf`` files. A mapping: an array is opened when
+/// Archives are ``.npz``, ``.safetensors``, ``.gguf``, ``.pt``, ``.mat`` and FITS files. A mapping: an array is opened when
 /// its name is looked up, in place if the file holds its elements as they are in memory. Arrays
 /// keep the file mapped; there is nothing to close.
 ///
@@ -424,7 +425,7 @@ impl Archive {
         self.path.clone()
     }
 
-    /// The format: ``'npz'``, ``'safetensors'`` or ``'gguf'``.
+    /// The format: ``'npz'``, ``'safetensors'``, ``'gguf'``, ``'pt'``, ``'mat'`` or ``'fits'``.
     #[getter]
     fn format(&self) -> String {
         self.contents.format().ending().trim_start_matches('.').to_owned()

@@ -2,11 +2,15 @@
 
 import itertools
 
+from pathlib import Path
+
 import gguf
 import nibabel
 import numpy as np
 import PIL.Image
 import pytest
+import scipy.io
+import scipy.sparse
 import tifffile
 
 import crossdock
@@ -327,7 +331,6 @@ def test_units_of_fits_files_are_those_of_astropy(tmp_path):
 OTHERS = {
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "an HDF5 file", "h5py"),
     "matlab 7.3": (b"MATLAB 7.3 MAT-file", "which is HDF5", "h5py"),
-    "matlab": (b"MATLAB 5.0 MAT-file", "a MATLAB file", "scipy.io.loadmat"),
     "netcdf": (b"CDF\x01", "a netCDF file", "xarray"),
     "parquet": (b"PAR1", "a Parquet file", "pyarrow"),
     "gif": (b"GIF89a", "a GIF image", "Pillow"),
@@ -360,3 +363,79 @@ def test_a_zip_archive_of_other_files_is_named(tmp_path):
         archive.writestr("a.txt", "text")
     with pytest.raises(TypeError, match="ZIP archive of 1 files, but none of their names ends in .npy"):
         crossdock.open(tmp_path / "x.zip")
+
+
+# ===== MATLAB
+
+MAT = ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
+
+
+def test_variables_of_matlab_are_mapped_by_name(tmp_path):
+    path = tmp_path / "a.mat"
+    shapes = [(1, 1), (2, 3), (4, 1), (2, 3, 4), (0, 3), (5, 2, 1, 3)]
+    arrays = {
+        f"v{index}_{dtype}": numbers(dtype, shape) for (index, shape), dtype in itertools.product(enumerate(shapes), MAT)
+    }
+    arrays["truth"] = np.array([[True, False, True]])
+    scipy.io.savemat(path, {**arrays, "z": numbers("c16", (2, 3))})
+    archive = opened(path)
+    read = scipy.io.loadmat(path)
+    assert (archive.format, list(archive)) == ("mat", [*arrays, "z.real", "z.imag"])
+    for name, array in arrays.items():
+        assert same(archive[name], array) and np.array_equal(read[name], np.asarray(archive[name])), name
+    assert np.array_equal(np.asarray(archive["z.real"]) + 1j * np.asarray(archive["z.imag"]), read["z"])
+
+
+def test_what_matlab_keeps_beside_arrays_is_refused_by_name(tmp_path):
+    path = tmp_path / "a.mat"
+    others = {"s": "text", "c": np.array([1, "x"], object), "t": {"x": 1.0}, "e": scipy.sparse.eye_array(3, format="csc")}
+    scipy.io.savemat(path, {**others, "a": np.eye(2)})
+    archive = crossdock.open(path)
+    assert (list(archive), list(archive.refused)) == (["a"], list(others))
+    assert "it is a sparse matrix" in archive.refused["e"] and "scipy.io.loadmat" in archive.refused["e"]
+    scipy.io.savemat(path, {"a": np.eye(2), "b": np.eye(3)}, do_compression=True)
+    assert list(crossdock.open(path).refused) == ["#1", "#2"]
+
+
+def test_files_that_matlab_wrote_have_the_numbers_that_scipy_reads():
+    folder = Path(scipy.io.matlab.__file__).parent / "tests/data"
+    seen = 0
+    for path in sorted(folder.glob("test*_6*.mat")):
+        read = scipy.io.loadmat(path)
+        try:
+            archive = crossdock.open(path)
+        except ValueError as error:
+            assert "no array of numbers" in str(error), path
+            continue
+        for name, array in archive.items():
+            part = {".real": np.real, ".imag": np.imag}.get(name[-5:], np.asarray)
+            wanted = read[name.removesuffix(".real").removesuffix(".imag")]
+            assert np.array_equal(np.asarray(array), part(wanted)), (path, name)
+            seen += 1
+    assert seen >= 10
+
+
+# ===== PyTorch
+
+
+def test_tensors_of_a_checkpoint_are_mapped_by_their_paths():
+    path = Path(__file__).parents[3] / "fuzz/corpus/torch/checkpoint"
+    archive = opened(path)
+    w = np.arange(6, dtype="f4").reshape(2, 3)
+    assert archive.format == "pt" and same(archive["model.w"], w)
+    assert same(archive["model.w_t"], w.T) and same(archive["model.row"], w[1])
+    assert archive.metadata == {"epoch": "3", "name": "tiny"}
+
+
+def test_checkpoints_of_pytorch_have_its_elements(tmp_path):
+    torch = pytest.importorskip("torch")
+    tensors = {
+        str(dtype): torch.arange(24).reshape(2, 3, 4).to(dtype)
+        for dtype in [torch.float32, torch.float64, torch.int8, torch.int64, torch.uint16, torch.bool, torch.complex64]
+    }
+    views = {"t": tensors["torch.float32"].permute(2, 0, 1), "part": tensors["torch.int64"][1, ::2]}
+    torch.save({"all": tensors, "views": views}, tmp_path / "a.pt")
+    archive = opened(tmp_path / "a.pt")
+    for group, found in [("all", tensors), ("views", views)]:
+        for name, tensor in found.items():
+            assert same(archive[f"{group}.{name}"], tensor.numpy()), name

@@ -193,7 +193,7 @@ fn arrays_of_other_kinds_are_taken_or_declined_with_the_reason() {
         (DArray::zeros(DType::F32, &[0, 3], Order::RowMajor).unwrap(), ""),
         (
             DArray::zeros(DType::F32, &[2; 8], Order::RowMajor).unwrap(),
-            "at most rank 6; the array has rank 8",
+            "at most rank 4; the array has rank 8",
         ),
         (DArray::zeros(DType::BOOL, &[7], Order::RowMajor).unwrap(), "Rust has no number type for bool"),
         (DArray::zeros(DType::text(3).unwrap(), &[7], Order::RowMajor).unwrap(), "DLPack has no such dtype"),

@@ -149,6 +149,7 @@
 //! | `tiff` | TIFF images that are not compressed, opened and not written | none | off |
 //! | `gguf` | GGUF files, opened and not written | none | off |
 //! | `nifti` | NIfTI volumes, opened and not written | none | off |
+//! | `torch` | checkpoints of `torch.save`, opened and not written | `rawzip` | off |
 //! | `arrow-ipc` | tables in Arrow IPC files and streams | `lz4_flex`, `ruzstd` | off |
 //! | `ndarray-0_17` | conversions to and from arrays and views of `ndarray` | `ndarray` | off |
 //! | `nalgebra-0_35` | conversions to and from matrices and vectors of `nalgebra` | `nalgebra` | off |

@@ -21,6 +21,7 @@ use crate::shards::Index;
 use crate::table;
 use crate::terminal;
 use crate::terminal::shown;
+use crate::words::words;
 
 const TITLE: Style = AnsiColor::Green.on_default().bold();
 const DIM: Style = Style::new().dimmed();
@@ -125,7 +126,10 @@ impl Listing {
             all: rows.len(),
             rows,
             is_sorted: false,
-            refused: contents.refused().map(|(name, why)| (name.to_owned(), why.to_string())).collect(),
+            refused: contents
+                .refused()
+                .map(|(name, why)| (name.to_owned(), why.in_words(words).to_string()))
+                .collect(),
             ignored: contents.ignored().map(|(name, nbytes)| (name.to_owned(), nbytes)).collect(),
             texts: contents.metadata().to_vec(),
         }
@@ -140,7 +144,12 @@ impl Listing {
             let is_here = |name: &str| index.file_of(name) == Some(&file);
             let entries = archive.contents.entries().iter().filter(|entry| is_here(entry.name()));
             rows.extend(entries.map(|entry| ArrayRow::of(entry, Some(file.clone()))));
-            refused.extend(archive.contents.refused().map(|(name, why)| (name.to_owned(), why.to_string())));
+            refused.extend(
+                archive
+                    .contents
+                    .refused()
+                    .map(|(name, why)| (name.to_owned(), why.in_words(words).to_string())),
+            );
             for text in archive.contents.metadata() {
                 if !texts.contains(text) {
                     texts.push(text.clone());

@@ -57,10 +57,8 @@ fn dispatch_rank<T: Bytes>(array: &DArray, consumer: &impl Typed) -> Result<Outc
         2 => consumer.take::<T, 2>(array),
         3 => consumer.take::<T, 3>(array),
         4 => consumer.take::<T, 4>(array),
-        5 => consumer.take::<T, 5>(array),
-        6 => consumer.take::<T, 6>(array),
         rank => {
-            Ok(Outcome::Declined(format!("this consumer supports at most rank 6; the array has rank {rank}")))
+            Ok(Outcome::Declined(format!("this consumer supports at most rank 4; the array has rank {rank}")))
         }
     }
 }

@@ -9,7 +9,7 @@ use fastrand::Rng;
 use crate::common::{Folder, stderr};
 
 /// The formats: the folder of their seeds, and the ending of their files.
-const FORMATS: [(&str, &str); 10] = [
+const FORMATS: [(&str, &str); 12] = [
     ("npy", "npy"),
     ("npz", "npz"),
     ("safetensors", "safetensors"),
@@ -20,6 +20,8 @@ const FORMATS: [(&str, &str); 10] = [
     ("nifti", "nii"),
     ("fits", "fits"),
     ("pnm", "ppm"),
+    ("mat", "mat"),
+    ("torch", "pt"),
 ];
 
 /// What is done with the file `x`.

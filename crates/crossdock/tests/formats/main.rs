@@ -10,6 +10,7 @@ mod flat;
 mod gguf;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod images;
+mod mat;
 mod new_file;
 #[cfg(feature = "nifti")]
 mod nifti;
@@ -24,3 +25,5 @@ mod raw;
 mod safetensors;
 #[cfg(feature = "tiff")]
 mod tiff;
+#[cfg(feature = "torch")]
+mod torch;

@@ -11,10 +11,6 @@ use crate::exchange::files::pinned_reader::PinnedReader;
 pub(super) struct Fields {
     bytes: PinnedReader,
     nbytes: u64,
-    #[cfg_attr(
-        not(any(feature = "gguf", feature = "nifti", feature = "tiff")),
-        expect(dead_code, reason = "other headers are letters")
-    )]
     order: ByteOrder,
     at: u64,
     /// The end of what the system was asked to read.
@@ -98,7 +94,6 @@ impl Fields {
     }
 
     /// The next bytes, with the least significant one first.
-    #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
     fn little<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let mut bytes = self.array(what)?;
         if self.order == ByteOrder::Big {
@@ -112,7 +107,6 @@ impl Fields {
         self.little(what).map(u16::from_le_bytes)
     }
 
-    #[cfg(any(feature = "gguf", feature = "nifti", feature = "tiff"))]
     pub(super) fn u32(&mut self, what: &str) -> Result<u32> {
         self.little(what).map(u32::from_le_bytes)
     }
@@ -143,7 +137,7 @@ impl Fields {
     }
 }
 
-#[cfg(all(test, any(feature = "gguf", feature = "nifti", feature = "tiff")))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -30,6 +30,10 @@ pub enum Format {
     Pnm,
     /// Images and tables of astronomy under names; opened, and not written.
     Fits,
+    /// Variables of MATLAB under names, in its files of version 5; opened, and not written.
+    Mat,
+    /// A checkpoint of PyTorch: tensors under names (feature `torch`); opened, and not written.
+    Torch,
     /// A table in Arrow's IPC format, as a file or a stream (feature `arrow-ipc`).
     Arrow,
     /// Elements and nothing else: the caller describes them.
@@ -58,7 +62,7 @@ macro_rules! row {
     };
 }
 
-const ROWS: [FormatRow; 12] = [
+const ROWS: [FormatRow; 14] = [
     row!(Npy, ".npy", &["npy"]),
     row!(Npz, ".npz", &["npz"], "npz"),
     row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
@@ -69,6 +73,8 @@ const ROWS: [FormatRow; 12] = [
     row!(Nifti, "NIfTI", &["nii"], "nifti"),
     row!(Pnm, "PGM or PPM", &["pgm", "ppm", "pnm"]),
     row!(Fits, "FITS", &["fits", "fit", "fts"]),
+    row!(Mat, "MATLAB", &["mat"]),
+    row!(Torch, "PyTorch", &["pt", "pth", "ckpt"], "torch"),
     row!(Arrow, "Arrow IPC", &["arrow", "feather", "arrows"], "arrow-ipc"),
     row!(Raw, "raw", &["raw", "bin"]),
 ];
@@ -76,7 +82,7 @@ const ROWS: [FormatRow; 12] = [
 impl Format {
     /// All of them.
     #[cfg(test)]
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Npy,
         Self::Npz,
         Self::Safetensors,
@@ -87,6 +93,8 @@ impl Format {
         Self::Nifti,
         Self::Pnm,
         Self::Fits,
+        Self::Mat,
+        Self::Torch,
         Self::Arrow,
         Self::Raw,
     ];
@@ -109,13 +117,26 @@ impl Format {
 
     /// Whether one file holds several arrays, each under a name.
     pub fn has_names(self) -> bool {
-        matches!(self, Self::Npz | Self::Safetensors | Self::Gguf | Self::Fits | Self::Arrow)
+        matches!(
+            self,
+            Self::Npz | Self::Safetensors | Self::Gguf | Self::Fits | Self::Mat | Self::Torch | Self::Arrow
+        )
     }
 
     /// Whether the format is written: other formats can only be opened.
     #[doc(hidden)]
     pub fn is_written(self) -> bool {
-        !matches!(self, Self::Tiff | Self::Gguf | Self::Nifti | Self::Pnm | Self::Fits | Self::Arrow)
+        !matches!(
+            self,
+            Self::Tiff
+                | Self::Gguf
+                | Self::Nifti
+                | Self::Pnm
+                | Self::Fits
+                | Self::Mat
+                | Self::Torch
+                | Self::Arrow
+        )
     }
 
     /// The article before the name.

@@ -9,7 +9,7 @@ pub(super) const NBYTES: usize = 348;
 
 /// First bytes of the supported formats. (`.safetensors` and NIfTI files and streams of Arrow have
 /// no fixed ones.)
-const OURS: [(&[u8], Format); 14] = [
+const OURS: [(&[u8], Format); 15] = [
     (b"\x93NUMPY", Format::Npy),
     (b"PK\x03\x04", Format::Npz),
     // An empty archive.
@@ -25,6 +25,7 @@ const OURS: [(&[u8], Format); 14] = [
     (b"P5", Format::Pnm),
     (b"P6", Format::Pnm),
     (b"SIMPLE  =", Format::Fits),
+    (b"MATLAB 5.0", Format::Mat),
 ];
 
 /// The longest header that the format allows.
@@ -38,6 +39,9 @@ const NIFTI_MAGIC: [&[u8]; 4] = [b"n+1\0", b"ni1\0", b"n+2\0", b"ni2\0"];
 
 /// The supported format of a file with these first bytes.
 pub(super) fn format(start: &[u8]) -> Option<Format> {
+    if is_torch(start) {
+        return Some(Format::Torch);
+    }
     if let Some((_, format)) = OURS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Some(*format);
     }
@@ -59,6 +63,14 @@ fn is_arrow_stream(start: &[u8]) -> bool {
     length.is_some_and(|length| matches!(i32::from_le_bytes(*length), 8.. if length[0] % 8 == 0))
 }
 
+/// Whether bytes begin a ZIP archive whose first file is the pickle of a checkpoint, or a storage.
+fn is_torch(start: &[u8]) -> bool {
+    const NAME: usize = 30;
+    let name = start.strip_prefix(b"PK\x03\x04").and_then(|_| start.get(NAME - 4..)?.first_chunk());
+    let name = name.and_then(|len| start.get(NAME..NAME + usize::from(u16::from_le_bytes(*len))));
+    name.is_some_and(|name| [&b"/data.pkl"[..], b"/data/0"].iter().any(|end| name.ends_with(end)))
+}
+
 fn is_nifti(start: &[u8]) -> bool {
     let Some(&size) = start.first_chunk() else { return false };
     let is_at = |at: usize| NIFTI_MAGIC.iter().any(|magic| start.get(at..at + 4) == Some(*magic));
@@ -70,13 +82,12 @@ fn is_nifti(start: &[u8]) -> bool {
 /// The first bytes of another format, after the byte at which they are; its name, and what to do.
 struct Other(usize, &'static [u8], &'static str, Option<Advice>);
 
-const OTHERS: [Other; 39] = [
+const OTHERS: [Other; 38] = [
     Other(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", Some(Advice::OpenHdf5)),
     Other(0, b"MATLAB 7.3", "a MATLAB file of version 7.3, which is HDF5", Some(Advice::OpenHdf5)),
     Other(0, b"CDF\x01", "a netCDF file", Some(Advice::OpenNetCdf)),
     Other(0, b"CDF\x02", "a netCDF file", Some(Advice::OpenNetCdf)),
     Other(0, b"CDF\x05", "a netCDF file", Some(Advice::OpenNetCdf)),
-    Other(0, b"MATLAB 5.0", "a MATLAB file", Some(Advice::OpenMatlab)),
     Other(0, b"FEA1", "a Feather file of version 1", Some(Advice::OpenColumns)),
     Other(0, b"PAR1", "a Parquet file", Some(Advice::OpenColumns)),
     Other(0, b"ORC", "an ORC file", Some(Advice::OpenColumns)),
@@ -177,6 +188,10 @@ mod tests {
     #[test]
     fn our_formats_are_told() {
         assert_eq!(format(b"PK\x03\x04\x14\0\0\0"), Some(Format::Npz));
+        let archive =
+            |name: &[u8]| [b"PK\x03\x04", &[0; 22][..], &[name.len() as u8, 0, 0, 0], name].concat();
+        assert_eq!(format(&archive(b"model/data.pkl")), Some(Format::Torch));
+        assert_eq!(format(&archive(b"data.npy")), Some(Format::Npz));
         assert_eq!(format(b"\x20\0\0\0\0\0\0\0{\"a\""), Some(Format::Safetensors));
         for size in [[0x5c, 1, 0, 0], [0, 0, 1, 0x5c]] {
             let mut start = [&size[..], &[0; 340], b"n+1\0"].concat();

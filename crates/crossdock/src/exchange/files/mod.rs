@@ -84,10 +84,15 @@
     doc = "| NIfTI: a volume (`.nii`) | `nifti` | mapped, nothing copied; the elements as they are stored | – |"
 )]
 #![cfg_attr(
+    feature = "torch",
+    doc = "| PyTorch: a checkpoint of `torch.save` (`.pt`, `.pth`) | `torch` | mapped, nothing copied; the pickle is read as data | – |"
+)]
+#![cfg_attr(
     feature = "arrow-ipc",
     doc = "| [`arrow_ipc`]: a table in Arrow's IPC format (`.arrow`, `.feather`, `.arrows`) | `arrow-ipc` | mapped, nothing copied; compressed buffers are decoded once | by [`IpcOptions`](arrow_ipc::IpcOptions), aligned |"
 )]
 //! | FITS: images and tables under names | | mapped, nothing copied; the elements as they are stored | – |
+//! | MATLAB 5: variables under names | | mapped, nothing copied; compressed ones are refused | – |
 //! | PGM, PPM: an image | | mapped, nothing copied | – |
 //! | [`raw`]: elements and nothing else | | mapped, by a description | in either order |
 //!
@@ -109,6 +114,7 @@ pub mod jpeg;
 mod load_set;
 mod magic;
 mod map_set;
+mod mat;
 pub(crate) mod new_file;
 #[cfg(feature = "nifti")]
 mod nifti;
@@ -134,6 +140,8 @@ mod source;
 pub(crate) mod target;
 #[cfg(feature = "tiff")]
 mod tiff;
+#[cfg(feature = "torch")]
+mod torch;
 
 use std::path::Path;
 

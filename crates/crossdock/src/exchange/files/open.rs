@@ -151,7 +151,7 @@ impl OpenOptions {
             Expected::Any => told(&first_bytes(&buffer)?)?,
         };
         format.check_built()?;
-        if self.writes_file() && matches!(format, Format::Npz | Format::Png | Format::Jpeg) {
+        if self.writes_file() && matches!(format, Format::Npz | Format::Png | Format::Jpeg | Format::Torch) {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
@@ -178,6 +178,9 @@ impl OpenOptions {
             Format::Nifti => crate::exchange::files::nifti::read(buffer),
             Format::Pnm => crate::exchange::files::pnm::read(buffer),
             Format::Fits => crate::exchange::files::fits::read(buffer),
+            Format::Mat => crate::exchange::files::mat::read(buffer),
+            #[cfg(feature = "torch")]
+            Format::Torch => crate::exchange::files::torch::read(buffer),
             #[cfg(feature = "arrow-ipc")]
             Format::Arrow => crate::exchange::files::arrow_ipc::entries::contents(&self.read_table(buffer)?),
             // No bytes are recognised as a raw file, and `raw` was handled above.
@@ -196,7 +199,7 @@ fn told(start: &[u8]) -> Result<Format> {
     format.ok_or_else(|| {
         let found = magic::describe(start);
         let text = format!(
-            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, TIFF, GGUF, NIfTI, PGM, PPM, FITS, Arrow IPC): {}",
+            "it is not an array file of a supported format (npy, npz, safetensors, PNG, JPEG, TIFF, GGUF, NIfTI, PGM, PPM, FITS, MATLAB, PyTorch, Arrow IPC): {}",
             found.fact()
         );
         Error::new(Kind::Unsupported, text).advising(found.advice())

@@ -9,7 +9,8 @@ use crate::buffer::{Buffer, PinGuard};
     feature = "npz",
     feature = "safetensors",
     feature = "png",
-    feature = "jpeg"
+    feature = "jpeg",
+    feature = "torch"
 ))]
 use crate::error::system_text;
 use crate::error::{Error, Kind, Result};
@@ -79,7 +80,8 @@ impl Seek for PinnedReader {
     feature = "npz",
     feature = "safetensors",
     feature = "png",
-    feature = "jpeg"
+    feature = "jpeg",
+    feature = "torch"
 ))]
 pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> String) -> Error {
     match error.downcast::<Error>() {
@@ -88,7 +90,7 @@ pub(super) fn decode_error(error: io::Error, damaged: impl FnOnce(String) -> Str
     }
 }
 
-#[cfg(feature = "npz")]
+#[cfg(any(feature = "npz", feature = "torch"))]
 impl rawzip::ReaderAt for PinnedReader {
     fn read_at(&self, dst: &mut [u8], offset: u64) -> io::Result<usize> {
         Ok(self.load(offset, dst)?)

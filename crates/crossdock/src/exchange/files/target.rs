@@ -109,7 +109,9 @@ impl Target {
         if self.rest.is_empty() {
             return match entries {
                 [entry] if contents.refused().len() == 0 => Ok(Selected::One(entry, String::new())),
-                [] => contents.single().map(|entry| Selected::One(entry, String::new())),
+                [] if contents.refused().len() <= 1 => {
+                    contents.single().map(|entry| Selected::One(entry, String::new()))
+                }
                 _ => Ok(Selected::All),
             };
         }

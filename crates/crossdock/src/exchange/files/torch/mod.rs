@@ -1,0 +1,214 @@
+//! Checkpoints of PyTorch (feature `torch`): tensors under names, mapped in place, read only.
+//!
+//! ```text
+//!   ZIP archive, nothing compressed:  x/data.pkl │ x/byteorder │ x/data/0 │ x/data/1 │ …
+//!                                      │                          └── a storage: the elements of tensors
+//!                                      └── a pickle: what has which name, and which part of which storage it is
+//! ```
+//!
+//! The pickle is read as data ([`pickle`]): no function of it is called, and no class is made. The
+//! name of a tensor is its path through the dictionaries and lists: `model.layers.0.weight`.
+//! Numbers and texts are texts of the file. Objects of other classes are refused by name. Tensors
+//! that share a storage share its bytes.
+
+mod archive;
+mod pickle;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::array::DArray;
+use crate::buffer::Buffer;
+use crate::element::{DType, ScalarKind};
+use crate::error::{Advice, Error, Kind, Result, short};
+use crate::exchange::files::contents::{Contents, Entry};
+use crate::exchange::files::format::Format;
+use crate::exchange::files::torch::archive::Archive;
+use crate::exchange::files::torch::pickle::{Pickle, Tensor, Value};
+use crate::layout::Layout;
+
+/// Types of storages without their module, and of elements.
+const STORAGES: [(&str, ScalarKind); 12] = [
+    ("DoubleStorage", ScalarKind::Float64),
+    ("FloatStorage", ScalarKind::Float32),
+    ("HalfStorage", ScalarKind::Float16),
+    ("BFloat16Storage", ScalarKind::BFloat16),
+    ("LongStorage", ScalarKind::Int64),
+    ("IntStorage", ScalarKind::Int32),
+    ("ShortStorage", ScalarKind::Int16),
+    ("CharStorage", ScalarKind::Int8),
+    ("ByteStorage", ScalarKind::UInt8),
+    ("BoolStorage", ScalarKind::Bool),
+    ("ComplexFloatStorage", ScalarKind::Complex64),
+    ("ComplexDoubleStorage", ScalarKind::Complex128),
+];
+const DTYPES: [(&str, ScalarKind); 9] = [
+    ("uint16", ScalarKind::UInt16),
+    ("uint32", ScalarKind::UInt32),
+    ("uint64", ScalarKind::UInt64),
+    ("complex32", ScalarKind::Complex32),
+    ("float8_e4m3fn", ScalarKind::Float8E4M3Fn),
+    ("float8_e4m3fnuz", ScalarKind::Float8E4M3Fnuz),
+    ("float8_e5m2", ScalarKind::Float8E5M2),
+    ("float8_e5m2fnuz", ScalarKind::Float8E5M2Fnuz),
+    ("float8_e8m0fnu", ScalarKind::Float8E8M0Fnu),
+];
+
+/// Deeper paths are refused, and so are more values: shared lists can have very many paths.
+const DEEPEST: usize = 64;
+const MOST_VALUES: usize = 1 << 20;
+
+/// Longer texts beside the tensors are left out.
+const MOST_TEXT: usize = 1 << 10;
+
+/// The name of a tensor that is alone.
+const ALONE: &str = "tensor";
+
+pub(super) fn read(buffer: Buffer) -> Result<Contents> {
+    let archive = Archive::read(&buffer)?;
+    let pickle = pickle::read(&archive.pickle)?;
+    let mut walk = Walk {
+        pickle: &pickle,
+        tensors: Vec::new(),
+        refused: Vec::new(),
+        texts: Vec::new(),
+        left: MOST_VALUES,
+    };
+    let alone = if matches!(pickle.root, Value::Tensor(_) | Value::Object(_)) { ALONE } else { "" };
+    walk.descend(&pickle.root, alone.to_owned(), 0)?;
+    let Walk { tensors, mut refused, texts, .. } = walk;
+    if let ([(_, error)], true) = (refused.as_slice(), tensors.is_empty() && alone == ALONE) {
+        return Err(error.again());
+    }
+    // The storages, each once, and the tensors in them.
+    let (mut ranges, mut numbers, mut found) = (Vec::new(), HashMap::new(), Vec::new());
+    for (name, tensor) in tensors {
+        match described(&tensor, &archive) {
+            Ok((dtype, layout, offset, range)) => {
+                let next = numbers.len();
+                let number = *numbers.entry(tensor.storage.key.clone()).or_insert(next);
+                if number == next {
+                    ranges.push(range);
+                }
+                found.push((name, dtype, layout, offset, number));
+            }
+            Err(error) if error.is_unsupported() => refused.push((name, error)),
+            Err(error) => return Err(error.within(format_args!("tensor {}", short(&name)))),
+        }
+    }
+    let parts = buffer.partition(&ranges).map_err(|rejected| match rejected.error {
+        error if error.is_bounds() => malformed(format!("two storages overlap: {error}")),
+        error => error.within("the file could not be divided into its storages"),
+    })?;
+    let entries = found.into_iter().map(|(name, dtype, layout, offset, number): (_, _, _, _, usize)| {
+        let array = DArray::from_buffer(parts[number].try_clone()?, dtype, layout, offset);
+        Ok(Entry::mapped(name, array?))
+    });
+    let contents = Contents::new(Format::Torch, entries.collect::<Result<_>>()?, texts);
+    Ok(contents.with_refused(refused))
+}
+
+/// The dtype, the layout, the offset in the storage, and the range of the storage in the file.
+fn described(tensor: &Tensor, archive: &Archive) -> Result<(DType, Layout, usize, Range<usize>)> {
+    let name = tensor.dtype.as_ref().unwrap_or(&tensor.storage.kind);
+    let known = match name.rsplit_once('.') {
+        Some(("torch" | "torch.storage", name)) => {
+            STORAGES.iter().chain(&DTYPES).find(|row| row.0 == name).map(|row| row.1)
+        }
+        _ => None,
+    };
+    let kind = known.ok_or_else(|| {
+        Error::new(
+            Kind::Unsupported,
+            format!("its elements are of the type {}, which no dtype describes", short(name)),
+        )
+        .advising(Advice::OpenPickle)
+    })?;
+    let dtype = DType::scalar(kind, archive.order)?;
+    let range = archive.storage(&tensor.storage.key)?;
+    let damaged = || {
+        malformed(format!(
+            "its shape {:?} with strides {:?} from element {} on is not within its storage of {} bytes",
+            tensor.shape,
+            tensor.strides,
+            tensor.offset,
+            range.len()
+        ))
+    };
+    let itemsize = dtype.itemsize();
+    let shape: Option<Vec<usize>> = tensor.shape.iter().map(|&len| usize::try_from(len).ok()).collect();
+    let strides: Option<Vec<isize>> = tensor
+        .strides
+        .iter()
+        .map(|&stride| {
+            isize::try_from(stride).ok().filter(|&stride| stride >= 0)?.checked_mul(itemsize as isize)
+        })
+        .collect();
+    let offset = usize::try_from(tensor.offset).ok().and_then(|offset| offset.checked_mul(itemsize));
+    let (Some(shape), Some(strides), Some(offset)) = (shape, strides, offset) else { return Err(damaged()) };
+    let layout = Layout::new(&shape, &strides, itemsize).map_err(|_| damaged())?;
+    let end = layout.span().nbytes().checked_add(if layout.is_empty() { 0 } else { offset });
+    if end.is_none_or(|end| end > range.len()) {
+        return Err(damaged());
+    }
+    Ok((dtype, layout, if tensor.shape.contains(&0) { 0 } else { offset }, range))
+}
+
+/// Collects the tensors of a pickle.
+struct Walk<'a> {
+    pickle: &'a Pickle,
+    tensors: Vec<(String, Rc<Tensor>)>,
+    refused: Vec<(String, Error)>,
+    texts: Vec<(String, String)>,
+    /// How many more values may be visited.
+    left: usize,
+}
+
+impl Walk<'_> {
+    fn descend(&mut self, value: &Value, path: String, depth: usize) -> Result<()> {
+        self.left = self.left.checked_sub(1).filter(|_| depth <= DEEPEST).ok_or_else(|| {
+            let text = format!(
+                "its values are nested more than {DEEPEST} levels deep, or are more than {MOST_VALUES}"
+            );
+            Error::new(Kind::Unsupported, text)
+        })?;
+        let inner = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        match value {
+            Value::Tensor(tensor) => self.tensors.push((path, tensor.clone())),
+            Value::Dict(dict) => {
+                for (key, value) in &self.pickle.dicts[*dict] {
+                    let name = match key {
+                        Value::Text(text) => text.to_string(),
+                        Value::Int(number) => number.to_string(),
+                        other => format!("{other:?}"),
+                    };
+                    self.descend(value, inner(&name), depth + 1)?;
+                }
+            }
+            Value::List(list) | Value::Tuple(list) => {
+                for (index, value) in self.pickle.lists[*list].iter().enumerate() {
+                    self.descend(value, inner(&index.to_string()), depth + 1)?;
+                }
+            }
+            Value::Object(class) | Value::Global(class) => {
+                let text = format!("it is what Python makes of {}, which is never called", short(class));
+                self.refused.push((path, Error::new(Kind::Unsupported, text).advising(Advice::OpenPickle)));
+            }
+            Value::Storage(_) => {
+                let error = Error::new(Kind::Unsupported, "it is a storage without a tensor");
+                self.refused.push((path, error.advising(Advice::OpenPickle)));
+            }
+            Value::Bool(value) => self.texts.push((path, value.to_string())),
+            Value::Int(value) => self.texts.push((path, value.to_string())),
+            Value::Float(value) => self.texts.push((path, value.to_string())),
+            Value::Text(value) if value.len() <= MOST_TEXT => self.texts.push((path, value.to_string())),
+            Value::Text(_) | Value::Nothing => {}
+        }
+        Ok(())
+    }
+}
+
+fn malformed(text: String) -> Error {
+    Error::new(Kind::Malformed, text)
+}

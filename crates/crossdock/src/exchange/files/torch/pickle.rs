@@ -1,0 +1,451 @@
+//! The pickles that `torch.save` writes, read as data: no function of a pickle is ever called.
+//!
+//! A pickle is a program for a stack of values. Only the instructions that describe texts, numbers,
+//! lists, dictionaries and tensors are known. An object of any other class is kept as its name.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::error::{Advice, Error, Kind, Result};
+
+/// A value. Containers are numbers in [`Pickle`], so that a deeply nested one is dropped flat.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Nothing,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Rc<str>),
+    Tuple(usize),
+    List(usize),
+    Dict(usize),
+    /// A class or a function, as `module.name`.
+    Global(Rc<str>),
+    Storage(Rc<Storage>),
+    Tensor(Rc<Tensor>),
+    /// An object of this class, or the result of this function.
+    Object(Rc<str>),
+}
+
+/// The elements of one or more tensors: a record of the archive.
+#[derive(Debug)]
+pub(super) struct Storage {
+    /// The name of its type, as `torch.FloatStorage`.
+    pub(super) kind: Rc<str>,
+    /// The name of the record.
+    pub(super) key: Rc<str>,
+}
+
+/// A tensor: a view of a storage.
+#[derive(Debug)]
+pub(super) struct Tensor {
+    pub(super) storage: Rc<Storage>,
+    /// The type of its elements, as `torch.uint16`, if the storage has none.
+    pub(super) dtype: Option<Rc<str>>,
+    /// In elements, here and below.
+    pub(super) offset: i64,
+    pub(super) shape: Vec<i64>,
+    pub(super) strides: Vec<i64>,
+}
+
+/// A pickle that was read.
+#[derive(Debug)]
+pub(super) struct Pickle {
+    /// Lists and tuples.
+    pub(super) lists: Vec<Vec<Value>>,
+    pub(super) dicts: Vec<Vec<(Value, Value)>>,
+    pub(super) root: Value,
+}
+
+/// The newest protocol.
+const NEWEST: u8 = 5;
+
+/// Reads a pickle.
+///
+/// # Errors
+///
+/// `is_malformed`; `is_unsupported` for an instruction that `torch.save` does not write for
+/// tensors.
+pub(super) fn read(bytes: &[u8]) -> Result<Pickle> {
+    let mut machine = Machine {
+        bytes,
+        at: 0,
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: HashMap::new(),
+        lists: Vec::new(),
+        dicts: Vec::new(),
+    };
+    while !machine.step()? {}
+    let root = machine.pop()?;
+    Ok(Pickle { lists: machine.lists, dicts: machine.dicts, root })
+}
+
+struct Machine<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    stack: Vec<Value>,
+    /// The lengths of the stack at the marks.
+    marks: Vec<usize>,
+    memo: HashMap<u32, Value>,
+    lists: Vec<Vec<Value>>,
+    dicts: Vec<Vec<(Value, Value)>>,
+}
+
+impl Machine<'_> {
+    /// Runs one instruction, and tells whether it was the last.
+    fn step(&mut self) -> Result<bool> {
+        let at = self.at;
+        let [code] = self.array()?;
+        match code {
+            b'.' => return Ok(true),
+            0x80 => {
+                let [protocol] = self.array()?;
+                if protocol > NEWEST {
+                    let text =
+                        format!("its pickle is of protocol {protocol}, and {NEWEST} is the newest one");
+                    return Err(Error::new(Kind::Unsupported, text));
+                }
+            }
+            // The length of a frame.
+            0x95 => drop(self.array::<8>()?),
+            b'(' => self.marks.push(self.stack.len()),
+            b'N' => self.stack.push(Value::Nothing),
+            0x88 | 0x89 => self.stack.push(Value::Bool(code == 0x88)),
+            b'J' | b'K' | b'M' | 0x8a => {
+                let number = self.integer(code)?;
+                self.stack.push(number);
+            }
+            b'G' => {
+                let number = f64::from_be_bytes(self.array()?);
+                self.stack.push(Value::Float(number));
+            }
+            b'X' | 0x8c => {
+                let nbytes = self.length(code == 0x8c)?;
+                let text = self.text(nbytes)?;
+                self.stack.push(Value::Text(text));
+            }
+            b'B' | b'C' => {
+                let nbytes = self.length(code == b'C')?;
+                self.take(nbytes)?;
+                self.stack.push(Value::Object("bytes".into()));
+            }
+            b'}' => self.push_dict(),
+            b']' | 0x8f => self.push_list(Vec::new(), Value::List),
+            b')' => self.push_list(Vec::new(), Value::Tuple),
+            b't' => {
+                let items = self.pop_mark()?;
+                self.push_list(items, Value::Tuple);
+            }
+            0x85..=0x87 => {
+                let items = self.pop_many(usize::from(code - 0x84))?;
+                self.push_list(items, Value::Tuple);
+            }
+            b'a' => {
+                let items = self.pop_many(1)?;
+                self.append(items)?;
+            }
+            b'e' | 0x90 => {
+                let items = self.pop_mark()?;
+                self.append(items)?;
+            }
+            b's' => {
+                let items = self.pop_many(2)?;
+                self.set(items)?;
+            }
+            b'u' => {
+                let items = self.pop_mark()?;
+                self.set(items)?;
+            }
+            b'q' | b'r' | b'h' | b'j' | 0x94 => self.memo(code)?,
+            b'c' => {
+                let (module, name) = (self.line()?, self.line()?);
+                self.stack.push(Value::Global(format!("{module}.{name}").into()));
+            }
+            0x93 => match <[Value; 2]>::try_from(self.pop_many(2)?) {
+                Ok([Value::Text(module), Value::Text(name)]) => {
+                    self.stack.push(Value::Global(format!("{module}.{name}").into()));
+                }
+                _ => return Err(malformed("the name of a class is no text")),
+            },
+            b'Q' => {
+                let id = self.pop()?;
+                let storage = self.storage(&id)?;
+                self.stack.push(storage);
+            }
+            b'R' | 0x81 => {
+                let arguments = self.pop()?;
+                let callee = self.pop()?;
+                let made = self.made(callee, &arguments, code == b'R')?;
+                self.stack.push(made);
+            }
+            // The state of an object, such as the `_metadata` of a dictionary.
+            b'b' => drop(self.pop_many(1)?),
+            code => {
+                let text = format!(
+                    "its pickle has the instruction {code:#04x} at byte {at}, which describes no tensor; a pickle \
+                    is never executed"
+                );
+                return Err(Error::new(Kind::Unsupported, text).advising(Advice::OpenPickle));
+            }
+        }
+        Ok(false)
+    }
+
+    fn take(&mut self, nbytes: usize) -> Result<&[u8]> {
+        let end = self.at.checked_add(nbytes).filter(|&end| end <= self.bytes.len());
+        let end = end.ok_or_else(|| malformed("it ends within an instruction"))?;
+        let taken = &self.bytes[self.at..end];
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let taken = self.take(N)?;
+        taken.try_into().map_err(|_| malformed("it ends within an instruction"))
+    }
+
+    /// A length of one byte, or of four.
+    fn length(&mut self, is_short: bool) -> Result<usize> {
+        Ok(if is_short { self.array::<1>()?[0].into() } else { u32::from_le_bytes(self.array()?) as usize })
+    }
+
+    fn text(&mut self, nbytes: usize) -> Result<Rc<str>> {
+        let text = std::str::from_utf8(self.take(nbytes)?);
+        text.map(Into::into).map_err(|_| malformed("a text is not UTF-8"))
+    }
+
+    /// The text up to the end of the line.
+    fn line(&mut self) -> Result<Rc<str>> {
+        let nbytes = self.bytes[self.at..].iter().position(|&byte| byte == b'\n');
+        let text = self.text(nbytes.ok_or_else(|| malformed("it ends within the name of a class"))?)?;
+        self.at += 1;
+        Ok(text)
+    }
+
+    fn integer(&mut self, code: u8) -> Result<Value> {
+        Ok(Value::Int(match code {
+            b'J' => i32::from_le_bytes(self.array()?).into(),
+            b'K' => self.array::<1>()?[0].into(),
+            b'M' => u16::from_le_bytes(self.array()?).into(),
+            _ => {
+                let nbytes = self.length(true)?;
+                let bytes = self.take(nbytes)?;
+                if bytes.len() > 8 {
+                    return Ok(Value::Object("int".into()));
+                }
+                let fill = if bytes.last().is_some_and(|&byte| byte >= 0x80) { 0xff } else { 0 };
+                let mut number = [fill; 8];
+                number[..bytes.len()].copy_from_slice(bytes);
+                i64::from_le_bytes(number)
+            }
+        }))
+    }
+
+    fn pop(&mut self) -> Result<Value> {
+        let most = self.marks.last().copied().unwrap_or(0);
+        let popped = if self.stack.len() > most { self.stack.pop() } else { None };
+        popped.ok_or_else(|| malformed("an instruction lacks an operand"))
+    }
+
+    fn pop_many(&mut self, count: usize) -> Result<Vec<Value>> {
+        let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<_>>>()?;
+        items.reverse();
+        Ok(items)
+    }
+
+    fn pop_mark(&mut self) -> Result<Vec<Value>> {
+        let mark = self.marks.pop().ok_or_else(|| malformed("a mark is missing"))?;
+        Ok(self.stack.split_off(mark))
+    }
+
+    fn push_list(&mut self, items: Vec<Value>, value: impl Fn(usize) -> Value) {
+        self.stack.push(value(self.lists.len()));
+        self.lists.push(items);
+    }
+
+    fn push_dict(&mut self) {
+        self.stack.push(Value::Dict(self.dicts.len()));
+        self.dicts.push(Vec::new());
+    }
+
+    /// Adds items to the list on the stack; those of another object are dropped.
+    fn append(&mut self, items: Vec<Value>) -> Result<()> {
+        match self.top()? {
+            Value::List(list) => self.lists[list].extend(items),
+            Value::Object(_) => {}
+            _ => return Err(malformed("it appends to what is no list")),
+        }
+        Ok(())
+    }
+
+    /// Adds pairs to the dictionary on the stack; those of another object are dropped.
+    fn set(&mut self, items: Vec<Value>) -> Result<()> {
+        let (pairs, rest) = items.as_chunks::<2>();
+        match self.top()? {
+            Value::Dict(dict) if rest.is_empty() => {
+                self.dicts[dict].extend(pairs.iter().map(|[key, value]| (key.clone(), value.clone())));
+            }
+            Value::Object(_) => {}
+            _ => return Err(malformed("it sets an item of what is no dictionary")),
+        }
+        Ok(())
+    }
+
+    fn top(&self) -> Result<Value> {
+        let most = self.marks.last().copied().unwrap_or(0);
+        let top = self.stack.last().filter(|_| self.stack.len() > most);
+        top.cloned().ok_or_else(|| malformed("an instruction lacks an operand"))
+    }
+
+    fn memo(&mut self, code: u8) -> Result<()> {
+        let index = match code {
+            0x94 => self.memo.len() as u32,
+            _ => self.length(code == b'q' || code == b'h')? as u32,
+        };
+        if code == b'h' || code == b'j' {
+            let value = self.memo.get(&index).cloned();
+            self.stack.push(value.ok_or_else(|| malformed("it uses a value that it did not keep"))?);
+        } else {
+            let top = self.top()?;
+            self.memo.insert(index, top);
+        }
+        Ok(())
+    }
+
+    /// `("storage", type, key, place, length)`.
+    fn storage(&self, id: &Value) -> Result<Value> {
+        match self.items(id) {
+            [Value::Text(what), Value::Global(kind), Value::Text(key), ..] if &**what == "storage" => {
+                Ok(Value::Storage(Rc::new(Storage { kind: kind.clone(), key: key.clone() })))
+            }
+            _ => Err(malformed("what it names outside of itself is no storage")),
+        }
+    }
+
+    /// The items of a tuple; none of another value.
+    fn items(&self, value: &Value) -> &[Value] {
+        match value {
+            Value::Tuple(list) => &self.lists[*list],
+            _ => &[],
+        }
+    }
+
+    /// The result of a call, or a new object of a class, which is not called.
+    fn made(&mut self, callee: Value, arguments: &Value, is_call: bool) -> Result<Value> {
+        let Value::Global(name) = callee else {
+            return Err(malformed("it calls what is neither a class nor a function"));
+        };
+        let items = self.items(arguments);
+        match (&*name, items) {
+            ("collections.OrderedDict", []) => {
+                self.push_dict();
+                return self.pop();
+            }
+            (
+                "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state",
+                [data, ..],
+            ) if is_call => {
+                return Ok(data.clone());
+            }
+            (
+                "torch._utils._rebuild_tensor_v2",
+                [Value::Storage(storage), Value::Int(offset), shape, strides, _, _, more @ ..],
+            ) if self.is_plain(more) => {
+                if let (Some(shape), Some(strides)) = (self.numbers(shape), self.numbers(strides)) {
+                    let (storage, dtype, offset) = (storage.clone(), None, *offset);
+                    return Ok(Value::Tensor(Rc::new(Tensor { storage, dtype, offset, shape, strides })));
+                }
+            }
+            (
+                "torch._utils._rebuild_tensor_v3",
+                [
+                    Value::Storage(storage),
+                    Value::Int(offset),
+                    shape,
+                    strides,
+                    _,
+                    _,
+                    Value::Global(dtype),
+                    more @ ..,
+                ],
+            ) if self.is_plain(more) => {
+                if let (Some(shape), Some(strides)) = (self.numbers(shape), self.numbers(strides)) {
+                    let (storage, dtype, offset) = (storage.clone(), Some(dtype.clone()), *offset);
+                    return Ok(Value::Tensor(Rc::new(Tensor { storage, dtype, offset, shape, strides })));
+                }
+            }
+            _ => {}
+        }
+        Ok(Value::Object(name))
+    }
+
+    /// Whether the metadata of a tensor change no element: the conjugate of complex numbers does.
+    fn is_plain(&self, metadata: &[Value]) -> bool {
+        metadata.iter().all(|value| match value {
+            Value::Nothing => true,
+            Value::Dict(dict) => self.dicts[*dict].is_empty(),
+            _ => false,
+        })
+    }
+
+    /// The integers of a tuple.
+    fn numbers(&self, tuple: &Value) -> Option<Vec<i64>> {
+        let Value::Tuple(list) = tuple else { return None };
+        let number = |value: &Value| match value {
+            Value::Int(number) => Some(*number),
+            _ => None,
+        };
+        self.lists[*list].iter().map(number).collect()
+    }
+}
+
+fn malformed(text: &str) -> Error {
+    Error::new(Kind::Malformed, format!("its pickle is damaged: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_and_nothing_is_called() {
+        let Pickle { lists, dicts, root } =
+            read(b"\x80\x02}q\0(X\x01\0\0\0aK\x05X\x01\0\0\0b]q\x01(J\xff\xff\xff\xff\x8a\x02\0\x80NeX\x01\0\0\0ccos\nsystem\nX\x02\0\0\0ls\x85Ru.")
+                .unwrap();
+        let Value::Dict(0) = root else { panic!("{root:?}") };
+        let [(_, Value::Int(5)), (_, Value::List(list)), (_, Value::Object(class))] = dicts[0].as_slice()
+        else {
+            panic!("{dicts:?}")
+        };
+        assert!(matches!(lists[*list].as_slice(), [Value::Int(-1), Value::Int(-32768), Value::Nothing]));
+        assert_eq!(&**class, "os.system");
+    }
+
+    #[test]
+    fn damaged_pickles_are_refused_with_the_reason() {
+        for (bytes, words) in [
+            (&b""[..], "it ends within an instruction"),
+            (b"\x80\x06.", "is of protocol 6"),
+            (b".", "lacks an operand"),
+            (b"(.", "lacks an operand"),
+            (b"K", "it ends within"),
+            (b"X\xff\xff\xff\xff", "it ends within"),
+            (b"X\x01\0\0\0\xff.", "not UTF-8"),
+            (b"t", "a mark is missing"),
+            (b"h\x01.", "did not keep"),
+            (b"NNa.", "appends to what is no list"),
+            (b"NNNs.", "sets an item"),
+            (b"}(Nu.", "sets an item"),
+            (b"NQ.", "is no storage"),
+            (b"N)R.", "it calls what"),
+            (b"cos\nsystem", "it ends within the name"),
+            (b"NN\x93.", "no text"),
+            (b"I1\n.", "the instruction 0x49 at byte 0"),
+        ] {
+            let error = read(bytes).unwrap_err();
+            assert!(error.is_malformed() || error.is_unsupported());
+            assert!(error.to_string().contains(words), "{bytes:?}: {error}");
+        }
+    }
+}
