@@ -174,7 +174,8 @@ fn read_in_place(
             unsafe { part.tally.add_in_place(first.wrapping_add(at)) };
         }
         let load = |at: usize, bytes: &mut [u8]| {
-            // SAFETY: as above; callers stay within the stretch, and `bytes` is memory of its own.
+            // SAFETY: callers stay within the stretch, whose bytes the caller holds under a Pin
+            // lease, and `bytes` is memory of its own.
             unsafe { racy::copy(first.wrapping_add(at), bytes.as_mut_ptr(), bytes.len()) };
         };
         let mut rest = vec![0; stretch % block];

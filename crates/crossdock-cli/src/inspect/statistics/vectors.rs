@@ -332,23 +332,23 @@ pub(super) fn adds(kind: ScalarKind) -> bool {
 /// 2. The CPU has the instructions: [`is_available`].
 pub(super) unsafe fn add_integers(tally: &mut Integers, start: *const u8, kind: ScalarKind) {
     match kind {
-        // SAFETY: clauses 1 and 2 of `# Safety` are those of the callee, in each row.
+        // SAFETY: clauses 1 and 2 of `# Safety` are those of the callee.
         ScalarKind::Int8 => add_exact(tally, unsafe { add_8::<true>(start) }, BLOCK),
-        // SAFETY: as the first row.
+        // SAFETY: clauses 1 and 2 of `# Safety` are those of the callee.
         ScalarKind::UInt8 => add_exact(tally, unsafe { add_8::<false>(start) }, BLOCK),
-        // SAFETY: as the first row.
+        // SAFETY: clauses 1 and 2 of `# Safety` are those of the callee.
         ScalarKind::Int16 => add_exact(tally, unsafe { add_16::<true>(start) }, BLOCK / 2),
-        // SAFETY: as the first row.
+        // SAFETY: clauses 1 and 2 of `# Safety` are those of the callee.
         ScalarKind::UInt16 => add_exact(tally, unsafe { add_16::<false>(start) }, BLOCK / 2),
         ScalarKind::Int32 => add_doubles(tally, &adaptive!(add_i32, start), None),
         ScalarKind::UInt32 => add_doubles(tally, &adaptive!(add_u32, start), None),
         ScalarKind::Int64 => {
-            // SAFETY: as the first row.
+            // SAFETY: clauses 1 and 2 of `# Safety` are those of the callee.
             let sum = unsafe { sum_64::<true>(start) };
             add_doubles(tally, &adaptive!(add_i64, start), Some(sum));
         }
         _ => {
-            // SAFETY: as the first row.
+            // SAFETY: clauses 1 and 2 of `# Safety` are those of the callee.
             let sum = unsafe { sum_64::<false>(start) };
             add_doubles(tally, &adaptive!(add_u64, start), Some(sum));
         }
