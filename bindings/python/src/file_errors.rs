@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crossdock::Error;
 use crossdock::bindings::system_text;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors::{exception, text};
@@ -24,6 +24,13 @@ pub(crate) fn file(py: Python<'_>, error: &Error, path: &Path) -> PyErr {
         Some(number) => of_system(py, number, &text(error), path),
         None => exception(error),
     }
+}
+
+/// The exception for an error in the contents of a file: parts beyond its end are damage, and no
+/// index of the caller.
+#[cold]
+pub(crate) fn damaged(error: &Error) -> PyErr {
+    if error.is_bounds() { PyValueError::new_err(text(error)) } else { exception(error) }
 }
 
 /// The exception for an error of the system.

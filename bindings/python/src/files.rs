@@ -151,7 +151,10 @@ pub(crate) fn open<'py>(
         ));
     }
     if name.is_none() && view.is_empty() {
-        let table = options.try_open_table(&path).map_err(|error| file_errors::file(py, &error, &path))?;
+        let table = options.try_open_table(&path).map_err(|error| match error.is_bounds() {
+            true => file_errors::damaged(&error),
+            false => file_errors::file(py, &error, &path),
+        })?;
         if let Some(file) = table {
             return table::of_file(py, &file)?.into_bound_py_any(py);
         }

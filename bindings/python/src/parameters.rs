@@ -66,7 +66,7 @@ macro_rules! truths {
         }
     };
 }
-truths!(chunks, compress, frozen, guarded, pairs, readonly, sealed, validity, whole);
+truths!(chunks, compress, frozen, guarded, pairs, readonly, sealed, skip_refused, validity, whole);
 
 /// An argument that is a text.
 pub(crate) fn text(name: &str, object: &Bound<'_, PyAny>) -> PyResult<String> {

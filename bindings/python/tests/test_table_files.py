@@ -429,3 +429,19 @@ def test_what_a_file_of_a_table_is_not_is_said(tmp_path):
     with pytest.raises(BufferError, match="nested more than 64 levels") as error:
         crossdock.table({"x": pa.array([], deep)})
     assert str(error.value).count('"item"') == 1
+
+
+@pytest.mark.parametrize("ending", ["arrow", "arrows"])
+def test_a_file_that_is_cut_off_is_a_value_error(tmp_path, ending):
+    path = tmp_path / f"all.{ending}"
+    write(path, batches())
+    whole = path.read_bytes()
+    ends = set()
+    for end in range(8, len(whole), len(whole) // 150):
+        path.write_bytes(whole[:end])
+        try:
+            ends.add(len(crossdock.open(path)))
+        except ValueError as error:
+            assert str(path) in str(error)
+    # Whole batches of a stream may be all that there is.
+    assert ends <= ({0, 23, 33} if ending == "arrows" else set())

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -887,3 +888,84 @@ def test_a_table_says_by_what_columns_are_selected_and_renamed():
             table.rename(wrong)
     with pytest.raises(ValueError, match="strides .16.; copy them first"):
         crossdock.column(np.arange(10)[::2])
+
+
+def test_columns_that_cannot_be_imported_are_left_out_only_where_that_is_asked_for():
+    frame = pd.DataFrame({"n": [1, 2, 3], "word": ["one", None, "three"], "thing": [object(), 1, "q"]})
+    with pytest.raises(BufferError, match="thing"):
+        crossdock.table(frame)
+    ours = crossdock.table(frame, skip_refused=True)
+    assert ours.column_names == ["n", "word"] and list(ours.refused) == ["thing"]
+    assert ours.to_dict() == {"n": [1, 2, 3], "word": ["one", None, "three"]}
+
+    frame = pl.DataFrame({"n": [1, 2], "thing": pl.Series([object(), object()], dtype=pl.Object)})
+    with pytest.raises(BufferError, match="Python's objects"):
+        crossdock.table(frame)
+    ours = crossdock.table(frame, skip_refused=True)
+    assert ours.to_dict() == {"n": [1, 2]} and "addresses" in ours.refused["thing"]
+
+    columns = {"x": np.zeros(3), "y": np.zeros((3, 2)), "z": 5}
+    ours = crossdock.table(columns, skip_refused=True)
+    assert ours.schema == [("x", "float64")] and list(ours.refused) == ["y", "z"]
+    assert "one axis" in ours.refused["y"]
+    # What is whole is the same as without, and read once.
+    theirs = pa.table({"n": [1, 2], "word": ["one", None]})
+    for whole in [theirs, theirs.to_batches()[0], theirs.to_reader()]:
+        ours = crossdock.table(whole, skip_refused=True)
+        assert ours.refused == {} and pa.table(ours).equals(theirs)
+    with pytest.raises(TypeError, match="skip_refused"):
+        crossdock.table(theirs, skip_refused=1.5)
+    with pytest.raises(TypeError):
+        crossdock.table(5, skip_refused=True)
+
+
+def test_identifiers_are_those_of_python():
+    ids = [uuid.UUID(int=1), None, uuid.UUID(int=2**127)]
+    stored = pa.array([None if one is None else one.bytes for one in ids], pa.binary(16))
+    column = pa.ExtensionArray.from_storage(pa.uuid(), stored)
+    nested = pa.StructArray.from_arrays([column], fields=[pa.field("id", pa.uuid())])
+    ours = crossdock.table(pa.table({"id": column, "deep": nested, "bytes": stored}))
+    assert ours["id"].to_list() == ids and ours["id"][0] == ids[0] and list(ours["id"]) == ids
+    assert ours["deep"].to_list() == [{"id": one} for one in ids]
+    assert ours["bytes"].to_list() == stored.to_pylist()
+    assert str(ids[2]) in str(ours) and str(ids[2]) in ours._repr_html_()
+    assert pa.table(ours)["id"].type == pa.uuid()
+
+
+def test_validity_alone_decides_about_nat():
+    theirs = pa.array([1, -(2**63), None], pa.timestamp("us"))
+    ours = crossdock.column(theirs)
+    assert ours.null_count == 1 and ours.mask().tolist() == [True, True, False]
+    assert theirs.is_valid().to_pylist() == [True, True, False]
+    ours = crossdock.column(np.array(["2024-01-01", "NaT"], "M8[us]"))
+    assert ours.null_count == 1 and ours.mask().tolist() == [True, False]
+
+
+def test_explain_says_which_columns_are_copied_and_why():
+    theirs = pa.table({
+        "n": [1.5, 2.5],
+        "null": [1, None],
+        "flag": [True, False],
+        "word": ["one", "two"],
+        "kind": pa.array(["u", "v"]).dictionary_encode(),
+    })  # fmt: skip
+    told = {one.name: one for one in crossdock.explain(theirs).columns}
+    assert [one.outcome for one in told.values()] == ["in place"] * 5
+    assert told["n"].array == "in place" and told["n"].type == "float64"
+    for name, why in [("null", "null"), ("flag", "bits"), ("word", "fixed width"), ("kind", "dictionary")]:
+        assert told[name].array == "copies" and why in told[name].array_reason, told[name]
+    chunked = crossdock.explain(pa.concat_tables([theirs, theirs])).columns[0]
+    assert (chunked.outcome, chunked.array) == ("in place", "copies") and "2 chunks" in chunked.array_reason
+
+    # pandas stores booleans as bytes, and makes bits of them for each export.
+    frame = pd.DataFrame({"n": [1.5, 2.5], "flag": [True, False], "thing": [object(), 1]})
+    told = {one.name: one for one in crossdock.explain(frame).columns}
+    assert told["n"].outcome == "in place"
+    assert told["flag"].outcome == "copies" and "each export" in told["flag"].reason
+    assert told["thing"].outcome == "refuses"
+    racy = crossdock.explain(crossdock.table({"x": np.zeros(3)})).columns[0]
+    assert racy.outcome == "refuses" and "frozen" in racy.reason and racy.array == "in place"
+
+    assert crossdock.explain(np.zeros(3)).columns == [] and crossdock.explain([1, 2]).columns == []
+    explanation = crossdock.explain(theirs)
+    assert "What happens to its columns" in str(explanation) and "its elements are bits" in explanation._repr_html_()

@@ -54,7 +54,7 @@ pub mod shareable {
 
 /// Columns in chunks, tables as text, days of NumPy, and zones as offsets.
 pub mod table {
-    pub use crate::table::chunks::{batches, chunk_of, nbytes, parts};
+    pub use crate::table::chunks::{addresses, batches, chunk_of, nbytes, parts};
     pub use crate::table::days::with_days;
     pub use crate::table::grid::{cut, displayed, grid};
     pub use crate::table::reader::remaining;

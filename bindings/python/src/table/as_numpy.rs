@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 
 use crate::arrow::joined;
 use crate::errors::Raise;
+use crate::table::values::Meaning;
 use crate::table::{memory, values};
 use crate::{numpy, words};
 
@@ -163,7 +164,7 @@ fn objects<'py>(py: Python<'py>, chunks: &[Column]) -> PyResult<Bound<'py, PyAny
     let mut start = 0;
     for chunk in chunks {
         // By index: NumPy would take lists of one length for further axes.
-        for (index, value) in values::elements(py, chunk)?.iter().enumerate() {
+        for (index, value) in values::elements(py, chunk, Meaning::OfType)?.iter().enumerate() {
             all.set_item(start + index, value)?;
         }
         start += chunk.len();

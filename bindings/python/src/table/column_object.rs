@@ -18,6 +18,7 @@ use crate::arrow::joined;
 use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::pickle::{Pickled, REBUILD_COLUMN};
+use crate::table::values::Meaning;
 use crate::table::{as_numpy, comparison, display, export, html, memory, values};
 use crate::{convert, parameters, words};
 
@@ -68,7 +69,7 @@ impl Column {
 
     fn element<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         match self.chunk_of(index) {
-            Some((chunk, index)) => values::element(py, chunk, index),
+            Some((chunk, index)) => values::element(py, chunk, index, Meaning::of(&self.field)),
             None => Ok(py.None().into_bound(py)),
         }
     }
@@ -161,8 +162,10 @@ impl Column {
 
     /// A boolean for each element: true where it is valid, false where it is null. Copies.
     ///
-    /// It is false wherever :meth:`to_list` has None, values of dictionaries, of runs and of unions
-    /// included.
+    /// It is false wherever :meth:`to_list` has None for a null, values of dictionaries, of runs and
+    /// of unions included. Validity alone decides, as in Arrow: NaT that another library exports as
+    /// a valid element is valid, though :meth:`to_list` has None for it, as pandas does. NaT of
+    /// NumPy's arrays, and of lists, is null.
     ///
     /// Returns
     /// -------
@@ -232,9 +235,10 @@ impl Column {
     /// [None, 'three']
     pub(super) fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let [first, rest @ ..] = &self.chunks[..] else { return Ok(PyList::empty(py)) };
-        let all = values::elements(py, first)?;
+        let meaning = Meaning::of(&self.field);
+        let all = values::elements(py, first, meaning)?;
         for chunk in rest {
-            all.call_method1(intern!(py, "extend"), (values::elements(py, chunk)?,))?;
+            all.call_method1(intern!(py, "extend"), (values::elements(py, chunk, meaning)?,))?;
         }
         Ok(all)
     }
@@ -372,7 +376,7 @@ impl Column {
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let shown = display::list(self.len, |index| match self.chunk_of(index) {
-            Some((chunk, index)) => values::shown(py, chunk, index, true),
+            Some((chunk, index)) => values::shown(py, chunk, index, Meaning::of(&self.field), true),
             None => String::new(),
         });
         let name = if self.name().is_empty() { String::new() } else { format!("{:?}, ", self.name()) };

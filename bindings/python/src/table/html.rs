@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::html::escaped;
 use crate::table::values;
+use crate::table::values::Meaning;
 
 /// How many rows and columns are displayed.
 const ROWS: usize = 10;
@@ -44,7 +45,9 @@ pub(super) fn table(
         };
         for column in &taken {
             let _ = match (row, column) {
-                (Some(row), Some((_, chunks))) => write!(html, "<td>{}</td>", cell(py, chunks, row)),
+                (Some(row), Some((field, chunks))) => {
+                    write!(html, "<td>{}</td>", cell(py, chunks, row, Meaning::of(field)))
+                }
                 _ => write!(html, "<td>…</td>"),
             };
         }
@@ -55,10 +58,10 @@ pub(super) fn table(
 }
 
 /// An element; a null in grey, which tells it from the text `None`.
-fn cell(py: Python<'_>, chunks: &[Column], row: usize) -> String {
+fn cell(py: Python<'_>, chunks: &[Column], row: usize, meaning: Meaning) -> String {
     let Some((chunk, index)) = chunk_of(chunks, row) else { return String::new() };
     if matches!(chunk.resolved(index), Ok(None)) {
         return "<span style=\"opacity:.5\">None</span>".to_owned();
     }
-    escaped(&cut(&values::shown(py, chunk, index, false)))
+    escaped(&cut(&values::shown(py, chunk, index, meaning, false)))
 }

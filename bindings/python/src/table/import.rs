@@ -13,9 +13,10 @@ use crate::arrow::{has_python_objects, is_read_once, pair, spent};
 use crate::capsule::unboxed;
 use crate::errors::{self, Raise};
 use crate::object::downcast;
+use crate::parameters::truth_of;
 use crate::table::column_object::Column;
 use crate::table::table_object::Table;
-use crate::table::{import_device, new_column};
+use crate::table::{import_device, import_some, new_column};
 use crate::{protocols, shared};
 
 /// A table on the memory of another object, in place.
@@ -27,12 +28,15 @@ use crate::{protocols, shared};
 ///     struct, or their siblings for devices: of pyarrow, Polars, pandas, DuckDB or nanoarrow. Or a
 ///     dict of columns: names, each with a :class:`Column`, an array, or an object that
 ///     :func:`column` accepts.
+/// skip_refused : bool, default False
+///     Whether columns that cannot be imported are left out: of Python's objects, of several axes,
+///     of unknown types. :attr:`Table.refused` has the name and the reason of each.
 ///
 /// Returns
 /// -------
 /// Table
 ///     With the same batches as the other table. Producers may copy what they do not store as Arrow
-///     does.
+///     does: :func:`explain` says which columns are copied, and why.
 ///
 /// Raises
 /// ------
@@ -48,16 +52,27 @@ use crate::{protocols, shared};
 /// (3, 2)
 /// >>> t['price'].array().ptr == prices.ptr
 /// True
+/// >>> crossdock.table({'x': [1, 2], 'y': [object(), None]}, skip_refused=True).refused.keys()
+/// dict_keys(['y'])
 #[pyfunction]
-#[pyo3(signature = (obj, /), text_signature = "(obj, /)")]
-pub(crate) fn table(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
+#[pyo3(signature = (obj, /, *, skip_refused=false), text_signature = "(obj, /, *, skip_refused=False)")]
+pub(crate) fn table(
+    obj: &Bound<'_, PyAny>,
+    #[pyo3(from_py_with = truth_of::skip_refused)] skip_refused: bool,
+) -> PyResult<Table> {
+    if skip_refused { import_some::table(obj) } else { whole(obj) }
+}
+
+/// A table with all columns of an object.
+pub(super) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     let py = obj.py();
     shared::register(py)?;
     if let Ok(own) = obj.cast::<Table>() {
         return Ok(own.get().clone());
     }
     if let Ok(columns) = obj.cast::<PyDict>() {
-        return of_columns(columns);
+        let columns = columns.iter().map(|(name, object)| Ok((text_of(&name)?, column(&object)?)));
+        return of_columns(columns.collect::<PyResult<_>>()?);
     }
     // For memory of a device, the other methods can only refuse, or copy silently.
     let on_device = import_device::table(obj)?;
@@ -157,14 +172,18 @@ fn of_column(column: Elements) -> PyResult<Column> {
     Ok(Column::new(field, vec![column]))
 }
 
-fn of_columns(columns: &Bound<'_, PyDict>) -> PyResult<Table> {
+/// The name of a column.
+pub(super) fn text_of(name: &Bound<'_, PyAny>) -> PyResult<String> {
+    let name = name
+        .cast::<PyString>()
+        .map_err(|_| PyTypeError::new_err(format!("columns are called by texts, not by {name}")))?;
+    Ok(name.to_cow()?.into_owned())
+}
+
+/// A table of these columns, which have one length.
+pub(super) fn of_columns(columns: Vec<(String, Column)>) -> PyResult<Table> {
     let (mut fields, mut parts): (Vec<Field>, Vec<Column>) = (Vec::new(), Vec::new());
-    for (name, object) in columns.iter() {
-        let name = name
-            .cast::<PyString>()
-            .map_err(|_| PyTypeError::new_err(format!("columns are called by texts, not by {name}")))?;
-        let name = name.to_cow()?;
-        let column = column(&object)?;
+    for (name, column) in columns {
         let (len, first) = (column.rows(), parts.first().map_or(column.rows(), Column::rows));
         if len != first {
             let text = format!(
@@ -206,7 +225,7 @@ fn of_chunks(object: &Bound<'_, PyAny>) -> PyResult<Column> {
 }
 
 /// The capsule of a stream.
-fn stream_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn stream_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     if has_python_objects(object) {
         return Err(PyBufferError::new_err(
@@ -218,7 +237,7 @@ fn stream_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// The addresses of the structs in the two capsules of `__arrow_c_array__`.
-fn capsules(given: &Bound<'_, PyAny>) -> PyResult<(*mut ArrowSchema, *mut ArrowArray)> {
+pub(super) fn capsules(given: &Bound<'_, PyAny>) -> PyResult<(*mut ArrowSchema, *mut ArrowArray)> {
     let (schema, array) = pair(given)?;
     Ok((unboxed(&schema, "__arrow_c_array__")?, unboxed(&array, "__arrow_c_array__")?))
 }

@@ -6,8 +6,7 @@ use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcFile, IpcOptions}
 use crossdock::table::{Checks, RecordBatch, RecordBatchReader, Schema};
 use pyo3::prelude::*;
 
-use crate::errors::Raise;
-use crate::table::import::table;
+use crate::table::import::whole;
 use crate::table::table_object::Table;
 use crate::{file_errors, shared};
 
@@ -17,17 +16,18 @@ pub(crate) fn of_file(py: Python<'_>, file: &IpcFile) -> PyResult<Table> {
     // Compressed batches take long to decode.
     let batches =
         py.detach(|| (0..file.len()).map(|index| file.batch(index)).collect::<crossdock::Result<_>>());
-    Ok(Table::new(file.schema().clone(), batches.raise()?))
+    let batches = batches.map_err(|error| file_errors::damaged(&error))?;
+    Ok(Table::new(file.schema().clone(), batches))
 }
 
-/// Saves a table, or an object that [`table`] accepts.
+/// Saves a table, or an object that `table` accepts.
 pub(crate) fn to_file(
     path: &Path,
     obj: &Bound<'_, PyAny>,
     compression: Option<IpcCompression>,
 ) -> PyResult<()> {
     let py = obj.py();
-    let table = table(obj)?;
+    let table = whole(obj)?;
     let (schema, batches) = table.parts();
     let mut reader = TableBatches { schema, batches: batches.iter() };
     let options = compression.into_iter().fold(IpcOptions::new(), IpcOptions::compression);

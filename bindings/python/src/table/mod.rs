@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `import.rs`, `import_device.rs` | tables and columns on the memory of other objects |
+//! | `import_some.rs`, `handed_over.rs` | imports that leave columns out; which columns are copied |
 //! | `table_object.rs`, `column_object.rs` | the two classes |
 //! | `new_column.rs` | columns of Python's values |
 //! | `as_numpy.rs`, `comparison.rs` | columns as NumPy's arrays; `==`, which is refused |
@@ -18,9 +19,11 @@ mod column_object;
 mod comparison;
 mod display;
 mod export;
+mod handed_over;
 mod html;
 mod import;
 mod import_device;
+mod import_some;
 mod ipc;
 mod memory;
 mod new_column;

@@ -16,7 +16,8 @@ use crate::errors::{self, Raise};
 use crate::object::wrap;
 use crate::table::column_object::{Column, range_of};
 use crate::table::pickle::{Pickled, REBUILD_TABLE};
-use crate::table::{comparison, display, export, html, memory, values};
+use crate::table::values::Meaning;
+use crate::table::{comparison, display, export, handed_over, html, memory, values};
 
 /// Named columns of equal length, in batches, on the memory of their producers.
 ///
@@ -37,6 +38,8 @@ pub(crate) struct Table {
     len: usize,
     /// Where the columns are, from the first search on.
     places: OnceLock<HashMap<String, Place>>,
+    /// The columns that an import left out, and why.
+    refused: Vec<(String, String)>,
 }
 
 /// Where the columns of a name are.
@@ -55,7 +58,12 @@ impl Table {
 
     /// The rows of a table without columns count, too.
     fn with_len(schema: Schema, batches: Vec<RecordBatch>, len: usize) -> Self {
-        Self { schema, batches, len, places: OnceLock::new() }
+        Self { schema, batches, len, places: OnceLock::new(), refused: Vec::new() }
+    }
+
+    /// The same table, of an import that left these columns out.
+    pub(super) fn without(self, refused: Vec<(String, String)>) -> Self {
+        Self { refused, ..self }
     }
 
     /// For a pickle.
@@ -162,6 +170,20 @@ impl Table {
     #[getter]
     fn schema(&self) -> Vec<(&str, String)> {
         self.schema.fields().iter().map(|field| (field.name(), field.column_type().to_string())).collect()
+    }
+
+    /// The columns that ``table(obj, skip_refused=True)`` left out: the reason of each, by its name.
+    #[getter]
+    fn refused<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        self.refused.iter().try_for_each(|(name, why)| all.set_item(name, why))?;
+        Ok(all)
+    }
+
+    /// What happens to each column on its way to consumers of Arrow and to an array: the name, the
+    /// type, outcome and reason of both. ``again`` is another import of the same object.
+    fn _handed_over(&self, again: &Bound<'_, Self>) -> PyResult<Vec<handed_over::HandedOver>> {
+        handed_over::columns(&self.schema, &self.batches, &again.get().batches)
     }
 
     /// The bytes of all buffers of the columns, each once. Slices share them, and count them whole.
@@ -409,7 +431,7 @@ impl Table {
         display::rows(self.shape(), &names, |index, rows| {
             let column = self.column_at(index)?;
             let cell = |row: &Option<usize>| match row.and_then(|row| column.chunk_of(row)) {
-                Some((chunk, row)) => values::shown(py, chunk, row, false),
+                Some((chunk, row)) => values::shown(py, chunk, row, Meaning::of(column.field()), false),
                 None => "...".to_owned(),
             };
             Ok(rows.iter().map(cell).collect())

@@ -2,7 +2,7 @@
 
 use crossdock::bindings::table::offset_minutes;
 use crossdock::element::{NAT, TimeBase, TimeUnit, Value};
-use crossdock::table::{Column, ColumnType, ColumnValue};
+use crossdock::table::{Column, ColumnType, ColumnValue, Field};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -15,8 +15,40 @@ use crate::{moment, nested};
 
 const DAY_IN_MILLISECONDS: i64 = 86_400_000;
 
+/// What the elements of a field mean beyond their type.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Meaning {
+    OfType,
+    /// Arrow's canonical extension type of identifiers.
+    Uuid,
+}
+
+impl Meaning {
+    pub(super) fn of(field: &Field) -> Self {
+        // The type of a column of a dictionary is that of its values.
+        let field = match field.column_type() {
+            ColumnType::Dictionary { values, .. } if field.extension().is_none() => values,
+            _ => field,
+        };
+        match (field.column_type(), field.extension()) {
+            (ColumnType::FixedBinary(16), Some(("arrow.uuid", _))) => Self::Uuid,
+            _ => Self::OfType,
+        }
+    }
+
+    /// That of the only field below a list.
+    fn below(ty: &ColumnType) -> Self {
+        ty.fields().next().map_or(Self::OfType, Self::of)
+    }
+}
+
 /// One element.
-pub(super) fn element<'py>(py: Python<'py>, column: &Column, index: usize) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn element<'py>(
+    py: Python<'py>,
+    column: &Column,
+    index: usize,
+    meaning: Meaning,
+) -> PyResult<Bound<'py, PyAny>> {
     // Behind unions, only the column that has the value knows its type.
     let Some((column, index)) = column.resolved(index).raise()? else {
         return Ok(py.None().into_bound(py));
@@ -32,7 +64,7 @@ pub(super) fn element<'py>(py: Python<'py>, column: &Column, index: usize) -> Py
                 );
                 return Err(PyValueError::new_err(text));
             }
-            all.set_item(name, element(py, child, column.offset() + index)?)?;
+            all.set_item(name, element(py, child, column.offset() + index, Meaning::of(field))?)?;
         }
         return Ok(all.into_any());
     }
@@ -41,14 +73,24 @@ pub(super) fn element<'py>(py: Python<'py>, column: &Column, index: usize) -> Py
         ColumnValue::Decimal(text) => {
             py.import(intern!(py, "decimal"))?.getattr(intern!(py, "Decimal"))?.call1((text,))
         }
-        ColumnValue::List(column) => Ok(elements(py, &column)?.into_any()),
+        ColumnValue::List(items) => Ok(elements(py, &items, Meaning::below(ty))?.into_any()),
         ColumnValue::Map(entries) => {
             let pair = |index: usize| {
-                let parts = entries.children().iter().map(|part| element(py, part, entries.offset() + index));
+                let parts = entries
+                    .column_type()
+                    .fields()
+                    .zip(entries.children())
+                    .map(|(field, part)| element(py, part, entries.offset() + index, Meaning::of(field)));
                 PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
             };
             let pairs = (0..entries.len()).map(pair).collect::<PyResult<Vec<_>>>()?;
             Ok(PyList::new(py, pairs)?.into_any())
+        }
+        ColumnValue::Element(Value::Void(bytes) | Value::Bytes(bytes)) if meaning == Meaning::Uuid => {
+            let keywords = PyDict::new(py);
+            keywords.set_item(intern!(py, "bytes"), PyBytes::new(py, &bytes))?;
+            let uuid = py.import(intern!(py, "uuid"))?.getattr(intern!(py, "UUID"))?;
+            uuid.call((), Some(&keywords))
         }
         ColumnValue::Element(value) => of_element(py, ty, &value),
         other => Err(PyValueError::new_err(format!("{other:?} has no value in Python"))),
@@ -56,12 +98,16 @@ pub(super) fn element<'py>(py: Python<'py>, column: &Column, index: usize) -> Py
 }
 
 /// All elements.
-pub(super) fn elements<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyList>> {
-    memory::or_fault(std::slice::from_ref(column), elements_as_read(py, column))
+pub(super) fn elements<'py>(
+    py: Python<'py>,
+    column: &Column,
+    meaning: Meaning,
+) -> PyResult<Bound<'py, PyList>> {
+    memory::or_fault(std::slice::from_ref(column), elements_as_read(py, column, meaning))
 }
 
 /// As [`elements`], of a file that shrank too.
-fn elements_as_read<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyList>> {
+fn elements_as_read<'py>(py: Python<'py>, column: &Column, meaning: Meaning) -> PyResult<Bound<'py, PyList>> {
     let ty = column.column_type();
     let array = match ty {
         ColumnType::Fixed(dtype) if dtype.as_scalar().is_some() => Some(column.array().raise()?),
@@ -91,7 +137,7 @@ fn elements_as_read<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py
         };
         return PyList::new(py, (0..column.len()).map(one).collect::<PyResult<Vec<_>>>()?);
     }
-    let all = (0..column.len()).map(|index| element(py, column, index));
+    let all = (0..column.len()).map(|index| element(py, column, index, meaning));
     PyList::new(py, all.collect::<PyResult<Vec<_>>>()?)
 }
 
@@ -203,8 +249,14 @@ fn time_of_day(py: Python<'_>, count: i64, unit: TimeUnit) -> PyResult<Bound<'_,
 }
 
 /// One element as text for people: an error in place of an element that cannot be read.
-pub(super) fn shown(py: Python<'_>, column: &Column, index: usize, is_quoted: bool) -> String {
-    let value = element(py, column, index);
+pub(super) fn shown(
+    py: Python<'_>,
+    column: &Column,
+    index: usize,
+    meaning: Meaning,
+    is_quoted: bool,
+) -> String {
+    let value = element(py, column, index, meaning);
     let text = value.and_then(|value| if is_quoted { value.repr() } else { value.str() });
     text.map_or_else(|error| format!("<{}>", error.value(py)), |text| text.to_string())
 }

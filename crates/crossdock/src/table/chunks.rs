@@ -90,6 +90,17 @@ pub fn nbytes<'a>(columns: impl IntoIterator<Item = &'a Column>) -> usize {
     seen.into_values().sum()
 }
 
+/// The addresses of all buffers of a column that have bytes, in their order.
+pub fn addresses(column: &Column) -> Vec<usize> {
+    let mut found = Vec::new();
+    visit(column, &mut |buffer| {
+        if buffer.nbytes() > 0 {
+            found.push(buffer.address());
+        }
+    });
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

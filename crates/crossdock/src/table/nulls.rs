@@ -21,6 +21,10 @@ impl Column {
     /// dictionaries, runs and unions it also is if the value is. In new memory: copies, and counts,
     /// a byte for each.
     ///
+    /// Validity alone decides, as in Arrow: a date or duration that is no time
+    /// ([`NAT`](crate::element::NAT)) is valid if its producer says so. [`Column::from_array`] makes
+    /// those of an array null.
+    ///
     /// ```
     /// use crossdock::buffer::Buffer;
     /// use crossdock::element::DType;

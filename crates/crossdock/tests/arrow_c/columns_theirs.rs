@@ -520,6 +520,79 @@ fn streams_of_batches_go_either_way_in_place() {
     assert_eq!(back[0].column(0).to_data().buffers()[1].as_ptr(), strong);
 }
 
+/// Gives the second column of a stream a format that no version of Arrow has.
+fn with_unknown_format(stream: &mut arrow::ArrowArrayStream) {
+    type GetSchema = unsafe extern "C" fn(*mut arrow::ArrowArrayStream, *mut arrow::abi::ArrowSchema) -> i32;
+    static GET: std::sync::OnceLock<GetSchema> = std::sync::OnceLock::new();
+    unsafe extern "C" fn changed(
+        stream: *mut arrow::ArrowArrayStream,
+        schema: *mut arrow::abi::ArrowSchema,
+    ) -> i32 {
+        // SAFETY: the caller calls this as the function that it replaces.
+        let code = unsafe { GET.get().unwrap()(stream, schema) };
+        // SAFETY: the schema was filled in, with at least two children.
+        let second = unsafe { &mut **(*schema).children.add(1) };
+        // Its owner frees it by other pointers.
+        second.format = c"?".as_ptr();
+        code
+    }
+    GET.get_or_init(|| stream.get_schema.unwrap());
+    stream.get_schema = Some(changed);
+}
+
+#[test]
+fn columns_that_cannot_be_imported_are_left_out_by_name_and_reason_where_that_is_asked_for() {
+    let of = |values: &[i32]| {
+        Column::from_array(crossdock::Array::from_vec(values.to_vec(), [values.len()]).unwrap()).unwrap()
+    };
+    let columns = [("a", of(&[1, 2, 3])), ("b", of(&[4, 5, 6])), ("c", of(&[7, 8, 9]))];
+    let batch = table::RecordBatch::from_columns(columns).unwrap();
+    let make = || {
+        let parts = [batch.slice(..1).unwrap(), batch.slice(1..).unwrap()];
+        let mut stream = arrow::export_stream(Box::new(parts.into_iter().collect::<table::Batches>()));
+        with_unknown_format(&mut stream);
+        stream
+    };
+    // SAFETY: just exported, and not consumed yet.
+    let refused = unsafe { arrow::import_stream(&mut make(), Checks::Full) }.unwrap_err();
+    assert!(refused.is_unsupported() && refused.to_string().contains("\"b\""), "{refused}");
+    // SAFETY: just exported, and not consumed yet.
+    let (mut imported, skipped) =
+        unsafe { arrow::import_stream_skipping(&mut make(), Checks::Full) }.unwrap();
+    assert_eq!((skipped.len(), skipped[0].0.as_str()), (1, "b"));
+    assert!(skipped[0].1.is_unsupported() && skipped[0].1.to_string().contains("\"?\""), "{}", skipped[0].1);
+    for rows in [0..1, 1..3] {
+        let found = imported.next_batch().unwrap().unwrap();
+        assert_eq!(found.schema().to_string(), "a: int32\nc: int32");
+        for (k, name) in ["a", "c"].into_iter().enumerate() {
+            let ours = batch.column_named(name).unwrap().slice(rows.clone()).unwrap().array().unwrap();
+            assert_eq!(found.column(k).unwrap().array().unwrap().as_ptr(), ours.as_ptr());
+        }
+    }
+    assert!(imported.next_batch().unwrap().is_none());
+
+    // A column whose array breaks the rules, in one batch.
+    let (mut schema, mut array) = arrow::export_batch(&batch).unwrap().into_raw();
+    // SAFETY: just exported: the array has three children.
+    let first = unsafe { &mut **array.children };
+    first.length = 2;
+    // SAFETY: just exported, and not consumed yet.
+    let skipping = unsafe { arrow::import_batch_skipping(&mut schema, &mut array, Checks::Full) };
+    let (found, skipped) = skipping.unwrap();
+    assert_eq!(found.schema().to_string(), "b: int32\nc: int32");
+    assert!(skipped[0].0 == "a" && skipped[0].1.to_string().contains("2 elements"), "{}", skipped[0].1);
+    drop(found);
+    assert!(batch.lease(crossdock::memory::LeaseKind::Read).is_ok());
+
+    // What is no batch is refused as without skipping.
+    let column = batch.column(0).unwrap();
+    let field = table::Field::new("a", column.column_type().clone()).unwrap();
+    let (mut schema, mut array) = arrow::export_column(&field, &column).unwrap().into_raw();
+    // SAFETY: just exported, and not consumed yet.
+    let refused = unsafe { arrow::import_batch_skipping(&mut schema, &mut array, Checks::Shape) };
+    assert!(refused.unwrap_err().is_unsupported());
+}
+
 /// A reader whose second batch fails.
 struct Failing(table::Schema, usize);
 

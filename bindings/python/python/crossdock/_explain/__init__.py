@@ -14,8 +14,9 @@ from .facts import verdicts
 from .offers import METHOD, STREAM, Subject
 from .result import Consumer, Explanation
 from .subject import agreement, subject
+from .tables import columns
 
-__all__ = ["Consumer", "Explanation", "explain"]
+__all__ = ["Consumer", "Explanation", "TableColumn", "explain"]
 
 
 def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
@@ -34,7 +35,8 @@ def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
     Returns
     -------
     Explanation
-        Text for ``print``, a table in a notebook, and ``offers``, ``consumers`` and ``disagreements`` for programs.
+        Text for ``print``, a table in a notebook, and ``offers``, ``consumers``, ``disagreements`` and, of a table, ``columns`` for
+        programs.
 
     Examples
     --------
@@ -51,7 +53,8 @@ def explain(obj: object, /, *, streams: bool | None = None) -> Explanation:
         version = installed(profile.library)
         about = profile.library, profile.measured_on, version, profile.holds_for(version), profile.is_tested
         consumers.append(Consumer(profile.name, outcome, reason, *about))
-    return Explanation(found.type_name, list(found.offers.values()), agreement(found.offers), consumers)
+    told = columns(obj, found, streams if streams is not None else hasattr(obj, "__len__"))
+    return Explanation(found.type_name, list(found.offers.values()), agreement(found.offers), consumers, told)
 
 
 def ours(obj: object, found: Subject) -> Consumer:

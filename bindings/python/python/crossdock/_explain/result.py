@@ -40,6 +40,28 @@ class Consumer:
 
 
 @dataclass(frozen=True)
+class TableColumn:
+    """What happens to a column of a table.
+
+    Attributes
+    ----------
+    name, type : str
+        Its name, and its type as PyArrow names it.
+    outcome, reason : str
+        What consumers of Arrow get: ``'in place'``, ``'copies'``: its producer makes other memory for each export, or ``'refuses'``.
+    array, array_reason : str
+        The same for an array of it: ``'copies'`` if elements are text, bits, null, or in several chunks.
+    """
+
+    name: str
+    type: str
+    outcome: str
+    reason: str
+    array: str
+    array_reason: str
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The protocols of an object, and the behaviour of known consumers: text for ``print``, a table in a notebook, or attributes.
 
@@ -54,12 +76,15 @@ class Explanation:
         The contradictions between the offers.
     consumers : list of Consumer
         The behaviour of each.
+    columns : list of TableColumn
+        Of a table, what happens to each column; empty for other objects.
     """
 
     type_name: str
     offers: list[Offer] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
     consumers: list[Consumer] = field(default_factory=list)
+    columns: list[TableColumn] = field(default_factory=list)
 
     def __str__(self) -> str:
         from .text import text

@@ -4,7 +4,7 @@ import textwrap
 
 from .consumers import is_measured
 from .offers import PROTOCOLS, Offer
-from .result import Consumer, Explanation
+from .result import Consumer, Explanation, TableColumn
 
 WIDTH = 100
 FIRST = 30
@@ -21,12 +21,26 @@ def text(explanation: Explanation) -> str:
         lines += row("nothing by", ", ".join(missing))
     for words in explanation.disagreements:
         lines += row("beware", words)
+    if explanation.columns:
+        lines += ["", "What happens to its columns"]
+    for column in explanation.columns:
+        lines += row(column.name, column_words(column), FIRST + 10)
     lines += ["", "What consumers would do"]
     for consumer in explanation.consumers:
         lines += row(
             consumer.name + ("" if consumer.verified else " *"), f"{consumer.outcome:10}{consumer.reason}", FIRST + 10
         )
     return "\n".join(lines + textwrap.wrap(footnote(explanation.consumers), WIDTH))
+
+
+def column_words(column: TableColumn) -> str:
+    """What happens to a column, in words."""
+    words = [f"{column.outcome:10}{column.type}"]
+    if column.reason:
+        words.append(column.reason)
+    if column.array_reason and column.array_reason != column.reason:
+        words.append(f"no array in place: {column.array_reason}")
+    return ", ".join(words)
 
 
 def headline(explanation: Explanation) -> str:

@@ -101,6 +101,7 @@ pub(crate) mod table_device;
 mod table_export;
 mod table_import;
 mod table_schema;
+mod table_skip;
 pub(crate) mod table_stream;
 mod validity;
 
@@ -110,4 +111,5 @@ pub use stream_abi::ArrowArrayStream;
 pub use table_export::{export_batch, export_column};
 pub use table_import::{import_batch, import_column};
 pub use table_schema::{export_field, export_schema, import_field};
+pub use table_skip::{import_batch_skipping, import_stream_skipping};
 pub use table_stream::{ImportedBatches, export_stream, import_stream};

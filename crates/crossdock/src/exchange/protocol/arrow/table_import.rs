@@ -122,6 +122,62 @@ pub(super) fn column_on(
     Ok(column)
 }
 
+/// The columns that an import leaves out: the name of each, and why.
+pub(super) type RefusedColumns = Vec<(String, Error)>;
+
+/// Some of the children of a struct, with these numbers, as a column of `field`. With `skips`, the
+/// children that cannot be imported are left out of both, and returned with the errors.
+pub(super) fn children_of(
+    field: &Field,
+    kept: &[usize],
+    array: ForeignStruct<ArrowArray>,
+    checks: Checks,
+    skips: bool,
+) -> Result<(Field, Column, RefusedColumns)> {
+    let keep = Arc::new(array);
+    let import = TableImport { keep: &keep, place: Place::CPU };
+    let array = keep.get();
+    let (len, offset) = import.window(array)?;
+    // SAFETY: ForeignStruct 1: `keep` holds the column unreleased, and it follows the specification.
+    let pointers = unsafe { import.pointers(array, field.column_type()) }?;
+    let validity = import.validity(array, pointers[0], len + offset)?;
+    // SAFETY: ForeignStruct 1: `children` is null or points to `n_children` pointers, which stay
+    // unchanged until the release.
+    let pointers = unsafe { children(array.n_children, array.children, "array", MAX_COLUMNS) }?;
+    let (mut fields, mut below, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for (field, &k) in field.column_type().fields().zip(kept) {
+        let child = pointers.get(k).ok_or_else(|| malformed(format!("its array has no child {k}")));
+        let column = child.and_then(|&child| {
+            // SAFETY: ForeignStruct 1: a pointer to a child is null, or points to a struct that
+            // lives as long as its parent.
+            let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());
+            let child =
+                child.ok_or_else(|| malformed(format!("child {k} of its array is null or released")))?;
+            // SAFETY: clause 1 of `column`: the child belongs to `keep` and was not released (the
+            // filter above). Clause 2: it belongs to a column that follows the specification.
+            let column = unsafe { import.column(field.column_type(), child) }?;
+            if column.len() < len + offset {
+                let text = format!("it has {} elements, but the batch {}", column.len(), len + offset);
+                return Err(malformed(text));
+            }
+            column.check(checks)?;
+            Ok(column)
+        });
+        match column.map_err(|error| error.within(format_args!("column {:?}", field.name()))) {
+            Ok(column) => {
+                fields.push(field.clone());
+                below.push(column);
+            }
+            Err(error) if skips => refused.push((field.name().to_owned(), error)),
+            Err(error) => return Err(error),
+        }
+    }
+    let ty = ColumnType::Struct(fields.into());
+    let field = Field::new(field.name(), ty.clone())?.with_metadata(field.metadata().clone());
+    let parts = ColumnParts { len, offset, validity, children: below, ..ColumnParts::default() };
+    Ok((field, Column::new(ty, parts, Checks::Shape)?, refused))
+}
+
 /// Imports a column and those below it, which one struct keeps alive.
 struct TableImport<'a> {
     keep: &'a Arc<ForeignStruct<ArrowArray>>,
@@ -134,13 +190,8 @@ impl TableImport<'_> {
     /// 1. `array` is `self.keep`, or below it, and was not released.
     /// 2. It follows the specification.
     unsafe fn column(&self, ty: &ColumnType, array: &ArrowArray) -> Result<Column> {
-        let len = length(array)?;
-        let offset = usize::try_from(array.offset)
-            .map_err(|_| malformed(format!("its offset is {}, which is negative", array.offset)))?;
-        let end = len.checked_add(offset).filter(|&end| end < isize::MAX as usize).ok_or_else(|| {
-            let text = format!("{len} elements from element {offset} on exceed the address space");
-            Error::new(Kind::Overflow, text)
-        })?;
+        let (len, offset) = self.window(array)?;
+        let end = len + offset;
         // SAFETY: clauses 1 and 2 of `# Safety`.
         let pointers = unsafe { self.pointers(array, ty) }?;
         let (validity, pointers) = match ty.has_validity() {
@@ -153,6 +204,20 @@ impl TableImport<'_> {
         let (children, dictionary) = unsafe { self.below(ty, array) }?;
         let parts = ColumnParts { len, offset, validity, buffers, children, dictionary };
         Column::new(ty.clone(), parts, Checks::Shape)
+    }
+
+    /// The length and the offset, whose sum is an index.
+    fn window(&self, array: &ArrowArray) -> Result<(usize, usize)> {
+        let len = length(array)?;
+        let offset = usize::try_from(array.offset)
+            .map_err(|_| malformed(format!("its offset is {}, which is negative", array.offset)))?;
+        match len.checked_add(offset).filter(|&end| end < isize::MAX as usize) {
+            Some(_) => Ok((len, offset)),
+            None => Err(Error::new(
+                Kind::Overflow,
+                format!("{len} elements from element {offset} on exceed the address space"),
+            )),
+        }
     }
 
     /// The addresses of the buffers, as many as the type requires or more.

@@ -37,12 +37,75 @@ pub(super) fn read_field(schema: &ForeignStruct<ArrowSchema>) -> Result<Field> {
     unsafe { TableSchemaReader { columns: 0 }.field(schema.get(), 0) }
 }
 
+/// A struct without the fields that cannot be read.
+pub(super) struct KnownFields {
+    pub(super) field: Field,
+    /// The numbers of its fields in the schema.
+    pub(super) kept: Vec<usize>,
+    /// The names of the others, and why they cannot be read.
+    pub(super) refused: Vec<(String, Error)>,
+}
+
+/// As [`read_field`], of a struct, without the fields that cannot be read.
+pub(super) fn read_known(schema: &ForeignStruct<ArrowSchema>) -> Result<KnownFields> {
+    // SAFETY: ForeignStruct 1: the schema is not released, and what it refers to follows the
+    // specification (clauses 1 and 2 of `TableSchemaReader::known`).
+    unsafe { TableSchemaReader { columns: 0 }.known(schema.get()) }
+}
+
 /// Reads a schema into fields, and counts them, since pointers can form cycles.
 struct TableSchemaReader {
     columns: usize,
 }
 
 impl TableSchemaReader {
+    /// # Safety
+    ///
+    /// The clauses of [`TableSchemaReader::field`].
+    unsafe fn known(&mut self, schema: &ArrowSchema) -> Result<KnownFields> {
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so its format is null or
+        // ends by NUL, and stays unchanged during the call.
+        let format = unsafe { text(schema.format, "format") }?.unwrap_or_default();
+        if format != "+s" {
+            return Err(unsupported(format!("its format {format:?} is no struct of columns")));
+        }
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so its name is null or
+        // ends by NUL, and stays unchanged until it is copied.
+        let name = unsafe { text(schema.name, "name") }?.unwrap_or_default();
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so its metadata are null
+        // or as long as their numbers announce.
+        let metadata = unsafe { decode(schema.metadata) }?;
+        // SAFETY: clauses 1 and 2 of `field`: the schema was not released, so `children` points to
+        // `n_children` pointers, unchanged during the call.
+        let pointers = unsafe { children(schema.n_children, schema.children, "schema", MAX_COLUMNS) }?;
+        let (mut below, mut kept, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, &child) in pointers.iter().enumerate() {
+            // SAFETY: clause 2 of `field`: a pointer to a child is null or points to a schema.
+            let child = unsafe { child.as_ref() }.filter(|child| child.release.is_some());
+            let Some(child) = child else {
+                refused
+                    .push((String::new(), malformed(format!("child {k} of its schema is null or released"))));
+                continue;
+            };
+            // SAFETY: clause 1 of `field`: the child was not released (the filter above). Clause 2:
+            // it belongs to a schema that follows the specification.
+            match unsafe { self.field(child, 1) } {
+                Ok(field) => {
+                    below.push(field);
+                    kept.push(k);
+                }
+                Err(error) => {
+                    // SAFETY: clause 2 of `field`: the child was not released (the filter above), so
+                    // its name is null or ends by NUL.
+                    let name = unsafe { text(child.name, "name") }.ok().flatten().unwrap_or_default();
+                    refused.push((name.to_owned(), error));
+                }
+            }
+        }
+        let field = Field::new(name, ColumnType::Struct(below.into()))?.with_metadata(metadata);
+        Ok(KnownFields { field, kept, refused })
+    }
+
     /// # Safety
     ///
     /// 1. The schema was not released.

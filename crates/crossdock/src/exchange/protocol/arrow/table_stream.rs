@@ -16,7 +16,7 @@ use crate::exchange::protocol::arrow::stream::{fill_next, next_array, schema_str
 use crate::exchange::protocol::arrow::stream_abi::{ArrowArrayStream, ArrowDeviceArrayStream};
 use crate::exchange::protocol::arrow::table_device::{DeviceColumn, place_of};
 use crate::exchange::protocol::arrow::table_export::new_batch;
-use crate::exchange::protocol::arrow::table_import::{batch_of, column_of};
+use crate::exchange::protocol::arrow::table_import::{batch_of, children_of, column_of};
 use crate::exchange::protocol::arrow::table_schema::{export_schema, read_field, schema_of};
 use crate::memory::{DeviceKind, Place};
 use crate::table::{Checks, Field, RecordBatch, RecordBatchReader, Schema};
@@ -28,6 +28,8 @@ pub struct ImportedBatches {
     foreign: ForeignBatches,
     field: Field,
     schema: Schema,
+    /// The numbers of the fields in the producer's schema, unless they are all of them.
+    kept: Option<Vec<usize>>,
     checks: Checks,
     is_over: bool,
 }
@@ -61,7 +63,7 @@ pub unsafe fn import_stream(stream: *mut ArrowArrayStream, checks: Checks) -> Re
     let imported = foreign.and_then(|mut foreign| {
         let field = read_field(&schema_struct(&mut foreign)?)?;
         let schema = schema_of(&field)?;
-        Ok(ImportedBatches { foreign: ForeignBatches::Host(foreign), field, schema, checks, is_over: false })
+        Ok(ImportedBatches::new(ForeignBatches::Host(foreign), field, schema, checks))
     });
     imported.map_err(streaming)
 }
@@ -87,7 +89,7 @@ pub unsafe fn import_device_stream(
     let imported = foreign.and_then(|mut foreign| {
         let field = read_field(&schema_struct(&mut foreign)?)?;
         let (schema, foreign) = (schema_of(&field)?, ForeignBatches::Device(foreign));
-        Ok(ImportedBatches { foreign, field, schema, checks, is_over: false })
+        Ok(ImportedBatches::new(foreign, field, schema, checks))
     });
     imported.map_err(streaming)
 }
@@ -107,11 +109,31 @@ pub(super) fn next_device_column(
 }
 
 impl ImportedBatches {
+    fn new(foreign: ForeignBatches, field: Field, schema: Schema, checks: Checks) -> Self {
+        Self { foreign, field, schema, kept: None, checks, is_over: false }
+    }
+
+    /// Batches of some of the columns: those with these numbers.
+    pub(super) fn of_some(
+        foreign: ForeignStruct<ArrowArrayStream>,
+        field: Field,
+        schema: Schema,
+        kept: Vec<usize>,
+        checks: Checks,
+    ) -> Self {
+        let foreign = ForeignBatches::Host(foreign);
+        Self { foreign, field, schema, kept: Some(kept), checks, is_over: false }
+    }
+
     fn request(&mut self) -> Result<Option<RecordBatch>> {
         let column = match &mut self.foreign {
-            ForeignBatches::Host(foreign) => {
-                next_array(foreign)?.map(|array| column_of(&self.field, array, self.checks))
-            }
+            ForeignBatches::Host(foreign) => next_array(foreign)?.map(|array| match &self.kept {
+                None => column_of(&self.field, array, self.checks),
+                Some(kept) => {
+                    let (_, column, _) = children_of(&self.field, kept, array, self.checks, false)?;
+                    Ok(column)
+                }
+            }),
             ForeignBatches::Device(foreign) => {
                 next_device_column(foreign)?.map(|array| array.import(&self.field, self.checks))
             }
