@@ -530,8 +530,14 @@ fn with_unknown_format(stream: &mut arrow::ArrowArrayStream) {
     ) -> i32 {
         // SAFETY: the caller calls this as the function that it replaces.
         let code = unsafe { GET.get().unwrap()(stream, schema) };
-        // SAFETY: the schema was filled in, with at least two children.
-        let second = unsafe { &mut **(*schema).children.add(1) };
+        // SAFETY: the schema was filled in.
+        let children = unsafe { (*schema).children };
+        // SAFETY: it has three children.
+        let second = unsafe { children.add(1) };
+        // SAFETY: the pointer to a child is one of three.
+        let second = unsafe { second.read() };
+        // SAFETY: the child lives as long as the schema, and no other code uses it meanwhile.
+        let second = unsafe { &mut *second };
         // Its owner frees it by other pointers.
         second.format = c"?".as_ptr();
         code
@@ -574,8 +580,9 @@ fn columns_that_cannot_be_imported_are_left_out_by_name_and_reason_where_that_is
     // A column whose array breaks the rules, in one batch.
     let (mut schema, mut array) = arrow::export_batch(&batch).unwrap().into_raw();
     // SAFETY: just exported: the array has three children.
-    let first = unsafe { &mut **array.children };
-    first.length = 2;
+    let first = unsafe { array.children.read() };
+    // SAFETY: the child lives as long as the array, and no other code uses it meanwhile.
+    unsafe { &mut *first }.length = 2;
     // SAFETY: just exported, and not consumed yet.
     let skipping = unsafe { arrow::import_batch_skipping(&mut schema, &mut array, Checks::Full) };
     let (found, skipped) = skipping.unwrap();
