@@ -1,11 +1,13 @@
-//! Sets that another process holds: `connect`, `publish`, and the arrays by name.
+//! Sets that another process holds: `connect`, `publish`, and the arrays and tables by name.
 
 use std::collections::HashMap;
 
 use crossdock::DArray;
 use crossdock::array::Casting;
 use crossdock::exchange::protocol::hold::{self, Label, Set, SetBuilder};
+use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple, PyType};
 
@@ -14,11 +16,12 @@ use crate::errors::{self, Raise};
 use crate::files::array_of;
 use crate::object::wrap;
 use crate::shared;
+use crate::table::{self, Table, TableBatches};
 
 /// The variable by which `crossdock connect` names a set to its command.
 const VARIABLE: &str = "CROSSDOCK_SET";
 
-/// The arrays that another process of this user holds under a name.
+/// The arrays and tables that another process of this user holds under a name.
 ///
 /// The command ``crossdock hold model.safetensors --name m`` holds them, for example. Nothing is
 /// copied: all processes that connect map the same memory, which no process can write. With
@@ -76,7 +79,7 @@ pub(crate) fn connect(py: Python<'_>, name: Option<String>) -> PyResult<HeldArra
     })
 }
 
-/// Publishes arrays as the next version of a name that another process holds.
+/// Publishes arrays and tables as the next version of a name that another process holds.
 ///
 /// The elements are copied once, into shared memory that is then sealed. :func:`connect` gives this
 /// version from then on; processes that read another one keep it.
@@ -86,8 +89,9 @@ pub(crate) fn connect(py: Python<'_>, name: Option<String>) -> PyResult<HeldArra
 /// name : str
 ///     The name, without a version.
 /// arrays : dict
-///     Names, each with an array or an object that :func:`array` accepts. Names with the same array
-///     share their memory.
+///     Names, each with an array or an object that :func:`array` accepts; or with a table, a table
+///     of another library (an object with ``__arrow_c_stream__``), or a dict of columns, as
+///     :func:`table` accepts them. Names with the same array or :class:`Table` share their memory.
 /// metadata : dict, optional
 ///     Texts beside the arrays, by name.
 ///
@@ -130,7 +134,7 @@ pub(crate) fn publish(
     let mut parts = Vec::new();
     for item in arrays.call_method0("items")?.try_iter()? {
         let (name, part): (String, Bound<'_, PyAny>) = item?.extract()?;
-        parts.push((name, array_of(&part)?));
+        parts.push((name, part_of(&part)?));
     }
     let mut builder = SetBuilder::new();
     for (key, text) in metadata.into_iter().flat_map(|metadata| metadata.iter()) {
@@ -139,12 +143,42 @@ pub(crate) fn publish(
     py.detach(move || published(&label, builder, &parts)).raise()
 }
 
-/// Copies the arrays into a set, and publishes it.
-fn published(name: &Label, mut builder: SetBuilder, parts: &[(String, DArray)]) -> crossdock::Result<String> {
+/// What is published under a name.
+enum PublishedPart {
+    Array(DArray),
+    /// A table, and the address of its object.
+    Table(Table, usize),
+}
+
+/// The table or the array of an object.
+fn part_of(object: &Bound<'_, PyAny>) -> PyResult<PublishedPart> {
+    let table = |table: Table| PublishedPart::Table(table, object.as_ptr().addr());
+    if object.is_instance_of::<Table>() || object.is_instance_of::<PyDict>() {
+        return table::table(object).map(table);
+    }
+    // A column of another library has the method, too, and is an array.
+    if object.hasattr(intern!(object.py(), "__arrow_c_stream__"))?
+        && let Ok(found) = table::table(object)
+    {
+        return Ok(table(found));
+    }
+    array_of(object).map(PublishedPart::Array)
+}
+
+/// Copies the arrays and tables into a set, and publishes it.
+fn published(
+    name: &Label,
+    mut builder: SetBuilder,
+    parts: &[(String, PublishedPart)],
+) -> crossdock::Result<String> {
     let publisher = hold::publish(name)?;
     let mut first: HashMap<_, &str> = HashMap::new();
     let mut copied = Vec::new();
-    for (name, array) in parts {
+    let arrays = parts.iter().filter_map(|(name, part)| match part {
+        PublishedPart::Array(array) => Some((name, array)),
+        PublishedPart::Table(..) => None,
+    });
+    for (name, array) in arrays {
         let layout = array.layout();
         let identity = (array.as_ptr().addr(), array.dtype(), layout.shape(), layout.strides());
         match first.get(&identity).filter(|_| array.nbytes() > 0) {
@@ -158,20 +192,32 @@ fn published(name: &Label, mut builder: SetBuilder, parts: &[(String, DArray)]) 
             }
         }
     }
-    let draft = builder.allocate(publisher.label())?;
+    let mut draft = builder.allocate(publisher.label())?;
     for (name, array) in copied {
         draft.get(name)?.assign(array, Casting::Checked)?;
+    }
+    let mut tables: HashMap<usize, &str> = HashMap::new();
+    for (name, part) in parts {
+        let PublishedPart::Table(table, address) = part else { continue };
+        match tables.get(address) {
+            Some(same) => draft.alias(name, same)?,
+            None => {
+                draft.write_table(name, &mut TableBatches::unchecked(table))?;
+                tables.insert(*address, name);
+            }
+        }
     }
     let set = draft.seal().map_err(|rejected| rejected.error)?;
     publisher.commit(&set)?;
     Ok(set.label().to_string())
 }
 
-/// The arrays of a set by name, as :func:`connect` returns them.
+/// The arrays and tables of a set by name, as :func:`connect` returns them.
 ///
-/// A mapping: an array is opened, in place, when its name is looked up. The arrays are read-only
-/// and, unless the set is mapped, constant. The process that holds them keeps this version until
-/// this object and all arrays from it are gone; if that process ends, they stay.
+/// A mapping: an array, or a :class:`Table`, is opened, in place, when its name is looked up. They
+/// are read-only and, unless the set is mapped, constant. The process that holds them keeps this
+/// version until this object and all arrays and tables from it are gone; if that process ends, they
+/// stay.
 ///
 /// Examples
 /// --------
@@ -197,6 +243,14 @@ impl HeldArrays {
         })
     }
 
+    /// The rows and columns of a table; `None` for an array.
+    fn table_shape(&self, name: &str) -> PyResult<Option<(usize, usize)>> {
+        self.set.table_shape(name).map_err(|error| match self.set.contains(name) {
+            Ok(false) => PyKeyError::new_err(errors::text(&error)),
+            _ => errors::exception(&error),
+        })
+    }
+
     fn names(&self) -> PyResult<Vec<&str>> {
         self.set.names().map(Raise::raise).collect()
     }
@@ -216,7 +270,7 @@ impl HeldArrays {
         self.set.nbytes()
     }
 
-    /// Whether the arrays lie in mapped files, which can change (``crossdock hold FILE --map``).
+    /// Whether arrays or tables lie in mapped files, which can change (``crossdock hold FILE --map``).
     ///
     /// Then they are as those of :func:`open` with ``guarded=True``: other processes see what is
     /// written to a file, and what it loses reads as zeros, and is an error of each copy.
@@ -258,11 +312,11 @@ impl HeldArrays {
         Ok(names)
     }
 
-    /// The arrays, in the order of :meth:`keys`.
+    /// The arrays and tables, in the order of :meth:`keys`.
     ///
     /// Returns
     /// -------
-    /// list of Array
+    /// list of Array or Table
     ///
     /// Examples
     /// --------
@@ -273,7 +327,7 @@ impl HeldArrays {
         self.names()?.into_iter().map(|name| self.__getitem__(py, name)).collect()
     }
 
-    /// The names with their arrays, in the order of :meth:`keys`.
+    /// The names with their arrays and tables, in the order of :meth:`keys`.
     ///
     /// Returns
     /// -------
@@ -288,18 +342,18 @@ impl HeldArrays {
         self.names()?.into_iter().map(|name| Ok((name, self.__getitem__(py, name)?))).collect()
     }
 
-    /// The array of a name, or ``default`` if the set has none.
+    /// The array or table of a name, or ``default`` if the set has none.
     ///
     /// Parameters
     /// ----------
     /// name : str
-    ///     The name of the array.
+    ///     The name of the array or table.
     /// default : object, optional
     ///     The result for a name that is not in the set.
     ///
     /// Returns
     /// -------
-    /// Array or object
+    /// Array or Table or object
     ///
     /// Examples
     /// --------
@@ -319,16 +373,17 @@ impl HeldArrays {
         }
     }
 
-    /// The dtype and the shape of an array.
+    /// The dtype and the shape of an array; of a table, its schema and shape.
     ///
     /// Parameters
     /// ----------
     /// name : str
-    ///     The name of the array.
+    ///     The name of the array or table.
     ///
     /// Returns
     /// -------
     /// tuple of dtype and tuple of int
+    ///     Of a table, instead of the dtype a list of names and types, as :attr:`Table.schema`.
     ///
     /// Examples
     /// --------
@@ -336,13 +391,21 @@ impl HeldArrays {
     /// >>> crossdock.connect('m').describe('layers.0.w')  # doctest: +SKIP
     /// (dtype('float32'), (4096, 4096))
     #[pyo3(signature = (name, /))]
-    fn describe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<(DTypeObject, Bound<'py, PyTuple>)> {
+    fn describe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
+        if self.table_shape(name)?.is_some() {
+            let table = self.__getitem__(py, name)?;
+            return PyTuple::new(py, [table.getattr("schema")?, table.getattr("shape")?]);
+        }
         let array = self.array(name)?;
-        Ok((DTypeObject::new(array.dtype().clone()), PyTuple::new(py, array.shape())?))
+        let dtype = DTypeObject::new(array.dtype().clone()).into_bound_py_any(py)?;
+        PyTuple::new(py, [dtype, PyTuple::new(py, array.shape())?.into_any()])
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        wrap(py, self.array(name)?)
+        match self.table_shape(name)? {
+            Some(_) => table::of_file(py, &self.set.table(name).raise()?)?.into_bound_py_any(py),
+            None => wrap(py, self.array(name)?),
+        }
     }
 
     fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -362,16 +425,30 @@ impl HeldArrays {
 
     fn __repr__(&self) -> PyResult<String> {
         let names = self.names()?;
-        let arrays = if names.len() == 1 { "array" } else { "arrays" };
-        let mut text = format!("HeldArrays {} of {} {arrays}", self.set.label(), names.len());
+        let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let tables = self.set.tables().min(names.len());
+        let arrays = names.len() - tables;
+        let parts = match (arrays, tables) {
+            (_, 0) => many(arrays, "array"),
+            (0, _) => many(tables, "table"),
+            _ => format!("{} and {}", many(arrays, "array"), many(tables, "table")),
+        };
+        let mut text = format!("HeldArrays {} of {parts}", self.set.label());
         let shown = &names[..names.len().min(LISTED)];
         let width = shown.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let opened: Vec<DArray> = shown.iter().map(|name| self.array(name)).collect::<PyResult<_>>()?;
-        let dtypes: Vec<_> = opened.iter().map(|array| dtype_text(array.dtype())).collect();
-        let dtype_width = dtypes.iter().map(String::len).max().unwrap_or(0);
-        for ((name, array), dtype) in shown.iter().zip(&opened).zip(dtypes) {
-            let shape = crate::text::shape(array.shape());
-            text += &format!("\n  {name:width$}  {dtype:dtype_width$}  {shape}");
+        let describe = |name: &&str| {
+            Ok(match self.table_shape(name)? {
+                Some((rows, columns)) => ("table".to_owned(), crate::text::shape(&[rows, columns])),
+                None => {
+                    let array = self.array(name)?;
+                    (dtype_text(array.dtype()), crate::text::shape(array.shape()))
+                }
+            })
+        };
+        let described = shown.iter().map(describe).collect::<PyResult<Vec<_>>>()?;
+        let type_width = described.iter().map(|(dtype, _)| dtype.len()).max().unwrap_or(0);
+        for (name, (dtype, shape)) in shown.iter().zip(described) {
+            text += &format!("\n  {name:width$}  {dtype:type_width$}  {shape}");
         }
         if names.len() > LISTED {
             text += &format!("\n  … and {} more", names.len() - LISTED);

@@ -1,6 +1,7 @@
 """Sets that another process holds are read in place by any number of processes, and published by one."""
 
 import collections.abc
+import importlib.util
 import os
 import pathlib
 import signal
@@ -302,3 +303,120 @@ def test_the_chapter_on_processes_shows_its_workers_and_what_they_print(folder):
     assert (done.stderr, done.returncode) == ("", 0)
     chapter = (guide / "06-processes.md").read_text()
     assert f"```python\n{program.read_text()}```\n\n```text\n{done.stdout}```\n" in chapter
+
+
+def trades(pa):
+    """A table of two batches: numbers, text with nulls, a dictionary, and nested lists."""
+    kinds = pa.array(["buy", "sell", None, "buy"]).dictionary_encode()
+    nested = pa.array([[["a"], []], None, [["b", None]], []], pa.list_(pa.list_(pa.string())))
+    batch = pa.record_batch({"price": [1.5, 2.5, None, 4.0], "who": ["x", None, "größe", ""], "kind": kinds, "nested": nested})
+    return pa.Table.from_batches([batch, batch]).replace_schema_metadata({"source": "exchange"})
+
+
+@pytest.mark.parametrize("options", [[], ["--map"]], ids=["loaded", "mapped"])
+def test_a_table_that_the_command_holds_is_a_table_in_place(folder, hold, options):
+    pa = required("pyarrow")
+    with pa.OSFile(str(folder / "trades.arrow"), "wb") as sink, pa.ipc.new_file(sink, trades(pa).schema) as writer:
+        writer.write_table(trades(pa))
+    np.save(folder / "sizes.npy", np.arange(3))
+    hold(folder, "--name", "t", *options)
+    before = crossdock.copied_bytes()
+    held = crossdock.connect("t")
+    table = held["trades"]
+    assert isinstance(table, crossdock.Table) and table.shape == (8, 4) and held["sizes"].tolist() == [0, 1, 2]
+    assert held.describe("trades") == (table.schema, (8, 4)) and held.get("trades").shape == (8, 4)
+    assert repr(held) == "HeldArrays t@1 of 1 array and 1 table\n  sizes   int64  (3,)\n  trades  table  (8, 4)"
+    assert sorted(held) == ["sizes", "trades"] and "price" not in held
+    if options:
+        # Other processes may write the file, so consumers that rely on constancy get none of it.
+        with pytest.raises(BufferError):
+            pa.table(table)
+        table = table.copy()
+        seen = pa.table(table)
+    else:
+        seen = pa.table(table)
+        assert crossdock.copied_bytes() == before
+        start, end = sealed_map("t@1")
+        assert all(start <= buffer.address < end for buffer in buffers(seen))
+    assert seen.equals(trades(pa), check_metadata=True)
+    with pytest.raises(KeyError, match="has no array or table"):
+        held["price"]
+
+
+def sealed_map(label, region=0):
+    """The addresses at which this process maps a region."""
+    lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
+    line = next(line for line in lines if f"crossdock hold {label} region {region}" in line)
+    return [int(address, 16) for address in line.split()[0].split("-")]
+
+
+def buffers(table):
+    """All buffers of a table of pyarrow, dictionaries included, that have bytes."""
+    arrays = [chunk for column in table.columns for chunk in column.chunks]
+    arrays += [array.dictionary for array in arrays if hasattr(array, "dictionary")]
+    return [buffer for array in arrays for buffer in array.buffers() if buffer is not None and buffer.size > 0]
+
+
+def test_tables_of_any_library_are_published_beside_arrays_and_read_by_other_processes(hold):
+    pa = required("pyarrow")
+    hold("--name", "p")
+    one = crossdock.table(trades(pa))
+    parts = {"one": one, "again": one, "theirs": trades(pa), "w": np.arange(4), "columns": {"n": [1, 2], "s": ["a", None]}}
+    parts["chunked"] = pa.chunked_array([[1, 2], [3]])
+    for peer in ("polars", "pandas"):
+        if importlib.util.find_spec(peer):
+            parts[peer] = importlib.import_module(peer).DataFrame({"x": [1.5, 2.5], "y": ["a", "b"]})
+    assert crossdock.publish("p", parts, metadata={"step": "7"}) == "p@1"
+    held = crossdock.connect("p")
+    before = crossdock.copied_bytes()
+    for name in ("one", "again", "theirs"):
+        assert pa.table(held[name]).equals(trades(pa), check_metadata=True)
+    first, second = (buffers(pa.table(held[name])) for name in ("one", "again"))
+    assert [buffer.address for buffer in first] == [buffer.address for buffer in second]
+    start, end = sealed_map("p@1", 1)
+    assert all(start <= buffer.address < end for buffer in first)
+    assert crossdock.copied_bytes() == before
+    assert held["columns"].to_dict() == {"n": [1, 2], "s": ["a", None]}
+    assert held["chunked"].tolist() == [1, 2, 3] and held["w"].tolist() == [0, 1, 2, 3]
+    for peer in ("polars", "pandas"):
+        assert peer not in parts or held[peer].to_dict() == {"x": [1.5, 2.5], "y": ["a", "b"]}
+    program = """
+        import crossdock, os, signal
+        table = crossdock.connect('p')['one']
+        print(table.shape, table['who'][2], flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    assert run(program) == (-signal.SIGKILL, "(8, 4) größe\n", "")
+
+
+def test_a_table_outlives_its_holder_and_is_found_by_the_next(hold):
+    holder = hold("--name", "k")
+    crossdock.publish("k", {"t": {"n": [1, 2, 3], "s": ["a", None, "c"]}})
+    table = crossdock.connect("k")["t"]
+    holder.kill()
+    holder.wait()
+    assert table.to_dict() == {"n": [1, 2, 3], "s": ["a", None, "c"]}
+    hold("--name", "k")
+    assert crossdock.connect("k")["t"].to_dict() == table.to_dict()
+
+
+def test_tables_of_odd_shapes_are_published(hold):
+    hold("--name", "o")
+    wide = {f"c{index}": [index, None] for index in range(10_000)}
+    crossdock.publish("o", {"none": {}, "empty": {"n": np.zeros(0), "s": crossdock.column([], type="utf8")}, "wide": wide})
+    held = crossdock.connect("o")
+    assert held["none"].shape == (0, 0) and held["empty"].shape == (0, 2) and held["wide"].shape == (2, 10_000)
+    assert held["wide"]["c9999"].tolist() == [9999, None]
+
+
+def test_a_write_into_a_column_of_a_held_table_ends_the_writer(hold):
+    pa = required("pyarrow")
+    hold("--name", "w")
+    crossdock.publish("w", {"t": {"n": np.zeros(1000)}})
+    program = """
+        import crossdock, ctypes, pyarrow
+        column = pyarrow.table(crossdock.connect('w')['t'])['n'].chunks[0]
+        ctypes.c_double.from_address(column.buffers()[1].address).value = 9
+    """
+    assert run(program)[0] == -signal.SIGSEGV
+    assert pa.table(crossdock.connect("w")["t"])["n"][0].as_py() == 0

@@ -63,6 +63,27 @@ class TestHeldArrays < Test::Unit::TestCase
     end
   end
 
+  def test_a_table_is_published_and_read_by_other_processes_in_place
+    holding("t") do
+      table = Crossdock.table({ "n" => Crossdock::Array.new([1, 2, 3]), "s" => Crossdock::Column.new(["a", nil, "größe"]) })
+      assert_equal "t@1", Crossdock.publish("t", { "trades" => table, "w" => Crossdock::Array.new([7]) })
+      before = Crossdock.copied_bytes
+      held = Crossdock.connect("t")
+      assert_equal "#<Crossdock::HeldArrays t@1 of 1 array and 1 table>", held.inspect
+      found = held["trades"]
+      assert_kind_of Crossdock::Table, found
+      assert_equal [3, 2], found.shape
+      assert_equal table.to_h, found.to_h
+      assert_predicate found["n"].array, :readonly?
+      assert_equal [7], held.fetch("w").to_a
+      addresses = Array.new(2) { Crossdock.connect("t")["trades"]["n"].array.address % 64 }
+      assert_equal [0, 0], addresses
+      assert_equal before, Crossdock.copied_bytes
+      assert_match(/t@1 has no array or table "x"/, message_of(KeyError) { held.fetch("x") })
+      assert_equal "[1, 2, 3]", child("print Crossdock.connect('t')['trades']['n'].to_a")
+    end
+  end
+
   def test_arrays_outlive_the_set_and_the_holder
     held = nil
     holding("k") do

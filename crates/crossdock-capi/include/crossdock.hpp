@@ -536,19 +536,25 @@ class array {
   detail::handle<xd_array_t, xd_array_free> handle_;
 };
 
-/* Arrays under names that another process of this user holds. */
+/* Arrays and tables under names that another process of this user holds. */
 class set {
  public:
   /* The newest version of a name ("m"), or one version ("m@3"). */
   static set connect(const std::string &name) { return set(detail::call(xd_set_connect, detail::text(name))); }
 
   std::size_t size() const noexcept { return xd_set_len(get()); }
-  // Whether the arrays lie in mapped files, which can change.
+  // Whether arrays or tables lie in mapped files, which can change.
   bool is_mapped() const noexcept { return xd_set_is_mapped(get()); }
   std::string label() const { return detail::owned(detail::call(xd_set_label, get())); }
   std::string name(std::size_t index) const { return detail::owned(detail::call(xd_set_name, get(), index)); }
   /* In place, read-only. Throws XD_ERROR_BOUNDS if there is no array of this name. */
   array operator[](const std::string &name) const { return array(detail::call(xd_set_get, get(), detail::text(name))); }
+  /* Whether the name is that of a table, which reader::of_set opens. */
+  bool is_table(const std::string &name) const {
+    bool is_table = false;
+    detail::call(xd_set_is_table, get(), detail::text(name), &is_table);
+    return is_table;
+  }
   const xd_set_t *get() const noexcept { return handle_.get(); }
 
  private:
@@ -777,6 +783,10 @@ class reader {
   /* Of an Arrow IPC file. */
   static reader open(const std::string &path, std::int32_t access = XD_FILE_MAPPED) {
     return reader(detail::call(xd_reader_open, detail::text(path), access));
+  }
+  /* Of a table of a set, in place. */
+  static reader of_set(const set &set, const std::string &name) {
+    return reader(detail::call(xd_set_table, set.get(), detail::text(name)));
   }
   /* Consumes the struct. */
   static reader from_arrow(ArrowArrayStream *stream, std::int32_t checks = XD_CHECKS_SHAPE) {

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Crossdock
-  # The arrays that another process of this user holds under a name, such as the command
+  # The arrays and tables that another process of this user holds under a name, such as the command
   # `crossdock hold model.safetensors --name m`. {Crossdock.connect} gives them.
   #
   # All processes that connect map the same memory, which no process can write; or, of a set that is
-  # `mapped?`, the files themselves. An array is opened,
-  # in place, when its name is looked up. The holder keeps this version until this object and all
-  # its arrays are gone; if the holder ends, they stay.
+  # `mapped?`, the files themselves. An array, or a {Table}, is opened, in place, when its name is
+  # looked up. The holder keeps this version until this object and all its arrays and tables are
+  # gone; if the holder ends, they stay.
   #
   # @example
   #   weights = Crossdock.connect("m")
@@ -17,43 +17,47 @@ module Crossdock
     include Enumerable
     include Transient
 
-    # @return [Array, nil] the array of a name, nil if there is none
+    # @return [Array, Table, nil] the array or table of a name, nil if there is none
     def [](name)
-      key?(name) ? array(name) : nil
+      key?(name) ? part(name) : nil
     end
 
-    # The array of a name.
+    # The array or table of a name.
     #
-    # @return [Array]
+    # @return [Array, Table]
     # @raise [KeyError] if there is none
     def fetch(name)
-      return array(name) if key?(name)
+      return part(name) if key?(name)
 
-      raise KeyError.new("#{label} has no array #{name.inspect}", receiver: self, key: name)
+      what = tables.zero? ? "array" : "array or table"
+      raise KeyError.new("#{label} has no #{what} #{name.inspect}", receiver: self, key: name)
     end
 
-    # Opens the arrays one after the other.
+    # Opens the arrays and tables one after the other.
     #
     # @yieldparam name [String]
-    # @yieldparam array [Array]
+    # @yieldparam part [Array, Table]
     # @return [self, Enumerator] an Enumerator without a block
     def each
       return enum_for(:each) { size } unless block_given?
 
-      keys.each { |name| yield name, array(name) }
+      keys.each { |name| yield name, part(name) }
       self
     end
 
     # @return [String]
     def inspect
-      "#<#{self.class} #{label} of #{size} array#{"s" unless size == 1}>"
+      counts = { "array" => size - tables, "table" => tables }
+      counts.reject! { |what, count| count.zero? && (what == "table" || tables.positive?) }
+      parts = counts.map { |what, count| "#{count} #{what}#{"s" unless count == 1}" }
+      "#<#{self.class} #{label} of #{parts.join(" and ")}>"
     end
 
     private_class_method :connect_to, :publish_as
   end
 
   class << self
-    # The arrays that another process of this user holds under a name.
+    # The arrays and tables that another process of this user holds under a name.
     #
     # @param name [String] for the newest version "m", or "m@3"; by default, what `crossdock connect`
     #   named to this program
@@ -67,11 +71,11 @@ module Crossdock
       HeldArrays.send(:connect_to, name)
     end
 
-    # Publishes arrays as the next version of a name that another process holds. The elements are
-    # copied once, into shared memory that is then sealed.
+    # Publishes arrays and tables as the next version of a name that another process holds. The
+    # elements are copied once, into shared memory that is then sealed.
     #
     # @param name [String] without a version
-    # @param arrays [Hash{String => Array}]
+    # @param arrays [Hash{String => Array, Table}]
     # @param metadata [Hash{String => String}] texts beside the arrays
     # @return [String] the name with the new version, such as "m@3"
     # @raise [Refusal] if another process is publishing the name

@@ -5,6 +5,7 @@
 #define CROSSDOCK_TABLE_H
 
 #include "exchange.h"
+#include "set.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -198,6 +199,10 @@ XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow(struct ArrowArrayStream *st
  * when it is read; compressed buffers are decoded. Nothing but the schema and the places of batches
  * is read at first. Otherwise as xd_array_open. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_open(const char *path, int32_t access, xd_error_t **error);
+
+/* The batches of a table of a set, in place and, unless the set is mapped, constant.
+ * XD_ERROR_UNSUPPORTED if the name is that of an array. */
+XD_API XD_MUST_USE xd_reader_t *xd_set_table(const xd_set_t *set, const char *name, xd_error_t **error);
 
 #define XD_COMPRESSION_NONE 0 /* so that the file can be opened in place */
 #define XD_COMPRESSION_LZ4 1

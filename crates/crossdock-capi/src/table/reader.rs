@@ -32,7 +32,7 @@ enum State {
 }
 
 impl XdReader {
-    fn hand_over(source: Source) -> Result<Handle<Self>> {
+    pub(crate) fn hand_over(source: Source) -> Result<Handle<Self>> {
         hand_over(Self { schema: source.schema().clone(), state: Mutex::new(State::Idle(source)) })
     }
 

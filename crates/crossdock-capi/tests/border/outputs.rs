@@ -34,6 +34,7 @@ const OUTPUTS: &[Output] = &[
         &["(NULL, numbers, 0, 0, false, OUT, &error)", "(numbers, records, 0, 0, false, OUT, &error)"]),
     ("xd_array_first_difference", "index", "ssize_t", Untouched, &["(NULL, numbers, OUT, NULL, &error)"]),
     ("xd_array_first_difference", "differ", "bool", Nothing, &["(NULL, numbers, NULL, OUT, &error)"]),
+    ("xd_set_is_table", "is_table", "bool", Nothing, &["(NULL, \"x\", OUT, &error)"]),
     ("xd_dtype_field", "field", "xd_field", Nothing,
         &["(NULL, 0, OUT)", "(record, 9, OUT)", "(number, 0, OUT)"]),
     ("xd_dtype_find_field", "field", "xd_field", Nothing,

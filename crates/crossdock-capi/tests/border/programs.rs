@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crossdock::Array;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::hold::{self, Label, Limits, SetBuilder, SetHolder};
+use crossdock::table::{Batches, Column, RecordBatch};
 use crossdock_mock_cuda::Mock;
 use crossdock_testkit::{missing, python};
 
@@ -51,8 +53,11 @@ fn programs_in_c_and_cxx_read_a_set_that_another_process_holds() {
     holder.claim(&name).expect("a name of its own");
     let mut builder = SetBuilder::new();
     builder.array("w", DType::I32, &[5]).and_then(|set| set.alias("tied", "w")).expect("two names");
-    let draft = builder.allocate(&holder.next(&name).expect("it is held")).expect("few bytes");
+    let mut draft = builder.allocate(&holder.next(&name).expect("it is held")).expect("few bytes");
     draft.get("w").and_then(|array| array.fill(&7.into())).expect("numbers");
+    let numbers = Array::from_vec((0..5i64).collect(), [5]).and_then(Column::from_array).expect("numbers");
+    let batch = RecordBatch::from_columns([("n", numbers)]).expect("one column");
+    draft.write_table("t", &mut Batches::from_iter([batch])).expect("few bytes");
     holder.commit(draft.seal().expect("no array is left")).expect("few bytes");
     let holding = std::thread::spawn(move || holder.run(None));
     for mut command in programs.into_iter().flatten() {

@@ -4,13 +4,15 @@ use crossdock::DArray;
 use crossdock::array::Casting;
 use crossdock::exchange::protocol::hold::{self, Label, Set, SetBuilder};
 use magnus::{
-    DataTypeFunctions, RArray, RClass, RHash, RModule, Ruby, TypedData, function, method, prelude::*,
+    DataTypeFunctions, IntoValue, RArray, RClass, RHash, RModule, Ruby, TypedData, Value, function, method,
+    prelude::*,
 };
 
 use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::handle::Wrapped;
 use crate::pressure::{ReportedMemory, again};
+use crate::tables::{self, OwnBatches};
 
 /// `Crossdock::HeldArrays`: a set that this process has mapped.
 ///
@@ -64,13 +66,28 @@ fn metadata(ruby: &Ruby, this: &HeldArrays) -> Result<RHash> {
     Ok(texts)
 }
 
-fn array(ruby: &Ruby, this: &HeldArrays, name: String) -> Result<Wrapped> {
-    let array = again(ruby, || Ok(this.0.get(&name)?))?;
-    let kept = ReportedMemory::new(array.nbytes())?;
-    Wrapped::sharing(ruby, array, kept)
+/// How many of the names are tables.
+fn tables(this: &HeldArrays) -> usize {
+    this.0.tables()
 }
 
-/// Copies the arrays into a set, and publishes it.
+/// The array or the table of a name.
+fn part(ruby: &Ruby, this: &HeldArrays, name: String) -> Result<Value> {
+    if this.0.table_shape(&name)?.is_some() {
+        return tables::of_file(ruby, &this.0.table(&name)?);
+    }
+    let array = again(ruby, || Ok(this.0.get(&name)?))?;
+    let kept = ReportedMemory::new(array.nbytes())?;
+    Ok(Wrapped::sharing(ruby, array, kept)?.into_value_with(ruby))
+}
+
+/// What is published under a name.
+enum PublishedPart {
+    Array(DArray),
+    Table(OwnBatches),
+}
+
+/// Copies the arrays and tables into a set, and publishes it.
 fn publish(
     _: &Ruby,
     name: String,
@@ -79,26 +96,38 @@ fn publish(
     metadata: Vec<(String, String)>,
 ) -> Result<String> {
     let label: Label = name.parse()?;
-    let mut parts: Vec<(String, DArray)> = Vec::with_capacity(names.len());
+    let mut parts: Vec<(String, PublishedPart)> = Vec::with_capacity(names.len());
     for (index, name) in names.into_iter().enumerate() {
-        let value = arrays.entry(index as isize)?;
+        let value: Value = arrays.entry(index as isize)?;
+        if let Some(batches) = tables::batches_of(value) {
+            parts.push((name, PublishedPart::Table(batches)));
+            continue;
+        }
         let wrapped = Wrapped::of(value).ok_or_else(|| {
-            Failure::of_type(&Ruby::get_with(value), format!("{name:?} is no Crossdock::Array"))
+            Failure::of_type(
+                &Ruby::get_with(value),
+                format!("{name:?} is no Crossdock::Array and no Crossdock::Table"),
+            )
         })?;
-        parts.push((name, wrapped.array()?));
+        parts.push((name, PublishedPart::Array(wrapped.array()?)));
     }
     let published = without_lock(move || -> crossdock::Result<String> {
         let publisher = hold::publish(&label)?;
         let mut builder = SetBuilder::new();
-        for (name, array) in &parts {
-            builder.array(name, array.dtype().clone(), array.shape())?;
+        for (name, part) in &parts {
+            if let PublishedPart::Array(array) = part {
+                builder.array(name, array.dtype().clone(), array.shape())?;
+            }
         }
         for (key, text) in &metadata {
             builder.metadata(key, text);
         }
-        let draft = builder.allocate(publisher.label())?;
-        for (name, array) in &parts {
-            draft.get(name)?.assign(array, Casting::Checked)?;
+        let mut draft = builder.allocate(publisher.label())?;
+        for (name, part) in &mut parts {
+            match part {
+                PublishedPart::Array(array) => draft.get(name)?.assign(array, Casting::Checked)?,
+                PublishedPart::Table(batches) => draft.write_table(name, batches)?,
+            }
         }
         let set = draft.seal().map_err(|rejected| rejected.error)?;
         publisher.commit(&set)?;
@@ -119,7 +148,8 @@ pub(crate) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magn
     class.define_method("keys", method!(keys, 0))?;
     class.define_method("metadata", method!(metadata, 0))?;
     class.define_method("key?", method!(has_key, 1))?;
-    class.define_private_method("array", method!(array, 1))?;
+    class.define_private_method("tables", method!(tables, 0))?;
+    class.define_private_method("part", method!(part, 1))?;
     class.define_singleton_method("connect_to", function!(connect, 1))?;
     class.define_singleton_method("publish_as", function!(publish, 4))
 }

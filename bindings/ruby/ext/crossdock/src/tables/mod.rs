@@ -18,11 +18,14 @@ mod values;
 use std::path::Path;
 
 use crossdock::exchange::files::OpenOptions;
-use magnus::{IntoValue, RModule, Ruby, Value};
+use crossdock::exchange::files::arrow_ipc::IpcFile;
+use crossdock::table::{RecordBatch, Schema};
+use magnus::{IntoValue, RModule, Ruby, TryConvert, Value};
 
 use crate::blocking::without_lock;
 use crate::error::{Failure, Result};
 use crate::pressure::again;
+pub(crate) use crate::tables::stream::OwnBatches;
 use crate::tables::table::RubyTable;
 
 /// The table of an Arrow IPC file, with its batches in place unless they are compressed; `None` for
@@ -32,15 +35,30 @@ pub(crate) fn opened(ruby: &Ruby, options: &OpenOptions, path: &Path) -> Result<
     let read = || {
         let read = without_lock(|| {
             let Some(file) = options.try_open_table(path)? else { return Ok(None) };
-            let batches = (0..file.len()).map(|index| file.batch(index));
-            let batches = batches.collect::<crossdock::Result<Vec<_>>>();
-            batches.map(|batches| Some((file.schema().clone(), batches)))
+            batches(&file).map(Some)
         })?;
         // Each error names the path.
         read.map_err(|error: crossdock::Error| Failure::from(error))
     };
     let Some((schema, batches)) = again(ruby, read)? else { return Ok(None) };
     Ok(Some(RubyTable::new(schema, batches)?.into_value_with(ruby)))
+}
+
+/// The table in the bytes of a file, with its batches in place unless they are compressed.
+pub(crate) fn of_file(ruby: &Ruby, file: &IpcFile) -> Result<Value> {
+    let (schema, batches) = again(ruby, || Ok(without_lock(|| batches(file))??))?;
+    Ok(RubyTable::new(schema, batches)?.into_value_with(ruby))
+}
+
+fn batches(file: &IpcFile) -> crossdock::Result<(Schema, Vec<RecordBatch>)> {
+    let batches = (0..file.len()).map(|index| file.batch(index)).collect::<crossdock::Result<_>>()?;
+    Ok((file.schema().clone(), batches))
+}
+
+/// The batches of a `Crossdock::Table`; `None` for another object.
+pub(crate) fn batches_of(value: Value) -> Option<OwnBatches> {
+    let table = <&RubyTable>::try_convert(value).ok()?;
+    Some(OwnBatches::of(table))
 }
 
 pub(crate) fn init(ruby: &Ruby, module: RModule) -> std::result::Result<(), magnus::Error> {

@@ -97,7 +97,7 @@ fn give_back(this: &Stream) {
 }
 
 /// The batches of a table, from the first on.
-pub(super) struct OwnBatches {
+pub(crate) struct OwnBatches {
     schema: Schema,
     batches: vec::IntoIter<RecordBatch>,
 }
