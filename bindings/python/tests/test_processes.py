@@ -253,6 +253,21 @@ def test_what_is_not_shared_memory_of_sealed_size_is_not_mapped(tmp_path):
         os.close(lent)
 
 
+@pytest.mark.parametrize("guarded", [False, True])
+def test_an_array_on_a_mapped_file_is_sent_by_value_and_outlives_the_file(pool, tmp_path, guarded):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(4096))
+    array = crossdock.open(path, guarded=guarded)
+    ours, theirs = multiprocessing.Pipe()
+    ours.send(array[:3])
+    os.truncate(path, 128)
+    received = theirs.recv()
+    assert received.tolist() == [0, 1, 2] and received.backing not in ("shared memory", "file")
+    np.save(path, np.arange(5))
+    backing, shape, *_, values = pool.apply(workers.facts, (crossdock.open(path, guarded=guarded),))
+    assert (backing, shape, values) == (received.backing, (5,), [0, 1, 2, 3, 4])
+
+
 def test_nothing_is_left_of_many_that_were_sent_and_received():
     here, there = multiprocessing.Pipe()
     ours = crossdock.shared((4, 1024))

@@ -162,6 +162,22 @@ fn ask(name: &Label) {
 }
 
 #[test]
+fn one_array_of_a_set_is_enough_to_find_all_of_it_after_a_kill() {
+    let name = unique();
+    let mut holder = Program::start("hold", &name);
+    assert!(holder.says("holds"));
+    // The set itself, and with it the maps of its manifest and of its tables, are gone.
+    let array = hold::connect(&name).unwrap().get("w").unwrap();
+    holder.kill();
+    let mut next = SetHolder::new(Limits::new()).unwrap();
+    next.claim(&name).unwrap();
+    assert_eq!(next.labels().len(), 1);
+    let _next = Running::start(next);
+    check(&hold::connect(&name).unwrap());
+    drop(array);
+}
+
+#[test]
 fn a_stopped_holder_keeps_no_client_waiting_and_serves_on_when_it_is_continued() {
     let name = unique();
     let mut holder = Program::start("hold", &name);

@@ -263,10 +263,13 @@ fn a_mapped_table_is_the_file_and_a_shorter_file_is_an_error() {
     let path = folder.0.join("t.arrow");
     let long = RecordBatch::from_columns([("n", integers(0..LEN))]).unwrap();
     save(&path, &IpcOptions::new(), [long.clone()]);
-    let _holder = held(&name, |label| files::map_set(&path, label).unwrap());
+    // Before it, so that its region is not the first.
+    files::save(folder.0.join("bias.npy"), &numbers(3)).unwrap();
+    let _holder = held(&name, |label| files::map_set(&folder.0, label).unwrap());
     let set = hold::connect(&name).unwrap();
     assert!(set.is_mapped());
     assert_table(&set, "t", &[long], &maps(path.to_str().unwrap()));
+    assert!(set.get("bias").unwrap().equals(&numbers(3)).unwrap());
     let column = set.table("t").unwrap().batch(0).unwrap().column(0).unwrap();
     assert_eq!(column.array().unwrap().birth(), Birth::Aliased);
     assert!(column.buffers()[0].read().is_err());

@@ -96,7 +96,8 @@ pub(super) struct SourceFile {
     pub(super) path: PathBuf,
     pub(super) file: File,
     nbytes: u64,
-    start: u64,
+    /// Where the file begins in its region.
+    pub(super) start: u64,
     /// The region of its arrays that need no decoding.
     pub(super) region: usize,
 }

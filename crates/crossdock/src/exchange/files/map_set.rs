@@ -47,7 +47,7 @@ pub fn map_set(path: impl AsRef<Path>, label: &Label) -> Result<SealedSet> {
     }
     let mut contents = Vec::with_capacity(sources.len());
     for (region, source) in sources.iter_mut().enumerate() {
-        source.region = region;
+        (source.region, source.start) = (region, 0);
         contents.push(open(source).map_err(|error| error.within(shown(&source.path)))?);
     }
     let mut loaded = Loaded::default();

@@ -1,7 +1,6 @@
 //! What a process asks of holders.
 
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Error, Kind, Result};
@@ -29,7 +28,7 @@ pub fn connect(label: &Label) -> Result<Set> {
     match reply {
         Reply::Set { regions, version } if fds.len() as u64 == regions.saturating_add(1) => {
             let manifest = fds.remove(0);
-            let set = Set::open(manifest, fds, Arc::new(caller))?;
+            let set = Set::open(manifest, fds, caller)?;
             if *set.label() != label.at(version) {
                 let text = format!("the holder of {label} sent {} as {}", set.label(), label.at(version));
                 return Err(Error::new(Kind::Malformed, text));

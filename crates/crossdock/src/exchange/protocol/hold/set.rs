@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::array::DArray;
 use crate::buffer::{Buffer, ReadGuard};
@@ -37,7 +37,7 @@ pub struct Set {
 impl Set {
     /// Maps the memory of a set, of which nothing is trusted. What `lease` yields is dropped with
     /// the last array. O(regions).
-    pub(super) fn open<T: Clone + Send + 'static>(
+    pub(super) fn open<T: Send + Sync + 'static>(
         manifest: OwnedFd,
         regions: Vec<OwnedFd>,
         lease: T,
@@ -52,6 +52,15 @@ impl Set {
                 )
             })
         };
+        // The search after a kill needs all descriptors, which must outlast the set while one
+        // array of it lives. The only region has its own.
+        let mut twins = vec![memory::duplicate(&manifest)?];
+        if regions.len() > 1 {
+            for region in &regions {
+                twins.push(region.duplicate()?);
+            }
+        }
+        let lease = Arc::new((lease, twins));
         let sealed = |memory: OwnedFd| {
             let nbytes = addressable(memory::identity(&memory)?.nbytes)?;
             Buffer::map_shared_keeping(memory, 0, nbytes, lease.clone())
