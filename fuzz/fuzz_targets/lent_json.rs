@@ -25,7 +25,7 @@ pub(crate) mod failure {
 
 fuzz_target!(|text: &str| {
     let Ok(described) = text.parse::<Description>() else { return };
-    let environment = description::Array::new(5, &described).environment().expect("JSON of numbers and text");
+    let environment = description::Array::new(5, &described, None).environment().expect("JSON of numbers and text");
     for (name, value) in &environment {
         assert!(name.starts_with("CROSSDOCK_") && !value.contains('\0') && !value.contains('\n'), "{name}");
     }

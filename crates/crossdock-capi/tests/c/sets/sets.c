@@ -47,7 +47,7 @@ int main(int argc, char **argv)
   CHECK(!xd_array_set(array, index, &value, &error));
   CHECK_ERROR(XD_ERROR_READ_ONLY, "read-only");
   xd_column_t *column = xd_batch_column(batch, 0, &error);
-  xd_array_t *numbers = xd_column_array(column, &error);
+  xd_array_t *numbers = xd_column_array(column, NULL, &error);
   CHECK(numbers != NULL && xd_array_get(numbers, index, &value, &error) && value.as.i == 2);
   xd_array_free(numbers);
   xd_column_free(column);
