@@ -1,6 +1,6 @@
-//! The manifest of a set: arbitrary bytes, over one sealed region, in which two Arrow IPC files lie.
-//! The result is an error, or a set whose arrays and tables lie in the region. The region that the manifest lists is replaced by the one that
-//! there is, and its size by its own.
+//! The manifest of a set: arbitrary bytes, over one sealed region, in which two Arrow IPC files
+//! lie. The result is an error, or a set whose arrays and tables lie in the region. The region that
+//! the manifest lists is replaced by the one that there is, and its size by its own.
 
 use std::fs::File;
 use std::io::Write;

@@ -109,3 +109,10 @@ def vanish(channel, loaned):
     loan.__enter__()
     loaned.set()
     time.sleep(1000)
+
+
+def send_tables(channel, counts):
+    """Sends tables of so many rows."""
+    sender = channel.sender()
+    for count in counts:
+        sender.send(crossdock.table({"n": crossdock.zeros(count), "s": ["x"] * count}))

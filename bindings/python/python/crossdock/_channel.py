@@ -1,4 +1,4 @@
-"""Arrays as a stream between processes: `crossdock.Channel`."""
+"""Arrays and tables as a stream between processes: `crossdock.Channel`."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,11 +10,11 @@ from ._crossdock import Array, Loan, Receiver, Sender, _Channel  # noqa: F401
 
 
 class Channel:
-    """A stream of arrays between processes.
+    """A stream of arrays and tables between processes.
 
     A sender borrows one of the channel's slots as a writable array, fills it and sends it. A receiver gets a read-only
     array on the same memory, and the slot is free again when the last view of it is gone. No element is copied. Dtype
-    and shape can be others in each message.
+    and shape can be others in each message. A table is copied into a slot when it is sent, and received in place.
 
     Queues, pipes and pools of ``multiprocessing`` send a channel to other processes, also as an argument of a new
     process. A killed process loses the message that it was filling, and its slots come back.

@@ -2,12 +2,16 @@
 
 use std::sync::Mutex;
 
+use crossdock::DArray;
+use crossdock::bindings::channel::table as table_of;
 use crossdock::exchange::protocol::channel;
+use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 
 use super::{duration, lock, waited};
 use crate::errors::Raise;
 use crate::object::wrap;
+use crate::table;
 
 /// The end of a channel that receives. `Channel.receiver` returns it.
 ///
@@ -17,18 +21,28 @@ pub(crate) struct Receiver(Mutex<channel::Receiver>);
 
 /// What a receiver finds when it looks for a message.
 enum NextMessage<'py> {
-    Array(Bound<'py, PyAny>),
+    /// An array, or a table.
+    Found(Bound<'py, PyAny>),
     Nothing,
     Closed,
 }
 
 impl<'py> NextMessage<'py> {
-    fn array(self) -> Option<Bound<'py, PyAny>> {
+    fn found(self) -> Option<Bound<'py, PyAny>> {
         match self {
-            Self::Array(array) => Some(array),
+            Self::Found(message) => Some(message),
             Self::Nothing | Self::Closed => None,
         }
     }
+}
+
+/// The array or the table of a message.
+fn message(py: Python<'_>, array: DArray) -> PyResult<NextMessage<'_>> {
+    let message = match table_of(&array).raise()? {
+        Some(file) => table::of_file(py, &file)?.into_bound_py_any(py)?,
+        None => wrap(py, array)?,
+    };
+    Ok(NextMessage::Found(message))
 }
 
 impl Receiver {
@@ -39,8 +53,10 @@ impl Receiver {
     /// Never waits: another thread that waits has the receiver, so this finds nothing then.
     fn look<'py>(&self, py: Python<'py>) -> PyResult<NextMessage<'py>> {
         let Ok(mut receiver) = self.0.try_lock() else { return Ok(NextMessage::Nothing) };
-        match receiver.try_receive() {
-            Ok(Some(array)) => wrap(py, array).map(NextMessage::Array),
+        let found = receiver.try_receive();
+        drop(receiver);
+        match found {
+            Ok(Some(array)) => message(py, array),
             Ok(None) => Ok(NextMessage::Nothing),
             Err(error) if error.is_closed() => Ok(NextMessage::Closed),
             Err(error) => Err(error).raise(),
@@ -59,7 +75,7 @@ impl Receiver {
             Err(error) => Err(error),
         })?;
         match found {
-            Some(Some(array)) => wrap(py, array).map(NextMessage::Array),
+            Some(Some(array)) => message(py, array),
             Some(None) => Ok(NextMessage::Closed),
             None => Ok(NextMessage::Nothing),
         }
@@ -77,7 +93,7 @@ impl Receiver {
     ///
     /// Returns
     /// -------
-    /// Array or None
+    /// Array or Table or None
     ///     A read-only view; None if no message came in time, or the channel is closed.
     ///
     /// Examples
@@ -87,14 +103,14 @@ impl Receiver {
     /// >>> receiver.receive(timeout=0.01)
     #[pyo3(signature = (timeout=None))]
     fn receive<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.wait(py, timeout).map(NextMessage::array)
+        self.wait(py, timeout).map(NextMessage::found)
     }
 
     /// The next message, if it is there. Never waits: call it in a loop to poll.
     ///
     /// Returns
     /// -------
-    /// Array or None
+    /// Array or Table or None
     ///
     /// Examples
     /// --------
@@ -102,7 +118,7 @@ impl Receiver {
     /// >>> receiver = crossdock.Channel(4, 1000).receiver()
     /// >>> receiver.try_receive()
     fn try_receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.look(py).map(NextMessage::array)
+        self.look(py).map(NextMessage::found)
     }
 
     /// The number of messages that were dropped before this receiver received them.
@@ -116,7 +132,7 @@ impl Receiver {
     /// The next message, None if it is not there yet, and False if the channel is closed.
     fn _next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match self.look(py)? {
-            NextMessage::Array(array) => array,
+            NextMessage::Found(message) => message,
             NextMessage::Nothing => py.None().into_bound(py),
             NextMessage::Closed => false.into_pyobject(py)?.to_owned().into_any(),
         })
@@ -134,7 +150,7 @@ impl Receiver {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.wait(py, None).map(NextMessage::array)
+        self.wait(py, None).map(NextMessage::found)
     }
 
     fn __aiter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

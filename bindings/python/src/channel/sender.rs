@@ -16,6 +16,7 @@ use crate::dtype::read_dtype;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap};
 use crate::shape::extents;
+use crate::table::{Table, TableBatches};
 use crate::{nested, protocols};
 
 /// The end of a channel that sends. `Channel.sender` returns it.
@@ -53,6 +54,21 @@ impl Sender {
             Err(error) => Err(error),
         })?;
         loan.ok_or_else(|| PyTimeoutError::new_err(full))
+    }
+
+    fn send_table(&self, py: Python<'_>, table: &Table, timeout: Option<f64>) -> PyResult<()> {
+        let mut full = String::new();
+        let sent = waited(py, duration(timeout)?, |limit| {
+            match lock(&self.0).send_table(&mut TableBatches::unchecked(table), Some(limit)) {
+                Ok(()) => Ok(Some(())),
+                Err(error) if error.is_exhausted() => {
+                    full = error.to_string();
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            }
+        })?;
+        sent.ok_or_else(|| PyTimeoutError::new_err(full))
     }
 }
 
@@ -106,12 +122,13 @@ impl Sender {
         self.loaned(py, &dtype, &extents(shape)?, timeout).map(|loan| Loan(Mutex::new(Some(loan))))
     }
 
-    /// Copy an array into a slot, and send it.
+    /// Copy an array or a table into a slot, and send it.
     ///
     /// Parameters
     /// ----------
     /// obj : object
-    ///     What :func:`array` takes, such as an array or nested lists.
+    ///     What :func:`array` takes, such as an array or nested lists; or a :class:`Table`, all of
+    ///     which must fit into a slot.
     /// timeout : float, optional
     ///     The most seconds to wait for a free slot; by default as long as it takes.
     ///
@@ -119,6 +136,8 @@ impl Sender {
     /// ------
     /// TimeoutError
     ///     If no slot became free in time.
+    /// IndexError
+    ///     If a slot is too small.
     ///
     /// Examples
     /// --------
@@ -130,6 +149,9 @@ impl Sender {
     /// [1, 2]
     #[pyo3(signature = (obj, /, *, timeout=None))]
     fn send(&self, py: Python<'_>, obj: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+        if let Ok(table) = obj.cast::<Table>() {
+            return self.send_table(py, table.get(), timeout);
+        }
         let source = match downcast(obj) {
             Some(own) => own.array.clone(),
             None if obj.is_instance_of::<PyList>() => nested::read(obj, None)?,

@@ -1,5 +1,5 @@
-//! `crossdock hold`: keeps the arrays and tables of files for other processes; and the commands that use what
-//! is held.
+//! `crossdock hold`: keeps the arrays and tables of files for other processes; and the commands
+//! that use what is held.
 //!
 //! ```text
 //!   hold ── claims the name ──> run: serves clients until a signal ──> removes the socket
@@ -55,8 +55,8 @@ command takes over; 1 if FILE could not be loaded, or another process holds the 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.safetensors, .npz, .npy, .gguf, .arrow, …) or a folder of them. Without it, or with `-`,
-    /// holds what other processes publish.
+    /// A file (.safetensors, .npz, .npy, .gguf, .arrow, …) or a folder of them. Without it, or with
+    /// `-`, holds what other processes publish.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// The name for other processes: letters, digits, `.`, `_` and `-`. By default, that of FILE

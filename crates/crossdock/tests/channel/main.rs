@@ -3,3 +3,5 @@
 mod basics;
 mod forked;
 mod policies;
+#[cfg(feature = "arrow-ipc")]
+mod tables;

@@ -312,7 +312,8 @@ fn a_reader_refuses_tables_that_lie() {
     let _holder = held(&name, with_table);
     let _first = hold::connect(&name).unwrap();
     let good = hold::connect(&name).unwrap().table("t").unwrap().buffer().nbytes() as u32;
-    // Head, two regions, one dtype, no metadata; then the entries of `w` and `t`, and their numbers.
+    // Head, two regions, one dtype, no metadata; then the entries of `w` and `t`, and their
+    // numbers.
     let entry = 96 + 64 + 8 + 40;
     let numbers = entry + 40 + 16;
     for (at, number, text) in [

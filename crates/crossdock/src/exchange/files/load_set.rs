@@ -28,9 +28,9 @@ const ALIGN: u64 = 64;
 ///
 /// An Arrow IPC file is one table, which lies there as it is in the file; a compressed one is
 /// decoded. Arrays keep the names that the file has; a table, or an array without a name, gets that
-/// of its file, without the ending. Of a folder, all files are loaded whose endings name a format that is opened. A text
-/// beside the tensors of a `.safetensors` file whose key is no tensor, and whose value is one, is a
-/// second name of that tensor: so PyTorch's writers store shared weights.
+/// of its file, without the ending. Of a folder, all files are loaded whose endings name a format
+/// that is opened. A text beside the tensors of a `.safetensors` file whose key is no tensor, and
+/// whose value is one, is a second name of that tensor: so PyTorch's writers store shared weights.
 ///
 /// `progress` is called with the bytes read so far, and all bytes.
 ///

@@ -102,6 +102,8 @@
 
 #[cfg(feature = "arrow-ipc")]
 pub mod arrow_ipc;
+#[cfg(feature = "arrow-ipc")]
+pub(crate) mod channel_tables;
 mod contents;
 pub(crate) mod elements;
 mod fields;

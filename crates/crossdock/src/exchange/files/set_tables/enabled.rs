@@ -41,8 +41,8 @@ pub(in crate::exchange::files) fn write(writer: &mut dyn Write, table: &HeldTabl
     written(writer, &mut table.file.reader(), table.file.is_stream())
 }
 
-/// Writes all batches. Returns the rows and columns.
-fn written(
+/// Checks and writes all batches. Returns the rows and columns.
+pub(in crate::exchange::files) fn written(
     mut writer: &mut dyn Write,
     reader: &mut dyn RecordBatchReader,
     is_stream: bool,

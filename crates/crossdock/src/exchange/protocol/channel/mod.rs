@@ -43,6 +43,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A table is a message, too (feature `arrow-ipc`): `Sender::send_table` writes its batches into a
+//! slot, as an Arrow IPC stream, and `Receiver::receive_table` reads them there. The elements of
+//! such a message are records of one byte, whose field is `arrow_ipc_stream`.
+//!
 //! # Delivery
 //!
 //! | [`Delivery`] | a message goes to | and waits |

@@ -16,6 +16,8 @@ use crate::exchange::protocol::channel::member::{ChannelEnd, Membership, sweep_s
 use crate::exchange::protocol::channel::message::{self, NO_MESSAGE};
 use crate::exchange::protocol::channel::options::Delivery;
 use crate::exchange::protocol::channel::slot::{self, SlotState};
+#[cfg(feature = "arrow-ipc")]
+use crate::layout::AxisSlice;
 use crate::layout::{Layout, Order};
 use crate::memory::header::Region;
 use crate::memory::owner::{Keep, adopt, give_up, kept};
@@ -144,6 +146,12 @@ impl Sender {
         let handle = unsafe { adopt(region, Birth::Aliased, owner) }?;
         array.finish_on(Buffer::fresh(handle, nbytes), dtype.clone(), 0)?;
         Ok(number)
+    }
+
+    /// The bytes of a slot.
+    #[cfg(feature = "arrow-ipc")]
+    pub(in crate::exchange) fn slot_nbytes(&self) -> usize {
+        self.member.control.geometry().slot_nbytes()
     }
 
     /// Copies an array into a slot, and sends it. The copy counts as
@@ -286,6 +294,14 @@ pub(super) fn region(member: &Membership, slot: usize, nbytes: usize) -> Region 
 }
 
 impl Loan {
+    /// Sends only the first elements of the only axis.
+    #[cfg(feature = "arrow-ipc")]
+    pub(in crate::exchange) fn shorten(&mut self, len: usize) -> Result<()> {
+        self.array =
+            self.array.slice([AxisSlice::Range { start: None, stop: Some(len as isize), step: 1 }])?;
+        Ok(())
+    }
+
     /// The array to fill: aliased memory, of which Share and Pin leases can be taken.
     pub fn array(&self) -> &DArray {
         &self.array

@@ -1,5 +1,5 @@
-//! Sets of arrays and tables that one process holds for others: loaded once, mapped by each reader, and there
-//! until the last of them ends.
+//! Sets of arrays and tables that one process holds for others: loaded once, mapped by each reader,
+//! and there until the last of them ends.
 //!
 //! ```text
 //!   writer                            holder (descriptors, no map)                 reader

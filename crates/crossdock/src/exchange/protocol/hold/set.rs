@@ -18,8 +18,8 @@ use crate::layout::Layout;
 use crate::memory::fork::get_or_make;
 
 /// A set of arrays and tables. Those in sealed memory are constant, so Read and Pin leases of them
-/// can be taken. Those in mapped files ([`Set::is_mapped`]) are aliased, as those of an opened file.
-/// All of them share one map for each region.
+/// can be taken. Those in mapped files ([`Set::is_mapped`]) are aliased, as those of an opened
+/// file. All of them share one map for each region.
 ///
 /// From a holder, a set is also a lease: the holder keeps the version while this set, or an array
 /// or a column of it, lives.
@@ -110,9 +110,9 @@ impl Set {
         self.nbytes
     }
 
-    /// Whether arrays or tables lie in mapped files, which processes may write and shorten. Then they are
-    /// aliased: Share and Pin leases can be taken, Read leases cannot. A guard watches the files:
-    /// what a file lost reads as zeros, and [`Buffer::fault`] and each copy report it.
+    /// Whether arrays or tables lie in mapped files, which processes may write and shorten. Then
+    /// they are aliased: Share and Pin leases can be taken, Read leases cannot. A guard watches the
+    /// files: what a file lost reads as zeros, and [`Buffer::fault`] and each copy report it.
     pub fn is_mapped(&self) -> bool {
         self.is_mapped
     }

@@ -1,5 +1,6 @@
-//! The manifest of a set: which arrays and tables there are, and where their bytes lie. It is sealed
-//! memory that each reader maps once; opening an entry looks its name up in a table of hashes there.
+//! The manifest of a set: which arrays and tables there are, and where their bytes lie. It is
+//! sealed memory that each reader maps once; opening an entry looks its name up in a table of
+//! hashes there.
 //!
 //! | section | contents |
 //! |---|---|

@@ -76,8 +76,8 @@ impl ManifestContents<'_> {
     ///
     /// # Errors
     ///
-    /// `is_conflict` if two entries have the same name; `is_unsupported` for a dtype without a text,
-    /// and for more entries, regions or dtypes than a manifest can list.
+    /// `is_conflict` if two entries have the same name; `is_unsupported` for a dtype without a
+    /// text, and for more entries, regions or dtypes than a manifest can list.
     pub(in crate::exchange::protocol::hold) fn to_bytes(&self) -> Result<Vec<u8>> {
         let most = |count: usize, most: usize, what: &str| match count > most {
             true => Err(Error::new(
