@@ -270,8 +270,7 @@ impl HeldArrays {
         self.set.nbytes()
     }
 
-    /// Whether arrays or tables lie in mapped files, which can change (``crossdock hold FILE
-    /// --map``).
+    /// Whether arrays or tables lie in mapped files, which can change (``crossdock hold --map``).
     ///
     /// Then they are as those of :func:`open` with ``guarded=True``: other processes see what is
     /// written to a file, and what it loses reads as zeros, and is an error of each copy.
