@@ -117,6 +117,8 @@ pub mod pep3118 {
 
 /// Sets that a process holds for others, and how the bytes of another process are read.
 pub mod hold {
+    pub use crate::exchange::files::load_set::load_set_of;
+    pub use crate::exchange::files::map_set::map_set_of;
     pub use crate::exchange::protocol::hold::caller::set_patience;
     pub use crate::exchange::protocol::hold::parts::{memory, open, rewritten};
     pub use crate::exchange::protocol::hold::*;

@@ -19,8 +19,8 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 
 use crossdock::bindings::files::Target;
+use crossdock::bindings::hold::{load_set_of, map_set_of};
 use crossdock::bindings::system_text;
-use crossdock::exchange::files;
 use crossdock::exchange::protocol::hold::{self, Label, Limits, SetHolder};
 use indicatif::BinaryBytes;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -34,6 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   crossdock hold model.safetensors --name m  (holds m@1 until it is stopped)
   crossdock hold shards/ --name m            (all files of a folder, as a set)
+  crossdock hold a.safetensors b.npz --name m  (several files as a set)
   crossdock hold trades.arrow --name t       (a table, named trades)
   crossdock hold model.safetensors --map     (readers map the file itself)
   crossdock hold new.safetensors --name m --replace     (m@2: takes m over)
@@ -49,25 +50,25 @@ command takes over; 1 if FILE could not be loaded, or another process holds the 
 /// Hold the arrays or the table of a file for other processes of this user, in memory that stays
 /// constant.
 ///
-/// FILE is loaded once. Each process that connects maps the same pages, whatever it is written in.
+/// Each FILE is loaded once. Each process that connects maps the same pages, whatever it is written in.
 /// The command runs until it is stopped, and prints a line when the set is ready. Processes that
 /// read it keep it after that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.safetensors, .npz, .npy, .gguf, .arrow, …) or a folder of them. Without it, or with
-    /// `-`, holds what other processes publish.
+    /// Files (.safetensors, .npz, .npy, .gguf, .arrow, …) and folders of them, as one set. Without
+    /// them, or with `-`, holds what other processes publish.
     #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// The name for other processes: letters, digits, `.`, `_` and `-`. By default, that of FILE
-    /// without its ending.
+    files: Vec<PathBuf>,
+    /// The name for other processes: letters, digits, `.`, `_` and `-`. By default, that of the
+    /// only FILE without its ending.
     #[arg(long)]
     name: Option<Label>,
     /// Let readers map FILE itself, without loading it: they share the pages of the file. They see
     /// what other processes write to it. If it shrinks, what it lost reads as zeros, and each copy
     /// is an error. For formats whose arrays lie in the file as in memory (.safetensors, .npy,
     /// stored .npz, .arrow without compression).
-    #[arg(long, requires = "file")]
+    #[arg(long, requires = "files")]
     map: bool,
     /// Publish FILE as the next version of a name that is held, and take the name over: readers
     /// notice nothing.
@@ -105,9 +106,16 @@ fn nbytes(text: &str) -> std::result::Result<u64, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
-    file.map_or(Ok(()), check_is_whole)?;
-    let name = name(args, file)?;
+    let files = match &args.files[..] {
+        [only] if only == Path::new("-") => &[],
+        files => files,
+    };
+    if files.iter().any(|file| file == Path::new("-")) {
+        let text = "`-` holds what other processes publish; give it without FILE, or FILE without it";
+        return Err(Failure::new(text).with_status(status::USAGE));
+    }
+    files.iter().try_for_each(|file| check_is_whole(file))?;
+    let name = name(args, files)?;
     let limits = Limits::new()
         .clients(args.clients)
         .clients_of_process(args.clients_of_process)
@@ -121,30 +129,26 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let former = args.replace.then(|| hold::who(&name));
     if matches!(former, Some(Ok(_))) {
         // The former holder serves until this one has everything.
-        let text = file.map(|file| load(file, &name, args.map)).transpose()?;
+        let text = if files.is_empty() { None } else { Some(load(files, &name, args.map)?) };
         holder.take_over(&name)?;
         out::print(&text.unwrap_or_else(|| empty_or_newest(&holder, &name)))?;
         holder.run(Some(stopped.as_fd()))?;
         return Ok(ExitCode::SUCCESS);
     }
     claim(&mut holder, &name, former.and_then(std::result::Result::err))?;
-    match file {
-        Some(file) => {
-            if let Some(found) = holder.labels().last() {
-                out::note(&format!("found {found} in processes that read it"));
-            }
-            let (file, map, stop) = (file.to_owned(), args.map, twin(&stop)?);
-            let publishing = thread::Builder::new().name("load".into());
-            publishing.spawn(move || publish(&file, &name, map, &sender, stop)).map_err(|error| {
-                Failure::new(format_args!("no thread could be started: {}", system_text(&error)))
-            })?;
-            holder.run(Some(stopped.as_fd()))?;
+    if files.is_empty() {
+        out::print(&empty_or_newest(&holder, &name))?;
+    } else {
+        if let Some(found) = holder.labels().last() {
+            out::note(&format!("found {found} in processes that read it"));
         }
-        None => {
-            out::print(&empty_or_newest(&holder, &name))?;
-            holder.run(Some(stopped.as_fd()))?;
-        }
+        let (files, map, stop) = (files.to_vec(), args.map, twin(&stop)?);
+        let publishing = thread::Builder::new().name("load".into());
+        publishing.spawn(move || publish(&files, &name, map, &sender, stop)).map_err(|error| {
+            Failure::new(format_args!("no thread could be started: {}", system_text(&error)))
+        })?;
     }
+    holder.run(Some(stopped.as_fd()))?;
     // A thread that failed has sent why before it stopped the holder.
     failures.try_recv().map_or(Ok(ExitCode::SUCCESS), Err)
 }
@@ -158,17 +162,21 @@ fn empty_or_newest(holder: &SetHolder, name: &Label) -> String {
 }
 
 /// The name to hold.
-fn name(args: &Args, file: Option<&Path>) -> Result<Label> {
-    let name = match (&args.name, file) {
+fn name(args: &Args, files: &[PathBuf]) -> Result<Label> {
+    let name = match (&args.name, files) {
         (Some(name), _) => name.clone(),
-        (None, Some(file)) => {
+        (None, [file]) => {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
             stem.parse().map_err(|error: crossdock::Error| {
                 Failure::new(format_args!("{error}; choose one with --name")).with_status(status::USAGE)
             })?
         }
-        (None, None) => {
+        (None, []) => {
             return Err(Failure::new("name FILE, or give --name").with_status(status::USAGE));
+        }
+        (None, _) => {
+            let text = format!("{} files are one set, which needs a name; give --name", files.len());
+            return Err(Failure::new(text).with_status(status::USAGE));
         }
     };
     match name.version() {
@@ -204,23 +212,23 @@ fn check_is_whole(file: &Path) -> Result<()> {
     Err(Failure::new(text).with_status(status::USAGE))
 }
 
-/// Loads FILE in a thread, while clients are served. A failure stops the command.
-fn publish(file: &Path, name: &Label, map: bool, failures: &Sender<Failure>, stop: UnixStream) {
-    if let Err(failure) = load(file, name, map).and_then(|text| out::print(&text)) {
+/// Loads the files in a thread, while clients are served. A failure stops the command.
+fn publish(files: &[PathBuf], name: &Label, map: bool, failures: &Sender<Failure>, stop: UnixStream) {
+    if let Err(failure) = load(files, name, map).and_then(|text| out::print(&text)) {
         // The receiver waits for the end of `run`, which the shutdown causes.
         let _ = failures.send(failure);
         let _ = stop.shutdown(std::net::Shutdown::Both);
     }
 }
 
-/// Publishes FILE as the next version of the name. Returns the line that says so.
-fn load(file: &Path, name: &Label, map: bool) -> Result<String> {
+/// Publishes the files as the next version of the name. Returns the line that says so.
+fn load(files: &[PathBuf], name: &Label, map: bool) -> Result<String> {
     let publisher = hold::publish(name)?;
     let label = publisher.label().clone();
     let mut bar = None;
     let set = match map {
-        true => files::map_set(file, &label)?,
-        false => files::load_set(file, &label, |done, all| {
+        true => map_set_of(files, &label)?,
+        false => load_set_of(files, &label, |done, all| {
             bar.get_or_insert_with(|| progress::reading(usize::try_from(all).unwrap_or(usize::MAX)))
                 .set_position(done);
         })?,
@@ -230,9 +238,12 @@ fn load(file: &Path, name: &Label, map: bool) -> Result<String> {
     }
     publisher.commit(&set)?;
     let parts = entries((set.len() - set.tables()) as u64, set.tables() as u64);
-    let file = terminal::shown(&terminal::path(file));
+    let of = match files {
+        [file] => terminal::shown(&terminal::path(file)),
+        files => format!("{} files", files.len()),
+    };
     let mapped = if map { ", mapped" } else { "" };
-    Ok(format!("holding {label}: {parts} of {file}, {}{mapped}\n", BinaryBytes(set.nbytes())))
+    Ok(format!("holding {label}: {parts} of {of}, {}{mapped}\n", BinaryBytes(set.nbytes())))
 }
 
 /// "2 arrays", "1 table", or "2 arrays and 1 table".

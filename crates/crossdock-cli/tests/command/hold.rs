@@ -311,6 +311,10 @@ fn wrong_files_and_names_are_refused_and_leave_nothing() {
         (&["hold", &format!("{}:w", photo())], 2, "whole files; hold "),
         (&["hold", "/"], 2, "choose one with --name"),
         (&["hold"], 2, "name FILE, or give --name"),
+        (&["hold", "x.npy", "y.npy"], 2, "2 files are one set, which needs a name; give --name"),
+        (&["hold", "x.npy", "-", "--name", "a"], 2, "give it without FILE"),
+        (&["hold", &photo(), &photo(), "--name", "a"], 1, "already has an entry \"rocket\""),
+        (&["hold", &photo(), "missing.npy", "--name", "a"], 1, "missing.npy: no such file"),
         (&["hold", "x.npy", "--name", "a/b"], 2, "cannot be the name of a set"),
         (&["hold", "x.npy", "--name", "a@2"], 2, "give --name a"),
         (&["who", "m"], 1, "no process holds m"),
@@ -434,9 +438,10 @@ fn the_arrays_of_a_set_are_listed_by_name() {
     let folder = Folder::new("hold-ls");
     std::fs::copy(photo(), folder.path("rocket.npy")).unwrap();
     save_table(&folder.path("trades.feather"));
-    let mut holder = Running::start(&folder, &["hold", folder.path("").to_str().unwrap(), "--name", "both"]);
+    let files = ["rocket.npy", "trades.feather"].map(|name| folder.path(name).to_str().unwrap().to_owned());
+    let mut holder = Running::start(&folder, &["hold", &files[0], &files[1], "--name", "both"]);
     let line = holder.line();
-    assert!(line.starts_with("holding both@1: 1 array and 1 table of "), "{line}");
+    assert!(line.starts_with("holding both@1: 1 array and 1 table of 2 files, "), "{line}");
     let listed = answer(&run(&folder, &["ls", "both"]));
     let words: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(words[1], ["rocket", "uint8", "[427,", "640,", "3]"]);

@@ -50,14 +50,23 @@ const ALIGN: u64 = 64;
 /// As [`OpenOptions::open_all`], and each reason for which an array of a file cannot be opened;
 /// `is_conflict` if two arrays have one name; `is_unsupported` for a folder without a file of
 /// arrays, and for a dtype that a manifest cannot spell; `is_io` without memory for the set.
-pub fn load_set(
-    path: impl AsRef<Path>,
+pub fn load_set(path: impl AsRef<Path>, label: &Label, progress: impl FnMut(u64, u64)) -> Result<SealedSet> {
+    let path = path.as_ref();
+    load_set_of(&[path], label, progress)
+}
+
+/// As [`load_set`], of several files and folders.
+///
+/// # Errors
+///
+/// As [`load_set`].
+pub fn load_set_of(
+    paths: &[impl AsRef<Path>],
     label: &Label,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<SealedSet> {
-    let path = path.as_ref();
-    let within = |error: Error| error.within(shown(path));
-    let sources = sources(path).map_err(within)?;
+    let within = |error: Error| within(paths, error);
+    let sources = sources(paths)?;
     let total: u64 = sources.iter().map(|source| source.nbytes).sum();
     let end = sources.last().map_or(0, |source| source.start + source.nbytes);
     let memory = SealedSet::region(usize::try_from(end).unwrap_or(usize::MAX), label, 0)?;
@@ -85,6 +94,14 @@ pub fn load_set(
     SealedSet::from_regions(label, regions, &entries, &metadata).map_err(within)
 }
 
+/// An error of a set as a whole, with the path if there is one.
+pub(super) fn within(paths: &[impl AsRef<Path>], error: Error) -> Error {
+    match paths {
+        [path] => error.within(shown(path.as_ref())),
+        _ => error,
+    }
+}
+
 /// What a file holds.
 pub(super) enum FileContents {
     Arrays(Contents),
@@ -102,8 +119,18 @@ pub(super) struct SourceFile {
     pub(super) region: usize,
 }
 
-/// The file, or the files of a folder in the order of their names.
-pub(super) fn sources(path: &Path) -> Result<Vec<SourceFile>> {
+/// The files, and those of folders in the order of their names.
+pub(super) fn sources(paths: &[impl AsRef<Path>]) -> Result<Vec<SourceFile>> {
+    let (mut sources, mut end) = (Vec::new(), 0);
+    for path in paths {
+        let path = path.as_ref();
+        add_sources(path, &mut sources, &mut end).map_err(|error| error.within(shown(path)))?;
+    }
+    Ok(sources)
+}
+
+/// Adds a file, or those of a folder, behind the byte `end` of the memory.
+fn add_sources(path: &Path, sources: &mut Vec<SourceFile>, end: &mut u64) -> Result<()> {
     let unread = |error: io::Error| {
         Error::caused(Kind::Io, format!("it could not be read: {}", system_text(&error)), error)
     };
@@ -122,15 +149,14 @@ pub(super) fn sources(path: &Path) -> Result<Vec<SourceFile>> {
             return Err(Error::new(Kind::Unsupported, text));
         }
     }
-    let (mut sources, mut end) = (Vec::new(), 0u64);
     for path in paths {
         let mut file = source::open(&path, false)?;
         let nbytes = file.metadata().map_err(unread)?.len();
         let start = end.next_multiple_of(ALIGN) + lead(&mut file, &path, nbytes).map_err(unread)?;
-        end = start + nbytes;
+        *end = start + nbytes;
         sources.push(SourceFile { path, file, nbytes, start, region: 0 });
     }
-    Ok(sources)
+    Ok(())
 }
 
 /// The bytes before a file, with which the tensors of a `.safetensors` file begin at a multiple of

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, short, system_text};
-use crate::exchange::files::load_set::{FileContents, Loaded, SourceFile, complete, sources};
+use crate::exchange::files::load_set::{FileContents, Loaded, SourceFile, complete, sources, within};
 use crate::exchange::files::set_tables;
 use crate::exchange::files::{OpenOptions, shown};
 use crate::exchange::protocol::hold::{Label, MOST_REGIONS, SealedSet};
@@ -35,12 +35,20 @@ use crate::exchange::protocol::hold::{Label, MOST_REGIONS, SealedSet};
 /// As [`load_set`](crate::exchange::files::load_set); `is_unsupported` for arrays and tables that
 /// must be decoded, and for a folder of more than 64 files; `is_fault` if a file shrinks meanwhile.
 pub fn map_set(path: impl AsRef<Path>, label: &Label) -> Result<SealedSet> {
-    let path = path.as_ref();
-    let within = |error: Error| error.within(shown(path));
-    let mut sources = sources(path).map_err(within)?;
+    map_set_of(&[path], label)
+}
+
+/// As [`map_set`], of several files and folders.
+///
+/// # Errors
+///
+/// As [`map_set`].
+pub fn map_set_of(paths: &[impl AsRef<Path>], label: &Label) -> Result<SealedSet> {
+    let within = |error: Error| within(paths, error);
+    let mut sources = sources(paths)?;
     if sources.len() > MOST_REGIONS {
         let text = format!(
-            "the folder has {} files, and a set maps at most {MOST_REGIONS}; load them into memory, or divide them",
+            "there are {} files, and a set maps at most {MOST_REGIONS}; load them into memory, or divide them",
             sources.len()
         );
         return Err(within(Error::new(Kind::Unsupported, text)));

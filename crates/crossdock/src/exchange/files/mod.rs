@@ -113,9 +113,9 @@ mod format;
 mod gguf;
 #[cfg(feature = "jpeg")]
 pub mod jpeg;
-mod load_set;
+pub(crate) mod load_set;
 mod magic;
-mod map_set;
+pub(crate) mod map_set;
 mod mat;
 pub(crate) mod new_file;
 #[cfg(feature = "nifti")]
