@@ -154,11 +154,11 @@ enum PublishedPart {
 fn part_of(object: &Bound<'_, PyAny>) -> PyResult<PublishedPart> {
     let table = |table: Table| PublishedPart::Table(table, object.as_ptr().addr());
     if object.is_instance_of::<Table>() || object.is_instance_of::<PyDict>() {
-        return table::table(object).map(table);
+        return table::whole(object).map(table);
     }
     // A column of another library has the method, too, and is an array.
     if object.hasattr(intern!(object.py(), "__arrow_c_stream__"))?
-        && let Ok(found) = table::table(object)
+        && let Ok(found) = table::whole(object)
     {
         return Ok(table(found));
     }

@@ -64,7 +64,7 @@ pub(crate) fn table(
 }
 
 /// A table with all columns of an object.
-pub(super) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
+pub(crate) fn whole(obj: &Bound<'_, PyAny>) -> PyResult<Table> {
     let py = obj.py();
     shared::register(py)?;
     if let Ok(own) = obj.cast::<Table>() {
