@@ -1,10 +1,35 @@
-//! Sets the soname of the shared library, independent of its file name in the target folder.
+//! Sets the soname of the shared library, and puts links under the installed names beside what
+//! Cargo builds, so that programs can be linked with the library where it was built.
+
+use std::env;
+use std::path::Path;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     // Incompatible versions change the first number: the minor version while the major one is 0.
-    let major = std::env::var("CARGO_PKG_VERSION_MAJOR").unwrap_or_default();
-    let minor = std::env::var("CARGO_PKG_VERSION_MINOR").unwrap_or_default();
+    let major = env::var("CARGO_PKG_VERSION_MAJOR").unwrap_or_default();
+    let minor = env::var("CARGO_PKG_VERSION_MINOR").unwrap_or_default();
     let number = if major == "0" { format!("{major}.{minor}") } else { major };
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcrossdock.so.{number}");
+    let soname = format!("libcrossdock.so.{number}");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    // `crossdock_capi` is the name of the Rust library: `crossdock` is taken. The folder of the
+    // output is `build/crossdock-capi-…/out` in that of the profile.
+    let out = env::var_os("OUT_DIR").unwrap_or_default();
+    let Some(profile) = Path::new(&out).ancestors().nth(3) else { return };
+    for (name, file) in [
+        (&*soname, "libcrossdock_capi.so"),
+        ("libcrossdock.so", "libcrossdock_capi.so"),
+        ("libcrossdock.a", "libcrossdock_capi.a"),
+    ] {
+        link(&profile.join(name), file);
+    }
 }
+
+/// A link, which leads nowhere until the library is built. The build does not need it.
+#[cfg(unix)]
+fn link(path: &Path, file: &str) {
+    let _ = std::os::unix::fs::symlink(file, path);
+}
+
+#[cfg(not(unix))]
+fn link(_: &Path, _: &str) {}

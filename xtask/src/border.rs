@@ -45,5 +45,26 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
         bail!("`ctest` did not run all examples");
     }
     run.note("examples built by pkg-config and by CMake, shared and static");
+
+    // With the sources, as `FetchContent` gets them; the library is the installed one, to build it once.
+    let fetched = run.door.target.join("xtask/cmake-fetch");
+    let mut configure = run.door.command("cmake", "-S examples/fetch -B");
+    configure.arg(&fetched).arg("--fresh").arg(format!("-DCROSSDOCK_BUILT={}", prefix.join("lib").display()));
+    run.exec(&mut configure)?;
+    run.exec(run.door.command("cmake", "--build").arg(&fetched))?;
+    run.exec(run.door.command("ctest", "--output-on-failure --test-dir").arg(&fetched))?;
+
+    // Meson is in few images.
+    run.step("meson");
+    if run.door.command("meson", "--version").output().is_err() {
+        run.note("no Meson: its example was left out");
+        return Ok(());
+    }
+    let build = run.door.target.join("xtask/meson");
+    let mut setup = run.door.command("meson", "setup --wipe");
+    setup.arg(&build).arg("examples/meson").arg("--pkg-config-path").arg(prefix.join("lib/pkgconfig"));
+    fs::create_dir_all(&build).with_context(|| format!("{} cannot be made", build.display()))?;
+    run.exec(&mut setup)?;
+    run.exec(run.door.command("meson", "test -C").arg(&build))?;
     Ok(())
 }

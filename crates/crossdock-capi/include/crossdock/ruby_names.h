@@ -5,7 +5,13 @@
  * Differences: an object (VALUE) is a pointer to memory that begins with a pointer to its class,
  * and the class argument of rb_memory_view_register is an `xd_class *`. Functions that return
  * VALUE in Ruby return an `xd_value`. Functions that raise in Ruby return false or nil, with
- * xd_last_refusal(). */
+ * xd_last_refusal().
+ *
+ * A view from rb_memory_view_get always has a format, a shape, strides, an item size and components,
+ * whatever the flags. In Ruby, a producer may leave the format NULL for bytes, the shape NULL for
+ * one axis, and the strides NULL for row-major items, and components are there only after
+ * rb_memory_view_prepare_item_desc. Suboffsets are there with RUBY_MEMORY_VIEW_INDIRECT only.
+ * Structs that you fill in yourself may have the NULLs of Ruby's. */
 
 #ifndef CROSSDOCK_RUBY_NAMES_H
 #define CROSSDOCK_RUBY_NAMES_H

@@ -14,7 +14,7 @@ use crossdock_testkit::{missing, python};
 use crate::header::ruby;
 use crate::toolchain::{
     C11, C99, CXX17, CXX20, CXX23, Language, PACKAGE, linked_library, program, root, scratch, scratch_folder,
-    succeeded,
+    static_program, succeeded,
 };
 
 /// Builds and runs a program, which must succeed. Its argument is a folder that it may use.
@@ -140,6 +140,55 @@ fn the_producer_in_one_header_lends_the_pixels_of_an_extension_to_ruby() {
         let script = root().join("examples/producer/image_ruby.rb");
         let told = succeeded(Command::new("ruby").arg("-I").arg(folder).arg(script));
         assert!(told.starts_with("Fiddle    [480, 640, 3] [1920, 3, 1] C 0\n"), "{told}");
+    }
+}
+
+#[test]
+fn a_program_contains_the_static_library() {
+    if !is_plain() {
+        return;
+    }
+    let Some(binary) = static_program(&root().join("examples/c/photo.c")) else { return };
+    let needed = succeeded(Command::new("objdump").arg("-p").arg(&binary));
+    assert!(!needed.contains("libcrossdock"), "{needed}");
+    succeeded(&mut Command::new(binary));
+}
+
+/// Few machines have the packagers: their files are read as JSON, Python and CMake, the
+/// last with functions that do nothing in place of the packager's.
+#[test]
+fn recipes_of_packagers_are_well_formed_and_have_the_library_s_version() {
+    let folder = Path::new(PACKAGE).join("packaging");
+    let version = env!("CARGO_PKG_VERSION");
+    let port = fs::read_to_string(folder.join("vcpkg/vcpkg.json")).expect("the port");
+    let recipe = fs::read_to_string(folder.join("conan/conanfile.py")).expect("the recipe");
+    let project = fs::read_to_string(Path::new(PACKAGE).join("CMakeLists.txt")).expect("the project");
+    assert!(port.contains(&format!("\"version\": \"{version}\"")), "{port}");
+    assert!(recipe.contains(&format!("version = \"{version}\"")), "{recipe}");
+    assert!(project.contains(&format!("project(crossdock VERSION {version} ")), "{project}");
+    let script = format!(
+        "import ast, json, pathlib
+folder = pathlib.Path({folder:?})
+json.loads((folder / 'vcpkg/vcpkg.json').read_text())
+ast.parse((folder / 'conan/conanfile.py').read_text())"
+    );
+    told_by_python(&script);
+    let stubs = scratch("port.cmake");
+    let functions = [
+        "vcpkg_execute_required_process",
+        "vcpkg_cmake_config_fixup",
+        "vcpkg_fixup_pkgconfig",
+        "vcpkg_install_copyright",
+    ];
+    let mut text: String = functions.map(|name| format!("function({name})\nendfunction()\n")).concat();
+    text += &format!(
+        "set(CURRENT_PORT_DIR \"{0}/vcpkg\")\ninclude(\"{0}/vcpkg/portfile.cmake\")\n",
+        folder.display()
+    );
+    fs::write(&stubs, text).expect("a script of our own");
+    match Command::new("cmake").arg("-P").arg(&stubs).output() {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(_) => missing("cmake"),
     }
 }
 

@@ -76,6 +76,21 @@ fn library() -> &'static Library {
     })
 }
 
+/// The flags that link the static library, and no shared one.
+pub(crate) fn static_library() -> Vec<OsString> {
+    let system = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc".split(' ').map(OsString::from);
+    match env::var_os("CROSSDOCK_PREFIX") {
+        // As the page says.
+        Some(prefix) => {
+            let mut command = Command::new("pkg-config");
+            command.args(["--static", "--libs", "crossdock"]);
+            command.env("PKG_CONFIG_PATH", Path::new(&prefix).join("lib/pkgconfig"));
+            words(succeeded(&mut command).replace("-lcrossdock", "-l:libcrossdock.a").as_bytes())
+        }
+        None => [built().with_extension("a").into_os_string()].into_iter().chain(system).collect(),
+    }
+}
+
 /// As `pkg-config` reports.
 fn installed(prefix: &Path) -> Library {
     let folder = prefix.join("lib");
@@ -197,6 +212,15 @@ pub(crate) fn linked_library(language: Language, source: &Path, name: &str) -> O
     compile.args(cflags).args(["-shared", "-fPIC"]).arg("-o").arg(&binary).arg(source).args(libs);
     // Not `-Wl,-rpath,…`: a comma in the path would end the argument.
     compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder);
+    succeeded(&mut compile);
+    Some(binary)
+}
+
+/// A program that contains the library.
+pub(crate) fn static_program(source: &Path) -> Option<PathBuf> {
+    let binary = scratch("static");
+    let mut compile = C11.compiler()?;
+    compile.args(&library().cflags).arg("-o").arg(&binary).arg(source).args(static_library());
     succeeded(&mut compile);
     Some(binary)
 }

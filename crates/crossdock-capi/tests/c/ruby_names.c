@@ -50,8 +50,31 @@ static bool pairs_available_p(VALUE obj)
 static const rb_memory_view_entry_t entry = {pairs_get, pairs_release, pairs_available_p};
 static const rb_memory_view_get_func_t get_func = pairs_get;
 
+/* Bytes without format, shape and strides, as Ruby permits. */
+static bool bytes_get(VALUE obj, rb_memory_view_t *view, int flags)
+{
+  (void)flags;
+  rb_memory_view_init_as_byte_array(view, obj, ((Pairs *)obj)->pairs, 16, true);
+  return view->format == NULL && view->shape == NULL && view->strides == NULL;
+}
+
+static const xd_class cBytes = {"Bytes", NULL};
+static const rb_memory_view_entry_t bytes_entry = {bytes_get, NULL, NULL};
+
+/* What crossdock/ruby_names.h says of views. */
+static void a_view_always_has_a_format_a_shape_and_strides(void)
+{
+  Pairs object = {&cBytes, {{1, 2}}};
+  rb_memory_view_t view;
+  CHECK(rb_memory_view_register((VALUE)&cBytes, &bytes_entry) && rb_memory_view_get(&object, &view, RUBY_MEMORY_VIEW_SIMPLE));
+  CHECK(view.format != NULL && view.shape != NULL && view.shape[0] == 16 && view.strides != NULL && view.strides[0] == 1);
+  CHECK(view.item_size == 1 && view.item_desc.length == 1 && view.item_desc.components != NULL && view.sub_offsets == NULL);
+  CHECK(rb_memory_view_release(&view));
+}
+
 int main(void)
 {
+  a_view_always_has_a_format_a_shape_and_strides();
   Pairs object = {&cPairs, {{1, 2}, {3, 4}, {5, 6}, {7, 0x0801}}};
   VALUE obj = (VALUE)&object;
   rb_memory_view_t view;
