@@ -5,10 +5,11 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crossdock::view::Refusal;
 
 use crate::words::words;
-use crate::{out, status, terminal};
+use crate::{open, out, status, terminal};
 
 /// A [`Result`](std::result::Result) whose error is [`Failure`].
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -28,6 +29,14 @@ impl Failure {
 
     /// Wrong arguments: shortens the parser's paragraphs to one sentence.
     pub(crate) fn usage(error: &clap::Error) -> Self {
+        if let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) =
+            (error.kind(), error.get(ContextKind::InvalidSubcommand))
+            && open::path_of(word.as_ref()).is_ok_and(|path| path.exists())
+        {
+            let word = terminal::path(Path::new(word));
+            let text = format!("{word} is no subcommand, but a file; write `crossdock inspect {word}`");
+            return Self::new(text).with_status(status::USAGE);
+        }
         let rendered = error.render().to_string();
         let said = rendered.split("\n\n").map(str::trim).filter(|paragraph| {
             paragraph.starts_with("error:") || paragraph.starts_with("tip:") || !paragraph.contains(':')

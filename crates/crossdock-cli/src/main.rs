@@ -101,7 +101,9 @@ enum Colour {
 #[derive(Debug, Subcommand)]
 enum Command {
     Lend(lend::Args),
+    #[command(alias = "info")]
     Inspect(inspect::Args),
+    #[command(alias = "show")]
     Cat(cat::Args),
     Convert(convert::Args),
     Diff(diff::Args),

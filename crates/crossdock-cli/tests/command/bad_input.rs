@@ -193,6 +193,18 @@ fn every_way_to_name_a_view_selects_it() {
 }
 
 #[test]
+fn a_file_without_a_subcommand_is_told_what_to_type() {
+    let folder = Folder::new("bare");
+    let file = folder.file("a.npy", npy("'|u1'", false, "(3,)", b"abc"));
+    let file = file.to_str().unwrap();
+    for target in [file.to_owned(), format!("{file}[::2]")] {
+        let said = refusal(&run([&target]), 2);
+        assert!(said.contains(&format!("write `crossdock inspect {target}`")), "{said}");
+    }
+    assert!(refusal(&run(["nothing.npy"]), 2).contains("unrecognized subcommand"));
+}
+
+#[test]
 fn near_misses_are_suggested() {
     let folder = Folder::new("near");
     let array = folder.file("weights.npy", npy("[('price', '<f8')]", false, "(1,)", &[0; 8]));

@@ -32,6 +32,9 @@ const TYPED: &[&[&str]] = &[
     &["inspect", "scan.raw", "--raw", "dtype=>u2; shape=4,3", "--values"],
     &["inspect", "twice.npz"],
     &["inspect", "checkpoint"],
+    &["inspect", "tiny.pt"],
+    &["inspect", "module.pt"],
+    &["inspect", "others.mat"],
     &["cat", "trades.npy"],
     &["cat", "trades.npy", "--csv"],
     &["cat", "words.npy", "--csv"],
@@ -54,6 +57,7 @@ const TYPED: &[&[&str]] = &[
     &["convert", "-h"],
     &["help"],
     &["inspekt", "photo.npy"],
+    &["photo.npy[::2]"],
     &["ls", "--bogus"],
 ];
 
@@ -95,6 +99,12 @@ fn files(folder: &Folder) {
         }
     }
     folder.file("twice.npz", bytes);
+    for (name, seed) in
+        [("tiny.pt", "torch/checkpoint"), ("module.pt", "torch/module"), ("others.mat", "mat/others")]
+    {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+        std::fs::copy(corpus.join(seed), folder.path(name)).unwrap();
+    }
     std::fs::create_dir(folder.path("checkpoint")).unwrap();
     let index = r#"{"weight_map": {"norm": "m-1.safetensors", "q": "m-2.safetensors"}}"#;
     folder.file("checkpoint/m.safetensors.index.json", index);

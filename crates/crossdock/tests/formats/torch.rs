@@ -113,6 +113,12 @@ fn damaged_checkpoints_are_refused_with_the_reason() {
         &read(&bytes).unwrap_err(),
         &["[3, 3] with strides [3, 1] from element 0 on is not within its storage of 24"],
     );
+    // The bias repeats its first element 255 times.
+    let bytes = replaced("checkpoint", b"K\x02\x85q#K\x01", b"K\xff\x85q#K\x00");
+    assert_eq!(tensor(&read(&bytes).unwrap(), "model.bias").shape(), [255]);
+    let limited = OpenOptions::new().limit(100).read(buffer(&bytes)).unwrap();
+    let (_, error) = limited.refused().next().unwrap();
+    assert_says(error, &["value \"model.bias\": it repeats the 4 bytes of its storage: it takes 510 bytes"]);
     let whole = std::fs::read(path("checkpoint")).unwrap();
     for len in (100..whole.len()).step_by(7) {
         assert!(read(&whole[..len]).unwrap_err().is_malformed(), "{len}");

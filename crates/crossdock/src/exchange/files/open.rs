@@ -180,7 +180,7 @@ impl OpenOptions {
             Format::Fits => crate::exchange::files::fits::read(buffer),
             Format::Mat => crate::exchange::files::mat::read(buffer),
             #[cfg(feature = "torch")]
-            Format::Torch => crate::exchange::files::torch::read(buffer),
+            Format::Torch => crate::exchange::files::torch::read(buffer, self.limit),
             #[cfg(feature = "arrow-ipc")]
             Format::Arrow => crate::exchange::files::arrow_ipc::entries::contents(&self.read_table(buffer)?),
             // No bytes are recognised as a raw file, and `raw` was handled above.

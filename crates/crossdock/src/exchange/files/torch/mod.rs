@@ -65,7 +65,8 @@ const MOST_TEXT: usize = 1 << 10;
 /// The name of a tensor that is alone.
 const ALONE: &str = "tensor";
 
-pub(super) fn read(buffer: Buffer) -> Result<Contents> {
+/// Opens the tensors. One that repeats elements of its storage may have `limit` bytes.
+pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     let archive = Archive::read(&buffer)?;
     let pickle = pickle::read(&archive.pickle)?;
     let mut walk = Walk {
@@ -84,7 +85,7 @@ pub(super) fn read(buffer: Buffer) -> Result<Contents> {
     // The storages, each once, and the tensors in them.
     let (mut ranges, mut numbers, mut found) = (Vec::new(), HashMap::new(), Vec::new());
     for (name, tensor) in tensors {
-        match described(&tensor, &archive) {
+        match described(&tensor, &archive, limit) {
             Ok((dtype, layout, offset, range)) => {
                 let next = numbers.len();
                 let number = *numbers.entry(tensor.storage.key.clone()).or_insert(next);
@@ -105,12 +106,16 @@ pub(super) fn read(buffer: Buffer) -> Result<Contents> {
         let array = DArray::from_buffer(parts[number].try_clone()?, dtype, layout, offset);
         Ok(Entry::mapped(name, array?))
     });
+    let refused = refused.into_iter().map(|(name, error)| {
+        let error = error.within(format_args!("value {}", short(&name)));
+        (name, error)
+    });
     let contents = Contents::new(Format::Torch, entries.collect::<Result<_>>()?, texts);
-    Ok(contents.with_refused(refused))
+    Ok(contents.with_refused(refused.collect()))
 }
 
 /// The dtype, the layout, the offset in the storage, and the range of the storage in the file.
-fn described(tensor: &Tensor, archive: &Archive) -> Result<(DType, Layout, usize, Range<usize>)> {
+fn described(tensor: &Tensor, archive: &Archive, limit: u64) -> Result<(DType, Layout, usize, Range<usize>)> {
     let name = tensor.dtype.as_ref().unwrap_or(&tensor.storage.kind);
     let known = match name.rsplit_once('.') {
         Some(("torch" | "torch.storage", name)) => {
@@ -151,6 +156,15 @@ fn described(tensor: &Tensor, archive: &Archive) -> Result<(DType, Layout, usize
     let end = layout.span().nbytes().checked_add(if layout.is_empty() { 0 } else { offset });
     if end.is_none_or(|end| end > range.len()) {
         return Err(damaged());
+    }
+    // A stride of 0 repeats an element any number of times.
+    let nbytes = layout.nbytes();
+    if nbytes > range.len() && nbytes as u64 > limit {
+        let text = format!(
+            "it repeats the {} bytes of its storage: it takes {nbytes} bytes, and the limit is {limit}",
+            range.len()
+        );
+        return Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit));
     }
     Ok((dtype, layout, if tensor.shape.contains(&0) { 0 } else { offset }, range))
 }
