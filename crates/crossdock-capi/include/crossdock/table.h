@@ -32,6 +32,8 @@ typedef struct xd_text xd_text_t;
 
 /* From Arrow's c/abi.h. */
 struct ArrowArrayStream;
+struct ArrowDeviceArray;
+struct ArrowDeviceArrayStream;
 
 /* How thoroughly an import compares the parts of a column. Functions of this library check each
  * offset, index and text when they use it, and need XD_CHECKS_SHAPE only; code that follows them
@@ -65,6 +67,14 @@ XD_API XD_MUST_USE xd_column_t *xd_column_from_arrow(struct ArrowSchema *schema,
  * Memory that other code may write, such as a mapped file, is XD_ERROR_CONFLICT: see
  * xd_column_compact. */
 XD_API bool xd_column_to_arrow(const xd_column_t *column, struct ArrowSchema *schema, struct ArrowArray *array, xd_error_t **error);
+
+/* The same by the C Device interface, for memory of any device that has addresses. Text and bytes
+ * are imported from memory that the CPU can read. The export has the event of the device's pending
+ * work, if there is any. */
+XD_API XD_MUST_USE xd_column_t *xd_column_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int32_t checks,
+                                                            xd_error_t **error);
+XD_API bool xd_column_to_arrow_device(const xd_column_t *column, struct ArrowSchema *schema, struct ArrowDeviceArray *array,
+                                      xd_error_t **error);
 
 /* The elements of an array with one contiguous axis as a column, in place. `name` may be NULL. */
 XD_API XD_MUST_USE xd_column_t *xd_column_from_array(const xd_array_t *array, const char *name, xd_error_t **error);
@@ -148,6 +158,12 @@ XD_API XD_MUST_USE xd_batch_t *xd_batch_from_arrow(struct ArrowSchema *schema, s
  * xd_column_to_arrow. */
 XD_API bool xd_batch_to_arrow(const xd_batch_t *batch, struct ArrowSchema *schema, struct ArrowArray *array, xd_error_t **error);
 
+/* The same by the C Device interface. The columns of an exported batch lie on one device. */
+XD_API XD_MUST_USE xd_batch_t *xd_batch_from_arrow_device(struct ArrowSchema *schema, struct ArrowDeviceArray *array, int32_t checks,
+                                                          xd_error_t **error);
+XD_API bool xd_batch_to_arrow_device(const xd_batch_t *batch, struct ArrowSchema *schema, struct ArrowDeviceArray *array,
+                                     xd_error_t **error);
+
 /* These columns under their names, in place; they must have one length. The columns stay the
  * caller's. */
 XD_API XD_MUST_USE xd_batch_t *xd_batch_from_columns(size_t count, const xd_column_t *const *columns, xd_error_t **error);
@@ -216,6 +232,12 @@ XD_API bool xd_reader_save(const xd_reader_t *reader, const char *path, int32_t 
  * reader must be freed as before, and has no more batches: XD_ERROR_CLOSED. On failure neither
  * changes. */
 XD_API bool xd_reader_to_arrow(const xd_reader_t *reader, struct ArrowArrayStream *stream, xd_error_t **error);
+
+/* The same by the C Device interface. `kind` is DLPack's number of the kind of device of all
+ * batches: 1 for the CPU. A batch of another kind is an error of the stream. */
+XD_API XD_MUST_USE xd_reader_t *xd_reader_from_arrow_device(struct ArrowDeviceArrayStream *stream, int32_t checks, xd_error_t **error);
+XD_API bool xd_reader_to_arrow_device(const xd_reader_t *reader, int32_t kind, struct ArrowDeviceArrayStream *stream,
+                                      xd_error_t **error);
 
 /* These batches, in place; they must have one schema. The batches stay the caller's. */
 XD_API XD_MUST_USE xd_reader_t *xd_reader_from_batches(size_t count, const xd_batch_t *const *batches, xd_error_t **error);

@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod column;
+pub mod device;
 pub mod reader;
 pub mod schema;
 pub mod text;

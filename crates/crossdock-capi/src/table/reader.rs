@@ -40,6 +40,13 @@ impl XdReader {
         std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), state)
     }
 
+    /// Ends the reader with an export of its source.
+    pub(super) fn export<T>(&self, export: impl FnOnce(Source) -> T) -> Result<T> {
+        let exported = export(self.take()?);
+        self.replace(State::Exported);
+        Ok(exported)
+    }
+
     /// The source, until another state is set.
     fn take(&self) -> Result<Source> {
         match self.replace(State::Busy) {
@@ -175,8 +182,7 @@ pub extern "C" fn xd_reader_to_arrow(
 ) -> bool {
     fallible(error, || {
         let (reader, stream) = (given(reader, "reader")?, given(stream, "stream")?);
-        stream.write(arrow::export_stream(reader.take()?));
-        reader.replace(State::Exported);
+        reader.export(|source| stream.write(arrow::export_stream(source)))?;
         Ok(true)
     })
 }

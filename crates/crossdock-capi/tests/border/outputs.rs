@@ -75,6 +75,11 @@ const OUTPUTS: &[Output] = &[
     ("xd_batch_to_arrow", "schema", "struct schema", Untouched, &["(NULL, OUT, empty_column, &error)"]),
     ("xd_batch_to_arrow", "array", "struct column", Untouched, &["(NULL, empty_schema, OUT, &error)"]),
     ("xd_reader_to_arrow", "stream", "struct stream", Untouched, &["(NULL, OUT, &error)"]),
+    ("xd_column_to_arrow_device", "schema", "struct schema", Untouched, &["(NULL, OUT, empty_device, &error)"]),
+    ("xd_column_to_arrow_device", "array", "struct device_column", Untouched, &["(NULL, empty_schema, OUT, &error)"]),
+    ("xd_batch_to_arrow_device", "schema", "struct schema", Untouched, &["(NULL, OUT, empty_device, &error)"]),
+    ("xd_batch_to_arrow_device", "array", "struct device_column", Untouched, &["(NULL, empty_schema, OUT, &error)"]),
+    ("xd_reader_to_arrow_device", "stream", "struct device_stream", Untouched, &["(NULL, 1, OUT, &error)"]),
     ("xd_column_null_count", "count", "size_t", Nothing, &["(NULL, OUT, &error)"]),
     ("xd_column_validity", "bit_offset", "size_t", Nothing, &["(NULL, OUT, &error)"]),
     ("xd_column_array", "validity", "xd_array_t *", Nothing, &["(NULL, OUT, &error)"]),
@@ -150,11 +155,16 @@ const INPUTS: &[&str] = &[
     "xd_column_free.column",
     "xd_column_from_arrow.schema",
     "xd_column_from_arrow.array",
+    "xd_column_from_arrow_device.schema",
+    "xd_column_from_arrow_device.array",
     "xd_batch_free.batch",
     "xd_batch_from_arrow.schema",
     "xd_batch_from_arrow.array",
+    "xd_batch_from_arrow_device.schema",
+    "xd_batch_from_arrow_device.array",
     "xd_reader_free.reader",
     "xd_reader_from_arrow.stream",
+    "xd_reader_from_arrow_device.stream",
 ];
 
 #[test]
@@ -189,6 +199,7 @@ struct schema { const char *format, *name, *metadata; int64_t flags, n_children;
 struct column { int64_t length, null_count, offset, n_buffers, n_children; const void **buffers; struct column **children;
                 struct column *dictionary; void (*release)(struct column *); void *own; };
 struct stream { void *functions[4], *own; };
+struct device_stream { int32_t kind; void *functions[4], *own; };
 struct device_column { struct column column; int64_t device_id; int32_t device_type; void *sync_event; int64_t reserved[3]; };
 #define empty_schema ((struct ArrowSchema *)&(struct schema){0})
 #define empty_column ((struct ArrowArray *)&(struct column){0})
@@ -223,6 +234,7 @@ fn outputs_are_nothing_or_untouched_where_a_function_fails() {
             "struct schema" => "(struct ArrowSchema *)",
             "struct column" => "(struct ArrowArray *)",
             "struct stream" => "(struct ArrowArrayStream *)",
+            "struct device_stream" => "(struct ArrowDeviceArrayStream *)",
             "struct device_column" => "(struct ArrowDeviceArray *)",
             _ => "",
         };

@@ -37,4 +37,13 @@ struct ArrowArrayStream {
   void *private_data;
 };
 
+struct ArrowDeviceArrayStream {
+  int32_t device_type;
+  int (*get_schema)(struct ArrowDeviceArrayStream *, struct ArrowSchema *out);
+  int (*get_next)(struct ArrowDeviceArrayStream *, struct ArrowDeviceArray *out);
+  const char *(*get_last_error)(struct ArrowDeviceArrayStream *);
+  void (*release)(struct ArrowDeviceArrayStream *);
+  void *private_data;
+};
+
 #endif

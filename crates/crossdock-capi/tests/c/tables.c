@@ -360,6 +360,55 @@ static void readers(void)
   xd_batch_free(second);
 }
 
+/* The C Device interface, on the CPU: the same memory, in both directions. */
+static void devices(void)
+{
+  xd_batch_t *batch = table();
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray exported;
+  CHECK(xd_batch_to_arrow_device(batch, &schema, &exported, &error));
+  CHECK(exported.device_type == 1 && exported.sync_event == NULL && exported.array.length == 3);
+  CHECK(exported.array.children[0]->buffers[2] == (const void *)text);
+  xd_batch_t *back = xd_batch_from_arrow_device(&schema, &exported, XD_CHECKS_FULL, &error);
+  CHECK(back != NULL && schema.release == NULL && exported.array.release == NULL && xd_batch_len(back) == 3);
+
+  xd_column_t *column = xd_batch_column_named(back, "count", &error);
+  CHECK(xd_column_to_arrow_device(column, &schema, &exported, &error));
+  CHECK(exported.device_type == 1 && exported.array.buffers[1] == (const void *)counts);
+  xd_column_free(column);
+  CHECK(xd_column_from_arrow_device(&schema, &exported, 7, &error) == NULL && schema.release == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`checks` is 7");
+  column = xd_batch_column_named(back, "name", &error);
+  CHECK(xd_column_to_arrow_device(column, &schema, &exported, &error));
+  xd_column_free(column);
+  column = xd_column_from_arrow_device(&schema, &exported, XD_CHECKS_FULL, &error);
+  CHECK(column != NULL && is_text(xd_column_to_text(column, &error), "['one', null, 'three']"));
+  xd_column_free(column);
+
+  const xd_batch_t *list[] = {batch, back};
+  struct ArrowDeviceArrayStream stream;
+  xd_reader_t *reader = xd_reader_from_batches(2, list, &error);
+  CHECK(reader != NULL && xd_reader_to_arrow_device(reader, 1, &stream, &error) && stream.device_type == 1);
+  CHECK(!xd_reader_to_arrow_device(reader, 1, &stream, &error));
+  CHECK_ERROR(XD_ERROR_CLOSED, "exported");
+  xd_reader_free(reader);
+  reader = xd_reader_from_arrow_device(&stream, XD_CHECKS_FULL, &error);
+  CHECK(reader != NULL && stream.release == NULL);
+  for (int k = 0; k < 2; k++) {
+    xd_batch_t *next = xd_reader_next(reader, &error);
+    CHECK(xd_batch_len(next) == 3);
+    xd_batch_free(next);
+  }
+  CHECK(xd_reader_next(reader, &error) == NULL && error == NULL);
+  xd_reader_free(reader);
+  CHECK(xd_reader_from_arrow_device(NULL, XD_CHECKS_FULL, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "stream");
+  xd_batch_free(batch);
+  CHECK(released == 1);
+  xd_batch_free(back);
+  CHECK(released == 2);
+}
+
 /* What contradicts itself is refused, and released once. */
 static void hostile(void)
 {
@@ -413,6 +462,7 @@ static void hostile(void)
 int main(void)
 {
   facts();
+  devices();
   numbers_in_place();
   text_in_place();
   values();

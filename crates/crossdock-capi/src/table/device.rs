@@ -1,0 +1,144 @@
+//! Columns, batches and readers by Arrow's C Device interface.
+
+use std::mem::MaybeUninit;
+
+use crossdock::bindings::arrow::abi::{ArrowDeviceArray, ArrowSchema};
+use crossdock::bindings::arrow::{self, ArrowDeviceArrayStream};
+use crossdock::memory::DeviceKind;
+use crossdock::table::{Checks, RecordBatch};
+
+use crate::error::Failure;
+use crate::foreign::given;
+use crate::guard::{ErrorOut, fallible};
+use crate::handle::{Handle, hand_over};
+use crate::table::column::XdColumn;
+use crate::table::reader::XdReader;
+use crate::table::{check_any, checks_of};
+
+/// Imports a column that may be on a device.
+///
+/// # Safety
+///
+/// The contract of [`arrow::take_over_device`] holds for `schema` and `array`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_column_from_arrow_device(
+    schema: *mut ArrowSchema,
+    array: *mut ArrowDeviceArray,
+    checks: i32,
+    error: ErrorOut<'_>,
+) -> Handle<XdColumn> {
+    fallible(error, || {
+        check_any(schema, array)?;
+        let wanted = checks_of(checks);
+        // SAFETY: `# Safety` is the contract of `import_device_column`, which accepts null for
+        // either struct and releases the other.
+        let imported = unsafe { arrow::import_device_column(schema, array, Checks::Shape) };
+        // An invalid argument fails after the structs were moved, as every other error does.
+        let (checks, (field, column)) = (wanted?, imported?);
+        column.check(checks)?;
+        XdColumn::hand_over(field, column)
+    })
+}
+
+/// Exports a column by the C Device interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_column_to_arrow_device(
+    column: Option<&XdColumn>,
+    schema: Option<&mut MaybeUninit<ArrowSchema>>,
+    array: Option<&mut MaybeUninit<ArrowDeviceArray>>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let column = given(column, "column")?;
+        let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
+        let exported = arrow::export_device_column(column.field(), column.column())?.into_raw();
+        schema.write(exported.0);
+        array.write(exported.1);
+        Ok(true)
+    })
+}
+
+/// Imports a batch that may be on a device.
+///
+/// # Safety
+///
+/// The contract of [`arrow::take_over_device`] holds for `schema` and `array`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_batch_from_arrow_device(
+    schema: *mut ArrowSchema,
+    array: *mut ArrowDeviceArray,
+    checks: i32,
+    error: ErrorOut<'_>,
+) -> Handle<RecordBatch> {
+    fallible(error, || {
+        check_any(schema, array)?;
+        let wanted = checks_of(checks);
+        // SAFETY: `# Safety` is the contract of `import_device_batch`, which accepts null for
+        // either struct and releases the other.
+        let imported = unsafe { arrow::import_device_batch(schema, array, Checks::Shape) };
+        // An invalid argument fails after the structs were moved, as every other error does.
+        let (checks, batch) = (wanted?, imported?);
+        for column in batch.columns() {
+            column?.check(checks)?;
+        }
+        hand_over(batch)
+    })
+}
+
+/// Exports a batch by the C Device interface.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_batch_to_arrow_device(
+    batch: Option<&RecordBatch>,
+    schema: Option<&mut MaybeUninit<ArrowSchema>>,
+    array: Option<&mut MaybeUninit<ArrowDeviceArray>>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let batch = given(batch, "batch")?;
+        let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
+        let exported = arrow::export_device_batch(batch)?.into_raw();
+        schema.write(exported.0);
+        array.write(exported.1);
+        Ok(true)
+    })
+}
+
+/// Imports a stream of batches that may be on a device.
+///
+/// # Safety
+///
+/// The contract of [`arrow::import_device_stream`] holds for `stream`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xd_reader_from_arrow_device(
+    stream: *mut ArrowDeviceArrayStream,
+    checks: i32,
+    error: ErrorOut<'_>,
+) -> Handle<XdReader> {
+    fallible(error, || {
+        if stream.is_null() {
+            return Err(Failure::null("stream"));
+        }
+        let wanted = checks_of(checks);
+        let checks = *wanted.as_ref().unwrap_or(&Checks::Shape);
+        // SAFETY: `# Safety` is the contract of `import_device_stream`.
+        let imported = unsafe { arrow::import_device_stream(stream, checks) };
+        // An invalid argument fails after the struct was moved, as every other error does.
+        wanted?;
+        XdReader::hand_over(Box::new(imported?))
+    })
+}
+
+/// Exports the remaining batches as a stream of a kind of device.
+#[unsafe(no_mangle)]
+pub extern "C" fn xd_reader_to_arrow_device(
+    reader: Option<&XdReader>,
+    kind: i32,
+    stream: Option<&mut MaybeUninit<ArrowDeviceArrayStream>>,
+    error: ErrorOut<'_>,
+) -> bool {
+    fallible(error, || {
+        let (reader, stream) = (given(reader, "reader")?, given(stream, "stream")?);
+        reader.export(|source| stream.write(arrow::export_device_stream(source, DeviceKind(kind))))?;
+        Ok(true)
+    })
+}
