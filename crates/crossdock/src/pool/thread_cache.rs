@@ -23,7 +23,7 @@ const CLASSES: usize = LARGEST / ALIGNMENT + 1;
 
 /// Off for sanitizers, which must see each block freed, and for the model checker, whose headers
 /// are not plain memory.
-const IS_ON: bool = !cfg!(any(crossdock_portable, loom));
+const IS_ON: bool = !cfg!(any(crossdock_sanitized, loom));
 
 /// One thread's lists, by capacity.
 ///

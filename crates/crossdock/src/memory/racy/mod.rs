@@ -7,198 +7,31 @@
 //! and nothing worse. Code that needs one consistent value loads once, and then decides.
 //!
 //! On x86-64 and aarch64 an access is one inline-assembly instruction, which the compiler can
-//! neither split, repeat nor reason about. Elsewhere, and with `--cfg crossdock_portable` or under
-//! the model checker, it is a loop over atomic bytes (which sanitizers see).
+//! neither split, repeat nor reason about. Elsewhere it is a loop over atomic bytes.
 //!
 //! Reasons: `DESIGN.md`, "Racy access is inline assembly".
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod vector;
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(any(all(test, not(loom)), not(any(target_arch = "aarch64", target_arch = "x86_64"))))]
+mod portable;
+mod seen;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
 use crate::memory::pod::Pod;
-
-#[cfg(all(not(any(crossdock_portable, loom, miri)), target_arch = "x86_64"))]
-mod imp {
-    //! # Safety
-    //!
-    //! For every function and the bytes that it accesses:
-    //!
-    //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
-    //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
-
-    use std::arch::asm;
-
-    macro_rules! access {
-        ($load:ident, $store:ident, $ty:ty, $class:ident, $format:literal) => {
-            #[inline]
-            pub(super) unsafe fn $load(src: *const u8) -> $ty {
-                let value: $ty;
-                // SAFETY: clause 1 of this module's `# Safety`: `src` is readable for the size of
-                // `$ty`. `mov` loads once, at any alignment.
-                unsafe {
-                    asm!(concat!("mov {", $format, "}, [{}]"), out($class) value, in(reg) src,
-                         options(nostack, readonly, preserves_flags));
-                }
-                value
-            }
-
-            #[inline]
-            pub(super) unsafe fn $store(dst: *mut u8, value: $ty) {
-                // SAFETY: clause 1 of this module's `# Safety`: `dst` is writable for the size of
-                // `$ty`. `mov` stores once, at any alignment.
-                unsafe {
-                    asm!(concat!("mov [{}], {", $format, "}"), in(reg) dst, in($class) value,
-                         options(nostack, preserves_flags));
-                }
-            }
-        };
-    }
-
-    access!(load1, store1, u8, reg_byte, "");
-    access!(load2, store2, u16, reg, ":x");
-    access!(load4, store4, u32, reg, ":e");
-    access!(load8, store8, u64, reg, "");
-
-    #[inline]
-    pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
-        // SAFETY: clause 1 of this module's `# Safety`: `src` is readable and `dst` writable for
-        // `nbytes` bytes. The ABI keeps the direction flag clear, so both pointers ascend.
-        unsafe {
-            asm!("rep movsb", inout("rcx") nbytes => _, inout("rsi") src => _, inout("rdi") dst => _,
-                 options(nostack, preserves_flags));
-        }
-    }
-}
-
-#[cfg(all(not(any(crossdock_portable, loom, miri)), target_arch = "aarch64"))]
-mod imp {
-    //! # Safety
-    //!
-    //! For every function and the bytes that it accesses:
-    //!
-    //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
-    //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
-
-    use std::arch::asm;
-
-    macro_rules! access {
-        ($load:ident, $store:ident, $ty:ty, $ldr:literal, $str:literal, $format:literal) => {
-            #[inline]
-            pub(super) unsafe fn $load(src: *const u8) -> $ty {
-                let value: $ty;
-                // SAFETY: clause 1 of this module's `# Safety`: `src` is readable for the size of
-                // `$ty`. The instruction loads once, at any alignment.
-                unsafe {
-                    asm!(concat!($ldr, " {", $format, "}, [{}]"), out(reg) value, in(reg) src,
-                         options(nostack, readonly, preserves_flags));
-                }
-                value
-            }
-
-            #[inline]
-            pub(super) unsafe fn $store(dst: *mut u8, value: $ty) {
-                // SAFETY: clause 1 of this module's `# Safety`: `dst` is writable for the size of
-                // `$ty`. The instruction stores once, at any alignment.
-                unsafe {
-                    asm!(concat!($str, " {1", $format, "}, [{0}]"), in(reg) dst, in(reg) value,
-                         options(nostack, preserves_flags));
-                }
-            }
-        };
-    }
-
-    access!(load1, store1, u8, "ldrb", "strb", ":w");
-    access!(load2, store2, u16, "ldrh", "strh", ":w");
-    access!(load4, store4, u32, "ldr", "str", ":w");
-    access!(load8, store8, u64, "ldr", "str", ":x");
-
-    #[inline]
-    pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
-        let words = nbytes / 8;
-        for index in 0..words {
-            // SAFETY: clause 1 of this module's `# Safety`: `index < words`, so these 8 bytes lie
-            // within the `nbytes` readable bytes at `src`.
-            let word = unsafe { load8(src.wrapping_add(8 * index)) };
-            // SAFETY: clause 1 of this module's `# Safety`: `index < words`, so these 8 bytes lie
-            // within the `nbytes` writable bytes at `dst`.
-            unsafe { store8(dst.wrapping_add(8 * index), word) }
-        }
-        for index in 8 * words..nbytes {
-            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
-            // of the readable bytes at `src`.
-            let byte = unsafe { load1(src.wrapping_add(index)) };
-            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
-            // of the writable bytes at `dst`.
-            unsafe { store1(dst.wrapping_add(index), byte) }
-        }
-    }
-}
-
-#[cfg(any(crossdock_portable, loom, miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod imp {
-    //! # Safety
-    //!
-    //! For every function and the bytes that it accesses:
-    //!
-    //! 1. `src` is valid for reads of initialised bytes, `dst` for writes.
-    //! 2. Concurrent accesses to these bytes are those of clause 2 of [`load`](super::load).
-
-    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-
-    unsafe fn load<const N: usize>(src: *const u8) -> [u8; N] {
-        std::array::from_fn(|index| {
-            let byte = src.wrapping_add(index).cast_mut();
-            // SAFETY: clause 1 of this module's `# Safety`: `index < N`, so the byte is readable.
-            // An atomic byte needs no alignment, and by clause 2 concurrent accesses are atomic,
-            // too.
-            unsafe { AtomicU8::from_ptr(byte) }.load(Relaxed)
-        })
-    }
-
-    unsafe fn store<const N: usize>(dst: *mut u8, bytes: [u8; N]) {
-        for (index, byte) in bytes.into_iter().enumerate() {
-            // SAFETY: clause 1 of this module's `# Safety`: `index < N`, so the byte is writable.
-            // An atomic byte needs no alignment, and by clause 2 concurrent accesses are atomic,
-            // too.
-            unsafe { AtomicU8::from_ptr(dst.wrapping_add(index)) }.store(byte, Relaxed);
-        }
-    }
-
-    macro_rules! access {
-        ($load:ident, $store:ident, $ty:ty) => {
-            pub(super) unsafe fn $load(src: *const u8) -> $ty {
-                // SAFETY: clauses 1 and 2 of this module's `# Safety`, for as many bytes as `$ty`
-                // has, which `from_ne_bytes` makes `N`.
-                <$ty>::from_ne_bytes(unsafe { load(src) })
-            }
-
-            pub(super) unsafe fn $store(dst: *mut u8, value: $ty) {
-                // SAFETY: clauses 1 and 2 of this module's `# Safety`, for as many bytes as `$ty`
-                // has, which `to_ne_bytes` makes `N`.
-                unsafe { store(dst, value.to_ne_bytes()) }
-            }
-        };
-    }
-
-    access!(load1, store1, u8);
-    access!(load2, store2, u16);
-    access!(load4, store4, u32);
-    access!(load8, store8, u64);
-
-    pub(super) unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
-        for index in 0..nbytes {
-            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
-            // of the readable bytes at `src`.
-            let byte = unsafe { load1(src.wrapping_add(index)) };
-            // SAFETY: clause 1 of this module's `# Safety`: `index < nbytes`, so this byte is one
-            // of the writable bytes at `dst`.
-            unsafe { store1(dst.wrapping_add(index), byte) }
-        }
-    }
-}
+#[cfg(target_arch = "aarch64")]
+use aarch64 as imp;
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+use portable as imp;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as imp;
 
 /// Loads a value from bytes that another thread or process may be writing. Any alignment.
 ///
@@ -211,6 +44,7 @@ mod imp {
 pub unsafe fn load<T: Pod>(src: *const T) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     let (src, dst) = (src.cast::<u8>(), value.as_mut_ptr());
+    seen::read(src, size_of::<T>());
     macro_rules! load_as {
         ($load:ident, $word:ty, $at:expr) => {{
             // SAFETY: clauses 1 and 2 of `# Safety`: `done` and the width of the word stay within
@@ -258,6 +92,7 @@ pub unsafe fn load<T: Pod>(src: *const T) -> T {
 #[inline]
 pub unsafe fn store<T: Pod>(dst: *mut T, value: T) {
     let (src, dst) = ((&raw const value), dst.cast::<u8>());
+    seen::write(dst, size_of::<T>());
     macro_rules! store_as {
         ($store:ident, $word:ty, $at:expr) => {{
             // SAFETY: `done` and the width of the word stay within `size_of::<T>()` bytes of
@@ -310,6 +145,8 @@ const SHORT: usize = 256;
 /// 2. Concurrent accesses to these bytes are those of clause 2 of [`load`].
 #[inline]
 pub unsafe fn copy(src: *const u8, dst: *mut u8, nbytes: usize) {
+    seen::read(src, nbytes);
+    seen::write(dst, nbytes);
     if nbytes >= SHORT {
         // SAFETY: clauses 1 and 2 of `# Safety` are those of `imp`, for `nbytes` bytes at `src` and
         // `dst`.
@@ -447,6 +284,39 @@ mod tests {
             unsafe { copy(src.as_ptr(), inner, nbytes) };
             assert_eq!(&dst[1..=nbytes], &src[..], "{nbytes} bytes");
             assert_eq!((dst[0], dst[nbytes + 1]), (0, 0));
+        }
+    }
+
+    /// Each access, of one byte more than the memory has: the program ends with a report.
+    #[cfg(crossdock_sanitized)]
+    #[test]
+    fn the_sanitizer_reports_an_access_by_assembly_past_the_end() {
+        const NAME: &str = "the_sanitizer_reports_an_access_by_assembly_past_the_end";
+        let mut memory = vec![0u8; 64];
+        let (at, mut other) = (memory.as_mut_ptr(), vec![0u8; 65]);
+        let past = at.wrapping_add(61).cast::<u32>();
+        // SAFETY: none of these is sound: the sanitizer has to end the process before the access.
+        match std::env::var("CROSSDOCK_PAST_THE_END").ok().as_deref() {
+            Some("load") => drop(unsafe { load(past) }),
+            Some("store") => unsafe { store(past, 1) },
+            Some("copy from") => unsafe { copy(at, other.as_mut_ptr(), 65) },
+            Some("copy to") => unsafe { copy(other.as_ptr(), at, 65) },
+            Some(way) => panic!("there is no way `{way}`"),
+            None => {
+                for (way, said) in
+                    [("load", "READ"), ("store", "WRITE"), ("copy from", "READ"), ("copy to", "WRITE")]
+                {
+                    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+                    let child = child.env("CROSSDOCK_PAST_THE_END", way).args([NAME, "--nocapture"]);
+                    let output = child.output().unwrap();
+                    let report = String::from_utf8_lossy(&output.stderr);
+                    assert!(!output.status.success(), "{way}");
+                    assert!(
+                        report.contains("heap-buffer-overflow") && report.contains(said),
+                        "{way}: {report}"
+                    );
+                }
+            }
         }
     }
 

@@ -1,9 +1,7 @@
 //! Racy access through vector registers, for kernels that have detected the CPU's features.
 //!
 //! Like the words of [`crate::memory::racy`], each access is one instruction that the compiler can
-//! neither split, repeat nor reason about. It works at any alignment unless stated otherwise. With
-//! `--cfg crossdock_portable` or under the model checker it is a loop over atomic bytes, so that
-//! sanitizers see what the kernels access.
+//! neither split, repeat nor reason about. It works at any alignment unless stated otherwise.
 
 use std::arch::x86_64::{__m128i, __m256i, __m512i, _MM_HINT_T0, _mm_prefetch};
 
@@ -18,26 +16,15 @@ macro_rules! access {
         #[inline]
         #[target_feature(enable = $feature)]
         pub(crate) unsafe fn $load(src: *const u8) -> $ty {
-            #[cfg(any(crossdock_portable, loom))]
-            {
-                // SAFETY: clauses 1 and 2 of `# Safety` are those of `load`, for an array of as
-                // many bytes as `$ty` has.
-                let bytes = unsafe { super::load(src.cast::<[u8; size_of::<$ty>()]>()) };
-                // SAFETY: the array has `size_of::<$ty>()` bytes, all initialised, and every
-                // pattern is a value of a vector register.
-                unsafe { std::mem::transmute::<[u8; size_of::<$ty>()], $ty>(bytes) }
+            super::seen::read(src, size_of::<$ty>());
+            let value: $ty;
+            // SAFETY: clause 1 of `# Safety`: `src` is readable for the register's size, at any
+            // alignment; clause 3: the CPU has the instruction.
+            unsafe {
+                std::arch::asm!(concat!($mov, " {}, [{}]"), out($class) value, in(reg) src,
+                     options(nostack, readonly, preserves_flags));
             }
-            #[cfg(not(any(crossdock_portable, loom)))]
-            {
-                let value: $ty;
-                // SAFETY: clause 1 of `# Safety`: `src` is readable for the register's size, at any
-                // alignment; clause 3: the CPU has the instruction.
-                unsafe {
-                    std::arch::asm!(concat!($mov, " {}, [{}]"), out($class) value, in(reg) src,
-                         options(nostack, readonly, preserves_flags));
-                }
-                value
-            }
+            value
         }
 
         /// # Safety
@@ -49,16 +36,7 @@ macro_rules! access {
         #[inline]
         #[target_feature(enable = $feature)]
         pub(crate) unsafe fn $store(dst: *mut u8, value: $ty) {
-            #[cfg(any(crossdock_portable, loom))]
-            {
-                // SAFETY: a vector register's value has `size_of::<$ty>()` bytes without padding,
-                // so all bytes of the array are initialised.
-                let bytes = unsafe { std::mem::transmute::<$ty, [u8; size_of::<$ty>()]>(value) };
-                // SAFETY: clauses 1 and 2 of `# Safety` are those of `store`, for an array of as
-                // many bytes as `$ty` has.
-                unsafe { super::store(dst.cast(), bytes) }
-            }
-            #[cfg(not(any(crossdock_portable, loom)))]
+            super::seen::write(dst, size_of::<$ty>());
             // SAFETY: clause 1 of `# Safety`: `dst` is writable for the register's size, at any
             // alignment; clause 3: the CPU has the instruction.
             unsafe {
@@ -85,16 +63,7 @@ macro_rules! stream {
         #[target_feature(enable = $feature)]
         pub(crate) unsafe fn $stream(dst: *mut u8, value: $ty) {
             debug_assert!(dst.addr().is_multiple_of(size_of::<$ty>()));
-            #[cfg(any(crossdock_portable, loom))]
-            {
-                // SAFETY: a vector register's value has `size_of::<$ty>()` bytes without padding,
-                // so all bytes of the array are initialised.
-                let bytes = unsafe { std::mem::transmute::<$ty, [u8; size_of::<$ty>()]>(value) };
-                // SAFETY: clauses 1 and 2 of `# Safety` are those of `store`, for an array of as
-                // many bytes as `$ty` has.
-                unsafe { super::store(dst.cast(), bytes) }
-            }
-            #[cfg(not(any(crossdock_portable, loom)))]
+            super::seen::write(dst, size_of::<$ty>());
             // SAFETY: clause 1 of `# Safety`: `dst` is writable for the register's size, and
             // aligned as the instruction requires; clause 3: the CPU has it.
             unsafe {
@@ -124,18 +93,7 @@ stream!(stream64, __m512i, zmm_reg, "avx512f");
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(crate) unsafe fn store64_masked(dst: *mut u8, mask: u64, value: __m512i) {
-    #[cfg(any(crossdock_portable, loom))]
-    {
-        // SAFETY: a vector register's value has 64 bytes without padding, so all bytes of the array
-        // are initialised.
-        let bytes = unsafe { std::mem::transmute::<__m512i, [u8; 64]>(value) };
-        for (index, byte) in bytes.into_iter().enumerate().filter(|&(index, _)| mask >> index & 1 != 0) {
-            // SAFETY: clauses 1 and 2 of `# Safety`: `mask` selects the byte at `index` (`filter`),
-            // so it is writable.
-            unsafe { super::store(dst.wrapping_add(index), byte) };
-        }
-    }
-    #[cfg(not(any(crossdock_portable, loom)))]
+    super::seen::write_selected(dst, mask);
     // SAFETY: clause 1 of `# Safety`: the instruction accesses the bytes that `mask` selects, and
     // suppresses faults at the others; clause 3: the CPU has it.
     unsafe {
