@@ -467,7 +467,6 @@ mod tests {
         let files = [
             "crossdock/src/kernel/copy/tests.rs",
             "crossdock/tests/formats/npy_round_trip.rs",
-            "crossdock-cuda/tests/cuda/streams.rs",
             "crossdock/tests/threads.rs",
         ];
         for (name, file) in LONG_COPIES.iter().zip(files) {

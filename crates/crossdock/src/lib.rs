@@ -146,9 +146,6 @@
 //! | `safetensors` | `.safetensors` files | `serde`, `serde_json` | off |
 //! | `png` | PNG images | `image` | off |
 //! | `jpeg` | JPEG images | `image` | off |
-//! | `tiff` | TIFF images that are not compressed, opened and not written | none | off |
-//! | `gguf` | GGUF files, opened and not written | none | off |
-//! | `nifti` | NIfTI volumes, opened and not written | none | off |
 //! | `torch` | checkpoints of `torch.save`, opened and not written | `rawzip` | off |
 //! | `arrow-ipc` | tables in Arrow IPC files and streams | `lz4_flex`, `ruzstd` | off |
 //! | `ndarray-0_17` | conversions to and from arrays and views of `ndarray` | `ndarray` | off |
@@ -164,7 +161,7 @@
 //! | `tracing` | pools with [`Pool::logging`](pool::Pool::logging) report every block to the `tracing` facade | `tracing` | off |
 //!
 //! Conversions are implementations of `From` and `TryFrom`, and are zero-copy; [`exchange`] has
-//! their table. `.npy` and raw files need no feature.
+//! their table. The other formats of files need no crates, and so no feature.
 //!
 //! A feature that exposes types of another crate has the version of that crate in its name: the
 //! major version, or `0_` and the minor version before 1.0. A new version of the crate gets a new

@@ -6,13 +6,11 @@ mod arrow_ipc;
 mod common;
 mod doors;
 mod flat;
-#[cfg(feature = "gguf")]
 mod gguf;
 #[cfg(any(feature = "png", feature = "jpeg"))]
 mod images;
 mod mat;
 mod new_file;
-#[cfg(feature = "nifti")]
 mod nifti;
 mod npy_bad_input;
 mod npy_round_trip;
@@ -23,7 +21,6 @@ mod python;
 mod raw;
 #[cfg(feature = "safetensors")]
 mod safetensors;
-#[cfg(feature = "tiff")]
 mod tiff;
 #[cfg(feature = "torch")]
 mod torch;

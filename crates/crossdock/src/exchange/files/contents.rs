@@ -70,7 +70,6 @@ impl Contents {
         self
     }
 
-    #[cfg(feature = "nifti")]
     pub(super) fn with_metadata(self, metadata: Vec<(String, String)>) -> Self {
         Self { metadata, ..self }
     }

@@ -33,13 +33,11 @@ impl Fields {
     }
 
     /// The bytes of the file.
-    #[cfg(feature = "tiff")]
     pub(super) fn nbytes(&self) -> u64 {
         self.nbytes
     }
 
     /// The byte order of the fields, and of the elements.
-    #[cfg(feature = "tiff")]
     pub(super) fn order(&self) -> ByteOrder {
         self.order
     }
@@ -102,7 +100,6 @@ impl Fields {
         Ok(bytes)
     }
 
-    #[cfg(feature = "tiff")]
     pub(super) fn u16(&mut self, what: &str) -> Result<u16> {
         self.little(what).map(u16::from_le_bytes)
     }
@@ -111,27 +108,22 @@ impl Fields {
         self.little(what).map(u32::from_le_bytes)
     }
 
-    #[cfg(any(feature = "gguf", feature = "tiff"))]
     pub(super) fn u64(&mut self, what: &str) -> Result<u64> {
         self.little(what).map(u64::from_le_bytes)
     }
 
-    #[cfg(feature = "nifti")]
     pub(super) fn i64(&mut self, what: &str) -> Result<i64> {
         self.little(what).map(i64::from_le_bytes)
     }
 
-    #[cfg(feature = "nifti")]
     pub(super) fn i16(&mut self, what: &str) -> Result<i16> {
         self.little(what).map(i16::from_le_bytes)
     }
 
-    #[cfg(feature = "nifti")]
     pub(super) fn f32(&mut self, what: &str) -> Result<f32> {
         self.little(what).map(f32::from_le_bytes)
     }
 
-    #[cfg(feature = "nifti")]
     pub(super) fn f64(&mut self, what: &str) -> Result<f64> {
         self.little(what).map(f64::from_le_bytes)
     }

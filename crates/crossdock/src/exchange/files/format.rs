@@ -20,11 +20,11 @@ pub enum Format {
     Png,
     /// An image, compressed with loss (feature `jpeg`).
     Jpeg,
-    /// An image whose pixels are not compressed (feature `tiff`); opened, and not written.
+    /// An image whose pixels are not compressed; opened, and not written.
     Tiff,
-    /// The weights of a model under names (feature `gguf`); opened, and not written.
+    /// The weights of a model under names; opened, and not written.
     Gguf,
-    /// A volume of medical imaging (feature `nifti`); opened, and not written.
+    /// A volume of medical imaging; opened, and not written.
     Nifti,
     /// An image as plain pixels, PGM or PPM; opened, and not written.
     Pnm,
@@ -68,9 +68,9 @@ const ROWS: [FormatRow; 14] = [
     row!(Safetensors, ".safetensors", &["safetensors"], "safetensors"),
     row!(Png, "PNG", &["png"], "png"),
     row!(Jpeg, "JPEG", &["jpg", "jpeg"], "jpeg"),
-    row!(Tiff, "TIFF", &["tif", "tiff"], "tiff"),
-    row!(Gguf, "GGUF", &["gguf"], "gguf"),
-    row!(Nifti, "NIfTI", &["nii"], "nifti"),
+    row!(Tiff, "TIFF", &["tif", "tiff"]),
+    row!(Gguf, "GGUF", &["gguf"]),
+    row!(Nifti, "NIfTI", &["nii"]),
     row!(Pnm, "PGM or PPM", &["pgm", "ppm", "pnm"]),
     row!(Fits, "FITS", &["fits", "fit", "fts"]),
     row!(Mat, "MATLAB", &["mat"]),

@@ -72,18 +72,6 @@
     doc = "| [`jpeg`]: an image, with loss | `jpeg` | decoded once | gathered once where it is not contiguous |"
 )]
 #![cfg_attr(
-    feature = "tiff",
-    doc = "| TIFF: an image, not compressed | `tiff` | mapped, nothing copied; equal pages are one more axis | – |"
-)]
-#![cfg_attr(
-    feature = "gguf",
-    doc = "| GGUF: weights under names | `gguf` | mapped, nothing copied; quantized tensors are refused by name | – |"
-)]
-#![cfg_attr(
-    feature = "nifti",
-    doc = "| NIfTI: a volume (`.nii`) | `nifti` | mapped, nothing copied; the elements as they are stored | – |"
-)]
-#![cfg_attr(
     feature = "torch",
     doc = "| PyTorch: a checkpoint of `torch.save` (`.pt`, `.pth`) | `torch` | mapped, nothing copied; the pickle is read as data | – |"
 )]
@@ -91,6 +79,9 @@
     feature = "arrow-ipc",
     doc = "| [`arrow_ipc`]: a table in Arrow's IPC format (`.arrow`, `.feather`, `.arrows`) | `arrow-ipc` | mapped, nothing copied; compressed buffers are decoded once | by [`IpcOptions`](arrow_ipc::IpcOptions), aligned |"
 )]
+//! | TIFF: an image, not compressed | | mapped, nothing copied; equal pages are one more axis | – |
+//! | GGUF: weights under names | | mapped, nothing copied; quantized tensors are refused by name | – |
+//! | NIfTI: a volume (`.nii`) | | mapped, nothing copied; the elements as they are stored | – |
 //! | FITS: images and tables under names | | mapped, nothing copied; the elements as they are stored | – |
 //! | MATLAB 5: variables under names | | mapped, nothing copied; compressed ones are refused | – |
 //! | PGM, PPM: an image | | mapped, nothing copied | – |
@@ -109,7 +100,6 @@ pub(crate) mod elements;
 mod fields;
 mod fits;
 mod format;
-#[cfg(feature = "gguf")]
 mod gguf;
 #[cfg(feature = "jpeg")]
 pub mod jpeg;
@@ -118,7 +108,6 @@ mod magic;
 pub(crate) mod map_set;
 mod mat;
 pub(crate) mod new_file;
-#[cfg(feature = "nifti")]
 mod nifti;
 pub mod npy;
 #[cfg(feature = "npz")]
@@ -140,7 +129,6 @@ mod save;
 mod set_tables;
 mod source;
 pub(crate) mod target;
-#[cfg(feature = "tiff")]
 mod tiff;
 #[cfg(feature = "torch")]
 mod torch;

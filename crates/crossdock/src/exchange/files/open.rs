@@ -170,11 +170,8 @@ impl OpenOptions {
             Format::Png => crate::exchange::files::png::read(buffer, self.limit),
             #[cfg(feature = "jpeg")]
             Format::Jpeg => crate::exchange::files::jpeg::read(buffer, self.limit),
-            #[cfg(feature = "tiff")]
             Format::Tiff => crate::exchange::files::tiff::read(buffer),
-            #[cfg(feature = "gguf")]
             Format::Gguf => crate::exchange::files::gguf::read(buffer),
-            #[cfg(feature = "nifti")]
             Format::Nifti => crate::exchange::files::nifti::read(buffer),
             Format::Pnm => crate::exchange::files::pnm::read(buffer),
             Format::Fits => crate::exchange::files::fits::read(buffer),
