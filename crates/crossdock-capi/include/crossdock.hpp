@@ -259,6 +259,85 @@ class buffer {
   detail::handle<xd_buffer_t, xd_buffer_free> handle_;
 };
 
+/* Where new memory comes from. Buffers and arrays of a pool keep it alive. */
+class pool {
+ public:
+  explicit pool(xd_pool_t *taken) noexcept : handle_(taken) {}
+
+  static pool by_default() { return pool(detail::call(xd_pool_default)); }
+  static pool system() { return pool(detail::call(xd_pool_system)); }
+  /* Its buffers can be sent to other processes in place. */
+  static pool shareable(std::size_t limit_nbytes = std::size_t{1} << 30, std::uint64_t quiet_ms = 500) {
+    return pool(detail::call(xd_pool_shareable, limit_nbytes, quiet_ms));
+  }
+  pool capped(const std::string &name, std::size_t limit_nbytes) const {
+    return pool(detail::call(xd_pool_capped, get(), detail::text(name), limit_nbytes));
+  }
+
+  pool clone() const { return pool(detail::call(xd_pool_clone, get())); }
+  std::string name() const { return detail::owned(detail::call(xd_pool_name, get())); }
+  xd_statistics statistics() const noexcept {
+    xd_statistics statistics;
+    xd_pool_statistics(get(), &statistics);
+    return statistics;
+  }
+  std::size_t trim() const noexcept { return xd_pool_trim(get()); }
+  buffer alloc(std::size_t nbytes, std::size_t alignment = 0, std::uint32_t flags = 0) const {
+    return buffer(detail::call(xd_pool_alloc, get(), nbytes, alignment, flags));
+  }
+  const xd_pool_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::handle<xd_pool_t, xd_pool_free> handle_;
+};
+
+/* A device: a kind and an ordinal. */
+struct place {
+  std::int32_t kind = XD_DEVICE_CPU;
+  std::int32_t ordinal = 0;
+
+  static place parse(const std::string &text) {
+    place parsed;
+    detail::call(xd_device_parse, detail::text(text), &parsed.kind, &parsed.ordinal);
+    return parsed;
+  }
+  std::string to_text() const { return detail::owned(detail::call(xd_device_to_text, kind, ordinal)); }
+  friend bool operator==(const place &a, const place &b) noexcept { return a.kind == b.kind && a.ordinal == b.ordinal; }
+  friend bool operator!=(const place &a, const place &b) noexcept { return !(a == b); }
+};
+
+/* A point in the work of a stream. */
+class event {
+ public:
+  explicit event(xd_event_t *taken) noexcept : handle_(taken) {}
+
+  bool is_done() const noexcept { return xd_event_is_done(get()); }
+  void wait() const { detail::call(xd_event_wait, get()); }
+  const xd_event_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::handle<xd_event_t, xd_event_free> handle_;
+};
+
+/* A queue of a device's work. */
+class stream {
+ public:
+  explicit stream(xd_stream_t *taken) noexcept : handle_(taken) {}
+
+  /* None for a device without streams. */
+  static std::optional<stream> of(place where) {
+    xd_stream_t *taken = detail::call(xd_stream_new, where.kind, where.ordinal);
+    return taken == nullptr ? std::nullopt : std::optional<stream>(stream(taken));
+  }
+  event record() const { return event(detail::call(xd_stream_record, get())); }
+  void wait(const event &after) const { detail::call(xd_stream_wait, get(), after.get()); }
+  void synchronize() const { detail::call(xd_stream_synchronize, get()); }
+  const xd_stream_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::handle<xd_stream_t, xd_stream_free> handle_;
+};
+
 /* Elements of one type with N axes, under a lease that the destructor releases. T is const for read-only views. */
 template <class T, std::size_t N>
 class view {
@@ -422,7 +501,18 @@ class array {
   static array adopt(std::vector<T> vector, const extents &shape) {
     return from_buffer(buffer::adopt(std::move(vector)), dtype::of<T>(), shape);
   }
+  static array zeros(const pool &pool, const dtype &dtype, const extents &shape, std::int32_t order = XD_ROW_MAJOR) {
+    return array(detail::call(xd_pool_zeros, pool.get(), dtype.get(), shape.size(), shape.data(), order));
+  }
   static array open(const std::string &path) { return array(detail::call(xd_array_open, detail::text(path))); }
+  static array open(const std::string &path, const xd_open_options &options) {
+    return array(detail::call(xd_array_open_with, detail::text(path), &options));
+  }
+  /* The next array of a Unix socket; none at the end of the stream. */
+  static std::optional<array> receive(int socket, std::uint64_t most_nbytes = 0) {
+    xd_array_t *taken = detail::call(xd_array_receive, socket, most_nbytes);
+    return taken == nullptr ? std::nullopt : std::optional<array>(array(taken));
+  }
   /* From any object's view, or from a DLPack tensor, which is consumed. */
   static array from_object(void *object, int flags = XD_MEMORY_VIEW_SIMPLE) {
     return array(detail::call(xd_array_from_object, object, flags));
@@ -450,6 +540,21 @@ class array {
   array transpose() const { return array(detail::call(xd_array_transpose, get())); }
   array permute(const extents &axes) const { return array(detail::call(xd_array_permute, get(), axes.size(), axes.data())); }
   array reshape(const extents &shape) const { return array(detail::call(xd_array_reshape, get(), shape.size(), shape.data())); }
+  array flatten() const { return array(detail::call(xd_array_flatten, get())); }
+  array reverse(std::size_t axis) const { return array(detail::call(xd_array_reverse, get(), axis)); }
+  array windows(const extents &window) const { return array(detail::call(xd_array_windows, get(), window.size(), window.data())); }
+
+  /* Other places: devices, and other processes. */
+  crossdock::place place() const noexcept { return {xd_array_device_kind(get()), xd_array_device_ordinal(get())}; }
+  array to_device(crossdock::place where) const { return array(detail::call(xd_array_to_device, get(), where.kind, where.ordinal)); }
+  /* Returns when the copy is queued. A lease for the CPU waits for it. */
+  array to_device(crossdock::place where, const stream &in) const {
+    return array(detail::call(xd_array_to_device_in, get(), where.kind, where.ordinal, in.get(), static_cast<xd_event_t **>(nullptr)));
+  }
+  array to_shared(std::int32_t order = XD_ROW_MAJOR) const { return array(detail::call(xd_array_to_shared, get(), order)); }
+  void send(int socket, std::int32_t lease = XD_LEASE_SHARE, std::uint32_t flags = XD_EXPORT_IN_PLACE) const {
+    detail::call(xd_array_send, get(), socket, lease, flags);
+  }
 
   /* Copies, and comparisons. */
   array copy(std::int32_t order = XD_ROW_MAJOR) const { return array(detail::call(xd_array_copy, get(), order)); }
@@ -467,6 +572,9 @@ class array {
   /* The ending of the path names the format. */
   void save(const std::string &path) const {
     detail::call(xd_array_save, get(), detail::text(path), static_cast<const xd_save_options *>(nullptr));
+  }
+  void save(const std::string &path, const xd_save_options &options) const {
+    detail::call(xd_array_save, get(), detail::text(path), &options);
   }
 
   /* One element. */
@@ -534,6 +642,33 @@ class array {
   }
 
   detail::handle<xd_array_t, xd_array_free> handle_;
+};
+
+/* The arrays of a file. */
+class contents {
+ public:
+  explicit contents(xd_contents_t *taken) noexcept : handle_(taken) {}
+
+  static contents open(const std::string &path) {
+    return contents(detail::call(xd_contents_open, detail::text(path), static_cast<const xd_open_options *>(nullptr)));
+  }
+  static contents open(const std::string &path, const xd_open_options &options) {
+    return contents(detail::call(xd_contents_open, detail::text(path), &options));
+  }
+  std::size_t size() const noexcept { return xd_contents_len(get()); }
+  std::string name(std::size_t index) const { return detail::owned(detail::call(xd_contents_name, get(), index)); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> list;
+    for (std::size_t index = 0; index < size(); index++)
+      list.push_back(name(index));
+    return list;
+  }
+  array operator[](std::size_t index) const { return array(detail::call(xd_contents_array, get(), index)); }
+  array operator[](const std::string &name) const { return array(detail::call(xd_contents_get, get(), detail::text(name))); }
+  const xd_contents_t *get() const noexcept { return handle_.get(); }
+
+ private:
+  detail::handle<xd_contents_t, xd_contents_free> handle_;
 };
 
 /* Arrays and tables under names that another process of this user holds. */

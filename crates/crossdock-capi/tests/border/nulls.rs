@@ -60,6 +60,9 @@ fn text() -> String {
                     {
                         writeln!(text, "    {object}_free(result);").unwrap();
                     }
+                    if returns == "char *" {
+                        writeln!(text, "    xd_string_free(result);").unwrap();
+                    }
                 }
             }
             // A failure because of a null pointer names it.

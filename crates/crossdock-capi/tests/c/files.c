@@ -206,13 +206,22 @@ static void options_of_a_map_are_obeyed(void)
   CHECK_ERROR(XD_ERROR_UNSUPPORTED, "72");
   CHECK(xd_array_open(in_folder("none.npy"), &error) == NULL);
   CHECK_ERROR(XD_ERROR_IO, "none.npy");
+}
 
-  options.flags = XD_OPENING_GUARDED, options.limit_nbytes = 0;
-  array = xd_array_open_with(path, &options, &error);
-  CHECK(array != NULL && fclose(fopen(in_folder("c.npy"), "w")) == 0); /* truncates it */
+static void a_guarded_map_outlives_its_file(void)
+{
+  const char *path = in_folder("d.npy");
+  const ssize_t first[] = {0, 0, 0};
+  xd_open_options options = {XD_OPENING_GUARDED, 0, 0, NULL, NULL};
+  xd_value value;
+  CHECK(xd_array_save(image, path, NULL, &error));
+  xd_array_t *array = xd_array_open_with(path, &options, &error);
+  CHECK(array != NULL && xd_array_is_whole(array, &error) && fclose(fopen(path, "w")) == 0); /* truncates it */
   CHECK(xd_array_get(array, first, &value, NULL) ? value.as.u == 0 : true);
   xd_array_t *copy = xd_array_copy(array, XD_ROW_MAJOR, &error);
   CHECK(copy == NULL);
+  CHECK_ERROR(XD_ERROR_FAULT, "");
+  CHECK(!xd_array_is_whole(array, &error));
   CHECK_ERROR(XD_ERROR_FAULT, "");
   xd_array_free(array);
 }
@@ -226,6 +235,10 @@ int main(int argc, char **argv)
   an_archive_has_names_and_texts();
   bytes_in_memory_are_a_file();
   options_of_a_map_are_obeyed();
+  /* valgrind does not resume at the exact instruction after the handler of a fault. */
+  const char *instrument = getenv("CROSSDOCK_INSTRUMENT");
+  if (instrument == NULL || strcmp(instrument, "valgrind") != 0)
+    a_guarded_map_outlives_its_file();
   xd_array_free(image);
   return 0;
 }

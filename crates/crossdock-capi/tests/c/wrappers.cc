@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <thread>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 namespace xd = crossdock;
 
 #define CHECK(is)                                                        \
@@ -188,7 +191,55 @@ static void tables() {
   CHECK(kind_of([] { (void)xd::column::from_arrow(nullptr, nullptr); }) == XD_ERROR_ARGUMENT);
 }
 
-int main() {
+// Pools, files, sockets and devices.
+static void places(const std::string &folder) {
+  xd::pool pool = xd::pool::by_default().capped("wrappers", 1 << 16);
+  xd::array array = xd::array::zeros(pool, xd::dtype::of<float>(), {4, 6});
+  CHECK(pool.statistics().live_count == 1 && pool.name() == "wrappers" && pool.alloc(10).nbytes() == 10);
+  CHECK(kind_of([&] { (void)pool.alloc(1 << 20); }) == XD_ERROR_OUT_OF_MEMORY);
+  array.write<float, 2>()(3, 5) = 7;
+  CHECK(array.flatten().get({23}).number() == 7 && array.reverse(0).get({0, 5}).number() == 7);
+  CHECK((array.windows({2, 2}).shape() == xd::extents{3, 5, 2, 2}));
+
+  const std::string path = folder + "/wrappers.npz";
+  array.save(path);
+  CHECK(kind_of([&] { array.save(path, {XD_SAVING_NEW, 0, 0, 0, nullptr, 0, nullptr, nullptr}); }) == XD_ERROR_IO);
+  xd::contents contents = xd::contents::open(path);
+  CHECK(contents.size() == 1 && contents.names().size() == 1 && contents[0].equals(array) && contents[contents.name(0)].equals(array));
+  CHECK(kind_of([&] { (void)contents["nothing"]; }) == XD_ERROR_BOUNDS);
+  CHECK(!xd::array::open(path, {XD_OPENING_COPIED, 0, 0, nullptr, nullptr}).is_readonly());
+
+  int ends[2];
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  CHECK(kind_of([&] { array.send(ends[0]); }) == XD_ERROR_REFUSED);
+  xd::array shared = array.to_shared();
+  shared.send(ends[0]);
+  std::optional<xd::array> received = xd::array::receive(ends[1]);
+  CHECK(received && received->equals(array));
+  close(ends[0]);
+  CHECK(!xd::array::receive(ends[1]));
+  close(ends[1]);
+
+  CHECK(xd::place::parse("cuda:2").to_text() == "cuda:2" && array.place() == xd::place());
+  CHECK(array.to_device({}).equals(array) && !xd::stream::of({}));
+  CHECK(kind_of([&] { (void)array.to_device({XD_DEVICE_VULKAN, 0}); }) == XD_ERROR_UNSUPPORTED);
+  xd_device_register_cuda(nullptr);
+  try {
+    std::optional<xd::stream> stream = xd::stream::of(xd::place::parse("cuda:0")); // perhaps of a driver without a GPU
+    xd::array there = array.to_device({XD_DEVICE_CUDA, 0}, *stream);
+    xd::event end = stream->record();
+    stream->wait(end);
+    stream->synchronize();
+    end.wait();
+    CHECK(end.is_done() && there.place() != xd::place() && there.to_device({}).equals(array));
+  } catch (const xd::error &error) {
+    CHECK(error.kind() == XD_ERROR_UNSUPPORTED);
+  }
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 2);
+  places(argv[1]);
   tables();
   channels();
   buffers();
