@@ -7,7 +7,7 @@ require "tmpdir"
 
 # One set and one channel, used by programs in Rust, C, Ruby and Python at the same time. Each member
 #
-# - reads the set that the command holds, and fails to write it
+# - reads the array and the table of the set that the command holds, and fails to write them
 # - attaches a sender and a receiver to the channel, and waits until all members have
 # - sends a number of messages with its own number in front, and receives those of all members, in
 #   the order of each; it fails to write them
@@ -55,10 +55,12 @@ class TestTogether < Test::Unit::TestCase
   def holding(folder)
     former = ENV.to_h.slice("XDG_RUNTIME_DIR")
     ENV["XDG_RUNTIME_DIR"] = folder
-    file = File.join(folder, "squares.npy")
-    Crossdock::Array.new(Array.new(100) { |k| k * k }).save(file)
+    files = %w[squares.npy rows.arrow].map { |name| File.join(folder, name) }
+    Crossdock::Array.new(Array.new(100) { |k| k * k }).save(files[0])
+    Crossdock.table({ "k" => Crossdock::Array.new(Array.new(10) { _1 }), "name" => Crossdock::Column.new(%w[zero eins größe] + [nil] * 7) })
+             .save(files[1])
     output, input = IO.pipe
-    pid = spawn(built("crossdock"), "hold", file, "--name", "together", out: input)
+    pid = spawn(built("crossdock"), "hold", *files, "--name", "together", out: input)
     input.close
     assert_match(/\Aholding together@1/, output.gets)
     yield
@@ -104,7 +106,7 @@ class TestTogether < Test::Unit::TestCase
         each = [COUNT] * members.size
         assert_equal(%w[rust c ruby python].map { |name| "#{name} #{COUNT} #{each.inspect} 0\n" }, told)
         assert_equal COUNT * members.size, channel.sent
-        assert_equal Array.new(100) { |k| k * k }, Crossdock.connect("together").first.last.to_a
+        assert_equal Array.new(100) { |k| k * k }, Crossdock.connect("together")["squares"].to_a
       end
     end
   end

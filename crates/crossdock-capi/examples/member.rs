@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::Channel;
 use crossdock::exchange::protocol::hold;
+use crossdock::table::ColumnValue;
 use crossdock::{DArray, Result};
 
 const SENDERS: usize = 4;
@@ -23,6 +24,11 @@ fn main() -> Result<()> {
     let squares = set.get("squares")?;
     assert!((0..100).all(|k| number(&squares, k) == (k * k) as i64), "the set has other values");
     assert!(squares.set(&[0], &1.into()).unwrap_err().is_read_only());
+    let rows = set.table("rows")?.batch(0)?;
+    let (k, name) = (rows.column_named("k")?.array()?, rows.column_named("name")?);
+    assert!((0..10).all(|at| number(&k, at) == at as i64) && rows.len() == 10);
+    assert!(name.to_string().contains("größe") && name.value(3)? == ColumnValue::Null);
+    assert!(k.set(&[0], &1.into()).unwrap_err().is_read_only());
 
     // SAFETY: the process that started this one passed the descriptor for it alone.
     let fd = unsafe { OwnedFd::from_raw_fd(fd.parse().expect("a number")) };

@@ -20,9 +20,12 @@ def refused(array):
 
 label, fd, text, number, count = sys.argv[1:]
 number, count = int(number), int(count)
-squares = crossdock.connect(label)["squares"]
+held = crossdock.connect(label)
+squares, rows = held["squares"], held["rows"]
 assert squares.tolist() == [k * k for k in range(100)]
+assert rows["k"].to_list() == list(range(10)) and rows["name"].to_list()[2:4] == ["größe", None]
 refused(squares)
+refused(rows["k"].array())
 channel = _channel._open(_crossdock._map(int(fd), text))
 sender, receiver = channel.sender(), channel.receiver()
 while channel.receivers < SENDERS:

@@ -15,10 +15,13 @@ end
 
 label, fd, text, id, count = ARGV
 id, count = Integer(id), Integer(count)
-squares = Crossdock.connect(label)["squares"]
+set = Crossdock.connect(label)
+squares, rows = set.fetch("squares"), set.fetch("rows")
 raise "the set has other values" unless squares.to_a == Array.new(100) { |k| k * k }
+raise "the table has other values" unless rows["k"].to_a == Array.new(10) { _1 } && rows["name"].to_a[2..3] == ["größe", nil]
 
 refused { squares[1] = -1 }
+refused { rows["k"].array[1] = -1 }
 channel = Crossdock::Channel.open(Crossdock::SharedMemory.import(Integer(fd), text))
 sender, receiver = channel.sender, channel.receiver
 sleep 0.001 until channel.receivers == SENDERS

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use crossdock::bindings::channel::{ChannelMember, ChannelState, FoundChannel, Tap, TappedMessage};
+use crossdock::DArray;
+use crossdock::bindings::channel::{self, ChannelMember, ChannelState, FoundChannel, Tap, TappedMessage};
 use crossdock::exchange::protocol::channel::Delivery;
 use indicatif::BinaryBytes;
 use serde_json::json;
@@ -79,12 +80,13 @@ impl TapReport {
                 "dtype": dtype.to_string(),
                 "shape": shape,
                 "nbytes": nbytes,
+                "table": channel::is_table(dtype),
                 "sender": sender.map(|sender| json!({ "pid": sender.pid, "program": sender.program })),
                 "waiting": waits,
                 "views": views,
             });
             if let Some(values) = values {
-                line["values"] = json!(values.to_string());
+                line["values"] = json!(shown_values(values));
             }
             return terminal::json(&line.to_string()) + "\n";
         }
@@ -93,8 +95,12 @@ impl TapReport {
             |sender| format!("{} ({})", sender.pid, terminal::shown(&sender.program)),
         );
         let mut text = format!(
-            "{number}  {time:.3} s  {} {shape:?}  {}  from {from}",
-            terminal::shown(&dtype.to_string()),
+            "{number}  {time:.3} s  {}  {}  from {from}",
+            if channel::is_table(dtype) {
+                "a table".to_owned()
+            } else {
+                format!("{} {shape:?}", terminal::shown(&dtype.to_string()))
+            },
             BinaryBytes(*nbytes as u64),
         );
         // The latest value waits for everyone who comes.
@@ -105,8 +111,9 @@ impl TapReport {
                 let _ = write!(text, ", {what} {count}");
             }
         }
-        for line in
-            values.iter().flat_map(|values| values.to_string().lines().map(str::to_owned).collect::<Vec<_>>())
+        for line in values
+            .iter()
+            .flat_map(|values| shown_values(values).lines().map(str::to_owned).collect::<Vec<_>>())
         {
             let _ = write!(text, "\n    {}", terminal::shown(&line));
         }
@@ -192,4 +199,19 @@ impl TapReport {
             .collect();
         text + &table(["process", "program", "role", "waiting", "views"], &rows, &[0, 3, 4])
     }
+}
+
+/// The elements of a message, or the batches of its table. Another process may have written what
+/// is none.
+fn shown_values(values: &DArray) -> String {
+    let Ok(Some(table)) = channel::table(values) else { return values.to_string() };
+    let mut text = String::new();
+    for batch in 0..table.len() {
+        match table.batch(batch) {
+            // Writing to a string cannot fail.
+            Ok(batch) => drop(writeln!(text, "{batch}")),
+            Err(error) => drop(writeln!(text, "{error}")),
+        }
+    }
+    text
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crossdock::exchange::protocol::channel::{Channel, ChannelOptions, Delivery, Receiver, Sender};
+use crossdock::table::{Batches, Column, RecordBatch};
 use crossdock::{Array, DArray};
 use rustix::process::Signal;
 
@@ -56,16 +57,31 @@ fn messages_are_shown_with_their_sender_until_a_signal() {
     assert!(line.contains(&format!("from {pid} (")) && line.ends_with("waits for 1\n"), "{line}");
     assert_eq!(tap.line(), "    [5 6]\n");
 
+    let price = Column::from_array(Array::from_vec(vec![1.5f64, 2.5], [2]).unwrap()).unwrap();
+    let batch = RecordBatch::from_columns([("price", price)]).unwrap();
+    drop(receiver.receive(NOW).unwrap());
+    sender.send_table(&mut Batches::from_iter([batch]), NOW).unwrap();
+    let line = tap.line();
+    assert!(line.starts_with("2  ") && line.contains(" s  a table  "), "{line}");
+    drop((receiver.receive(NOW).unwrap(), receiver.receive(NOW).unwrap()));
+    sender.send_copy(&numbers(&[4]), NOW).unwrap();
+    let shown: Vec<String> =
+        std::iter::from_fn(|| Some(tap.line())).take_while(|line| !line.starts_with("3  ")).collect();
+    assert!(shown[0].contains("price") && shown[2].trim_end().ends_with("2.5"), "{shown:?}");
+    assert_eq!(tap.line(), "    [4]\n");
+    sender.send_copy(&numbers(&[5, 6]), NOW).unwrap();
+    assert!(tap.line().starts_with("4  ") && tap.line() == "    [5 6]\n");
+
     // One message is viewed, one waits, and one is received and gone.
     drop(receiver.receive(NOW).unwrap().unwrap());
     let view = receiver.receive(NOW).unwrap().unwrap();
     assert_eq!(view.get(&[1]).unwrap().as_i64(), Some(6));
     sender.send_copy(&numbers(&[7]), NOW).unwrap();
-    assert!(tap.line().starts_with("2  ") && tap.line() == "    [7]\n");
+    assert!(tap.line().starts_with("5  ") && tap.line() == "    [7]\n");
     tap.signal(Signal::INT);
     let summary = tap.line();
     assert!(
-        summary.starts_with("2 messages in ") && summary.contains("2 of them shown, 0 dropped"),
+        summary.starts_with("5 messages in ") && summary.contains("5 of them shown, 0 dropped"),
         "{summary}"
     );
     assert_eq!(tap.line(), "slots: 1 free, 0 on loan, 1 waiting, 1 viewed\n");

@@ -55,6 +55,20 @@ int main(int argc, char **argv)
   for (ssize_t k = 0; k < 100; k++)
     CHECK(number_in(squares, k) == k * k);
   a_write_faults(squares);
+  xd_reader_t *reader = xd_set_table(set, "rows", &error);
+  CHECK(reader != NULL);
+  xd_batch_t *rows = xd_reader_next(reader, &error);
+  CHECK(rows != NULL && xd_batch_len(rows) == 10 && xd_batch_column_count(rows) == 2);
+  xd_column_t *column = xd_batch_column(rows, 0, &error);
+  xd_array_t *numbers = xd_column_array(column, NULL, &error);
+  CHECK(numbers != NULL);
+  for (ssize_t k = 0; k < 10; k++)
+    CHECK(number_in(numbers, k) == k);
+  a_write_faults(numbers);
+  xd_array_free(numbers);
+  xd_column_free(column);
+  xd_batch_free(rows);
+  xd_reader_free(reader);
 
   xd_channel_t *channel = xd_channel_open(atoi(argv[2]), &error);
   CHECK(channel != NULL);

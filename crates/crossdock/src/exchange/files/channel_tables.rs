@@ -100,15 +100,19 @@ impl Receiver {
 ///
 /// As [`IpcFile::from_buffer`].
 pub fn table(message: &DArray) -> Result<Option<IpcFile>> {
-    let is_table = message.dtype().as_record().is_some_and(|record| {
-        let mut fields = record.fields().iter();
-        fields.next().is_some_and(|field| field.name() == FIELD) && fields.next().is_none()
-    });
-    if !is_table || message.rank() != 1 || message.dtype().itemsize() != 1 {
+    if !is_table(message.dtype()) || message.rank() != 1 {
         return Ok(None);
     }
     let (buffer, start) = message.buffer()?;
     IpcFile::from_buffer(buffer.slice(start..start + message.len())?).map(Some)
+}
+
+/// Whether the elements of a message are the bytes of a table.
+pub fn is_table(dtype: &DType) -> bool {
+    let Some(record) = dtype.as_record() else { return false };
+    let mut fields = record.fields().iter();
+    let is_named = fields.next().is_some_and(|field| field.name() == FIELD);
+    is_named && fields.next().is_none() && dtype.itemsize() == 1
 }
 
 /// Writes into a slot, up to its end.
