@@ -206,3 +206,63 @@ fn damaged_fits_files_are_refused_and_others_told() {
         assert_says(&error, &["can be opened, but not written"]);
     }
 }
+
+// ===== All of them
+
+/// Changes a few of the bytes.
+fn mutate(bytes: &mut Vec<u8>, rng: &mut fastrand::Rng) {
+    for _ in 0..rng.usize(1..=4) {
+        if bytes.is_empty() {
+            return;
+        }
+        let at = rng.usize(..bytes.len());
+        match rng.u8(..6) {
+            0 => bytes[at] ^= 1 << rng.u8(..8),
+            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff, b'0'][rng.usize(..6)],
+            2 => bytes.truncate(at),
+            3 => {
+                let piece = bytes[at..(at + rng.usize(1..64)).min(bytes.len())].to_vec();
+                let to = rng.usize(..=bytes.len());
+                bytes.splice(to..to, piece);
+            }
+            4 => drop(bytes.drain(at..(at + rng.usize(1..16)).min(bytes.len()))),
+            _ => {
+                let count = [2, 4, 8][rng.usize(..3)].min(bytes.len() - at);
+                let number = [0, u64::MAX, 1 << 31, rng.u64(..)][rng.usize(..4)].to_le_bytes();
+                bytes[at..at + count].copy_from_slice(&number[..count]);
+            }
+        }
+    }
+}
+
+#[test]
+fn mutants_are_errors_or_arrays_within_their_file() {
+    let mut rng = fastrand::Rng::with_seed(crossdock_testkit::seed());
+    let mut formats = vec![("fits", Format::Fits), ("pnm", Format::Pnm), ("mat", Format::Mat)];
+    if cfg!(feature = "torch") {
+        formats.push(("torch", Format::Torch));
+    }
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for (folder, format) in formats {
+        let seeds = std::fs::read_dir(corpus.join(folder)).unwrap();
+        let mut seeds: Vec<_> = seeds.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
+        seeds.sort();
+        for _ in 0..crossdock_testkit::cases(400) {
+            let mut bytes = seeds[rng.usize(..seeds.len())].clone();
+            mutate(&mut bytes, &mut rng);
+            let file = buffer(&bytes);
+            let range = file.as_ptr().addr()..file.as_ptr().addr() + file.nbytes();
+            match OpenOptions::new().format(format).read(file) {
+                Ok(contents) => {
+                    for array in contents.entries().iter().map(|entry| entry.open().unwrap()) {
+                        let span = array.layout().span();
+                        let first = array.as_ptr().addr().wrapping_add_signed(span.low());
+                        let is_within = range.start <= first && first + span.nbytes() <= range.end;
+                        assert!(array.is_empty() || is_within, "{array:?} leaves the file");
+                    }
+                }
+                Err(error) => assert!(error.is_malformed() || error.is_unsupported(), "{error:?}"),
+            }
+        }
+    }
+}
