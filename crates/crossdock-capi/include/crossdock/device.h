@@ -50,6 +50,7 @@ typedef struct xd_usage {
   uint64_t peak_nbytes;
 } xd_usage;
 
+/* Sets *usage, to zeros on failure. Opens the device. */
 XD_API bool xd_device_usage(int32_t kind, int32_t ordinal, xd_usage *usage, xd_error_t **error);
 
 /* The failures of releases of device memory since the last call, one line each; "" if there are

@@ -249,6 +249,7 @@ XD_API XD_MUST_USE xd_schema_t *xd_reader_schema(const xd_reader_t *reader, xd_e
  * XD_ERROR_IO, with its message. */
 XD_API XD_MUST_USE xd_batch_t *xd_reader_next(const xd_reader_t *reader, xd_error_t **error);
 
+/* Batches that were read may outlive the reader. */
 XD_API void xd_reader_free(xd_reader_t *reader);
 
 #ifdef __cplusplus

@@ -115,3 +115,15 @@ fn every_chapter_is_included_and_listed_once() {
     chapters.sort();
     assert_eq!(files, chapters);
 }
+
+/// A comment describes the functions up to the next empty line.
+#[test]
+fn every_function_is_described() {
+    for name in chapters() {
+        let path = Path::new(PACKAGE).join("include").join(&name);
+        let text = fs::read_to_string(path).expect("a chapter of the header");
+        for group in text.split("\n\n").filter(|group| group.contains("\nXD_API ") || group.starts_with("XD_API ")) {
+            assert!(group.contains("/*"), "{name} does not describe\n{group}");
+        }
+    }
+}
