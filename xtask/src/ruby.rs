@@ -1,5 +1,5 @@
-//! The suite of the gem: its extension in a separate workspace, its tests, also under valgrind, and
-//! the installed gem. The long run builds it as users do.
+//! The suite of the gem: its extension in a separate workspace, its tests, also under valgrind and
+//! with every other Ruby of the machine, and the installed gem. The long run builds it as users do.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -44,6 +44,9 @@ pub(crate) fn ruby(run: &mut Run<'_>) -> Result<()> {
     }
     run.seed(&mut test);
     run.exec(test.arg("test"))?;
+
+    run.step("rubies");
+    run.exec(rake(run.door).arg("test:rubies"))?;
 
     run.step("valgrind");
     for program in UNDER_VALGRIND {

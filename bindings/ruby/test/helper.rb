@@ -9,4 +9,13 @@ module Helper
   def message_of(*errors, &block)
     assert_raise(*errors, &block).message
   end
+
+  # Omits the test if this Ruby lacks a library. Where all counterparts are required, only an
+  # `optional` one may be absent.
+  def library(name, optional: false)
+    require name
+  rescue LoadError
+    flunk("the library #{name} is missing") if ENV.key?("CROSSDOCK_REQUIRE_COUNTERPARTS") && !optional
+    omit("this Ruby has no library #{name}")
+  end
 end

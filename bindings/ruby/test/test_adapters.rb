@@ -299,7 +299,7 @@ class TestAdapters < Test::Unit::TestCase
   # ----- NArray
 
   def test_narrays_are_lent_in_place_with_their_own_indices
-    require "narray"
+    library "narray"
     narray = NArray.float(4, 3).indgen!
     array = Crossdock.view(narray, writable: true)
     assert_equal [:float64, [4, 3], [8, 32]], [array.dtype, array.shape, array.strides]
@@ -314,7 +314,7 @@ class TestAdapters < Test::Unit::TestCase
   end
 
   def test_narrays_of_every_type
-    require "narray"
+    library "narray"
     { byte: :uint8, sint: :int16, int: :int32, sfloat: :float32, float: :float64, scomplex: :complex64, complex: :complex128 }.each do |type, dtype|
       narray = NArray.public_send(type, 3).indgen!
       array = Crossdock.view(narray)
@@ -337,7 +337,7 @@ class TestAdapters < Test::Unit::TestCase
       def typecode = 5
     end
     assert_match(/narray\.h/, message_of(Crossdock::Error) { Crossdock.view(impostor.new) })
-    require "narray"
+    library "narray"
     liar = Class.new(NArray) { def total = 1_000_000 }
     assert_match(/narray\.h/, message_of(Crossdock::Error) { Crossdock.view(liar.new(NArray::FLOAT, 4)) })
     other = Class.new(NArray) { def typecode = NArray::FLOAT }
@@ -345,7 +345,7 @@ class TestAdapters < Test::Unit::TestCase
   end
 
   def test_adapters_of_this_gem_always_copy_when_asked
-    require "narray"
+    library "narray"
     buffer, narray = IO::Buffer.new(4), NArray.int(4)
     { buffer => :uint8, narray => :int32 }.each do |object, dtype|
       before = Crossdock.copied_bytes
@@ -357,7 +357,7 @@ class TestAdapters < Test::Unit::TestCase
   end
 
   def test_narrays_of_a_ruby_that_is_not_known_are_copied
-    require "narray"
+    library "narray"
     narray = NArray.int(2, 3).indgen!
     adapter = Crossdock::Adapters::NArray
     adapter.singleton_class.alias_method(:known?, :in_place?)
@@ -366,9 +366,11 @@ class TestAdapters < Test::Unit::TestCase
     assert_equal [[[0, 2, 4], [1, 3, 5]], [2, 3]], Crossdock.view(narray, copy: true).then { |array| [array.to_a, array.shape] }
     assert_equal [], Crossdock.view(NArray.int(0), copy: true).to_a
   ensure
-    adapter.singleton_class.remove_method(:in_place?)
-    adapter.singleton_class.alias_method(:in_place?, :known?)
-    adapter.singleton_class.remove_method(:known?)
+    adapter&.singleton_class&.class_eval do
+      remove_method(:in_place?)
+      alias_method(:in_place?, :known?)
+      remove_method(:known?)
+    end
   end
 
   # ----- libraries that are not installed: their adapters, with stand-ins for their objects
@@ -433,7 +435,7 @@ class TestAdapters < Test::Unit::TestCase
   # ----- RMagick
 
   def test_images_of_rmagick_are_copied_where_a_copy_may_be_made
-    require "rmagick"
+    library "rmagick"
     image = Magick::Image.new(4, 3) { |options| options.background_color = "red" }
     image.pixel_color(1, 2, "#0000ff")
     refusal = assert_raise(Crossdock::Refusal) { Crossdock.view(image) }
@@ -450,7 +452,7 @@ class TestAdapters < Test::Unit::TestCase
   end
 
   def test_images_of_rmagick_with_alpha_and_deeper_ones
-    require "rmagick"
+    library "rmagick"
     image = Magick::Image.new(2, 1) { |options| options.background_color = "#1234ffff0000" }
     image.alpha(Magick::OpaqueAlphaChannel)
     array = Crossdock.view(image, copy: true)
@@ -460,7 +462,7 @@ class TestAdapters < Test::Unit::TestCase
   end
 
   def test_arrays_become_images_by_one_copy
-    require "rmagick"
+    library "rmagick"
     { uint8: 10, uint16: 2500 }.each do |dtype, step|
       [[2, 3], [2, 3, 1], [2, 3, 2], [2, 3, 3], [2, 3, 4]].each do |shape|
         array = Crossdock::Array.new((0...shape.inject(:*)).map { |k| k * step }, dtype: dtype).reshape(*shape)
@@ -479,6 +481,7 @@ class TestAdapters < Test::Unit::TestCase
   end
 
   def test_what_is_no_image_is_said
+    library "rmagick"
     [[3], [2, 2, 5], [0, 3], [1, 1, 1, 1]].each do |shape|
       assert_match(/no image.*: give rows, columns/, message_of(ArgumentError) { Crossdock::Array.zeros(*shape, dtype: :uint8).to_magick })
     end
@@ -489,8 +492,8 @@ class TestAdapters < Test::Unit::TestCase
   # ----- comparisons
 
   def test_arrays_equal_objects_that_share_memory
-    require "narray"
-    require "rmagick"
+    library "narray"
+    library "rmagick"
     array = Crossdock::Array.new([[1, 2], [3, 4]])
     assert_equal [true, false], [array == NArray.to_na([[1, 3], [2, 4]]), array == NArray.to_na([[1, 2], [3, 4]])]
     with_adapter(Photo) { |one, request| one.rows ? Crossdock::Array.new(one.rows) : request.refuse("none was taken") }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "date"
 
 class TestMake < Test::Unit::TestCase
   def test_names_of_fields_are_symbols_and_strings_of_text
@@ -86,7 +87,14 @@ class TestMake < Test::Unit::TestCase
     assert_match(/3 indices.*\[2, 3\]/, message_of(IndexError) { array[0, 0, 0] })
   end
 
-  def test_it_prints_as_numpy_does
+  def test_it_prints_the_columns_of_numpy_and_the_literals_of_ruby
     assert_equal "Crossdock::Array int64 [2, 2]\n[[ 1  2]\n [30  4]]", Crossdock::Array.new([[1, 2], [30, 4]]).inspect
+    { [true, false] => "[ true false]", [1, 2.5] => "[1.0 2.5]", [1i, 2 - 0.5i] => "[(0.0+1.0i) (2.0-0.5i)]", ["ä", "b\n"] => '["ä" "b\\n"]',
+      [Float::NAN, -Float::INFINITY] => "[      NaN -Infinity]", [nil, Date.new(2026, 1, 2)] => "[         nil '2026-01-02']",
+      [{ x: 1, "a b" => "y" }] => '[{x: 1, "a b": "y"}]' }.each do |elements, text|
+      assert_equal text, Crossdock::Array.new(elements).to_s
+    end
+    assert_equal %w[true 1.5 (1.0+2.0i) nil], [true, 1.5, 1 + 2i].map { |value| Crossdock::Array.new(value).to_s } + [Crossdock::Array.new([nil], dtype: "datetime64[D]")[0].inspect]
+    assert_equal '["a\\xFF"]', Crossdock::Array.new(["a\xff".b], dtype: :S2).to_s
   end
 end

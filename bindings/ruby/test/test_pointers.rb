@@ -101,11 +101,7 @@ class TestPointers < Test::Unit::TestCase
   end
 
   def test_pointers_of_ffi
-    begin
-      require "ffi"
-    rescue LoadError
-      omit("this Ruby has no FFI")
-    end
+    library "ffi"
     array = numbers
     assert_equal [3, 1, 2], array.to_ptr(FFI::Pointer) { |pointer| pointer.read_array_of_int64(3) }
   end

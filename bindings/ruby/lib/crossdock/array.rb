@@ -359,7 +359,8 @@ module Crossdock
       [Array, dtype, shape, to_binary].hash
     end
 
-    # The array in NumPy's print format. {#to_binary} returns the bytes.
+    # The elements as Ruby's literals, in the columns and lines of NumPy's print format. {#to_binary}
+    # returns the bytes.
     # @return [String]
     def to_s
       released? ? "released" : text

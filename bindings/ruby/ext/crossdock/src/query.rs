@@ -113,9 +113,9 @@ fn address(this: Wrapped) -> Result<usize> {
     Ok(this.look()?.as_ptr().addr())
 }
 
-/// The elements in NumPy's print format.
+/// The elements as Ruby's literals, in the columns and lines of NumPy's print format.
 fn text(this: Wrapped) -> Result<String> {
-    Ok(this.look()?.to_string())
+    Ok(this.look()?.display().ruby().to_string())
 }
 
 fn fields(ruby: &Ruby, this: Wrapped) -> Result<Value> {

@@ -3,6 +3,7 @@
 //! Reasons: `DESIGN.md`, "Printing never fails".
 
 mod lines;
+mod notation;
 mod number;
 mod sources;
 mod style;
@@ -11,6 +12,7 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use crate::array::display::lines::{CUT, Grid, Page};
+use crate::array::display::notation::Notation;
 use crate::array::display::style::{Alone, Style};
 use crate::array::load_value;
 use crate::element::{DType, Value};
@@ -28,10 +30,18 @@ pub(crate) struct Options {
     /// The column in which a literal begins, with commas between elements; `None` for spaces
     /// between elements.
     literal: Option<usize>,
+    notation: Notation,
 }
 
 impl Options {
-    const NUMPY: Self = Self { precision: 8, threshold: 1000, edge_items: 3, line_width: 75, literal: None };
+    const NUMPY: Self = Self {
+        precision: 8,
+        threshold: 1000,
+        edge_items: 3,
+        line_width: 75,
+        literal: None,
+        notation: Notation::NumPy,
+    };
 
     /// For a preview of an array in other output.
     const PREVIEW: Self = Self { threshold: 100, ..Self::NUMPY };
@@ -118,6 +128,22 @@ impl<'a> ArrayDisplay<'a> {
     #[doc(hidden)]
     pub fn literal(mut self, column: usize) -> Self {
         self.options.literal = Some(column);
+        self
+    }
+
+    /// Formats elements as literals of Ruby.
+    ///
+    /// ```
+    /// use crossdock::Array;
+    ///
+    /// let array = Array::from_vec(vec![1.0, 2.5], [2])?;
+    /// assert_eq!(array.display().ruby().to_string(), "[1.0 2.5]");
+    /// # Ok::<(), crossdock::Error>(())
+    /// ```
+    #[must_use]
+    #[doc(hidden)]
+    pub fn ruby(mut self) -> Self {
+        self.options.notation = Notation::Ruby;
         self
     }
 
@@ -245,7 +271,7 @@ impl RacyElements {
         let mut words = values.iter().map(|value| match value {
             Ok(Value::Text(text)) if by_itself => text.clone(),
             Ok(value) if by_itself && self.dtype.as_scalar().is_some() => {
-                value.display(&self.dtype).to_string()
+                options.notation.value(value, &self.dtype)
             }
             Ok(value) => style.word(value, &self.dtype, options),
             Err(why) => format!("<{why}>"),

@@ -1,5 +1,7 @@
 //! One format for all floats of an array.
 
+use crate::array::display::Options;
+use crate::array::display::notation::Notation;
 use crate::element::{ScalarKind, digits};
 
 /// The number of characters on either side of the point, and whether there is an exponent.
@@ -14,12 +16,14 @@ pub(super) struct FloatStyle {
     /// The number of characters before the point, and after it.
     left: usize,
     right: usize,
+    notation: Notation,
 }
 
 impl FloatStyle {
-    pub(super) fn of(kind: ScalarKind, values: &[f64], precision: usize, plus: bool) -> Self {
+    pub(super) fn of(kind: ScalarKind, values: &[f64], options: &Options, plus: bool) -> Self {
+        let Options { precision, notation, .. } = *options;
         let finite = || values.iter().copied().filter(|value| value.is_finite());
-        let mut style = Self { kind, plus, precision, exponent: None, left: 0, right: 0 };
+        let mut style = Self { kind, plus, precision, exponent: None, left: 0, right: 0, notation };
         if wants_exponent(kind, finite()) {
             let numbers: Vec<_> =
                 finite().map(|value| digits::scientific(value, kind, precision, plus)).collect();
@@ -34,9 +38,11 @@ impl FloatStyle {
             style.measure(numbers.iter().map(String::as_str));
         }
         if values.iter().any(|value| !value.is_finite()) {
-            let signed = plus || values.contains(&f64::NEG_INFINITY);
+            let signed = |value: f64| usize::from(plus || value == f64::NEG_INFINITY);
+            let others = values.iter().filter(|value| !value.is_finite());
+            let width = others.map(|&value| notation.special(value).len() + signed(value)).max().unwrap_or(0);
             // `nan` and `inf` have no point, so they may use the columns after it.
-            style.left = style.left.max((3 + usize::from(signed)).saturating_sub(style.right + 1));
+            style.left = style.left.max(width.saturating_sub(style.right + 1));
         }
         style
     }
@@ -45,7 +51,7 @@ impl FloatStyle {
         for number in numbers {
             let (whole, rest) = number.split_once('.').unwrap_or((number, ""));
             self.left = self.left.max(whole.len());
-            self.right = self.right.max(rest.len());
+            self.right = self.right.max(self.notation.decimals(rest).len());
         }
     }
 
@@ -60,7 +66,7 @@ impl FloatStyle {
             } else {
                 ""
             };
-            let name = if value.is_nan() { "nan" } else { "inf" };
+            let name = self.notation.special(value);
             return format!("{:>width$}", format!("{sign}{name}"), width = left + 1 + right);
         }
         let (number, exponent) = match self.exponent {
@@ -71,6 +77,7 @@ impl FloatStyle {
             None => (digits::positional(value, kind, precision, plus), String::new()),
         };
         let (whole, rest) = number.split_once('.').unwrap_or((&number, ""));
+        let rest = self.notation.decimals(rest);
         format!("{whole:>left$}.{:<right$}", format!("{rest}{exponent}"))
     }
 }

@@ -1,6 +1,7 @@
 //! Formats the elements of one array, aligned in columns.
 
 use crate::array::display::Options;
+use crate::array::display::notation::Notation;
 use crate::array::display::number::FloatStyle;
 use crate::element::{DType, Field, NAT, ScalarKind, Value, digits};
 
@@ -35,8 +36,6 @@ pub(super) struct Alone {
     pub(super) scalar: bool,
 }
 
-const NOT_A_TIME: &str = "'NaT'";
-
 impl Style {
     pub(super) fn of(dtype: &DType, values: &[&Value], options: &Options, alone: Alone) -> Self {
         if let Some(record) = dtype.as_record() {
@@ -54,66 +53,60 @@ impl Style {
             return Self::Array(Box::new(base));
         }
         let Some(kind) = dtype.as_scalar().map(|scalar| scalar.kind()) else { return Self::Own };
-        let precision = options.precision;
         match kind {
             ScalarKind::Bool => Self::Truth { padded: !alone.scalar },
             ScalarKind::Bytes(_) | ScalarKind::Text(_) | ScalarKind::Void(_) => Self::Own,
-            ScalarKind::DateTime(_) => Self::Moment { width: width_of_moments(values) },
-            ScalarKind::TimeDelta(_) | ScalarKind::Pointer => Self::whole(values),
+            ScalarKind::DateTime(_) => Self::Moment { width: width_of_moments(values, options.notation) },
+            ScalarKind::TimeDelta(_) | ScalarKind::Pointer => Self::whole(values, options.notation),
             _ if alone.element && is_float(dtype) => Self::Own,
-            ScalarKind::Complex32 => Self::complex(ScalarKind::Float16, values, precision),
-            ScalarKind::Complex64 => Self::complex(ScalarKind::Float32, values, precision),
-            ScalarKind::Complex128 => Self::complex(ScalarKind::Float64, values, precision),
-            ScalarKind::ComplexLongDouble => Self::complex(ScalarKind::LongDouble, values, precision),
+            ScalarKind::Complex32 => Self::complex(ScalarKind::Float16, values, options),
+            ScalarKind::Complex64 => Self::complex(ScalarKind::Float32, values, options),
+            ScalarKind::Complex128 => Self::complex(ScalarKind::Float64, values, options),
+            ScalarKind::ComplexLongDouble => Self::complex(ScalarKind::LongDouble, values, options),
             _ if is_float(dtype) => {
                 let numbers: Vec<f64> = values.iter().filter_map(|value| value.as_f64()).collect();
-                Self::Float(FloatStyle::of(kind, &numbers, precision, false))
+                Self::Float(FloatStyle::of(kind, &numbers, options, false))
             }
-            _ => Self::whole(values),
+            _ => Self::whole(values, options.notation),
         }
     }
 
-    fn whole(values: &[&Value]) -> Self {
-        Self::Whole { width: values.iter().map(|value| whole(value).len()).max().unwrap_or(0) }
+    fn whole(values: &[&Value], notation: Notation) -> Self {
+        Self::Whole { width: values.iter().map(|value| whole(value, notation).len()).max().unwrap_or(0) }
     }
 
-    fn complex(part: ScalarKind, values: &[&Value], precision: usize) -> Self {
+    fn complex(part: ScalarKind, values: &[&Value], options: &Options) -> Self {
         let numbers = || values.iter().filter_map(|value| value.as_complex());
         let (re, im): (Vec<f64>, Vec<f64>) = numbers().unzip();
-        Self::Complex(FloatStyle::of(part, &re, precision, false), FloatStyle::of(part, &im, precision, true))
+        Self::Complex(FloatStyle::of(part, &re, options, false), FloatStyle::of(part, &im, options, true))
     }
 
     /// Formats one value.
     pub(super) fn word(&self, value: &Value, dtype: &DType, options: &Options) -> String {
         match (self, value) {
-            (Self::Truth { padded: true }, Value::Bool(true)) => " True".into(),
-            (Self::Whole { width }, value) => format!("{:>width$}", whole(value)),
-            (Self::Moment { width }, value) => format!("{:>width$}", moment(value)),
+            (Self::Truth { padded: true }, Value::Bool(true)) => format!(" {}", options.notation.truth(true)),
+            (Self::Whole { width }, value) => format!("{:>width$}", whole(value, options.notation)),
+            (Self::Moment { width }, value) => format!("{:>width$}", moment(value, options.notation)),
             (Self::Float(style), value) => {
                 value.as_f64().map(|number| style.word(number)).unwrap_or_default()
             }
             (Self::Complex(re_style, im_style), value) => {
                 let (re, im) = value.as_complex().unwrap_or_default();
-                let im = im_style.word(im);
-                let number = im.trim_end();
-                format!("{}{number}j{}", re_style.word(re), &im[number.len()..])
+                options.notation.complex(&re_style.word(re), &im_style.word(im))
             }
             (Self::Record(styles), Value::Record(fields)) => {
                 let dtypes = dtype.as_record().map(|record| record.fields()).unwrap_or_default();
-                let parts: Vec<String> = styles
-                    .iter()
-                    .zip(fields)
-                    .zip(dtypes)
-                    .map(|((style, (_, value)), field)| style.word(value, field.dtype(), options))
-                    .collect();
-                format!("({}{})", parts.join(", "), if parts.len() == 1 { "," } else { "" })
+                let parts = styles.iter().zip(fields).zip(dtypes);
+                options.notation.record(parts.map(|((style, (name, value)), field)| {
+                    (name.as_str(), style.word(value, field.dtype(), options))
+                }))
             }
             (Self::Array(style), value) => {
                 let Some(subarray) = dtype.as_subarray() else { return String::new() };
                 let cut = subarray.len() > options.threshold;
                 style.array(value, subarray.base(), options, cut)
             }
-            (_, value) => value.display(dtype).to_string(),
+            (_, value) => options.notation.value(value, dtype),
         }
     }
 
@@ -153,26 +146,29 @@ fn is_float(dtype: &DType) -> bool {
 }
 
 /// Formats a number without a point: durations as counts, without their unit.
-fn whole(value: &Value) -> String {
+fn whole(value: &Value, notation: Notation) -> String {
     match value {
-        Value::TimeDelta { count: NAT, .. } => NOT_A_TIME.into(),
+        Value::TimeDelta { count: NAT, .. } => notation.not_a_time().into(),
         Value::TimeDelta { count, .. } => count.to_string(),
         other => other.to_string(),
     }
 }
 
-fn moment(value: &Value) -> String {
-    format!("'{value}'")
+fn moment(value: &Value, notation: Notation) -> String {
+    match value {
+        Value::DateTime { count: NAT, .. } => notation.not_a_time().into(),
+        _ => format!("'{value}'"),
+    }
 }
 
 /// The width of the first, the last and `NaT`: years before 0 and after 9999 are longer.
-fn width_of_moments(values: &[&Value]) -> usize {
+fn width_of_moments(values: &[&Value], notation: Notation) -> usize {
     let count = |value: &&&Value| match value {
         Value::DateTime { count, .. } if *count != NAT => Some(*count),
         _ => None,
     };
     let known = || values.iter().filter(|value| count(value).is_some());
     let ends = [known().min_by_key(count), known().max_by_key(count)];
-    let nat = values.iter().any(|value| count(&value).is_none()).then_some(NOT_A_TIME.len());
-    ends.into_iter().flatten().map(|value| moment(value).len()).chain(nat).max().unwrap_or(0)
+    let nat = values.iter().any(|value| count(&value).is_none()).then_some(notation.not_a_time().len());
+    ends.into_iter().flatten().map(|value| moment(value, notation).len()).chain(nat).max().unwrap_or(0)
 }

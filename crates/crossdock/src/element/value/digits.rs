@@ -173,7 +173,7 @@ pub(crate) fn large(kind: ScalarKind) -> (f64, f64) {
 }
 
 /// A single number, with the digits that round-trip: `0.1`, `1.0`, `1e+16`, `nan`, `-inf`.
-pub(super) fn float(value: f64, kind: ScalarKind) -> String {
+pub(crate) fn float(value: f64, kind: ScalarKind) -> String {
     alone(value, kind, false, ".0")
 }
 
