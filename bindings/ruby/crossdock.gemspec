@@ -14,7 +14,7 @@ Gem::Specification.new do |spec|
   spec.licenses = ["MIT", "Apache-2.0"]
   spec.required_ruby_version = ">= 3.1"
   spec.files = Dir.chdir(__dir__) do
-    Dir["{lib,sig,examples,include,vendor}/**/*"].select { |file| File.file?(file) && !file.end_with?(".so") } + %w[README.md stage.rb]
+    Dir["{lib,sig,examples,include,vendor}/**/*"].select { |file| File.file?(file) && !file.end_with?(".so") } + %w[.yardopts README.md stage.rb]
   end
   spec.extensions = ["vendor/bindings/ruby/ext/crossdock/extconf.rb"]
   spec.require_paths = ["lib"]

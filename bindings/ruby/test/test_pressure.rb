@@ -81,6 +81,13 @@ class TestPressure < Test::Unit::TestCase
     end
   end
 
+  def test_days_that_a_column_converts_are_memory_of_its_own
+    require "objspace"
+    days, seconds = %w[D s].map { |unit| Crossdock::Array.zeros(100_000, dtype: "datetime64[#{unit}]") }
+    assert_operator ObjectSpace.memsize_of(Crossdock::Column.new(days)), :>=, 400_000
+    assert_operator ObjectSpace.memsize_of(Crossdock::Column.new(seconds)), :<, 400_000, "the array counts it"
+  end
+
   def test_what_does_not_fit_at_all_is_no_memory
     output = run_program(<<~'RUBY')
       limit(:AS, 2_000_000 << 10)

@@ -25,6 +25,9 @@ suffix = RbConfig::CONFIG["SOEXT"]
 built = File.join(target, "release", "libcrossdock_ruby.#{suffix}")
 name = "crossdock.#{RbConfig::CONFIG["DLEXT"]}"
 
+# Without symbols, if there is a program that removes them: they are most of the file.
+strip = RbConfig::CONFIG["STRIP"].to_s
+
 File.write("Makefile", <<~MAKE)
   sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
   DESTDIR =
@@ -36,11 +39,12 @@ File.write("Makefile", <<~MAKE)
   #{name}:
   \tRUBY="#{RbConfig.ruby}" "#{cargo}" build --release --locked --manifest-path "#{source}/Cargo.toml" --target-dir "#{target}"
   \tcp "#{built}" #{name}
+  \t-#{strip.empty? ? "true" : strip} #{name}
 
   install: #{name}
   \tmkdir -p "$(DESTDIR)$(sitearchdir)/crossdock"
   \tcp #{name} "$(DESTDIR)$(sitearchdir)/crossdock/#{name}"
-  \trm -rf "#{own_target}"
+  \trm -rf "#{own_target}" #{name}
 
   clean:
   \trm -rf "#{own_target}" #{name}

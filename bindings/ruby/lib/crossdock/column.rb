@@ -82,8 +82,6 @@ module Crossdock
     # @!method to_s
     #   @return [String] the first and the last elements
 
-    alias length size
-
     # The element at an index, or a part, in place.
     #
     # @overload [](index)
@@ -138,6 +136,8 @@ module Crossdock
     def inspect
       "#{self.class} #{"#{name.inspect} " unless name.empty?}#{type} #{size}\n#{self}"
     end
+
+    alias length size
   end
 
   # Indices of rows and elements.

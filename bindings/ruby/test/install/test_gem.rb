@@ -35,8 +35,17 @@ class TestGem < Test::Unit::TestCase
       output = run_in(folder, environment, RbConfig.ruby, "-e", program, home)
       assert_equal "[[1.5, 3.5], [2.5, 4.5]]#{version}truetruetrue", output
       assert_empty Dir[File.join(home, "**", "target", "release")], "what cargo built is not left behind"
+      assert_one_library(home)
       keep(Dir[File.join(home, "extensions", "**", "crossdock.#{RbConfig::CONFIG["DLEXT"]}")])
     end
+  end
+
+  # RubyGems itself keeps the extension in two folders; the build leaves no third, and no symbols.
+  def assert_one_library(home)
+    libraries = Dir[File.join(home, "**", "*crossdock*.#{RbConfig::CONFIG["DLEXT"]}")]
+    assert_operator libraries.size, :<=, 2, libraries.inspect
+    assert_equal 1, libraries.map { |path| File.binread(path) }.uniq.size
+    refute_include File.binread(libraries.first), ".debug_line"
   end
 
   # If the gem stays installed, the other tests use its extension, as users do, and nothing is built

@@ -261,8 +261,14 @@ fn to_s(ruby: &Ruby, this: &RubyColumn) -> String {
 /// A column of the objects in an Array, or of a `Crossdock::Array`.
 fn of_object(ruby: &Ruby, object: Value) -> Result<RubyColumn> {
     if let Some(own) = Wrapped::of(object) {
-        let column = new_column::with_days(ruby, Column::from_array(own.array()?)?)?;
-        let field = Field::new("", column.column_type().clone())?;
+        let column = Column::from_array(own.array()?)?;
+        let of_array = column.column_type().clone();
+        let column = new_column::with_days(ruby, column)?;
+        if *column.column_type() != of_array {
+            // Days of 64 bits were converted into new memory.
+            return RubyColumn::of(column);
+        }
+        let field = Field::new("", of_array)?;
         return Ok(RubyColumn::sharing(field, vec![column], own.kept()));
     }
     RubyColumn::of(new_column::of_values(ruby, RArray::try_convert(object)?)?)

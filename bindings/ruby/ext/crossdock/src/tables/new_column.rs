@@ -9,11 +9,9 @@ use magnus::encoding::EncodingCapable;
 use magnus::{RArray, RString, Ruby, Value, prelude::*};
 
 use crate::error::{Failure, Result};
+use crate::moment::EPOCH;
 use crate::nested;
 use crate::value::{characters, describe};
-
-/// The Julian day number of 1970-01-01.
-const EPOCH: i64 = 2_440_588;
 
 /// What the objects of an Array have in common.
 enum Kind {

@@ -20,11 +20,10 @@ use magnus::{RArray, Ruby, Value, prelude::*, time::Offset, time::Timespec};
 
 use crate::convert;
 use crate::error::{Failure, Result};
+use crate::moment::EPOCH;
 use crate::value::{array_of, to_ruby};
 
 const DAY_IN_MILLISECONDS: i64 = 86_400_000;
-/// The Julian day number of 1970-01-01.
-const EPOCH: i64 = 2_440_588;
 
 /// One element.
 pub(super) fn element(ruby: &Ruby, column: &Column, index: usize) -> Result<Value> {
