@@ -1,7 +1,8 @@
-//! Sets the soname of the shared library, and puts links under the installed names beside what
-//! Cargo builds, so that programs can be linked with the library where it was built.
+//! Sets the soname of the shared library, and puts links under the installed names into the folder
+//! `c` of the profile, so that programs can be linked with the library where it was built.
 
 use std::env;
+use std::fs;
 use std::path::Path;
 
 fn main() {
@@ -13,15 +14,18 @@ fn main() {
     let soname = format!("libcrossdock.so.{number}");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // `crossdock_capi` is the name of the Rust library: `crossdock` is taken. The folder of the
-    // output is `build/crossdock-capi-…/out` in that of the profile.
+    // output is `build/crossdock-capi-…/out` in that of the profile. The links are not beside the
+    // library: Cargo puts that folder into LD_LIBRARY_PATH, which comes before a program's own path.
     let out = env::var_os("OUT_DIR").unwrap_or_default();
     let Some(profile) = Path::new(&out).ancestors().nth(3) else { return };
+    let folder = profile.join("c");
+    let _ = fs::create_dir_all(&folder);
     for (name, file) in [
-        (&*soname, "libcrossdock_capi.so"),
-        ("libcrossdock.so", "libcrossdock_capi.so"),
-        ("libcrossdock.a", "libcrossdock_capi.a"),
+        (&*soname, "../libcrossdock_capi.so"),
+        ("libcrossdock.so", "../libcrossdock_capi.so"),
+        ("libcrossdock.a", "../libcrossdock_capi.a"),
     ] {
-        link(&profile.join(name), file);
+        link(&folder.join(name), file);
     }
 }
 

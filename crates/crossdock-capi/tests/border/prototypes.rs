@@ -122,7 +122,9 @@ fn every_function_is_described() {
     for name in chapters() {
         let path = Path::new(PACKAGE).join("include").join(&name);
         let text = fs::read_to_string(path).expect("a chapter of the header");
-        for group in text.split("\n\n").filter(|group| group.contains("\nXD_API ") || group.starts_with("XD_API ")) {
+        for group in
+            text.split("\n\n").filter(|group| group.contains("\nXD_API ") || group.starts_with("XD_API "))
+        {
             assert!(group.contains("/*"), "{name} does not describe\n{group}");
         }
     }

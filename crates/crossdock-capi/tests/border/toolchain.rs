@@ -240,7 +240,7 @@ pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> O
     // Not `-Wl,-rpath,…`: a comma in the path would end the argument.
     compile.args(["-Xlinker", "-rpath", "-Xlinker"]).arg(folder).args(["-pthread", "-ldl"]);
     succeeded(&mut compile);
-    Some(match &*instrument {
+    let mut command = match &*instrument {
         "" | "address" => Command::new(binary),
         "valgrind" => {
             let mut command = Command::new("valgrind");
@@ -249,5 +249,8 @@ pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> O
             command
         }
         other => panic!("CROSSDOCK_INSTRUMENT is {other:?}: it is `valgrind` or `address`"),
-    })
+    };
+    // Cargo's, which comes before the path in the program, and may have another build of the library.
+    command.env_remove("LD_LIBRARY_PATH");
+    Some(command)
 }
