@@ -122,17 +122,21 @@ macro_rules! doubles {
                     }
                 }
             }
-            let total = |lanes: [[__m512d; PARTS]; 2]| -> f64 {
-                lanes.into_iter().flatten().map(|lanes| _mm512_reduce_add_pd(lanes)).sum()
-            };
+            let (mut sums, mut totals) = (_mm512_setzero_pd(), _mm512_setzero_pd());
+            for lane in 0..2 {
+                for part in 0..PARTS {
+                    sums = _mm512_add_pd(sums, sum[lane][part]);
+                    totals = _mm512_add_pd(totals, squares[lane][part]);
+                }
+            }
             Doubles {
                 least: ($least)($min(least[0], least[1])),
                 greatest: ($greatest)($max(greatest[0], greatest[1])),
                 zeros,
                 numbers: if BY_DISTANCE { numbers } else { (BLOCK / size_of::<$ty>()) as u32 },
                 origin,
-                sum: total(sum),
-                squares: total(squares),
+                sum: _mm512_reduce_add_pd(sums),
+                squares: _mm512_reduce_add_pd(totals),
             }
         }
     };
