@@ -420,3 +420,28 @@ def test_a_write_into_a_column_of_a_held_table_ends_the_writer(hold):
     """
     assert run(program)[0] == -signal.SIGSEGV
     assert pa.table(crossdock.connect("w")["t"])["n"][0].as_py() == 0
+
+
+def test_a_table_of_a_set_is_sent_to_a_pool_in_place(folder, hold):
+    hold("--name", "m")
+    crossdock.publish("m", {"t": {"n": np.arange(50_000), "s": crossdock.column(["x", None, "größe"] * 16_667)[:50_000]}})
+    program = """
+        import multiprocessing, sys
+        import crossdock
+        sys.path.insert(0, %r)
+        import workers
+
+        if __name__ == "__main__":
+            table = crossdock.connect("m")["t"]
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                before = crossdock.copied_bytes()
+                sent = pool.apply_async(workers.table_facts, (table,))
+                print(sent.get(60), crossdock.copied_bytes() - before)
+                print(pool.apply(workers.table_facts, (table[49_990:],))[:2])
+                again = pool.apply(workers.same_table, (table,))
+                print(again["n"].array()[49_999], again["s"].to_list()[:3])
+    """
+    (folder / "program.py").write_text(textwrap.dedent(program % str(pathlib.Path(__file__).parent)))
+    done = subprocess.run([sys.executable, folder / "program.py"], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.stdout == "((50000, 2), True, 0) 0\n((10, 2), True)\n49999 ['x', None, 'größe']\n"

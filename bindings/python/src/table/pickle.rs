@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::os::fd::AsRawFd;
 
 use crossdock::bindings::arrow::{field_from_bytes, field_to_bytes};
 use crossdock::buffer::Buffer;
 use crossdock::element::DType;
 use crossdock::layout::{AxisSlice, Layout, Order};
+use crossdock::memory::{Backing, Birth};
 use crossdock::table::{Checks, Column, ColumnParts, ColumnType, Field, RecordBatch, Schema};
 use crossdock::{Casting, DArray};
 use pyo3::exceptions::{PyBufferError, PyValueError};
@@ -106,8 +108,37 @@ impl Pickled {
         self.reduced(py, function, buffers)
     }
 
-    /// As [`Pickled::reduce`], with a copy of the buffers in one sealed memory. `None` for few
-    /// bytes.
+    /// The memory in which all buffers lie, if no process can write it, and where each begins: that
+    /// of a held set, or of a table that was received.
+    fn in_one_memory(&self) -> Option<(Buffer, Vec<(usize, usize)>)> {
+        let mut memory = None;
+        let mut places = Vec::with_capacity(self.buffers.len());
+        for buffer in &self.buffers {
+            if buffer.nbytes() == 0 {
+                places.push((None, 0));
+                continue;
+            }
+            if buffer.backing() != Backing::Shared || buffer.birth() != Birth::Constant {
+                return None;
+            }
+            let (fd, start) = buffer.descriptor()?;
+            let known = memory.get_or_insert(fd);
+            if known.as_raw_fd() != fd.as_raw_fd() {
+                return None;
+            }
+            places.push((Some(start), buffer.nbytes()));
+        }
+        let first = places.iter().filter_map(|(start, _)| *start).min()?;
+        let within = |start: Option<u64>| usize::try_from(start.map_or(0, |start| start - first)).ok();
+        let spans = places.into_iter().map(|(start, nbytes)| Some((within(start)?, nbytes)));
+        let spans = spans.collect::<Option<Vec<_>>>()?;
+        let end = spans.iter().map(|(start, nbytes)| start + nbytes).max()?;
+        let whole = Buffer::map_shared(memory?.try_clone_to_owned().ok()?, first, end, false).ok()?;
+        Some((whole, spans))
+    }
+
+    /// As [`Pickled::reduce`], with the buffers in one sealed memory: where they lie, or copied.
+    /// `None` for few bytes.
     fn reduce_shared<'py>(self, py: Python<'py>, function: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (mut spans, mut end) = (Vec::with_capacity(self.buffers.len()), 0usize);
         for buffer in &self.buffers {
@@ -116,6 +147,11 @@ impl Pickled {
         }
         if end < LEAST_SHARED {
             return Ok(None);
+        }
+        if let Some((whole, spans)) = self.in_one_memory() {
+            let whole = wrap(py, bytes_in(&whole)?)?;
+            let buffers = PyTuple::new(py, [whole, PyList::new(py, spans)?.into_any()])?.into_any();
+            return self.reduced(py, function, buffers).map(Some);
         }
         let whole = bytes_in(&Buffer::shared(end).raise()?)?;
         for (buffer, &(start, nbytes)) in self.buffers.iter().zip(&spans) {

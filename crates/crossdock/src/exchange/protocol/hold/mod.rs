@@ -11,6 +11,7 @@
 //! |---|---|
 //! | hold names for other processes | [`SetHolder`] |
 //! | read a set, of the newest version or of one | [`connect`], [`Set::get`] |
+//! | read a table of a set, publish one (feature `arrow-ipc`) | `Set::table`, `DraftSet::write_table` |
 //! | publish a version | [`publish`], [`SetBuilder`], [`Publisher::commit`] |
 //! | load files into a set | [`files::load_set`](crate::exchange::files::load_set) |
 //! | let readers map the files themselves | [`files::map_set`](crate::exchange::files::map_set) |
