@@ -1,4 +1,5 @@
-//! Arbitrary bytes as a checkpoint of PyTorch: an error, or arrays in place, in the bytes of the file.
+//! Arbitrary bytes as a checkpoint of PyTorch: an error, or arrays in place, in the bytes of the
+//! file.
 
 use crossdock::buffer::Buffer;
 use crossdock::exchange::files::{Format, OpenOptions};

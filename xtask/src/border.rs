@@ -53,7 +53,8 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
     }
     run.note("examples built by pkg-config and by CMake, shared and static");
 
-    // With the sources, as `FetchContent` gets them; the library is the installed one, to build it once.
+    // With the sources, as `FetchContent` gets them; the library is the installed one, to build it
+    // once.
     let fetched = run.door.target.join("xtask/cmake-fetch");
     let mut configure = run.door.command("cmake", "-S examples/fetch -B");
     configure.arg(&fetched).arg("--fresh").arg(format!("-DCROSSDOCK_BUILT={}", prefix.join("lib").display()));

@@ -33,9 +33,9 @@ use crate::{errors, file_errors, nested, parameters, protocols, table};
 /// Parameters
 /// ----------
 /// path : str, os.PathLike or file
-///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, ``.pt``, ``.mat``, PNG, JPEG, TIFF, NIfTI,
-///     FITS or Arrow IPC file (``.arrow``, ``.feather``, ``.arrows``); with ``dtype``, any file.
-///     The name of an array and a view may follow, which are then returned: ``'two.npz:a'``,
+///     A ``.npy``, ``.npz``, ``.safetensors``, ``.gguf``, ``.pt``, ``.mat``, PNG, JPEG, TIFF,
+///     NIfTI, FITS or Arrow IPC file (``.arrow``, ``.feather``, ``.arrows``); with ``dtype``, any
+///     file. The name of an array and a view may follow, which are then returned: ``'two.npz:a'``,
 ///     ``'photo.npy[::2, ..., 0]'``, ``'two.npz:a[1:].field'``. The longest name of an existing
 ///     file wins.
 /// name : str, optional
@@ -382,9 +382,9 @@ pub(crate) fn array_of(object: &Bound<'_, PyAny>) -> PyResult<DArray> {
 
 /// The arrays of a file by name, as :func:`open` returns them for an archive.
 ///
-/// Archives are ``.npz``, ``.safetensors``, ``.gguf``, ``.pt``, ``.mat`` and FITS files. A mapping: an array is opened when
-/// its name is looked up, in place if the file holds its elements as they are in memory. Arrays
-/// keep the file mapped; there is nothing to close.
+/// Archives are ``.npz``, ``.safetensors``, ``.gguf``, ``.pt``, ``.mat`` and FITS files. A mapping:
+/// an array is opened when its name is looked up, in place if the file holds its elements as they
+/// are in memory. Arrays keep the file mapped; there is nothing to close.
 ///
 /// Examples
 /// --------

@@ -162,10 +162,10 @@ impl Column {
 
     /// A boolean for each element: true where it is valid, false where it is null. Copies.
     ///
-    /// It is false wherever :meth:`to_list` has None for a null, values of dictionaries, of runs and
-    /// of unions included. Validity alone decides, as in Arrow: NaT that another library exports as
-    /// a valid element is valid, though :meth:`to_list` has None for it, as pandas does. NaT of
-    /// NumPy's arrays, and of lists, is null.
+    /// It is false wherever :meth:`to_list` has None for a null, values of dictionaries, of runs
+    /// and of unions included. Validity alone decides, as in Arrow: NaT that another library
+    /// exports as a valid element is valid, though :meth:`to_list` has None for it, as pandas does.
+    /// NaT of NumPy's arrays, and of lists, is null.
     ///
     /// Returns
     /// -------

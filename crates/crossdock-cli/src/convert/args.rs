@@ -56,13 +56,14 @@ const USAGE: &str = "crossdock convert [OPTIONS] <FILE[:NAME][VIEW]>... <OUT>";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .arrow, .safetensors, .gguf, .pt, .mat, PNG, JPEG, TIFF, NIfTI), the name
-    /// of an array in it after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-` is
-    /// standard input, a file and not a pipe; --at selects a view of it. Arrays of several files
+    /// A file (.npy, .npz, .arrow, .safetensors, .gguf, .pt, .mat, PNG, JPEG, TIFF, NIfTI), the
+    /// name of an array in it after a colon, and a view of it as in Python: 'a.npz:name[::2]'. `-`
+    /// is standard input, a file and not a pipe; --at selects a view of it. Arrays of several files
     /// need distinct names; an array without a name has that of its file.
     ///
     /// The last one is OUT, the file to write. Its ending selects the format: npy, npz, arrow,
-    /// arrows (a stream), safetensors, png, jpg, raw. A pipe or a device is written directly; `-` is standard output.
+    /// arrows (a stream), safetensors, png, jpg, raw. A pipe or a device is written directly; `-`
+    /// is standard output.
     #[arg(value_names = ["FILE[:NAME][VIEW]", "OUT"], required = true, num_args = 1..)]
     files: Vec<OsString>,
     /// The view to write, as in Python: '::2, ..., .field'.

@@ -50,9 +50,9 @@ command takes over; 1 if FILE could not be loaded, or another process holds the 
 /// Hold the arrays or the table of a file for other processes of this user, in memory that stays
 /// constant.
 ///
-/// Each FILE is loaded once. Each process that connects maps the same pages, whatever it is written in.
-/// The command runs until it is stopped, and prints a line when the set is ready. Processes that
-/// read it keep it after that.
+/// Each FILE is loaded once. Each process that connects maps the same pages, whatever it is written
+/// in. The command runs until it is stopped, and prints a line when the set is ready. Processes
+/// that read it keep it after that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

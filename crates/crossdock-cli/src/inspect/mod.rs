@@ -69,8 +69,8 @@ const LEAST_ROWS: usize = 6;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A file (.npy, .npz, .arrow, .safetensors, .gguf, .pt, .mat, PNG, JPEG, TIFF, NIfTI), the name
-    /// of an array in it after a colon, and a view of it as in Python: 'a.npy[::2, 0]',
+    /// A file (.npy, .npz, .arrow, .safetensors, .gguf, .pt, .mat, PNG, JPEG, TIFF, NIfTI), the
+    /// name of an array in it after a colon, and a view of it as in Python: 'a.npy[::2, 0]',
     /// 'a.npz:name[::2].field'. An Arrow IPC file without a NAME is shown as a table.
     ///
     /// Also a folder, a pattern with `*`, or the index of a model in several files

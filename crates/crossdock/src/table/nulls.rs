@@ -22,8 +22,8 @@ impl Column {
     /// a byte for each.
     ///
     /// Validity alone decides, as in Arrow: a date or duration that is no time
-    /// ([`NAT`](crate::element::NAT)) is valid if its producer says so. [`Column::from_array`] makes
-    /// those of an array null.
+    /// ([`NAT`](crate::element::NAT)) is valid if its producer says so. [`Column::from_array`]
+    /// makes those of an array null.
     ///
     /// ```
     /// use crossdock::buffer::Buffer;

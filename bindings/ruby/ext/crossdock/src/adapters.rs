@@ -361,9 +361,9 @@ struct GslMatrix {
     owner: c_int,
 }
 
-/// The address and the strides, in elements, of a vector or matrix of GSL; nil instead of the address
-/// if the object does not own the elements. Ruby code has queried its shape, so that a library of the
-/// same name with another struct is detected.
+/// The address and the strides, in elements, of a vector or matrix of GSL; nil instead of the
+/// address if the object does not own the elements. Ruby code has queried its shape, so that a
+/// library of the same name with another struct is detected.
 fn gsl(ruby: &Ruby, object: Value, shape: Vec<usize>) -> Result<(Option<usize>, Vec<usize>)> {
     let other =
         || Failure::ours(ruby, format!("a {} that is not laid out as GSL's headers say", object.class()));
@@ -376,8 +376,8 @@ fn gsl(ruby: &Ruby, object: Value, shape: Vec<usize>) -> Result<(Option<usize>, 
             (vec![vector.size], vec![vector.stride], vector.data, vector.owner)
         }
         _ => {
-            // SAFETY: the Ruby caller passes objects of the class GSL::Matrix only with two lengths;
-            // their data is a `gsl_matrix`. The comparison below detects another layout.
+            // SAFETY: the Ruby caller passes objects of the class GSL::Matrix only with two
+            // lengths; their data is a `gsl_matrix`. The comparison below detects another layout.
             let matrix = unsafe { &*data.cast::<GslMatrix>() };
             (vec![matrix.size1, matrix.size2], vec![matrix.tda, 1], matrix.data, matrix.owner)
         }

@@ -291,7 +291,8 @@ exact! {
     |values: __m512i, sum: &mut __m512i, squares: &mut __m512i| {
         let pairs = _mm512_madd_epi16(values, _mm512_set1_epi16(1));
         *sum = _mm512_add_epi64(*sum, halves(pairs));
-        // Two squares of -32768 are 2^31, which is no signed integer of 32 bits, but an unsigned one.
+        // Two squares of -32768 are 2^31, which is no signed integer of 32 bits, but an unsigned
+        // one.
         let squared = _mm512_madd_epi16(values, values);
         let even = _mm512_and_si512(squared, _mm512_set1_epi64(0xffff_ffff));
         *squares = _mm512_add_epi64(*squares, _mm512_add_epi64(even, _mm512_srli_epi64::<32>(squared)));

@@ -35,8 +35,8 @@ const MAX_NAME: usize = u16::MAX as usize;
 /// # Errors
 ///
 /// `is_unsupported` for two arrays of one name, and for a name that ZIP cannot hold or that would
-/// be a path out of a folder; otherwise as [`npy::write`](fn@crate::exchange::files::npy::write). Bytes written before an
-/// error stay written.
+/// be a path out of a folder; otherwise as [`npy::write`](fn@crate::exchange::files::npy::write).
+/// Bytes written before an error stay written.
 pub fn write<N: AsRef<str>>(writer: impl Write, arrays: &[(N, DArray)]) -> Result<()> {
     encode(writer, &outgoing(arrays), false)
 }

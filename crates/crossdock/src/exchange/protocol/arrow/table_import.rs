@@ -138,7 +138,8 @@ pub(super) fn children_of(
     let import = TableImport { keep: &keep, place: Place::CPU };
     let array = keep.get();
     let (len, offset) = import.window(array)?;
-    // SAFETY: ForeignStruct 1: `keep` holds the column unreleased, and it follows the specification.
+    // SAFETY: ForeignStruct 1: `keep` holds the column unreleased, and it follows the
+    // specification.
     let pointers = unsafe { import.pointers(array, field.column_type()) }?;
     let validity = import.validity(array, pointers[0], len + offset)?;
     // SAFETY: ForeignStruct 1: `children` is null or points to `n_children` pointers, which stay

@@ -95,8 +95,8 @@ impl TableSchemaReader {
                     kept.push(k);
                 }
                 Err(error) => {
-                    // SAFETY: clause 2 of `field`: the child was not released (the filter above), so
-                    // its name is null or ends by NUL.
+                    // SAFETY: clause 2 of `field`: the child was not released (the filter above),
+                    // so its name is null or ends by NUL.
                     let name = unsafe { text(child.name, "name") }.ok().flatten().unwrap_or_default();
                     refused.push((name.to_owned(), error));
                 }
