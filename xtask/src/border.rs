@@ -69,9 +69,11 @@ pub(crate) fn c(run: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     let build = run.door.target.join("xtask/meson");
-    let mut setup = run.door.command("meson", "setup --wipe");
+    if build.exists() {
+        fs::remove_dir_all(&build).with_context(|| format!("{} cannot be removed", build.display()))?;
+    }
+    let mut setup = run.door.command("meson", "setup");
     setup.arg(&build).arg("examples/meson").arg("--pkg-config-path").arg(prefix.join("lib/pkgconfig"));
-    fs::create_dir_all(&build).with_context(|| format!("{} cannot be made", build.display()))?;
     run.exec(&mut setup)?;
     run.exec(run.door.command("meson", "test -C").arg(&build).env_remove("LD_LIBRARY_PATH"))?;
     Ok(())
