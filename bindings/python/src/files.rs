@@ -66,7 +66,9 @@ use crate::{errors, file_errors, nested, parameters, protocols, table};
 /// Returns
 /// -------
 /// Array, Archive or Table
-///     A table for an Arrow IPC file: its batches, in place unless they are compressed.
+///     A table for an Arrow IPC file: all of its batches, in place unless they are compressed.
+///     Opening it reads the metadata of each batch, and decodes compressed ones;
+///     :func:`open_batches` gives one batch at a time.
 ///
 /// Warns
 /// -----

@@ -142,7 +142,10 @@ mod _crossdock {
     #[pymodule_export]
     use super::shared::{_lend, _map, _offer, _take, shared};
     #[pymodule_export]
-    use super::table::{_rebuild_column, _rebuild_table, _reduce_shared, Column, Table, column, table};
+    use super::table::{
+        _rebuild_column, _rebuild_table, _reduce_shared, BatchReader, Column, Table, column, open_batches,
+        table,
+    };
     #[pymodule_export]
     use super::tensorflow::_unsafe_dlpack;
 

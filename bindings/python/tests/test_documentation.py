@@ -15,6 +15,7 @@ CLASSES = {
     "Archive": crossdock.Archive,
     "Array": crossdock.Array,
     "ArrowColumn": crossdock.ArrowColumn,
+    "BatchReader": crossdock.BatchReader,
     "Buffer": crossdock.Buffer,
     "Channel": crossdock.Channel,
     "Column": crossdock.Column,

@@ -5,7 +5,9 @@ import datetime
 import decimal
 import io
 import os
+import pathlib
 import pickle
+import threading
 
 import numpy as np
 import pandas as pd
@@ -445,3 +447,71 @@ def test_a_file_that_is_cut_off_is_a_value_error(tmp_path, ending):
             assert str(path) in str(error)
     # Whole batches of a stream may be all that there is.
     assert ends <= ({0, 23, 33} if ending == "arrows" else set())
+
+
+@pytest.mark.parametrize("ending", ["arrow", "arrows"])
+def test_batches_of_a_file_are_read_one_at_a_time(tmp_path, ending):
+    path = tmp_path / f"all.{ending}"
+    made = batches()
+    write(path, made, compression="zstd")
+    before = crossdock.copied_bytes()
+    reader = crossdock.open_batches(path, frozen=True)
+    assert crossdock.copied_bytes() == before and reader.column_names == made[0].schema.names
+    assert reader.schema == crossdock.open(path).schema
+    first = next(reader)
+    decoded = crossdock.copied_bytes()
+    assert decoded > before and len(first) == 23
+    same(pa.table(first), pa.Table.from_batches(made[:1]))
+    # A consumer of streams takes the rest.
+    rest = pa.RecordBatchReader.from_stream(reader)
+    same(rest.read_all(), pa.Table.from_batches(made[1:]))
+    assert list(reader) == [] and next(reader, None) is None
+    with pytest.raises(ValueError, match="open the file again"):
+        pa.RecordBatchReader.from_stream(reader)
+    assert [len(batch) for batch in crossdock.open_batches(str(path))] == [23, 0, 10]
+
+
+def test_a_stream_of_any_reader_is_read_one_batch_at_a_time(tmp_path):
+    path = tmp_path / "all.arrows"
+    made = batches()
+    write(path, made)
+    with open(path, "rb") as file:
+        same(pa.Table.from_batches([pa.record_batch(batch) for batch in crossdock.open_batches(file)]), pa.Table.from_batches(made))
+    read, written = os.pipe()
+    writer = threading.Thread(target=lambda: pathlib.Path(f"/dev/fd/{written}").write_bytes(path.read_bytes()))
+    with os.fdopen(read, "rb") as file:
+        writer.start()
+        reader = crossdock.open_batches(file)
+        assert [len(batch) for batch in [next(reader), next(reader), next(reader)]] == [23, 0, 10]
+        writer.join()
+        os.close(written)
+        assert next(reader, None) is None
+
+    class Failing(io.BytesIO):
+        def read1(self, count):
+            if self.tell() > len(whole) // 2:
+                raise ConnectionError("the peer left")
+            return super().read1(min(count, 1000))
+
+    whole = path.read_bytes()
+    reader = crossdock.open_batches(Failing(whole))
+    with pytest.raises(ConnectionError, match="the peer left"):
+        list(reader)
+    assert list(reader) == []
+    reader = crossdock.open_batches(io.BytesIO(whole[:-1000]))
+    with pytest.raises(ValueError, match="ends within"):
+        list(reader)
+
+
+def test_what_holds_no_batches_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    with pytest.raises(TypeError, match="holds arrays and no table"):
+        crossdock.open_batches(tmp_path / "a.npy")
+    with pytest.raises(FileNotFoundError):
+        crossdock.open_batches(tmp_path / "none.arrow")
+    with pytest.raises(ValueError):
+        crossdock.open_batches(io.BytesIO(b"no stream at all"))
+    with pytest.raises(TypeError, match="mapped files"):
+        crossdock.open_batches(io.BytesIO(), frozen=True)
+    with pytest.raises(TypeError):
+        crossdock.open_batches(io.StringIO("text"))

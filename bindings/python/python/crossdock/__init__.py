@@ -35,6 +35,7 @@ Tables, with text, nulls and lists:
 
 - ``table``: a ``Table`` on the memory of a data frame, or of columns by name
 - ``column``: a ``Column`` on the memory of a column, of an array or of a list
+- ``open_batches``: a ``BatchReader``, which gives the batches of a file or a stream one at a time
 
 What there is:
 
@@ -59,6 +60,7 @@ from ._crossdock import (
     Archive,
     Array,
     ArrowColumn,
+    BatchReader,
     Buffer,
     Column,
     Device,
@@ -88,6 +90,7 @@ from ._crossdock import (
     ones,
     ones_like,
     open,
+    open_batches,
     publish,
     register_numpy_dtypes,
     save,
@@ -103,6 +106,7 @@ __all__ = [
     "Archive",
     "Array",
     "ArrowColumn",
+    "BatchReader",
     "Buffer",
     "Channel",
     "Column",
@@ -131,6 +135,7 @@ __all__ = [
     "ones",
     "ones_like",
     "open",
+    "open_batches",
     "publish",
     "register_numpy_dtypes",
     "save",

@@ -17,6 +17,7 @@ __all__ = [
     "Archive",
     "Array",
     "ArrowColumn",
+    "BatchReader",
     "Buffer",
     "Channel",
     "Column",
@@ -45,6 +46,7 @@ __all__ = [
     "ones",
     "ones_like",
     "open",
+    "open_batches",
     "publish",
     "register_numpy_dtypes",
     "save",
@@ -524,6 +526,20 @@ class Column:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
     def __arrow_c_device_stream__(self, requested_schema: Any = None, **kwargs: Any) -> Any: ...
 
+@final
+class BatchReader:
+    """The batches of an Arrow IPC file or stream, each as a table when it is reached."""
+
+    @property
+    def schema(self) -> list[tuple[_str, _str]]: ...
+    @property
+    def column_names(self) -> list[_str]: ...
+    def __iter__(self) -> BatchReader: ...
+    def __next__(self) -> Table: ...
+    def __arrow_c_schema__(self) -> Any: ...
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+def open_batches(source: Any, /, *, guarded: bool = False, frozen: bool = False) -> BatchReader: ...
 def table(obj: Any, /, *, skip_refused: bool = False) -> Table: ...
 def column(obj: Any, /) -> Column: ...
 def asarray(

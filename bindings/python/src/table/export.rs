@@ -174,7 +174,7 @@ fn requested_field(requested: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Fiel
 
 /// Batches come with their own types, as the protocol permits: the consumer casts them. A request
 /// for other columns is an error.
-fn check_requested(own: &Schema, requested: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+pub(super) fn check_requested(own: &Schema, requested: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let Some(wanted) = requested_field(requested)? else { return Ok(()) };
     let wanted: Vec<_> = wanted.column_type().fields().map(Field::name).collect();
     let own: Vec<_> = own.fields().iter().map(Field::name).collect();

@@ -11,10 +11,11 @@
 //! | `display.rs`, `html.rs` | tables and columns as text, and in notebooks |
 //! | `memory.rs` | copies, and the promise that memory is constant |
 //! | `pickle.rs` | pickles, and sealed memory for `multiprocessing` |
-//! | `ipc.rs` | tables in Arrow IPC files |
+//! | `ipc.rs`, `batches.rs` | tables in Arrow IPC files, whole or a batch at a time |
 //! | `export.rs` | capsules of streams, batches, columns and schemas |
 
 mod as_numpy;
+mod batches;
 mod column_object;
 mod comparison;
 mod display;
@@ -34,6 +35,7 @@ mod values;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 
+pub(crate) use batches::{BatchReader, open_batches};
 pub(crate) use column_object::Column;
 pub(crate) use import::{column, table, whole};
 pub(crate) use ipc::{TableBatches, of_file, to_file};

@@ -27,7 +27,7 @@ const MEMORY: usize = 64 << 20;
 #[derive(Clone)]
 pub struct OutgoingRows {
     file: IpcFile,
-    part: Part,
+    part: RowsPart,
     dtype: DType,
     /// The shape of the whole array.
     shape: Vec<usize>,
@@ -37,7 +37,7 @@ pub struct OutgoingRows {
 
 /// What becomes the array.
 #[derive(Clone)]
-enum Part {
+enum RowsPart {
     Column(usize),
     /// Rows of the columns with these numbers.
     Records(Vec<usize>),
@@ -64,7 +64,7 @@ impl OutgoingRows {
         }
         let empty = with_dates(field.column_type(), empty)?;
         let shape = [&[rows], &empty.shape()[1..]].concat();
-        Ok(Self::new(file, Part::Column(index), empty.dtype().clone(), shape))
+        Ok(Self::new(file, RowsPart::Column(index), empty.dtype().clone(), shape))
     }
 
     /// The rows as packed records of the columns with these numbers. O(batches × columns).
@@ -78,10 +78,10 @@ impl OutgoingRows {
         let empty = schema.fields().iter().map(|field| Column::empty(field.column_type()));
         let empty = RecordBatch::new(schema.clone(), empty.collect::<Result<Vec<_>>>()?, 0)?;
         let dtype = records(&empty.select(columns)?)?.dtype().clone();
-        Ok(Self::new(file, Part::Records(columns.to_vec()), dtype, vec![file.rows()?]))
+        Ok(Self::new(file, RowsPart::Records(columns.to_vec()), dtype, vec![file.rows()?]))
     }
 
-    fn new(file: &IpcFile, part: Part, dtype: DType, shape: Vec<usize>) -> Self {
+    fn new(file: &IpcFile, part: RowsPart, dtype: DType, shape: Vec<usize>) -> Self {
         let progress = Arc::new(|_| {});
         Self { file: file.clone(), part, dtype, shape, memory: MEMORY, progress }
     }
@@ -110,14 +110,14 @@ impl OutgoingRows {
         let mut rows = 0;
         for batch in 0..self.file.len() {
             match &self.part {
-                Part::Column(index) => {
+                RowsPart::Column(index) => {
                     let field = &self.file.schema().fields()[*index];
                     let array = entries::array(field, &self.file.column(batch, *index)?)?;
                     let array = with_dates(field.column_type(), array)?;
                     rows += array.shape()[0];
                     self.elements(&mut writer, array)?;
                 }
-                Part::Records(columns) => {
+                RowsPart::Records(columns) => {
                     let batch = self.file.batch(batch)?.select(columns)?;
                     rows += batch.len();
                     self.records_of(&mut writer, &batch)?;
