@@ -172,8 +172,7 @@ impl Table {
         self.schema.fields().iter().map(|field| (field.name(), field.column_type().to_string())).collect()
     }
 
-    /// The columns that ``table(obj, skip_refused=True)`` left out: the reason of each, by its
-    /// name.
+    /// Why ``table(obj, skip_refused=True)`` left columns out: the reason of each, by its name.
     #[getter]
     fn refused<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
