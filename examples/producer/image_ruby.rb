@@ -15,7 +15,6 @@ begin
 rescue LoadError
   exit
 end
-Crossdock.view(picture) do |array|
-  array[479, 639] = [1, 2, 3]
-  puts "Crossdock #{array.shape} #{array.address == picture.address}"
-end
+array = Crossdock.view(picture, writable: true)
+array[479, 639] = [1, 2, 3]
+puts "Crossdock #{array.shape} #{array.address == picture.address} #{array[479, 639].to_a}"

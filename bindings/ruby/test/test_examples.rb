@@ -3,6 +3,8 @@
 require_relative "helper"
 require "open3"
 require "rbconfig"
+require "tmpdir"
+require_relative "native"
 
 class TestExamples < Test::Unit::TestCase
   EXAMPLES = File.expand_path("../examples", __dir__)
@@ -33,5 +35,20 @@ class TestExamples < Test::Unit::TestCase
       Crossdock::Array float64 [3]
       [40. 24.  8.]
     TEXT
+  end
+
+  def test_an_extension_with_the_header_for_producers_lends_its_pixels
+    root = File.expand_path("../../..", __dir__)
+    folder = File.join(root, "examples", "producer")
+    Dir.mktmpdir("crossdock-producer") do |target|
+      Native.build("image_ruby", target, folder: folder, includes: [File.join(root, "crates", "crossdock-capi", "include")])
+      library = File.expand_path("../lib", __dir__)
+      output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", library, "-I", target, File.join(folder, "image_ruby.rb"))
+      assert status.success?, output
+      assert_equal <<~TEXT, output
+        Fiddle    [480, 640, 3] [1920, 3, 1] C 0
+        Crossdock [480, 640, 3] true [1, 2, 3]
+      TEXT
+    end
   end
 end
