@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use crossdock::bindings::files::Target;
 use crossdock::view::Refusal;
 
 use crate::words::words;
-use crate::{open, out, status, terminal};
+use crate::{out, status, terminal};
 
 /// A [`Result`](std::result::Result) whose error is [`Failure`].
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -31,7 +32,7 @@ impl Failure {
     pub(crate) fn usage(error: &clap::Error) -> Self {
         if let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) =
             (error.kind(), error.get(ContextKind::InvalidSubcommand))
-            && open::path_of(word.as_ref()).is_ok_and(|path| path.exists())
+            && Target::new(word.as_ref()).is_ok_and(|target| target.path().exists())
         {
             let word = terminal::path(Path::new(word));
             let text = format!("{word} is no subcommand, but a file; write `crossdock inspect {word}`");
