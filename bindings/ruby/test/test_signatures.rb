@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "open3"
 require "pathname"
+require "rbconfig"
 
 # The signatures in sig/: they are valid, and list exactly the existing methods.
 class TestSignatures < Test::Unit::TestCase
@@ -18,7 +20,7 @@ class TestSignatures < Test::Unit::TestCase
   end
 
   def declared(object, kind)
-    name = RBS::TypeName.new(name: object.name.split("::").last.to_sym, namespace: RBS::Namespace.parse("::#{object.name}").parent)
+    name = RBS::Namespace.parse("::#{object.name}").to_type_name
     definition = kind == :instance ? @builder.build_instance(name) : @builder.build_singleton(name)
     # Without inherited ones.
     definition.methods.select { |_, method| method.defined_in == name }.keys
@@ -31,5 +33,26 @@ class TestSignatures < Test::Unit::TestCase
       assert_equal object.singleton_methods(false).sort, declared(object, :singleton).sort, object.name
     end
     assert_equal Crossdock.singleton_methods(false).sort, declared(Crossdock, :singleton).sort
+  end
+
+  # A program with the checker of RBS, which compares the arguments and results of every call.
+  def checked(*arguments)
+    environment = { "RBS_TEST_TARGET" => "Crossdock::*", "RBS_TEST_OPT" => "-I sig -r bigdecimal -r date -r socket", "RBS_TEST_RAISE" => "true",
+                    "RBS_TEST_LOGLEVEL" => "error" }
+    # The checker sees classes that are defined after it.
+    libraries = %w[-I lib -I test -r bigdecimal -r date -r socket -r rbs/test/setup -r crossdock]
+    Open3.capture2e(environment, RbConfig.ruby, "-W0", *libraries, *arguments, chdir: File.expand_path("..", __dir__))
+  end
+
+  def test_calls_have_the_types_of_the_signatures
+    # Calls that are wrong on purpose are left out, and Ractors, in which the checker does not run.
+    { "views" => [], "readme" => ["--name=/transcript/"], "people" => ["--ignore-name=/ractor/"],
+      "lists" => ["--ignore-name=/ones_and_ranges|are_rounded|ledger/"] }.each do |program, options|
+      output, status = checked("test/test_#{program}.rb", *options)
+      assert_predicate status, :success?, output
+      assert_match(/^[1-9]\d* tests/, output)
+    end
+    output, status = checked("-e", 'Crossdock::Array.zeros("3")')
+    assert_equal [false, true], [status.success?, output.include?("ArgumentTypeError")], output
   end
 end
