@@ -15,7 +15,8 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     // `crossdock_capi` is the name of the Rust library: `crossdock` is taken. The folder of the
     // output is `build/crossdock-capi-…/out` in that of the profile. The links are not beside the
-    // library: Cargo puts that folder into LD_LIBRARY_PATH, which comes before a program's own path.
+    // library: Cargo puts that folder into LD_LIBRARY_PATH, which comes before a program's own
+    // path.
     let out = env::var_os("OUT_DIR").unwrap_or_default();
     let Some(profile) = Path::new(&out).ancestors().nth(3) else { return };
     let folder = profile.join("c");

@@ -31,8 +31,8 @@ type Source = Box<dyn RecordBatchReader + Send>;
 /// ----------
 /// source : str, os.PathLike or file
 ///     A path (``.arrow``, ``.feather``, ``.arrows``), which is mapped; or an object with ``read``
-///     that gives the bytes of a stream: a pipe, a socket's file, the body of a response. Each batch
-///     of a stream is read to new memory.
+///     that gives the bytes of a stream: a pipe, a socket's file, the body of a response. Each
+///     batch of a stream is read to new memory.
 /// guarded : bool, default False
 ///     Whether the process survives if the mapped file shrinks, as for :func:`open`.
 /// frozen : bool, default False

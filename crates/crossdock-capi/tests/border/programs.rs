@@ -109,8 +109,8 @@ fn is_plain() -> bool {
     std::env::var_os("CROSSDOCK_INSTRUMENT").is_none_or(|instrument| instrument.is_empty())
 }
 
-/// An extension of an interpreter, which needs the header alone: the folder of `name.so`. None under
-/// an instrument.
+/// An extension of an interpreter, which needs the header alone: the folder of `name.so`. None
+/// under an instrument.
 fn extension(source: &str, name: &str, includes: &[String]) -> Option<PathBuf> {
     if !is_plain() {
         return None;

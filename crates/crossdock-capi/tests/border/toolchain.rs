@@ -250,7 +250,8 @@ pub(crate) fn program(language: Language, source: &Path, others: &[String]) -> O
         }
         other => panic!("CROSSDOCK_INSTRUMENT is {other:?}: it is `valgrind` or `address`"),
     };
-    // Cargo's, which comes before the path in the program, and may have another build of the library.
+    // Cargo's, which comes before the path in the program, and may have another build of the
+    // library.
     command.env_remove("LD_LIBRARY_PATH");
     Some(command)
 }
