@@ -16,8 +16,7 @@ use crossdock_testkit::{Coverage, rounds, seed};
 use fastrand::Rng;
 
 use crate::common::{
-    HANGS, Program, ROLE, Running, holders_of_memory, in_own_folder, sample, sample_draft, socket, unique,
-    until,
+    HANGS, Program, ROLE, Running, holders_of_memory, in_own_folder, sample, socket, unique, until,
 };
 use crate::hostile::{CONNECT, message, raw, try_raw};
 
@@ -84,7 +83,7 @@ fn with_table(label: &Label) -> SealedSet {
     #[cfg(feature = "arrow-ipc")]
     {
         use crossdock::table::{Batches, RecordBatch};
-        let mut draft = sample_draft(label, LEN);
+        let mut draft = crate::common::sample_draft(label, LEN);
         let version = label.version().unwrap() as i64;
         let column = crate::tables::integers((0..LEN).map(|_| version));
         let batch = RecordBatch::from_columns([("v", column)]).unwrap();
