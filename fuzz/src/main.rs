@@ -51,7 +51,6 @@ targets! {
     hold_message
     jpeg
     lent_json
-    mat
     memory_view
     nifti
     npy
@@ -69,7 +68,6 @@ targets! {
     target_text
     tensor_json
     tiff
-    torch
     view_text
 }
 
