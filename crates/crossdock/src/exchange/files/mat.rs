@@ -93,7 +93,7 @@ struct Part {
 
 /// What the file holds, so far.
 #[derive(Default)]
-struct Listed {
+struct ListedVariables {
     parts: Vec<Part>,
     refused: Vec<(String, Error)>,
     texts: Vec<(String, String)>,
@@ -104,7 +104,7 @@ pub(super) fn read(buffer: Buffer) -> Result<Contents> {
     let order = byte_order(&buffer)?;
     let mut fields = Fields::new(&buffer, order)?;
     fields.seek(HEADER);
-    let (nbytes, mut listed) = (buffer.nbytes() as u64, Listed::default());
+    let (nbytes, mut listed) = (buffer.nbytes() as u64, ListedVariables::default());
     for number in 1.. {
         if fields.at() >= nbytes {
             break;
@@ -113,7 +113,7 @@ pub(super) fn read(buffer: Buffer) -> Result<Contents> {
             let text = format!("it has more than {MOST_VARIABLES} variables");
             return Err(Error::new(Kind::Unsupported, text));
         }
-        let element = Element::read(&mut fields, nbytes)?;
+        let element = DataElement::read(&mut fields, nbytes)?;
         match element.kind {
             MATRIX => listed.add(&mut fields, &element, number, order)?,
             COMPRESSED => {
@@ -159,14 +159,14 @@ fn byte_order(buffer: &Buffer) -> Result<ByteOrder> {
 }
 
 /// The place of an element: its data, and the next element.
-struct Element {
+struct DataElement {
     kind: u32,
     start: u64,
     end: u64,
     next: u64,
 }
 
-impl Element {
+impl DataElement {
     /// Reads a tag, and continues at the data. The element must end before `end`.
     fn read(fields: &mut Fields, end: u64) -> Result<Self> {
         const WHAT: &str = "an element";
@@ -202,15 +202,21 @@ impl Element {
     }
 }
 
-impl Listed {
+impl ListedVariables {
     fn refuse(&mut self, name: String, error: Error) {
         let error = error.within(format_args!("variable {}", short(&name)));
         self.refused.push((name, error));
     }
 
     /// Adds the arrays of a variable, or the reason why it has none.
-    fn add(&mut self, fields: &mut Fields, whole: &Element, number: usize, order: ByteOrder) -> Result<()> {
-        let flags = Element::expect(fields, whole.end, &[UINT32], "the flags")?;
+    fn add(
+        &mut self,
+        fields: &mut Fields,
+        whole: &DataElement,
+        number: usize,
+        order: ByteOrder,
+    ) -> Result<()> {
+        let flags = DataElement::expect(fields, whole.end, &[UINT32], "the flags")?;
         let flags = match flags.nbytes() {
             8 => (fields.u32("the flags")?, fields.seek(flags.next)).0,
             nbytes => {
@@ -234,7 +240,7 @@ impl Listed {
         };
         let is_complex = flags & COMPLEX != 0;
         for suffix in if is_complex { &[".real", ".imag"][..] } else { &[""] } {
-            let data = Element::read(fields, whole.end)?;
+            let data = DataElement::read(fields, whole.end)?;
             let Some(&(stored, kind)) = TYPES.iter().find(|row| row.0 == data.kind) else {
                 let text = format!("the numbers of variable {} are of type {}", short(&name), data.kind);
                 return Err(malformed(text));
@@ -265,7 +271,7 @@ impl Listed {
 
 /// The lengths of the axes.
 fn shape(fields: &mut Fields, end: u64) -> Result<Vec<usize>> {
-    let lens = Element::expect(fields, end, &LENGTHS, "the lengths")?;
+    let lens = DataElement::expect(fields, end, &LENGTHS, "the lengths")?;
     let rank = lens.nbytes() / 4;
     if !(2..=MOST_AXES).contains(&rank) {
         return Err(malformed(format!("a variable has {rank} axes, and not 2 to {MOST_AXES}")));
@@ -280,7 +286,7 @@ fn shape(fields: &mut Fields, end: u64) -> Result<Vec<usize>> {
 }
 
 fn name(fields: &mut Fields, end: u64) -> Result<String> {
-    let name = Element::expect(fields, end, &LETTERS, "the letters of the name")?;
+    let name = DataElement::expect(fields, end, &LETTERS, "the letters of the name")?;
     if name.nbytes() > MOST_NAMED {
         let nbytes = name.nbytes();
         return Err(malformed(format!("a name has {nbytes} bytes; at most {MOST_NAMED} are allowed")));

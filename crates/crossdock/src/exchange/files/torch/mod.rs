@@ -25,7 +25,7 @@ use crate::error::{Advice, Error, Kind, Result, short};
 use crate::exchange::files::contents::{Contents, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::torch::archive::Archive;
-use crate::exchange::files::torch::pickle::{Pickle, Tensor, Value};
+use crate::exchange::files::torch::pickle::{Pickle, Pickled, PickledTensor};
 use crate::layout::Layout;
 
 /// Types of storages without their module, and of elements.
@@ -76,7 +76,7 @@ pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
         texts: Vec::new(),
         left: MOST_VALUES,
     };
-    let alone = if matches!(pickle.root, Value::Tensor(_) | Value::Object(_)) { ALONE } else { "" };
+    let alone = if matches!(pickle.root, Pickled::Tensor(_) | Pickled::Object(_)) { ALONE } else { "" };
     walk.descend(&pickle.root, alone.to_owned(), 0)?;
     let Walk { tensors, mut refused, texts, .. } = walk;
     if let ([(_, error)], true) = (refused.as_slice(), tensors.is_empty() && alone == ALONE) {
@@ -115,7 +115,11 @@ pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
 }
 
 /// The dtype, the layout, the offset in the storage, and the range of the storage in the file.
-fn described(tensor: &Tensor, archive: &Archive, limit: u64) -> Result<(DType, Layout, usize, Range<usize>)> {
+fn described(
+    tensor: &PickledTensor,
+    archive: &Archive,
+    limit: u64,
+) -> Result<(DType, Layout, usize, Range<usize>)> {
     let name = tensor.dtype.as_ref().unwrap_or(&tensor.storage.kind);
     let known = match name.rsplit_once('.') {
         Some(("torch" | "torch.storage", name)) => {
@@ -172,7 +176,7 @@ fn described(tensor: &Tensor, archive: &Archive, limit: u64) -> Result<(DType, L
 /// Collects the tensors of a pickle.
 struct Walk<'a> {
     pickle: &'a Pickle,
-    tensors: Vec<(String, Rc<Tensor>)>,
+    tensors: Vec<(String, Rc<PickledTensor>)>,
     refused: Vec<(String, Error)>,
     texts: Vec<(String, String)>,
     /// How many more values may be visited.
@@ -180,7 +184,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn descend(&mut self, value: &Value, path: String, depth: usize) -> Result<()> {
+    fn descend(&mut self, value: &Pickled, path: String, depth: usize) -> Result<()> {
         self.left = self.left.checked_sub(1).filter(|_| depth <= DEEPEST).ok_or_else(|| {
             let text = format!(
                 "its values are nested more than {DEEPEST} levels deep, or are more than {MOST_VALUES}"
@@ -189,35 +193,35 @@ impl Walk<'_> {
         })?;
         let inner = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         match value {
-            Value::Tensor(tensor) => self.tensors.push((path, tensor.clone())),
-            Value::Dict(dict) => {
+            Pickled::Tensor(tensor) => self.tensors.push((path, tensor.clone())),
+            Pickled::Dict(dict) => {
                 for (key, value) in &self.pickle.dicts[*dict] {
                     let name = match key {
-                        Value::Text(text) => text.to_string(),
-                        Value::Int(number) => number.to_string(),
+                        Pickled::Text(text) => text.to_string(),
+                        Pickled::Int(number) => number.to_string(),
                         other => format!("{other:?}"),
                     };
                     self.descend(value, inner(&name), depth + 1)?;
                 }
             }
-            Value::List(list) | Value::Tuple(list) => {
+            Pickled::List(list) | Pickled::Tuple(list) => {
                 for (index, value) in self.pickle.lists[*list].iter().enumerate() {
                     self.descend(value, inner(&index.to_string()), depth + 1)?;
                 }
             }
-            Value::Object(class) | Value::Global(class) => {
+            Pickled::Object(class) | Pickled::Global(class) => {
                 let text = format!("it is what Python makes of {}, which is never called", short(class));
                 self.refused.push((path, Error::new(Kind::Unsupported, text).advising(Advice::OpenPickle)));
             }
-            Value::Storage(_) => {
+            Pickled::Storage(_) => {
                 let error = Error::new(Kind::Unsupported, "it is a storage without a tensor");
                 self.refused.push((path, error.advising(Advice::OpenPickle)));
             }
-            Value::Bool(value) => self.texts.push((path, value.to_string())),
-            Value::Int(value) => self.texts.push((path, value.to_string())),
-            Value::Float(value) => self.texts.push((path, value.to_string())),
-            Value::Text(value) if value.len() <= MOST_TEXT => self.texts.push((path, value.to_string())),
-            Value::Text(_) | Value::Nothing => {}
+            Pickled::Bool(value) => self.texts.push((path, value.to_string())),
+            Pickled::Int(value) => self.texts.push((path, value.to_string())),
+            Pickled::Float(value) => self.texts.push((path, value.to_string())),
+            Pickled::Text(value) if value.len() <= MOST_TEXT => self.texts.push((path, value.to_string())),
+            Pickled::Text(_) | Pickled::Nothing => {}
         }
         Ok(())
     }

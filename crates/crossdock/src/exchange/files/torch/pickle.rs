@@ -10,7 +10,7 @@ use crate::error::{Advice, Error, Kind, Result};
 
 /// A value. Containers are numbers in [`Pickle`], so that a deeply nested one is dropped flat.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(super) enum Pickled {
     Nothing,
     Bool(bool),
     Int(i64),
@@ -21,15 +21,15 @@ pub(super) enum Value {
     Dict(usize),
     /// A class or a function, as `module.name`.
     Global(Rc<str>),
-    Storage(Rc<Storage>),
-    Tensor(Rc<Tensor>),
+    Storage(Rc<PickledStorage>),
+    Tensor(Rc<PickledTensor>),
     /// An object of this class, or the result of this function.
     Object(Rc<str>),
 }
 
 /// The elements of one or more tensors: a record of the archive.
 #[derive(Debug)]
-pub(super) struct Storage {
+pub(super) struct PickledStorage {
     /// The name of its type, as `torch.FloatStorage`.
     pub(super) kind: Rc<str>,
     /// The name of the record.
@@ -38,8 +38,8 @@ pub(super) struct Storage {
 
 /// A tensor: a view of a storage.
 #[derive(Debug)]
-pub(super) struct Tensor {
-    pub(super) storage: Rc<Storage>,
+pub(super) struct PickledTensor {
+    pub(super) storage: Rc<PickledStorage>,
     /// The type of its elements, as `torch.uint16`, if the storage has none.
     pub(super) dtype: Option<Rc<str>>,
     /// In elements, here and below.
@@ -52,9 +52,9 @@ pub(super) struct Tensor {
 #[derive(Debug)]
 pub(super) struct Pickle {
     /// Lists and tuples.
-    pub(super) lists: Vec<Vec<Value>>,
-    pub(super) dicts: Vec<Vec<(Value, Value)>>,
-    pub(super) root: Value,
+    pub(super) lists: Vec<Vec<Pickled>>,
+    pub(super) dicts: Vec<Vec<(Pickled, Pickled)>>,
+    pub(super) root: Pickled,
 }
 
 /// The newest protocol.
@@ -67,7 +67,7 @@ const NEWEST: u8 = 5;
 /// `is_malformed`; `is_unsupported` for an instruction that `torch.save` does not write for
 /// tensors.
 pub(super) fn read(bytes: &[u8]) -> Result<Pickle> {
-    let mut machine = Machine {
+    let mut machine = PickleMachine {
         bytes,
         at: 0,
         stack: Vec::new(),
@@ -81,18 +81,18 @@ pub(super) fn read(bytes: &[u8]) -> Result<Pickle> {
     Ok(Pickle { lists: machine.lists, dicts: machine.dicts, root })
 }
 
-struct Machine<'a> {
+struct PickleMachine<'a> {
     bytes: &'a [u8],
     at: usize,
-    stack: Vec<Value>,
+    stack: Vec<Pickled>,
     /// The lengths of the stack at the marks.
     marks: Vec<usize>,
-    memo: HashMap<u32, Value>,
-    lists: Vec<Vec<Value>>,
-    dicts: Vec<Vec<(Value, Value)>>,
+    memo: HashMap<u32, Pickled>,
+    lists: Vec<Vec<Pickled>>,
+    dicts: Vec<Vec<(Pickled, Pickled)>>,
 }
 
-impl Machine<'_> {
+impl PickleMachine<'_> {
     /// Runs one instruction, and tells whether it was the last.
     fn step(&mut self) -> Result<bool> {
         let at = self.at;
@@ -110,36 +110,36 @@ impl Machine<'_> {
             // The length of a frame.
             0x95 => drop(self.array::<8>()?),
             b'(' => self.marks.push(self.stack.len()),
-            b'N' => self.stack.push(Value::Nothing),
-            0x88 | 0x89 => self.stack.push(Value::Bool(code == 0x88)),
+            b'N' => self.stack.push(Pickled::Nothing),
+            0x88 | 0x89 => self.stack.push(Pickled::Bool(code == 0x88)),
             b'J' | b'K' | b'M' | 0x8a => {
                 let number = self.integer(code)?;
                 self.stack.push(number);
             }
             b'G' => {
                 let number = f64::from_be_bytes(self.array()?);
-                self.stack.push(Value::Float(number));
+                self.stack.push(Pickled::Float(number));
             }
             b'X' | 0x8c => {
                 let nbytes = self.length(code == 0x8c)?;
                 let text = self.text(nbytes)?;
-                self.stack.push(Value::Text(text));
+                self.stack.push(Pickled::Text(text));
             }
             b'B' | b'C' => {
                 let nbytes = self.length(code == b'C')?;
                 self.take(nbytes)?;
-                self.stack.push(Value::Object("bytes".into()));
+                self.stack.push(Pickled::Object("bytes".into()));
             }
             b'}' => self.push_dict(),
-            b']' | 0x8f => self.push_list(Vec::new(), Value::List),
-            b')' => self.push_list(Vec::new(), Value::Tuple),
+            b']' | 0x8f => self.push_list(Vec::new(), Pickled::List),
+            b')' => self.push_list(Vec::new(), Pickled::Tuple),
             b't' => {
                 let items = self.pop_mark()?;
-                self.push_list(items, Value::Tuple);
+                self.push_list(items, Pickled::Tuple);
             }
             0x85..=0x87 => {
                 let items = self.pop_many(usize::from(code - 0x84))?;
-                self.push_list(items, Value::Tuple);
+                self.push_list(items, Pickled::Tuple);
             }
             b'a' => {
                 let items = self.pop_many(1)?;
@@ -160,11 +160,11 @@ impl Machine<'_> {
             b'q' | b'r' | b'h' | b'j' | 0x94 => self.memo(code)?,
             b'c' => {
                 let (module, name) = (self.line()?, self.line()?);
-                self.stack.push(Value::Global(format!("{module}.{name}").into()));
+                self.stack.push(Pickled::Global(format!("{module}.{name}").into()));
             }
-            0x93 => match <[Value; 2]>::try_from(self.pop_many(2)?) {
-                Ok([Value::Text(module), Value::Text(name)]) => {
-                    self.stack.push(Value::Global(format!("{module}.{name}").into()));
+            0x93 => match <[Pickled; 2]>::try_from(self.pop_many(2)?) {
+                Ok([Pickled::Text(module), Pickled::Text(name)]) => {
+                    self.stack.push(Pickled::Global(format!("{module}.{name}").into()));
                 }
                 _ => return Err(malformed("the name of a class is no text")),
             },
@@ -223,8 +223,8 @@ impl Machine<'_> {
         Ok(text)
     }
 
-    fn integer(&mut self, code: u8) -> Result<Value> {
-        Ok(Value::Int(match code {
+    fn integer(&mut self, code: u8) -> Result<Pickled> {
+        Ok(Pickled::Int(match code {
             b'J' => i32::from_le_bytes(self.array()?).into(),
             b'K' => self.array::<1>()?[0].into(),
             b'M' => u16::from_le_bytes(self.array()?).into(),
@@ -232,7 +232,7 @@ impl Machine<'_> {
                 let nbytes = self.length(true)?;
                 let bytes = self.take(nbytes)?;
                 if bytes.len() > 8 {
-                    return Ok(Value::Object("int".into()));
+                    return Ok(Pickled::Object("int".into()));
                 }
                 let fill = if bytes.last().is_some_and(|&byte| byte >= 0x80) { 0xff } else { 0 };
                 let mut number = [fill; 8];
@@ -242,57 +242,57 @@ impl Machine<'_> {
         }))
     }
 
-    fn pop(&mut self) -> Result<Value> {
+    fn pop(&mut self) -> Result<Pickled> {
         let most = self.marks.last().copied().unwrap_or(0);
         let popped = if self.stack.len() > most { self.stack.pop() } else { None };
         popped.ok_or_else(|| malformed("an instruction lacks an operand"))
     }
 
-    fn pop_many(&mut self, count: usize) -> Result<Vec<Value>> {
+    fn pop_many(&mut self, count: usize) -> Result<Vec<Pickled>> {
         let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<_>>>()?;
         items.reverse();
         Ok(items)
     }
 
-    fn pop_mark(&mut self) -> Result<Vec<Value>> {
+    fn pop_mark(&mut self) -> Result<Vec<Pickled>> {
         let mark = self.marks.pop().ok_or_else(|| malformed("a mark is missing"))?;
         Ok(self.stack.split_off(mark))
     }
 
-    fn push_list(&mut self, items: Vec<Value>, value: impl Fn(usize) -> Value) {
+    fn push_list(&mut self, items: Vec<Pickled>, value: impl Fn(usize) -> Pickled) {
         self.stack.push(value(self.lists.len()));
         self.lists.push(items);
     }
 
     fn push_dict(&mut self) {
-        self.stack.push(Value::Dict(self.dicts.len()));
+        self.stack.push(Pickled::Dict(self.dicts.len()));
         self.dicts.push(Vec::new());
     }
 
     /// Adds items to the list on the stack; those of another object are dropped.
-    fn append(&mut self, items: Vec<Value>) -> Result<()> {
+    fn append(&mut self, items: Vec<Pickled>) -> Result<()> {
         match self.top()? {
-            Value::List(list) => self.lists[list].extend(items),
-            Value::Object(_) => {}
+            Pickled::List(list) => self.lists[list].extend(items),
+            Pickled::Object(_) => {}
             _ => return Err(malformed("it appends to what is no list")),
         }
         Ok(())
     }
 
     /// Adds pairs to the dictionary on the stack; those of another object are dropped.
-    fn set(&mut self, items: Vec<Value>) -> Result<()> {
+    fn set(&mut self, items: Vec<Pickled>) -> Result<()> {
         let (pairs, rest) = items.as_chunks::<2>();
         match self.top()? {
-            Value::Dict(dict) if rest.is_empty() => {
+            Pickled::Dict(dict) if rest.is_empty() => {
                 self.dicts[dict].extend(pairs.iter().map(|[key, value]| (key.clone(), value.clone())));
             }
-            Value::Object(_) => {}
+            Pickled::Object(_) => {}
             _ => return Err(malformed("it sets an item of what is no dictionary")),
         }
         Ok(())
     }
 
-    fn top(&self) -> Result<Value> {
+    fn top(&self) -> Result<Pickled> {
         let most = self.marks.last().copied().unwrap_or(0);
         let top = self.stack.last().filter(|_| self.stack.len() > most);
         top.cloned().ok_or_else(|| malformed("an instruction lacks an operand"))
@@ -314,26 +314,26 @@ impl Machine<'_> {
     }
 
     /// `("storage", type, key, place, length)`.
-    fn storage(&self, id: &Value) -> Result<Value> {
+    fn storage(&self, id: &Pickled) -> Result<Pickled> {
         match self.items(id) {
-            [Value::Text(what), Value::Global(kind), Value::Text(key), ..] if &**what == "storage" => {
-                Ok(Value::Storage(Rc::new(Storage { kind: kind.clone(), key: key.clone() })))
+            [Pickled::Text(what), Pickled::Global(kind), Pickled::Text(key), ..] if &**what == "storage" => {
+                Ok(Pickled::Storage(Rc::new(PickledStorage { kind: kind.clone(), key: key.clone() })))
             }
             _ => Err(malformed("what it names outside of itself is no storage")),
         }
     }
 
     /// The items of a tuple; none of another value.
-    fn items(&self, value: &Value) -> &[Value] {
+    fn items(&self, value: &Pickled) -> &[Pickled] {
         match value {
-            Value::Tuple(list) => &self.lists[*list],
+            Pickled::Tuple(list) => &self.lists[*list],
             _ => &[],
         }
     }
 
     /// The result of a call, or a new object of a class, which is not called.
-    fn made(&mut self, callee: Value, arguments: &Value, is_call: bool) -> Result<Value> {
-        let Value::Global(name) = callee else {
+    fn made(&mut self, callee: Pickled, arguments: &Pickled, is_call: bool) -> Result<Pickled> {
+        let Pickled::Global(name) = callee else {
             return Err(malformed("it calls what is neither a class nor a function"));
         };
         let items = self.items(arguments);
@@ -350,50 +350,62 @@ impl Machine<'_> {
             }
             (
                 "torch._utils._rebuild_tensor_v2",
-                [Value::Storage(storage), Value::Int(offset), shape, strides, _, _, more @ ..],
+                [Pickled::Storage(storage), Pickled::Int(offset), shape, strides, _, _, more @ ..],
             ) if self.is_plain(more) => {
                 if let (Some(shape), Some(strides)) = (self.numbers(shape), self.numbers(strides)) {
                     let (storage, dtype, offset) = (storage.clone(), None, *offset);
-                    return Ok(Value::Tensor(Rc::new(Tensor { storage, dtype, offset, shape, strides })));
+                    return Ok(Pickled::Tensor(Rc::new(PickledTensor {
+                        storage,
+                        dtype,
+                        offset,
+                        shape,
+                        strides,
+                    })));
                 }
             }
             (
                 "torch._utils._rebuild_tensor_v3",
                 [
-                    Value::Storage(storage),
-                    Value::Int(offset),
+                    Pickled::Storage(storage),
+                    Pickled::Int(offset),
                     shape,
                     strides,
                     _,
                     _,
-                    Value::Global(dtype),
+                    Pickled::Global(dtype),
                     more @ ..,
                 ],
             ) if self.is_plain(more) => {
                 if let (Some(shape), Some(strides)) = (self.numbers(shape), self.numbers(strides)) {
                     let (storage, dtype, offset) = (storage.clone(), Some(dtype.clone()), *offset);
-                    return Ok(Value::Tensor(Rc::new(Tensor { storage, dtype, offset, shape, strides })));
+                    return Ok(Pickled::Tensor(Rc::new(PickledTensor {
+                        storage,
+                        dtype,
+                        offset,
+                        shape,
+                        strides,
+                    })));
                 }
             }
             _ => {}
         }
-        Ok(Value::Object(name))
+        Ok(Pickled::Object(name))
     }
 
     /// Whether the metadata of a tensor change no element: the conjugate of complex numbers does.
-    fn is_plain(&self, metadata: &[Value]) -> bool {
+    fn is_plain(&self, metadata: &[Pickled]) -> bool {
         metadata.iter().all(|value| match value {
-            Value::Nothing => true,
-            Value::Dict(dict) => self.dicts[*dict].is_empty(),
+            Pickled::Nothing => true,
+            Pickled::Dict(dict) => self.dicts[*dict].is_empty(),
             _ => false,
         })
     }
 
     /// The integers of a tuple.
-    fn numbers(&self, tuple: &Value) -> Option<Vec<i64>> {
-        let Value::Tuple(list) = tuple else { return None };
-        let number = |value: &Value| match value {
-            Value::Int(number) => Some(*number),
+    fn numbers(&self, tuple: &Pickled) -> Option<Vec<i64>> {
+        let Pickled::Tuple(list) = tuple else { return None };
+        let number = |value: &Pickled| match value {
+            Pickled::Int(number) => Some(*number),
             _ => None,
         };
         self.lists[*list].iter().map(number).collect()
@@ -413,12 +425,16 @@ mod tests {
         let Pickle { lists, dicts, root } =
             read(b"\x80\x02}q\0(X\x01\0\0\0aK\x05X\x01\0\0\0b]q\x01(J\xff\xff\xff\xff\x8a\x02\0\x80NeX\x01\0\0\0ccos\nsystem\nX\x02\0\0\0ls\x85Ru.")
                 .unwrap();
-        let Value::Dict(0) = root else { panic!("{root:?}") };
-        let [(_, Value::Int(5)), (_, Value::List(list)), (_, Value::Object(class))] = dicts[0].as_slice()
+        let Pickled::Dict(0) = root else { panic!("{root:?}") };
+        let [(_, Pickled::Int(5)), (_, Pickled::List(list)), (_, Pickled::Object(class))] =
+            dicts[0].as_slice()
         else {
             panic!("{dicts:?}")
         };
-        assert!(matches!(lists[*list].as_slice(), [Value::Int(-1), Value::Int(-32768), Value::Nothing]));
+        assert!(matches!(
+            lists[*list].as_slice(),
+            [Pickled::Int(-1), Pickled::Int(-32768), Pickled::Nothing]
+        ));
         assert_eq!(&**class, "os.system");
     }
 
