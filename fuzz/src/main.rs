@@ -51,6 +51,7 @@ targets! {
     hold_message
     jpeg
     lent_json
+    mat
     memory_view
     nifti
     npy
@@ -68,6 +69,7 @@ targets! {
     target_text
     tensor_json
     tiff
+    torch
     view_text
 }
 

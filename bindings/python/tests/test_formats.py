@@ -419,7 +419,7 @@ def test_files_that_matlab_wrote_have_the_numbers_that_scipy_reads():
 
 
 def test_tensors_of_a_checkpoint_are_mapped_by_their_paths():
-    path = Path(__file__).parents[3] / "crates/crossdock/tests/formats/seeds/torch/checkpoint"
+    path = Path(__file__).parents[3] / "fuzz/corpus/torch/checkpoint"
     archive = opened(path)
     w = np.arange(6, dtype="f4").reshape(2, 3)
     assert archive.format == "pt" and same(archive["model.w"], w)

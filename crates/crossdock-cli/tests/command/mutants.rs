@@ -112,11 +112,7 @@ fn mutants_of_every_format_end_with_an_answer_in_time_and_memory() {
     for (format, ending) in
         FORMATS.into_iter().filter(|(format, _)| wanted.as_deref().is_none_or(|one| one == *format))
     {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let corpus = match format {
-            "mat" | "torch" => root.join("crates/crossdock/tests/formats/seeds").join(format),
-            _ => root.join("fuzz/corpus").join(format),
-        };
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(format);
         let mut seeds: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|file| file.unwrap().path()).collect();
         seeds.sort();
         let name = format!("x.{ending}");

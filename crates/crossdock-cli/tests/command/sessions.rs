@@ -102,7 +102,7 @@ fn files(folder: &Folder) {
     for (name, seed) in
         [("tiny.pt", "torch/checkpoint"), ("module.pt", "torch/module"), ("others.mat", "mat/others")]
     {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crossdock/tests/formats/seeds");
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
         std::fs::copy(corpus.join(seed), folder.path(name)).unwrap();
     }
     std::fs::create_dir(folder.path("checkpoint")).unwrap();

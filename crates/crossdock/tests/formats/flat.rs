@@ -242,11 +242,9 @@ fn mutants_are_errors_or_arrays_within_their_file() {
     if cfg!(feature = "torch") {
         formats.push(("torch", Format::Torch));
     }
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     for (folder, format) in formats {
-        let own = root.join("tests/formats/seeds").join(folder);
-        let corpus = if own.exists() { own } else { root.join("../../fuzz/corpus").join(folder) };
-        let seeds = std::fs::read_dir(corpus).unwrap();
+        let seeds = std::fs::read_dir(corpus.join(folder)).unwrap();
         let mut seeds: Vec<_> = seeds.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
         seeds.sort();
         for _ in 0..crossdock_testkit::cases(400) {

@@ -13,7 +13,7 @@ fn seed(name: &str) -> Vec<u8> {
 }
 
 fn path(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/seeds/mat").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/mat").join(name)
 }
 
 fn read(bytes: &[u8]) -> Result<Contents, Error> {

@@ -9,7 +9,7 @@ use crossdock::{DArray, Error};
 use crate::common::{assert_says, buffer, values};
 
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/seeds/torch").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/torch").join(name)
 }
 
 fn read(bytes: &[u8]) -> Result<Contents, Error> {

@@ -1,0 +1,15 @@
+//! Arbitrary bytes as a checkpoint of PyTorch: an error, or arrays in place, in the bytes of the
+//! file.
+
+use crossdock::buffer::Buffer;
+use crossdock::exchange::files::{Format, OpenOptions};
+use crossdock_fuzz::mapped;
+
+fuzz_target!(|bytes: &[u8]| {
+    let buffer = Buffer::from_vec(bytes.to_vec()).expect("memory for a file");
+    let range = buffer.as_ptr().addr()..buffer.as_ptr().addr() + buffer.nbytes();
+    match OpenOptions::new().format(Format::Torch).read(buffer) {
+        Ok(contents) => mapped(&contents, range),
+        Err(error) => assert!(error.is_malformed() || error.is_unsupported(), "{error:?}"),
+    }
+});
