@@ -2,10 +2,14 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+#[cfg(feature = "arrow-ipc")]
+use std::os::unix::fs::FileExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, system_text};
+#[cfg(feature = "arrow-ipc")]
+use crate::exchange::files::magic;
 
 /// Opens a regular file, also for writing if `writable` is set. The error does not name the path.
 pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
@@ -30,6 +34,23 @@ pub(super) fn open(path: &Path, writable: bool) -> Result<File> {
         .write(writable)
         .open(path)
         .map_err(|error| refused(error, if writable { "read and write" } else { "read" }))
+}
+
+/// The first [`magic::NBYTES`] bytes, or fewer if the file is shorter, without a map.
+#[cfg(feature = "arrow-ipc")]
+pub(super) fn first_bytes(file: &File) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; magic::NBYTES];
+    let mut len = 0;
+    while len < bytes.len() {
+        match file.read_at(&mut bytes[len..], len as u64) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(refused(error, "read")),
+        }
+    }
+    bytes.truncate(len);
+    Ok(bytes)
 }
 
 fn refused(error: std::io::Error, wanted: &str) -> Error {

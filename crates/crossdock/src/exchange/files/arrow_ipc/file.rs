@@ -129,11 +129,16 @@ impl OpenOptions {
     #[doc(hidden)]
     pub fn try_open_table(&self, path: impl AsRef<Path>) -> Result<Option<IpcFile>> {
         let path = path.as_ref();
-        let opened = self.load_table(path).and_then(|(buffer, format)| match format {
-            Some(Format::Arrow) => self.read_table(buffer).map(Some),
-            _ => Ok(None),
-        });
-        opened.map_err(|error| error.within(shown(path)))
+        let opened = || {
+            // Files of other formats are not mapped.
+            let format = magic::format(&source::first_bytes(&source::open(path, false)?)?);
+            if format != Some(Format::Arrow) {
+                return Ok(None);
+            }
+            let (buffer, _) = self.load_table(path)?;
+            self.read_table(buffer).map(Some)
+        };
+        opened().map_err(|error: Error| error.within(shown(path)))
     }
 
     fn load_table(&self, path: &Path) -> Result<(Buffer, Option<Format>)> {
