@@ -26,7 +26,9 @@
  *
  * Threads. Functions have no state: any thread may call them.
  *
- * In CPython, include Python.h first, in Ruby ruby/memory_view.h: functions for extensions follow.
+ * Extensions. In CPython, include Python.h first: functions for __dlpack__ follow. This file may have
+ * been included before without it. In Ruby, include ruby/memory_view.h: xdp_fill_view is a macro.
+ *
  * The names of this file begin with xdp_ or XDP_. License: MIT OR Apache-2.0, as all of Crossdock. */
 
 #ifndef CROSSDOCK_PRODUCER_H
@@ -100,11 +102,18 @@ static inline xdp_memory xdp_describe(void *data, int32_t dtype, int32_t ndim, c
 
 /* ===== checks, which the exports share; you need not call these ===== */
 
+/* The result of a failure, NULL or false. */
+#ifdef __cplusplus
+#define XDP_NOTHING_ {}
+#else
+#define XDP_NOTHING_ 0
+#endif
+
 #define XDP_FAIL_(error, ...)                                                                      \
   do {                                                                                             \
     if (error)                                                                                     \
       (void)snprintf((error)->message, sizeof (error)->message, __VA_ARGS__);                      \
-    return 0;                                                                                      \
+    return XDP_NOTHING_;                                                                           \
   } while (0)
 
 static inline int32_t xdp_bits_(int32_t dtype)
@@ -160,14 +169,14 @@ static inline bool xdp_check_(const xdp_memory *memory, xdp_layout_ *layout, xdp
   ndim = memory->ndim;
   layout->itemsize = xdp_itemsize_(memory->dtype);
   if (layout->itemsize == 0)
-    XDP_FAIL_(error, "the dtype is %d, which is no XDP_ constant", (int)memory->dtype);
+    XDP_FAIL_(error, "the dtype is %d, which is no XDP_ constant", memory->dtype);
   if (ndim < 0 || ndim > XDP_MAX_NDIM)
-    XDP_FAIL_(error, "the array has %d axes; it must have 0 to %d", (int)ndim, XDP_MAX_NDIM);
+    XDP_FAIL_(error, "the array has %d axes; it must have 0 to %d", ndim, XDP_MAX_NDIM);
   if (ndim > 0 && !memory->shape)
-    XDP_FAIL_(error, "the array has %d axes, and no shape", (int)ndim);
+    XDP_FAIL_(error, "the array has %d axes, and no shape", ndim);
   for (axis = 0; axis < ndim; axis++) {
     if (memory->shape[axis] < 0)
-      XDP_FAIL_(error, "axis %d has length %lld", (int)axis, (long long)memory->shape[axis]);
+      XDP_FAIL_(error, "axis %d has length %lld", axis, (long long)memory->shape[axis]);
     if (memory->shape[axis] == 0)
       len = 0;
   }
@@ -177,7 +186,7 @@ static inline bool xdp_check_(const xdp_memory *memory, xdp_layout_ *layout, xdp
     int64_t length = memory->shape[axis] > 0 ? memory->shape[axis] : 1;
     layout->row_major[axis] = gapless;
     if (gapless > INT64_MAX / length)
-      XDP_FAIL_(error, "the array has more than 2^63 bytes from axis %d on", (int)axis);
+      XDP_FAIL_(error, "the array has more than 2^63 bytes from axis %d on", axis);
     gapless *= length;
   }
   layout->len = len * (gapless / layout->itemsize);
@@ -188,7 +197,7 @@ static inline bool xdp_check_(const xdp_memory *memory, xdp_layout_ *layout, xdp
   for (axis = 0; axis < ndim && layout->len > 0; axis++) {
     int64_t length = memory->shape[axis], stride = xdp_stride_(memory, layout, axis), steps = length - 1;
     if (steps > 0 && (stride == INT64_MIN || (stride < 0 ? -stride : stride) > INT64_MAX / steps))
-      XDP_FAIL_(error, "axis %d of length %lld and stride %lld exceeds memory", (int)axis, (long long)length, (long long)stride);
+      XDP_FAIL_(error, "axis %d of length %lld and stride %lld exceeds memory", axis, (long long)length, (long long)stride);
     if (length != 1) {
       layout->is_row_major = layout->is_row_major && stride == layout->row_major[axis];
       layout->is_column_major = layout->is_column_major && stride == gapless;
@@ -201,8 +210,8 @@ static inline bool xdp_check_(const xdp_memory *memory, xdp_layout_ *layout, xdp
 static inline bool xdp_on_cpu_(const xdp_memory *memory, const char *protocol, xdp_error *error)
 {
   if (memory->device_type != XDP_CPU)
-    XDP_FAIL_(error, "%s describes memory of the CPU; this is on device (%d, %d)", protocol, (int)memory->device_type,
-              (int)memory->device_id);
+    XDP_FAIL_(error, "%s describes memory of the CPU; this is on device (%d, %d)", protocol, memory->device_type,
+              memory->device_id);
   return true;
 }
 
@@ -302,11 +311,11 @@ static inline xdp_dlpack_ *xdp_dlpack_new_(const xdp_memory *memory, xdp_tensor_
     int64_t stride = xdp_stride_(memory, &layout, axis);
     if (memory->shape[axis] > 1 && stride % layout.itemsize != 0)
       XDP_FAIL_(error, "DLPack counts strides in elements: the stride of axis %d, %lld bytes, is no multiple of %lld",
-                (int)axis, (long long)stride, (long long)layout.itemsize);
+                axis, (long long)stride, (long long)layout.itemsize);
   }
   export_ = (xdp_dlpack_ *)calloc(1, sizeof *export_);
   if (!export_)
-    XDP_FAIL_(error, "out of memory for %lu bytes of a tensor", (unsigned long)sizeof *export_);
+    XDP_FAIL_(error, "out of memory for %zu bytes of a tensor", sizeof *export_);
   for (axis = 0; axis < memory->ndim; axis++) {
     export_->shape[axis] = memory->shape[axis];
     export_->strides[axis] = xdp_stride_(memory, &layout, axis) / layout.itemsize;
@@ -529,7 +538,7 @@ static inline bool xdp_schema_new_(const xdp_memory *memory, const char *format,
     free(own);
     free(item_metadata);
     free(own_name);
-    XDP_FAIL_(error, "out of memory for %lu bytes of a schema", (unsigned long)sizeof *own);
+    XDP_FAIL_(error, "out of memory for %zu bytes of a schema", sizeof *own);
   }
   memcpy(own_name, name, strlen(name) + 1);
   own->name = own_name;
@@ -591,15 +600,15 @@ static inline bool xdp_to_arrow(const xdp_memory *memory, const char *name, stru
     XDP_FAIL_(error, "the argument `%s` is null", schema ? "array" : "schema");
   format = xdp_arrow_format_(memory->dtype);
   if (!format)
-    XDP_FAIL_(error, "Arrow has no numbers of DLPack's code %d with %d bits", (int)xdp_code_(memory->dtype),
-              (int)xdp_bits_(memory->dtype));
+    XDP_FAIL_(error, "Arrow has no numbers of DLPack's code %d with %d bits", xdp_code_(memory->dtype),
+              xdp_bits_(memory->dtype));
   if (memory->ndim == 0)
     XDP_FAIL_(error, "an array of 0 axes is no column, which has 1 or more");
   if (!layout.is_row_major) {
     for (axis = memory->ndim - 1; memory->shape[axis] == 1 || memory->strides[axis] == layout.row_major[axis];)
       axis--;
     XDP_FAIL_(error, "Arrow's elements are row-major without gaps: the stride of axis %d is %lld bytes, and must be %lld",
-              (int)axis, (long long)memory->strides[axis], (long long)layout.row_major[axis]);
+              axis, (long long)memory->strides[axis], (long long)layout.row_major[axis]);
   }
   rows = memory->shape[0];
   for (axis = 1; axis < memory->ndim; axis++)
@@ -608,7 +617,7 @@ static inline bool xdp_to_arrow(const xdp_memory *memory, const char *name, stru
     XDP_FAIL_(error, "a row has more than 2147483647 elements, the most of Arrow's lists");
   own = (xdp_column_ *)calloc(1, sizeof *own);
   if (!own)
-    XDP_FAIL_(error, "out of memory for %lu bytes of a column", (unsigned long)sizeof *own);
+    XDP_FAIL_(error, "out of memory for %zu bytes of a column", sizeof *own);
   if (!xdp_schema_new_(memory, format, row_len, name ? name : "", schema, error)) {
     free(own);
     return false;
@@ -690,8 +699,8 @@ static inline xdp_view_ *xdp_view_new_(const xdp_memory *memory, int flags, ssiz
   if (!xdp_check_(memory, &layout, error) || !xdp_on_cpu_(memory, "MemoryView", error))
     return NULL;
   if (!xdp_view_format_(memory->dtype))
-    XDP_FAIL_(error, "pack templates have no numbers of DLPack's code %d with %d bits", (int)xdp_code_(memory->dtype),
-              (int)xdp_bits_(memory->dtype));
+    XDP_FAIL_(error, "pack templates have no numbers of DLPack's code %d with %d bits", xdp_code_(memory->dtype),
+              xdp_bits_(memory->dtype));
   if (memory->readonly && (flags & XDP_VIEW_WRITABLE_))
     XDP_FAIL_(error, "the memory is read-only");
   if (wanted && !((wanted & XDP_VIEW_ROW_MAJOR_) && layout.is_row_major) &&
@@ -699,13 +708,13 @@ static inline xdp_view_ *xdp_view_new_(const xdp_memory *memory, int flags, ssiz
     XDP_FAIL_(error, "the array is not contiguous in the requested order (flags %d)", flags);
   own = (xdp_view_ *)calloc(1, sizeof *own);
   if (!own)
-    XDP_FAIL_(error, "out of memory for %lu bytes of a view", (unsigned long)sizeof *own);
+    XDP_FAIL_(error, "out of memory for %zu bytes of a view", sizeof *own);
   for (axis = 0; axis < memory->ndim; axis++) {
-    own->shape[axis] = (ssize_t)memory->shape[axis];
-    own->strides[axis] = (ssize_t)xdp_stride_(memory, &layout, axis);
+    own->shape[axis] = memory->shape[axis];
+    own->strides[axis] = xdp_stride_(memory, &layout, axis);
   }
   own->owner = xdp_owner_of_(memory);
-  *nbytes = (ssize_t)(layout.len * layout.itemsize);
+  *nbytes = layout.len * layout.itemsize;
   return own;
 }
 
@@ -747,7 +756,7 @@ static inline void xdp_release_view(void *private_data)
       (view)->byte_size = xdp_nbytes_;                                                             \
       (view)->readonly = xdp_from_->readonly;                                                      \
       (view)->format = xdp_view_format_(xdp_from_->dtype);                                         \
-      (view)->item_size = (ssize_t)xdp_itemsize_(xdp_from_->dtype);                                \
+      (view)->item_size = xdp_itemsize_(xdp_from_->dtype);                                         \
       (view)->item_desc.components = NULL;                                                         \
       (view)->item_desc.length = 0;                                                                \
       (view)->ndim = xdp_from_->ndim;                                                              \
@@ -762,9 +771,12 @@ static inline void xdp_release_view(void *private_data)
 }
 #endif
 
-/* ===== CPython ===== */
+#endif
 
-#ifdef Py_PYTHON_H
+/* ===== CPython: under its own guard, so that Python.h may also come after a first include ===== */
+
+#if defined(Py_PYTHON_H) && !defined(CROSSDOCK_PRODUCER_PYTHON_H)
+#define CROSSDOCK_PRODUCER_PYTHON_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -781,42 +793,58 @@ static inline void xdp_python_release(void *owner)
   }
 }
 
-/* Capsules that no consumer took release their export. */
+/* Capsules that no consumer took release their export; a consumer renames those that it took. An
+ * exception may be pending here, so nothing sets or clears one. */
 static inline void xdp_capsule_versioned_(PyObject *capsule)
 {
-  xdp_versioned_ *managed = (xdp_versioned_ *)PyCapsule_GetPointer(capsule, "dltensor_versioned");
-  if (managed)
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    xdp_versioned_ *managed = (xdp_versioned_ *)PyCapsule_GetPointer(capsule, "dltensor_versioned");
     managed->deleter(managed);
-  else
-    PyErr_Clear(); /* another name: the consumer has it */
+  }
 }
 
 static inline void xdp_capsule_legacy_(PyObject *capsule)
 {
-  xdp_legacy_ *managed = (xdp_legacy_ *)PyCapsule_GetPointer(capsule, "dltensor");
-  if (managed)
+  if (PyCapsule_IsValid(capsule, "dltensor")) {
+    xdp_legacy_ *managed = (xdp_legacy_ *)PyCapsule_GetPointer(capsule, "dltensor");
     managed->deleter(managed);
-  else
-    PyErr_Clear();
+  }
+}
+
+static inline bool xdp_python_memory_(const xdp_memory *memory)
+{
+  if (!memory)
+    PyErr_SetString(PyExc_ValueError, "the argument `memory` is null");
+  return memory != NULL;
+}
+
+/* A tuple of two integers. */
+static inline bool xdp_python_pair_(PyObject *pair, const char *name, int *first, int *second)
+{
+  if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2 && PyArg_ParseTuple(pair, "ii", first, second))
+    return true;
+  if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError))
+    (void)PyErr_Format(PyExc_TypeError, "%s must be a tuple of two integers", name);
+  return false;
 }
 
 /* Whether a keyword of __dlpack__ asks for what the memory is. */
 static inline bool xdp_python_request_(const xdp_memory *memory, PyObject *dl_device, PyObject *copy)
 {
   int type = memory->device_type, id = memory->device_id;
-  if (copy == Py_True) {
+  int copies = copy && copy != Py_None ? PyObject_IsTrue(copy) : 0;
+  if (copies < 0)
+    return false;
+  if (copies) {
     PyErr_SetString(PyExc_BufferError, "__dlpack__ exports the memory in place, and copies nothing: copy the array yourself");
     return false;
   }
   if (dl_device && dl_device != Py_None) {
-    if (!PyTuple_Check(dl_device) || !PyArg_ParseTuple(dl_device, "ii", &type, &id)) {
-      if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "dl_device must be a tuple of two integers");
+    if (!xdp_python_pair_(dl_device, "dl_device", &type, &id))
       return false;
-    }
     if (type != memory->device_type || id != memory->device_id) {
       (void)PyErr_Format(PyExc_BufferError, "device (%d, %d) was requested; the memory is on (%d, %d)", type, id,
-                         (int)memory->device_type, (int)memory->device_id);
+                         memory->device_type, memory->device_id);
       return false;
     }
   }
@@ -833,19 +861,15 @@ static inline PyObject *xdp_python_dlpack(const xdp_memory *memory, PyObject *ar
   xdp_error error;
   int major = 0, minor = 0;
   void *managed;
+  if (!xdp_python_memory_(memory))
+    return NULL;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", (char **)(uintptr_t)names, &stream, &max_version,
                                    &dl_device, &copy))
     return NULL;
   if (!xdp_python_request_(memory, dl_device, copy))
     return NULL;
-  if (max_version && max_version != Py_None) {
-    if (!PyTuple_Check(max_version)) {
-      PyErr_SetString(PyExc_TypeError, "max_version must be a tuple of two integers");
-      return NULL;
-    }
-    if (!PyArg_ParseTuple(max_version, "ii", &major, &minor))
-      return NULL;
-  }
+  if (max_version && max_version != Py_None && !xdp_python_pair_(max_version, "max_version", &major, &minor))
+    return NULL;
   managed = major >= 1 ? (void *)xdp_to_dlpack(memory, &error) : (void *)xdp_to_dlpack_legacy(memory, &error);
   if (!managed) {
     PyErr_SetString(PyExc_BufferError, error.message);
@@ -861,13 +885,13 @@ static inline PyObject *xdp_python_dlpack(const xdp_memory *memory, PyObject *ar
 /* The method __dlpack_device__. */
 static inline PyObject *xdp_python_dlpack_device(const xdp_memory *memory)
 {
-  return Py_BuildValue("(ii)", (int)memory->device_type, (int)memory->device_id);
+  if (!xdp_python_memory_(memory))
+    return NULL;
+  return Py_BuildValue("(ii)", memory->device_type, memory->device_id);
 }
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif
 
 #endif

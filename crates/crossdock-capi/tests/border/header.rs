@@ -34,7 +34,10 @@ fn every_dialect_takes_the_header() {
         for header in ["crossdock.h", "crossdock_producer.h"] {
             let include = format!("#include <{header}>\n");
             let text = format!("{include}{include}int main(void) {{ return 0; }}\n");
-            let strict = ["-Wshadow", "-Wconversion"].map(str::to_owned);
+            let mut strict = ["-Wshadow", "-Wconversion"].map(str::to_owned).to_vec();
+            if name.starts_with("cxx") {
+                strict.push("-Wzero-as-null-pointer-constant".to_owned());
+            }
             match compiles(language, &format!("alone-{name}"), &text, &strict) {
                 Some(result) => result.unwrap_or_else(|why| panic!("{header}, {name}: {why}")),
                 None => return,
