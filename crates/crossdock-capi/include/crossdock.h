@@ -22,9 +22,9 @@
  * XD_ERROR_OUT_OF_MEMORY.
  *
  * Outputs. Parameters that a function sets besides its return value (`*value`, `*equal`, `*offset`,
- * `*validity`, `*field`, ...) are always set, to nothing (nil, false, 0, NULL) if the function
- * fails, so they need not be initialised. Two kinds are left unchanged on failure: the structs of other
- * protocols (views, Arrow), and lists that the caller owns.
+ * `*validity`, `*field`, ...) are always set, to nothing (nil, false, 0, NULL; -1 for a
+ * descriptor) if the function fails, so they need not be initialised. Two kinds are left unchanged on
+ * failure: the structs of other protocols (views, Arrow), and lists that the caller owns.
  *
  * NULL. A query of NULL returns NULL, 0 or false. A function that can fail names the argument that
  * is NULL (XD_ERROR_ARGUMENT).

@@ -107,7 +107,7 @@ pub extern "C" fn xd_channel_fd(
     fd: Option<&mut MaybeUninit<c_int>>,
     error: ErrorOut<'_>,
 ) -> bool {
-    let fd = emptied(fd, 0);
+    let fd = emptied(fd, -1);
     fallible(error, || {
         let found = given(channel, "channel")?.fd()?.as_raw_fd();
         *given(fd, "fd")? = found;

@@ -204,6 +204,7 @@ impl MemoryManager for OwnMemory {
     fn allocate(self: Arc<Self>, nbytes: usize) -> Result<Buffer> {
         let (functions, place) = (self.functions.clone(), self.place);
         functions.check_generation(place)?;
+        self.meter.check(nbytes)?;
         let (mut object, size) = (ptr::null_mut(), nbytes.max(1));
         // SAFETY: Context 1; the object is written by this call only.
         let status = unsafe {
@@ -214,7 +215,8 @@ impl MemoryManager for OwnMemory {
             let text = format!("{} has no memory for {size} bytes on {place}", functions.name);
             return Err(Error::no_memory(text));
         }
-        // Charged after the allocation, so that a failed one does not raise the peak.
+        // Charged after the allocation, so that a failed one does not raise the peak. Another thread
+        // may have used the rest of the limit meanwhile.
         let charge = match Meter::charge(&self.meter, nbytes) {
             Ok(charge) => charge,
             Err(error) => {

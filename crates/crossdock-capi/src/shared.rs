@@ -98,7 +98,7 @@ pub extern "C" fn xd_buffer_fd(
     offset: Option<&mut MaybeUninit<u64>>,
     error: ErrorOut<'_>,
 ) -> bool {
-    let (fd, offset) = (emptied(fd, 0), emptied(offset, 0));
+    let (fd, offset) = (emptied(fd, -1), emptied(offset, 0));
     fallible(error, || {
         let (buffer, fd) = (given(buffer, "buffer")?, given(fd, "fd")?);
         let (found, at) = buffer.descriptor().ok_or_else(|| {
@@ -173,7 +173,7 @@ pub extern "C" fn xd_array_to_fd(
     fd: Option<&mut MaybeUninit<i32>>,
     error: ErrorOut<'_>,
 ) -> *mut c_char {
-    let fd = emptied(fd, 0);
+    let fd = emptied(fd, -1);
     fallible(error, || {
         let (array, fd) = (array_of(array, "array")?, given(fd, "fd")?);
         let exported = shm::export(array, &request_of(lease)?.copy(policy_of(flags, 0)?))?;

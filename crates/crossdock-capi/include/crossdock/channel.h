@@ -43,7 +43,7 @@ XD_API XD_MUST_USE xd_channel_t *xd_channel_open(int fd, xd_error_t **error);
 /* Senders and receivers stay attached. */
 XD_API void xd_channel_free(xd_channel_t *channel);
 /* Sets *fd to the descriptor of the memory, which the channel owns and closes. It is closed on
- * exec, unless the caller duplicates it for a child. */
+ * exec, unless the caller duplicates it for a child. On failure *fd is -1. */
 XD_API bool xd_channel_fd(const xd_channel_t *channel, int *fd, xd_error_t **error);
 /* Ends the stream, for all processes: senders get XD_ERROR_CLOSED, and so do receivers once they
  * have received what was sent before. NULL is fine. */

@@ -22,7 +22,7 @@ XD_API XD_MUST_USE xd_array_t *xd_array_to_shared(const xd_array_t *array, int32
 
 /* Sets *fd to the descriptor behind shared memory or a mapped file, and *offset to the offset of the
  * bytes in it; `offset` may be NULL. The buffer owns the descriptor and closes it: duplicate it for
- * another process. XD_ERROR_UNSUPPORTED for other memory. */
+ * another process. XD_ERROR_UNSUPPORTED for other memory; *fd is -1 then. */
 XD_API bool xd_buffer_fd(const xd_buffer_t *buffer, int *fd, uint64_t *offset, xd_error_t **error);
 
 /* Maps shared memory of another process. `fd` is duplicated, and stays the caller's. */
@@ -40,17 +40,19 @@ XD_API bool xd_buffer_seal(xd_buffer_t *buffer, xd_error_t **error);
 /* A new descriptor for another process in *fd, which the caller closes, and the description of the
  * array in it, as text. With XD_LEASE_SHARE the other process may write; with XD_LEASE_PIN the
  * descriptor is read-only. `flags` is XD_EXPORT_IN_PLACE, XD_EXPORT_COPY_IF_NEEDED, for arrays in
- * private memory, or XD_EXPORT_COPY. */
+ * private memory, or XD_EXPORT_COPY. On failure *fd is -1. */
 XD_API XD_MUST_USE char *xd_array_to_fd(const xd_array_t *array, int32_t lease, uint32_t flags, int *fd, xd_error_t **error);
 /* The array of such a descriptor and description, in place. `fd` is duplicated. Every number of the
  * description is checked. */
 XD_API XD_MUST_USE xd_array_t *xd_array_from_fd(int fd, const char *description, xd_error_t **error);
 
 /* Sends an array, as a descriptor and a description, over a Unix stream socket, which stays the
- * caller's. Waits while the socket is full. XD_ERROR_IO if the other end is closed. */
+ * caller's. Waits while the socket is full. XD_ERROR_IO if the other end is closed;
+ * XD_ERROR_UNSUPPORTED for a socket of packets. */
 XD_API bool xd_array_send(const xd_array_t *array, int socket, int32_t lease, uint32_t flags, xd_error_t **error);
 /* Waits for the next array of a Unix stream socket; NULL without an error at the end of the stream.
- * An array of more than `most_nbytes` bytes is XD_ERROR_REFUSED; 0 for 16 GiB. The other process
+ * An array that covers more than `most_nbytes` bytes, or whose elements are more, is
+ * XD_ERROR_REFUSED; 0 for 16 GiB. The other process
  * need not be trusted, but may change the elements at any time. One thread at a time. */
 XD_API XD_MUST_USE xd_array_t *xd_array_receive(int socket, uint64_t most_nbytes, xd_error_t **error);
 

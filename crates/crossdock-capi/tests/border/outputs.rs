@@ -9,14 +9,16 @@ use crate::prototypes::prototypes;
 use crate::toolchain::{C11, scratch};
 
 /// The value of an output after a failure.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Then {
     /// Every byte of it is 0.
     Nothing,
+    /// It is -1, which is no descriptor: 0 is the standard input.
+    NoDescriptor,
     /// It is unchanged.
     Untouched,
 }
-use Then::{Nothing, Untouched};
+use Then::{NoDescriptor, Nothing, Untouched};
 
 /// An output: the function, the parameter, its type in C, what happens to it, and calls that fail,
 /// with `OUT` in its place.
@@ -27,7 +29,7 @@ const OUTPUTS: &[Output] = &[
     ("xd_array_get", "value", "xd_value", Nothing,
         &["(NULL, far, OUT, &error)", "(numbers, NULL, OUT, &error)", "(numbers, far, OUT, &error)"]),
     ("xd_array_buffer", "offset", "size_t", Nothing, &["(NULL, OUT, &error)"]),
-    ("xd_channel_fd", "fd", "int", Nothing, &["(NULL, OUT, &error)"]),
+    ("xd_channel_fd", "fd", "int", NoDescriptor, &["(NULL, OUT, &error)"]),
     ("xd_array_equals", "equal", "bool", Nothing,
         &["(NULL, numbers, OUT, &error)", "(numbers, NULL, OUT, &error)", "(numbers, records, OUT, &error)"]),
     ("xd_array_all_close", "close", "bool", Nothing,
@@ -90,9 +92,9 @@ const OUTPUTS: &[Output] = &[
     ("xd_contents_refused", "name", "char *", Nothing, &["(NULL, 0, OUT, &error) != NULL"]),
     ("xd_pool_statistics", "statistics", "xd_statistics", Nothing, &["(NULL, OUT)"]),
     ("xd_ledger_entry", "allocation", "xd_allocation", Nothing, &["(NULL, 0, OUT)"]),
-    ("xd_buffer_fd", "fd", "int", Nothing, &["(NULL, OUT, NULL, &error)"]),
+    ("xd_buffer_fd", "fd", "int", NoDescriptor, &["(NULL, OUT, NULL, &error)"]),
     ("xd_buffer_fd", "offset", "uint64_t", Nothing, &["(NULL, NULL, OUT, &error)"]),
-    ("xd_array_to_fd", "fd", "int", Nothing,
+    ("xd_array_to_fd", "fd", "int", NoDescriptor,
         &["(NULL, XD_LEASE_PIN, 0, OUT, &error) != NULL", "(numbers, XD_LEASE_PIN, 0, OUT, &error) != NULL"]),
     ("xd_device_parse", "kind", "int32_t", Nothing, &["(NULL, OUT, NULL, &error)", "(\"?\", OUT, NULL, &error)"]),
     ("xd_device_parse", "ordinal", "int32_t", Nothing, &["(NULL, NULL, OUT, &error)", "(\"cpu:x\", NULL, OUT, &error)"]),
@@ -238,7 +240,11 @@ fn outputs_are_nothing_or_untouched_where_a_function_fails() {
             "struct device_column" => "(struct ArrowDeviceArray *)",
             _ => "",
         };
-        let expected = if *then == Nothing { 0 } else { 0xa5 };
+        let expected = match then {
+            Nothing => 0,
+            NoDescriptor => 0xff,
+            Untouched => 0xa5,
+        };
         for call in *calls {
             let call = call.replace("OUT", &format!("{cast}&out"));
             let shown = format!("{function}.{parameter} {call}").escape_default().to_string();

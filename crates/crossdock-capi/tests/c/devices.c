@@ -1,5 +1,6 @@
 /* Devices of one's own by callbacks, copies to and from them, and what has no device. */
 
+#include "arrow.h"
 #include "check.h"
 
 #include <sys/wait.h>
@@ -122,9 +123,11 @@ static void arrays_go_to_a_device_of_callbacks_and_back(struct board *board)
   /* Bytes, and a refusal by the limit, by the driver, and by its error. */
   xd_buffer_t *bytes = xd_buffer_on_device(KIND, 0, 100, &error), *none = xd_buffer_on_device(KIND, 0, 0, &error);
   CHECK(bytes != NULL && none != NULL && xd_buffer_device_kind(bytes) == KIND && xd_buffer_device_ordinal(bytes) == 0);
-  size_t live = board->live;
+  size_t live = board->live, asked = board->calls;
   CHECK(xd_buffer_on_device(KIND, 0, 1 << 20, &error) == NULL && board->live == live);
   CHECK_ERROR(XD_ERROR_OUT_OF_MEMORY, "1048576");
+  CHECK(xd_buffer_on_device(KIND, 0, SIZE_MAX, &error) == NULL && board->calls == asked);
+  CHECK_ERROR(XD_ERROR_OUT_OF_MEMORY, "18446744073709551615");
   board->is_full = 1;
   CHECK(xd_buffer_on_device(KIND, 0, 77, &error) == NULL);
   CHECK_ERROR(XD_ERROR_OUT_OF_MEMORY, "77 bytes");
@@ -134,8 +137,10 @@ static void arrays_go_to_a_device_of_callbacks_and_back(struct board *board)
   CHECK_ERROR(XD_ERROR_DEVICE, "`allocate` of a board failed with -5");
   CHECK(xd_array_to_device(there, XD_DEVICE_CPU, 0, &error) == NULL);
   CHECK_ERROR(XD_ERROR_DEVICE, "`copy` of a board failed with -5, for 48 bytes");
+  uint64_t failed = xd_ledger_failed_releases();
   xd_buffer_free(bytes);
   board->fails_with = 0;
+  CHECK(xd_ledger_failed_releases() == failed + 1);
   char *failures = xd_device_take_release_errors(&error);
   CHECK(failures != NULL && strstr(failures, "`free` of a board failed with -5, for 100 bytes") != NULL);
   xd_string_free(failures);
@@ -165,6 +170,32 @@ static void arrays_go_to_a_device_of_callbacks_and_back(struct board *board)
   xd_array_free(back);
   xd_array_free(row);
   CHECK(board->live == 0 && board->released == 1);
+}
+
+/* Its objects are no addresses, even if its kind has some elsewhere. */
+static void memory_without_addresses_is_not_exported(void)
+{
+  struct board board;
+  memset(&board, 0, sizeof board);
+  xd_device_driver driver = driver_of(&board);
+  driver.kind = XD_DEVICE_EXT_DEV;
+  CHECK(xd_device_register(&driver, &error));
+  xd_array_t *here = numbers(), *there = xd_array_to_device(here, XD_DEVICE_EXT_DEV, 0, &error);
+  xd_array_t *row = xd_array_at(there, "1", &error);
+  xd_column_t *column = xd_column_from_array(row, "n", &error);
+  const xd_column_t *columns[] = {column};
+  xd_batch_t *batch = xd_batch_from_columns(1, columns, &error);
+  CHECK(column != NULL && batch != NULL);
+  struct ArrowSchema schema;
+  struct ArrowDeviceArray array;
+  CHECK(!xd_array_to_arrow_device(there, "n", 0, &schema, &array, &error));
+  CHECK_ERROR(XD_ERROR_REFUSED, "has none");
+  CHECK(!xd_column_to_arrow_device(column, &schema, &array, &error));
+  CHECK_ERROR(XD_ERROR_UNSUPPORTED, "has none");
+  CHECK(!xd_batch_to_arrow_device(batch, &schema, &array, &error));
+  CHECK_ERROR(XD_ERROR_UNSUPPORTED, "has none");
+  xd_batch_free(batch), xd_column_free(column), xd_array_free(row), xd_array_free(there), xd_array_free(here);
+  CHECK(xd_device_unregister(XD_DEVICE_EXT_DEV, &error) && board.released == 1 && board.live == 0);
 }
 
 static void a_driver_without_its_parts_is_refused(void)
@@ -266,6 +297,7 @@ int main(void)
   xd_device_driver driver = driver_of(&board);
   CHECK(xd_device_register(&driver, &error));
   arrays_go_to_a_device_of_callbacks_and_back(&board);
+  memory_without_addresses_is_not_exported();
   devices_that_do_not_exist_are_refused();
   streams_of_cuda_copy_in_order();
   return 0;

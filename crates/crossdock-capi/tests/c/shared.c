@@ -92,6 +92,15 @@ static void what_is_no_socket_or_too_large_is_refused(void)
   CHECK(error != NULL);
   xd_error_free(error);
   error = NULL;
+  for (int type = 0; type < 2; type++) {
+    int packets[2];
+    CHECK(socketpair(AF_UNIX, type == 0 ? SOCK_SEQPACKET : SOCK_DGRAM, 0, packets) == 0);
+    CHECK(!xd_array_send(array, packets[0], XD_LEASE_SHARE, XD_EXPORT_COPY_IF_NEEDED, &error));
+    CHECK_ERROR(XD_ERROR_UNSUPPORTED, "SOCK_STREAM");
+    CHECK(xd_array_receive(packets[1], 0, &error) == NULL);
+    CHECK_ERROR(XD_ERROR_UNSUPPORTED, "SOCK_STREAM");
+    close(packets[0]), close(packets[1]);
+  }
   close(ends[0]), close(ends[1]), close(file);
   xd_array_free(array);
 }
@@ -100,7 +109,7 @@ static void a_descriptor_and_a_text_are_an_array(void)
 {
   xd_array_t *array = numbers();
   int fd = -1;
-  CHECK(xd_array_to_fd(array, XD_LEASE_SHARE, XD_EXPORT_IN_PLACE, &fd, &error) == NULL && fd == 0);
+  CHECK(xd_array_to_fd(array, XD_LEASE_SHARE, XD_EXPORT_IN_PLACE, &fd, &error) == NULL && fd == -1);
   CHECK_ERROR(XD_ERROR_REFUSED, "");
   char *text = xd_array_to_fd(array, XD_LEASE_SHARE, XD_EXPORT_COPY_IF_NEEDED, &fd, &error);
   CHECK(text != NULL && fd > 0);

@@ -128,7 +128,7 @@ impl RawArray {
 
     /// Whether the device addresses the memory by pointer, not only through a driver object.
     pub(crate) fn has_addresses(&self) -> bool {
-        self.handle.device().is_none_or(|attached| attached.is_addressed)
+        self.handle.has_addresses()
     }
 
     #[inline]

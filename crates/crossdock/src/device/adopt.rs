@@ -13,7 +13,7 @@ use crate::memory::fork::ForkLock;
 use crate::memory::header::{Descriptor, DeviceMapping, Region};
 use crate::memory::overlap::{Elsewhere, Extent};
 use crate::memory::owner::{self, Keep};
-use crate::memory::release::release_quietly;
+use crate::memory::release::{note_failure, release_quietly};
 use crate::memory::shareable;
 use crate::memory::{Backing, Birth, DeviceKind, Handle, Place};
 
@@ -278,6 +278,7 @@ fn locked() -> MutexGuard<'static, ErrorQueue> {
 /// Queues an error that no call can return, such as one of dropping a driver's object, for
 /// [`take_release_errors`].
 pub fn report_release_error(place: Place, error: Error) {
+    note_failure();
     let mut queue = locked();
     let unkept = if queue.errors.len() < ROOM && queue.errors.try_reserve(1).is_ok() {
         queue.errors.push_back((place, error));

@@ -55,6 +55,24 @@ impl Meter {
         self.limit.store(nbytes, Ordering::Relaxed);
     }
 
+    /// Whether `nbytes` bytes could be charged now, so that a driver is not asked in vain.
+    ///
+    /// # Errors
+    ///
+    /// As [`Meter::charge`], and for more bytes than an allocation can have.
+    #[doc(hidden)]
+    pub fn check(&self, nbytes: usize) -> Result<()> {
+        if isize::try_from(nbytes).is_err() {
+            return Err(Error::out_of_memory(nbytes, 1));
+        }
+        let (limit, used) = (self.limit.load(Ordering::Relaxed), self.nbytes.load(Ordering::Relaxed));
+        match used.checked_add(nbytes as u64) {
+            Some(after) if nbytes == 0 || after <= limit => Ok(()),
+            _ if limit == u64::MAX => Err(Error::out_of_memory(nbytes, 1)),
+            _ => Err(Error::limit(limit, used, nbytes, 1)),
+        }
+    }
+
     /// Charges `nbytes` bytes until the charge is dropped.
     ///
     /// # Errors

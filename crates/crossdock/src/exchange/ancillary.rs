@@ -42,6 +42,26 @@ pub(in crate::exchange) struct Peer {
     pub(in crate::exchange) user: u32,
 }
 
+/// Whether a socket carries a stream of bytes, not packets.
+pub(in crate::exchange) fn is_stream(socket: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut found: libc::c_int = 0;
+    let mut nbytes = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `found` has room for the `nbytes` bytes of an int, which the call writes.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TYPE,
+            (&raw mut found).cast(),
+            &raw mut nbytes,
+        )
+    };
+    match status {
+        0 => Ok(found == libc::SOCK_STREAM),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The process at the other end.
 pub(in crate::exchange) fn peer(socket: BorrowedFd<'_>) -> io::Result<Peer> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };

@@ -209,6 +209,11 @@ impl Handle {
         unsafe { device(&self.0) }
     }
 
+    /// Whether the device addresses the memory by pointer, not only through a driver object.
+    pub(crate) fn has_addresses(&self) -> bool {
+        self.device().is_none_or(|attached| attached.is_addressed)
+    }
+
     /// Waits for the device work that must end before access under a lease of this kind. One load
     /// if there is none.
     #[inline]

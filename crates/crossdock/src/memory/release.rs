@@ -115,11 +115,17 @@ pub(super) fn forget_work(header: NonNull<Header>) {
 
 static FAILED_RELEASES: AtomicU64 = AtomicU64::new(0);
 
-/// The number of panics of foreign code that this library has caught since the process began: in an
-/// owner that released memory, an allocator behind a pool, the drop of an event, or a listener of a
-/// logging pool. Such a panic does not propagate.
+/// The number of releases that failed since the process began: the errors of devices that freed
+/// memory, and the panics of foreign code that this library has caught, in an owner that released
+/// memory, an allocator behind a pool, the drop of an event, or a listener of a logging pool. Such a
+/// panic does not propagate.
 pub fn failed_releases() -> u64 {
     FAILED_RELEASES.load(Ordering::Relaxed)
+}
+
+/// Counts a release that failed.
+pub(crate) fn note_failure() {
+    FAILED_RELEASES.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Runs an owner's release. A panic of the owner must not unwind into the thread that dropped the
@@ -133,7 +139,7 @@ pub(crate) fn release_quietly(release: impl FnOnce()) {
 /// Not generic: [`release_quietly`] is compiled for each of its callers' closures.
 #[cold]
 fn count_failure(mut payload: Box<dyn Any + Send>) {
-    FAILED_RELEASES.fetch_add(1, Ordering::Relaxed);
+    note_failure();
     // A payload's drop may panic, with a payload whose drop may panic, too. A few are followed; the
     // last is leaked.
     for _ in 0..4 {

@@ -110,6 +110,19 @@ fn the_limit_counts_the_bytes_between_elements() {
 }
 
 #[test]
+fn the_limit_counts_elements_that_a_stride_repeats() {
+    let fd = memory(4096, libc::MFD_ALLOW_SEALING, libc::F_SEAL_SHRINK).unwrap();
+    for (shape, nbytes) in [("576460752303423487", "4611686018427387896"), ("13", "104")] {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let text = format!("offset=0; access=read; shape={shape}; strides=0; dtype=float64");
+        let head = [b"XDOCKSHM", &1u32.to_le_bytes()[..], &(text.len() as u32).to_le_bytes()].concat();
+        held::send_beside(&theirs, &[&head, text.as_bytes()].concat(), &[fd.as_fd()]).unwrap();
+        let error = shm::receive_with(&ours, &ReceiveOptions::new().most_nbytes(103)).unwrap_err();
+        assert!(error.is_refused() && error.to_string().contains(&format!("are {nbytes} bytes")), "{error}");
+    }
+}
+
+#[test]
 fn every_other_kind_of_descriptor_is_refused() {
     let folder = std::env::temp_dir().join(format!("crossdock-kinds-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::device::{Effect, Event};
-use crate::error::Result;
+use crate::error::{Advice, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::event;
 use crate::exchange::protocol::arrow::export::{Exported, on_place};
@@ -121,10 +121,10 @@ pub unsafe fn import_device_batch(
 ///
 /// # Errors
 ///
-/// `is_unsupported` for several devices, and for one without addresses.
+/// `is_unsupported` for several devices, and for memory without addresses.
 pub(super) fn place_of<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Result<Place> {
     let mut found: Option<Place> = None;
-    let mut other = None;
+    let (mut other, mut is_addressed) = (None, true);
     for column in columns {
         visit(column, &mut |buffer: &Buffer| {
             let (first, place) = (found.unwrap_or(buffer.place()), buffer.place());
@@ -133,16 +133,19 @@ pub(super) fn place_of<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Res
             if first.is_host() != place.is_host() || !place.is_host() && first != place {
                 other = Some(place);
             }
+            is_addressed &= place.is_host() || place.is_addressed() && buffer.handle().has_addresses();
         });
     }
     if let (Some(first), Some(other)) = (found, other) {
         let text = format!("its buffers are on {first} and on {other}, and a column of Arrow has one device");
         return Err(unsupported(text));
     }
-    match found.unwrap_or(Place::CPU) {
-        place if place.is_addressed() => Ok(place),
-        place => Err(unsupported(format!("Arrow requires addresses, but memory on {place} has none"))),
+    let place = found.unwrap_or(Place::CPU);
+    if is_addressed {
+        return Ok(place);
     }
+    let text = format!("Arrow requires addresses, but this memory on {place} has none");
+    Err(unsupported(text).advising(Advice::CopyToCpu))
 }
 
 /// As [`export_column`](super::export_column), by the C Device interface. It waits for work in
@@ -151,7 +154,7 @@ pub(super) fn place_of<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Res
 /// # Errors
 ///
 /// As [`export_column`](super::export_column); `is_unsupported` for buffers on several devices, and
-/// on devices without addresses.
+/// for memory of a device without addresses.
 pub fn export_device_column(field: &Field, column: &Column) -> Result<Exported<ArrowDeviceArray>> {
     let schema = new_schema(field).map_err(exporting)?;
     let place = place_of([column]).map_err(exporting)?;

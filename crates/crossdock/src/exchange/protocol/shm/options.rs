@@ -10,7 +10,8 @@ use crate::exchange::protocol::shm::description::Description;
 /// A `memfd` of 1 TiB costs its sender nothing as long as no page is written: each page is
 /// allocated, and charged to the process that touches it, when it is first read. The limit bounds
 /// what one message can cost its receiver. It counts the bytes from the lowest to the highest that
-/// the array touches, allocated or not, because the sender can punch holes at any later moment.
+/// the array touches, allocated or not, because the sender can punch holes at any later moment; and
+/// the bytes of its elements, which a copy of the array takes, however few it repeats.
 ///
 /// ```
 /// use crossdock::exchange::protocol::shm::ReceiveOptions;
@@ -38,7 +39,9 @@ impl ReceiveOptions {
         Self { most_nbytes: Self::MOST_NBYTES }
     }
 
-    /// The most bytes that one array may cover, gaps between its elements included.
+    /// The most bytes that one array may cover, gaps between its elements included, and the most
+    /// that its elements may be. Those are more where a stride of 0 repeats them: a copy of the
+    /// array has them all.
     pub fn most_nbytes(mut self, nbytes: u64) -> Self {
         self.most_nbytes = nbytes;
         self
@@ -49,11 +52,19 @@ impl ReceiveOptions {
     /// `is_refused`, with both numbers.
     pub(super) fn check(&self, description: &Description) -> Result<()> {
         let span = description.span();
-        let (nbytes, most) = (span.end - span.start, self.most_nbytes);
-        if nbytes <= most {
+        let (covered, most) = (span.end - span.start, self.most_nbytes);
+        let nbytes = description.layout().nbytes() as u64;
+        if covered.max(nbytes) <= most {
             return Ok(());
         }
-        let text = format!("the array covers {nbytes} bytes, and this receiver takes at most {most}");
+        let text = if covered > most {
+            format!("the array covers {covered} bytes, and this receiver takes at most {most}")
+        } else {
+            format!(
+                "the elements of the array are {nbytes} bytes, though they cover only {covered}, and this \
+                receiver takes at most {most}"
+            )
+        };
         Err(Error::new(Kind::Refused, text).advising(Advice::RaiseReceiveLimit))
     }
 }

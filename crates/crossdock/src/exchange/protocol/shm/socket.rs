@@ -28,8 +28,8 @@ use crate::memory::Backing;
 ///
 /// # Errors
 ///
-/// `is_unsupported` for a file map, which could shrink under the receiver, and for a dtype without
-/// a text; nothing was sent then. `is_io` if the socket fails (a closed peer, a timeout): part of
+/// `is_unsupported` for a file map, which could shrink under the receiver, for a dtype without a
+/// text, and for a socket of packets; nothing was sent then. `is_io` if the socket fails (a closed peer, a timeout): part of
 /// the message may be sent, so the stream must be closed. `SIGPIPE` is not raised.
 pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
     if exported.backing() != Backing::Shared {
@@ -42,6 +42,7 @@ pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
 /// Sends a text with a descriptor attached, as [`send`] does.
 #[doc(hidden)]
 pub fn send_text(socket: &UnixStream, text: &str, fd: BorrowedFd<'_>) -> Result<()> {
+    check_stream(socket)?;
     let bytes = message::write(text)?;
     let mut sent = 0;
     while sent < bytes.len() {
@@ -64,8 +65,8 @@ pub fn send_text(socket: &UnixStream, text: &str, fd: BorrowedFd<'_>) -> Result<
 /// writing, which [`DArray::birth`](crate::DArray::birth) reports: for constant memory the kernel
 /// guarantees the seal.
 ///
-/// An array may cover at most 16 GiB; [`receive_with`] sets another
-/// limit.
+/// An array may cover at most 16 GiB, and its elements may be as many bytes; [`receive_with`] sets
+/// another limit.
 ///
 /// Blocks until the peer sends or closes the stream; the stream's `set_read_timeout` bounds the
 /// wait for each piece of a message.
@@ -74,9 +75,9 @@ pub fn send_text(socket: &UnixStream, text: &str, fd: BorrowedFd<'_>) -> Result<
 ///
 /// - `is_malformed`: the peer sent something other than an array message, or no descriptor or more
 ///   than one beside it;
-/// - `is_unsupported`: another version; a descriptor of something that is not shared memory of
+/// - `is_unsupported`: a socket of packets; another version; a descriptor of something that is not shared memory of
 ///   sealed size, or of huge pages;
-/// - `is_refused`: the array covers more bytes than the options permit;
+/// - `is_refused`: the array covers, or its elements are, more bytes than the options permit;
 /// - as [`import`](super::import) and [`Description::new`] if the description does not fit the
 ///   memory, such as an array that reaches beyond its end (`is_bounds`);
 /// - `is_io`: the socket failed, the timeout expired, the peer closed it in the middle of a
@@ -121,6 +122,7 @@ pub fn receive_with(socket: &UnixStream, options: &ReceiveOptions) -> Result<Opt
 /// Receives a text and the descriptor attached to it, as [`receive`] does.
 #[doc(hidden)]
 pub fn receive_text(socket: &UnixStream) -> Result<Option<(String, OwnedFd)>> {
+    check_stream(socket)?;
     let mut incoming = Incoming { socket, fd: None };
     let mut head = [0; HEAD_NBYTES];
     if !incoming.fill(&mut head, 0)? {
@@ -138,6 +140,18 @@ pub fn receive_text(socket: &UnixStream) -> Result<Option<(String, OwnedFd)>> {
         Error::new(Kind::Malformed, "the message has no descriptor, so there is no memory to map")
     })?;
     Ok(Some((text, fd)))
+}
+
+/// Packets lose what is read of them in pieces, and the rest of a message never comes.
+fn check_stream(socket: &UnixStream) -> Result<()> {
+    match ancillary::is_stream(socket.as_fd()) {
+        // What is no socket fails in the transfer.
+        Ok(true) | Err(_) => Ok(()),
+        Ok(false) => {
+            let text = "arrays go through a socket of type SOCK_STREAM, and this one carries packets";
+            Err(Error::new(Kind::Unsupported, text))
+        }
+    }
 }
 
 /// A message while it is received.
