@@ -85,6 +85,11 @@ pub(crate) unsafe fn items<'a, T>(ptr: *const T, len: usize, name: &str) -> Resu
     Ok(unsafe { std::slice::from_raw_parts(ptr, len) })
 }
 
+/// The name of an item of a list, for an error.
+pub(crate) fn item(list: &str, index: usize) -> String {
+    format!("{list}[{index}]")
+}
+
 /// Lengths of axes, or indices: non-negative numbers, on the stack.
 pub(crate) struct Lengths {
     list: [usize; MAX_RANK],

@@ -9,7 +9,7 @@ use crossdock::io::BufferWriter;
 
 use crate::array::{XdArray, array_of, order_of};
 use crate::error::{Failure, Result};
-use crate::foreign::{items, optional_text, text};
+use crate::foreign::{item, items, optional_text, text};
 use crate::guard::{ErrorOut, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::open::format_of;
@@ -104,9 +104,9 @@ pub(crate) unsafe fn named<'a>(
             // SAFETY: `# Safety`: the list is null, or has `count` pointers, and `index` is below.
             let name = unsafe { items(names, count, "names") }?[index];
             // SAFETY: `# Safety`: each pointer is null or to a C string.
-            unsafe { text(name, "names") }?
+            unsafe { text(name, &item("names", index)) }?
         };
-        list.push((name, array_of(array, "arrays")?.clone()));
+        list.push((name, array_of(array, &item("arrays", index))?.clone()));
     }
     Ok(list)
 }

@@ -536,8 +536,8 @@ fn shared_memory_without_bytes() {
 
 #[test]
 fn shared_memory_that_cannot_be_had_is_an_error() {
-    assert!(Buffer::shared(usize::MAX).unwrap_err().is_io());
-    assert!(Buffer::shared(isize::MAX as usize).unwrap_err().is_io());
+    assert!(Buffer::shared(usize::MAX).unwrap_err().is_out_of_memory());
+    assert!(Buffer::shared(isize::MAX as usize).unwrap_err().is_out_of_memory());
 }
 
 #[test]

@@ -27,8 +27,9 @@ XD_API XD_MUST_USE xd_array_t *xd_array_zeros(const xd_dtype_t *dtype, size_t nd
 XD_API XD_MUST_USE xd_array_t *xd_array_full(const xd_dtype_t *dtype, size_t ndim, const ssize_t *shape,
                                              const xd_value *value, int32_t order, xd_error_t **error);
 
-/* Arrays of one shape as the fields of an array of records, under `count` names. Copies, which is
- * counted. xd_array_field is the way back, in place. */
+/* Arrays as the fields of an array of records, under `count` names. The records have the shape of the
+ * array with the fewest axes, with which all shapes begin; further axes become a sub-array of the
+ * field. Copies, which is counted. xd_array_field is the way back, in place. */
 XD_API XD_MUST_USE xd_array_t *xd_array_from_columns(size_t count, const char *const *names, const xd_array_t *const *arrays,
                                                      xd_error_t **error);
 

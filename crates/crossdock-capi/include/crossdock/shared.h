@@ -13,8 +13,8 @@ extern "C" {
 /* ===== shared memory ===== */
 
 /* `nbytes` zero bytes that other processes can map. The system frees them with the last map or
- * descriptor, however a process ends. `name` may be NULL; it is shown in /proc/PID/maps, and opens
- * nothing. Take share or pin leases: another process may write the bytes. */
+ * descriptor, however a process ends. `name` may be NULL; it has at most 249 bytes, is shown in
+ * /proc/PID/maps, and opens nothing. Take share or pin leases: another process may write the bytes. */
 XD_API XD_MUST_USE xd_buffer_t *xd_buffer_shared(size_t nbytes, const char *name, xd_error_t **error);
 
 /* A copy of the elements in new shared memory, which is counted. */
@@ -32,7 +32,8 @@ XD_API XD_MUST_USE xd_buffer_t *xd_buffer_map_fd(int fd, uint64_t offset, size_t
 XD_API bool xd_buffer_deny_new_writers(const xd_buffer_t *buffer, xd_error_t **error);
 /* Seals shared memory: no process can write it any more, and it is constant, so that
  * XD_LEASE_READ is possible. XD_ERROR_CONFLICT if there is another handle, a lease, or a map for
- * writing. No other thread may use the handle meanwhile. */
+ * writing. No other thread may use the handle meanwhile. The memory may be mapped again, also on
+ * failure: then its address, and the descriptor of xd_buffer_fd, are others. */
 XD_API bool xd_buffer_seal(xd_buffer_t *buffer, xd_error_t **error);
 
 /* ===== arrays between processes ===== */

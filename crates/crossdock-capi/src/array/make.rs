@@ -76,7 +76,9 @@ pub unsafe extern "C" fn xd_array_from_columns(
     error: ErrorOut<'_>,
 ) -> Handle<XdArray> {
     fallible(error, || {
-        given(std::ptr::NonNull::new(names.cast_mut()), "names")?;
+        if count > 0 {
+            given(std::ptr::NonNull::new(names.cast_mut()), "names")?;
+        }
         // SAFETY: `# Safety` is that of `named`.
         let columns = unsafe { named(count, names, arrays) }?;
         let columns: Vec<_> = columns.iter().map(|(name, array)| (*name, array)).collect();

@@ -10,6 +10,7 @@ use crossdock::element::DType;
 
 use crate::array::{XdArray, array_of, order_of};
 use crate::backing::{XD_BACKING_OTHER, backing_of, number_of_birth};
+use crate::error::Failure;
 use crate::foreign::{emptied, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
@@ -130,6 +131,17 @@ pub unsafe extern "C" fn xd_array_explain(
             // used during this call only, while nothing writes it.
             false => Some(unsafe { text(library, "library") }?),
         };
+        if let Some(library) = library
+            && explain::profiles().all(|profile| profile.library != library)
+        {
+            let mut known: Vec<_> = explain::profiles().map(|profile| profile.library).collect();
+            known.sort_unstable();
+            known.dedup();
+            let known = known.join(", ");
+            return Err(Failure::argument(format!(
+                "the argument `library` is {library:?}, which is not known; known are {known}"
+            )));
+        }
         string(explain::text(array, library))
     })
 }

@@ -8,13 +8,13 @@ use crossdock::table::{Checks, RecordBatch, Schema};
 
 use crate::array::{XdArray, array_of, hand_over_array};
 use crate::error::{Failure, Result, XD_ERROR_BOUNDS};
-use crate::foreign::{given, items, string, text};
+use crate::foreign::{given, item, items, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
 use crate::table::column::{XdColumn, range};
 use crate::table::schema::XdSchema;
-use crate::table::{check_any, checks_of};
+use crate::table::{check_any, check_both, checks_of};
 
 /// Imports a batch.
 ///
@@ -34,6 +34,7 @@ pub unsafe extern "C" fn xd_batch_from_arrow(
         // SAFETY: `# Safety` is the contract of `import_batch`, which accepts null for either
         // struct and releases the other.
         let imported = unsafe { arrow::import_batch(schema, array, Checks::Shape) };
+        check_both(schema, array)?;
         // An invalid argument fails after the structs were moved, as every other error does.
         let (checks, batch) = (wanted?, imported?);
         for column in batch.columns() {
@@ -77,7 +78,9 @@ pub unsafe extern "C" fn xd_batch_from_columns(
         // SAFETY: `# Safety`: `columns` is null or points to `count` pointers; the list is used
         // during this call only.
         let columns = unsafe { items(columns, count, "columns") }?;
-        let columns = columns.iter().map(|&column| given(column, "columns")).collect::<Result<Vec<_>>>()?;
+        let columns = columns.iter().enumerate();
+        let columns = columns.map(|(index, &column)| given(column, &item("columns", index)));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         let schema = Schema::new(columns.iter().map(|column| column.field().clone()));
         let len = columns.first().map_or(0, |column| column.column().len());
         hand_over(RecordBatch::new(schema, columns.iter().map(|column| column.column().clone()), len)?)

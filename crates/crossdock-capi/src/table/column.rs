@@ -17,7 +17,7 @@ use crate::handle::{Handle, hand_over};
 use crate::lease::Lease;
 use crate::table::schema::FieldTexts;
 use crate::table::text::XdText;
-use crate::table::{check_any, checks_of};
+use crate::table::{check_any, check_both, checks_of};
 use crate::value::{Owned, XD_VALUE_LIST, XdValue};
 
 /// `xd_column_t`: a column, with its name and type.
@@ -74,6 +74,7 @@ pub unsafe extern "C" fn xd_column_from_arrow(
         // SAFETY: `# Safety` is the contract of `import_column`, which accepts null for either
         // struct and releases the other.
         let imported = unsafe { arrow::import_column(schema, array, Checks::Shape) };
+        check_both(schema, array)?;
         // An invalid argument fails after the structs were moved, as every other error does.
         let (checks, (field, column)) = (wanted?, imported?);
         column.check(checks)?;

@@ -13,7 +13,7 @@ use crate::guard::{ErrorOut, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::table::column::XdColumn;
 use crate::table::reader::XdReader;
-use crate::table::{check_any, checks_of};
+use crate::table::{check_any, check_both, checks_of};
 
 /// Imports a column that may be on a device.
 ///
@@ -33,6 +33,7 @@ pub unsafe extern "C" fn xd_column_from_arrow_device(
         // SAFETY: `# Safety` is the contract of `import_device_column`, which accepts null for
         // either struct and releases the other.
         let imported = unsafe { arrow::import_device_column(schema, array, Checks::Shape) };
+        check_both(schema, array)?;
         // An invalid argument fails after the structs were moved, as every other error does.
         let (checks, (field, column)) = (wanted?, imported?);
         column.check(checks)?;
@@ -76,6 +77,7 @@ pub unsafe extern "C" fn xd_batch_from_arrow_device(
         // SAFETY: `# Safety` is the contract of `import_device_batch`, which accepts null for
         // either struct and releases the other.
         let imported = unsafe { arrow::import_device_batch(schema, array, Checks::Shape) };
+        check_both(schema, array)?;
         // An invalid argument fails after the structs were moved, as every other error does.
         let (checks, batch) = (wanted?, imported?);
         for column in batch.columns() {

@@ -7,9 +7,12 @@ pub mod reader;
 pub mod schema;
 pub mod text;
 
+use std::ptr::NonNull;
+
 use crossdock::table::Checks;
 
 use crate::error::{Failure, Result};
+use crate::foreign::given;
 
 /// `XD_CHECKS_SHAPE` of the header.
 pub const XD_CHECKS_SHAPE: i32 = 1;
@@ -24,6 +27,13 @@ fn checks_of(number: i32) -> Result<Checks> {
             "the argument `checks` is {other}; it must be {XD_CHECKS_SHAPE} (shape) or {XD_CHECKS_FULL} (full)"
         ))),
     }
+}
+
+/// Fails if one struct is null, once the other is released.
+fn check_both<S, A>(schema: *mut S, array: *mut A) -> Result<()> {
+    given(NonNull::new(schema), "schema")?;
+    given(NonNull::new(array), "array")?;
+    Ok(())
 }
 
 /// Fails if both structs are null, so that there is nothing to release.

@@ -56,6 +56,8 @@ static void made(void)
   char *explained = xd_array_explain(mirrored, "torch", &error);
   CHECK(explained != NULL && strstr(explained, "negative strides") != NULL && strstr(explained, "polars") == NULL);
   xd_string_free(explained);
+  CHECK(xd_array_explain(mirrored, "bogus", &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "numpy, ");
   explained = xd_array_explain(mirrored, NULL, &error);
   CHECK(explained != NULL && strstr(explained, "numpy.asarray") != NULL && strstr(explained, "PEP 3118") != NULL);
   xd_string_free(explained);

@@ -98,6 +98,17 @@ static void arrays_of_one_value_and_of_columns(void)
   CHECK(xd_array_from_columns(2, names, columns, &error) == NULL);
   CHECK(error != NULL);
   xd_error_free(error);
+  error = NULL;
+  names[1] = NULL;
+  CHECK(xd_array_from_columns(2, names, columns, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`names[1]`");
+  names[1] = "byte", columns[1] = NULL;
+  CHECK(xd_array_from_columns(2, names, columns, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`arrays[1]`");
+  CHECK(xd_array_from_columns(0, NULL, NULL, &error) == NULL);
+  CHECK(xd_error_kind(error) != XD_ERROR_ARGUMENT);
+  xd_error_free(error);
+  error = NULL;
   columns[1] = counted;
   CHECK(xd_array_from_columns(2, names, columns, &error) == NULL);
   CHECK(error != NULL);

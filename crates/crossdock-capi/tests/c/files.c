@@ -117,7 +117,7 @@ static void an_archive_has_names_and_texts(void)
   CHECK_ERROR(XD_ERROR_ARGUMENT, "`names`");
   arrays[1] = NULL;
   CHECK(!xd_save_all(path, 2, names, arrays, NULL, &error));
-  CHECK_ERROR(XD_ERROR_ARGUMENT, "`arrays`");
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`arrays[1]`");
   CHECK(!xd_save_all(path, SIZE_MAX, names, arrays, NULL, &error));
   CHECK_ERROR(XD_ERROR_ARGUMENT, "18446744073709551615 items");
 }

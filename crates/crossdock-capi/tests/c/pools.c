@@ -57,7 +57,7 @@ static void pools_have_their_sources(void)
     xd_buffer_t *buffer = xd_pool_alloc(proxy, 1 << 19, 0, XD_ALLOC_RESERVE | XD_ALLOC_POPULATE, &error);
     int fd = -1;
     CHECK(buffer != NULL && numbers_of(proxy).live_nbytes >= 1 << 19 && numbers_of(pools[k]).live_nbytes >= 1 << 19);
-    CHECK(xd_buffer_fd(buffer, &fd, NULL, &error) == (k == 2) && (k < 2 ? fd == 0 : fd > 0));
+    CHECK(xd_buffer_fd(buffer, &fd, NULL, &error) == (k == 2) && (k < 2 ? fd == -1 : fd > 0));
     if (k < 2)
       CHECK_ERROR(XD_ERROR_UNSUPPORTED, "524288 bytes");
     xd_buffer_free(buffer);

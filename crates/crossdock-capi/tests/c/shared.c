@@ -130,6 +130,19 @@ static void a_descriptor_and_a_text_are_an_array(void)
   xd_array_free(array);
 }
 
+static void memory_that_is_not_to_be_had_is_refused(void)
+{
+  CHECK(xd_buffer_shared(SIZE_MAX, NULL, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_OUT_OF_MEMORY, "18446744073709551615 bytes");
+  CHECK(xd_buffer_shared((size_t)PTRDIFF_MAX, NULL, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_OUT_OF_MEMORY, "9223372036854775807 bytes");
+  char name[300];
+  memset(name, 'n', sizeof name);
+  name[299] = 0;
+  CHECK(xd_buffer_shared(8, name, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_VALUE, "name of shared memory has 299 bytes");
+}
+
 static void memory_is_mapped_denied_and_sealed(void)
 {
   xd_buffer_t *buffer = xd_buffer_shared(4096, "crossdock-test", &error);
@@ -169,6 +182,7 @@ int main(void)
   an_array_goes_to_a_child_and_back_in_place();
   what_is_no_socket_or_too_large_is_refused();
   a_descriptor_and_a_text_are_an_array();
+  memory_that_is_not_to_be_had_is_refused();
   memory_is_mapped_denied_and_sealed();
   return 0;
 }

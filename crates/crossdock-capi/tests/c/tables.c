@@ -70,6 +70,12 @@ static xd_batch_t *table(void)
   struct ArrowSchema schema;
   struct ArrowArray array;
   make(&schema, &array);
+  CHECK(xd_batch_from_arrow(&schema, NULL, XD_CHECKS_FULL, &error) == NULL && schema.release == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`array`");
+  make(&schema, &array);
+  CHECK(xd_column_from_arrow(NULL, &array, XD_CHECKS_FULL, &error) == NULL && array.release == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`schema`");
+  make(&schema, &array);
   xd_batch_t *batch = xd_batch_from_arrow(&schema, &array, XD_CHECKS_FULL, &error);
   CHECK(batch != NULL && schema.release == NULL && array.release == NULL && released == 1);
   return batch;
@@ -235,7 +241,10 @@ static void from_arrays(void)
   xd_dtype_t *record = xd_dtype_parse("[('a', '<i4'), ('b', '<f8')]", &error), *f64 = xd_dtype_parse("<f8", &error);
   xd_array_t *array = xd_array_zeros(f64, 1, shape, XD_ROW_MAJOR, &error);
   xd_column_t *column = xd_column_from_array(array, "zeros", &error);
-  const xd_column_t *twice[] = {column, column};
+  const xd_column_t *twice[] = {column, NULL};
+  CHECK(xd_batch_from_columns(2, twice, &error) == NULL);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`columns[1]`");
+  twice[1] = column;
   xd_batch_t *batch = xd_batch_from_columns(2, twice, &error);
   CHECK(batch != NULL && xd_batch_to_arrow(batch, &schema, &exported, &error));
   CHECK((uintptr_t)exported.children[1]->buffers[1] == xd_array_address(array));
@@ -453,7 +462,7 @@ static void hostile(void)
   CHECK_ERROR(XD_ERROR_ARGUMENT, "`checks` is 7");
   make(&schema, &array);
   CHECK(xd_batch_from_arrow(&schema, NULL, XD_CHECKS_SHAPE, &error) == NULL && released == 1);
-  CHECK_ERROR(XD_ERROR_MALFORMED, "null");
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`array`");
   struct ArrowArrayStream stream = new_stream();
   CHECK(xd_reader_from_arrow(&stream, 7, &error) == NULL && stream_released == 1);
   CHECK_ERROR(XD_ERROR_ARGUMENT, "`checks` is 7");

@@ -149,7 +149,8 @@ impl DArray {
         let _lease = self.lease(LeaseKind::Share)?;
         // SAFETY: 1. DArray 1 and 2, under the Share lease `_lease` of host memory; 2. pointers of
         // a table are never written (RawArray 3).
-        unsafe { store_value(self.raw().ptr(), self.dtype(), self.layout(), index, value) }
+        unsafe { store_value(self.raw().ptr(), self.dtype(), self.layout(), index, value) }?;
+        self.check_fault()
     }
 
     /// Loads an element from device memory.

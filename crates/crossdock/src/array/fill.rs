@@ -42,7 +42,8 @@ impl DArray {
         let _lease = self.lease(LeaseKind::Share)?;
         // SAFETY: `layout` reaches only bytes of this array's elements (DArray 1), each of
         // `bytes.len()` bytes (DArray 2), writable under the Share lease `_lease`.
-        unsafe { kernel::fill(self.as_ptr().cast_mut(), self.layout(), bytes) }
+        unsafe { kernel::fill(self.as_ptr().cast_mut(), self.layout(), bytes) }?;
+        self.check_fault()
     }
 
     /// Converts every number to a byte order, in new memory as for [`DArray::to_order`],
@@ -137,7 +138,8 @@ impl<T: Element, const D: usize> Array<T, D> {
         let _lease = self.raw().lease(LeaseKind::Share)?;
         // SAFETY: `layout` reaches only bytes of this array's elements (Array 1), each of
         // `size_of::<T>()` bytes, writable under the Share lease `_lease`.
-        unsafe { kernel::fill(self.raw().ptr().as_ptr(), &layout, bytes) }
+        unsafe { kernel::fill(self.raw().ptr().as_ptr(), &layout, bytes) }?;
+        self.raw().handle().header().check_fault()
     }
 
     /// Converts the elements to another type in new memory of the default pool, C-contiguous

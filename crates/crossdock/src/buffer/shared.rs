@@ -27,7 +27,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_io`.
+    /// `is_out_of_memory`, also beyond the limit of the process on the size of files; `is_io`.
     pub fn shared(nbytes: usize) -> Result<Self> {
         Self::shared_named(nbytes, c"crossdock")
     }
@@ -37,7 +37,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// `is_io`, among others for a name of more than 249 bytes.
+    /// As [`Buffer::shared`]; `is_value` for a name of more than 249 bytes.
     pub fn shared_named(nbytes: usize, name: &CStr) -> Result<Self> {
         owner::allocate_shared(nbytes, name).map(Self::whole)
     }

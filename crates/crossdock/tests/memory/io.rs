@@ -6,10 +6,12 @@ use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, LineWriter, Read, 
 use std::path::PathBuf;
 
 use crossdock::buffer::{Buffer, MutableBuffer};
+use crossdock::element::DType;
 use crossdock::io::{BufferReader, BufferWriter, FixedWriter};
+use crossdock::layout::{Layout, Order};
 use crossdock::memory::{Conflict, LeaseKind, MapOptions};
 use crossdock::pool::{ALIGNMENT, Pool};
-use crossdock::{Error, Rejected};
+use crossdock::{Array, DArray, Error, Rejected};
 
 /// A file that exists as long as this value.
 struct Scratch(PathBuf);
@@ -352,6 +354,14 @@ fn what_a_reader_of_changing_memory_has_shown_is_what_it_then_reads() {
 fn a_file_that_shrinks_under_its_reader_or_writer_is_an_error_where_the_map_is_guarded() {
     let file = Scratch::new("shrinks", &counted(40_000));
     let buffer = file.map(MapOptions::new().guarded(true).writable(true));
+    let array = DArray::from_buffer(
+        buffer.clone(),
+        DType::U8,
+        Layout::contiguous(&[40_000][..], 1, Order::RowMajor).unwrap(),
+        0,
+    )
+    .unwrap();
+    array.fill(&7.into()).unwrap();
     let mut reader = BufferReader::new(buffer.clone()).unwrap();
     let mut writer = FixedWriter::new(buffer).unwrap();
     reader.read_exact(&mut [0; 100]).unwrap();
@@ -368,6 +378,9 @@ fn a_file_that_shrinks_under_its_reader_or_writer_is_an_error_where_the_map_is_g
     }
     assert!(reader.copy_at(0, &mut room).unwrap_err().is_fault());
     assert_eq!((reader.position(), writer.position()), (100, 0));
+    assert!(array.set(&[39_999], &7.into()).unwrap_err().is_fault());
+    assert!(array.fill(&7.into()).unwrap_err().is_fault());
+    assert!(Array::<u8, 1>::try_from(array).unwrap().fill(7).unwrap_err().is_fault());
 }
 
 // ===== writing

@@ -287,7 +287,8 @@ fn sealing_and_its_failure_leave_no_map_and_no_descriptor() {
 #[test]
 fn a_name_that_is_too_long_is_an_error() {
     let long = std::ffi::CString::new(vec![b'x'; 250]).unwrap();
-    assert!(Buffer::shared_named(1, &long).unwrap_err().is_io());
+    let error = Buffer::shared_named(1, &long).unwrap_err();
+    assert!(error.is_value() && error.to_string().contains("250 bytes"), "{error}");
     let mut writer = File::from(descriptor(&Buffer::shared_named(1, c"").unwrap()));
     writer.write_all(b"1").unwrap();
 }

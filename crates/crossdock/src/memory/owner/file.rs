@@ -169,11 +169,10 @@ impl Mapped {
         let first = offset - lead as u64;
         let near = near.and_then(|near| NonNull::new(near.as_ptr().wrapping_sub(lead)));
         let mapping = FileMapping::new(fd.as_raw_fd(), first, whole, writable, near).map_err(|error| {
-            Error::caused(
-                Kind::Io,
-                format!("{nbytes} bytes from byte {offset} on could not be mapped: {}", system_text(&error)),
-                error,
-            )
+            let text =
+                format!("{nbytes} bytes from byte {offset} on could not be mapped: {}", system_text(&error));
+            let kind = if error.raw_os_error() == Some(libc::ENOMEM) { Kind::OutOfMemory } else { Kind::Io };
+            Error::caused(kind, text, error)
         })?;
         // SAFETY: the mapping has `whole = lead + nbytes` bytes, so that the sum stays within it.
         let ptr = unsafe { mapping.base().add(lead) };

@@ -33,15 +33,29 @@ use crate::memory::word::LeaseKind;
 /// Either of these denies every process a new writable map.
 const NO_NEW_WRITERS: i32 = libc::F_SEAL_WRITE | libc::F_SEAL_FUTURE_WRITE;
 
+/// The most bytes of a name (`memfd_create(2)`).
+const MOST_NAME_NBYTES: usize = 249;
+
 /// Allocates `nbytes` zeroed bytes of shared memory. Its size is sealed, so that no map of it can
 /// fault.
 pub(crate) fn allocate_shared(nbytes: usize, name: &CStr) -> Result<Handle> {
+    let name_nbytes = name.count_bytes();
+    if name_nbytes > MOST_NAME_NBYTES {
+        let text = format!(
+            "the name of shared memory has {name_nbytes} bytes, and the system takes at most {MOST_NAME_NBYTES}"
+        );
+        return Err(Error::new(Kind::Value, text));
+    }
+    if isize::try_from(nbytes).is_err() {
+        return Err(Error::out_of_memory(nbytes, 1));
+    }
     let fd = sized_memory(nbytes, name).map_err(|error| {
-        Error::caused(
-            Kind::Io,
-            format!("{nbytes} bytes of shared memory could not be allocated: {}", system_text(&error)),
-            error,
-        )
+        let text = format!("{nbytes} bytes of shared memory could not be allocated: {}", system_text(&error));
+        let kind = match error.raw_os_error() {
+            Some(libc::ENOMEM | libc::ENOSPC | libc::EFBIG | libc::EOVERFLOW) => Kind::OutOfMemory,
+            _ => Kind::Io,
+        };
+        Error::caused(kind, text, error)
     })?;
     map(fd, 0, nbytes, true, None, Birth::Aliased)
 }
