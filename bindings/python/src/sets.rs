@@ -215,7 +215,8 @@ fn published(
 /// The arrays and tables of a set by name, as :func:`connect` returns them.
 ///
 /// A mapping: an array, or a :class:`Table`, is opened, in place, when its name is looked up. They
-/// are read-only and, unless the set is mapped, constant. The process that holds them keeps this
+/// are read-only and, unless the set is mapped, constant. The offsets, indices and text of a table
+/// are checked then: keep the table rather than look it up again. The process that holds them keeps this
 /// version until this object and all arrays and tables from it are gone; if that process ends, they
 /// stay.
 ///
@@ -392,9 +393,12 @@ impl HeldArrays {
     /// (dtype('float32'), (4096, 4096))
     #[pyo3(signature = (name, /))]
     fn describe<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
-        if self.table_shape(name)?.is_some() {
-            let table = self.__getitem__(py, name)?;
-            return PyTuple::new(py, [table.getattr("schema")?, table.getattr("shape")?]);
+        if let Some((rows, columns)) = self.table_shape(name)? {
+            // No batch is read.
+            let schema = self.set.table(name).raise()?.schema().clone();
+            let table = Table::without_batches(schema).into_bound_py_any(py)?;
+            let shape = PyTuple::new(py, [rows, columns])?.into_any();
+            return PyTuple::new(py, [table.getattr("schema")?, shape]);
         }
         let array = self.array(name)?;
         let dtype = DTypeObject::new(array.dtype().clone()).into_bound_py_any(py)?;

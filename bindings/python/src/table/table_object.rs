@@ -56,6 +56,11 @@ impl Table {
         Self::with_len(schema, batches, len)
     }
 
+    /// For its schema alone.
+    pub(crate) fn without_batches(schema: Schema) -> Self {
+        Self::new(schema, Vec::new())
+    }
+
     /// The rows of a table without columns count, too.
     fn with_len(schema: Schema, batches: Vec<RecordBatch>, len: usize) -> Self {
         Self { schema, batches, len, places: OnceLock::new(), refused: Vec::new() }

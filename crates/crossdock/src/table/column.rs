@@ -197,6 +197,14 @@ impl Column {
             && self.children().iter().chain(self.dictionary()).all(Self::is_constant)
     }
 
+    /// Whether another owner may write any of the memory at any time.
+    #[cfg(feature = "arrow-ipc")]
+    pub(crate) fn is_aliased(&self) -> bool {
+        let mut own = self.buffers().iter().chain(self.validity.as_ref().map(Bitmap::buffer));
+        own.any(|buffer| buffer.nbytes() > 0 && buffer.birth() == Birth::Aliased)
+            || self.children().iter().chain(self.dictionary()).any(Self::is_aliased)
+    }
+
     /// Whether these elements met [`Checks::Full`](crate::table::Checks::Full) for ever (Column 3).
     pub(super) fn is_checked(&self) -> bool {
         self.is_checked.load(Ordering::Relaxed)

@@ -341,6 +341,58 @@ fn a_reader_refuses_tables_that_lie() {
     }
 }
 
+/// The bytes with a middle offset of each column of text made to lie, one at a time.
+fn with_lies(good: &[u8]) -> Vec<Vec<u8>> {
+    let offsets: Vec<u8> = [0i32, 3, 3, 6, 11].iter().flat_map(|offset| offset.to_le_bytes()).collect();
+    let places = (0..good.len()).filter(|&at| good[at..].starts_with(&offsets));
+    let lies = places.map(|at| {
+        let mut bytes = good.to_vec();
+        bytes[at + 8..at + 12].copy_from_slice(&2_000_000_000i32.to_le_bytes());
+        bytes
+    });
+    lies.collect()
+}
+
+#[test]
+fn a_table_with_offsets_that_lie_is_not_read_from_a_set() {
+    let name = unique();
+    let _holder = held(&name, with_table);
+    let _first = hold::connect(&name).unwrap();
+    let good = hold::connect(&name).unwrap().table("t").unwrap().buffer().read().unwrap().to_vec();
+    // Text, values of the dictionary, and items of lists: the last of two batches each.
+    let lies = with_lies(&good);
+    assert!(lies.len() >= 5, "{}", lies.len());
+    for bytes in lies {
+        let region = memfd(&bytes, SEALED);
+        let inode = File::from(region.try_clone().unwrap()).metadata().unwrap().ino();
+        let put = |manifest: &mut Vec<u8>| manifest[96 + 32..][..8].copy_from_slice(&inode.to_le_bytes());
+        assert_eq!(commit_other(&name, put, Some(region.as_fd())).0, 104);
+        let table = hold::connect(&name).unwrap().table("t").unwrap();
+        let read: Vec<_> = (0..table.len()).map(|index| table.batch(index)).collect();
+        let error = read.into_iter().find_map(Result::err).expect("an offset lies");
+        assert!(
+            error.to_string().contains("offset 2000000000 at index 2 is out of bounds for 11"),
+            "{error}"
+        );
+        let columns = (0..2).flat_map(|batch| (0..4).map(move |column| (batch, column)));
+        assert!(columns.map(|(batch, column)| table.column(batch, column)).any(|read| read.is_err()));
+    }
+}
+
+#[test]
+fn a_file_with_offsets_that_lie_is_not_loaded_into_a_set() {
+    let folder = Folder::new("lying-table");
+    let path = folder.0.join("t.arrow");
+    IpcOptions::new().save(&path, &mut Batches::from_iter([batch()])).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    for bytes in with_lies(&good) {
+        std::fs::write(&path, &bytes).unwrap();
+        let error = files::load_set(&path, &label(), |_, _| {}).unwrap_err();
+        assert!(error.to_string().contains("offset 2000000000 at index 2"), "{error}");
+        assert!(error.to_string().contains("t.arrow"), "{error}");
+    }
+}
+
 #[test]
 fn a_table_whose_bytes_are_any_bytes_is_batches_or_an_error() {
     let name = unique();

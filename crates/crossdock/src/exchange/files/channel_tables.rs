@@ -104,7 +104,7 @@ pub fn table(message: &DArray) -> Result<Option<IpcFile>> {
         return Ok(None);
     }
     let (buffer, start) = message.buffer()?;
-    IpcFile::from_buffer(buffer.slice(start..start + message.len())?).map(Some)
+    IpcFile::of_another_process(buffer.slice(start..start + message.len())?).map(Some)
 }
 
 /// Whether the elements of a message are the bytes of a table.

@@ -14,6 +14,7 @@ use crate::exchange::files::{Format, OpenOptions, shown, source};
 use crate::exchange::protocol::hold::{EntryContents, Label, SealedSet, SetEntry, TableExtent, TableMemory};
 use crate::kernel::Casting;
 use crate::layout::{Layout, Order};
+use crate::table::Checks;
 
 /// The bytes that are read between two calls of the progress.
 const PIECE: u64 = 64 << 20;
@@ -206,7 +207,7 @@ impl SourceFile {
         })?;
         let bytes = Buffer::map_shared(memory, self.start, nbytes, false)?;
         let options = OpenOptions::new().verified(true);
-        if let Some(table) = set_tables::opened(&options, &bytes)? {
+        if let Some(table) = set_tables::opened(&options, &bytes, Checks::Full)? {
             return Ok(FileContents::Table(table));
         }
         complete(options.read(bytes)?).map(FileContents::Arrays)

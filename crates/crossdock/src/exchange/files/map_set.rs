@@ -8,6 +8,7 @@ use crate::exchange::files::load_set::{FileContents, Loaded, SourceFile, complet
 use crate::exchange::files::set_tables;
 use crate::exchange::files::{OpenOptions, shown};
 use crate::exchange::protocol::hold::{Label, MOST_REGIONS, SealedSet};
+use crate::table::Checks;
 
 /// Describes a file, or a folder of files, as a set for a
 /// [`SetHolder`](crate::exchange::protocol::hold::SetHolder), without loading it: readers map the
@@ -76,7 +77,7 @@ fn open(source: &SourceFile) -> Result<FileContents> {
     })?;
     let options = OpenOptions::new().guarded(true);
     let bytes = options.load(file)?;
-    if let Some(table) = set_tables::opened(&options, &bytes)? {
+    if let Some(table) = set_tables::opened(&options, &bytes, Checks::Shape)? {
         return match table.encoded_because {
             Some(what) => Err(encoded(what)),
             None => Ok(FileContents::Table(table)),

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
 use crate::error::{Error, Kind, Result};
+use crate::exchange::files::arrow_ipc::batch_checks::BatchChecks;
 use crate::exchange::files::arrow_ipc::codec;
 use crate::exchange::files::arrow_ipc::columns_read::{Permissions, columns};
 use crate::exchange::files::arrow_ipc::dictionaries::{DictionaryCache, DictionaryMessage};
@@ -19,7 +20,7 @@ use crate::exchange::files::options::OpenOptions;
 use crate::exchange::files::readahead::PageByPage;
 use crate::exchange::files::{first_bytes, magic, shown, source};
 use crate::memory::fork::get_or_make;
-use crate::table::{Column, ColumnType, RecordBatch, RecordBatchReader, Schema};
+use crate::table::{Checks, Column, ColumnType, RecordBatch, RecordBatchReader, Schema};
 
 /// The first and the last bytes of a file.
 pub(super) const MAGIC: &[u8; 6] = b"ARROW1";
@@ -62,6 +63,7 @@ struct FileParts {
     /// What each dictionary message is: read when a batch first needs one.
     messages: OnceLock<Vec<DictionaryMessage>>,
     cache: DictionaryCache,
+    checks: BatchChecks,
 }
 
 /// Where a message is.
@@ -160,7 +162,7 @@ impl OpenOptions {
     #[doc(hidden)]
     pub fn read_table(&self, buffer: Buffer) -> Result<IpcFile> {
         let permissions = Permissions { limit: self.limit, may_copy: !self.is_mapped() };
-        IpcFile::read(buffer, permissions)
+        IpcFile::read(buffer, permissions, Checks::Shape)
     }
 }
 
@@ -178,16 +180,24 @@ impl IpcFile {
         OpenOptions::new().read_table(buffer)
     }
 
-    fn read(buffer: Buffer, permissions: Permissions) -> Result<Self> {
+    /// As [`IpcFile::from_buffer`], of bytes that another process wrote into memory. A batch is
+    /// checked in full when it is first read, since programs that take its columns in place rely on
+    /// the rules of their types.
+    pub(in crate::exchange::files) fn of_another_process(buffer: Buffer) -> Result<Self> {
+        let permissions = Permissions { limit: OpenOptions::new().limit, may_copy: true };
+        Self::read(buffer, permissions, Checks::Full)
+    }
+
+    fn read(buffer: Buffer, permissions: Permissions, checks: Checks) -> Result<Self> {
         let pages = PageByPage::begin(&buffer);
-        let opened = Self::read_parts(&buffer, permissions);
+        let opened = Self::read_parts(&buffer, permissions, checks);
         pages.into_iter().for_each(PageByPage::end);
         // If a guarded file shrank meanwhile, its bytes were read as zeros, and the fault is the
         // reason.
         buffer.fault().map_or(opened, Err)
     }
 
-    fn read_parts(buffer: &Buffer, permissions: Permissions) -> Result<Self> {
+    fn read_parts(buffer: &Buffer, permissions: Permissions, checks: Checks) -> Result<Self> {
         let bytes = MappedBytes { buffer };
         let mut start = [0; MAGIC.len()];
         if buffer.nbytes() >= start.len() {
@@ -197,6 +207,7 @@ impl IpcFile {
         let MessageIndex { schema, dictionaries, batches } =
             if is_stream { bytes.stream_index()? } else { bytes.file_index()? };
         let parts = FileParts {
+            checks: BatchChecks::new(checks, batches.len()),
             cache: DictionaryCache::new(dictionaries.len()),
             buffer: buffer.try_clone()?,
             schema,
@@ -261,6 +272,7 @@ impl IpcFile {
     #[doc(hidden)]
     pub fn column(&self, batch: usize, column: usize) -> Result<Column> {
         let read = self.parts.columns(batch, Some(column)).and_then(|(_, mut columns)| {
+            self.parts.checks.check(batch, self.schema(), &columns, Some(column))?;
             columns.pop().ok_or_else(|| Error::new(Kind::Bounds, format!("it has no column {column}")))
         });
         let read = read.map_err(|error| error.within(format_args!("batch {batch}")));
@@ -360,6 +372,7 @@ impl FileParts {
 
     fn batch(&self, index: usize) -> Result<RecordBatch> {
         let (len, columns) = self.columns(index, None)?;
+        self.checks.check(index, &self.schema.schema, &columns, None)?;
         RecordBatch::new(self.schema.schema.clone(), columns, len)
     }
 

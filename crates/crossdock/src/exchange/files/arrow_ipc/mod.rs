@@ -26,6 +26,7 @@
 //!
 //! [`OpenOptions::open_table`]: crate::exchange::files::OpenOptions::open_table
 
+mod batch_checks;
 mod codec;
 mod columns_read;
 mod columns_write;

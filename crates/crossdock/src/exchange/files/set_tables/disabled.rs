@@ -7,8 +7,13 @@ use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::exchange::files::OpenOptions;
 use crate::exchange::files::set_tables::HeldTable;
+use crate::table::Checks;
 
-pub(in crate::exchange::files) fn opened(_: &OpenOptions, _: &Buffer) -> Result<Option<HeldTable>> {
+pub(in crate::exchange::files) fn opened(
+    _: &OpenOptions,
+    _: &Buffer,
+    _: Checks,
+) -> Result<Option<HeldTable>> {
     Ok(None)
 }
 

@@ -12,8 +12,13 @@ use crate::exchange::protocol::hold::{DraftSet, Set, TableExtent};
 use crate::memory::copied_bytes_here;
 use crate::table::{Checks, RecordBatch, RecordBatchReader, Schema};
 
-/// The table in the bytes of a file, each batch of which was read; `None` for another format.
-pub(in crate::exchange::files) fn opened(options: &OpenOptions, bytes: &Buffer) -> Result<Option<HeldTable>> {
+/// The table in the bytes of a file, each batch of which was read, and met these checks; `None` for
+/// another format.
+pub(in crate::exchange::files) fn opened(
+    options: &OpenOptions,
+    bytes: &Buffer,
+    checks: Checks,
+) -> Result<Option<HeldTable>> {
     if magic::format(&first_bytes(bytes)?) != Some(Format::Arrow) {
         return Ok(None);
     }
@@ -25,7 +30,8 @@ pub(in crate::exchange::files) fn opened(options: &OpenOptions, bytes: &Buffer) 
             continue;
         }
         let before = copied_bytes_here();
-        file.batch(index).map_err(|error| error.within(format_args!("batch {index}")))?;
+        let batch = file.batch(index)?;
+        check(&batch, checks).map_err(|error| error.within(format_args!("batch {index}")))?;
         if copied_bytes_here() != before {
             encoded = encoded.or(Some("a table with dictionaries in several parts"));
         }
@@ -33,6 +39,15 @@ pub(in crate::exchange::files) fn opened(options: &OpenOptions, bytes: &Buffer) 
     let (rows, columns) = (file.rows()?, file.schema().fields().len());
     let extent = TableExtent { nbytes: bytes.nbytes(), rows, columns };
     Ok(Some(HeldTable { file, extent, encoded_because: encoded }))
+}
+
+/// Compares the columns of a batch with the rules of their types.
+fn check(batch: &RecordBatch, checks: Checks) -> Result<()> {
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let checked = column.and_then(|column| column.check(checks));
+        checked.map_err(|error| error.within(format_args!("column {}", short(field.name()))))?;
+    }
+    Ok(())
 }
 
 /// Writes a table without compression. Returns its rows and columns.
@@ -69,10 +84,7 @@ impl RecordBatchReader for CheckedReader<'_> {
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let Some(batch) = self.reader.next_batch()? else { return Ok(None) };
-        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-            let checked = column.and_then(|column| column.check(Checks::Full));
-            checked.map_err(|error| error.within(format_args!("column {}", short(field.name()))))?;
-        }
+        check(&batch, Checks::Full)?;
         self.rows = self.rows.saturating_add(batch.len());
         Ok(Some(batch))
     }
@@ -114,6 +126,10 @@ impl Set {
     /// The table of this name, whose columns lie in the memory of the set. They are constant,
     /// unless the set is mapped. O(batches).
     ///
+    /// A batch is checked in full ([`Checks::Full`]) when it is first read, so that other libraries
+    /// may rely on its offsets, indices and text: O(n) in the columns that have such. The batches
+    /// of a mapped set are not: other libraries get copies of them, which are checked.
+    ///
     /// # Errors
     ///
     /// `is_bounds` if the set has no entry of this name; `is_unsupported` if it is an array;
@@ -121,7 +137,7 @@ impl Set {
     /// manifest of the set says: nothing that another process wrote is trusted.
     pub fn table(&self, name: &str) -> Result<IpcFile> {
         let (extent, bytes) = self.table_bytes(name)?;
-        let opened = IpcFile::from_buffer(bytes).and_then(|file| {
+        let opened = IpcFile::of_another_process(bytes).and_then(|file| {
             let (rows, columns) = (file.rows()?, file.schema().fields().len());
             if (rows, columns) == (extent.rows, extent.columns) {
                 return Ok(file);
