@@ -9,14 +9,15 @@
 //! The pickle is read as data ([`pickle`]): no function of it is called, and no class is made. The
 //! name of a tensor is its path through the dictionaries and lists: `model.layers.0.weight`.
 //! Numbers and texts are texts of the file. Objects of other classes are refused by name. Tensors
-//! that share a storage share its bytes.
+//! that share a storage share its bytes. Values whose paths are the same name are refused.
 
 mod archive;
+mod calls;
+mod names;
 mod pickle;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::rc::Rc;
 
 use crate::array::DArray;
 use crate::buffer::Buffer;
@@ -25,7 +26,8 @@ use crate::error::{Advice, Error, Kind, Result, short};
 use crate::exchange::files::contents::{Contents, Entry};
 use crate::exchange::files::format::Format;
 use crate::exchange::files::torch::archive::Archive;
-use crate::exchange::files::torch::pickle::{Pickle, Pickled, PickledTensor};
+use crate::exchange::files::torch::names::ListedValues;
+use crate::exchange::files::torch::pickle::{Pickled, PickledTensor};
 use crate::layout::Layout;
 
 /// Types of storages without their module, and of elements.
@@ -55,13 +57,6 @@ const DTYPES: [(&str, ScalarKind); 9] = [
     ("float8_e8m0fnu", ScalarKind::Float8E8M0Fnu),
 ];
 
-/// Deeper paths are refused, and so are more values: shared lists can have very many paths.
-const DEEPEST: usize = 64;
-const MOST_VALUES: usize = 1 << 20;
-
-/// Longer texts beside the tensors are left out.
-const MOST_TEXT: usize = 1 << 10;
-
 /// The name of a tensor that is alone.
 const ALONE: &str = "tensor";
 
@@ -69,16 +64,12 @@ const ALONE: &str = "tensor";
 pub(super) fn read(buffer: Buffer, limit: u64) -> Result<Contents> {
     let archive = Archive::read(&buffer)?;
     let pickle = pickle::read(&archive.pickle)?;
-    let mut walk = Walk {
-        pickle: &pickle,
-        tensors: Vec::new(),
-        refused: Vec::new(),
-        texts: Vec::new(),
-        left: MOST_VALUES,
+    let alone = if matches!(pickle.root, Pickled::Tensor(_) | Pickled::Object(_) | Pickled::NoTensor(_)) {
+        ALONE
+    } else {
+        ""
     };
-    let alone = if matches!(pickle.root, Pickled::Tensor(_) | Pickled::Object(_)) { ALONE } else { "" };
-    walk.descend(&pickle.root, alone.to_owned(), 0)?;
-    let Walk { tensors, mut refused, texts, .. } = walk;
+    let ListedValues { tensors, mut refused, texts } = names::list(&pickle, alone)?;
     if let ([(_, error)], true) = (refused.as_slice(), tensors.is_empty() && alone == ALONE) {
         return Err(error.again());
     }
@@ -171,60 +162,6 @@ fn described(
         return Err(Error::new(Kind::Unsupported, text).advising(Advice::RaiseOpenLimit));
     }
     Ok((dtype, layout, if tensor.shape.contains(&0) { 0 } else { offset }, range))
-}
-
-/// Collects the tensors of a pickle.
-struct Walk<'a> {
-    pickle: &'a Pickle,
-    tensors: Vec<(String, Rc<PickledTensor>)>,
-    refused: Vec<(String, Error)>,
-    texts: Vec<(String, String)>,
-    /// How many more values may be visited.
-    left: usize,
-}
-
-impl Walk<'_> {
-    fn descend(&mut self, value: &Pickled, path: String, depth: usize) -> Result<()> {
-        self.left = self.left.checked_sub(1).filter(|_| depth <= DEEPEST).ok_or_else(|| {
-            let text = format!(
-                "its values are nested more than {DEEPEST} levels deep, or are more than {MOST_VALUES}"
-            );
-            Error::new(Kind::Unsupported, text)
-        })?;
-        let inner = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-        match value {
-            Pickled::Tensor(tensor) => self.tensors.push((path, tensor.clone())),
-            Pickled::Dict(dict) => {
-                for (key, value) in &self.pickle.dicts[*dict] {
-                    let name = match key {
-                        Pickled::Text(text) => text.to_string(),
-                        Pickled::Int(number) => number.to_string(),
-                        other => format!("{other:?}"),
-                    };
-                    self.descend(value, inner(&name), depth + 1)?;
-                }
-            }
-            Pickled::List(list) | Pickled::Tuple(list) => {
-                for (index, value) in self.pickle.lists[*list].iter().enumerate() {
-                    self.descend(value, inner(&index.to_string()), depth + 1)?;
-                }
-            }
-            Pickled::Object(class) | Pickled::Global(class) => {
-                let text = format!("it is what Python makes of {}, which is never called", short(class));
-                self.refused.push((path, Error::new(Kind::Unsupported, text).advising(Advice::OpenPickle)));
-            }
-            Pickled::Storage(_) => {
-                let error = Error::new(Kind::Unsupported, "it is a storage without a tensor");
-                self.refused.push((path, error.advising(Advice::OpenPickle)));
-            }
-            Pickled::Bool(value) => self.texts.push((path, value.to_string())),
-            Pickled::Int(value) => self.texts.push((path, value.to_string())),
-            Pickled::Float(value) => self.texts.push((path, value.to_string())),
-            Pickled::Text(value) if value.len() <= MOST_TEXT => self.texts.push((path, value.to_string())),
-            Pickled::Text(_) | Pickled::Nothing => {}
-        }
-        Ok(())
-    }
 }
 
 fn malformed(text: String) -> Error {

@@ -25,6 +25,8 @@ pub(super) enum Pickled {
     Tensor(Rc<PickledTensor>),
     /// An object of this class, or the result of this function.
     Object(Rc<str>),
+    /// A tensor that cannot be opened, with the reason.
+    NoTensor(Rc<str>),
 }
 
 /// The elements of one or more tensors: a record of the archive.
@@ -60,6 +62,14 @@ pub(super) struct Pickle {
 /// The newest protocol.
 const NEWEST: u8 = 5;
 
+/// Each instruction takes memory: longer pickles are refused.
+const MOST_INSTRUCTIONS: usize = 1 << 22;
+
+/// The longest name of a class, and the most bytes of all that are made of two texts: a text that is
+/// kept once can be used by many instructions.
+const MOST_NAMED: usize = 1 << 12;
+const MOST_NAMES: usize = 64 << 20;
+
 /// Reads a pickle.
 ///
 /// # Errors
@@ -75,21 +85,31 @@ pub(super) fn read(bytes: &[u8]) -> Result<Pickle> {
         memo: HashMap::new(),
         lists: Vec::new(),
         dicts: Vec::new(),
+        named: 0,
     };
-    while !machine.step()? {}
+    let mut left = MOST_INSTRUCTIONS;
+    while !machine.step()? {
+        left = left.checked_sub(1).ok_or_else(|| {
+            let at = machine.at;
+            let text = format!("its pickle has more than {MOST_INSTRUCTIONS} instructions, up to byte {at}");
+            Error::new(Kind::Unsupported, text).advising(Advice::OpenPickle)
+        })?;
+    }
     let root = machine.pop()?;
     Ok(Pickle { lists: machine.lists, dicts: machine.dicts, root })
 }
 
-struct PickleMachine<'a> {
+pub(super) struct PickleMachine<'a> {
     bytes: &'a [u8],
     at: usize,
     stack: Vec<Pickled>,
     /// The lengths of the stack at the marks.
     marks: Vec<usize>,
     memo: HashMap<u32, Pickled>,
-    lists: Vec<Vec<Pickled>>,
-    dicts: Vec<Vec<(Pickled, Pickled)>>,
+    pub(super) lists: Vec<Vec<Pickled>>,
+    pub(super) dicts: Vec<Vec<(Pickled, Pickled)>>,
+    /// The bytes of all names of classes.
+    named: usize,
 }
 
 impl PickleMachine<'_> {
@@ -160,11 +180,11 @@ impl PickleMachine<'_> {
             b'q' | b'r' | b'h' | b'j' | 0x94 => self.memo(code)?,
             b'c' => {
                 let (module, name) = (self.line()?, self.line()?);
-                self.stack.push(Pickled::Global(format!("{module}.{name}").into()));
+                self.push_global(&module, &name)?;
             }
             0x93 => match <[Pickled; 2]>::try_from(self.pop_many(2)?) {
                 Ok([Pickled::Text(module), Pickled::Text(name)]) => {
-                    self.stack.push(Pickled::Global(format!("{module}.{name}").into()));
+                    self.push_global(&module, &name)?;
                 }
                 _ => return Err(malformed("the name of a class is no text")),
             },
@@ -231,18 +251,20 @@ impl PickleMachine<'_> {
             _ => {
                 let nbytes = self.length(true)?;
                 let bytes = self.take(nbytes)?;
-                if bytes.len() > 8 {
+                let fill = if bytes.last().is_some_and(|&byte| byte >= 0x80) { 0xff } else { 0 };
+                let (low, high) = bytes.split_at(bytes.len().min(8));
+                let mut number = [fill; 8];
+                number[..low.len()].copy_from_slice(low);
+                // More bytes may only repeat the sign.
+                if high.iter().any(|&byte| byte != fill) || number[7] >> 7 != fill >> 7 {
                     return Ok(Pickled::Object("int".into()));
                 }
-                let fill = if bytes.last().is_some_and(|&byte| byte >= 0x80) { 0xff } else { 0 };
-                let mut number = [fill; 8];
-                number[..bytes.len()].copy_from_slice(bytes);
                 i64::from_le_bytes(number)
             }
         }))
     }
 
-    fn pop(&mut self) -> Result<Pickled> {
+    pub(super) fn pop(&mut self) -> Result<Pickled> {
         let most = self.marks.last().copied().unwrap_or(0);
         let popped = if self.stack.len() > most { self.stack.pop() } else { None };
         popped.ok_or_else(|| malformed("an instruction lacks an operand"))
@@ -264,7 +286,22 @@ impl PickleMachine<'_> {
         self.lists.push(items);
     }
 
-    fn push_dict(&mut self) {
+    fn push_global(&mut self, module: &str, name: &str) -> Result<()> {
+        let nbytes = module.len() + 1 + name.len();
+        self.named += nbytes;
+        if nbytes > MOST_NAMED || self.named > MOST_NAMES {
+            let text = format!(
+                "the name of a class has {nbytes} bytes, and all of them {}; at most {MOST_NAMED} and {MOST_NAMES} \
+                are read",
+                self.named
+            );
+            return Err(Error::new(Kind::Unsupported, text));
+        }
+        self.stack.push(Pickled::Global(format!("{module}.{name}").into()));
+        Ok(())
+    }
+
+    pub(super) fn push_dict(&mut self) {
         self.stack.push(Pickled::Dict(self.dicts.len()));
         self.dicts.push(Vec::new());
     }
@@ -324,95 +361,15 @@ impl PickleMachine<'_> {
     }
 
     /// The items of a tuple; none of another value.
-    fn items(&self, value: &Pickled) -> &[Pickled] {
+    pub(super) fn items(&self, value: &Pickled) -> &[Pickled] {
         match value {
             Pickled::Tuple(list) => &self.lists[*list],
             _ => &[],
         }
     }
-
-    /// The result of a call, or a new object of a class, which is not called.
-    fn made(&mut self, callee: Pickled, arguments: &Pickled, is_call: bool) -> Result<Pickled> {
-        let Pickled::Global(name) = callee else {
-            return Err(malformed("it calls what is neither a class nor a function"));
-        };
-        let items = self.items(arguments);
-        match (&*name, items) {
-            ("collections.OrderedDict", []) => {
-                self.push_dict();
-                return self.pop();
-            }
-            (
-                "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state",
-                [data, ..],
-            ) if is_call => {
-                return Ok(data.clone());
-            }
-            (
-                "torch._utils._rebuild_tensor_v2",
-                [Pickled::Storage(storage), Pickled::Int(offset), shape, strides, _, _, more @ ..],
-            ) if self.is_plain(more) => {
-                if let (Some(shape), Some(strides)) = (self.numbers(shape), self.numbers(strides)) {
-                    let (storage, dtype, offset) = (storage.clone(), None, *offset);
-                    return Ok(Pickled::Tensor(Rc::new(PickledTensor {
-                        storage,
-                        dtype,
-                        offset,
-                        shape,
-                        strides,
-                    })));
-                }
-            }
-            (
-                "torch._utils._rebuild_tensor_v3",
-                [
-                    Pickled::Storage(storage),
-                    Pickled::Int(offset),
-                    shape,
-                    strides,
-                    _,
-                    _,
-                    Pickled::Global(dtype),
-                    more @ ..,
-                ],
-            ) if self.is_plain(more) => {
-                if let (Some(shape), Some(strides)) = (self.numbers(shape), self.numbers(strides)) {
-                    let (storage, dtype, offset) = (storage.clone(), Some(dtype.clone()), *offset);
-                    return Ok(Pickled::Tensor(Rc::new(PickledTensor {
-                        storage,
-                        dtype,
-                        offset,
-                        shape,
-                        strides,
-                    })));
-                }
-            }
-            _ => {}
-        }
-        Ok(Pickled::Object(name))
-    }
-
-    /// Whether the metadata of a tensor change no element: the conjugate of complex numbers does.
-    fn is_plain(&self, metadata: &[Pickled]) -> bool {
-        metadata.iter().all(|value| match value {
-            Pickled::Nothing => true,
-            Pickled::Dict(dict) => self.dicts[*dict].is_empty(),
-            _ => false,
-        })
-    }
-
-    /// The integers of a tuple.
-    fn numbers(&self, tuple: &Pickled) -> Option<Vec<i64>> {
-        let Pickled::Tuple(list) = tuple else { return None };
-        let number = |value: &Pickled| match value {
-            Pickled::Int(number) => Some(*number),
-            _ => None,
-        };
-        self.lists[*list].iter().map(number).collect()
-    }
 }
 
-fn malformed(text: &str) -> Error {
+pub(super) fn malformed(text: &str) -> Error {
     Error::new(Kind::Malformed, format!("its pickle is damaged: {text}"))
 }
 
@@ -462,6 +419,50 @@ mod tests {
             let error = read(bytes).unwrap_err();
             assert!(error.is_malformed() || error.is_unsupported());
             assert!(error.to_string().contains(words), "{bytes:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn long_pickles_are_refused_before_they_are_built() {
+        let mut bytes = b"\x80\x02](".to_vec();
+        bytes.resize(MOST_INSTRUCTIONS + (1 << 10), b'N');
+        let error = read(&[&bytes, &b"e."[..]].concat()).unwrap_err();
+        assert!(error.is_unsupported(), "{error}");
+        // Byte 0 has an operand.
+        let words =
+            format!("more than {MOST_INSTRUCTIONS} instructions, up to byte {}", MOST_INSTRUCTIONS + 2);
+        assert!(error.to_string().contains(&words), "{error}");
+    }
+
+    #[test]
+    fn names_of_classes_are_limited() {
+        // A text of 3000 bytes, which is kept once.
+        let kept = [&b"X\xb8\x0b\0\0"[..], "k".repeat(3000).as_bytes(), b"q\x01"].concat();
+        let error = read(&[&kept, &b"h\x01\x93."[..]].concat()).unwrap_err();
+        assert!(error.to_string().contains("the name of a class has 6001 bytes"), "{error}");
+        let used = b"X\x01\0\0\0ah\x01\x93".repeat(MOST_NAMES / 3000);
+        let error = read(&[&kept, &used[..], b"."].concat()).unwrap_err();
+        let words = format!("has 3002 bytes, and all of them {}", (MOST_NAMES / 3002 + 1) * 3002);
+        assert!(error.to_string().contains(&words), "{error}");
+    }
+
+    #[test]
+    fn integers_may_have_more_bytes_than_they_need() {
+        for (bytes, wanted) in [
+            (&b"\x8a\x09\x05\0\0\0\0\0\0\0\0."[..], Some(5)),
+            (b"\x8a\x09\xfe\xff\xff\xff\xff\xff\xff\xff\xff.", Some(-2)),
+            (b"\x8a\x09\0\0\0\0\0\0\0\x80\0.", None),
+            (b"\x8a\x09\0\0\0\0\0\0\0\0\x01.", None),
+        ] {
+            let root = read(bytes).unwrap().root;
+            assert!(
+                match &root {
+                    Pickled::Int(number) => Some(*number) == wanted,
+                    Pickled::Object(class) => &**class == "int" && wanted.is_none(),
+                    _ => false,
+                },
+                "{root:?}"
+            );
         }
     }
 }
