@@ -278,7 +278,7 @@ fn store(event: Option<Arc<dyn Event>>, out: Option<&mut Handle<XdEvent>>) -> Re
     Ok(())
 }
 
-/// As [`xd_array_to_device`], in a stream.
+/// As [`xd_array_to_device`], in a stream; without one, the work is done when it returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_to_device_in(
     array: Option<&XdArray>,
@@ -290,14 +290,16 @@ pub extern "C" fn xd_array_to_device_in(
 ) -> Handle<XdArray> {
     let out = emptied(event, None);
     fallible(error, || {
-        let (array, stream) = (array_of(array, "array")?, given(stream, "stream")?);
-        let placed = array.copy_to_in(&memory_of(kind, ordinal)?, &*stream.0)?;
+        let array = array_of(array, "array")?;
+        let memory = memory_of(kind, ordinal)?;
+        let Some(stream) = stream else { return hand_over_array(array.copy_to(&memory)?) };
+        let placed = array.copy_to_in(&memory, &*stream.0)?;
         store(placed.event, out)?;
         hand_over_array(placed.array)
     })
 }
 
-/// As `xd_array_assign`, in a stream.
+/// As `xd_array_assign`, in a stream; without one, the work is done when it returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_array_assign_in(
     array: Option<&XdArray>,
@@ -310,8 +312,11 @@ pub extern "C" fn xd_array_assign_in(
     let out = emptied(event, None);
     fallible(error, || {
         let (array, source) = (array_of(array, "array")?, array_of(source, "source")?);
-        let stream = given(stream, "stream")?;
-        store(array.assign_in(source, casting_of(casting)?, &*stream.0)?, out)?;
+        let casting = casting_of(casting)?;
+        match stream {
+            Some(stream) => store(array.assign_in(source, casting, &*stream.0)?, out)?,
+            None => array.assign(source, casting)?,
+        }
         Ok(true)
     })
 }

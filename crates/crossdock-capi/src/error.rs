@@ -11,12 +11,14 @@ use crossdock::{Error, Rejected};
 
 use crate::guard::answer;
 use crate::handle::try_box;
-use crate::words::words;
+use crate::words::{table_words, words};
 
 /// Why a call failed, on its way to the guard.
 pub(crate) enum Failure {
     /// The library returned an error.
     Library(Error),
+    /// The library returned an error about a column or a batch.
+    Table(Error),
     /// The call itself is wrong: a kind and a sentence.
     Call(i32, Cow<'static, str>),
 }
@@ -43,17 +45,25 @@ impl Failure {
         Self::Call(kind, text.into())
     }
 
+    /// An error about a column or a batch, whose advice names their functions.
+    #[cold]
+    pub(crate) fn of_table(error: Error) -> Self {
+        Self::Table(error)
+    }
+
     /// The fact and the advice, for the thread's last refusal.
     pub(crate) fn into_explanation(self) -> Explanation {
         match self {
-            Self::Library(error) => Explanation::new(error.fact().to_string(), error.advice()),
+            Self::Library(error) | Self::Table(error) => {
+                Explanation::new(error.fact().to_string(), error.advice())
+            }
             Self::Call(_, text) => text.into_owned().into(),
         }
     }
 
     fn kind(&self) -> i32 {
         match self {
-            Self::Library(error) => kind_of(error),
+            Self::Library(error) | Self::Table(error) => kind_of(error),
             Self::Call(kind, _) => *kind,
         }
     }
@@ -63,6 +73,7 @@ impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Library(error) => error.in_words(words).fmt(f),
+            Self::Table(error) => error.in_words(table_words).fmt(f),
             Self::Call(_, text) => f.write_str(text),
         }
     }

@@ -104,7 +104,8 @@ impl Lease {
         kind: i32,
         take: impl FnOnce(LeaseKind) -> crossdock::Result<TableLease>,
     ) -> Result<Self> {
-        Ok(Self { data: std::ptr::null(), nbytes: 0, held: Held::Table(take(kind_of(kind)?)?) })
+        let held = take(kind_of(kind)?).map_err(Failure::of_table)?;
+        Ok(Self { data: std::ptr::null(), nbytes: 0, held: Held::Table(held) })
     }
 
     fn kind(&self) -> LeaseKind {

@@ -15,7 +15,7 @@ use crossdock::pool::{ALIGNMENT, AllocOptions, Hints, Pool, Statistics, take_dam
 
 use crate::array::{XdArray, hand_over_array, order_of};
 use crate::buffer::Release;
-use crate::error::{Failure, Result};
+use crate::error::Failure;
 use crate::foreign::{emptied, given, lengths, string, text};
 use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
@@ -276,34 +276,43 @@ pub struct XdAllocator {
     pub context: *mut c_void,
 }
 
-/// The caller's functions.
+/// The owner of the context.
 ///
 /// # Invariants
 ///
-/// 1. Any thread may call the functions with the context, until `release`, which only `drop` calls.
-/// 2. `allocate` returns null, or a block of the size that is valid until `free`.
-struct OwnAllocator {
-    allocate: Allocate,
-    free: Free,
-    release: Option<Release>,
+/// 1. Any thread may call the allocator's functions with the context, until `release`, which only
+///    `drop` calls.
+struct AllocatorContext {
     context: *mut c_void,
+    release: Option<Release>,
 }
 
-// SAFETY: OwnAllocator 1: any thread may call the functions with the context.
-unsafe impl Send for OwnAllocator {}
-// SAFETY: OwnAllocator 1: any thread may call the functions with the context.
-unsafe impl Sync for OwnAllocator {}
+// SAFETY: AllocatorContext 1: any thread may call the functions with the context.
+unsafe impl Send for AllocatorContext {}
+// SAFETY: AllocatorContext 1: any thread may call the functions with the context.
+unsafe impl Sync for AllocatorContext {}
 
-impl Drop for OwnAllocator {
+impl Drop for AllocatorContext {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: OwnAllocator 1: only this drop calls it, once.
+            // SAFETY: AllocatorContext 1: only this drop calls it, once.
             unsafe { release(self.context) };
         }
     }
 }
 
-// SAFETY: OwnAllocator 2: a block is valid until it is freed, also if this value is moved; the
+/// The caller's functions.
+///
+/// # Invariants
+///
+/// 1. `allocate` returns null, or a block of the size that is valid until `free`.
+struct OwnAllocator {
+    allocate: Allocate,
+    free: Free,
+    context: AllocatorContext,
+}
+
+// SAFETY: OwnAllocator 1: a block is valid until it is freed, also if this value is moved; the
 // alignment is checked below.
 unsafe impl Allocator for OwnAllocator {
     fn allocate(&self, layout: Layout) -> std::result::Result<NonNull<[u8]>, AllocError> {
@@ -312,12 +321,12 @@ unsafe impl Allocator for OwnAllocator {
             let dangling = NonNull::without_provenance(layout.align().try_into().map_err(|_| AllocError)?);
             return Ok(NonNull::slice_from_raw_parts(dangling, 0));
         }
-        // SAFETY: OwnAllocator 1: any thread may call it with the context.
-        let block = unsafe { (self.allocate)(self.context, nbytes, align) };
+        // SAFETY: AllocatorContext 1: any thread may call it with the context.
+        let block = unsafe { (self.allocate)(self.context.context, nbytes, align) };
         let found = NonNull::new(block.cast::<u8>()).ok_or(AllocError)?;
         if !found.addr().get().is_multiple_of(align) {
-            // SAFETY: OwnAllocator 2: the block was allocated just now, and is not used.
-            unsafe { (self.free)(self.context, block, nbytes, align) };
+            // SAFETY: OwnAllocator 1: the block was allocated just now, and is not used.
+            unsafe { (self.free)(self.context.context, block, nbytes, align) };
             return Err(AllocError);
         }
         Ok(NonNull::slice_from_raw_parts(found, nbytes))
@@ -326,7 +335,7 @@ unsafe impl Allocator for OwnAllocator {
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
         if layout.size() > 0 {
             // SAFETY: the contract of `Allocator`: `allocate` returned the block, for this layout.
-            unsafe { (self.free)(self.context, ptr.as_ptr().cast(), layout.size(), layout.align()) };
+            unsafe { (self.free)(self.context.context, ptr.as_ptr().cast(), layout.size(), layout.align()) };
         }
     }
 }
@@ -344,15 +353,17 @@ pub unsafe extern "C" fn xd_pool_over(
     allocator: Option<&XdAllocator>,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
+    // Clause 2 of `# Safety` is AllocatorContext 1. The owner exists before anything can fail, so that
+    // `release` is called once on every path.
+    let context = allocator
+        .map(|allocator| AllocatorContext { context: allocator.context, release: allocator.release });
     fallible(error, || {
-        let XdAllocator { allocate, free, release, context } = *given(allocator, "allocator")?;
-        let functions = || -> Result<_> {
-            Ok((given(allocate, "allocator->allocate")?, given(free, "allocator->free")?))
-        };
-        let (allocate, free) = functions()?;
+        let (allocator, context) = (*given(allocator, "allocator")?, given(context, "allocator")?);
+        let allocate = given(allocator.allocate, "allocator->allocate")?;
+        let free = given(allocator.free, "allocator->free")?;
         // SAFETY: clause 1: `name` is null or a C string that nothing writes during the call.
         let name = lasting(unsafe { text(name, "name") }?)?;
-        // OwnAllocator 1 and 2 are clause 2. From here on, a failure releases the context.
-        hand_over(Pool::over(name, OwnAllocator { allocate, free, release, context })?)
+        // OwnAllocator 1 is clause 2.
+        hand_over(Pool::over(name, OwnAllocator { allocate, free, context })?)
     })
 }

@@ -2,6 +2,18 @@
 
 use crossdock::bindings::Advice;
 
+/// As [`words`], for columns and batches, which have a function of their own to copy them.
+pub(crate) fn table_words(advice: Advice) -> &'static str {
+    match advice {
+        Advice::Copy
+        | Advice::CopyToWrite
+        | Advice::ReadByValueOrCopy
+        | Advice::ShareOrCopy
+        | Advice::SharePinOrCopy => "copy each column with `xd_column_compact`",
+        other => words(other),
+    }
+}
+
 /// C's words for each advice, which follow the fact and a semicolon.
 pub(crate) fn words(advice: Advice) -> &'static str {
     match advice {

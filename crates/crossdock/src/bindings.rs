@@ -84,7 +84,9 @@ pub mod arrow {
     pub use crate::exchange::protocol::arrow::table_device::{
         export_device_batch, export_device_column, import_device_batch, import_device_column,
     };
-    pub use crate::exchange::protocol::arrow::table_stream::{export_device_stream, import_device_stream};
+    pub use crate::exchange::protocol::arrow::table_stream::{
+        export_device_stream, export_stream_in_words, import_device_stream,
+    };
     pub use crate::exchange::protocol::arrow::*;
 }
 

@@ -18,6 +18,7 @@ use crate::capsule::boxed;
 use crate::parameters::truth_of;
 use crate::table::export;
 use crate::table::table_object::Table;
+use crate::words::words;
 use crate::{file_errors, shared};
 
 /// How many bytes are read at once for the small parts of a stream.
@@ -197,7 +198,7 @@ impl BatchReader {
             return Err(PyValueError::new_err("the batches were read; open the file again"));
         };
         self.replace(State::Ended);
-        boxed(py, arrow::export_stream(source))
+        boxed(py, arrow::export_stream_in_words(source, words))
     }
 
     fn __repr__(&self) -> String {

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::capsule::{Boxed, boxed, unboxed};
 use crate::errors;
+use crate::words::words;
 
 /// A stream of all batches.
 pub(super) fn stream<'py>(
@@ -21,7 +22,7 @@ pub(super) fn stream<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let refused = batches.iter().find_map(|batch| batch.lease(LeaseKind::Read).err());
     refused.map_or(Ok(()), |error| Err(errors::refusal(&error)))?;
-    boxed(py, arrow::export_stream(reader(schema, batches, requested)?))
+    boxed(py, arrow::export_stream_in_words(reader(schema, batches, requested)?, words))
 }
 
 /// A stream of all batches, each in the memory of a device of the first one's kind.
@@ -35,7 +36,7 @@ pub(super) fn device_stream<'py>(
     refused.map_or(Ok(()), |error| Err(errors::refusal(&error)))?;
     let columns = batches.iter().flat_map(RecordBatch::columns);
     let kind = kind_of(columns.filter_map(crossdock::Result::ok));
-    boxed(py, arrow::export_device_stream(reader(schema, batches, requested)?, kind))
+    boxed(py, arrow::export_device_stream(reader(schema, batches, requested)?, kind, words))
 }
 
 /// The batches. What can be refused is refused before there is a stream, whose consumers name a
@@ -124,7 +125,7 @@ pub(super) fn chunks<'py>(
     for chunk in chunks {
         drop(arrow::export_column(field, chunk).map_err(|error| errors::refusal(&error))?);
     }
-    boxed(py, arrow::export_chunks(field.clone(), chunks.to_vec()))
+    boxed(py, arrow::export_chunks(field.clone(), chunks.to_vec(), words))
 }
 
 /// A stream of the chunks of a column, each in the memory of a device of the first one's kind.
@@ -139,7 +140,7 @@ pub(super) fn device_chunks<'py>(
         drop(arrow::export_device_column(field, chunk).map_err(|error| errors::refusal(&error))?);
     }
     let kind = kind_of(chunks.iter().cloned());
-    boxed(py, arrow::export_device_chunks(field.clone(), chunks.to_vec(), kind))
+    boxed(py, arrow::export_device_chunks(field.clone(), chunks.to_vec(), kind, words))
 }
 
 /// Refuses arguments of future versions of the interface that are set.

@@ -91,7 +91,7 @@ typedef struct xd_stream xd_stream_t;
 typedef struct xd_event xd_event_t;
 
 /* NULL without an error for a device without streams, whose calls return when their work is done:
- * the CPU, and devices of xd_device_register. */
+ * the CPU, and devices of xd_device_register. Functions whose names end in _in take that NULL. */
 XD_API XD_MUST_USE xd_stream_t *xd_stream_new(int32_t kind, int32_t ordinal, xd_error_t **error);
 /* A stream of the driver that other code made, such as a cudaStream_t, which must live until the
  * handle is freed, and is not destroyed by that. */
@@ -116,7 +116,8 @@ XD_API bool xd_event_is_done(const xd_event_t *event);
 XD_API bool xd_event_wait(const xd_event_t *event, xd_error_t **error);
 
 /* As xd_array_to_device and xd_array_assign, in a stream: they return when the work is queued, and
- * *event becomes its end, to be freed; or NULL if the work is done already. `event` may be NULL. */
+ * *event becomes its end, to be freed; or NULL if the work is done already. `event` may be NULL. If
+ * `stream` is NULL, they wait until the work is done, as the functions without a stream do. */
 XD_API XD_MUST_USE xd_array_t *xd_array_to_device_in(const xd_array_t *array, int32_t kind, int32_t ordinal,
                                                      const xd_stream_t *stream, xd_event_t **event, xd_error_t **error);
 XD_API bool xd_array_assign_in(const xd_array_t *array, const xd_array_t *source, int32_t casting, const xd_stream_t *stream,

@@ -44,8 +44,8 @@ typedef struct xd_allocator {
   void *(*allocate)(void *context, size_t nbytes, size_t alignment);
   /* Frees a block, with the numbers of its allocation. */
   void (*free)(void *context, void *block, size_t nbytes, size_t alignment);
-  /* Called once, when the pool and all its buffers are gone; may be NULL. Not called if xd_pool_over
-   * fails because of its arguments. */
+  /* Called once: when the pool and all its buffers are gone, or before xd_pool_over returns NULL. May
+   * be NULL. */
   void (*release)(void *context);
   void *context;
 } xd_allocator;

@@ -246,7 +246,8 @@ XD_API XD_MUST_USE xd_reader_t *xd_reader_from_batches(size_t count, const xd_ba
 XD_API XD_MUST_USE xd_schema_t *xd_reader_schema(const xd_reader_t *reader, xd_error_t **error);
 
 /* The next batch; NULL without an error after the last. A failure of the producer is
- * XD_ERROR_IO, with its message. */
+ * XD_ERROR_IO, with its message. A reader that failed has no more batches: each later call is the
+ * same error. */
 XD_API XD_MUST_USE xd_batch_t *xd_reader_next(const xd_reader_t *reader, xd_error_t **error);
 
 /* Batches that were read may outlive the reader. */

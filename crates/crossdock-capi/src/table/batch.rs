@@ -55,7 +55,7 @@ pub extern "C" fn xd_batch_to_arrow(
     fallible(error, || {
         let batch = given(batch, "batch")?;
         let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported = arrow::export_batch(batch)?.into_raw();
+        let exported = arrow::export_batch(batch).map_err(Failure::of_table)?.into_raw();
         schema.write(exported.0);
         array.write(exported.1);
         Ok(true)

@@ -93,7 +93,8 @@ pub extern "C" fn xd_column_to_arrow(
     fallible(error, || {
         let column = given(column, "column")?;
         let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported = arrow::export_column(&column.field, &column.column)?.into_raw();
+        let exported =
+            arrow::export_column(&column.field, &column.column).map_err(Failure::of_table)?.into_raw();
         schema.write(exported.0);
         array.write(exported.1);
         Ok(true)
@@ -248,7 +249,7 @@ pub extern "C" fn xd_column_offsets(column: Option<&XdColumn>, error: ErrorOut<'
 pub extern "C" fn xd_column_text(column: Option<&XdColumn>, error: ErrorOut<'_>) -> Handle<XdText> {
     fallible(error, || {
         let column = &given(column, "column")?.column;
-        hand_over(XdText::new(column.text()?, column.column_type().is_utf8()))
+        hand_over(XdText::new(column.text().map_err(Failure::of_table)?, column.column_type().is_utf8()))
     })
 }
 

@@ -14,6 +14,7 @@ use crate::handle::{Handle, hand_over};
 use crate::table::column::XdColumn;
 use crate::table::reader::XdReader;
 use crate::table::{check_any, check_both, checks_of};
+use crate::words::table_words;
 
 /// Imports a column that may be on a device.
 ///
@@ -52,7 +53,9 @@ pub extern "C" fn xd_column_to_arrow_device(
     fallible(error, || {
         let column = given(column, "column")?;
         let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported = arrow::export_device_column(column.field(), column.column())?.into_raw();
+        let exported = arrow::export_device_column(column.field(), column.column())
+            .map_err(Failure::of_table)?
+            .into_raw();
         schema.write(exported.0);
         array.write(exported.1);
         Ok(true)
@@ -98,7 +101,7 @@ pub extern "C" fn xd_batch_to_arrow_device(
     fallible(error, || {
         let batch = given(batch, "batch")?;
         let (schema, array) = (given(schema, "schema")?, given(array, "array")?);
-        let exported = arrow::export_device_batch(batch)?.into_raw();
+        let exported = arrow::export_device_batch(batch).map_err(Failure::of_table)?.into_raw();
         schema.write(exported.0);
         array.write(exported.1);
         Ok(true)
@@ -140,7 +143,9 @@ pub extern "C" fn xd_reader_to_arrow_device(
 ) -> bool {
     fallible(error, || {
         let (reader, stream) = (given(reader, "reader")?, given(stream, "stream")?);
-        reader.export(|source| stream.write(arrow::export_device_stream(source, DeviceKind(kind))))?;
+        reader.export(|source| {
+            stream.write(arrow::export_device_stream(source, DeviceKind(kind), table_words))
+        })?;
         Ok(true)
     })
 }

@@ -4,6 +4,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
+use crossdock::Error;
 use crossdock::bindings::arrow::{self, ArrowArrayStream};
 use crossdock::exchange::files::OpenOptions;
 use crossdock::exchange::files::arrow_ipc::{IpcCompression, IpcOptions};
@@ -15,8 +16,28 @@ use crate::guard::{ErrorOut, answer, fallible};
 use crate::handle::{Handle, hand_over};
 use crate::table::checks_of;
 use crate::table::schema::XdSchema;
+use crate::words::table_words;
 
-type Source = Box<dyn RecordBatchReader + Send>;
+pub(super) type Source = Box<dyn RecordBatchReader + Send>;
+
+/// A source whose failure is the answer of all later calls, so that none takes it for the end.
+struct Lasting {
+    source: Source,
+    failed: Option<Error>,
+}
+
+impl RecordBatchReader for Lasting {
+    fn schema(&self) -> &Schema {
+        self.source.schema()
+    }
+
+    fn next_batch(&mut self) -> crossdock::Result<Option<RecordBatch>> {
+        if let Some(error) = &self.failed {
+            return Err(error.again());
+        }
+        self.source.next_batch().inspect_err(|error| self.failed = Some(error.again()))
+    }
+}
 
 /// `xd_reader_t`.
 pub struct XdReader {
@@ -33,7 +54,9 @@ enum State {
 
 impl XdReader {
     pub(crate) fn hand_over(source: Source) -> Result<Handle<Self>> {
-        hand_over(Self { schema: source.schema().clone(), state: Mutex::new(State::Idle(source)) })
+        let schema = source.schema().clone();
+        let source = Box::new(Lasting { source, failed: None });
+        hand_over(Self { schema, state: Mutex::new(State::Idle(source)) })
     }
 
     fn replace(&self, state: State) -> State {
@@ -182,7 +205,7 @@ pub extern "C" fn xd_reader_to_arrow(
 ) -> bool {
     fallible(error, || {
         let (reader, stream) = (given(reader, "reader")?, given(stream, "stream")?);
-        reader.export(|source| stream.write(arrow::export_stream(source)))?;
+        reader.export(|source| stream.write(arrow::export_stream_in_words(source, table_words)))?;
         Ok(true)
     })
 }
@@ -207,11 +230,31 @@ pub unsafe extern "C" fn xd_reader_from_batches(
         let batches = batches.collect::<Result<Vec<_>>>()?;
         let other = batches.iter().position(|batch| batch.schema() != batches[0].schema());
         if let Some(index) = other {
-            let text = format!("batch {index} has another schema than batch 0: {:?}", batches[index]);
+            let why = difference(batches[index].schema(), batches[0].schema());
+            let text = format!("batch {index} has another schema than batch 0: {why}");
             return Err(Failure::of_kind(XD_ERROR_DTYPE, text));
         }
         XdReader::hand_over(Box::new(batches.into_iter().collect::<Batches>()))
     })
+}
+
+/// The first difference of two schemas.
+fn difference(found: &Schema, wanted: &Schema) -> String {
+    let (found, wanted) = (found.fields(), wanted.fields());
+    if found.len() != wanted.len() {
+        return format!("it has {} columns, not {}", found.len(), wanted.len());
+    }
+    match found.iter().zip(wanted).position(|(found, wanted)| found != wanted) {
+        Some(at) => {
+            let [found, wanted] = [&found[at], &wanted[at]]
+                .map(|field| format!("\"{}\" of type {}", field.name(), field.column_type()));
+            match found == wanted {
+                false => format!("its column {at} is {found}, not {wanted}"),
+                true => format!("its column {at}, {found}, has other nulls or metadata"),
+            }
+        }
+        None => "their metadata differ".to_owned(),
+    }
 }
 
 /// What the columns of each batch are.
@@ -220,7 +263,7 @@ pub extern "C" fn xd_reader_schema(reader: Option<&XdReader>, error: ErrorOut<'_
     fallible(error, || XdSchema::hand_over(&given(reader, "reader")?.schema))
 }
 
-/// The next batch; null without an error after the last.
+/// The next batch; null without an error after the last, and the same error after a failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn xd_reader_next(reader: Option<&XdReader>, error: ErrorOut<'_>) -> Handle<RecordBatch> {
     fallible(error, || {

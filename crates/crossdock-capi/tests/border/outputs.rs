@@ -101,7 +101,7 @@ const OUTPUTS: &[Output] = &[
     ("xd_device_kinds", "kinds", "int32_t", Untouched, &["(OUT, 0) == 0"]),
     ("xd_device_usage", "usage", "xd_usage", Nothing, &["(99, 0, OUT, &error)"]),
     ("xd_array_to_device_in", "event", "xd_event_t *", Nothing,
-        &["(NULL, 1, 0, NULL, OUT, &error)", "(numbers, 1, 0, NULL, OUT, &error)"]),
+        &["(NULL, 1, 0, NULL, OUT, &error)", "(numbers, 99, 0, NULL, OUT, &error)"]),
     ("xd_array_assign_in", "event", "xd_event_t *", Nothing, &["(NULL, NULL, 0, NULL, OUT, &error)"]),
     ("xd_memory_view_get", "view", "xd_memory_view_t", Untouched, &["(NULL, OUT, 0)", "(numbers, OUT, 28 | 1024)"]),
     ("xd_memory_view_init_as_byte_array", "view", "xd_memory_view_t", Untouched, &["(OUT, NULL, NULL, -1, false)"]),

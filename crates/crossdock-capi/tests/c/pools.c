@@ -145,8 +145,11 @@ static void an_allocator_is_a_source(void)
   xd_buffer_free(buffer);
   CHECK(heap.released == 1 && heap.live == 0);
   functions.free = NULL;
-  CHECK(xd_pool_over("own", &functions, &error) == NULL && heap.released == 1);
+  CHECK(xd_pool_over("own", &functions, &error) == NULL && heap.released == 2);
   CHECK_ERROR(XD_ERROR_ARGUMENT, "`allocator->free`");
+  functions.free = give;
+  CHECK(xd_pool_over(NULL, &functions, &error) == NULL && heap.released == 3);
+  CHECK_ERROR(XD_ERROR_ARGUMENT, "`name`");
 }
 
 static void the_ledger_says_why_memory_is_alive(void)

@@ -166,7 +166,7 @@ static void text_in_place(void)
   CHECK(xd_buffer_address(bits) == (uintptr_t)valid && bit_offset == 1);
   CHECK(xd_array_address(starts) == (uintptr_t)&offsets[1] && xd_array_len(starts) == 3);
   CHECK(xd_column_slice(column, 2, 2, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_BOUNDS, "");
+  CHECK_ERROR(XD_ERROR_BOUNDS, "elements 2..4 are out of bounds for a column of 3 elements");
   CHECK(is_text(xd_column_to_text(rest, &error), "[null, 'three']"));
   xd_array_free(starts);
   xd_buffer_free(bits);
@@ -207,7 +207,7 @@ static void views_and_exports(void)
   xd_batch_t *selected = xd_batch_select(rows, 2, indices, &error), *renamed = xd_batch_rename(selected, 2, new_names, &error);
   CHECK(xd_batch_len(renamed) == 2 && xd_batch_column_count(renamed) == 2);
   CHECK(xd_batch_slice(batch, 2, 2, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_BOUNDS, "");
+  CHECK_ERROR(XD_ERROR_BOUNDS, "rows 2..4 are out of bounds for a batch of 3 rows");
   const size_t beyond = 7;
   CHECK(xd_batch_select(batch, 1, &beyond, &error) == NULL);
   CHECK_ERROR(XD_ERROR_BOUNDS, "column 7");
@@ -336,7 +336,8 @@ static void readers(void)
   xd_batch_t *first = xd_reader_next(reader, &error), *second = xd_reader_next(reader, &error);
   CHECK(first != NULL && second != NULL && xd_reader_next(reader, &error) == NULL);
   CHECK_ERROR(XD_ERROR_IO, "the tape broke");
-  CHECK(xd_reader_next(reader, &error) == NULL && error == NULL);
+  CHECK(xd_reader_next(reader, &error) == NULL); /* no end, but the failure again */
+  CHECK_ERROR(XD_ERROR_IO, "the tape broke");
   xd_reader_free(reader);
   self = NULL;
   CHECK(stream_released == 1);
@@ -363,7 +364,7 @@ static void readers(void)
   xd_batch_t *other = xd_batch_select(first, 1, &one, &error);
   const xd_batch_t *mixed[] = {first, other};
   CHECK(xd_reader_from_batches(2, mixed, &error) == NULL);
-  CHECK_ERROR(XD_ERROR_DTYPE, "batch 1");
+  CHECK_ERROR(XD_ERROR_DTYPE, "batch 1 has another schema than batch 0: it");
   xd_batch_free(other);
   xd_batch_free(first);
   xd_batch_free(second);

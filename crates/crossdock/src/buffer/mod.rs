@@ -42,4 +42,4 @@ pub use guard::{PinGuard, ReadGuard, ShareGuard, WriteGuard};
 pub use mutable::MutableBuffer;
 pub(crate) use read_or_pin_lease::ReadOrPinLease;
 pub use uninit::UninitBuffer;
-pub(crate) use window::resolve;
+pub(crate) use window::resolve_in;

@@ -9,6 +9,17 @@ use crate::memory::Pod;
 /// A range as two numbers, if it lies within `nbytes` bytes.
 #[inline]
 pub(crate) fn resolve(range: &impl RangeBounds<usize>, nbytes: usize) -> Result<Range<usize>> {
+    resolve_in(range, nbytes, ["bytes", "a buffer of", "bytes"])
+}
+
+/// As [`resolve`], of `len` units of a whole: the error is "`rows` 3..6 are out of bounds for `a
+/// batch of` 5 `rows`".
+#[inline]
+pub(crate) fn resolve_in(
+    range: &impl RangeBounds<usize>,
+    len: usize,
+    words: [&str; 3],
+) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(&start) => Some(start),
         Bound::Excluded(&before) => before.checked_add(1),
@@ -17,20 +28,20 @@ pub(crate) fn resolve(range: &impl RangeBounds<usize>, nbytes: usize) -> Result<
     let end = match range.end_bound() {
         Bound::Included(&last) => last.checked_add(1),
         Bound::Excluded(&end) => Some(end),
-        Bound::Unbounded => Some(nbytes),
+        Bound::Unbounded => Some(len),
     };
     match (start, end) {
-        (Some(start), Some(end)) if start <= end && end <= nbytes => Ok(start..end),
-        _ => Err(bad_range(start, end, nbytes)),
+        (Some(start), Some(end)) if start <= end && end <= len => Ok(start..end),
+        _ => Err(bad_range(start, end, len, words)),
     }
 }
 
 #[cold]
-fn bad_range(start: Option<usize>, end: Option<usize>, nbytes: usize) -> Error {
+fn bad_range(start: Option<usize>, end: Option<usize>, len: usize, [units, whole, unit]: [&str; 3]) -> Error {
     let show = |bound: Option<usize>| bound.map_or("beyond the last address".to_owned(), |at| at.to_string());
     Error::new(
         Kind::Bounds,
-        format!("bytes {}..{} are out of bounds for a buffer of {nbytes} bytes", show(start), show(end)),
+        format!("{units} {}..{} are out of bounds for {whole} {len} {unit}", show(start), show(end)),
     )
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::array::DArray;
-use crate::buffer::{Bitmap, Buffer, resolve};
+use crate::buffer::{Bitmap, Buffer, resolve_in};
 use crate::element::DType;
 use crate::error::{Error, Kind, Result};
 use crate::layout::{Layout, Order};
@@ -308,7 +308,7 @@ impl Column {
     /// # Ok::<(), crossdock::Error>(())
     /// ```
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
-        let range = resolve(&range, self.len).map_err(|error| error.within("elements of a column"))?;
+        let range = resolve_in(&range, self.len, ["elements", "a column of", "elements"])?;
         Ok(Self {
             parts: self.parts.clone(),
             // Column 1: the range lies within the elements.

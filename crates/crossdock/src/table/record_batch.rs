@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use crate::buffer::resolve;
+use crate::buffer::resolve_in;
 use crate::error::{Error, Kind, Result};
 use crate::table::column::Column;
 use crate::table::schema::Schema;
@@ -151,7 +151,7 @@ impl RecordBatch {
     ///
     /// `is_bounds`.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
-        let range = resolve(&range, self.len).map_err(|error| error.within("rows of a batch"))?;
+        let range = resolve_in(&range, self.len, ["rows", "a batch of", "rows"])?;
         Ok(Self {
             schema: self.schema.clone(),
             columns: self.columns.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crossdock::bindings::arrow;
+use crossdock::bindings::{Advice, arrow};
 use crossdock::buffer::{Bitmap, Buffer};
 use crossdock::element::{DType, NAT, TimeUnit, Value};
 use crossdock::memory::copied_bytes_here;
@@ -303,7 +303,7 @@ fn chunks_are_exported_in_place_in_order_and_a_refused_one_is_an_error_of_the_st
     let field = Field::new("count", column.column_type().clone()).unwrap();
     let chunks = vec![column.slice(..2).unwrap(), column.slice(2..2).unwrap(), column.slice(2..).unwrap()];
     let copied = copied_bytes_here();
-    let mut stream = arrow::export_chunks(field.clone(), chunks.clone());
+    let mut stream = arrow::export_chunks(field.clone(), chunks.clone(), Advice::in_rust);
     // SAFETY: just exported, and not consumed yet.
     let (same, imported) = unsafe { arrow::import_chunks(&mut stream, Checks::Full) }.unwrap();
     assert_eq!((same, imported.len(), copied_bytes_here() - copied), (field.clone(), 3, 0));
@@ -314,7 +314,7 @@ fn chunks_are_exported_in_place_in_order_and_a_refused_one_is_an_error_of_the_st
     assert!(column.buffers()[0].write().unwrap_err().is_conflict());
     drop(imported);
     let writer = column.buffers()[0].write().unwrap();
-    let mut stream = arrow::export_chunks(field, chunks);
+    let mut stream = arrow::export_chunks(field, chunks, |_| "wait");
     // SAFETY: just exported, and not consumed yet.
     let error = unsafe { arrow::import_chunks(&mut stream, Checks::Full) }.unwrap_err();
     assert!(error.is_io() && error.to_string().contains("write lease"), "{error}");

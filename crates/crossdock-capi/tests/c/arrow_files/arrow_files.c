@@ -58,7 +58,23 @@ static void promises(const char *file)
     xd_text_t *text = xd_column_text(column, &error);
     CHECK((text == NULL) == (access == XD_FILE_MAPPED));
     if (text == NULL)
-      CHECK_ERROR(XD_ERROR_CONFLICT, "");
+      CHECK_ERROR(XD_ERROR_CONFLICT, "copy each column with `xd_column_compact`");
+    if (access == XD_FILE_MAPPED) {
+      struct ArrowSchema schema;
+      struct ArrowArray array;
+      CHECK(!xd_column_to_arrow(column, &schema, &array, &error));
+      CHECK_ERROR(XD_ERROR_CONFLICT, "`xd_column_compact`");
+      CHECK(!xd_batch_to_arrow(batch, &schema, &array, &error));
+      CHECK_ERROR(XD_ERROR_CONFLICT, "`xd_column_compact`");
+      CHECK(xd_batch_lease(batch, XD_LEASE_READ, &error) == NULL);
+      CHECK_ERROR(XD_ERROR_CONFLICT, "`xd_column_compact`");
+      xd_reader_t *exporting = xd_reader_open(file, access, &error);
+      struct ArrowArrayStream stream;
+      CHECK(xd_reader_to_arrow(exporting, &stream, &error) && stream.get_next(&stream, &array) != 0);
+      CHECK(strstr(stream.get_last_error(&stream), "`xd_column_compact`") != NULL);
+      stream.release(&stream);
+      xd_reader_free(exporting);
+    }
     CHECK(xd_copied_bytes() == copied);
     xd_text_free(text);
     xd_column_t *compact = xd_column_compact(column, &error);

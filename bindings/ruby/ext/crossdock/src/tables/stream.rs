@@ -24,6 +24,7 @@ use crate::keep;
 use crate::pressure::{ReportedMemory, told};
 use crate::tables::column::RubyColumn;
 use crate::tables::table::RubyTable;
+use crate::words::words;
 
 // ===== export
 
@@ -125,7 +126,7 @@ fn of_table(_: &Ruby, this: &RubyTable) -> Result<Stream> {
     for batch in this.batches() {
         drop(arrow::export_batch(batch)?);
     }
-    let stream = arrow::export_stream(Box::new(OwnBatches::of(this)));
+    let stream = arrow::export_stream_in_words(Box::new(OwnBatches::of(this)), words);
     Ok(Stream::new(stream, this.kept()))
 }
 
@@ -135,7 +136,7 @@ fn of_column(_: &Ruby, this: &RubyColumn) -> Result<Stream> {
     for chunk in this.chunks() {
         drop(chunk.lease(LeaseKind::Read)?);
     }
-    let stream = arrow::export_chunks(this.field().clone(), this.chunks().to_vec());
+    let stream = arrow::export_chunks(this.field().clone(), this.chunks().to_vec(), words);
     Ok(Stream::new(stream, this.kept()))
 }
 

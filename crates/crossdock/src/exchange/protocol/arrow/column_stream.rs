@@ -3,6 +3,7 @@
 use std::vec;
 
 use crate::error::Result;
+use crate::error::advice::Words;
 use crate::exchange::protocol::arrow::abi::ArrowSchema;
 use crate::exchange::protocol::arrow::c_structs::NewArray;
 use crate::exchange::protocol::arrow::foreign::ForeignStruct;
@@ -71,14 +72,20 @@ pub unsafe fn import_device_chunks(
 }
 
 /// As [`export_chunks`], by the C Device interface: chunks in memory of this kind of device.
-pub fn export_device_chunks(field: Field, chunks: Vec<Column>, kind: DeviceKind) -> ArrowDeviceArrayStream {
-    export_device_source(Box::new(ColumnChunks { field, chunks: chunks.into_iter() }), kind)
+pub fn export_device_chunks(
+    field: Field,
+    chunks: Vec<Column>,
+    kind: DeviceKind,
+    words: Words,
+) -> ArrowDeviceArrayStream {
+    export_device_source(Box::new(ColumnChunks { field, chunks: chunks.into_iter() }), kind, words)
 }
 
 /// Exports the chunks of a column as a stream, in place. A chunk that
-/// [`export_column`](super::export_column) refuses is an error of the stream.
-pub fn export_chunks(field: Field, chunks: Vec<Column>) -> ArrowArrayStream {
-    export_source(Box::new(ColumnChunks { field, chunks: chunks.into_iter() }))
+/// [`export_column`](super::export_column) refuses is an error of the stream, with advice in the
+/// words of a language.
+pub fn export_chunks(field: Field, chunks: Vec<Column>, words: Words) -> ArrowArrayStream {
+    export_source(Box::new(ColumnChunks { field, chunks: chunks.into_iter() }), words)
 }
 
 struct ColumnChunks {

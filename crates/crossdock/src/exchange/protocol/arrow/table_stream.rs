@@ -6,6 +6,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+use crate::error::advice::{Advice, Words};
 use crate::error::{Error, Result};
 use crate::exchange::protocol::arrow::abi::{ArrowArray, ArrowDeviceArray, ArrowSchema};
 use crate::exchange::protocol::arrow::c_structs::NewArray;
@@ -200,6 +201,8 @@ struct StreamBody {
     source: Box<dyn StreamSource>,
     /// The kind of device of all arrays.
     kind: DeviceKind,
+    /// The words of the advice in errors.
+    words: Words,
     /// The reason why the last call failed.
     error: Option<CString>,
 }
@@ -230,20 +233,26 @@ struct StreamBody {
 /// # Ok::<(), crossdock::Error>(())
 /// ```
 pub fn export_stream(reader: Box<dyn RecordBatchReader + Send>) -> ArrowArrayStream {
-    export_source(Box::new(reader))
+    export_stream_in_words(reader, Advice::in_rust)
 }
 
-/// As [`export_stream`], by the C Device interface: batches in memory of this kind of device.
+/// As [`export_stream`], with the advice of errors in the words of a language.
+pub fn export_stream_in_words(reader: Box<dyn RecordBatchReader + Send>, words: Words) -> ArrowArrayStream {
+    export_source(Box::new(reader), words)
+}
+
+/// As [`export_stream_in_words`], by the C Device interface: batches in memory of this kind of device.
 pub fn export_device_stream(
     reader: Box<dyn RecordBatchReader + Send>,
     kind: DeviceKind,
+    words: Words,
 ) -> ArrowDeviceArrayStream {
-    export_device_source(Box::new(reader), kind)
+    export_device_source(Box::new(reader), kind, words)
 }
 
 /// As [`export_stream`], of any arrays.
-pub(super) fn export_source(source: Box<dyn StreamSource>) -> ArrowArrayStream {
-    let body = Box::new(StreamBody { source, kind: DeviceKind::CPU, error: None });
+pub(super) fn export_source(source: Box<dyn StreamSource>, words: Words) -> ArrowArrayStream {
+    let body = Box::new(StreamBody { source, kind: DeviceKind::CPU, words, error: None });
     ArrowArrayStream {
         get_schema: Some(get_schema),
         get_next: Some(get_next),
@@ -257,8 +266,9 @@ pub(super) fn export_source(source: Box<dyn StreamSource>) -> ArrowArrayStream {
 pub(super) fn export_device_source(
     source: Box<dyn StreamSource>,
     kind: DeviceKind,
+    words: Words,
 ) -> ArrowDeviceArrayStream {
-    let body = Box::new(StreamBody { source, kind, error: None });
+    let body = Box::new(StreamBody { source, kind, words, error: None });
     ArrowDeviceArrayStream {
         device_type: kind.0,
         get_schema: Some(get_schema),
@@ -313,7 +323,9 @@ unsafe fn with_body<S: ExportedStream>(
     body.error = None;
     let (code, text) = match catch_unwind(AssertUnwindSafe(|| run(body))) {
         Ok(Ok(())) => return 0,
-        Ok(Err(error)) => (if error.is_out_of_memory() { ENOMEM } else { EIO }, error.to_string()),
+        Ok(Err(error)) => {
+            (if error.is_out_of_memory() { ENOMEM } else { EIO }, error.in_words(body.words).to_string())
+        }
         Err(_) => (EINVAL, "the reader of the stream panicked".to_owned()),
     };
     body.error = CString::new(text.replace('\0', " ")).ok();
