@@ -353,8 +353,8 @@ pub unsafe extern "C" fn xd_pool_over(
     allocator: Option<&XdAllocator>,
     error: ErrorOut<'_>,
 ) -> Handle<Pool> {
-    // Clause 2 of `# Safety` is AllocatorContext 1. The owner exists before anything can fail, so that
-    // `release` is called once on every path.
+    // Clause 2 of `# Safety` is AllocatorContext 1. The owner exists before anything can fail, so
+    // that `release` is called once on every path.
     let context = allocator
         .map(|allocator| AllocatorContext { context: allocator.context, release: allocator.release });
     fallible(error, || {
