@@ -311,7 +311,9 @@ pub(crate) fn programs(run: &mut Run<'_>) -> Result<PathBuf> {
     // A test of the command builds the command. With the arguments of the suite `test`, that build
     // is reused.
     let features = Workspace::of(run)?.all_features()?;
-    run.exec(run.door.cargo("test --workspace --test command --example member --no-run").arg(features))?;
+    run.exec(run.door.cargo("test --workspace --test command --no-run").arg(&features))?;
+    // `cargo test` would build the tests in the example, of which there are none.
+    run.exec(run.door.cargo("build --workspace --example member").arg(&features))?;
     run.cargo("build --package crossdock-mock-cuda")?;
     Ok(run.door.target.join("debug"))
 }

@@ -28,12 +28,12 @@ class TestExamples < Test::Unit::TestCase
     assert_equal <<~TEXT, run_example("neighbour.rb", python)
       the table, of which the neighbour has doubled a part:
       Crossdock::Array float64 [3, 4]
-      [[ 2.  2.  6.  4.]
-       [10.  6. 14.  8.]
-       [18. 10. 22. 12.]]
+      [[ 2.0  2.0  6.0  4.0]
+       [10.0  6.0 14.0  8.0]
+       [18.0 10.0 22.0 12.0]]
       the neighbour's sums, in its memory, which outlives it:
       Crossdock::Array float64 [3]
-      [40. 24.  8.]
+      [40.0 24.0  8.0]
     TEXT
   end
 
