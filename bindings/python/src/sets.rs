@@ -216,9 +216,9 @@ fn published(
 ///
 /// A mapping: an array, or a :class:`Table`, is opened, in place, when its name is looked up. They
 /// are read-only and, unless the set is mapped, constant. The offsets, indices and text of a table
-/// are checked then: keep the table rather than look it up again. The process that holds them keeps this
-/// version until this object and all arrays and tables from it are gone; if that process ends, they
-/// stay.
+/// are checked then: keep the table rather than look it up again. The process that holds them keeps
+/// this version until this object and all arrays and tables from it are gone; if that process ends,
+/// they stay.
 ///
 /// Examples
 /// --------

@@ -215,8 +215,8 @@ impl MemoryManager for OwnMemory {
             let text = format!("{} has no memory for {size} bytes on {place}", functions.name);
             return Err(Error::no_memory(text));
         }
-        // Charged after the allocation, so that a failed one does not raise the peak. Another thread
-        // may have used the rest of the limit meanwhile.
+        // Charged after the allocation, so that a failed one does not raise the peak. Another
+        // thread may have used the rest of the limit meanwhile.
         let charge = match Meter::charge(&self.meter, nbytes) {
             Ok(charge) => charge,
             Err(error) => {

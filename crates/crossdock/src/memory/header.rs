@@ -213,8 +213,9 @@ impl Header {
         self.backing
     }
 
-    /// The check of every copy after it read or wrote the bytes: fails if they are those of a guarded
-    /// map whose file shrank, which read as zeros and keep nothing. Another library may have lent them.
+    /// The check of every copy after it read or wrote the bytes: fails if they are those of a
+    /// guarded map whose file shrank, which read as zeros and keep nothing. Another library may
+    /// have lent them.
     #[inline]
     pub(crate) fn check_fault(&self) -> Result<()> {
         match self.backing {

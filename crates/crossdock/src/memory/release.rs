@@ -117,8 +117,8 @@ static FAILED_RELEASES: AtomicU64 = AtomicU64::new(0);
 
 /// The number of releases that failed since the process began: the errors of devices that freed
 /// memory, and the panics of foreign code that this library has caught, in an owner that released
-/// memory, an allocator behind a pool, the drop of an event, or a listener of a logging pool. Such a
-/// panic does not propagate.
+/// memory, an allocator behind a pool, the drop of an event, or a listener of a logging pool. Such
+/// a panic does not propagate.
 pub fn failed_releases() -> u64 {
     FAILED_RELEASES.load(Ordering::Relaxed)
 }

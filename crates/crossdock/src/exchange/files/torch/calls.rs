@@ -16,7 +16,8 @@ impl PickleMachine<'_> {
             return Err(malformed("it calls what is neither a class nor a function"));
         };
         let (name, arguments) = match (&*name, self.items(arguments)) {
-            // A tensor with attributes: the function that makes the tensor, its class, the arguments.
+            // A tensor with attributes: the function that makes the tensor, its class, the
+            // arguments.
             (
                 "torch._tensor._rebuild_from_type_v2",
                 [Pickled::Global(inner), Pickled::Global(class), arguments @ Pickled::Tuple(_), _],

@@ -65,8 +65,8 @@ const NEWEST: u8 = 5;
 /// Each instruction takes memory: longer pickles are refused.
 const MOST_INSTRUCTIONS: usize = 1 << 22;
 
-/// The longest name of a class, and the most bytes of all that are made of two texts: a text that is
-/// kept once can be used by many instructions.
+/// The longest name of a class, and the most bytes of all that are made of two texts: a text that
+/// is kept once can be used by many instructions.
 const MOST_NAMED: usize = 1 << 12;
 const MOST_NAMES: usize = 64 << 20;
 

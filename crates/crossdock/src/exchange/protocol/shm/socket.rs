@@ -29,8 +29,9 @@ use crate::memory::Backing;
 /// # Errors
 ///
 /// `is_unsupported` for a file map, which could shrink under the receiver, for a dtype without a
-/// text, and for a socket of packets; nothing was sent then. `is_io` if the socket fails (a closed peer, a timeout): part of
-/// the message may be sent, so the stream must be closed. `SIGPIPE` is not raised.
+/// text, and for a socket of packets; nothing was sent then. `is_io` if the socket fails (a closed
+/// peer, a timeout): part of the message may be sent, so the stream must be closed. `SIGPIPE` is
+/// not raised.
 pub fn send(socket: &UnixStream, exported: &Exported) -> Result<()> {
     if exported.backing() != Backing::Shared {
         let text = format!("a {} can shrink under its receiver", exported.backing());
@@ -75,8 +76,8 @@ pub fn send_text(socket: &UnixStream, text: &str, fd: BorrowedFd<'_>) -> Result<
 ///
 /// - `is_malformed`: the peer sent something other than an array message, or no descriptor or more
 ///   than one beside it;
-/// - `is_unsupported`: a socket of packets; another version; a descriptor of something that is not shared memory of
-///   sealed size, or of huge pages;
+/// - `is_unsupported`: a socket of packets; another version; a descriptor of something that is not
+///   shared memory of sealed size, or of huge pages;
 /// - `is_refused`: the array covers, or its elements are, more bytes than the options permit;
 /// - as [`import`](super::import) and [`Description::new`] if the description does not fit the
 ///   memory, such as an array that reaches beyond its end (`is_bounds`);
