@@ -36,7 +36,11 @@
  * Threads. Any thread may use and free a handle, and many threads may use one at once. Free a
  * handle only after its last use on any thread.
  *
- * Callbacks must not throw. Their arguments are valid during the call.
+ * Callbacks must not throw. Their arguments are valid during the call. They may call this library.
+ *
+ * Fork. A child made by fork may use the arrays, buffers and leases that it inherited; private memory
+ * is its own copy, shared memory is shared. Senders, receivers, streams and devices belong to the
+ * parent: the child makes its own.
  *
  * Sizes. `nbytes` counts bytes, `len` elements; strides are signed, in bytes. Lengths, strides and
  * indices are ssize_t.

@@ -65,7 +65,8 @@ XD_API int32_t xd_array_birth(const xd_array_t *array);
 /* True, or false with XD_ERROR_FAULT if the mapped file behind the elements shrank, and its map is
  * guarded. */
 XD_API bool xd_array_is_whole(const xd_array_t *array, xd_error_t **error);
-/* The address of element 0. It gives no permission to access it. */
+/* The address of element 0. It gives no permission to access it. Memory of devices of your own has no
+ * addresses: there it is a number that only tells allocations apart. */
 XD_API uintptr_t xd_array_address(const xd_array_t *array);
 
 /* The bytes from the lowest to the highest that the array uses, and in *offset (which may be
@@ -76,7 +77,8 @@ XD_API XD_MUST_USE xd_buffer_t *xd_array_buffer(const xd_array_t *array, size_t 
  * lead to the others. */
 XD_API XD_MUST_USE xd_lease_t *xd_array_lease(const xd_array_t *array, int32_t kind, xd_error_t **error);
 
-/* The elements as NumPy prints them, with long axes abbreviated. */
+/* The elements as NumPy prints them, with long axes abbreviated. Of elements that cannot be read, on a
+ * device or under a write lease, the text is the reason in their place, and this is no error. */
 XD_API XD_MUST_USE char *xd_array_to_text(const xd_array_t *array, xd_error_t **error);
 
 /* The protocols that export the array (in place, by a copy, or not) and the behaviour of

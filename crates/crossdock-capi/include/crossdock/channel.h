@@ -17,8 +17,9 @@ extern "C" {
  * handle and lease of it is freed, on any thread. No element is copied. Each message may have
  * another dtype and shape. If a process is killed, its slots come back.
  *
- * A timeout is in milliseconds: 0 never waits, XD_FOREVER waits as long as it takes. A child made
- * by fork attaches senders and receivers of its own; those that it inherited are XD_ERROR_CONFLICT. */
+ * A timeout is in milliseconds: 0 never waits, XD_FOREVER waits as long as it takes, and so does
+ * any other negative number. A child made by fork attaches senders and receivers of its own; those
+ * that it inherited are XD_ERROR_CONFLICT. */
 typedef struct xd_channel xd_channel_t;
 typedef struct xd_sender xd_sender_t;
 typedef struct xd_loan xd_loan_t;

@@ -164,8 +164,12 @@ typedef struct xd_device_driver {
 } xd_device_driver;
 
 /* Registers devices of your own; the struct is copied. XD_ERROR_CONFLICT if the kind has a driver.
- * Arrays can then be copied to them and back, sliced, transposed and exported by DLPack. Elements in
- * their memory cannot be converted or filled: convert them on the CPU. */
+ * Arrays can then be copied to them and back, sliced and transposed. Elements in their memory cannot
+ * be converted or filled: convert them on the CPU.
+ *
+ * xd_array_to_dlpack exports arrays of the kinds of DLPack whose memory is a handle, such as
+ * XD_DEVICE_OPENCL and XD_DEVICE_VULKAN, with your object as the data. Arrays of other kinds of
+ * DLPack, and of numbers that DLPack lacks, are refused: copy them to the CPU. */
 XD_API bool xd_device_register(const xd_device_driver *driver, xd_error_t **error);
 /* Removes a kind. Its memory stays valid, with its driver. */
 XD_API bool xd_device_unregister(int32_t kind, xd_error_t **error);

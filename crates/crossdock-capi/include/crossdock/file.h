@@ -31,11 +31,12 @@ typedef struct xd_open_options {
   const char *raw;       /* for a file of elements alone: "dtype=uint16; shape=4,6; order=F; offset=16"; or NULL */
 } xd_open_options;
 
-/* The only array of a file of any format: .npy, .npz, .safetensors, PNG, JPEG, TIFF, GGUF, NIfTI,
- * FITS, PGM, PPM. Where the file has the elements as they are in memory, it is mapped, read-only;
- * else they are decoded, which is counted. A mapped file must not be truncated while the array
- * lives: access to missing bytes ends the process. To replace a file, rename a new one over it. The
- * path may be followed by the name of one of several arrays and by a view: "a.npz:name[::2].field".
+/* The only array of a file of any format: .npy, .npz, .safetensors, .pt, .mat, PNG, JPEG, TIFF
+ * without compression, GGUF, NIfTI, FITS, PGM, PPM, and the columns of numbers of Arrow IPC.
+ * Where the file has the elements as they are in memory, it is mapped, read-only; else they are
+ * decoded, which is counted. A mapped file must not be truncated while the array lives: access to
+ * missing bytes ends the process. To replace a file, rename a new one over it. The path may be
+ * followed by the name of one of several arrays and by a view: "a.npz:name[::2].field".
  *
  * XD_ERROR_IO if the system does not open the file, XD_ERROR_UNSUPPORTED for an unknown format and
  * for several arrays, XD_ERROR_MALFORMED for a damaged file. */

@@ -29,7 +29,7 @@ XD_API XD_MUST_USE char *xd_ledger_to_text(xd_error_t **error);
 typedef struct xd_ledger xd_ledger_t;
 
 typedef struct xd_allocation {
-  uintptr_t address; /* of the first byte, on its device */
+  uintptr_t address; /* of the first byte, on its device; invented for devices of your own */
   size_t nbytes;
   int32_t device_kind; /* as xd_array_device_kind */
   int32_t device_ordinal;

@@ -40,11 +40,15 @@ XD_API bool xd_buffer_seal(xd_buffer_t *buffer, xd_error_t **error);
 
 /* A new descriptor for another process in *fd, which the caller closes, and the description of the
  * array in it, as text. With XD_LEASE_SHARE the other process may write; with XD_LEASE_PIN the
- * descriptor is read-only. `flags` is XD_EXPORT_IN_PLACE, XD_EXPORT_COPY_IF_NEEDED, for arrays in
+ * descriptor is read-only, which protects from mistakes alone: a process of the same user can open
+ * it again for writing through /proc. Only sealed memory (xd_buffer_seal) is safe from a hostile
+ * process. `flags` is XD_EXPORT_IN_PLACE, XD_EXPORT_COPY_IF_NEEDED, for arrays in
  * private memory, or XD_EXPORT_COPY. On failure *fd is -1. */
 XD_API XD_MUST_USE char *xd_array_to_fd(const xd_array_t *array, int32_t lease, uint32_t flags, int *fd, xd_error_t **error);
 /* The array of such a descriptor and description, in place. `fd` is duplicated. Every number of the
- * description is checked. */
+ * description is checked. A file, and memory that is not sealed against shrinking, are mapped as by
+ * xd_array_open: if another process truncates them, access to missing bytes ends this process.
+ * xd_array_receive refuses both. */
 XD_API XD_MUST_USE xd_array_t *xd_array_from_fd(int fd, const char *description, xd_error_t **error);
 
 /* Sends an array, as a descriptor and a description, over a Unix stream socket, which stays the
