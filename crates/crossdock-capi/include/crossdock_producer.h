@@ -26,8 +26,9 @@
  *
  * Threads. Functions have no state: any thread may call them.
  *
- * Extensions. In CPython, include Python.h first: functions for __dlpack__ follow. This file may have
- * been included before without it. In Ruby, include ruby/memory_view.h: xdp_fill_view is a macro.
+ * Extensions. In CPython, include Python.h first: functions for __dlpack__ follow. This file may
+ * have been included before without it. In Ruby, include ruby/memory_view.h: xdp_fill_view is a
+ * macro.
  *
  * The names of this file begin with xdp_ or XDP_. License: MIT OR Apache-2.0, as all of Crossdock. */
 
