@@ -241,7 +241,8 @@ pub fn export_stream_in_words(reader: Box<dyn RecordBatchReader + Send>, words: 
     export_source(Box::new(reader), words)
 }
 
-/// As [`export_stream_in_words`], by the C Device interface: batches in memory of this kind of device.
+/// As [`export_stream_in_words`], by the C Device interface: batches in memory of this kind of
+/// device.
 pub fn export_device_stream(
     reader: Box<dyn RecordBatchReader + Send>,
     kind: DeviceKind,
