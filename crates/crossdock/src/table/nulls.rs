@@ -1,9 +1,9 @@
 //! Nulls as arrays: masks of them, and arrays without any.
 
 use crate::array::DArray;
-use crate::buffer::{Bitmap, Buffer};
+use crate::buffer::{Bitmap, Buffer, MutableBuffer};
 use crate::element::DType;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, try_with_capacity};
 use crate::layout::{Layout, Order};
 use crate::memory::count_copied;
 use crate::table::column::Column;
@@ -47,11 +47,21 @@ impl Column {
     pub fn mask(&self) -> Result<DArray> {
         let bytes = match self.validity() {
             _ if self.may_refer_to_nulls()? => {
-                let is_valid = |index| Ok(u8::from(self.resolved(index)?.is_some()));
-                Buffer::from_vec((0..self.len()).map(is_valid).collect::<Result<Vec<u8>>>()?)?
+                let mut bytes = try_with_capacity(self.len())?;
+                for index in 0..self.len() {
+                    bytes.push(u8::from(self.resolved(index)?.is_some()));
+                }
+                Buffer::from_vec(bytes)?
             }
             Some(validity) => self.or_fault(validity.to_bytes())?,
-            None => Buffer::from_vec(vec![u8::from(*self.column_type() != ColumnType::Null); self.len()])?,
+            // As many as a file says, since they take no memory there.
+            None if *self.column_type() == ColumnType::Null => Buffer::zeroed(self.len())?,
+            None => {
+                let mut bytes = MutableBuffer::new()?;
+                bytes.resize(self.len())?;
+                bytes.fill(1);
+                bytes.freeze()
+            }
         };
         as_booleans(bytes)
     }

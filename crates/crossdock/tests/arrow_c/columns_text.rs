@@ -376,3 +376,14 @@ fn a_batch_of_one_type_is_an_array_in_place_where_its_columns_lie_so() {
     let none = RecordBatch::new(Default::default(), [], 2).unwrap();
     assert!(none.to_array().unwrap_err().is_shape());
 }
+
+#[test]
+fn a_mask_of_more_nulls_than_memory_is_an_error() {
+    // As a file of a few bytes says it.
+    let parts = |children| ColumnParts { len: 1 << 46, children, ..ColumnParts::default() };
+    let nulls = Column::new(ColumnType::Null, parts(vec![]), Checks::Full).unwrap();
+    assert!(nulls.mask().unwrap_err().is_out_of_memory());
+    let fields = [Field::new("nulls", ColumnType::Null).unwrap()].into();
+    let structs = Column::new(ColumnType::Struct(fields), parts(vec![nulls]), Checks::Full).unwrap();
+    assert!(structs.mask().unwrap_err().is_out_of_memory());
+}
