@@ -242,3 +242,20 @@ fn a_table_is_lent_as_the_bytes_of_its_file() {
         run(["lend", "--copy", "if-needed", "-a", &table, "-a", &column, "--", &python, "-c", program]);
     assert_eq!(stdout(&both), "file uint8 None float64 [6]\n", "{}", stderr(&both));
 }
+
+#[test]
+fn a_table_with_offsets_that_lie_is_not_written_again() {
+    let folder = Folder::new("tables-lies");
+    let path = saved(&folder, "a.arrow", &[mixed()], IpcOptions::new());
+    let mut bytes = std::fs::read(&path).unwrap();
+    let offsets: Vec<u8> = [0i32, 3, 3, 6].iter().flat_map(|offset| offset.to_le_bytes()).collect();
+    let at = bytes.windows(offsets.len()).position(|found| found == offsets).unwrap() + 4;
+    bytes[at..at + 4].copy_from_slice(&2_000_000_000i32.to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    for (to, options) in [("b.arrow", &[][..]), ("b.arrows", &[]), ("c.arrow", &["--compress", "lz4"])] {
+        let to = folder.path(to);
+        let refused = refusal(&run([&["convert", &path, text(&to)], options].concat()), 1);
+        assert!(refused.contains("column \"name\": offset 2000000000 at index 1"), "{refused}");
+        assert!(!to.exists());
+    }
+}
