@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+from peers import required
 
 import crossdock
 
@@ -24,6 +25,16 @@ def test_the_example_of_the_readme_runs(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "  numpy.asarray               in place  read-only\n" in printed and "  pyarrow.array               refuses" in printed
     assert printed.endswith("[np.float64(3.0), np.float64(3.0)]\n")
+
+
+def test_a_table_of_a_file_goes_to_others_as_the_readme_says(monkeypatch, tmp_path):
+    pl = required("polars")
+    (of_file,) = re.findall(r"t = crossdock.table\(frame\), (crossdock.open\(.*?\)); pl", (ROOT / "README.md").read_text())
+    crossdock.save(tmp_path / "trades.arrow", {"n": [1, None], "name": ["a", "b"]})
+    monkeypatch.chdir(tmp_path)
+    t = eval(of_file)
+    assert pl.DataFrame(t)["name"].to_list() == ["a", "b"]
+    assert required("duckdb").sql("from t").fetchall() == [(1, "a"), (None, "b")]
 
 
 def test_the_examples_of_the_package_print_what_they_show(monkeypatch, capsys):
