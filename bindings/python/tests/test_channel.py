@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 import workers
+from peers import required
 
 import crossdock
 
@@ -259,6 +260,20 @@ def test_tables_and_arrays_share_a_channel_and_are_received_in_place():
     with pytest.raises(BufferError):
         received.__arrow_c_stream__()
     assert received.copy().to_dict() == table.to_dict()
+
+
+def test_tables_of_any_library_are_sent_as_tables_and_their_columns_as_arrays():
+    pa, pl = required("pyarrow"), required("polars")
+    channel = crossdock.Channel(8, 10_000)
+    receiver, sender = channel.receiver(), channel.sender()
+    columns = {"n": [1, 2, 3], "s": ["a", None, "größe"]}
+    for table in [pa.table(columns), pa.RecordBatch.from_pydict(columns), pl.DataFrame(columns)]:
+        sender.send(table)
+        received = receiver.receive(timeout=10)
+        assert isinstance(received, crossdock.Table) and received.to_dict() == columns
+    for array in [pa.chunked_array([[1, 2, 3]]), pl.Series([1, 2, 3]), np.array([1, 2, 3])]:
+        sender.send(array)
+        assert receiver.receive(timeout=10).tolist() == [1, 2, 3]
 
 
 def test_a_column_of_a_received_table_keeps_its_slot():

@@ -7,6 +7,7 @@ use crossdock::array::Casting;
 use crossdock::element::DType;
 use crossdock::exchange::protocol::channel::{self, Loan as CoreLoan};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -16,7 +17,7 @@ use crate::dtype::read_dtype;
 use crate::errors::Raise;
 use crate::object::{downcast, wrap};
 use crate::shape::extents;
-use crate::table::{Table, TableBatches};
+use crate::table::{self, Table, TableBatches};
 use crate::{nested, protocols};
 
 /// The end of a channel that sends. `Channel.sender` returns it.
@@ -127,8 +128,8 @@ impl Sender {
     /// Parameters
     /// ----------
     /// obj : object
-    ///     What :func:`array` takes, such as an array or nested lists; or a :class:`Table`, all of
-    ///     which must fit into a slot.
+    ///     What :func:`array` takes, such as an array or nested lists; or a :class:`Table`, or a
+    ///     table of another library, all of which must fit into a slot.
     /// timeout : float, optional
     ///     The most seconds to wait for a free slot; by default as long as it takes.
     ///
@@ -149,8 +150,8 @@ impl Sender {
     /// [1, 2]
     #[pyo3(signature = (obj, /, *, timeout=None))]
     fn send(&self, py: Python<'_>, obj: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
-        if let Ok(table) = obj.cast::<Table>() {
-            return self.send_table(py, table.get(), timeout);
+        if let Some(table) = table_in(obj)? {
+            return self.send_table(py, &table, timeout);
         }
         let source = match downcast(obj) {
             Some(own) => own.array.clone(),
@@ -161,6 +162,22 @@ impl Sender {
         detached(py, &source, |source| loan.array().assign(source, Casting::Checked)).raise()?;
         loan.send().raise()
     }
+}
+
+/// The table of an object that is one, and no array.
+fn table_in(obj: &Bound<'_, PyAny>) -> PyResult<Option<Table>> {
+    if let Ok(table) = obj.cast::<Table>() {
+        return Ok(Some(table.get().clone()));
+    }
+    let py = obj.py();
+    let is_array = downcast(obj).is_some()
+        || obj.hasattr(intern!(py, "__dlpack__"))?
+        || obj.hasattr(intern!(py, "__array_interface__"))?;
+    if is_array || !obj.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        return Ok(None);
+    }
+    // A column of another library has the method, too, and is an array.
+    Ok(table::whole(obj).ok())
 }
 
 /// A slot on loan, as a context manager. `Sender.loan` returns it.
