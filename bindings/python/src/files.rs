@@ -604,12 +604,13 @@ impl Archive {
         let arrays = if entries.len() == 1 { "array" } else { "arrays" };
         let mut text = format!("Archive of {} {arrays} ({})", entries.len(), self.format());
         let shown = &entries[..entries.len().min(LISTED)];
-        let width = shown.iter().map(|entry| entry.name().chars().count()).max().unwrap_or(0);
+        let names: Vec<_> = shown.iter().map(|entry| crate::text::name(entry.name())).collect();
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let dtypes: Vec<_> = shown.iter().map(|entry| dtype_text(entry.dtype())).collect();
         let dtype_width = dtypes.iter().map(String::len).max().unwrap_or(0);
-        for (entry, dtype) in shown.iter().zip(dtypes) {
+        for ((entry, name), dtype) in shown.iter().zip(names).zip(dtypes) {
             let shape = crate::text::shape(entry.shape());
-            text += &format!("\n  {:width$}  {dtype:dtype_width$}  {shape}", entry.name());
+            text += &format!("\n  {name:width$}  {dtype:dtype_width$}  {shape}");
         }
         if entries.len() > LISTED {
             text += &format!("\n  … and {} more", entries.len() - LISTED);

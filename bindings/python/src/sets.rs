@@ -439,7 +439,8 @@ impl HeldArrays {
         };
         let mut text = format!("HeldArrays {} of {parts}", self.set.label());
         let shown = &names[..names.len().min(LISTED)];
-        let width = shown.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let texts: Vec<_> = shown.iter().map(|name| crate::text::name(name)).collect();
+        let width = texts.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let describe = |name: &&str| {
             Ok(match self.table_shape(name)? {
                 Some((rows, columns)) => ("table".to_owned(), crate::text::shape(&[rows, columns])),
@@ -451,7 +452,7 @@ impl HeldArrays {
         };
         let described = shown.iter().map(describe).collect::<PyResult<Vec<_>>>()?;
         let type_width = described.iter().map(|(dtype, _)| dtype.len()).max().unwrap_or(0);
-        for (name, (dtype, shape)) in shown.iter().zip(described) {
+        for (name, (dtype, shape)) in texts.iter().zip(described) {
             text += &format!("\n  {name:width$}  {dtype:type_width$}  {shape}");
         }
         if names.len() > LISTED {

@@ -54,3 +54,12 @@ pub(crate) fn shape(shape: &[usize]) -> String {
     let comma = if lengths.len() == 1 { "," } else { "" };
     format!("({}{comma})", lengths.join(", "))
 }
+
+/// A name of an array on one line: letters that a terminal would act on are escaped.
+pub(crate) fn name(name: &str) -> String {
+    let escaped = |letter: char| match letter.is_control() {
+        true => letter.escape_debug().collect(),
+        false => letter.to_string(),
+    };
+    name.chars().map(escaped).collect()
+}

@@ -94,6 +94,13 @@ def test_a_long_archive_is_listed_in_part(tmp_path):
     assert len(archive) == 300 and repr(archive).count("\n") == 21 and "… and 280 more" in repr(archive)
 
 
+def test_names_in_a_list_of_an_archive_do_not_reach_the_terminal(tmp_path):
+    crossdock.save(tmp_path / "odd.safetensors", {"a\x1b[2J\x07\r\nb": [1], "größe": [2]})
+    text = repr(crossdock.open(tmp_path / "odd.safetensors"))
+    assert "a\\u{1b}[2J\\u{7}\\r\\nb  int64" in text and "größe" in text
+    assert text.count("\n") == 2 and not set("\x1b\x07\r") & set(text)
+
+
 @pytest.mark.parametrize("ending", ["npz", "safetensors"])
 def test_save_writes_what_the_peers_read(tmp_path, arrays, ending):
     path = tmp_path / f"new.{ending}"

@@ -62,6 +62,14 @@ def weights():
     }
 
 
+def test_names_in_a_list_of_a_set_do_not_reach_the_terminal(folder, hold):
+    path = folder / "odd.safetensors"
+    crossdock.save(path, {"a\x1b[2J\x07\rb": [1]})
+    hold(path, "--name", "odd")
+    text = repr(crossdock.connect("odd"))
+    assert "  a\\u{1b}[2J\\u{7}\\rb  int64" in text and not set("\x1b\x07\r") & set(text)
+
+
 def test_a_file_that_the_command_holds_is_a_mapping_of_constant_arrays(folder, hold):
     path = folder / "model.safetensors"
     crossdock.save(path, weights(), metadata={"format": "pt", "tied": "bias"})
